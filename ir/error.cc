@@ -1,0 +1,17 @@
+#include "ir/error.h"
+
+namespace ct {
+
+void Error::render() {
+  rendered_ = op_.empty() ? message_ : op_ + ": " + message_;
+  if (const std::string where = location_string(location_); !where.empty()) rendered_ += "\n  at " + where;
+  if (!hint_.empty()) rendered_ += "\n  " + hint_;
+}
+
+void check_failed(const char* condition, const char* file, int line) {
+  throw Error(ErrorKind::kInternal,
+              std::string("internal check failed: ") + condition + " (" + file + ":" + std::to_string(line) + ")")
+      .hint("this is a bug of cotangent; please report it with the program that caused it");
+}
+
+}  // namespace ct

@@ -1,0 +1,73 @@
+// The one exception of this library: what went wrong, in which op, at which of the user's lines, and what to do.
+//
+// Throw `Error` for anything the user can cause; use CT_CHECK for invariants, which throws an internal error that
+// asks for a report. The Python binding maps each ErrorKind to one exception class.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <string_view>
+
+#include "ir/location.h"
+
+namespace ct {
+
+enum class ErrorKind : uint8_t {
+  kValue,              // ValueError
+  kType,               // TypeError
+  kShape,              // ct.errors.ShapeError (a TypeError)
+  kDType,              // ct.errors.DTypeError (a TypeError)
+  kIndex,              // IndexError
+  kConcretization,     // ct.errors.ConcretizationError (a TypeError)
+  kTracerLeak,         // ct.errors.TracerLeakError
+  kCorruptFile,        // ct.errors.CorruptFileError
+  kNotDifferentiable,  // ct.errors.NotDifferentiableError (a TypeError)
+  kUnsupported,        // NotImplementedError: known, stated limit
+  kMemory,             // MemoryError
+  kInternal,           // ct.errors.InternalError: a bug of this library
+};
+
+class Error : public std::exception {
+ public:
+  Error(ErrorKind kind, std::string message) : kind_(kind), message_(std::move(message)) { render(); }
+
+  // Each returns *this so that a throw reads as one expression. The first op and location win: the innermost
+  // frame knows best.
+  Error& op(std::string_view name) {
+    if (op_.empty()) op_ = name;
+    render();
+    return *this;
+  }
+  Error& at(LocationId location) {
+    if (location_ == kNoLocation) location_ = location;
+    render();
+    return *this;
+  }
+  Error& hint(std::string_view text) {
+    if (hint_.empty()) hint_ = text;
+    render();
+    return *this;
+  }
+
+  ErrorKind kind() const { return kind_; }
+  const std::string& message() const { return message_; }
+  LocationId location() const { return location_; }
+  const char* what() const noexcept override { return rendered_.c_str(); }
+
+ private:
+  void render();
+
+  ErrorKind kind_;
+  std::string message_;
+  std::string op_;
+  std::string hint_;
+  LocationId location_ = kNoLocation;
+  std::string rendered_;
+};
+
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace ct
+
+#define CT_CHECK(condition) ((condition) ? static_cast<void>(0) : ::ct::check_failed(#condition, __FILE__, __LINE__))

@@ -1,0 +1,178 @@
+// The floats C++20 lacks, as storage structs that convert to and from float with round-to-nearest-even:
+// bfloat16, IEEE float16 and the two float8 kinds. `dispatch_dtype` turns a DType into a C++ type.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "ir/dtype.h"
+#include "ir/error.h"
+
+namespace ct {
+
+struct BFloat16 {
+  uint16_t bits = 0;
+  BFloat16() = default;
+  explicit BFloat16(float value) {
+    const uint32_t word = std::bit_cast<uint32_t>(value);
+    bits = std::isnan(value) ? static_cast<uint16_t>((word >> 16) | 0x40)
+                             : static_cast<uint16_t>((word + 0x7fff + ((word >> 16) & 1)) >> 16);
+  }
+  explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+};
+
+// A binary float of `kExponentBits` and `kMantissaBits`; kFiniteOnly is the "fn" kind without infinities whose
+// all-ones pattern alone is NaN.
+template <class Storage, int kExponentBits, int kMantissaBits, bool kFiniteOnly>
+struct SmallFloat {
+  Storage bits = 0;
+  static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
+  static constexpr int kSignShift = kExponentBits + kMantissaBits;
+  static constexpr uint32_t kExponentMask = (1u << kExponentBits) - 1;
+  static constexpr uint32_t kMantissaMask = (1u << kMantissaBits) - 1;
+  static constexpr uint32_t kNan = kFiniteOnly ? (kExponentMask << kMantissaBits | kMantissaMask)
+                                               : (kExponentMask << kMantissaBits | 1u << (kMantissaBits - 1));
+  static constexpr uint32_t kLargest =
+      kFiniteOnly ? (kExponentMask << kMantissaBits | (kMantissaMask - 1)) : ((kExponentMask << kMantissaBits) - 1);
+
+  SmallFloat() = default;
+  // Branch-free (selects only), so that loops over it vectorise.
+  explicit SmallFloat(float value) {
+    const uint32_t word = std::bit_cast<uint32_t>(value);
+    const uint32_t magnitude = word & 0x7fffffff;
+    // Normal results: round the mantissa to nearest even in place (a carry moves into the exponent) and rebias.
+    const uint32_t rounded = magnitude + (1u << (kDroppedBits - 1)) - 1 + (magnitude >> kDroppedBits & 1);
+    const uint32_t normal = (rounded >> kDroppedBits) - ((127u - kBias) << kMantissaBits);
+    // Subnormal results: adding a float whose last place is our smallest number makes the adder round.
+    const float magic = std::bit_cast<float>((127u + 1 - kBias - kMantissaBits + 23) << 23);
+    const uint32_t subnormal =
+        std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + magic) - std::bit_cast<uint32_t>(magic);
+    const uint32_t finite = magnitude < ((127u + 1 - kBias) << 23) ? subnormal : normal;
+    const uint32_t overflow = kFiniteOnly ? kNan : kExponentMask << kMantissaBits;
+    const uint32_t bounded = magnitude >= 0x7f800000 || finite > kLargest ? overflow : finite;
+    const uint32_t result = magnitude > 0x7f800000 ? kNan : bounded;
+    bits = static_cast<Storage>((word >> 31) << kSignShift | result);
+  }
+  explicit operator float() const {
+    const uint32_t magnitude = bits & ((1u << kSignShift) - 1);
+    const uint32_t sign = static_cast<uint32_t>(bits >> kSignShift) << 31;
+    // Read as a float32 the fields are too small by a power of two, which one exact product puts right.
+    const float scaled =
+        std::bit_cast<float>(magnitude << kDroppedBits) * std::bit_cast<float>((127u + 127 - kBias) << 23);
+    const uint32_t special = kFiniteOnly ? 0x7fc00000 : 0x7f800000 | magnitude << kDroppedBits;
+    const bool is_special = magnitude >= (kFiniteOnly ? kNan : kExponentMask << kMantissaBits);
+    return std::bit_cast<float>(sign | (is_special ? special : std::bit_cast<uint32_t>(scaled)));
+  }
+
+ private:
+  static constexpr int kDroppedBits = 23 - kMantissaBits;
+};
+
+using Float16 = SmallFloat<uint16_t, 5, 10, false>;
+using Float8E4M3FN = SmallFloat<uint8_t, 4, 3, true>;
+using Float8E5M2 = SmallFloat<uint8_t, 5, 2, false>;
+
+template <class T>
+struct TypeTag {
+  using type = T;
+};
+
+// Calls visitor(TypeTag<T>{}) with the storage type of `dtype` (PRNG keys as uint64_t).
+template <class Visitor>
+decltype(auto) dispatch_dtype(DType dtype, Visitor&& visitor) {
+  switch (dtype) {
+    case DType::kBool:
+      return visitor(TypeTag<bool>{});
+    case DType::kInt8:
+      return visitor(TypeTag<int8_t>{});
+    case DType::kInt16:
+      return visitor(TypeTag<int16_t>{});
+    case DType::kInt32:
+      return visitor(TypeTag<int32_t>{});
+    case DType::kInt64:
+      return visitor(TypeTag<int64_t>{});
+    case DType::kUInt8:
+      return visitor(TypeTag<uint8_t>{});
+    case DType::kUInt16:
+      return visitor(TypeTag<uint16_t>{});
+    case DType::kUInt32:
+      return visitor(TypeTag<uint32_t>{});
+    case DType::kUInt64:
+      return visitor(TypeTag<uint64_t>{});
+    case DType::kFloat16:
+      return visitor(TypeTag<Float16>{});
+    case DType::kBFloat16:
+      return visitor(TypeTag<BFloat16>{});
+    case DType::kFloat32:
+      return visitor(TypeTag<float>{});
+    case DType::kFloat64:
+      return visitor(TypeTag<double>{});
+    case DType::kFloat8E4M3FN:
+      return visitor(TypeTag<Float8E4M3FN>{});
+    case DType::kFloat8E5M2:
+      return visitor(TypeTag<Float8E5M2>{});
+    case DType::kComplex64:
+      return visitor(TypeTag<std::complex<float>>{});
+    case DType::kComplex128:
+      return visitor(TypeTag<std::complex<double>>{});
+    case DType::kKey:
+      return visitor(TypeTag<uint64_t>{});
+  }
+  check_failed("dtype is in the table", __FILE__, __LINE__);
+}
+
+template <class T>
+inline constexpr bool is_small_float_v = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
+                                         std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+template <class T>
+inline constexpr bool is_complex_v = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
+// The type arithmetic on T is done in: float for the small floats, T itself otherwise.
+template <class T>
+using ComputeType = std::conditional_t<is_small_float_v<T>, float, T>;
+
+// A float as an integer: truncated toward zero, saturated, NaN gives 0.
+template <class To>
+To saturating_cast(double value) {
+  if (std::isnan(value)) return 0;
+  // Both bounds are powers of two (or zero), hence exact in double.
+  const double low = static_cast<double>(std::numeric_limits<To>::min());
+  const double high = std::ldexp(1.0, std::numeric_limits<To>::digits);
+  if (value <= low) return std::numeric_limits<To>::min();
+  if (value >= high) return std::numeric_limits<To>::max();
+  return static_cast<To>(value);
+}
+
+// The conversion of ScalarOp's rules between any two storage types.
+template <class To, class From>
+To convert_element(From from) {
+  if constexpr (std::is_same_v<To, From>) {
+    return from;
+  } else if constexpr (is_small_float_v<From>) {
+    return convert_element<To>(static_cast<float>(from));
+  } else if constexpr (is_complex_v<From>) {
+    if constexpr (is_complex_v<To>) {
+      return To(static_cast<typename To::value_type>(from.real()), static_cast<typename To::value_type>(from.imag()));
+    } else if constexpr (std::is_same_v<To, bool>) {
+      return from != From(0);
+    } else {
+      return convert_element<To>(from.real());
+    }
+  } else if constexpr (std::is_same_v<To, bool>) {
+    return from != From(0);
+  } else if constexpr (is_complex_v<To>) {
+    return To(convert_element<typename To::value_type>(from), 0);
+  } else if constexpr (std::is_same_v<To, BFloat16> || is_small_float_v<To>) {
+    return To(static_cast<float>(from));
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return saturating_cast<To>(static_cast<double>(from));
+  } else {
+    return static_cast<To>(from);
+  }
+}
+
+}  // namespace ct

@@ -1,0 +1,123 @@
+#include "ir/lengths.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+int32_t checked(int64_t length) {
+  if (length > std::numeric_limits<int32_t>::max() || length < std::numeric_limits<int32_t>::min()) {
+    throw Error(ErrorKind::kUnsupported, concat("a ragged axis of up to ", length, " elements is too long"))
+        .hint("lengths are int32: keep ragged axes below 2**31 elements");
+  }
+  return static_cast<int32_t>(length);
+}
+
+// The equation that made x; null for inputs.
+const Equation* producer(Value x) {
+  const absl::Span<const Equation> equations = x.builder->equations();
+  const auto after = std::upper_bound(equations.begin(), equations.end(), x.var,
+                                      [](Var var, const Equation& equation) { return var < equation.first_output; });
+  if (after == equations.begin()) return nullptr;
+  const Equation& equation = *(after - 1);
+  return x.var < equation.first_output + equation.output_count ? &equation : nullptr;
+}
+
+// The result of an earlier equation that says the same as the last one, else of the last one.
+Value shared(Value fresh) {
+  const Builder& builder = *fresh.builder;
+  const absl::Span<const Equation> equations = builder.equations();
+  const Equation& last = equations.back();
+  CT_CHECK(last.first_output == fresh.var);
+  for (const Equation& equation : equations.subspan(0, equations.size() - 1)) {
+    if (equation.primitive == last.primitive && builder.operands(equation) == builder.operands(last) &&
+        builder.attrs(equation) == builder.attrs(last)) {
+      return {fresh.builder, equation.first_output};
+    }
+  }
+  return fresh;
+}
+
+}  // namespace
+
+Value constant_length(Builder& builder, int64_t length) {
+  return shared(full_integer(builder, Aval(DType::kInt32, {}), checked(length)));
+}
+
+std::optional<int64_t> known_length(Value length) {
+  const Equation* equation = producer(length);
+  if (equation == nullptr || equation->primitive->name != "full") return std::nullopt;
+  return length.builder->attrs(*equation).integer("value");
+}
+
+Value add_lengths(Value x, Value y) {
+  if (x.var > y.var) std::swap(x, y);
+  return shared(add(x, y));
+}
+Value add_lengths(Value x, int64_t y) { return y == 0 ? x : add_lengths(x, constant_length(*x.builder, y)); }
+Value scale_length(Value x, int64_t factor) {
+  return factor == 1 ? x : shared(mul(x, constant_length(*x.builder, factor)));
+}
+Value divided_length(Value x, int64_t divisor) {
+  if (const auto known = known_length(x)) {
+    return *known % divisor == 0 ? constant_length(*x.builder, *known / divisor) : Value();
+  }
+  const Equation* equation = producer(x);
+  if (equation == nullptr || equation->primitive->name != "mul") return {};
+  const absl::Span<const Var> operands = x.builder->operands(*equation);
+  const auto factor = known_length({x.builder, operands[1]});
+  if (!factor || *factor % divisor != 0) return {};
+  return scale_length({x.builder, operands[0]}, *factor / divisor);
+}
+Value at_least_zero(Value x) { return shared(max(x, constant_length(*x.builder, 0))); }
+Value smaller_length(Value x, int64_t limit) { return shared(min(x, constant_length(*x.builder, limit))); }
+
+Value strided_length(Value x, int64_t start, int64_t stride) {
+  if (start == 0 && stride == 1) return x;
+  // One side of the division may be negative, where it truncates upwards: not below zero after the max.
+  Value length = add_lengths(x, stride - 1 - start);
+  if (stride != 1) length = shared(div(length, constant_length(*x.builder, stride)));
+  return start == 0 ? length : at_least_zero(length);
+}
+
+Value dilated_length(Value x, int64_t interior) {
+  return interior == 0 ? x : at_least_zero(add_lengths(scale_length(x, interior + 1), -interior));
+}
+
+Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
+  for (int64_t axis : axes) {
+    const int at = static_cast<int>(axis);
+    tangent = set_length(tangent, dimension_size(primal, at), at);
+  }
+  return tangent;
+}
+
+bool means_lengths(const Primitive& primitive, const Attrs& attrs) {
+  if (primitive.name == "dimension_size") return true;
+  if (primitive.name == "mask") return false;
+  const auto inside = [](const GraphPtr& graph) {
+    const absl::Span<const Equation> equations = graph->equations();
+    return std::any_of(equations.begin(), equations.end(), [&](const Equation& equation) {
+      return means_lengths(*equation.primitive, graph->attrs(equation));
+    });
+  };
+  bool has_graphs = false;
+  for (const auto& [key, value] : attrs.items()) {
+    if (const auto* graph = std::get_if<GraphPtr>(&value)) {
+      if (inside(*graph)) return true;
+      has_graphs = true;
+    } else if (const auto* graphs = std::get_if<std::vector<GraphPtr>>(&value)) {
+      if (std::any_of(graphs->begin(), graphs->end(), inside)) return true;
+      has_graphs = true;
+    }
+  }
+  // What expands to something else outside of a mask, and has a rule of its own inside.
+  return !has_graphs && primitive.mask && primitive.expand;
+}
+
+}  // namespace ct

@@ -1,0 +1,39 @@
+// Arithmetic on the lengths of ragged axes, for mask rules.
+//
+// Two axes count as equally long when their lengths are the same Value, so lengths worked out in the same way must
+// come out as the same Value: every function here first looks for the equation it would append and returns that one's
+// result. Lengths are int32 scalars.
+#pragma once
+
+#include <optional>
+
+#include "ir/primitive.h"
+
+namespace ct {
+
+Value constant_length(Builder& builder, int64_t length);
+// What `length` holds when it is a `full` equation.
+std::optional<int64_t> known_length(Value length);
+
+Value add_lengths(Value x, Value y);
+Value add_lengths(Value x, int64_t y);
+Value scale_length(Value x, int64_t factor);  // factor >= 0
+// x / divisor where x is known to be a multiple of it: a constant, or made by scale_length. Else null.
+Value divided_length(Value x, int64_t divisor);
+Value at_least_zero(Value x);
+// max(0, ceil((x - start) / stride)): how many elements of every `stride`-th from `start` lie below x.
+Value strided_length(Value x, int64_t start, int64_t stride);
+Value smaller_length(Value x, int64_t limit);
+// The length between elements when `interior` zeros are put between neighbours: 0 for 0, else x + (x - 1) * interior.
+Value dilated_length(Value x, int64_t interior);
+
+// The tangent with the ragged lengths of its primal along `axes`. Linear rules whose transpose changes or moves an axis
+// put it before the linear equation, so that the cotangent gets the operand's length back.
+Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes);
+
+// Whether the equation says something about lengths, so that its mask rule is needed even where no operand is ragged:
+// set_length, dimension_size (whose constant other lengths are compared with), the ragged_* primitives that take
+// lengths as operands, and what has one of them in a sub-graph. Regions are left to their expansion.
+bool means_lengths(const Primitive& primitive, const Attrs& attrs);
+
+}  // namespace ct

@@ -1,0 +1,83 @@
+#include "ir/location.h"
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace ct {
+namespace {
+
+struct Entry {
+  const void* code = nullptr;
+  int instruction = 0;
+  SourceLocation known;
+};
+
+struct Table {
+  std::mutex mutex;
+  std::vector<Entry> entries{Entry{}};  // entry 0 is kNoLocation
+  std::map<std::pair<const void*, int>, LocationId> by_code;
+  std::map<std::pair<std::string, int>, LocationId> by_line;
+  LocationResolver resolver;
+};
+
+Table& table() {
+  static Table* instance = new Table;
+  return *instance;
+}
+
+thread_local LocationId current_location = kNoLocation;
+
+}  // namespace
+
+LocationId intern_location(const void* code, int instruction) {
+  Table& t = table();
+  std::lock_guard lock(t.mutex);
+  auto [it, inserted] = t.by_code.try_emplace({code, instruction}, static_cast<LocationId>(t.entries.size()));
+  if (inserted) t.entries.push_back({code, instruction, {}});
+  return it->second;
+}
+
+LocationId intern_location(SourceLocation location) {
+  Table& t = table();
+  std::lock_guard lock(t.mutex);
+  auto [it, inserted] =
+      t.by_line.try_emplace({location.file, location.line}, static_cast<LocationId>(t.entries.size()));
+  if (inserted) t.entries.push_back({nullptr, 0, std::move(location)});
+  return it->second;
+}
+
+SourceLocation resolve_location(LocationId location) {
+  Table& t = table();
+  Entry entry;
+  LocationResolver resolver;
+  {
+    std::lock_guard lock(t.mutex);
+    if (location == kNoLocation || location >= t.entries.size()) return {};
+    entry = t.entries[location];
+    resolver = t.resolver;
+  }
+  if (entry.code == nullptr) return entry.known;
+  return resolver ? resolver(entry.code, entry.instruction) : SourceLocation{};
+}
+
+std::string location_string(LocationId location) {
+  const SourceLocation source = resolve_location(location);
+  if (source.file.empty()) return "";
+  std::string text = source.file + ":" + std::to_string(source.line);
+  if (!source.function.empty()) text += " (" + source.function + ")";
+  return text;
+}
+
+void set_location_resolver(LocationResolver resolver) {
+  Table& t = table();
+  std::lock_guard lock(t.mutex);
+  t.resolver = std::move(resolver);
+}
+
+LocationScope::LocationScope(LocationId location) : previous_(current_location) { current_location = location; }
+LocationScope::~LocationScope() { current_location = previous_; }
+LocationId LocationScope::current() { return current_location; }
+
+}  // namespace ct

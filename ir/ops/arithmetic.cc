@@ -1,0 +1,117 @@
+// Sums, products, quotients, absolute value, sign and the larger and smaller of two.
+#include "ir/combinators.h"
+#include "ir/ops.h"
+
+namespace ct {
+namespace {
+
+Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool negate_y) {
+  Primitive result = binary(
+      std::move(name), op, dtypes, [](Value tangent, Value, Value, Value) { return tangent; },
+      [negate_y](Value tangent, Value, Value, Value) { return negate_y ? -tangent : tangent; });
+  result.absent.erase("transpose");
+  result.transpose = [negate_y](Builder&, const TransposeInput& input, const AttrsPtr&) {
+    const Value cotangent = input.cotangents[0];
+    Values results(2);
+    if (input.linear(0)) results[0] = cotangent;
+    if (input.linear(1)) results[1] = negate_y ? -cotangent : cotangent;
+    return results;
+  };
+  return result;
+}
+
+const Primitive& kNeg = define(linear_unary("neg", ScalarOp::kNeg, kNumbers,
+                                            [](Value cotangent, const Aval&, const AttrsPtr&) { return -cotangent; }));
+
+const Primitive& kAdd = define(linear_binary("add", ScalarOp::kAdd, kArithmetic, false));
+const Primitive& kSub = define(linear_binary("sub", ScalarOp::kSub, kNumbers, true));
+
+Primitive multiplication() {
+  Primitive result = binary(
+      "mul", ScalarOp::kMul, kArithmetic, [](Value tangent, Value, Value y, Value) { return tangent * y; },
+      [](Value tangent, Value x, Value, Value) { return x * tangent; });
+  result.absent.erase("transpose");
+  result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
+    const Value cotangent = input.cotangents[0];
+    return input.linear(0) ? Values{cotangent * input.operands[1], Value()}
+                           : Values{Value(), input.operands[0] * cotangent};
+  };
+  return result;
+}
+const Primitive& kMul = define(multiplication());
+
+Primitive division() {
+  Primitive result = binary(
+      "div", ScalarOp::kDiv, kNumbers, [](Value tangent, Value, Value y, Value) { return tangent / y; },
+      [](Value tangent, Value, Value y, Value quotient) { return -(tangent * (quotient / y)); });
+  result.absent.erase("transpose");
+  result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
+    CT_CHECK(!input.linear(1));
+    return Values{input.cotangents[0] / input.operands[1], Value()};
+  };
+  return result;
+}
+const Primitive& kDiv = define(division());
+
+// x = y * q + rem with q a whole number, constant almost everywhere: d rem/dy = -q.
+const Primitive& kRem = define(binary(
+    "rem", ScalarOp::kRem, kReals, [](Value tangent, Value, Value, Value) { return tangent; },
+    [](Value tangent, Value x, Value y, Value remainder) { return -(tangent * round((x - remainder) / y)); }));
+
+// |z| of a complex number is real: its derivative is the component of the tangent along z. At 0 both kinds give 0.
+Primitive absolute() {
+  Primitive result = unary("abs", ScalarOp::kAbs, kNumbers, [](Value tangent, Value x, Value) {
+    return is_complex(x.dtype()) ? real(tangent * conj(sign(x))) : tangent * sign(x);
+  });
+  result.type = [operand_rule = result.type](absl::Span<const Aval> operands, const Attrs& attrs) {
+    const Aval same = operand_rule(operands, attrs)[0];
+    return Avals{is_complex(same.dtype()) ? same.with_dtype(real_dtype(same.dtype())) : same};
+  };
+  return result;
+}
+const Primitive& kAbs = define(absolute());
+
+// Constant on the reals. A complex sign z/|z| turns with the part of the tangent that is across z.
+const Primitive& kSign = define(unary("sign", ScalarOp::kSign, kNumbers, [](Value tangent, Value x, Value result) {
+  if (!is_complex(x.dtype())) return Value();
+  const Value across = imag(tangent * conj(result));
+  const Value modulus = abs(x);
+  const Value turn = across / select(eq(modulus, zeros_like(modulus)), full_like(modulus, 1), modulus);
+  return make_complex(zeros_like(turn), turn) * result;
+}));
+
+// The operand that is the result gets the tangent; ties split it in equal parts.
+Value share(Value tangent, Value mine, Value other, Value result) {
+  const Value one = full_like(result, 1), zero = zeros_like(result);
+  return tangent * (select(eq(mine, result), one, zero) / select(eq(other, result), full_like(result, 2), one));
+}
+
+Primitive extremum(std::string name, ScalarOp op) {
+  return binary(
+      std::move(name), op, kOrdered,
+      [](Value tangent, Value x, Value y, Value result) { return share(tangent, x, y, result); },
+      [](Value tangent, Value x, Value y, Value result) { return share(tangent, y, x, result); });
+}
+const Primitive& kMax = define(extremum("max", ScalarOp::kMax));
+const Primitive& kMin = define(extremum("min", ScalarOp::kMin));
+
+}  // namespace
+
+Value neg(Value x) { return x.builder->bind1(kNeg, {x}); }
+Value add(Value x, Value y) { return x.builder->bind1(kAdd, {x, y}); }
+Value sub(Value x, Value y) { return x.builder->bind1(kSub, {x, y}); }
+Value mul(Value x, Value y) { return x.builder->bind1(kMul, {x, y}); }
+Value div(Value x, Value y) { return x.builder->bind1(kDiv, {x, y}); }
+Value rem(Value x, Value y) { return x.builder->bind1(kRem, {x, y}); }
+Value abs(Value x) { return x.builder->bind1(kAbs, {x}); }
+Value sign(Value x) { return x.builder->bind1(kSign, {x}); }
+Value max(Value x, Value y) { return x.builder->bind1(kMax, {x, y}); }
+Value min(Value x, Value y) { return x.builder->bind1(kMin, {x, y}); }
+
+Value operator+(Value x, Value y) { return add(x, y); }
+Value operator-(Value x, Value y) { return sub(x, y); }
+Value operator*(Value x, Value y) { return mul(x, y); }
+Value operator/(Value x, Value y) { return div(x, y); }
+Value operator-(Value x) { return neg(x); }
+
+}  // namespace ct

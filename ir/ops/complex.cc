@@ -1,0 +1,61 @@
+// Between complex numbers and their parts. All are linear over the reals. The pairing of a cotangent c with a tangent
+// t is Re(c * t), without conjugation, as in JAX: hence the signs of the imaginary parts below.
+#include "ir/combinators.h"
+#include "ir/ops.h"
+
+namespace ct {
+namespace {
+
+Primitive part(std::string name, ScalarOp op, LinearTranspose transpose) {
+  Primitive result = linear_unary(std::move(name), op, kComplexes, std::move(transpose));
+  result.type = [operand_rule = result.type](absl::Span<const Aval> operands, const Attrs& attrs) {
+    const Aval operand = operand_rule(operands, attrs)[0];
+    return Avals{Aval(real_dtype(operand.dtype()), operand.shape(), operand.weak())};
+  };
+  return result;
+}
+
+const Primitive& kReal = define(part("real", ScalarOp::kReal, [](Value cotangent, const Aval&, const AttrsPtr&) {
+  return make_complex(cotangent, zeros_like(cotangent));
+}));
+
+const Primitive& kImag = define(part("imag", ScalarOp::kImag, [](Value cotangent, const Aval&, const AttrsPtr&) {
+  return make_complex(zeros_like(cotangent), -cotangent);
+}));
+
+const Primitive& kConj =
+    define(linear_unary("conj", ScalarOp::kConj, kComplexes,
+                        [](Value cotangent, const Aval&, const AttrsPtr&) { return conj(cotangent); }));
+
+Primitive from_parts() {
+  Primitive result = flat_binary("complex", ScalarOp::kComplex, kFloats, "");
+  result.differentiable = true;
+  result.absent.clear();
+  result.type = [operand_rule = result.type](absl::Span<const Aval> operands, const Attrs& attrs) {
+    const Aval operand = operand_rule(operands, attrs)[0];
+    if (operand.dtype() != DType::kFloat32 && operand.dtype() != DType::kFloat64) {
+      throw Error(ErrorKind::kDType, "takes float32 or float64 parts, got " + operand.to_string())
+          .hint("there is no complex dtype of that width: convert the parts to float32 first");
+    }
+    return Avals{Aval(complex_dtype(operand.dtype()), operand.shape(), operand.weak())};
+  };
+  result.jvp = linear_jvp(PrimitiveRef("complex"));
+  result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
+    const Value cotangent = input.cotangents[0];
+    Values results(2);
+    if (input.linear(0)) results[0] = real(cotangent);
+    if (input.linear(1)) results[1] = -imag(cotangent);
+    return results;
+  };
+  return result;
+}
+const Primitive& kComplex = define(from_parts());
+
+}  // namespace
+
+Value real(Value x) { return x.builder->bind1(kReal, {x}); }
+Value imag(Value x) { return x.builder->bind1(kImag, {x}); }
+Value conj(Value x) { return x.builder->bind1(kConj, {x}); }
+Value make_complex(Value real, Value imag) { return real.builder->bind1(kComplex, {real, imag}); }
+
+}  // namespace ct

@@ -1,0 +1,91 @@
+// Changes of dtype: by value (convert) and by reading the same bits differently (bitcast).
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+Avals convert_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  check_operand_count(operands, 1);
+  const DType dtype = attrs.dtype("dtype");
+  if ((operands[0].dtype() == DType::kKey) != (dtype == DType::kKey)) {
+    throw Error(ErrorKind::kDType, concat("cannot convert ", operands[0].to_string(), " to ", dtype_name(dtype)))
+        .hint("random keys are opaque: make them with key, and read them with key_data");
+  }
+  return {operands[0].with_dtype(dtype)};
+}
+
+// Linear between dtypes that carry derivatives; the others have no tangents.
+JvpResult convert_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                      const AttrsPtr& attrs) {
+  const DType dtype = attrs->dtype("dtype");
+  const Value result = builder.bind1(get_primitive("convert"), primals, attrs);
+  const bool carries = tangents[0] && is_inexact(dtype);
+  return {{result}, {carries ? convert(tangents[0], dtype) : Value()}};
+}
+
+Primitive conversion() {
+  const PrimitiveRef self("convert");
+  Primitive result;
+  result.name = self.name();
+  result.type = convert_type;
+  result.jvp = convert_jvp;
+  // Real to complex and back: Re(c * t) of a real t only sees the real part of c, which is what converting keeps.
+  result.transpose = linear_transpose(
+      [](Value cotangent, const Aval& operand, const AttrsPtr&) { return convert(cotangent, operand.dtype()); });
+  result.batch = elementwise_batch(self);
+  result.mask = elementwise_mask(self);
+  result.element = [](ElementBuilder& element, const Attrs& attrs, const Aval&, int, absl::Span<const Index> position) {
+    return element.convert(element.read(0, position), attrs.dtype("dtype"));
+  };
+  return result;
+}
+const Primitive& kConvert = define(conversion());
+
+Avals bitcast_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  check_operand_count(operands, 1);
+  const DType dtype = attrs.dtype("dtype");
+  if (operands[0].dtype() == dtype) return {operands[0].strong()};
+  if (dtype_size(operands[0].dtype()) != dtype_size(dtype)) {
+    throw Error(ErrorKind::kDType,
+                concat("cannot read the bits of ", operands[0].to_string(), " as ", dtype_name(dtype),
+                       ": their sizes are ", dtype_size(operands[0].dtype()), " and ", dtype_size(dtype), " bytes"))
+        .hint("choose a dtype of the same size");
+  }
+  if (is_bool(operands[0].dtype()) || is_bool(dtype)) {
+    throw Error(ErrorKind::kDType,
+                concat("cannot read the bits of ", operands[0].to_string(), " as ", dtype_name(dtype)))
+        .hint("bool has no bit layout of its own: convert to or from uint8 instead");
+  }
+  return {operands[0].with_dtype(dtype)};
+}
+
+Primitive reinterpretation() {
+  const PrimitiveRef self("bitcast");
+  Primitive result;
+  result.name = self.name();
+  result.type = bitcast_type;
+  result.jvp = zero_jvp(self);
+  result.differentiable = false;
+  result.absent["transpose"] = "not differentiable: bits carry no derivative";
+  result.batch = elementwise_batch(self);
+  result.mask = elementwise_mask(self);
+  result.element = [](ElementBuilder& element, const Attrs& attrs, const Aval&, int, absl::Span<const Index> position) {
+    return element.bitcast(element.read(0, position), attrs.dtype("dtype"));
+  };
+  return result;
+}
+const Primitive& kBitcast = define(reinterpretation());
+
+}  // namespace
+
+Value convert(Value x, DType dtype) {
+  return x.dtype() == dtype ? x : x.builder->bind1(kConvert, {x}, Attrs::make({{"dtype", dtype}}));
+}
+Value bitcast(Value x, DType dtype) {
+  return x.dtype() == dtype ? x : x.builder->bind1(kBitcast, {x}, Attrs::make({{"dtype", dtype}}));
+}
+
+}  // namespace ct

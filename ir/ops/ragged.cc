@@ -1,0 +1,123 @@
+// Sizes inside a mask region: dimension_size reads the length of an axis, set_length declares it. Elsewhere the one is
+// the static size and the other the identity.
+#include <limits>
+
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/lengths.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+// ---- dimension_size -----------------------------------------------------------------------------------------------
+
+Avals dimension_size_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  check_operand_count(operands, 1);
+  const int64_t axis = attrs.integer("axis");
+  check_axis(axis, operands[0].rank());
+  if (operands[0].shape()[axis] > std::numeric_limits<int32_t>::max()) {
+    throw Error(ErrorKind::kValue, concat("axis ", axis, " of ", operands[0].to_string(), " is too long for int32"))
+        .hint("sizes above 2**31 - 1 cannot be used as values");
+  }
+  return {Aval(DType::kInt32, {})};
+}
+
+Value bind_dimension_size(Value x, int64_t axis) {
+  return x.builder->bind1(get_primitive("dimension_size"), {x}, Attrs::make({{"axis", axis}}));
+}
+
+std::vector<Batched> dimension_size_batch(Builder&, absl::Span<const Batched> operands, int64_t,
+                                          const AttrsPtr& attrs) {
+  const Batched x = operands[0];
+  return {{bind_dimension_size(x.value, past_batch(attrs->integer("axis"), x.axis)), -1}};
+}
+
+std::vector<Masked> dimension_size_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+  const Masked& x = operands[0];
+  const auto axis = static_cast<int>(attrs->integer("axis"));
+  return {exact(x.ragged(axis) ? x.lengths[axis] : constant_length(builder, x.value.shape()[axis]))};
+}
+
+Primitive dimension_size_primitive() {
+  Primitive result;
+  result.name = "dimension_size";
+  result.type = dimension_size_type;
+  result.jvp = zero_jvp(PrimitiveRef(result.name));
+  result.batch = dimension_size_batch;
+  result.mask = dimension_size_mask;
+  result.element = [](ElementBuilder& element, const Attrs& attrs, const Aval&, int, absl::Span<const Index>) {
+    return element.constant_integer(DType::kInt32, element.operand_aval(0).shape()[attrs.integer("axis")]);
+  };
+  result.differentiable = false;
+  result.absent["transpose"] = "not differentiable: the result is an integer";
+  return result;
+}
+const Primitive& kDimensionSize = define(dimension_size_primitive());
+
+// ---- set_length ---------------------------------------------------------------------------------------------------
+
+Avals set_length_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  check_operand_count(operands, 2);
+  check_axis(attrs.integer("axis"), operands[0].rank());
+  if (!same_type(operands[1], Aval(DType::kInt32, {}))) {
+    throw Error(ErrorKind::kType, concat("the length must be an int32 scalar, got ", operands[1].to_string()))
+        .hint("convert the length with .astype('int32')");
+  }
+  return {operands[0]};
+}
+
+// The length is known wherever the array is linear.
+Values set_length_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
+  return {set_length(input.cotangents[0], input.operands[1], static_cast<int>(attrs->integer("axis"))), {}};
+}
+
+std::vector<Batched> set_length_batch(Builder&, absl::Span<const Batched> operands, int64_t, const AttrsPtr& attrs) {
+  const Batched x = operands[0];
+  if (operands[1].batched()) {
+    throw Error(ErrorKind::kUnsupported,
+                "one axis cannot have a different length for each example of a vmap inside "
+                "a mask")
+        .op("set_length")
+        .hint("put the vmap outside: ct.vmap(ct.mask(f)) gives every example its own length");
+  }
+  const int64_t axis = past_batch(attrs->integer("axis"), x.axis);
+  return {{set_length(x.value, operands[1].value, static_cast<int>(axis)), x.axis}};
+}
+
+std::vector<Masked> set_length_mask(Builder&, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+  Masked x = operands[0];
+  const int64_t axis = attrs->integer("axis");
+  const Value length = operands[1].value;
+  // The static size, as a length that rules carry over from an exact axis, leaves the axis exact.
+  x.lengths[axis] = known_length(length) == x.value.shape()[axis] ? Value() : length;
+  return {x};
+}
+
+Primitive set_length_primitive() {
+  Primitive result;
+  result.name = "set_length";
+  result.type = set_length_type;
+  result.jvp = linear_in_first_jvp(PrimitiveRef(result.name));
+  result.transpose = set_length_transpose;
+  result.batch = set_length_batch;
+  result.mask = set_length_mask;
+  result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) { return Values{operands[0]}; };
+  result.lowering = Lowering::kExpand;
+  result.absent["element"] = "expands to its operand";
+  return result;
+}
+const Primitive& kSetLength = define(set_length_primitive());
+
+}  // namespace
+
+Value dimension_size(Value x, int axis) {
+  return x.builder->bind1(kDimensionSize, {x}, Attrs::make({{"axis", int64_t{axis}}}));
+}
+
+Value set_length(Value x, Value length, int axis) {
+  return x.builder->bind1(kSetLength, {x, length}, Attrs::make({{"axis", int64_t{axis}}}));
+}
+
+}  // namespace ct

@@ -1,0 +1,68 @@
+// select(predicate, if_true, if_false): element by element, one of two values of any dtype. What is not chosen does
+// not matter, not even NaN: neither for the value nor, through the transpose, for derivatives.
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+Avals select_type(absl::Span<const Aval> operands, const Attrs&) {
+  check_operand_count(operands, 3);
+  if (!is_bool(operands[0].dtype())) {
+    throw Error(ErrorKind::kDType, concat("the predicate must be bool, got ", operands[0].to_string()))
+        .hint("compare it with something first, for example x != 0");
+  }
+  if (operands[0].shape() != operands[1].shape()) {
+    throw Error(ErrorKind::kShape, concat("the predicate must have the shape of the values, got ",
+                                          operands[0].to_string(), " for ", operands[1].to_string()))
+        .hint("broadcast them to one shape first");
+  }
+  check_same_types(operands.subspan(1));
+  return {operands[1].weak() && operands[2].weak() ? operands[1] : operands[1].strong()};
+}
+
+JvpResult select_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                     const AttrsPtr&) {
+  const Value result = select(primals[0], primals[1], primals[2]);
+  if (!tangents[1] && !tangents[2]) return {{result}, {Value()}};
+  const Value if_true = instantiate(builder, tangents[1], result.aval());
+  const Value if_false = instantiate(builder, tangents[2], result.aval());
+  return {{result}, {select(primals[0], if_true, if_false)}};
+}
+
+Values select_transpose(Builder&, const TransposeInput& input, const AttrsPtr&) {
+  const Value predicate = input.operands[0], cotangent = input.cotangents[0];
+  const Value zero = zeros_like(cotangent);
+  Values results(3);
+  if (input.linear(1)) results[1] = select(predicate, cotangent, zero);
+  if (input.linear(2)) results[2] = select(predicate, zero, cotangent);
+  return results;
+}
+
+Primitive selection() {
+  const PrimitiveRef self("select");
+  Primitive result;
+  result.name = self.name();
+  result.type = select_type;
+  result.jvp = select_jvp;
+  result.transpose = select_transpose;
+  result.batch = elementwise_batch(self);
+  result.mask = elementwise_mask(self);
+  result.element = [](ElementBuilder& element, const Attrs&, const Aval&, int, absl::Span<const Index> position) {
+    const Scalar predicate = element.read(0, position);
+    const Scalar if_true = element.read(1, position);
+    return element.select(predicate, if_true, element.read(2, position));
+  };
+  return result;
+}
+const Primitive& kSelect = define(selection());
+
+}  // namespace
+
+Value select(Value predicate, Value if_true, Value if_false) {
+  return predicate.builder->bind1(kSelect, {predicate, if_true, if_false});
+}
+
+}  // namespace ct

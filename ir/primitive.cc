@@ -1,0 +1,67 @@
+#include "ir/primitive.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "ir/error.h"
+
+namespace ct {
+namespace {
+
+using Registry = std::map<std::string, std::unique_ptr<Primitive>, std::less<>>;
+
+Registry& registry() {
+  static Registry* instance = new Registry;
+  return *instance;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+const Primitive& define(Primitive primitive) {
+  auto record = std::make_unique<Primitive>(std::move(primitive));
+  auto [it, inserted] = registry().try_emplace(record->name, nullptr);
+  if (!inserted) {
+    throw Error(ErrorKind::kValue, "a primitive named '" + it->first + "' exists already").hint("choose another name");
+  }
+  it->second = std::move(record);
+  return *it->second;
+}
+
+const Primitive* find_primitive(std::string_view name) {
+  auto it = registry().find(name);
+  return it == registry().end() ? nullptr : it->second.get();
+}
+
+const Primitive& get_primitive(std::string_view name) {
+  if (const Primitive* primitive = find_primitive(name)) return *primitive;
+  Error error(ErrorKind::kValue, "there is no primitive named '" + std::string(name) + "'");
+  std::string_view nearest;
+  for (const auto& [other, _] : registry()) {
+    if (nearest.empty() || edit_distance(name, other) < edit_distance(name, nearest)) nearest = other;
+  }
+  if (!nearest.empty()) error.hint("did you mean '" + std::string(nearest) + "'?");
+  throw error;
+}
+
+std::vector<const Primitive*> all_primitives() {
+  std::vector<const Primitive*> result;
+  for (const auto& [_, record] : registry()) result.push_back(record.get());
+  return result;
+}
+
+}  // namespace ct

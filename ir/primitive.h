@@ -1,0 +1,143 @@
+// A primitive is ONE record with all its rules side by side. Transforms, interpreter and compiler contain no list of
+// ops: they look rules up here.
+//
+//   type        shapes and dtypes of the outputs; throws a user Error for operands that do not fit
+//   jvp         forward derivative; null tangents are symbolic zeros. Reverse mode is never written by hand:
+//               linearize is jvp split into known and unknown equations, then `transpose`.
+//   transpose   for primitives linear in some operands
+//   batch       the vmap rule
+//   mask        the ragged rule: which output axes are ragged, with selects only where elements mix along one
+//   element     what one output element is (element.h): gives the reference evaluation AND the compiled loops
+//   reduction / lowering   descriptors for the primitives that are not element-wise in that sense
+//   reference   plain evaluation, where it does not follow from `element` or `expand`
+//   expand      rewrites the equation into other primitives; then it needs no lowering and no reference
+//   split       for primitives with sub-graphs: the known/unknown partition that linearize needs
+//
+// A slot that stays empty must be declared in `absent` with the reason; a test prints the matrix and fails on holes.
+// Read ops/erf.cc for a whole primitive in about twenty lines; combinators.h has the rule makers.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/builder.h"
+#include "ir/element.h"
+#include "ir/tensor.h"
+
+namespace ct {
+
+class SplitContext;  // transforms/split.h
+struct SplitValue;
+
+using Avals = std::vector<Aval>;
+using TypeRule = std::function<Avals(absl::Span<const Aval> operands, const Attrs& attrs)>;
+
+struct JvpResult {
+  Values outputs;
+  Values tangents;  // null: zero
+};
+using JvpRule = std::function<JvpResult(Builder& builder, absl::Span<const Value> primals,
+                                        absl::Span<const Value> tangents, const AttrsPtr& attrs)>;
+
+// What a transpose rule is given. `operands[i]` is null where the equation is linear in operand i and the cotangent of
+// operand i is wanted. Cotangents may be null (zero), but at least one is not. The result has one Value an operand:
+// null for zero and for operands that are not linear.
+struct TransposeInput {
+  absl::Span<const Value> operands;
+  absl::Span<const Aval> avals;  // of all operands
+  absl::Span<const Value> cotangents;
+  bool linear(int operand) const { return !operands[operand]; }
+};
+using TransposeRule = std::function<Values(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs)>;
+
+// A value of a batched program: `axis` is where the batch dimension sits, -1 when the value is the same for every
+// example.
+struct Batched {
+  Value value;
+  int axis = -1;
+  bool batched() const { return axis >= 0; }
+};
+using BatchRule = std::function<std::vector<Batched>(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                                     const AttrsPtr& attrs)>;
+
+// A value of a masked program: padded to the static bound; lengths[axis] is the real length as an int32 scalar, null
+// where the axis is exact. Padding is garbage. Two axes have equal lengths when they hold the same Value.
+struct Masked {
+  Value value;
+  Values lengths;  // one an axis
+  bool ragged(int axis) const { return static_cast<bool>(lengths[axis]); }
+  bool any_ragged() const {
+    for (const Value& length : lengths) {
+      if (length) return true;
+    }
+    return false;
+  }
+};
+using MaskRule =
+    std::function<std::vector<Masked>(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs)>;
+
+using ElementRule = std::function<Scalar(ElementBuilder& element, const Attrs& attrs, const Aval& output_aval,
+                                         int output, absl::Span<const Index> position)>;
+
+using RunGraph = std::function<std::vector<Tensor>(const Graph& graph, absl::Span<const Tensor> inputs)>;
+struct ReferenceInput {
+  absl::Span<const Tensor> operands;
+  const Attrs& attrs;
+  absl::Span<const Aval> output_avals;
+  const RunGraph& run_graph;  // evaluates a sub-graph
+};
+using ReferenceRule = std::function<std::vector<Tensor>(const ReferenceInput& input)>;
+using ExpandRule = std::function<Values(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs)>;
+using SplitRule = std::function<std::vector<SplitValue>(SplitContext& context, absl::Span<const SplitValue> operands,
+                                                        const AttrsPtr& attrs)>;
+// Attribute-aware dead code elimination for sub-graphs: which operands are needed for the outputs that are used.
+// The derived default keeps an equation whole.
+
+// How the compiler treats the primitive when there is no `element` rule.
+enum class Lowering : uint8_t {
+  kElement,     // by the element rule
+  kReduce,      // folds `combine` from `identity` over attribute `axes`
+  kCumulative,  // running `combine` along attribute `axis`, from the end when `reverse`
+  kDot,         // dot_general
+  kScatter,     // scatter_add: a copy of operand 0, then updates accumulated in row-major order
+  kAlias,       // the same bytes under another shape: reshape
+  kScan,
+  kWhile,
+  kCond,
+  kExpand,  // `expand` runs before compiling
+};
+
+struct Primitive {
+  std::string name;
+  TypeRule type;
+  JvpRule jvp;
+  TransposeRule transpose;
+  BatchRule batch;
+  MaskRule mask;
+  ElementRule element;
+  ReferenceRule reference;
+  ExpandRule expand;
+  SplitRule split;
+
+  Lowering lowering = Lowering::kElement;
+  ScalarOp combine = ScalarOp::kAdd;  // of kReduce and kCumulative
+  std::function<double(DType)>
+      identity{};       // of kReduce and kCumulative; converting it saturates: inf is an integer's highest value
+  bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it
+  ScalarOp scalar_op = ScalarOp::kAdd;
+  bool differentiable = true;                   // false: tangents of outputs are always zero
+  bool has_side_effects = false;                // not removed by dead code elimination
+  std::map<std::string, std::string> absent{};  // slot -> reason
+};
+
+// Adds the record to the registry; meant for `const Primitive& kErf = define({...});` at namespace scope.
+const Primitive& define(Primitive primitive);
+const Primitive* find_primitive(std::string_view name);
+const Primitive& get_primitive(std::string_view name);  // throws Error(kValue) with a suggestion
+std::vector<const Primitive*> all_primitives();         // sorted by name
+
+}  // namespace ct

@@ -1,0 +1,40 @@
+// The saved form of a graph: a header (magic, format version, length, checksum) and one CBOR document.
+//
+//   {"primitives": [name...],             what equations refer to by number, so are the next two
+//    "avals": [[dtype, weak, size...]...],
+//    "locations": [[file, line, function]...],
+//    "graphs": [{"inputs": [aval...], "names": [text...],
+//                "equations": [[primitive, location, [operand...], [aval...], [[key, kind, value]...]]...],
+//                "outputs": [variable...]}...]}
+//
+// Graphs stand after the graphs that their attributes hold and refer to them by number; equal ones are saved once; the
+// last is the saved one. Variables are numbered as in Graph. Reals are saved as their 64 bits.
+//
+// Files of every released version load forever: `kFormatVersion` goes up with each change of this layout, and `load`
+// keeps a reader for each. Loading trusts nothing. Every equation is bound anew, so that its type rule has checked
+// operands and attributes, and results must have the recorded types. Whatever is wrong gives Error(kCorruptFile).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "ir/graph.h"
+
+namespace ct {
+
+inline constexpr uint32_t kFormatVersion = 1;
+
+struct SaveOptions {
+  bool locations = true;  // file, line and function of each equation
+};
+
+// Throws Error(kUnsupported) for graphs that hold opaque values.
+std::string serialize(const Graph& graph, const SaveOptions& options = {});
+GraphPtr deserialize(std::string_view bytes);
+
+// The same with files. Saving writes a new file and moves it into place, so that readers see all of it or nothing.
+void save_graph(const Graph& graph, const std::string& path, const SaveOptions& options = {});
+GraphPtr load_graph(const std::string& path);
+
+}  // namespace ct
