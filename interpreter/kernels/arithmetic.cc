@@ -1,0 +1,13 @@
+#include "interpreter/kernels/loops.h"
+
+namespace ct::loops {
+
+void fill_arithmetic(LoopTable& table) {
+  fill<false, ScalarOp::kNeg, ScalarOp::kAbs, ScalarOp::kSign, ScalarOp::kNot, ScalarOp::kFloor, ScalarOp::kCeil,
+       ScalarOp::kRound, ScalarOp::kIsFinite, ScalarOp::kReal, ScalarOp::kImag, ScalarOp::kConj>(table);
+  fill<false, ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul, ScalarOp::kDiv, ScalarOp::kRem, ScalarOp::kMax,
+       ScalarOp::kMin, ScalarOp::kAnd, ScalarOp::kOr, ScalarOp::kXor, ScalarOp::kShl, ScalarOp::kShrLogical,
+       ScalarOp::kShrArithmetic, ScalarOp::kComplex>(table);
+}
+
+}  // namespace ct::loops

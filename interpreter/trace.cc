@@ -1,0 +1,509 @@
+#include "interpreter/trace.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "interpreter/evaluate.h"
+#include "ir/error.h"
+#include "ir/lengths.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+// Innermost last.
+thread_local std::vector<std::shared_ptr<Capture>> capture_stack;
+
+std::vector<Tensor> evaluate_graph(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
+  return evaluate(*graph, inputs);
+}
+GraphRunner eager_graph_runner = evaluate_graph;
+
+std::string_view mode_name(CaptureMode mode) {
+  switch (mode) {
+    case CaptureMode::kTransform:
+      return "a transform";
+    case CaptureMode::kJit:
+      return "jit";
+    case CaptureMode::kBatch:
+      return "vmap";
+    case CaptureMode::kMask:
+      return "mask";
+  }
+  return "";
+}
+
+std::string_view concretization_hint(CaptureMode mode) {
+  switch (mode) {
+    case CaptureMode::kTransform:
+      return "the function is captured without values here; use ct.numpy.where or ct.lax.cond for `if` on values and "
+             "ct.lax.while_loop for `while`";
+    case CaptureMode::kJit:
+      return "use ct.numpy.where or ct.lax.cond instead of `if`, ct.lax.while_loop or ct.lax.fori_loop instead of a "
+             "loop that depends on values, or pass the argument as static (static_argnums, static_argnames)";
+    case CaptureMode::kBatch:
+      return "under vmap the value differs from example to example; use ct.numpy.where or ct.lax.cond instead of `if`, "
+             "ct.lax.while_loop instead of `while`";
+    case CaptureMode::kMask:
+      return "one masked program serves every length; use ct.numpy.where or ct.lax.cond for `if` on values. Sizes "
+             "(x.shape[i]) may be compared in Python where the bound settles the answer";
+  }
+  return "";
+}
+
+std::string quoted_function(const CaptureOptions& options) {
+  return options.function_name.empty() ? "the function" : "'" + options.function_name + "'";
+}
+
+// What is left of a variable when its capture has ended: enough for an error about its use.
+struct Remains {
+  Aval aval;
+  const Primitive* primitive = nullptr;  // null: an input
+  LocationId location = kNoLocation;
+};
+
+std::string described(const Remains& remains) {
+  std::string text = concat("a value of type ", remains.aval.to_string());
+  if (remains.primitive == nullptr) {
+    text += " (an argument)";
+  } else {
+    text += concat(" (made by '", remains.primitive->name, "'");
+    const std::string place = location_string(remains.location);
+    if (!place.empty()) text += " at " + place;
+    text += ")";
+  }
+  return text;
+}
+
+constexpr std::string_view kLeakHint =
+    "return the value from the function instead of keeping it in a global, an attribute, a closure or a list";
+
+Error no_value(const CaptureOptions& options, const Remains& wanted) {
+  return Error(ErrorKind::kConcretization,
+               concat("the value of ", described(wanted), " is needed here, but ", quoted_function(options),
+                      " is being captured by ", mode_name(options.mode), " and has no values yet"))
+      .at(LocationScope::current())
+      .hint(concretization_hint(options.mode));
+}
+
+}  // namespace
+
+// The mask rules' own program, shared by a mask capture and the captures nested in it. Only its lengths are wanted.
+struct MaskShadow {
+  Builder scratch;
+};
+
+struct Capture::State {
+  explicit State(CaptureOptions given) : options(std::move(given)), builder(std::make_unique<Builder>()) {}
+
+  CaptureOptions options;
+  std::unique_ptr<Builder> builder;  // null when the capture has ended
+  std::vector<Remains> remains;      // then
+  Capture* enclosing = nullptr;
+
+  // Closure conversion: what the inputs beyond the declared ones stand for, and where they went.
+  std::vector<Datum> captured;
+  absl::flat_hash_map<std::pair<const Buffer*, uint64_t>, Var> lifted_tensors;  // by buffer and aval hash
+  absl::flat_hash_map<std::pair<const Capture*, Var>, Var> lifted_values;
+
+  // Concrete shadow: values of variables, as far as somebody asked; what each input stands for.
+  std::vector<Tensor> values;
+  absl::flat_hash_map<Var, Datum> shadows;
+
+  // Raggedness of each variable, up to equation `masked_equations`; `length_vars` finds the int32 scalar here that is
+  // a given value of the scratch builder.
+  std::shared_ptr<MaskShadow> mask;
+  std::vector<Masked> masked;
+  size_t masked_equations = 0;
+  absl::flat_hash_map<Var, Var> length_vars;
+
+  const Equation* producer(Var var) const {
+    const auto equations = builder->equations();
+    const auto after = std::upper_bound(equations.begin(), equations.end(), var,
+                                        [](Var v, const Equation& e) { return v < e.first_output; });
+    if (after == equations.begin()) return nullptr;
+    const Equation& equation = *(after - 1);
+    return var < equation.first_output + equation.output_count ? &equation : nullptr;
+  }
+
+  Remains describe(Var var) const {
+    if (builder == nullptr) return remains[var];
+    const Equation* equation = producer(var);
+    if (equation == nullptr) return {builder->aval(var)};
+    return {builder->aval(var), equation->primitive, equation->location};
+  }
+
+  void note_remains() {
+    remains.resize(builder->num_vars());
+    for (Var var = 0; var < remains.size(); ++var) remains[var].aval = builder->aval(var);
+    for (const Equation& equation : builder->equations()) {
+      for (uint32_t k = 0; k < equation.output_count; ++k) {
+        Remains& output = remains[equation.first_output + k];
+        output.primitive = equation.primitive;
+        output.location = equation.location;
+      }
+    }
+  }
+
+  // Everything but `remains` goes: shadows may hold large arrays and enclosing captures.
+  void end() {
+    builder.reset();
+    enclosing = nullptr;
+    captured = {};
+    lifted_tensors = {};
+    lifted_values = {};
+    values = {};
+    shadows = {};
+    mask.reset();
+    masked = {};
+    length_vars = {};
+  }
+
+  void set_masked(Var var, Masked value) {
+    if (masked.size() <= var) masked.resize(var + 1);
+    if (value.value && value.value.rank() == 0 && value.value.dtype() == DType::kInt32) {
+      length_vars.try_emplace(value.value.var, var);
+    }
+    masked[var] = std::move(value);
+  }
+
+  void run_mask_rules();
+  void mask_equation(const Equation& equation);
+  Tensor value_of(Var var);
+};
+
+// ---- raggedness -----------------------------------------------------------------------------------------------------
+
+void Capture::State::mask_equation(const Equation& equation) {
+  std::vector<Masked> operands;
+  bool ragged = false;
+  for (Var var : builder->operands(equation)) {
+    operands.push_back(masked[var]);
+    CT_CHECK(operands.back().value);
+    ragged |= operands.back().any_ragged();
+  }
+  const Primitive& primitive = *equation.primitive;
+  const AttrsPtr& attrs = builder->attrs_ptr(equation);
+  std::vector<Masked> outputs;
+  LocationScope location(equation.location);
+  // Every primitive is itself on exact values, but for those that are about lengths.
+  if (!ragged && !means_lengths(primitive, *attrs)) {
+    Values plain;
+    for (const Masked& operand : operands) plain.push_back(operand.value);
+    for (const Value& output : mask->scratch.bind(primitive, plain, attrs)) {
+      outputs.push_back({output, Values(output.rank())});
+    }
+  } else {
+    try {
+      if (!primitive.mask) {
+        throw Error(ErrorKind::kUnsupported, "this operation has no rule for ragged values")
+            .hint("take the ragged value's .data and treat its padding by hand");
+      }
+      outputs = primitive.mask(mask->scratch, operands, attrs);
+    } catch (Error& error) {
+      error.op(primitive.name).at(equation.location);
+      throw;
+    }
+  }
+  CT_CHECK(outputs.size() == equation.output_count);
+  for (uint32_t k = 0; k < equation.output_count; ++k) set_masked(equation.first_output + k, std::move(outputs[k]));
+}
+
+void Capture::State::run_mask_rules() {
+  if (mask == nullptr) return;
+  masked.resize(builder->num_vars());
+  while (masked_equations < builder->equations().size()) {
+    // Counted first: an equation whose rule throws is not tried again.
+    mask_equation(builder->equations()[masked_equations++]);
+  }
+}
+
+Values Capture::lengths_of(Var var) {
+  CT_CHECK(live());
+  state_->run_mask_rules();
+  if (state_->mask == nullptr) return Values(state_->builder->aval(var).rank());
+  return state_->masked[var].lengths;
+}
+
+std::optional<Traced> Capture::length(const Traced& value, int axis) {
+  CT_CHECK(value.capture != nullptr && value.capture->live());
+  const Values lengths = value.capture->lengths_of(value.var);
+  CT_CHECK(axis >= 0 && static_cast<size_t>(axis) < lengths.size());
+  const Value length = lengths[axis];
+  if (!length) return std::nullopt;
+  // A value of an enclosing capture serves as well: its use here lifts it.
+  for (Capture* capture = this; capture != nullptr; capture = capture->state_->enclosing) {
+    const auto it = capture->state_->length_vars.find(length.var);
+    if (it != capture->state_->length_vars.end() && capture->state_->mask == state_->mask) {
+      return Traced{capture->shared_from_this(), it->second};
+    }
+  }
+  static const Primitive& dimension_size = get_primitive("dimension_size");
+  const std::vector<Datum> size =
+      bind(dimension_size, {Datum(value)}, Attrs::make({{"axis", static_cast<int64_t>(axis)}}));
+  return std::get<Traced>(size[0]);
+}
+
+// ---- beginning and ending -------------------------------------------------------------------------------------------
+
+Capture::Capture(CaptureOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+Capture::~Capture() = default;
+
+std::shared_ptr<Capture> Capture::begin(CaptureOptions options) {
+  const bool mask = options.mode == CaptureMode::kMask;
+  std::shared_ptr<Capture> capture(new Capture(std::move(options)));
+  if (!capture_stack.empty()) {
+    capture->state_->enclosing = capture_stack.back().get();
+    capture->state_->mask = capture_stack.back()->state_->mask;
+  }
+  if (mask && capture->state_->mask == nullptr) capture->state_->mask = std::make_shared<MaskShadow>();
+  capture_stack.push_back(capture);
+  return capture;
+}
+
+void Capture::abandon() {
+  const auto found = std::find_if(capture_stack.begin(), capture_stack.end(),
+                                  [&](const std::shared_ptr<Capture>& capture) { return capture.get() == this; });
+  if (found == capture_stack.end()) return;
+  // Captures further in can only be there because whoever began them failed to end them.
+  std::vector<std::shared_ptr<Capture>> ended(found, capture_stack.end());
+  capture_stack.erase(found, capture_stack.end());
+  for (const std::shared_ptr<Capture>& capture : ended) {
+    capture->state_->note_remains();
+    capture->state_->end();
+  }
+}
+
+Capture::Result Capture::finish(absl::Span<const Datum> outputs) {
+  CT_CHECK(!capture_stack.empty() && capture_stack.back().get() == this);
+  Values values;
+  values.reserve(outputs.size());
+  for (const Datum& output : outputs) values.push_back(lift(output));
+  const std::shared_ptr<Capture> self = std::move(capture_stack.back());
+  capture_stack.pop_back();
+  state_->note_remains();
+  Result result;
+  result.captured = std::move(state_->captured);
+  result.graph = state_->builder->finish(values);
+  state_->end();
+  return result;
+}
+
+Builder& Capture::builder() {
+  CT_CHECK(live());
+  return *state_->builder;
+}
+const CaptureOptions& Capture::options() const { return state_->options; }
+bool Capture::live() const { return state_->builder != nullptr; }
+
+std::shared_ptr<Capture> current_capture() { return capture_stack.empty() ? nullptr : capture_stack.back(); }
+
+EagerScope::EagerScope() : hidden_(std::move(capture_stack)) { capture_stack.clear(); }
+EagerScope::~EagerScope() { capture_stack = std::move(hidden_); }
+
+// ---- inputs ---------------------------------------------------------------------------------------------------------
+
+Traced Capture::add_input(Aval aval, std::string name, std::optional<Datum> shadow) {
+  std::vector<std::optional<Traced>> lengths(aval.rank());
+  const Traced* enclosing = shadow ? std::get_if<Traced>(&*shadow) : nullptr;
+  Values inherited(aval.rank());
+  if (state_->mask != nullptr && enclosing != nullptr && enclosing->capture->live() &&
+      datum_aval(*shadow).shape() == aval.shape()) {
+    inherited = enclosing->capture->lengths_of(enclosing->var);
+  }
+  const Traced input = add_ragged_input(aval, std::move(name), lengths, std::move(shadow));
+  if (state_->mask != nullptr) state_->masked[input.var].lengths = std::move(inherited);
+  return input;
+}
+
+Traced Capture::add_ragged_input(Aval aval, std::string name, const std::vector<std::optional<Traced>>& lengths,
+                                 std::optional<Datum> shadow) {
+  CT_CHECK(live() && state_->captured.empty());
+  CT_CHECK(static_cast<int>(lengths.size()) == aval.rank());
+  const Value input = state_->builder->input(aval, std::move(name));
+  if (shadow) state_->shadows.emplace(input.var, *std::move(shadow));
+  if (state_->mask != nullptr) {
+    Masked masked{state_->mask->scratch.input(aval), Values(aval.rank())};
+    for (size_t axis = 0; axis < lengths.size(); ++axis) {
+      if (!lengths[axis]) continue;
+      Capture& owner = *lengths[axis]->capture;
+      CT_CHECK(owner.live() && owner.state_->mask == state_->mask);
+      owner.state_->run_mask_rules();
+      masked.lengths[axis] = owner.state_->masked[lengths[axis]->var].value;
+    }
+    state_->set_masked(input.var, std::move(masked));
+  } else {
+    for (const std::optional<Traced>& length : lengths) CT_CHECK(!length);
+  }
+  return {shared_from_this(), input.var};
+}
+
+Value Capture::lift(const Datum& datum) {
+  State& state = *state_;
+  if (const Traced* traced = std::get_if<Traced>(&datum)) {
+    if (traced->capture.get() == this && state.builder != nullptr) return {state.builder.get(), traced->var};
+    CT_CHECK(traced->capture != nullptr && live());
+    Capture& owner = *traced->capture;
+    Capture* outer = state.enclosing;
+    while (outer != nullptr && outer != &owner) outer = outer->state_->enclosing;
+    if (outer == nullptr) {
+      const Remains remains = owner.state_->describe(traced->var);
+      throw Error(ErrorKind::kTracerLeak,
+                  concat(described(remains), " escaped from the capture of ", quoted_function(owner.options()), " by ",
+                         mode_name(owner.options().mode),
+                         owner.live() ? ": it was used in another thread, or while that capture is set aside"
+                                      : ": it was used after that capture had ended"))
+          .at(LocationScope::current())
+          .hint(kLeakHint);
+    }
+    const auto it = state.lifted_values.find({&owner, traced->var});
+    if (it != state.lifted_values.end()) return {state.builder.get(), it->second};
+    const Value input = state.builder->input(owner.state_->builder->aval(traced->var));
+    if (state.mask != nullptr) {
+      owner.state_->run_mask_rules();
+      // An enclosing capture outside of the mask knows no raggedness: its values are exact.
+      Masked masked = owner.state_->mask == state.mask
+                          ? owner.state_->masked[traced->var]
+                          : Masked{state.mask->scratch.input(input.aval()), Values(input.rank())};
+      state.set_masked(input.var, std::move(masked));
+    }
+    state.lifted_values.emplace(std::make_pair(&owner, traced->var), input.var);
+    state.captured.push_back(datum);
+    state.shadows.emplace(input.var, datum);
+    return input;
+  }
+  const Tensor& tensor = std::get<Tensor>(datum);
+  CT_CHECK(tensor && live());
+  const std::pair<const Buffer*, uint64_t> key(tensor.buffer().get(), tensor.aval().hash());
+  const auto it = state.lifted_tensors.find(key);
+  if (it != state.lifted_tensors.end() && state.builder->aval(it->second) == tensor.aval()) {
+    return {state.builder.get(), it->second};
+  }
+  const Value input = state.builder->input(tensor.aval());
+  if (state.mask != nullptr) {
+    state.set_masked(input.var, {state.mask->scratch.input(tensor.aval()), Values(tensor.aval().rank())});
+  }
+  state.lifted_tensors.insert_or_assign(key, input.var);
+  state.captured.push_back(datum);  // keeps the buffer, and with it the key, alive
+  state.shadows.emplace(input.var, datum);
+  return input;
+}
+
+// ---- binding --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// Nothing is being captured, so every operand must be a tensor.
+absl::InlinedVector<Tensor, 4> require_tensors(absl::Span<const Datum> operands) {
+  absl::InlinedVector<Tensor, 4> tensors;
+  tensors.reserve(operands.size());
+  for (const Datum& operand : operands) {
+    const Tensor* tensor = std::get_if<Tensor>(&operand);
+    tensors.push_back(tensor != nullptr ? *tensor : concrete(operand));
+  }
+  return tensors;
+}
+
+std::vector<Datum> to_data(std::vector<Tensor> tensors) {
+  std::vector<Datum> result;
+  result.reserve(tensors.size());
+  for (Tensor& tensor : tensors) result.emplace_back(std::move(tensor));
+  return result;
+}
+
+std::vector<Datum> to_data(const std::shared_ptr<Capture>& capture, absl::Span<const Value> values) {
+  std::vector<Datum> result;
+  result.reserve(values.size());
+  for (const Value& value : values) result.emplace_back(Traced{capture, value.var});
+  return result;
+}
+
+}  // namespace
+
+Aval datum_aval(const Datum& datum) {
+  if (const Tensor* tensor = std::get_if<Tensor>(&datum)) return tensor->aval();
+  const Traced& traced = std::get<Traced>(datum);
+  const Capture::State& state = *traced.capture->state_;
+  return state.builder != nullptr ? state.builder->aval(traced.var) : state.remains[traced.var].aval;
+}
+
+std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs) {
+  if (capture_stack.empty()) return to_data(evaluate_primitive(primitive, require_tensors(operands), attrs));
+  // A copy: the type rule may run front-end code that begins captures of its own.
+  const std::shared_ptr<Capture> capture = capture_stack.back();
+  absl::InlinedVector<Value, 4> values;
+  for (const Datum& operand : operands) values.push_back(capture->lift(operand));
+  std::vector<Datum> results = to_data(capture, capture->state_->builder->bind(primitive, values, attrs));
+  if (capture->state_->mask != nullptr) capture->state_->run_mask_rules();
+  return results;
+}
+
+void set_eager_graph_runner(GraphRunner runner) { eager_graph_runner = runner != nullptr ? runner : evaluate_graph; }
+
+std::vector<Datum> bind_graph(const GraphPtr& graph, absl::Span<const Datum> operands) {
+  if (capture_stack.empty()) return to_data(eager_graph_runner(graph, require_tensors(operands)));
+  const std::shared_ptr<Capture> capture = capture_stack.back();
+  absl::InlinedVector<Value, 8> values;
+  for (const Datum& operand : operands) values.push_back(capture->lift(operand));
+  std::vector<Datum> results = to_data(capture, capture->state_->builder->inline_graph(*graph, values));
+  capture->state_->run_mask_rules();
+  return results;
+}
+
+// ---- concrete values ------------------------------------------------------------------------------------------------
+
+Tensor Capture::State::value_of(Var wanted) {
+  if (values.size() < builder->num_vars()) values.resize(builder->num_vars());
+  // Depth first through what has no value yet; a variable stays on the list until its operands are done.
+  std::vector<Var> pending{wanted};
+  absl::InlinedVector<Tensor, 4> operands;
+  while (!pending.empty()) {
+    const Var var = pending.back();
+    if (values[var]) {
+      pending.pop_back();
+      continue;
+    }
+    const Equation* equation = producer(var);
+    if (equation == nullptr) {
+      const auto shadow = shadows.find(var);
+      if (shadow == shadows.end()) throw no_value(options, describe(var));
+      values[var] = concrete(shadow->second);
+      pending.pop_back();
+      continue;
+    }
+    bool ready = true;
+    for (Var operand : builder->operands(*equation)) {
+      if (values[operand]) continue;
+      pending.push_back(operand);
+      ready = false;
+    }
+    if (!ready) continue;
+    operands.clear();
+    for (Var operand : builder->operands(*equation)) operands.push_back(values[operand]);
+    LocationScope location(equation->location);
+    std::vector<Tensor> results = evaluate_primitive(*equation->primitive, operands, builder->attrs_ptr(*equation));
+    for (uint32_t k = 0; k < equation->output_count; ++k) values[equation->first_output + k] = std::move(results[k]);
+    pending.pop_back();
+  }
+  return values[wanted];
+}
+
+Tensor concrete(const Datum& datum) {
+  if (const Tensor* tensor = std::get_if<Tensor>(&datum)) return *tensor;
+  const Traced& traced = std::get<Traced>(datum);
+  Capture::State& state = *traced.capture->state_;
+  const CaptureOptions& options = state.options;
+  if (state.builder == nullptr) {
+    throw Error(ErrorKind::kTracerLeak,
+                concat(described(state.describe(traced.var)), " escaped from the capture of ", quoted_function(options),
+                       " by ", mode_name(options.mode), ": it was used after that capture had ended"))
+        .at(LocationScope::current())
+        .hint(kLeakHint);
+  }
+  if (!options.concrete_shadow) throw no_value(options, state.describe(traced.var));
+  EagerScope eager;
+  return state.value_of(traced.var);
+}
+
+}  // namespace ct

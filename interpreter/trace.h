@@ -1,0 +1,119 @@
+// Capture: the one current trace of a thread, which records a user function into a Builder.
+//
+// A `Capture` is live while the user's Python runs. The front end's array type holds either a Tensor or a `Traced`
+// (capture id and variable). `bind` is the single entrance of every op, from Python or C++: with no live capture it
+// evaluates; with one it lifts operands into the innermost capture and records. Values that are not of the innermost
+// capture (tensors, values of enclosing captures) become extra inputs of its graph: closure conversion.
+//
+// An eager grad/jvp/vjp gives its capture concrete shadows of the inputs; `concrete` then evaluates the recorded
+// prefix on demand, so that Python's `if` and `float()` work on traced values. Under jit and vmap there is no shadow
+// and `concrete` throws ErrorKind::kConcretization. A Traced whose capture has ended throws ErrorKind::kTracerLeak.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/primitive.h"
+#include "ir/tensor.h"
+
+namespace ct {
+
+class Capture;
+
+struct Traced {
+  std::shared_ptr<Capture> capture;
+  Var var = kNoVar;
+};
+
+// An operand or result as the front end sees it.
+using Datum = std::variant<Tensor, Traced>;
+Aval datum_aval(const Datum& datum);
+
+enum class CaptureMode : uint8_t { kTransform, kJit, kBatch, kMask };  // names what errors talk about
+
+struct CaptureOptions {
+  CaptureMode mode = CaptureMode::kTransform;
+  std::string function_name;  // of the user's function, for messages
+  bool concrete_shadow = false;
+};
+
+class Capture : public std::enable_shared_from_this<Capture> {
+ public:
+  // Pushes a new innermost capture on this thread.
+  static std::shared_ptr<Capture> begin(CaptureOptions options);
+  // Pops it (it must be innermost) without a result; also what an exception does.
+  void abandon();
+
+  // Adds an input; all inputs come before the first operation. `shadow`: the concrete or enclosing value it stands for,
+  // needed when options.concrete_shadow. Inside a mask an input is as ragged as an enclosing shadow of its shape.
+  Traced add_input(Aval aval, std::string name, std::optional<Datum> shadow = std::nullopt);
+  // Of a kMask capture, or of one nested in it: an input whose axes with non-null entries are ragged, measured by
+  // int32 scalars of this capture (inputs made before) or of enclosing ones.
+  Traced add_ragged_input(Aval aval, std::string name, const std::vector<std::optional<Traced>>& lengths,
+                          std::optional<Datum> shadow = std::nullopt);
+
+  struct Result {
+    GraphPtr graph;               // inputs: the declared ones in order, then the captured ones
+    std::vector<Datum> captured;  // what the extra inputs stand for
+  };
+  // Pops and freezes. Outputs that are not traced here are lifted first. When that throws, the capture is still there
+  // to be abandoned.
+  Result finish(absl::Span<const Datum> outputs);
+
+  // This datum as a value of this capture's builder, lifted as an extra input if it comes from outside.
+  Value lift(const Datum& datum);
+  Builder& builder();
+  const CaptureOptions& options() const;
+  bool live() const;
+
+  // The lengths of a traced value's axes (null: exact), found by running the mask rules alongside in a kMask capture
+  // and those nested in it; without a mask every axis is exact. Values of the rules' scratch builder; compare by
+  // identity.
+  Values lengths_of(Var var);
+  // The int32 scalar traced value that is the length of `axis`; an exact axis gives nullopt.
+  std::optional<Traced> length(const Traced& value, int axis);
+
+  ~Capture();
+
+ private:
+  friend Aval datum_aval(const Datum& datum);
+  friend std::vector<Datum> bind(const Primitive&, absl::Span<const Datum>, const AttrsPtr&);
+  friend std::vector<Datum> bind_graph(const GraphPtr&, absl::Span<const Datum>);
+  friend Tensor concrete(const Datum& datum);
+  struct State;
+  explicit Capture(CaptureOptions options);
+  std::unique_ptr<State> state_;
+};
+
+std::shared_ptr<Capture> current_capture();  // null: eager
+
+// While one lives, this thread has no current capture: operations evaluate. For host callbacks that run in the midst of
+// somebody's capture.
+class EagerScope {
+ public:
+  EagerScope();
+  ~EagerScope();
+  EagerScope(const EagerScope&) = delete;
+  EagerScope& operator=(const EagerScope&) = delete;
+
+ private:
+  std::vector<std::shared_ptr<Capture>> hidden_;
+};
+
+// Evaluates or records. This is what every front-end operation becomes.
+std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> operands,
+                        const AttrsPtr& attrs = Attrs::empty());
+// The same for a whole graph: inlined when capturing; run when eager. `runner` runs it (default: evaluate), so that
+// the compiled, cached path can be plugged in by the front end.
+using GraphRunner = std::vector<Tensor> (*)(const GraphPtr& graph, absl::Span<const Tensor> inputs);
+void set_eager_graph_runner(GraphRunner runner);
+std::vector<Datum> bind_graph(const GraphPtr& graph, absl::Span<const Datum> operands);
+
+// The value of a datum now: the tensor itself, or the evaluated shadow.
+Tensor concrete(const Datum& datum);
+
+}  // namespace ct
