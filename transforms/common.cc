@@ -1,0 +1,103 @@
+#include "transforms/common.h"
+
+#include "ir/text.h"
+
+namespace ct {
+
+Values inputs_like(Builder& builder, const Graph& graph) {
+  Values inputs;
+  inputs.reserve(graph.num_inputs());
+  for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
+    inputs.push_back(
+        builder.input(graph.aval(i), i < graph.input_names().size() ? graph.input_names()[i] : std::string()));
+  }
+  return inputs;
+}
+
+std::string input_name(const Graph& graph, uint32_t input) {
+  if (input < graph.input_names().size() && !graph.input_names()[input].empty()) {
+    return concat("'", graph.input_names()[input], "'");
+  }
+  return concat("input ", input);
+}
+
+Avals avals_of(absl::Span<const Value> values) {
+  Avals avals;
+  avals.reserve(values.size());
+  for (const Value& value : values) avals.push_back(value.aval());
+  return avals;
+}
+
+GraphPtr expansion(const Primitive& primitive, const Avals& operands, const AttrsPtr& attrs) {
+  CT_CHECK(primitive.expand);
+  return build_graph(operands,
+                     [&](Builder& builder, const Values& inputs) { return primitive.expand(builder, inputs, attrs); });
+}
+
+void check_differentiable_inputs(const Graph& graph, const std::vector<bool>& wrt, std::string_view transform) {
+  for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
+    if (!wrt[i] || is_inexact(graph.aval(i).dtype())) continue;
+    throw Error(ErrorKind::kDType, concat(transform, " needs inputs of float or complex dtype; ", input_name(graph, i),
+                                          " is ", graph.aval(i).to_string()))
+        .hint("convert it to a float dtype, or differentiate with respect to other inputs (grad: allow_int=True)");
+  }
+}
+
+namespace {
+constexpr uint32_t kNoEquation = ~uint32_t{0};
+}  // namespace
+
+const Equation* Producers::find(Var var) {
+  const absl::Span<const Equation> equations = builder_->equations();
+  by_var_.resize(builder_->num_vars(), kNoEquation);
+  for (; equations_seen_ < equations.size(); ++equations_seen_) {
+    const Equation& equation = equations[equations_seen_];
+    for (uint32_t k = 0; k < equation.output_count; ++k) {
+      by_var_[equation.first_output + k] = static_cast<uint32_t>(equations_seen_);
+    }
+  }
+  return by_var_[var] == kNoEquation ? nullptr : &equations[by_var_[var]];
+}
+
+AttrsPtr map_graphs(const AttrsPtr& attrs, const std::function<GraphPtr(const Graph&)>& pass) {
+  AttrsPtr result = attrs;
+  for (const auto& [key, value] : attrs->items()) {
+    if (const auto* graph = std::get_if<GraphPtr>(&value)) {
+      result = result->with(key, pass(**graph));
+    } else if (const auto* graphs = std::get_if<std::vector<GraphPtr>>(&value)) {
+      std::vector<GraphPtr> mapped;
+      for (const GraphPtr& graph : *graphs) mapped.push_back(pass(*graph));
+      result = result->with(key, std::move(mapped));
+    }
+  }
+  return result;
+}
+
+GraphPtr rewrite(const Graph& graph, const Visit& visit) {
+  Builder builder;
+  Values values = inputs_like(builder, graph);
+  values.resize(graph.num_vars());
+  Values operands;
+  for (const Equation& equation : graph.equations()) {
+    LocationScope scope(location_of(equation));
+    operands.clear();
+    for (Var var : graph.operands(equation)) operands.push_back(values[var]);
+    const Values outputs = visit(builder, equation, operands, graph.attrs_ptr(equation));
+    CT_CHECK(outputs.size() == equation.output_count);
+    for (uint32_t k = 0; k < outputs.size(); ++k) {
+      CT_CHECK(same_type(outputs[k].aval(), graph.aval(equation.first_output + k)));
+      values[equation.first_output + k] = outputs[k];
+    }
+  }
+  Values outputs;
+  for (Var var : graph.outputs()) outputs.push_back(values[var]);
+  return builder.finish(outputs);
+}
+
+Error missing_rule(const Primitive& primitive, std::string_view slot, ErrorKind kind) {
+  const auto reason = primitive.absent.find(std::string(slot));
+  const std::string because = reason == primitive.absent.end() ? "" : concat(": ", reason->second);
+  return Error(kind, concat("no ", slot, " rule", because)).op(primitive.name);
+}
+
+}  // namespace ct

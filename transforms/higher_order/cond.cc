@@ -1,0 +1,297 @@
+// cond: one of several sub-graphs, chosen by an int32 scalar that is clamped to those there are. Operands: the index,
+// then what every branch takes; results: what every branch returns.
+//
+// Rules treat the branches alike: whatever one needs (a tangent of an output, an unknown output, a batched one) all
+// get, with zeros or copies where a branch has nothing to say.
+#include <algorithm>
+
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+#include "transforms/common.h"
+#include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/rules.h"
+
+namespace ct {
+namespace {
+
+using Branches = std::vector<GraphPtr>;
+
+Avals cond_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  const Branches& branches = attrs.graphs("branches");
+  if (branches.empty()) throw Error(ErrorKind::kValue, "there must be at least one branch");
+  if (operands.empty() || !same_type(operands[0], Aval(DType::kInt32, {}))) {
+    throw Error(ErrorKind::kType, concat("the index must be an int32 scalar, got ",
+                                         operands.empty() ? "nothing" : operands[0].to_string()))
+        .hint("convert the predicate or index with .astype('int32')");
+  }
+  Avals outputs = branches[0]->output_avals();
+  for (size_t b = 0; b < branches.size(); ++b) {
+    const std::string whose = concat("branch ", b);
+    check_graph_inputs(*branches[b], operands.subspan(1), whose);
+    const Avals found = branches[b]->output_avals();
+    check_same_outputs(outputs, found, whose);
+    for (size_t k = 0; k < found.size(); ++k) {
+      if (!found[k].weak()) outputs[k] = outputs[k].strong();
+    }
+  }
+  return outputs;
+}
+
+JvpResult cond_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                   const AttrsPtr& attrs) {
+  const Branches& branches = attrs->graphs("branches");
+  const Flags in = present(tangents.subspan(1));
+  Flags nonzero(branches[0]->outputs().size(), false);
+  for (const GraphPtr& branch : branches) unite(nonzero, jvp_of(branch, in).nonzero_out);
+  Branches derivatives;
+  for (const GraphPtr& branch : branches) derivatives.push_back(jvp_of(branch, in, nonzero).graph);
+  Values operands(primals.begin(), primals.end());
+  append(operands, only_present(tangents.subspan(1)));
+  return unpack_jvp(cond(builder, std::move(derivatives), operands), nonzero);
+}
+
+// The residuals of all branches in shared places: a place is an operand of the branches handed on unchanged, a size
+// that does not depend on which branch is taken, or a result of the known branches, zeros in those that have no
+// residual there.
+struct Places {
+  std::vector<int> operand;  // by place: the known operand it is, kResult, or kSize minus an index of `sizes`
+  std::vector<Aval> avals;   // by place
+  std::vector<std::vector<size_t>> of;  // by branch and residual: its place
+  Values sizes;                         // on the known sheet
+};
+constexpr int kResult = -1;
+constexpr int kSize = -2;
+
+// The residuals of one branch that are made of sizes alone, computed outside of it: a length that only the branch knew
+// could not be compared with others. Null for the others.
+Values size_residuals(Builder& known, const SplitGraph& sheet, absl::Span<const Value> operands) {
+  static const Primitive* const kDimensionSize = &get_primitive("dimension_size");
+  const Flags varies = depends_on(*sheet.known, Flags(operands.size(), true), kDimensionSize);
+  std::vector<size_t> chosen;
+  Flags places;
+  for (size_t k = varies.size() - sheet.num_residuals; k < varies.size(); ++k) {
+    places.push_back(!varies[k] && same_type(sheet.known->aval(sheet.known->outputs()[k]), Aval(DType::kInt32, {})));
+    if (places.back()) chosen.push_back(k);
+  }
+  if (chosen.empty()) return Values(sheet.num_residuals);
+  const GraphPtr graph = rewire(*sheet.known, range(0, operands.size()), chosen);
+  return spread(known.inline_graph(*graph, operands), places);
+}
+
+Places share_residuals(Builder& known, const std::vector<SplitGraph>& sheets, absl::Span<const Value> operands) {
+  Places places;
+  for (const SplitGraph& sheet : sheets) {
+    std::vector<size_t> of;
+    Flags taken(places.avals.size(), false);
+    const size_t num_known = sheet.known->outputs().size() - sheet.num_residuals;
+    const Values sizes = size_residuals(known, sheet, operands);
+    for (size_t r = 0; r < sheet.num_residuals; ++r) {
+      int operand = sheet.residual_input[r] >= 0 ? sheet.residual_input[r] : kResult;
+      if (operand == kResult && sizes[r]) {
+        operand = kSize - static_cast<int>(places.sizes.size());
+        places.sizes.push_back(sizes[r]);
+      }
+      const Aval aval = sheet.known->aval(sheet.known->outputs()[num_known + r]);
+      size_t place = 0;
+      while (place < taken.size() &&
+             (taken[place] || places.operand[place] != operand || !same_type(places.avals[place], aval))) {
+        ++place;
+      }
+      if (place == taken.size()) {
+        taken.push_back(false);
+        places.operand.push_back(operand);
+        places.avals.push_back(aval);
+      }
+      taken[place] = true;
+      of.push_back(place);
+    }
+    places.of.push_back(std::move(of));
+  }
+  return places;
+}
+
+std::vector<SplitValue> cond_split(SplitContext& context, absl::Span<const SplitValue> operands,
+                                   const AttrsPtr& attrs) {
+  if (!operands[0].is_known()) return split_whole(context, get_primitive("cond"), operands, attrs);
+  const Branches& branches = attrs->graphs("branches");
+  const Flags in = unknown_mask(operands.subspan(1));
+  Flags unknown(branches[0]->outputs().size(), false);
+  for (const GraphPtr& branch : branches) {
+    Flags found = split_of(branch, in).out_known;
+    found.flip();
+    unite(unknown, found);
+  }
+  std::vector<SplitGraph> sheets;
+  for (const GraphPtr& branch : branches) sheets.push_back(split_of(branch, in, unknown));
+  Flags out_known = unknown;
+  out_known.flip();
+  const size_t num_known_out = count(out_known);
+  Values known_operands{operands[0].known};
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (!in[i]) known_operands.push_back(operands[i + 1].known);
+  }
+  const Places places = share_residuals(context.known(), sheets, absl::MakeConstSpan(known_operands).subspan(1));
+
+  Branches known_branches, unknown_branches;
+  for (size_t b = 0; b < sheets.size(); ++b) {
+    Builder known;
+    const Values results = known.inline_graph(*sheets[b].known, inputs_like(known, *sheets[b].known));
+    Values outputs(results.begin(), results.begin() + static_cast<ptrdiff_t>(num_known_out));
+    Values residuals(places.avals.size());
+    for (size_t r = 0; r < sheets[b].num_residuals; ++r) residuals[places.of[b][r]] = results[num_known_out + r];
+    for (size_t p = 0; p < residuals.size(); ++p) {
+      if (places.operand[p] == kResult) outputs.push_back(instantiate(known, residuals[p], places.avals[p]));
+    }
+    known_branches.push_back(known.finish(outputs));
+
+    Builder unknown_builder;
+    Values inputs(places.avals.size());
+    for (size_t p = 0; p < inputs.size(); ++p) inputs[p] = unknown_builder.input(places.avals[p]);
+    Values arguments;
+    for (size_t place : places.of[b]) arguments.push_back(inputs[place]);
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (in[i]) arguments.push_back(unknown_builder.input(operands[i + 1].aval()));
+    }
+    unknown_branches.push_back(unknown_builder.finish(unknown_builder.inline_graph(*sheets[b].unknown, arguments)));
+  }
+
+  const Values known_results = cond(context.known(), std::move(known_branches), known_operands);
+  Values unknown_operands{context.residual(operands[0].known)};
+  size_t next = num_known_out;
+  for (int operand : places.operand) {
+    unknown_operands.push_back(context.residual(operand >= 0 ? known_operands[static_cast<size_t>(operand) + 1]
+                                                : operand == kResult
+                                                    ? known_results[next++]
+                                                    : places.sizes[static_cast<size_t>(kSize - operand)]));
+  }
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i]) unknown_operands.push_back(operands[i + 1].unknown);
+  }
+  return merge_sheets(out_known, known_results, cond(context.unknown(), std::move(unknown_branches), unknown_operands));
+}
+
+Values cond_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
+  CT_CHECK(!input.linear(0));
+  const Branches& branches = attrs->graphs("branches");
+  Flags linear = linear_operands(input);
+  linear.erase(linear.begin());
+  const Flags cotangents = present(input.cotangents);
+  Flags nonzero(linear.size(), false);
+  for (const GraphPtr& branch : branches) unite(nonzero, backward_of(branch, linear, cotangents).nonzero);
+  Branches backward;
+  for (const GraphPtr& branch : branches) backward.push_back(backward_of(branch, linear, cotangents, nonzero).graph);
+  Values operands = only_present(input.operands);
+  append(operands, only_present(input.cotangents));
+  nonzero.insert(nonzero.begin(), false);
+  return spread(cond(builder, std::move(backward), operands), nonzero);
+}
+
+// Examples that take different branches: all are computed, then chosen from.
+std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                        const Branches& branches) {
+  std::vector<Batched> results;
+  for (size_t b = branches.size(); b-- > 0;) {
+    const std::vector<Batched> found = batch_inline(builder, *branches[b], operands.subspan(1), size);
+    if (results.empty() && b + 1 == branches.size()) {
+      results = found;
+      continue;
+    }
+    const Value index = operands[0].value;
+    const Value here = le(index, full_integer(builder, index.aval(), static_cast<int64_t>(b)));
+    for (size_t k = 0; k < found.size(); ++k) {
+      if (found[k].value == results[k].value && found[k].axis == results[k].axis) continue;
+      const Value chosen = materialize_batch(builder, found[k], 0, size);
+      const Value other = materialize_batch(builder, results[k], 0, size);
+      results[k] = {select(broadcast(here, chosen.shape(), {0}), chosen, other), 0};
+    }
+  }
+  return results;
+}
+
+std::vector<Batched> cond_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                const AttrsPtr& attrs) {
+  const Branches& branches = attrs->graphs("branches");
+  if (operands[0].batched()) return batch_all_branches(builder, operands, size, branches);
+  std::vector<int> in = axes_of(operands.subspan(1));
+  std::vector<int> out(branches[0]->outputs().size(), kAnyAxis);
+  const std::vector<int> any = out;
+  for (const GraphPtr& branch : branches) {
+    const BatchGraph batched = batch_of(branch, in, size, any);
+    for (size_t k = 0; k < out.size(); ++k) {
+      if (batched.out_axes[k] >= 0) out[k] = 0;
+    }
+  }
+  Branches batched;
+  for (const GraphPtr& branch : branches) batched.push_back(batch_of(branch, in, size, out).graph);
+  const Values results = cond(builder, std::move(batched), values_of(operands));
+  std::vector<Batched> outputs;
+  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], out[k] == 0 ? 0 : -1});
+  return outputs;
+}
+
+std::vector<Masked> cond_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+  Branches masked;
+  std::vector<Values> lengths;
+  Values values{operands[0].value};
+  for (const GraphPtr& branch : attrs->graphs("branches")) {
+    MaskedSubGraph inside(builder, operands);
+    std::vector<Masked> inputs;
+    for (const Masked& operand : operands.subspan(1)) {
+      inputs.push_back(inside.constant(operand));
+    }
+    const std::vector<Masked> results = mask_inline(inside.inner(), *branch, inputs);
+    Values outputs;
+    for (size_t k = 0; k < results.size(); ++k) {
+      outputs.push_back(results[k].value);
+      const Values found = inside.lengths_outside(results[k].lengths, "a branch's output");
+      if (masked.empty()) {
+        lengths.push_back(found);
+        continue;
+      }
+      for (size_t axis = 0; axis < found.size(); ++axis) {
+        lengths[k][axis] = merge_lengths(lengths[k][axis], found[axis], "cond", static_cast<int>(axis));
+      }
+    }
+    if (masked.empty()) append(values, inside.base_lengths());
+    masked.push_back(inside.inner().finish(outputs));
+  }
+  for (const Masked& operand : operands.subspan(1)) values.push_back(operand.value);
+  const Values results = cond(builder, std::move(masked), values);
+  std::vector<Masked> outputs;
+  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], lengths[k]});
+  return outputs;
+}
+
+std::vector<Tensor> cond_reference(const ReferenceInput& input) {
+  const Branches& branches = input.attrs.graphs("branches");
+  const int64_t last = static_cast<int64_t>(branches.size()) - 1;
+  const int64_t index = std::clamp<int64_t>(load_integer(input.operands[0], 0), 0, last);
+  return input.run_graph(*branches[static_cast<size_t>(index)], input.operands.subspan(1));
+}
+
+Primitive cond_primitive() {
+  Primitive result;
+  result.name = "cond";
+  result.type = cond_type;
+  result.jvp = cond_jvp;
+  result.split = cond_split;
+  result.transpose = cond_transpose;
+  result.batch = cond_batch;
+  result.mask = cond_mask;
+  result.reference = cond_reference;
+  result.lowering = Lowering::kCond;
+  result.absent["element"] = "a choice of sub-graphs";
+  result.absent["expand"] = "the compiler lowers it to a branch";
+  return result;
+}
+const Primitive& kCond = define(cond_primitive());
+
+}  // namespace
+
+Values cond(Builder& builder, std::vector<GraphPtr> branches, absl::Span<const Value> operands) {
+  return builder.bind(kCond, operands, Attrs::make({{"branches", std::move(branches)}}));
+}
+
+}  // namespace ct

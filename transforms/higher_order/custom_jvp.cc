@@ -1,0 +1,117 @@
+// custom_jvp: a function with a forward derivative of the user's own. The rule is a second sub-graph, used in place of
+// the derivative of the first; both are batched alike, so the rule survives vmap. A rule that calls its own function is
+// captured to a limited depth: the innermost equation has no rule, and differentiating it is an error.
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+#include "transforms/common.h"
+#include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/rules.h"
+
+namespace ct {
+namespace {
+
+Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  const Graph& graph = *attrs.graph("graph");
+  check_graph_inputs(graph, operands, "the function");
+  const auto with_tangents = [](Avals avals) {
+    const size_t n = avals.size();
+    for (size_t i = 0; i < n; ++i) {
+      if (is_inexact(avals[i].dtype())) avals.push_back(avals[i]);
+    }
+    return avals;
+  };
+  if (!attrs.has("jvp")) return graph.output_avals();
+  const Graph& rule = *attrs.graph("jvp");
+  check_graph_inputs(rule, with_tangents(Avals(operands.begin(), operands.end())), "the jvp rule");
+  const Avals expected = with_tangents(graph.output_avals());
+  const Avals found = rule.output_avals();
+  if (found.size() != expected.size()) {
+    throw Error(ErrorKind::kType, concat("the jvp rule returns ", found.size(), " values, expected ", expected.size(),
+                                         ": the outputs, then the tangents of those with float or complex dtype"));
+  }
+  const size_t num_outputs = graph.outputs().size();
+  for (size_t k = 0; k < found.size(); ++k) {
+    if (same_type(found[k], expected[k])) continue;
+    throw Error(ErrorKind::kType, concat("the jvp rule returns ", found[k].to_string(), " for ",
+                                         k < num_outputs ? concat("output ", k) : concat("tangent ", k - num_outputs),
+                                         ", expected ", expected[k].to_string()))
+        .hint("the rule returns what the function returns, and tangents of the same shapes and dtypes");
+  }
+  return graph.output_avals();
+}
+
+JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                         const AttrsPtr& attrs) {
+  if (!attrs->has("jvp")) {
+    throw Error(ErrorKind::kNotDifferentiable,
+                "this order of derivative of a function whose jvp rule calls the function itself")
+        .op("custom_jvp")
+        .hint("write the rule without calling the function, or take fewer derivatives (4 are captured)");
+  }
+  Values operands(primals.begin(), primals.end());
+  for (size_t i = 0; i < primals.size(); ++i) {
+    const Aval aval = primals[i].aval();
+    if (is_inexact(aval.dtype())) operands.push_back(instantiate(builder, tangents[i], aval));
+  }
+  const Values results = builder.inline_graph(*attrs->graph("jvp"), operands);
+  Flags moving;
+  for (const Aval& aval : attrs->graph("graph")->output_avals()) moving.push_back(is_inexact(aval.dtype()));
+  return unpack_jvp(results, moving);
+}
+
+std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                      const AttrsPtr& attrs) {
+  const GraphPtr& graph = attrs->graph("graph");
+  std::vector<int> axes = axes_of(operands);
+  const GraphPtr batched = batch_of(graph, axes, size, std::vector<int>(graph->outputs().size(), 0)).graph;
+  if (!attrs->has("jvp")) {
+    std::vector<Batched> outputs;
+    for (const Value& result :
+         builder.bind(*find_primitive("custom_jvp"), values_of(operands), Attrs::make({{"graph", batched}}))) {
+      outputs.push_back({result, 0});
+    }
+    return outputs;
+  }
+  const GraphPtr& rule = attrs->graph("jvp");
+  for (uint32_t i = 0; i < graph->num_inputs(); ++i) {
+    if (is_inexact(graph->aval(i).dtype())) axes.push_back(axes[i]);
+  }
+  const GraphPtr batched_rule = batch_of(rule, axes, size, std::vector<int>(rule->outputs().size(), 0)).graph;
+  std::vector<Batched> outputs;
+  for (const Value& result : custom_jvp_call(builder, {batched, batched_rule}, values_of(operands))) {
+    outputs.push_back({result, 0});
+  }
+  return outputs;
+}
+
+Primitive custom_jvp_primitive() {
+  Primitive result;
+  result.name = "custom_jvp";
+  result.type = custom_jvp_type;
+  result.jvp = custom_jvp_jvp;
+  result.batch = custom_jvp_batch;
+  // Masks are expanded after all derivatives are taken.
+  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+    return mask_inline(builder, *attrs->graph("graph"), operands);
+  };
+  result.expand = [](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+    return builder.inline_graph(*attrs->graph("graph"), operands);
+  };
+  result.lowering = Lowering::kExpand;
+  result.absent["transpose"] = "jvp replaces it by its rule before anything is transposed";
+  result.absent["split"] = "known or unknown as a whole; jvp replaces it by its rule";
+  result.absent["element"] = "expands to the function";
+  result.absent["reference"] = "expands to the function";
+  return result;
+}
+const Primitive& kCustomJvp = define(custom_jvp_primitive());
+
+}  // namespace
+
+Values custom_jvp_call(Builder& builder, const CustomJvpAttrs& attrs, absl::Span<const Value> operands) {
+  return builder.bind(kCustomJvp, operands, Attrs::make({{"graph", attrs.graph}, {"jvp", attrs.jvp}}));
+}
+
+}  // namespace ct

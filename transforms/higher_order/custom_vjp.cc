@@ -1,0 +1,269 @@
+// custom_vjp: a function with a reverse derivative of the user's own. Its jvp runs the forward graph and leaves
+// `custom_vjp_linear`, a linear function known only by its transpose: the backward graph. Reverse mode transposes it
+// away; evaluating one, or differentiating it by its residuals, is forward mode through a custom_vjp function, which
+// does not exist.
+#include <numeric>
+
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/lengths.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+#include "transforms/common.h"
+#include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/rules.h"
+
+namespace ct {
+namespace {
+
+Avals inexact(absl::Span<const Aval> avals) {
+  Avals result;
+  for (const Aval& aval : avals) {
+    if (is_inexact(aval.dtype())) result.push_back(aval);
+  }
+  return result;
+}
+
+Flags inexact_flags(absl::Span<const Aval> avals) {
+  Flags result;
+  for (const Aval& aval : avals) result.push_back(is_inexact(aval.dtype()));
+  return result;
+}
+
+Avals custom_vjp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  const Graph& graph = *attrs.graph("graph");
+  const Graph& forward = *attrs.graph("forward");
+  const Graph& backward = *attrs.graph("backward");
+  check_graph_inputs(graph, operands, "the function");
+  check_graph_inputs(forward, operands, "the forward rule");
+  const Avals outputs = graph.output_avals();
+  const Avals found = forward.output_avals();
+  if (found.size() < outputs.size()) {
+    throw Error(ErrorKind::kType, concat("the forward rule returns ", found.size(), " values, too few for ",
+                                         outputs.size(), " outputs and the residuals"));
+  }
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (same_type(outputs[k], found[k])) continue;
+    throw Error(ErrorKind::kType, concat("the forward rule returns ", found[k].to_string(), " as output ", k,
+                                         ", the function returns ", outputs[k].to_string()))
+        .hint("the forward rule returns (what the function returns, residuals)");
+  }
+  Avals incoming(found.begin() + static_cast<ptrdiff_t>(outputs.size()), found.end());
+  for (const Aval& aval : inexact(outputs)) incoming.push_back(aval);
+  check_graph_inputs(backward, incoming, "the backward rule");
+  const Avals expected = inexact(operands);
+  const Avals cotangents = backward.output_avals();
+  if (cotangents.size() != expected.size()) {
+    throw Error(ErrorKind::kType, concat("the backward rule returns ", cotangents.size(), " cotangents for ",
+                                         expected.size(), " operands of float or complex dtype"));
+  }
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (same_type(expected[i], cotangents[i])) continue;
+    throw Error(ErrorKind::kType, concat("the backward rule returns ", cotangents[i].to_string(), " as cotangent ", i,
+                                         " of an operand of type ", expected[i].to_string()))
+        .hint("a cotangent has the shape and dtype of its operand");
+  }
+  return outputs;
+}
+
+Values linear_call(Builder& builder, GraphPtr backward, int64_t num_residuals, absl::Span<const Value> operands) {
+  return builder.bind(get_primitive("custom_vjp_linear"), operands,
+                      Attrs::make({{"backward", std::move(backward)}, {"num_residuals", num_residuals}}));
+}
+
+JvpResult custom_vjp_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                         const AttrsPtr& attrs) {
+  const Avals outputs = attrs->graph("graph")->output_avals();
+  const Values forward = builder.inline_graph(*attrs->graph("forward"), primals);
+  Values operands(forward.begin() + static_cast<ptrdiff_t>(outputs.size()), forward.end());
+  const auto num_residuals = static_cast<int64_t>(operands.size());
+  for (size_t i = 0; i < primals.size(); ++i) {
+    const Aval aval = primals[i].aval();
+    if (is_inexact(aval.dtype())) operands.push_back(instantiate(builder, tangents[i], aval));
+  }
+  Values tangents_out =
+      spread(linear_call(builder, attrs->graph("backward"), num_residuals, operands), inexact_flags(outputs));
+  // Its mask rule cannot know the lengths of what it returns.
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    Ints axes(outputs[k].shape().size());
+    std::iota(axes.begin(), axes.end(), 0);
+    if (tangents_out[k]) tangents_out[k] = with_lengths_of(tangents_out[k], forward[k], axes);
+  }
+  return {Values(forward.begin(), forward.begin() + static_cast<ptrdiff_t>(outputs.size())), tangents_out};
+}
+
+// The backward graph of a batch. Cotangents arrive with the batch at axis 0; those of operands that all examples share
+// are summed over it.
+GraphPtr batch_backward(const GraphPtr& backward, const std::vector<int>& residual_axes,
+                        const std::vector<int>& operand_axes, int64_t size) {
+  std::vector<int> in = residual_axes;
+  in.resize(backward->num_inputs(), 0);
+  std::vector<int> out;
+  for (int axis : operand_axes) out.push_back(axis < 0 ? 0 : axis);
+  const BatchGraph batched = batch_of(backward, in, size, out);
+  Builder builder;
+  Values results = builder.inline_graph(*batched.graph, inputs_like(builder, *batched.graph));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (operand_axes[i] < 0) results[i] = reduce_sum(results[i], {0});
+  }
+  return builder.finish(results);
+}
+
+std::vector<Batched> custom_vjp_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                      const AttrsPtr& attrs) {
+  const GraphPtr& graph = attrs->graph("graph");
+  const GraphPtr& forward = attrs->graph("forward");
+  const std::vector<int> axes = axes_of(operands);
+  const size_t num_outputs = graph->outputs().size();
+  std::vector<int> out(num_outputs, 0);
+  const GraphPtr batched = batch_of(graph, axes, size, out).graph;
+  out.resize(forward->outputs().size(), kAnyAxis);
+  const BatchGraph batched_forward = batch_of(forward, axes, size, out);
+  std::vector<int> inexact_axes;
+  for (uint32_t i = 0; i < graph->num_inputs(); ++i) {
+    if (is_inexact(graph->aval(i).dtype())) inexact_axes.push_back(axes[i]);
+  }
+  const std::vector<int> residual_axes(batched_forward.out_axes.begin() + static_cast<ptrdiff_t>(num_outputs),
+                                       batched_forward.out_axes.end());
+  const GraphPtr batched_backward = batch_backward(attrs->graph("backward"), residual_axes, inexact_axes, size);
+  std::vector<Batched> outputs;
+  for (const Value& result :
+       custom_vjp_call(builder, {batched, batched_forward.graph, batched_backward}, values_of(operands))) {
+    outputs.push_back({result, 0});
+  }
+  return outputs;
+}
+
+Primitive custom_vjp_primitive() {
+  Primitive result;
+  result.name = "custom_vjp";
+  result.type = custom_vjp_type;
+  result.jvp = custom_vjp_jvp;
+  result.batch = custom_vjp_batch;
+  // Masks are expanded after all derivatives are taken.
+  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+    return mask_inline(builder, *attrs->graph("graph"), operands);
+  };
+  result.expand = [](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+    return builder.inline_graph(*attrs->graph("graph"), operands);
+  };
+  result.lowering = Lowering::kExpand;
+  result.absent["transpose"] = "jvp replaces it by its rule before anything is transposed";
+  result.absent["split"] = "known or unknown as a whole; jvp replaces it by its rule";
+  result.absent["element"] = "expands to the function";
+  result.absent["reference"] = "expands to the function";
+  return result;
+}
+const Primitive& kCustomVjp = define(custom_vjp_primitive());
+
+// ---- custom_vjp_linear ---------------------------------------------------------------------------------------------
+
+[[noreturn]] void no_forward_mode() {
+  throw Error(ErrorKind::kNotDifferentiable, "forward-mode differentiation through a custom_vjp function")
+      .op("custom_vjp")
+      .hint("a custom_vjp rule serves reverse mode only (grad, vjp, jacrev): use custom_jvp, which serves both");
+}
+
+// The backward graph's signature, read the other way round.
+Avals custom_vjp_linear_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  const Graph& backward = *attrs.graph("backward");
+  const int64_t num_residuals = attrs.integer("num_residuals");
+  const Avals tangents = backward.output_avals();
+  if (num_residuals < 0 || num_residuals > static_cast<int64_t>(backward.num_inputs()) ||
+      operands.size() != static_cast<size_t>(num_residuals) + tangents.size()) {
+    throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands for ", num_residuals, " residuals and ",
+                                         tangents.size(), " tangents"));
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const auto r = static_cast<size_t>(num_residuals);
+    const Aval expected = i < r ? backward.aval(static_cast<Var>(i)) : tangents[i - r];
+    if (same_type(expected, operands[i])) continue;
+    throw Error(ErrorKind::kType,
+                concat("operand ", i, " must be ", expected.to_string(), ", got ", operands[i].to_string()));
+  }
+  const absl::Span<const Aval> inputs = backward.input_avals();
+  return {inputs.begin() + num_residuals, inputs.end()};
+}
+
+// Linear in the tangents, so their tangents are fine; the residuals' are not.
+JvpResult custom_vjp_linear_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                                const AttrsPtr& attrs) {
+  const auto num_residuals = static_cast<size_t>(attrs->integer("num_residuals"));
+  Values operands(primals.begin(), primals.begin() + static_cast<ptrdiff_t>(num_residuals));
+  for (size_t i = 0; i < primals.size(); ++i) {
+    if (i >= num_residuals) {
+      operands.push_back(instantiate(builder, tangents[i], primals[i].aval()));
+    } else if (tangents[i]) {
+      no_forward_mode();
+    }
+  }
+  const Primitive& self = get_primitive("custom_vjp_linear");
+  return {builder.bind(self, primals, attrs), builder.bind(self, operands, attrs)};
+}
+
+Values custom_vjp_linear_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
+  const auto num_residuals = static_cast<size_t>(attrs->integer("num_residuals"));
+  const GraphPtr& backward = attrs->graph("backward");
+  Values operands;
+  for (size_t i = 0; i < num_residuals; ++i) {
+    if (input.linear(static_cast<int>(i))) no_forward_mode();
+    operands.push_back(input.operands[i]);
+  }
+  for (size_t k = 0; k < input.cotangents.size(); ++k) {
+    operands.push_back(instantiate(builder, input.cotangents[k], backward->aval(static_cast<Var>(num_residuals + k))));
+  }
+  const Values cotangents = builder.inline_graph(*backward, operands);
+  Values results(num_residuals);
+  for (size_t i = 0; i < cotangents.size(); ++i) {
+    results.push_back(input.linear(static_cast<int>(num_residuals + i)) ? cotangents[i] : Value());
+  }
+  return results;
+}
+
+std::vector<Batched> custom_vjp_linear_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                             const AttrsPtr& attrs) {
+  const int64_t num_residuals = attrs->integer("num_residuals");
+  const std::vector<int> axes = axes_of(operands);
+  const GraphPtr backward = batch_backward(attrs->graph("backward"), {axes.begin(), axes.begin() + num_residuals},
+                                           {axes.begin() + num_residuals, axes.end()}, size);
+  std::vector<Batched> outputs;
+  for (const Value& result : linear_call(builder, backward, num_residuals, values_of(operands))) {
+    outputs.push_back({result, 0});
+  }
+  return outputs;
+}
+
+Primitive custom_vjp_linear_primitive() {
+  Primitive result;
+  result.name = "custom_vjp_linear";
+  result.type = custom_vjp_linear_type;
+  result.jvp = custom_vjp_linear_jvp;
+  result.transpose = custom_vjp_linear_transpose;
+  result.batch = custom_vjp_linear_batch;
+  // Asked for lengths while a region is transposed; jvp has put set_length after it.
+  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+    Values values;
+    for (const Masked& operand : operands) values.push_back(operand.value);
+    std::vector<Masked> outputs;
+    for (const Value& result : builder.bind(get_primitive("custom_vjp_linear"), values, attrs)) {
+      outputs.push_back(exact(result));
+    }
+    return outputs;
+  };
+  result.reference = [](const ReferenceInput&) -> std::vector<Tensor> { no_forward_mode(); };
+  result.expand = [](Builder&, absl::Span<const Value>, const AttrsPtr&) -> Values { no_forward_mode(); };
+  result.lowering = Lowering::kExpand;
+  result.absent["split"] = "linear in what is unknown; a whole on the unknown sheet";
+  result.absent["element"] = "exists only to be transposed";
+  return result;
+}
+const Primitive& kCustomVjpLinear = define(custom_vjp_linear_primitive());
+
+}  // namespace
+
+Values custom_vjp_call(Builder& builder, const CustomVjpAttrs& attrs, absl::Span<const Value> operands) {
+  return builder.bind(kCustomVjp, operands,
+                      Attrs::make({{"backward", attrs.backward}, {"forward", attrs.forward}, {"graph", attrs.graph}}));
+}
+
+}  // namespace ct

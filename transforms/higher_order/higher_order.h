@@ -1,0 +1,69 @@
+// Builder functions of the primitives with sub-graphs: calls, control flow, custom derivative rules, and the two
+// regions that keep a transform for later. docs/design/001-primitives-and-attributes.md lists operands and results.
+//
+// Each primitive is one file here, named after it, with all its rules; scan.cc is the one to read. All of them are
+// written with the derived sub-graphs of subgraphs.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+
+namespace ct {
+
+struct ScanAttrs {
+  GraphPtr graph;  // constants, carries, slices -> carries, slices
+  int64_t num_constants = 0;
+  int64_t num_carries = 0;
+  int64_t length = 0;
+  bool reverse = false;
+};
+// Operands: constants, first carries, sequences (stacked at axis 0). Results: last carries, stacked slices.
+Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands);
+
+struct WhileAttrs {
+  GraphPtr condition;  // its constants, carries -> bool scalar
+  GraphPtr body;       // its constants, carries -> carries
+  int64_t num_condition_constants = 0;
+  int64_t num_body_constants = 0;
+};
+// Operands: the condition's constants, the body's, first carries. Results: last carries.
+Values while_loop(Builder& builder, const WhileAttrs& attrs, absl::Span<const Value> operands);
+
+// Operands: an int32 scalar (clamped to the branches there are), then those of every branch.
+Values cond(Builder& builder, std::vector<GraphPtr> branches, absl::Span<const Value> operands);
+
+struct CustomJvpAttrs {
+  GraphPtr graph;
+  GraphPtr jvp;  // primals, tangents of inexact primals -> outputs, tangents of inexact outputs
+};
+Values custom_jvp_call(Builder& builder, const CustomJvpAttrs& attrs, absl::Span<const Value> operands);
+
+struct CustomVjpAttrs {
+  GraphPtr graph;
+  GraphPtr forward;   // -> outputs, residuals
+  GraphPtr backward;  // residuals, cotangents of inexact outputs -> cotangents of inexact operands
+};
+Values custom_vjp_call(Builder& builder, const CustomVjpAttrs& attrs, absl::Span<const Value> operands);
+
+struct MaskAttrs {
+  GraphPtr graph;           // lengths, operands -> outputs
+  int64_t num_lengths = 0;  // the first inputs of the graph: int32 scalars
+  Ints in_ragged;           // triples (operand, axis, length); operands counted without the lengths
+};
+// The triples (output, axis, position among the length results) that the mask rules find. `axis` counts the output's
+// own axes.
+Ints ragged_outputs(const MaskAttrs& attrs);
+// Operands: lengths, then the padded arrays. Results: outputs, then their lengths.
+Values mask_region(Builder& builder, const MaskAttrs& attrs, absl::Span<const Value> operands);
+
+struct VmapAttrs {
+  GraphPtr graph;            // one example's program
+  std::vector<int> in_axes;  // -1: the same for every example
+  int64_t size = 0;
+};
+// Every result has its batch dimension at axis 0.
+Values vmap_region(Builder& builder, const VmapAttrs& attrs, absl::Span<const Value> operands);
+
+}  // namespace ct

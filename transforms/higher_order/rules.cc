@@ -1,0 +1,222 @@
+#include "transforms/higher_order/rules.h"
+
+#include <algorithm>
+
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+#include "transforms/common.h"
+
+namespace ct {
+
+// ---- types ---------------------------------------------------------------------------------------------------------
+
+void check_graph_inputs(const Graph& graph, absl::Span<const Aval> operands, std::string_view whose) {
+  if (operands.size() != graph.num_inputs()) {
+    throw Error(ErrorKind::kType, concat(whose, " takes ", graph.num_inputs(), " values, got ", operands.size()));
+  }
+  for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
+    if (same_type(graph.aval(i), operands[i])) continue;
+    throw Error(ErrorKind::kType, concat(whose, " takes ", graph.aval(i).to_string(), " for ", input_name(graph, i),
+                                         ", got ", operands[i].to_string()));
+  }
+}
+
+void check_carry(size_t index, const Aval& entry, const Aval& result) {
+  if (same_type(entry, result)) return;
+  throw Error(ErrorKind::kType, concat("carry ", index, " has type ", entry.to_string(),
+                                       " on entry but the body returns ", result.to_string()))
+      .hint(
+          "the carry must keep its shape and dtype from step to step: convert the first carry or what the body "
+          "returns");
+}
+
+void check_same_outputs(const Avals& expected, const Avals& found, std::string_view whose) {
+  if (expected.size() != found.size()) {
+    throw Error(ErrorKind::kType,
+                concat(whose, " returns ", found.size(), " values, the first one returns ", expected.size()));
+  }
+  for (size_t k = 0; k < expected.size(); ++k) {
+    if (same_type(expected[k], found[k])) continue;
+    throw Error(ErrorKind::kType, concat(whose, " returns ", found[k].to_string(), " as output ", k,
+                                         ", the first one returns ", expected[k].to_string()))
+        .hint("all branches must return the same shapes and dtypes");
+  }
+}
+
+// ---- jvp, split, transpose, batch ----------------------------------------------------------------------------------
+
+JvpResult unpack_jvp(absl::Span<const Value> results, const Flags& nonzero_out) {
+  const size_t num_outputs = nonzero_out.size();
+  return {Values(results.begin(), results.begin() + num_outputs), spread(results.subspan(num_outputs), nonzero_out)};
+}
+
+std::vector<SplitValue> merge_sheets(const Flags& out_known, absl::Span<const Value> known,
+                                     absl::Span<const Value> unknown) {
+  std::vector<SplitValue> result;
+  size_t next_known = 0, next_unknown = 0;
+  for (bool on_known : out_known) {
+    result.push_back(on_known ? SplitValue::on_known(known[next_known++])
+                              : SplitValue::on_unknown(unknown[next_unknown++]));
+  }
+  return result;
+}
+
+Flags linear_operands(const TransposeInput& input) {
+  Flags result;
+  for (const Value& operand : input.operands) result.push_back(!operand);
+  return result;
+}
+
+Values spread(absl::Span<const Value> values, const Flags& places) {
+  Values result(places.size());
+  size_t next = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i]) result[i] = values[next++];
+  }
+  return result;
+}
+
+std::vector<int> axes_of(absl::Span<const Batched> operands) {
+  std::vector<int> result;
+  for (const Batched& operand : operands) result.push_back(operand.axis);
+  return result;
+}
+
+Values values_of(absl::Span<const Batched> operands) {
+  Values result;
+  for (const Batched& operand : operands) result.push_back(operand.value);
+  return result;
+}
+
+// ---- mask ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+const Equation* producer(Value x) {
+  const absl::Span<const Equation> equations = x.builder->equations();
+  const auto after = std::upper_bound(equations.begin(), equations.end(), x.var,
+                                      [](Var var, const Equation& equation) { return var < equation.first_output; });
+  if (after == equations.begin()) return nullptr;
+  const Equation& equation = *(after - 1);
+  return x.var < equation.first_output + equation.output_count ? &equation : nullptr;
+}
+
+bool is_length(const Aval& aval) { return aval.dtype() == DType::kInt32 && aval.rank() == 0; }
+
+// What lengths.h makes lengths with.
+bool is_length_arithmetic(const Builder& builder, const Equation& equation) {
+  static const std::string_view kNames[] = {"full", "add", "sub", "mul", "div", "max", "min"};
+  if (std::find(std::begin(kNames), std::end(kNames), equation.primitive->name) == std::end(kNames)) return false;
+  for (Var var : builder.operands(equation)) {
+    if (!is_length(builder.aval(var))) return false;
+  }
+  return is_length(builder.aval(equation.first_output));
+}
+
+// The result of an earlier equation that says the same, else of a new one.
+Value bind_shared(Builder& builder, const Primitive& primitive, absl::Span<const Value> operands,
+                  const AttrsPtr& attrs) {
+  for (const Equation& equation : builder.equations()) {
+    if (equation.primitive != &primitive || !(builder.attrs(equation) == *attrs)) continue;
+    const absl::Span<const Var> vars = builder.operands(equation);
+    if (std::equal(vars.begin(), vars.end(), operands.begin(), operands.end(),
+                   [](Var var, const Value& value) { return var == value.var; })) {
+      return {&builder, equation.first_output};
+    }
+  }
+  return builder.bind1(primitive, operands, attrs);
+}
+
+void collect_base(Value length, Values& base) {
+  const Equation* equation = producer(length);
+  if (equation != nullptr && is_length_arithmetic(*length.builder, *equation)) {
+    for (Var var : length.builder->operands(*equation)) collect_base({length.builder, var}, base);
+    return;
+  }
+  if (std::find(base.begin(), base.end(), length) == base.end()) base.push_back(length);
+}
+
+}  // namespace
+
+Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>& base) {
+  if (const auto found = base.find(length.var); found != base.end()) return found->second;
+  const Builder& from = *length.builder;
+  const Equation* found = producer(length);
+  if (found == nullptr || !is_length_arithmetic(from, *found)) return {};
+  const Equation equation = *found;
+  Values operands;
+  for (Var var : from.operands(equation)) {
+    operands.push_back(rebuild_length({length.builder, var}, to, base));
+    if (!operands.back()) return {};
+  }
+  // As add_lengths orders them.
+  if (equation.primitive->name == "add" && operands[0].var > operands[1].var) std::swap(operands[0], operands[1]);
+  const Value result = bind_shared(to, *equation.primitive, operands, from.attrs_ptr(equation));
+  base.emplace(length.var, result);
+  return result;
+}
+
+MaskedSubGraph::MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands) : outer_(&outer) {
+  for (const Masked& operand : operands) {
+    for (const Value& length : operand.lengths) {
+      if (length) collect_base(length, outer_base_);
+    }
+  }
+  for (const Value& length : outer_base_) {
+    const Value inside = inner_.input(length.aval());
+    inward_.emplace(length.var, inside);
+    outward_.emplace(inside.var, length);
+  }
+}
+
+Masked MaskedSubGraph::constant(const Masked& operand) {
+  const Value input = inner_.input(operand.value.aval());
+  Value same;
+  if (is_length(operand.value.aval())) same = rebuild_length(operand.value, inner_, inward_);
+  return {same ? same : input, lengths_inside(operand.lengths)};
+}
+
+Values MaskedSubGraph::lengths_inside(absl::Span<const Value> lengths) {
+  Values result;
+  for (const Value& length : lengths) result.push_back(length_inside(length));
+  return result;
+}
+
+Values MaskedSubGraph::lengths_outside(absl::Span<const Value> lengths, std::string_view whose) {
+  Values result;
+  for (size_t axis = 0; axis < lengths.size(); ++axis) {
+    result.emplace_back();
+    if (!lengths[axis]) continue;
+    result.back() = rebuild_length(lengths[axis], *outer_, outward_);
+    if (result.back()) continue;
+    throw Error(ErrorKind::kUnsupported,
+                concat("the length of axis ", axis, " of ", whose, " depends on values computed inside of it"))
+        .hint("inside control flow, lengths may only be made of the lengths of its operands");
+  }
+  return result;
+}
+
+bool unite_lengths(Values& carried, absl::Span<const Value> found, std::string_view what, size_t index) {
+  bool changed = false;
+  for (size_t axis = 0; axis < carried.size(); ++axis) {
+    if (!found[axis] || found[axis] == carried[axis]) continue;
+    if (carried[axis]) {
+      throw Error(ErrorKind::kShape, concat("axis ", axis, " of ", what, " ", index,
+                                            " has one ragged length on entry and another after a step"))
+          .hint("the carry must keep its lengths from step to step");
+    }
+    carried[axis] = found[axis];
+    changed = true;
+  }
+  return changed;
+}
+
+std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
+                                   const AttrsPtr& attrs) {
+  Avals avals;
+  for (const Masked& operand : operands) avals.push_back(operand.value.aval());
+  return mask_inline(builder, *expansion(primitive, avals, attrs), operands);
+}
+
+}  // namespace ct

@@ -1,0 +1,83 @@
+// What the rules of several higher-order primitives share: taking the results of derived sub-graphs apart, type checks
+// of signatures, and carrying ragged lengths into and out of sub-graphs.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/primitive.h"
+#include "transforms/higher_order/subgraphs.h"
+#include "transforms/split.h"
+
+namespace ct {
+
+// ---- types ---------------------------------------------------------------------------------------------------------
+void check_graph_inputs(const Graph& graph, absl::Span<const Aval> operands, std::string_view whose);
+// `what` 3 of a loop has type A on entry but the body returns B.
+void check_carry(size_t index, const Aval& entry, const Aval& result);
+void check_same_outputs(const Avals& expected, const Avals& found, std::string_view whose);
+
+// ---- jvp, split, transpose, batch
+// ------------------------------------------------------------------------------------ Outputs, then tangents of those
+// marked.
+JvpResult unpack_jvp(absl::Span<const Value> results, const Flags& nonzero_out);
+inline Value on_its_sheet(const SplitValue& value) { return value.is_known() ? value.known : value.unknown; }
+// Outputs in their order, taken from the front of `known` or of `unknown`.
+std::vector<SplitValue> merge_sheets(const Flags& out_known, absl::Span<const Value> known,
+                                     absl::Span<const Value> unknown);
+Flags linear_operands(const TransposeInput& input);
+// The values in the marked places, null elsewhere.
+Values spread(absl::Span<const Value> values, const Flags& places);
+std::vector<int> axes_of(absl::Span<const Batched> operands);
+Values values_of(absl::Span<const Batched> operands);
+
+// ---- mask
+// ------------------------------------------------------------------------------------------------------------ The
+// lengths of ragged axes are values of one builder; a sub-graph has its own. Inside, a length is an input (a "base"
+// length) or was worked out from base lengths; the same computation is repeated on the other side, so that axes that
+// are equally long have the same Value on either side.
+//
+// Rebuilds `length` in `to`. `base` maps variables of length's builder to values of `to`. Null when it depends on
+// anything else.
+Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>& base);
+
+// The masked sub-graph of control flow. Built in two steps: choose base lengths outside, mask inside.
+class MaskedSubGraph {
+ public:
+  // Base lengths: inputs of the outer builder that the lengths of `operands` are made of.
+  MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands);
+
+  Builder& inner() { return inner_; }
+  // Values of the outer builder for the inputs that the constructor has made in the inner one: they come first.
+  const Values& base_lengths() const { return outer_base_; }
+  // A new inner input for an operand that stays the same throughout. An int32 scalar that is made of base lengths is
+  // those inside, too: programs say set_length(x, dimension_size(y)).
+  Masked constant(const Masked& operand);
+  // A value of the outer builder as one of the inner.
+  Value length_inside(Value length) { return length ? rebuild_length(length, inner_, inward_) : Value(); }
+  Values lengths_inside(absl::Span<const Value> lengths);
+  // The reverse; an Error when the length is made of what only exists inside.
+  Values lengths_outside(absl::Span<const Value> lengths, std::string_view whose);
+
+ private:
+  Builder* outer_;
+  Builder inner_;
+  Values outer_base_;
+  absl::flat_hash_map<Var, Value> inward_, outward_;
+};
+
+// Carries keep their lengths from step to step; an exact one takes the ragged length that a step gives it. Returns
+// whether anything was added; throws when lengths differ.
+bool unite_lengths(Values& carried, absl::Span<const Value> found, std::string_view what, size_t index);
+
+// The equation as a vmap_region: batched once it has been expanded.
+std::vector<Batched> batch_later(Builder& builder, const Primitive& primitive, absl::Span<const Batched> operands,
+                                 int64_t size, const AttrsPtr& attrs);
+
+// expand, then mask: for regions inside of a mask.
+std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
+                                   const AttrsPtr& attrs);
+
+}  // namespace ct

@@ -1,0 +1,541 @@
+// scan: a loop of known length over the leading axis of its sequences, carrying state. Operands: constants, first
+// carries, sequences; results: last carries, stacked slices. One step is the graph: constants, carries, slices ->
+// carries, slices.
+//
+// Every rule derives the step's graph and loops over the result. Which carries take part (have a tangent, are unknown,
+// are batched, are ragged) is found by repeating the derivation until no step adds another.
+#include <algorithm>
+
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+#include "transforms/common.h"
+#include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/rules.h"
+
+namespace ct {
+namespace {
+
+// Where constants, carries and sequences lie among the operands (and the graph's inputs).
+struct Layout {
+  size_t constants, carries, sequences, outputs, stacked;
+
+  size_t first_sequence() const { return constants + carries; }
+  size_t operands() const { return constants + carries + sequences; }
+};
+
+ScanAttrs read(const Attrs& attrs) {
+  return {attrs.graph("graph"), attrs.integer("num_constants"), attrs.integer("num_carries"), attrs.integer("length"),
+          attrs.flag("reverse")};
+}
+
+Layout layout_of(const ScanAttrs& attrs) {
+  Layout layout;
+  layout.constants = static_cast<size_t>(attrs.num_constants);
+  layout.carries = static_cast<size_t>(attrs.num_carries);
+  layout.sequences = attrs.graph->num_inputs() - layout.constants - layout.carries;
+  layout.outputs = attrs.graph->outputs().size();
+  layout.stacked = layout.outputs - layout.carries;
+  return layout;
+}
+
+Aval stacked(const Aval& slice, int64_t length) {
+  Shape shape = slice.shape();
+  shape.insert(shape.begin(), length);
+  return slice.with_shape(shape);
+}
+
+Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
+  const ScanAttrs attrs = read(attributes);
+  const Graph& graph = *attrs.graph;
+  const int64_t inputs = graph.num_inputs();
+  if (attrs.num_constants < 0 || attrs.num_carries < 0 || attrs.num_constants + attrs.num_carries > inputs ||
+      attrs.num_carries > static_cast<int64_t>(graph.outputs().size())) {
+    throw Error(ErrorKind::kType,
+                concat("the body takes ", inputs, " values and returns ", graph.outputs().size(), ", too few for ",
+                       attrs.num_constants, " constants and ", attrs.num_carries, " carries"));
+  }
+  if (attrs.length < 0) throw Error(ErrorKind::kValue, concat("the length must not be negative, got ", attrs.length));
+  const Layout layout = layout_of(attrs);
+  if (operands.size() != layout.operands()) {
+    throw Error(ErrorKind::kType, concat("the body takes ", inputs, " values, got ", operands.size()));
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Aval expected = graph.aval(static_cast<Var>(i));
+    if (i < layout.first_sequence()) {
+      if (same_type(expected, operands[i])) continue;
+      const bool constant = i < layout.constants;
+      throw Error(ErrorKind::kType,
+                  concat(constant ? "constant " : "carry ", constant ? i : i - layout.constants, " has type ",
+                         operands[i].to_string(), " on entry but the body takes ", expected.to_string()))
+          .hint("the first carry must have the type that the body takes and returns");
+    }
+    if (same_type(stacked(expected, attrs.length), operands[i])) continue;
+    throw Error(ErrorKind::kShape, concat("sequence ", i - layout.first_sequence(), " has type ",
+                                          operands[i].to_string(), "; ", attrs.length, " steps of a body that takes ",
+                                          expected.to_string(), " need ", stacked(expected, attrs.length).to_string()))
+        .hint("all sequences must have the same leading size, the number of steps");
+  }
+  const Avals results = graph.output_avals();
+  Avals outputs;
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (k < layout.carries) {
+      check_carry(k, graph.aval(static_cast<Var>(layout.constants + k)), results[k]);
+      outputs.push_back(results[k].strong());
+    } else {
+      outputs.push_back(stacked(results[k], attrs.length));
+    }
+  }
+  return outputs;
+}
+
+// ---- jvp -----------------------------------------------------------------------------------------------------------
+
+JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                   const AttrsPtr& attributes) {
+  const ScanAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const Flags in = present(tangents);
+  Flags carries = slice_of(in, layout.constants, layout.first_sequence());
+  const Flags constants = slice_of(in, 0, layout.constants);
+  const Flags sequences = slice_of(in, layout.first_sequence(), layout.operands());
+  JvpGraph step;
+  do {
+    step =
+        jvp_of(attrs.graph, joined({constants, carries, sequences}), joined({carries, Flags(layout.stacked, false)}));
+  } while (unite(carries, slice_of(step.nonzero_out, 0, layout.carries)));
+
+  // From primals, tangents to constants, their tangents, carries, theirs, slices, theirs.
+  const size_t n = layout.operands();
+  const size_t c = count(constants), k = count(carries), s = count(sequences);
+  std::vector<size_t> inputs = range(0, layout.constants);
+  append(inputs, range(n, n + c));
+  append(inputs, range(layout.constants, layout.first_sequence()));
+  append(inputs, range(n + c, n + c + k));
+  append(inputs, range(layout.first_sequence(), n));
+  append(inputs, range(n + c + k, n + c + k + s));
+  const size_t m = layout.outputs;
+  std::vector<size_t> outputs = range(0, layout.carries);
+  append(outputs, range(m, m + k));
+  append(outputs, range(layout.carries, m));
+  append(outputs, range(m + k, step.graph->outputs().size()));
+
+  Values operands;
+  const auto add_group = [&](size_t begin, size_t end, const Flags& moving) {
+    append(operands, primals.subspan(begin, end - begin));
+    for (size_t i = begin; i < end; ++i) {
+      if (moving[i - begin]) operands.push_back(instantiate(builder, tangents[i], primals[i].aval()));
+    }
+  };
+  add_group(0, layout.constants, constants);
+  add_group(layout.constants, layout.first_sequence(), carries);
+  add_group(layout.first_sequence(), n, sequences);
+  const Values results = scan(builder,
+                              {rewire(*step.graph, inputs, outputs), attrs.num_constants + static_cast<int64_t>(c),
+                               attrs.num_carries + static_cast<int64_t>(k), attrs.length, attrs.reverse},
+                              operands);
+  Values ordered(results.size());
+  for (size_t i = 0; i < outputs.size(); ++i) ordered[outputs[i]] = results[i];
+  return unpack_jvp(ordered, step.nonzero_out);
+}
+
+// ---- split ---------------------------------------------------------------------------------------------------------
+
+// Residuals that depend on constants alone are the same in every step: computed once, outside. So are sizes, of
+// whatever.
+Flags invariant_outputs(const Graph& graph, const Flags& varying) {
+  static const Primitive* const kDimensionSize = &get_primitive("dimension_size");
+  Flags result = depends_on(graph, varying, kDimensionSize);
+  result.flip();
+  return result;
+}
+
+// One slice of a sequence of at least one, of the lengths that all slices have.
+Value any_slice(Value sequence) { return squeeze(slice_axis(fill_padding(sequence, {0}, 0), 0, 0, 1), 0); }
+
+std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> operands,
+                                   const AttrsPtr& attributes) {
+  const ScanAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const Flags in = unknown_mask(operands);
+  const Flags constants = slice_of(in, 0, layout.constants);
+  const Flags sequences = slice_of(in, layout.first_sequence(), layout.operands());
+  Flags carries = slice_of(in, layout.constants, layout.first_sequence());
+  SplitGraph step;
+  Flags unknown_carries;
+  do {
+    step =
+        split_of(attrs.graph, joined({constants, carries, sequences}), joined({carries, Flags(layout.stacked, false)}));
+    unknown_carries = slice_of(step.out_known, 0, layout.carries);
+    unknown_carries.flip();
+  } while (unite(carries, unknown_carries));
+
+  const Flags unknown_in = joined({constants, carries, sequences});
+  const size_t known_constants = layout.constants - count(constants);
+  const size_t known_carries = layout.carries - count(carries);
+  Values known_operands;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!unknown_in[i]) known_operands.push_back(operands[i].known);
+  }
+  const size_t num_known_in = known_operands.size();
+  const size_t num_known_out = count(step.out_known);
+
+  // Each residual is a constant of the unknown loop, or one of its sequences.
+  Flags varying(num_known_in, true);
+  std::fill(varying.begin(), varying.begin() + static_cast<ptrdiff_t>(known_constants), false);
+  const Flags invariant = invariant_outputs(*step.known, varying);
+  std::vector<size_t> invariant_results, stacked_results;
+  std::vector<size_t> constant_residuals, sequence_residuals;
+  for (size_t r = 0; r < step.num_residuals; ++r) {
+    const int input = step.residual_input[r];
+    const bool is_sequence = input >= static_cast<int>(known_constants + known_carries);
+    (invariant[num_known_out + r] ? constant_residuals : sequence_residuals).push_back(r);
+    if (input >= 0 && (is_sequence || input < static_cast<int>(known_constants))) continue;
+    (invariant[num_known_out + r] ? invariant_results : stacked_results).push_back(num_known_out + r);
+  }
+
+  std::vector<Value> residual(step.num_residuals);  // on the known sheet
+  if (!invariant_results.empty()) {
+    // Of the varying inputs only the sizes matter.
+    Builder hoisted;
+    Values inputs;
+    for (size_t i = 0; i < num_known_in; ++i) {
+      const Value operand = hoisted.input(known_operands[i].aval());
+      const bool slice = i >= known_constants + known_carries;
+      inputs.push_back(!slice             ? operand
+                       : attrs.length > 0 ? any_slice(operand)
+                                          : zeros(hoisted, step.known->aval(static_cast<Var>(i))));
+    }
+    const Values results = hoisted.inline_graph(*step.known, inputs);
+    Values chosen;
+    for (size_t k : invariant_results) chosen.push_back(results[k]);
+    const GraphPtr graph = hoisted.finish(chosen);
+    const Values values = context.known().inline_graph(*graph, known_operands);
+    for (size_t i = 0; i < values.size(); ++i) residual[invariant_results[i] - num_known_out] = values[i];
+  }
+  std::vector<size_t> known_outputs = range(0, num_known_out);
+  append(known_outputs, stacked_results);
+  const Values known_results =
+      scan(context.known(),
+           {rewire(*step.known, range(0, num_known_in), known_outputs), static_cast<int64_t>(known_constants),
+            static_cast<int64_t>(known_carries), attrs.length, attrs.reverse},
+           known_operands);
+  for (size_t i = 0; i < stacked_results.size(); ++i) {
+    residual[stacked_results[i] - num_known_out] = known_results[num_known_out + i];
+  }
+  for (size_t r = 0; r < step.num_residuals; ++r) {
+    if (!residual[r]) residual[r] = known_operands[static_cast<size_t>(step.residual_input[r])];
+  }
+
+  // Inputs of the unknown step: residuals, unknown constants, carries, slices.
+  const size_t first = step.num_residuals;
+  const size_t first_carry = first + count(constants), first_slice = first_carry + count(carries);
+  std::vector<size_t> inputs = constant_residuals;
+  append(inputs, range(first, first_slice));
+  append(inputs, sequence_residuals);
+  append(inputs, range(first_slice, step.unknown->num_inputs()));
+  Values unknown_operands;
+  for (size_t r : constant_residuals) unknown_operands.push_back(context.residual(residual[r]));
+  for (size_t i = 0; i < layout.first_sequence(); ++i) {
+    if (unknown_in[i]) unknown_operands.push_back(context.on_unknown(operands[i]));
+  }
+  for (size_t r : sequence_residuals) unknown_operands.push_back(context.residual(residual[r]));
+  for (size_t i = layout.first_sequence(); i < operands.size(); ++i) {
+    if (unknown_in[i]) unknown_operands.push_back(context.on_unknown(operands[i]));
+  }
+  const Values unknown_results = scan(context.unknown(),
+                                      {rewire(*step.unknown, inputs, range(0, step.unknown->outputs().size())),
+                                       static_cast<int64_t>(constant_residuals.size() + count(constants)),
+                                       static_cast<int64_t>(count(carries)), attrs.length, attrs.reverse},
+                                      unknown_operands);
+  return merge_sheets(step.out_known, known_results, unknown_results);
+}
+
+// ---- transpose -----------------------------------------------------------------------------------------------------
+
+// Carries that are not linear have to be run forward first: the loop is divided, and its linear part transposed.
+Values divide_and_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
+  const GraphPtr whole = build_graph(
+      Avals(input.avals.begin(), input.avals.end()),
+      [&](Builder& inner, const Values& operands) { return inner.bind(get_primitive("scan"), operands, attributes); });
+  const SplitGraph sheets = split_of(whole, linear_operands(input), Flags(whole->outputs().size(), false));
+  const Values known = builder.inline_graph(*sheets.known, only_present(input.operands));
+  Values operands(known.end() - sheets.num_residuals, known.end());
+  operands.resize(sheets.unknown->num_inputs());
+  Values cotangents;
+  for (size_t k = 0; k < input.cotangents.size(); ++k) {
+    if (!sheets.out_known[k]) cotangents.push_back(input.cotangents[k]);
+  }
+  const Values found = backward_pass(builder, *sheets.unknown, operands, cotangents);
+  return spread(absl::MakeSpan(found).subspan(sheets.num_residuals), linear_operands(input));
+}
+
+Values scan_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
+  const ScanAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const Graph& graph = *attrs.graph;
+  Flags linear = linear_operands(input);
+  const Flags wanted = linear;
+  for (Flags more;;) {
+    more = linear;
+    const Flags depends = depends_on(graph, linear);
+    for (size_t k = 0; k < layout.carries; ++k) more[layout.constants + k] = linear[layout.constants + k] || depends[k];
+    if (!unite(linear, more)) break;
+  }
+  for (size_t k = 0; k < layout.carries; ++k) {
+    if (!linear[layout.constants + k]) return divide_and_transpose(builder, input, attributes);
+  }
+
+  // One step back: cotangents of the carries and of this step's slices give those of everything linear.
+  Flags carries = slice_of(present(input.cotangents), 0, layout.carries);
+  const Flags slices = slice_of(present(input.cotangents), layout.carries, layout.outputs);
+  BackwardGraph step;
+  Flags found;
+  do {
+    Flags force(layout.operands(), false);
+    for (size_t k = 0; k < layout.carries; ++k) force[layout.constants + k] = carries[k];
+    step = backward_of(attrs.graph, linear, joined({carries, slices}), force);
+    found = slice_of(step.nonzero, layout.constants, layout.first_sequence());
+  } while (unite(carries, found));
+
+  const Flags constants = slice_of(step.nonzero, 0, layout.constants);
+  const Flags sequences = slice_of(step.nonzero, layout.first_sequence(), layout.operands());
+  const size_t num_accumulated = count(constants), num_carries = count(carries);
+  Values residual_constants, residual_sequences, first_carries, cotangent_sequences;
+  for (size_t i = 0; i < layout.operands(); ++i) {
+    if (linear[i]) continue;
+    (i < layout.constants ? residual_constants : residual_sequences).push_back(input.operands[i]);
+  }
+  for (size_t i = 0; i < layout.constants; ++i) {
+    if (constants[i]) first_carries.push_back(zeros(builder, input.avals[i]));
+  }
+  for (size_t k = 0; k < layout.carries; ++k) {
+    if (carries[k]) {
+      first_carries.push_back(instantiate(builder, input.cotangents[k], input.avals[layout.constants + k]));
+    }
+  }
+  cotangent_sequences = only_present(input.cotangents.subspan(layout.carries));
+
+  // Inputs of the step's backward graph: residual constants, residual slices, cotangents of carries and slices;
+  // outputs: cotangents of constants, carries, slices.
+  Builder body;
+  Values body_constants, body_accumulated, body_carries, body_residuals, body_cotangents;
+  const auto inputs = [&](Values& group, const Values& like, bool slice) {
+    for (const Value& value : like) {
+      const Shape& shape = value.shape();
+      group.push_back(
+          body.input(slice ? value.aval().with_shape(absl::MakeConstSpan(shape).subspan(1)) : value.aval()));
+    }
+  };
+  inputs(body_constants, residual_constants, false);
+  inputs(body_carries, first_carries, false);
+  inputs(body_residuals, residual_sequences, true);
+  inputs(body_cotangents, cotangent_sequences, true);
+  body_accumulated.assign(body_carries.begin(), body_carries.begin() + static_cast<ptrdiff_t>(num_accumulated));
+  Values step_operands = body_constants;
+  append(step_operands, body_residuals);
+  append(step_operands, absl::MakeSpan(body_carries).subspan(num_accumulated));
+  append(step_operands, body_cotangents);
+  Values results = body.inline_graph(*step.graph, step_operands);
+  for (size_t i = 0; i < num_accumulated; ++i) results[i] = add_tangents(body_accumulated[i], results[i]);
+
+  Values operands = residual_constants;
+  append(operands, first_carries);
+  append(operands, residual_sequences);
+  append(operands, cotangent_sequences);
+  const Values outputs = scan(builder,
+                              {body.finish(results), static_cast<int64_t>(residual_constants.size()),
+                               static_cast<int64_t>(num_accumulated + num_carries), attrs.length, !attrs.reverse},
+                              operands);
+  Values cotangents = spread(outputs, joined({constants, carries, sequences}));
+  for (size_t i = 0; i < cotangents.size(); ++i) {
+    if (!wanted[i]) cotangents[i] = {};
+  }
+  return cotangents;
+}
+
+// ---- batch ---------------------------------------------------------------------------------------------------------
+
+std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                const AttrsPtr& attributes) {
+  const ScanAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  std::vector<int> axes = axes_of(operands);
+  for (size_t i = layout.constants; i < layout.operands(); ++i) {
+    if (axes[i] < 0) continue;
+    axes[i] = i < layout.first_sequence() ? 0 : std::max(axes[i] - 1, 0);  // of a slice
+  }
+  BatchGraph step;
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::vector<int> out(layout.outputs, kAnyAxis);
+    for (size_t k = 0; k < layout.carries; ++k) {
+      if (axes[layout.constants + k] == 0) out[k] = 0;
+    }
+    step = batch_of(attrs.graph, axes, size, out);
+    for (size_t k = 0; k < layout.carries; ++k) {
+      if (step.out_axes[k] < 0 || axes[layout.constants + k] == 0) continue;
+      axes[layout.constants + k] = 0;
+      changed = true;
+    }
+  }
+  Values values;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Batched& x = operands[i];
+    if (axes[i] < 0 || i < layout.constants) {
+      values.push_back(x.value);
+    } else if (i < layout.first_sequence()) {
+      values.push_back(materialize_batch(builder, x, 0, size));
+    } else {
+      values.push_back(x.axis == 0 ? move_axis(x.value, 0, 1) : x.value);
+    }
+  }
+  ScanAttrs batched = attrs;
+  batched.graph = step.graph;
+  const Values results = scan(builder, batched, values);
+  std::vector<Batched> outputs;
+  for (size_t k = 0; k < results.size(); ++k) {
+    const int axis = step.out_axes[k];
+    outputs.push_back({results[k], k < layout.carries || axis < 0 ? axis : axis + 1});
+  }
+  return outputs;
+}
+
+// ---- mask ----------------------------------------------------------------------------------------------------------
+
+// A ragged leading axis runs all the steps that there could be, but those past its length leave the carries alone;
+// what they stack is padding.
+std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
+  const ScanAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  Value steps;                  // null: all of them
+  std::vector<Values> lengths;  // of constants, carries and slices, in the outer builder
+  for (size_t i = 0; i < operands.size(); ++i) {
+    Values own = operands[i].lengths;
+    if (i >= layout.first_sequence()) {
+      steps = merge_lengths(steps, own[0], "scan", 0);
+      own.erase(own.begin());
+    }
+    lengths.push_back(std::move(own));
+  }
+
+  std::vector<Values> found(layout.outputs);  // of carries and slices, in the outer builder
+  GraphPtr graph;
+  Values base;
+  for (bool changed = true; changed;) {
+    changed = false;
+    MaskedSubGraph step(builder, operands);
+    Builder& inner = step.inner();
+    std::vector<Masked> inputs;
+    for (size_t i = 0; i < layout.constants; ++i) {
+      inputs.push_back(step.constant(operands[i]));
+    }
+    const Value index = steps ? inner.input(Aval(DType::kInt32, {})) : Value();
+    for (size_t i = layout.constants; i < layout.operands(); ++i) {
+      inputs.push_back({inner.input(attrs.graph->aval(static_cast<Var>(i))), step.lengths_inside(lengths[i])});
+    }
+    const std::vector<Masked> results = mask_inline(inner, *attrs.graph, inputs);
+    Values outputs;
+    Value active;
+    if (steps) {
+      const Value one = full_integer(inner, index.aval(), 1);
+      const Value last = full_integer(inner, index.aval(), attrs.length - 1);
+      outputs.push_back(add(index, one));
+      active = lt(attrs.reverse ? sub(last, index) : index, step.length_inside(steps));
+    }
+    for (size_t k = 0; k < layout.outputs; ++k) {
+      Value result = results[k].value;
+      found[k] = step.lengths_outside(results[k].lengths, k < layout.carries ? "a carry" : "a stacked result");
+      if (k < layout.carries) {
+        const size_t i = layout.constants + k;
+        changed = unite_lengths(lengths[i], found[k], "carry", k) || changed;
+        if (active) result = select(broadcast_scalar(active, result.shape()), result, inputs[i].value);
+      }
+      outputs.push_back(result);
+    }
+    base = step.base_lengths();
+    if (!changed) graph = inner.finish(outputs);
+  }
+
+  Values values = base;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i == layout.constants && steps) values.push_back(zeros(builder, Aval(DType::kInt32, {})));
+    values.push_back(operands[i].value);
+  }
+  if (operands.size() == layout.constants && steps) values.push_back(zeros(builder, Aval(DType::kInt32, {})));
+  const size_t extra = steps ? 1 : 0;
+  const Values results = scan(builder,
+                              {graph, attrs.num_constants + static_cast<int64_t>(base.size()),
+                               attrs.num_carries + static_cast<int64_t>(extra), attrs.length, attrs.reverse},
+                              values);
+  std::vector<Masked> outputs;
+  for (size_t k = 0; k < layout.outputs; ++k) {
+    Values own = k < layout.carries ? lengths[layout.constants + k] : found[k];
+    if (k >= layout.carries) own.insert(own.begin(), steps);
+    outputs.push_back({results[k + extra], std::move(own)});
+  }
+  return outputs;
+}
+
+// ---- reference -----------------------------------------------------------------------------------------------------
+
+std::vector<Tensor> scan_reference(const ReferenceInput& input) {
+  const ScanAttrs attrs = read(input.attrs);
+  const Layout layout = layout_of(attrs);
+  std::vector<Tensor> step(input.operands.begin(), input.operands.begin() + layout.first_sequence());
+  step.resize(layout.operands());
+  std::vector<Tensor> results(input.operands.begin() + layout.constants,
+                              input.operands.begin() + layout.first_sequence());
+  for (size_t k = layout.carries; k < layout.outputs; ++k) results.emplace_back(input.output_avals[k]);
+  for (int64_t t = 0; t < attrs.length; ++t) {
+    const int64_t at = attrs.reverse ? attrs.length - 1 - t : t;
+    for (size_t i = layout.first_sequence(); i < layout.operands(); ++i) {
+      Tensor slice(attrs.graph->aval(static_cast<Var>(i)));
+      const auto bytes = static_cast<size_t>(slice.aval().bytes());
+      const char* from = input.operands[i].as<char>() + at * static_cast<int64_t>(bytes);
+      std::copy(from, from + bytes, slice.as<char>());
+      step[i] = slice;
+    }
+    std::vector<Tensor> outputs = input.run_graph(*attrs.graph, step);
+    for (size_t k = 0; k < layout.outputs; ++k) {
+      if (k < layout.carries) {
+        step[layout.constants + k] = results[k] = outputs[k];
+      } else {
+        const auto bytes = outputs[k].aval().bytes();
+        std::copy(outputs[k].as<char>(), outputs[k].as<char>() + bytes, results[k].as<char>() + at * bytes);
+      }
+    }
+  }
+  return results;
+}
+
+Primitive scan_primitive() {
+  Primitive result;
+  result.name = "scan";
+  result.type = scan_type;
+  result.jvp = scan_jvp;
+  result.split = scan_split;
+  result.transpose = scan_transpose;
+  result.batch = scan_batch;
+  result.mask = scan_mask;
+  result.reference = scan_reference;
+  result.lowering = Lowering::kScan;
+  result.absent["element"] = "a loop over its sub-graph";
+  result.absent["expand"] = "the compiler lowers it to a loop";
+  return result;
+}
+const Primitive& kScan = define(scan_primitive());
+
+}  // namespace
+
+Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands) {
+  return builder.bind(kScan, operands,
+                      Attrs::make({{"graph", attrs.graph},
+                                   {"length", attrs.length},
+                                   {"num_carries", attrs.num_carries},
+                                   {"num_constants", attrs.num_constants},
+                                   {"reverse", attrs.reverse}}));
+}
+
+}  // namespace ct

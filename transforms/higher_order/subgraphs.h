@@ -1,0 +1,62 @@
+// Derived sub-graphs of the higher-order primitives, remembered.
+//
+// A rule of a loop asks for the derivative of its body several times (until the set of carries with tangents stops
+// growing), and so does every loop around it: without memory the work would double with each level of nesting. The
+// memory is one bounded table from (what, graph, options) to the result. Graphs count as equal when their structure and
+// the user's lines are.
+//
+// Start with `jvp_of`; the others are the same thing for the other transforms. `rewire` puts inputs and outputs into
+// the order that a primitive wants.
+#pragma once
+
+#include <vector>
+
+#include "ir/builder.h"
+#include "transforms/transforms.h"
+
+namespace ct {
+
+using Flags = std::vector<bool>;
+
+JvpGraph jvp_of(const GraphPtr& graph, const Flags& nonzero_in, const Flags& force_out = {});
+SplitGraph split_of(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate = {});
+
+// Inputs: those of `graph` that are not linear, then the cotangents of the outputs marked in `cotangents`. Outputs: the
+// cotangents of the linear inputs marked in `nonzero`, which are those that do not vanish and those that are forced.
+struct BackwardGraph {
+  GraphPtr graph;
+  Flags nonzero;  // one an input of the original graph
+};
+BackwardGraph backward_of(const GraphPtr& graph, const Flags& linear, const Flags& cotangents, const Flags& force = {});
+
+inline constexpr int kAnyAxis = -2;
+struct BatchGraph {
+  GraphPtr graph;
+  std::vector<int> out_axes;  // -1: not batched
+};
+// `out_axes`: where each output's batch dimension must be; kAnyAxis leaves it where the rules put it, if anywhere.
+BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, int64_t size,
+                    const std::vector<int>& out_axes);
+
+// Everything with an `expand` rule expanded, to the bottom.
+GraphPtr expanded(const GraphPtr& graph);
+
+// The same graph with its inputs in the order `inputs` (indices of the original ones) and the outputs `outputs`.
+GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<const size_t> outputs);
+
+// Which outputs depend on the marked inputs: an equation with a marked operand has marked results.
+// Those of the primitive `except` have not.
+Flags depends_on(const Graph& graph, const Flags& inputs, const Primitive* except = nullptr);
+
+// ---- Small tools of rules ------------------------------------------------------------------------------------------
+std::vector<size_t> range(size_t begin, size_t end);
+void append(std::vector<size_t>& order, absl::Span<const size_t> more);
+size_t count(const Flags& flags);
+Flags present(absl::Span<const Value> values);        // which are not null
+Values only_present(absl::Span<const Value> values);  // those that are not null
+void append(Values& values, absl::Span<const Value> more);
+Flags slice_of(const Flags& flags, size_t begin, size_t end);
+Flags joined(std::initializer_list<Flags> parts);
+bool unite(Flags& flags, const Flags& more);  // or; whether anything changed
+
+}  // namespace ct

@@ -1,0 +1,341 @@
+// while: the body is applied to the carries as long as the condition holds. Operands: the condition's constants, the
+// body's, first carries; results: last carries.
+//
+// How many steps there will be is unknown, so nothing of a step can be kept for later: forward mode puts tangents into
+// the same loop; reverse mode through it is an error that names the loops that have it.
+#include <algorithm>
+
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+#include "transforms/common.h"
+#include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/rules.h"
+
+namespace ct {
+namespace {
+
+WhileAttrs read(const Attrs& attrs) {
+  return {attrs.graph("condition"), attrs.graph("body"), attrs.integer("num_condition_constants"),
+          attrs.integer("num_body_constants")};
+}
+
+// Operands: [0, body_constants) the condition's constants, [body_constants, carries) the body's, then carries.
+struct Layout {
+  size_t body_constants, carries, operands, num_carries;
+};
+
+Layout layout_of(const WhileAttrs& attrs) {
+  const auto first = static_cast<size_t>(attrs.num_condition_constants);
+  const size_t carries = first + static_cast<size_t>(attrs.num_body_constants);
+  const size_t num_carries = attrs.body->outputs().size();
+  return {first, carries, carries + num_carries, num_carries};
+}
+
+Avals while_type(absl::Span<const Aval> operands, const Attrs& attributes) {
+  const WhileAttrs attrs = read(attributes);
+  const Graph& condition = *attrs.condition;
+  const Graph& body = *attrs.body;
+  const Layout layout = layout_of(attrs);
+  if (attrs.num_condition_constants < 0 || attrs.num_body_constants < 0 || operands.size() != layout.operands) {
+    throw Error(ErrorKind::kType, concat("got ", operands.size(), " values for ", attrs.num_condition_constants,
+                                         " constants of the condition, ", attrs.num_body_constants, " of the body and ",
+                                         layout.num_carries, " carries"));
+  }
+  Avals inputs(operands.begin() + static_cast<ptrdiff_t>(layout.body_constants), operands.end());
+  if (body.num_inputs() == inputs.size()) {
+    for (size_t k = 0; k < layout.num_carries; ++k) {
+      const size_t input = layout.carries - layout.body_constants + k;
+      check_carry(k, operands[layout.carries + k], body.aval(body.outputs()[k]));
+      if (!same_type(body.aval(static_cast<Var>(input)), inputs[input])) {
+        check_carry(k, inputs[input], body.aval(static_cast<Var>(input)));
+      }
+    }
+  }
+  check_graph_inputs(body, inputs, "the body");
+  inputs.assign(operands.begin(), operands.begin() + static_cast<ptrdiff_t>(layout.body_constants));
+  inputs.insert(inputs.end(), operands.begin() + static_cast<ptrdiff_t>(layout.carries), operands.end());
+  check_graph_inputs(condition, inputs, "the condition");
+  if (condition.outputs().size() != 1 || !same_type(condition.output_avals()[0], Aval(DType::kBool, {}))) {
+    throw Error(ErrorKind::kType, concat("the condition must return one bool scalar, got ",
+                                         join(
+                                             [&] {
+                                               std::vector<std::string> names;
+                                               for (const Aval& aval : condition.output_avals()) {
+                                                 names.push_back(aval.to_string());
+                                               }
+                                               return names;
+                                             }(),
+                                             ", ")))
+        .hint("compare something, or reduce with all() or any()");
+  }
+  Avals outputs;
+  for (const Aval& aval : body.output_avals()) outputs.push_back(aval.strong());
+  return outputs;
+}
+
+// The same condition, with carries that it does not read after those it does.
+GraphPtr with_more_carries(const Graph& condition, absl::Span<const Aval> more) {
+  Builder builder;
+  const Values inputs = inputs_like(builder, condition);
+  for (const Aval& aval : more) builder.input(aval);
+  return builder.finish(builder.inline_graph(condition, inputs));
+}
+
+JvpResult while_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                    const AttrsPtr& attributes) {
+  const WhileAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const Flags in = present(tangents);
+  const Flags constants = slice_of(in, layout.body_constants, layout.carries);
+  Flags carries = slice_of(in, layout.carries, layout.operands);
+  JvpGraph step;
+  do {
+    step = jvp_of(attrs.body, joined({constants, carries}), carries);
+  } while (unite(carries, step.nonzero_out));
+
+  // Constants, their tangents, carries, their tangents.
+  const size_t num_constants = layout.carries - layout.body_constants;
+  const size_t n = attrs.body->num_inputs();
+  const size_t c = count(constants);
+  std::vector<size_t> inputs = range(0, num_constants);
+  append(inputs, range(n, n + c));
+  append(inputs, range(num_constants, n));
+  append(inputs, range(n + c, step.graph->num_inputs()));
+  Values operands(primals.begin(), primals.begin() + static_cast<ptrdiff_t>(layout.carries));
+  append(operands, only_present(tangents.subspan(layout.body_constants, num_constants)));
+  append(operands, primals.subspan(layout.carries));
+  Avals more;
+  for (size_t k = 0; k < layout.num_carries; ++k) {
+    if (!carries[k]) continue;
+    more.push_back(primals[layout.carries + k].aval());
+    operands.push_back(instantiate(builder, tangents[layout.carries + k], more.back()));
+  }
+  const Values results = while_loop(
+      builder,
+      {with_more_carries(*attrs.condition, more), rewire(*step.graph, inputs, range(0, step.graph->outputs().size())),
+       attrs.num_condition_constants, attrs.num_body_constants + static_cast<int64_t>(c)},
+      operands);
+  return unpack_jvp(results, step.nonzero_out);
+}
+
+// The known carries loop alone on the known sheet. The unknown ones need them in every step: the whole loop runs again
+// on the unknown sheet.
+std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const SplitValue> operands,
+                                    const AttrsPtr& attributes) {
+  const Primitive& self = get_primitive("while");
+  const WhileAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const Flags in = unknown_mask(operands);
+  const Flags constants = slice_of(in, layout.body_constants, layout.carries);
+  Flags carries = slice_of(in, layout.carries, layout.operands);
+  SplitGraph step;
+  Flags found;
+  do {
+    step = split_of(attrs.body, joined({constants, carries}), carries);
+    found = step.out_known;
+    found.flip();
+  } while (unite(carries, found));
+  const SplitGraph test = split_of(attrs.condition, joined({slice_of(in, 0, layout.body_constants), carries}));
+  if (!test.out_known[0] || count(step.out_known) == 0) return split_whole(context, self, operands, attributes);
+
+  Values known_operands;
+  size_t num_condition = 0, num_body = 0;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i < layout.carries ? in[i] : carries[i - layout.carries]) continue;
+    known_operands.push_back(operands[i].known);
+    if (i < layout.body_constants) {
+      ++num_condition;
+    } else if (i < layout.carries) {
+      ++num_body;
+    }
+  }
+  const Values known =
+      while_loop(context.known(),
+                 {rewire(*test.known, range(0, test.known->num_inputs()), range(0, 1)),
+                  rewire(*step.known, range(0, step.known->num_inputs()), range(0, count(step.out_known))),
+                  static_cast<int64_t>(num_condition), static_cast<int64_t>(num_body)},
+                 known_operands);
+  const Values whole = context.unknown().bind(self, context.on_unknown(operands), attributes);
+  std::vector<SplitValue> results;
+  size_t next = 0;
+  for (size_t k = 0; k < layout.num_carries; ++k) {
+    results.push_back(carries[k] ? SplitValue::on_unknown(whole[k]) : SplitValue::on_known(known[next++]));
+  }
+  return results;
+}
+
+Values while_transpose(Builder&, const TransposeInput&, const AttrsPtr&) {
+  throw Error(ErrorKind::kNotDifferentiable,
+              "reverse-mode differentiation of while_loop needs a bounded loop: use scan or fori_loop with static trip "
+              "count")
+      .op("while_loop")
+      .hint("forward mode (jvp, jacfwd) works on while_loop");
+}
+
+std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                 const AttrsPtr& attributes) {
+  const WhileAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const std::vector<int> in = axes_of(operands);
+  const std::vector<int> condition_constants(in.begin(), in.begin() + static_cast<ptrdiff_t>(layout.body_constants));
+  const std::vector<int> body_constants(in.begin() + static_cast<ptrdiff_t>(layout.body_constants),
+                                        in.begin() + static_cast<ptrdiff_t>(layout.carries));
+  std::vector<int> carries;
+  for (size_t i = layout.carries; i < layout.operands; ++i) carries.push_back(in[i] < 0 ? -1 : 0);
+  const auto with = [&](std::vector<int> axes) {
+    axes.insert(axes.end(), carries.begin(), carries.end());
+    return axes;
+  };
+  BatchGraph step, test;
+  bool by_example = false;  // the examples stop at different steps
+  for (bool changed = true; changed;) {
+    changed = false;
+    std::vector<int> out;
+    for (int axis : carries) out.push_back(axis == 0 ? 0 : kAnyAxis);
+    step = batch_of(attrs.body, with(body_constants), size, out);
+    test = batch_of(attrs.condition, with(condition_constants), size, {kAnyAxis});
+    by_example = by_example || test.out_axes[0] >= 0;
+    for (size_t k = 0; k < carries.size(); ++k) {
+      if (carries[k] == 0 || (step.out_axes[k] < 0 && !by_example)) continue;
+      carries[k] = 0;
+      changed = true;
+    }
+  }
+
+  Values values;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const bool carry = i >= layout.carries && carries[i - layout.carries] == 0;
+    values.push_back(carry ? materialize_batch(builder, operands[i], 0, size) : operands[i].value);
+  }
+  WhileAttrs batched = attrs;
+  batched.condition = test.graph;
+  batched.body = step.graph;
+  if (by_example) {
+    Builder any;
+    const Values inputs = inputs_like(any, *test.graph);
+    const Value running = any.inline_graph(*test.graph, inputs)[0];
+    const Value most = reduce_max(convert(running, DType::kInt32), {0});
+    // Of no examples, none runs.
+    batched.condition = any.finish({gt(most, zeros_like(most))});
+
+    // Examples that are done keep their carries.
+    Builder body;
+    Values tested, stepped;
+    for (size_t i = 0; i < layout.body_constants; ++i) tested.push_back(body.input(values[i].aval()));
+    for (size_t i = layout.body_constants; i < layout.carries; ++i) stepped.push_back(body.input(values[i].aval()));
+    Values before;
+    for (size_t i = layout.carries; i < layout.operands; ++i) before.push_back(body.input(values[i].aval()));
+    append(tested, before);
+    append(stepped, before);
+    const Value active = body.inline_graph(*test.graph, tested)[0];
+    Values after = body.inline_graph(*step.graph, stepped);
+    for (size_t k = 0; k < after.size(); ++k) {
+      after[k] = select(broadcast(active, after[k].shape(), {0}), after[k], before[k]);
+    }
+    batched.body = body.finish(after);
+    batched.num_body_constants += batched.num_condition_constants;
+    const Values again(values.begin(), values.begin() + static_cast<ptrdiff_t>(layout.body_constants));
+    values.insert(values.begin() + static_cast<ptrdiff_t>(layout.body_constants), again.begin(), again.end());
+  }
+  const Values results = while_loop(builder, batched, values);
+  std::vector<Batched> outputs;
+  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], carries[k]});
+  return outputs;
+}
+
+std::vector<Masked> while_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
+  const WhileAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  std::vector<Values> lengths;
+  for (const Masked& operand : operands) lengths.push_back(operand.lengths);
+  const auto inputs_of = [&](MaskedSubGraph& inside, bool condition) {
+    std::vector<Masked> inputs;
+    for (size_t i = 0; i < layout.operands; ++i) {
+      const bool taken = i >= layout.carries || (i < layout.body_constants) == condition;
+      if (!taken) continue;
+      if (i < layout.carries) {
+        inputs.push_back(inside.constant(operands[i]));
+      } else {
+        inputs.push_back({inside.inner().input(operands[i].value.aval()), inside.lengths_inside(lengths[i])});
+      }
+    }
+    return inputs;
+  };
+  WhileAttrs masked = attrs;
+  Values base;
+  for (bool changed = true; changed;) {
+    changed = false;
+    MaskedSubGraph step(builder, operands);
+    const std::vector<Masked> results = mask_inline(step.inner(), *attrs.body, inputs_of(step, false));
+    Values outputs;
+    for (size_t k = 0; k < results.size(); ++k) {
+      outputs.push_back(results[k].value);
+      const Values found = step.lengths_outside(results[k].lengths, "a carry");
+      changed = unite_lengths(lengths[layout.carries + k], found, "carry", k) || changed;
+    }
+    base = step.base_lengths();
+    if (!changed) masked.body = step.inner().finish(outputs);
+  }
+  MaskedSubGraph test(builder, operands);
+  masked.condition = test.inner().finish({mask_inline(test.inner(), *attrs.condition, inputs_of(test, true))[0].value});
+
+  const auto extra = static_cast<int64_t>(base.size());
+  masked.num_condition_constants += extra;
+  masked.num_body_constants += extra;
+  Values values = base;
+  for (size_t i = 0; i < layout.operands; ++i) {
+    if (i == layout.body_constants) append(values, base);
+    values.push_back(operands[i].value);
+  }
+  if (layout.operands == layout.body_constants) append(values, base);
+  const Values results = while_loop(builder, masked, values);
+  std::vector<Masked> outputs;
+  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], lengths[layout.carries + k]});
+  return outputs;
+}
+
+std::vector<Tensor> while_reference(const ReferenceInput& input) {
+  const WhileAttrs attrs = read(input.attrs);
+  const Layout layout = layout_of(attrs);
+  std::vector<Tensor> tested(input.operands.begin(), input.operands.begin() + layout.body_constants);
+  std::vector<Tensor> stepped(input.operands.begin() + layout.body_constants, input.operands.end());
+  tested.insert(tested.end(), input.operands.begin() + layout.carries, input.operands.end());
+  const size_t first_tested = layout.body_constants, first_stepped = layout.carries - layout.body_constants;
+  while (load_integer(input.run_graph(*attrs.condition, tested)[0], 0) != 0) {
+    const std::vector<Tensor> carries = input.run_graph(*attrs.body, stepped);
+    std::copy(carries.begin(), carries.end(), tested.begin() + static_cast<ptrdiff_t>(first_tested));
+    std::copy(carries.begin(), carries.end(), stepped.begin() + static_cast<ptrdiff_t>(first_stepped));
+  }
+  return {stepped.begin() + static_cast<ptrdiff_t>(first_stepped), stepped.end()};
+}
+
+Primitive while_primitive() {
+  Primitive result;
+  result.name = "while";
+  result.type = while_type;
+  result.jvp = while_jvp;
+  result.split = while_split;
+  result.transpose = while_transpose;
+  result.batch = while_batch;
+  result.mask = while_mask;
+  result.reference = while_reference;
+  result.lowering = Lowering::kWhile;
+  result.absent["element"] = "a loop over its sub-graph";
+  result.absent["expand"] = "the compiler lowers it to a loop";
+  return result;
+}
+const Primitive& kWhile = define(while_primitive());
+
+}  // namespace
+
+Values while_loop(Builder& builder, const WhileAttrs& attrs, absl::Span<const Value> operands) {
+  return builder.bind(kWhile, operands,
+                      Attrs::make({{"body", attrs.body},
+                                   {"condition", attrs.condition},
+                                   {"num_body_constants", attrs.num_body_constants},
+                                   {"num_condition_constants", attrs.num_condition_constants}}));
+}
+
+}  // namespace ct

@@ -1,0 +1,311 @@
+// Algebra on single equations, for programs that will not go into a mask region any more. Each rule looks at one
+// equation and at what made its operands, and returns a value that the equation can be replaced by, or null. Rules
+// change no bits beyond these: x + 0 keeps a -0, and NaN payloads.
+//
+// To add a rule, write a function of type `Rule` and name its primitive in `rule_table` at the end. A rule may emit
+// equations; what it emits is not looked at again in this run.
+#include <algorithm>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "interpreter/evaluate.h"
+#include "ir/error.h"
+#include "ir/ops.h"
+#include "transforms/common.h"
+#include "transforms/transforms.h"
+
+namespace ct {
+namespace {
+
+struct Match {
+  Builder& builder;
+  Producers& producers;
+  const Primitive& primitive;
+  absl::Span<const Value> operands;
+  const AttrsPtr& attrs;
+  Aval output;
+
+  // The equation that made `value` when its primitive has this name, else null.
+  const Equation* made_by(Value value, std::string_view name) const {
+    const Equation* equation = producers.find(value.var);
+    return equation != nullptr && equation->primitive->name == name ? equation : nullptr;
+  }
+  Value operand(const Equation& equation, int index) const { return {&builder, builder.operands(equation)[index]}; }
+
+  bool is_full(Value value) const { return made_by(value, "full") != nullptr; }
+  // A constant of any numeric dtype equal to `wanted`.
+  bool is_full(Value value, double wanted) const {
+    const Equation* equation = made_by(value, "full");
+    if (equation == nullptr) return false;
+    const Attrs& constant = builder.attrs(*equation);
+    if (is_complex(value.dtype())) {
+      for (const auto& [key, item] : constant.items()) {
+        if (key == "value") return std::get<std::vector<double>>(item) == std::vector<double>{wanted, 0};
+      }
+      return false;
+    }
+    if (is_float(value.dtype())) return constant.real("value") == wanted;
+    return static_cast<double>(constant.integer("value")) == wanted;
+  }
+  // The constant that made `value`, in another shape.
+  Value full_of(Value value, absl::Span<const int64_t> shape) const {
+    const Equation* equation = made_by(value, "full");
+    const AttrsPtr constant = builder.attrs_ptr(*equation);
+    return builder.bind1(*equation->primitive, {}, constant->with("shape", Ints(shape.begin(), shape.end())));
+  }
+};
+
+using Rule = Value (*)(const Match& match);
+
+Value simplify_add(const Match& m) {
+  if (m.is_full(m.operands[1], 0)) return m.operands[0];
+  if (m.is_full(m.operands[0], 0)) return m.operands[1];
+  return {};
+}
+
+Value simplify_sub(const Match& m) {
+  if (m.is_full(m.operands[1], 0)) return m.operands[0];
+  if (is_integer(m.output.dtype())) {
+    if (m.is_full(m.operands[0], 0)) return neg(m.operands[1]);
+    if (m.operands[0] == m.operands[1]) return zeros(m.builder, m.output);
+  }
+  return {};
+}
+
+Value simplify_mul(const Match& m) {
+  for (int side = 0; side < 2; ++side) {
+    const Value constant = m.operands[side];
+    const Value other = m.operands[1 - side];
+    if (m.is_full(constant, 1)) return other;
+    if (m.is_full(constant, -1) && !is_complex(m.output.dtype())) return neg(other);
+    // Not for floats: NaN * 0 is NaN.
+    if (!is_inexact(m.output.dtype()) && m.is_full(constant, 0)) return constant;
+  }
+  return {};
+}
+
+Value simplify_div(const Match& m) { return m.is_full(m.operands[1], 1) ? m.operands[0] : Value{}; }
+
+Value simplify_pow(const Match& m) {
+  const Value x = m.operands[0];
+  const Value exponent = m.operands[1];
+  if (m.is_full(exponent, 1)) return x;
+  if (m.is_full(exponent, 2)) return mul(x, x);
+  if (m.is_full(exponent, 0) && !is_complex(x.dtype())) return full(m.builder, m.output, 1);
+  if (m.is_full(exponent, -1) && is_float(x.dtype())) return div(full(m.builder, m.output, 1), x);
+  return {};
+}
+
+// neg neg, not not, conj conj, and reverses of the same axes.
+Value simplify_involution(const Match& m) {
+  const Equation* inner = m.made_by(m.operands[0], m.primitive.name);
+  return inner != nullptr && m.builder.attrs(*inner) == *m.attrs ? m.operand(*inner, 0) : Value{};
+}
+
+Value simplify_and(const Match& m) {
+  if (!is_bool(m.output.dtype())) return {};
+  for (int side = 0; side < 2; ++side) {
+    if (m.is_full(m.operands[side], 1)) return m.operands[1 - side];
+    if (m.is_full(m.operands[side], 0)) return m.operands[side];
+  }
+  return m.operands[0] == m.operands[1] ? m.operands[0] : Value{};
+}
+
+Value simplify_or(const Match& m) {
+  if (!is_bool(m.output.dtype())) return {};
+  for (int side = 0; side < 2; ++side) {
+    if (m.is_full(m.operands[side], 0)) return m.operands[1 - side];
+    if (m.is_full(m.operands[side], 1)) return m.operands[side];
+  }
+  return m.operands[0] == m.operands[1] ? m.operands[0] : Value{};
+}
+
+Value simplify_part(const Match& m) {
+  const Equation* parts = m.made_by(m.operands[0], "complex");
+  return parts == nullptr ? Value{} : m.operand(*parts, m.primitive.name == "real" ? 0 : 1);
+}
+
+Value simplify_select(const Match& m) {
+  if (m.operands[1] == m.operands[2]) return m.operands[1];
+  if (m.is_full(m.operands[0], 1)) return m.operands[1];
+  if (m.is_full(m.operands[0], 0)) return m.operands[2];
+  const Equation* inverted = m.made_by(m.operands[0], "not");
+  return inverted == nullptr ? Value{} : select(m.operand(*inverted, 0), m.operands[2], m.operands[1]);
+}
+
+// Every value of `from` is a value of `to`.
+bool widens(DType from, DType to) {
+  if (is_bool(from)) return !is_bool(to) && to != DType::kKey;
+  if (dtype_kind(from) != dtype_kind(to)) return false;
+  return from == to || dtype_size(from) < dtype_size(to);
+}
+
+Value simplify_convert(const Match& m) {
+  const Value x = m.operands[0];
+  if (x.dtype() == m.output.dtype()) return x;
+  const Equation* inner = m.made_by(x, "convert");
+  if (inner == nullptr) return {};
+  const Value source = m.operand(*inner, 0);
+  return widens(source.dtype(), x.dtype()) ? convert(source, m.output.dtype()) : Value{};
+}
+
+Value simplify_broadcast(const Match& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  if (x.shape() == m.output.shape()) return x;
+  const Equation* inner = m.made_by(x, "broadcast");
+  if (inner == nullptr) return {};
+  Ints axes = m.builder.attrs(*inner).ints("axes");
+  for (int64_t& axis : axes) axis = m.attrs->ints("axes")[axis];
+  return broadcast(m.operand(*inner, 0), m.output.shape(), axes);
+}
+
+Value simplify_reshape(const Match& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  if (x.shape() == m.output.shape()) return x;
+  const Equation* inner = m.made_by(x, "reshape");
+  return inner == nullptr ? Value{} : reshape(m.operand(*inner, 0), m.output.shape());
+}
+
+Value simplify_transpose(const Match& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  Ints permutation = m.attrs->ints("permutation");
+  if (std::is_sorted(permutation.begin(), permutation.end())) return x;
+  const Equation* inner = m.made_by(x, "transpose");
+  if (inner == nullptr) return {};
+  for (int64_t& axis : permutation) axis = m.builder.attrs(*inner).ints("permutation")[axis];
+  return transpose(m.operand(*inner, 0), permutation);
+}
+
+Value simplify_reverse(const Match& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return x;
+  const Ints& axes = m.attrs->ints("axes");
+  if (std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.shape()[axis] <= 1; })) return x;
+  return simplify_involution(m);
+}
+
+Value simplify_slice(const Match& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  return x.shape() == m.output.shape() ? x : Value{};
+}
+
+Value simplify_pad(const Match& m) {
+  const auto all_zero = [&](std::string_view key) {
+    const Ints& amounts = m.attrs->ints(key);
+    return std::all_of(amounts.begin(), amounts.end(), [](int64_t amount) { return amount == 0; });
+  };
+  return all_zero("low") && all_zero("high") && all_zero("interior") ? m.operands[0] : Value{};
+}
+
+Value simplify_concatenate(const Match& m) { return m.operands.size() == 1 ? m.operands[0] : Value{}; }
+
+// Nothing to combine: no axes, or only axes of size 1.
+Value simplify_reduce(const Match& m) {
+  const Value x = m.operands[0];
+  const Ints& axes = m.attrs->ints("axes");
+  const bool trivial = std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.shape()[axis] == 1; });
+  if (trivial) return reshape(x, m.output.shape());
+  if (m.is_full(x, 0) && m.primitive.name == "reduce_sum") return zeros(m.builder, m.output);
+  const bool extremum = m.primitive.name == "reduce_max" || m.primitive.name == "reduce_min";
+  return extremum && x.aval().size() > 0 && m.is_full(x) ? m.full_of(x, m.output.shape()) : Value{};
+}
+
+Value simplify_cumsum(const Match& m) {
+  return m.operands[0].shape()[m.attrs->integer("axis")] <= 1 ? m.operands[0] : Value{};
+}
+
+// Outside of mask regions sizes are what the shapes say.
+Value simplify_dimension_size(const Match& m) {
+  return full_integer(m.builder, m.output, m.operands[0].shape()[m.attrs->integer("axis")]);
+}
+
+Value simplify_set_length(const Match& m) { return m.operands[0]; }
+
+// Scalar functions of constants, computed now.
+Value fold(const Match& m) {
+  const bool elementwise = m.primitive.scalar || m.primitive.name == "convert";
+  if (!elementwise || m.operands.empty() || m.output.dtype() == DType::kKey) return {};
+  for (const Value& operand : m.operands) {
+    if (!m.is_full(operand)) return {};
+  }
+  std::vector<Tensor> scalars;
+  for (const Value& operand : m.operands) {
+    const Equation* constant = m.made_by(operand, "full");
+    const AttrsPtr attrs = m.builder.attrs(*constant).with("shape", Ints{});
+    scalars.push_back(evaluate_primitive(*constant->primitive, {}, attrs)[0]);
+  }
+  const Tensor result = evaluate_primitive(m.primitive, scalars, m.attrs)[0];
+  if (is_complex(m.output.dtype())) {
+    const std::complex<double> value = load_complex(result, 0);
+    return full_complex(m.builder, m.output, value.real(), value.imag());
+  }
+  if (is_float(m.output.dtype())) return full(m.builder, m.output, load_real(result, 0));
+  return full_integer(m.builder, m.output, load_integer(result, 0));
+}
+
+const absl::flat_hash_map<const Primitive*, Rule>& rule_table() {
+  static const auto* const table = [] {
+    const std::pair<std::string_view, Rule> rows[] = {
+        {"add", simplify_add},
+        {"sub", simplify_sub},
+        {"mul", simplify_mul},
+        {"div", simplify_div},
+        {"pow", simplify_pow},
+        {"neg", simplify_involution},
+        {"not", simplify_involution},
+        {"conj", simplify_involution},
+        {"and", simplify_and},
+        {"or", simplify_or},
+        {"real", simplify_part},
+        {"imag", simplify_part},
+        {"select", simplify_select},
+        {"convert", simplify_convert},
+        {"broadcast", simplify_broadcast},
+        {"reshape", simplify_reshape},
+        {"transpose", simplify_transpose},
+        {"reverse", simplify_reverse},
+        {"slice", simplify_slice},
+        {"pad", simplify_pad},
+        {"concatenate", simplify_concatenate},
+        {"reduce_sum", simplify_reduce},
+        {"reduce_prod", simplify_reduce},
+        {"reduce_max", simplify_reduce},
+        {"reduce_min", simplify_reduce},
+        {"cumsum", simplify_cumsum},
+        {"dimension_size", simplify_dimension_size},
+        {"set_length", simplify_set_length},
+    };
+    auto* result = new absl::flat_hash_map<const Primitive*, Rule>;
+    for (const auto& [name, rule] : rows) result->emplace(&get_primitive(name), rule);
+    return result;
+  }();
+  return *table;
+}
+
+}  // namespace
+
+GraphPtr simplify(const Graph& graph) {
+  const auto& rules = rule_table();
+  const Primitive* const mask = find_primitive("mask");
+  std::optional<Producers> producers;
+  return rewrite(
+      graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+        const Primitive& primitive = *equation.primitive;
+        if (!producers) producers.emplace(builder);
+        if (equation.output_count == 1) {
+          const Match match{builder, *producers, primitive, operands, attrs, graph.aval(equation.first_output)};
+          if (const Value folded = fold(match)) return Values{folded};
+          if (const auto rule = rules.find(&primitive); rule != rules.end()) {
+            if (const Value replacement = rule->second(match)) return Values{replacement};
+          }
+        }
+        // Inside a mask region sizes are not what the shapes say; its equations are simplified once it is expanded.
+        return builder.bind(primitive, operands, &primitive == mask ? attrs : map_graphs(attrs, simplify));
+      });
+}
+
+}  // namespace ct

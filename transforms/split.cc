@@ -1,0 +1,179 @@
+#include "transforms/split.h"
+
+#include "ir/error.h"
+#include "transforms/common.h"
+#include "transforms/transforms.h"
+
+namespace ct {
+namespace {
+
+// Chains of cheap equations longer than this are carried rather than made again.
+constexpr int kLongestChain = 8;
+
+// What is made again on the unknown sheet rather than carried over: it reads at most as many bytes as the residual
+// would take and does no arithmetic.
+bool is_cheap(const Builder& builder, const Equation& equation) {
+  static const Primitive* const free_of_cost[] = {
+      &get_primitive("full"),    &get_primitive("iota"),      &get_primitive("broadcast"),
+      &get_primitive("reshape"), &get_primitive("transpose"),
+  };
+  static const Primitive* const convert = &get_primitive("convert");
+  for (const Primitive* primitive : free_of_cost) {
+    if (equation.primitive == primitive) return true;
+  }
+  return equation.primitive == convert && dtype_size(builder.aval(builder.operands(equation)[0]).dtype()) <=
+                                              dtype_size(builder.aval(equation.first_output).dtype());
+}
+
+}  // namespace
+
+Value SplitContext::residual(Value known) { return carry(known, 0); }
+
+Value SplitContext::carry(Value known, int depth) {
+  CT_CHECK(known.builder == known_);
+  if (carried_.size() < known_->num_vars()) carried_.resize(known_->num_vars());
+  if (carried_[known.var]) return carried_[known.var];
+  const Equation* equation = producers_.find(known.var);
+  Value carried;
+  if (equation != nullptr && depth < kLongestChain && is_cheap(*known_, *equation)) {
+    LocationScope scope(location_of(*equation));
+    Values operands;
+    for (Var var : known_->operands(*equation)) operands.push_back(carry({known_, var}, depth + 1));
+    carried = unknown_->bind1(*equation->primitive, operands, known_->attrs_ptr(*equation));
+  } else {
+    carried = unknown_->input(known.aval());
+    residuals_.push_back(known);
+    residual_inputs_.push_back(carried);
+  }
+  return carried_[known.var] = carried;
+}
+
+Values SplitContext::on_unknown(absl::Span<const SplitValue> values) {
+  Values result;
+  result.reserve(values.size());
+  for (const SplitValue& value : values) result.push_back(on_unknown(value));
+  return result;
+}
+
+std::vector<bool> unknown_mask(absl::Span<const SplitValue> operands) {
+  std::vector<bool> mask;
+  for (const SplitValue& operand : operands) mask.push_back(!operand.is_known());
+  return mask;
+}
+
+std::vector<SplitValue> split_whole(SplitContext& context, const Primitive& primitive,
+                                    absl::Span<const SplitValue> operands, const AttrsPtr& attrs) {
+  bool known = true;
+  for (const SplitValue& operand : operands) known &= operand.is_known();
+  std::vector<SplitValue> result;
+  if (known) {
+    Values values;
+    for (const SplitValue& operand : operands) values.push_back(operand.known);
+    for (Value output : context.known().bind(primitive, values, attrs)) result.push_back(SplitValue::on_known(output));
+  } else {
+    const Values values = context.on_unknown(operands);
+    for (Value output : context.unknown().bind(primitive, values, attrs)) {
+      result.push_back(SplitValue::on_unknown(output));
+    }
+  }
+  return result;
+}
+
+std::vector<SplitValue> split_inline(SplitContext& context, const Graph& graph, absl::Span<const SplitValue> inputs) {
+  CT_CHECK(inputs.size() == graph.num_inputs());
+  std::vector<SplitValue> values(graph.num_vars());
+  std::copy(inputs.begin(), inputs.end(), values.begin());
+  std::vector<SplitValue> operands;
+  for (const Equation& equation : graph.equations()) {
+    LocationScope scope(location_of(equation));
+    const Primitive& primitive = *equation.primitive;
+    const AttrsPtr& attrs = graph.attrs_ptr(equation);
+    operands.clear();
+    bool all_known = true;
+    for (Var var : graph.operands(equation)) {
+      operands.push_back(values[var]);
+      all_known &= values[var].is_known();
+    }
+    const bool divides = primitive.split && !all_known;
+    const std::vector<SplitValue> outputs =
+        divides ? primitive.split(context, operands, attrs) : split_whole(context, primitive, operands, attrs);
+    CT_CHECK(outputs.size() == equation.output_count);
+    std::copy(outputs.begin(), outputs.end(), values.begin() + equation.first_output);
+  }
+  std::vector<SplitValue> outputs;
+  for (Var var : graph.outputs()) outputs.push_back(values[var]);
+  return outputs;
+}
+
+namespace {
+
+// Which variables the outputs need.
+std::vector<bool> used_variables(const Builder& builder, absl::Span<const Value> outputs) {
+  std::vector<bool> used(builder.num_vars(), false);
+  for (const Value& output : outputs) used[output.var] = true;
+  const absl::Span<const Equation> equations = builder.equations();
+  for (size_t i = equations.size(); i-- > 0;) {
+    const Equation& equation = equations[i];
+    bool needed = equation.primitive->has_side_effects;
+    for (uint32_t k = 0; k < equation.output_count; ++k) needed |= used[equation.first_output + k];
+    if (!needed) continue;
+    for (Var var : builder.operands(equation)) used[var] = true;
+  }
+  return used;
+}
+
+}  // namespace
+
+SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate) {
+  CT_CHECK(in_unknown.size() == graph.num_inputs());
+  CT_CHECK(instantiate.empty() || instantiate.size() == graph.outputs().size());
+  Builder known;
+  Builder unknown;
+  SplitContext context(known, unknown);
+  std::vector<SplitValue> inputs;
+  Values unknown_inputs;
+  for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
+    std::string name = i < graph.input_names().size() ? graph.input_names()[i] : std::string();
+    if (in_unknown[i]) {
+      unknown_inputs.push_back(unknown.input(graph.aval(i), std::move(name)));
+      inputs.push_back(SplitValue::on_unknown(unknown_inputs.back()));
+    } else {
+      inputs.push_back(SplitValue::on_known(known.input(graph.aval(i), std::move(name))));
+    }
+  }
+  const uint32_t known_inputs = known.num_vars();
+
+  SplitGraph result;
+  Values known_outputs;
+  Values unknown_outputs;
+  const std::vector<SplitValue> outputs = split_inline(context, graph, inputs);
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    const bool stays = outputs[k].is_known() && (instantiate.empty() || !instantiate[k]);
+    result.out_known.push_back(stays);
+    if (stays) {
+      known_outputs.push_back(outputs[k].known);
+    } else {
+      unknown_outputs.push_back(context.on_unknown(outputs[k]));
+    }
+  }
+
+  // A split rule may have asked for residuals that nothing needed in the end.
+  const std::vector<bool> used = used_variables(unknown, unknown_outputs);
+  Values unknown_order;
+  for (size_t r = 0; r < context.residuals().size(); ++r) {
+    const Value input = context.residual_inputs()[r];
+    if (!used[input.var]) continue;
+    const Value residual = context.residuals()[r];
+    unknown_order.push_back(input);
+    known_outputs.push_back(residual);
+    result.residual_input.push_back(residual.var < known_inputs ? static_cast<int>(residual.var) : -1);
+  }
+  result.num_residuals = static_cast<uint32_t>(unknown_order.size());
+  unknown_order.insert(unknown_order.end(), unknown_inputs.begin(), unknown_inputs.end());
+  unknown.arrange_inputs(unknown_order);
+  result.known = known.finish(known_outputs);
+  result.unknown = unknown.finish(unknown_outputs);
+  return result;
+}
+
+}  // namespace ct

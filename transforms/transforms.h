@@ -1,0 +1,83 @@
+// The transforms, graph to graph. Each is memoised nowhere here: the caller caches on (graph hash, options).
+// Start with jvp.cc (forward derivative by the primitives' jvp rules), then linearize.cc (split the jvp into known and
+// unknown equations), transpose.cc, grad.cc, vmap.cc, mask.cc.
+#pragma once
+
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/primitive.h"
+
+namespace ct {
+
+// ---- jvp.cc -------------------------------------------------------------------------------------------------------
+// The rules applied to one graph inside a builder; null tangents are zero. The workhorse of jvp and higher-order rules.
+JvpResult jvp_inline(Builder& builder, const Graph& graph, absl::Span<const Value> primals,
+                     absl::Span<const Value> tangents);
+// Inputs: all primals, then tangents of the inputs where nonzero_in. Outputs: all primal outputs, then tangents of the
+// outputs where the returned mask says so (or where `force_out`, with zeros filled in).
+struct JvpGraph {
+  GraphPtr graph;
+  std::vector<bool> nonzero_out;
+};
+JvpGraph jvp(const Graph& graph, const std::vector<bool>& nonzero_in, const std::vector<bool>& force_out = {});
+
+// ---- split.cc and linearize.cc ------------------------------------------------------------------------------------
+// known: known inputs... -> known outputs..., residuals...; unknown: residuals..., unknown inputs... -> unknown
+// outputs.... Known inputs are those that are not in `in_unknown`, in their order. `instantiate[i]` forces output i
+// onto the unknown sheet. out_known[i] tells which sheet output i came out on. split.h has the same inside builders.
+struct SplitGraph {
+  GraphPtr known;
+  GraphPtr unknown;
+  std::vector<bool> out_known;
+  uint32_t num_residuals = 0;
+  // By residual: which input of `known` it is unchanged, or -1. Loops hand those on instead of stacking them.
+  std::vector<int> residual_input;
+};
+SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate = {});
+
+// primal: inputs -> outputs..., residuals...; tangent: residuals..., tangents of the inputs in `wrt` -> tangents of ALL
+// inexact outputs (zeros instantiated), linear in the tangents.
+struct Linearized {
+  GraphPtr primal;
+  GraphPtr tangent;
+  uint32_t num_residuals = 0;
+};
+Linearized linearize(const Graph& graph, const std::vector<bool>& wrt);
+
+// ---- transpose.cc -------------------------------------------------------------------------------------------------
+// `graph` must be linear in the inputs marked `linear`. Result: (inputs that are not linear..., cotangents of all
+// outputs with inexact dtype...) -> cotangents of the linear inputs (zeros instantiated).
+GraphPtr transpose_graph(const Graph& graph, const std::vector<bool>& linear);
+// The same inside a builder: operands null where linear; returns null for zero cotangents.
+Values backward_pass(Builder& builder, const Graph& graph, absl::Span<const Value> operands,
+                     absl::Span<const Value> cotangents);
+
+// ---- grad.cc ------------------------------------------------------------------------------------------------------
+// inputs... -> outputs..., gradients of output 0 (a real floating scalar) with respect to the inputs in `wrt`.
+GraphPtr value_and_grad(const Graph& graph, const std::vector<bool>& wrt);
+// inputs..., cotangents of the inexact outputs... -> outputs..., cotangents of `wrt` inputs.
+GraphPtr vjp(const Graph& graph, const std::vector<bool>& wrt);
+
+// ---- vmap.cc ------------------------------------------------------------------------------------------------------
+// One example's program to a batch's. in_axes[i] = -1: not batched. out_axes[i] = -1: the output must not be batched
+// (an Error otherwise).
+GraphPtr vmap(const Graph& graph, const std::vector<int>& in_axes, int64_t size, const std::vector<int>& out_axes);
+std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Span<const Batched> inputs, int64_t size);
+// Moved to, or broadcast at, `axis`.
+Value materialize_batch(Builder& builder, const Batched& x, int axis, int64_t size);
+
+// ---- mask.cc ------------------------------------------------------------------------------------------------------
+std::vector<Masked> mask_inline(Builder& builder, const Graph& graph, absl::Span<const Masked> inputs);
+
+// ---- passes, one file each; all keep the inputs, and go into sub-graphs -------------------------------------------
+GraphPtr eliminate_dead_code(const Graph& graph);
+GraphPtr eliminate_common_subexpressions(const Graph& graph);
+// Algebra on single equations: x*1, broadcast of full, transpose of transpose. For programs that will not go into a
+// mask region any more: sizes are what the shapes say.
+GraphPtr simplify(const Graph& graph);
+GraphPtr inline_calls(const Graph& graph);
+// Every primitive with an `expand` rule, until none is left.
+GraphPtr expand_regions(const Graph& graph);
+
+}  // namespace ct
