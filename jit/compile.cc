@@ -1,0 +1,208 @@
+#include "jit/compile.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "device/cpu/cpu.h"
+#include "interpreter/evaluate.h"
+#include "ir/check.h"
+#include "ir/error.h"
+#include "ir/print.h"
+#include "ir/text.h"
+#include "jit/buffers.h"
+#include "jit/cache.h"
+#include "jit/disk_cache.h"
+#include "jit/llvm/compiler.h"
+#include "jit/lower.h"
+#include "transforms/transforms.h"
+
+namespace ct {
+namespace {
+
+bool dump_wanted() {
+  static const bool wanted = [] {
+    const char* value = std::getenv("CT_DUMP");
+    return value != nullptr && value[0] != '\0' && std::strcmp(value, "0") != 0;
+  }();
+  return wanted;
+}
+
+void dump(const char* pass, const std::string& text) {
+  std::fprintf(stderr, "---- after %s ----\n%s\n", pass, text.c_str());
+}
+
+// Runs one graph pass, prints what it changed when asked to, and checks the result in debug builds.
+GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphPtr& graph) {
+  GraphPtr result = pass(*graph);
+  if (dump_wanted() && !same_graph(*result, *graph)) dump(name, print(*result));
+#ifndef NDEBUG
+  if (const std::string problem = check(*result); !problem.empty()) {
+    throw Error(ErrorKind::kInternal, concat("the pass '", name, "' made an illegal graph: ", problem));
+  }
+#endif
+  return result;
+}
+
+}  // namespace
+
+GraphPtr prepare(const GraphPtr& graph) {
+  GraphPtr g = graph;
+  if (dump_wanted()) dump("capture", print(*g));
+  // Mask regions, batched regions, custom rules and checkpoints become the primitives they stand for.
+  g = run_pass("expand_regions", expand_regions, g);
+  // Calls become their equations, so that what follows sees across them.
+  g = run_pass("inline_calls", inline_calls, g);
+  // Algebra that makes equations go away; first, because it exposes equal subexpressions.
+  g = run_pass("simplify", simplify, g);
+  // One computation of what is computed twice: derivatives repeat parts of what they derive.
+  g = run_pass("common_subexpressions", eliminate_common_subexpressions, g);
+  // What nothing needs any more, also inside loops and branches.
+  g = run_pass("dead_code", eliminate_dead_code, g);
+  return g;
+}
+
+loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels) {
+  // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
+  loop::Program program = jit::lower(graph, name, {.kernels = kernels});
+  if (dump_wanted()) dump("lower", loop::to_string(program));
+  // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
+  jit::assign_buffers(program);
+  if (dump_wanted()) dump("buffers", loop::to_string(program));
+  return program;
+}
+
+namespace {
+
+// What code on disk was made from, in full.
+std::string source_text(const Graph& graph, const CompileOptions& options) {
+  std::string donated;
+  for (bool flag : options.donated) donated += flag ? '1' : '0';
+  return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\ncpu=", options.cpu, "\ndonated=", donated,
+                "\n", print(graph));
+}
+
+absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptions& options) {
+  Plan plan;
+  plan.name = "program";
+  const auto avals = graph->input_avals();
+  plan.inputs.assign(avals.begin(), avals.end());
+  plan.outputs = graph->output_avals();
+  const jit::TargetOptions target{.triple = "", .cpu = options.cpu};
+  auto finish = [&](const jit::CompiledFunction& function, std::shared_ptr<const loop::Program> program) {
+    plan.entry = function.entry();
+    plan.arena_bytes = function.arena_bytes();
+    plan.code = std::make_shared<jit::CompiledFunction>(function);
+    return std::make_shared<const Executable>(std::move(plan), graph, std::move(program));
+  };
+
+  const bool on_disk = options.use_disk_cache && !jit::disk_cache_directory().empty();
+  std::string source;
+  if (on_disk) {
+    source = source_text(*graph, options);
+    if (auto stored = jit::load_from_disk(source)) {
+      auto function = jit::load_object({stored->object, stored->symbol, stored->arena_bytes});
+      if (function.ok()) {
+        plan.donations = std::move(stored->donations);
+        return jit::Made{finish(*function, nullptr), true};
+      }
+    }
+  }
+
+  const GraphPtr prepared = prepare(graph);
+  auto program = std::make_shared<const loop::Program>(lower_prepared(*prepared, plan.name));
+  plan.donations = jit::donations(*program, options.donated);
+  if (!on_disk) {
+    auto function = jit::compile(*program, target);
+    if (!function.ok()) return function.status();
+    return jit::Made{finish(*function, program)};
+  }
+  auto object = jit::emit_object(*program, "ct_program", target);
+  if (!object.ok()) return object.status();
+  auto function = jit::load_object(*object);
+  if (!function.ok()) return function.status();
+  jit::store_on_disk(source, {object->bytes, object->symbol, object->arena_bytes, plan.donations});
+  return jit::Made{finish(*function, program)};
+}
+
+jit::Made compile_interpreter(const GraphPtr& graph) {
+  Plan plan;
+  plan.name = "interpreted";
+  const auto avals = graph->input_avals();
+  plan.inputs.assign(avals.begin(), avals.end());
+  plan.outputs = graph->output_avals();
+  plan.donations.assign(plan.outputs.size(), -1);
+  return {std::make_shared<const Executable>(std::move(plan), graph, nullptr)};
+}
+
+}  // namespace
+
+std::vector<std::string> backend_names() { return {"llvm", "interpreter"}; }
+
+absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& graph, const CompileOptions& options) {
+  const std::vector<std::string> names = backend_names();
+  if (std::find(names.begin(), names.end(), options.backend) == names.end()) {
+    return absl::InvalidArgumentError(
+        concat("there is no backend named '", options.backend, "'; choose one of: ", join(names, ", ")));
+  }
+  return jit::cached(graph, options, [&]() -> absl::StatusOr<jit::Made> {
+    try {
+      if (options.backend == "interpreter") return compile_interpreter(graph);
+      return compile_llvm(graph, options);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
+      if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
+      return absl::InternalError(error.what());
+    }
+  });
+}
+
+Executable::Executable(Plan plan, GraphPtr graph, std::shared_ptr<const loop::Program> program)
+    : plan_(std::move(plan)), graph_(std::move(graph)), program_(std::move(program)) {}
+
+void Executable::run(void* const* inputs, void* const* outputs) const {
+  if (plan_.entry != nullptr) {
+    plan_.entry(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
+    return;
+  }
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+    const auto bytes = static_cast<size_t>(plan_.inputs[i].bytes());
+    tensors.emplace_back(plan_.inputs[i], Buffer::borrow(inputs[i], bytes, [] {}));
+  }
+  const std::vector<Tensor> results = evaluate(*graph_, tensors);
+  for (size_t i = 0; i < results.size(); ++i) {
+    std::memcpy(outputs[i], results[i].data(), static_cast<size_t>(plan_.outputs[i].bytes()));
+  }
+}
+
+std::vector<Tensor> Executable::operator()(absl::Span<const Tensor> inputs) const {
+  if (inputs.size() != plan_.inputs.size()) {
+    throw Error(ErrorKind::kType,
+                concat("compiled for ", plan_.inputs.size(), " arguments, called with ", inputs.size()));
+  }
+  absl::InlinedVector<void*, 16> input_pointers, output_pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!same_type(inputs[i].aval(), plan_.inputs[i])) {
+      throw Error(ErrorKind::kType, concat("argument ", i, " was compiled for ", plan_.inputs[i].to_string(),
+                                           ", called with ", inputs[i].aval().to_string()));
+    }
+    input_pointers.push_back(inputs[i].data());
+  }
+  std::vector<Tensor> outputs;
+  for (const Aval& aval : plan_.outputs) {
+    outputs.emplace_back(aval);
+    output_pointers.push_back(outputs.back().data());
+  }
+  run(input_pointers.data(), output_pointers.data());
+  return outputs;
+}
+
+std::string Executable::loop_text() const {
+  if (program_ != nullptr) return loop::to_string(*program_);
+  if (plan_.entry == nullptr) return print(*graph_);
+  return loop::to_string(lower_prepared(*prepare(graph_), plan_.name));
+}
+
+}  // namespace ct

@@ -1,0 +1,70 @@
+// From a graph to something that can be called. `compile` is the narrated driver: compile.cc lists every pass in order.
+// CT_DUMP=1 in the environment prints the program to standard error after each pass that changed it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "device/plan.h"
+#include "ir/graph.h"
+#include "ir/tensor.h"
+#include "jit/loop.h"
+
+namespace ct {
+
+struct CompileOptions {
+  std::string backend = "llvm";    // or "interpreter"
+  std::vector<bool> donated = {};  // by input: the caller gives its memory up; may be shorter
+  std::string cpu = "";            // empty: this machine's
+  bool use_disk_cache = true;
+};
+
+// Compiled code with its types. Immutable and safe to use from many threads at once.
+class Executable {
+ public:
+  Executable(Plan plan, GraphPtr graph, std::shared_ptr<const loop::Program> program);
+
+  absl::Span<const Aval> input_avals() const { return plan_.inputs; }
+  absl::Span<const Aval> output_avals() const { return plan_.outputs; }
+  // By output: the donated input whose pointer may be passed for it, or -1.
+  absl::Span<const int> donations() const { return plan_.donations; }
+
+  // Pointers to row-major elements; outputs are preallocated. Allocates nothing, except that the first call of a thread
+  // may get scratch memory: Error(kMemory) if there is none.
+  void run(void* const* inputs, void* const* outputs) const;
+  // Checks types, allocates the results.
+  std::vector<Tensor> operator()(absl::Span<const Tensor> inputs) const;
+
+  int64_t arena_bytes() const { return plan_.arena_bytes; }
+  const Plan& plan() const { return plan_; }
+  // The program as loops, for people; what the interpreter runs is the graph.
+  std::string loop_text() const;
+
+ private:
+  Plan plan_;
+  GraphPtr graph_;                                // what is interpreted, when there is no code; else what was compiled
+  std::shared_ptr<const loop::Program> program_;  // null when the code came from disk
+};
+
+// Through the cache. Errors name the primitive and the user's line.
+absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& graph, const CompileOptions& options = {});
+
+std::vector<std::string> backend_names();
+
+// The stages by themselves, for export, PTX, `explain` and tests.
+GraphPtr prepare(const GraphPtr& graph);                                                        // all graph passes
+loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels = false);  // loops and buffers
+
+struct CacheStatistics {
+  int64_t hits = 0;       // found in memory
+  int64_t disk_hits = 0;  // found on disk
+  int64_t misses = 0;     // compiled
+  int64_t evictions = 0;
+  int64_t entries = 0;  // in memory now
+};
+CacheStatistics cache_statistics();
+void clear_cache();  // in memory; the directory on disk stays
+
+}  // namespace ct

@@ -1,0 +1,36 @@
+// A program as a C library: header, static and shared library, and the saved graph. Needs no compiler or linker on this
+// machine, and at run time nothing but libc.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "ir/graph.h"
+#include "ir/tensor.h"
+
+namespace ct {
+
+struct ExportOptions {
+  std::string name = "program";                // a C identifier: the function, and the files' names
+  std::vector<std::string> input_names = {};   // of parameters; may be shorter than the inputs: theirs, or x0, x1, ...
+  std::vector<std::string> output_names = {};  // out0, out1, ...
+  std::vector<Tensor> constants = {};          // values of the last inputs, built into the library
+  std::string triple = {};                     // empty: this machine's; "x86_64-linux-gnu", "aarch64-linux-gnu"
+  std::string cpu = {};                        // empty: this machine's, or the triple's least
+};
+
+struct ExportedLibrary {
+  std::string name;
+  std::string header;          // NAME.h
+  std::string static_library;  // libNAME.a
+  std::string shared_library;  // libNAME.so
+  std::string graph;           // NAME.ctir
+};
+
+absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const ExportOptions& options);
+// Creates the directory if need be. Each file is replaced as a whole.
+absl::Status write_library(const ExportedLibrary& library, const std::string& directory);
+
+}  // namespace ct

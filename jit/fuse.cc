@@ -1,0 +1,433 @@
+#include "jit/fuse.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/error.h"
+
+namespace ct::jit {
+namespace {
+
+// Recomputing this many additions per element is cheaper than a buffer.
+constexpr double kCheap = 4;
+// Bounds on what one nest computes, for the sake of registers, compile time and recursion in lowering.
+constexpr int kDeepest = 96;
+constexpr int kLargest = 400;
+constexpr size_t kMostHomes = 6;
+constexpr size_t kMostMembers = 8;
+constexpr int kFarthestJoin = 64;
+
+// A place where a variable's elements are wanted: the nest that ends in stored variable `root`.
+struct Home {
+  Var root;
+  double moved = 0;   // evaluations per element at other positions than the nest's own
+  bool same = false;  // wanted at the nest's own position, however often: computed once
+  double evaluations() const { return moved + (same ? 1 : 0); }
+};
+
+class Fuser {
+ public:
+  Fuser(const Graph& graph, const FusionOptions& options) : graph_(graph), options_(options) {}
+
+  Fusion run() {
+    const uint32_t vars = graph_.num_vars();
+    fusion_.definition.assign(vars, Fusion::kInput);
+    fusion_.stored.assign(vars, false);
+    fusion_.views.resize(vars);
+    fusion_.transposed.assign(vars, kNoVar);
+    is_output_.assign(vars, false);
+    required_.assign(vars, false);
+    uses_.resize(vars);
+    facts_.resize(vars);
+    homes_.resize(vars);
+    step_of_.assign(vars, -1);
+    for (Var var : graph_.outputs()) is_output_[var] = true;
+    collect();
+    require_operands();
+    require_outputs();
+    transpose_products();
+    bound_chains();
+    for (size_t i = graph_.equations().size(); i-- > 0;) {
+      const Equation& equation = graph_.equations()[i];
+      for (uint32_t k = 0; k < equation.output_count; ++k) place(equation, equation.first_output + k);
+    }
+    for (Var var = 0; var < graph_.num_inputs(); ++var) fusion_.stored[var] = true;
+    for (uint32_t i = 0; i < graph_.equations().size(); ++i) schedule(i);
+    return std::move(fusion_);
+  }
+
+ private:
+  struct Use {
+    uint32_t equation;
+    int operand;
+  };
+
+  const Equation& equation_of(Var var) const { return graph_.equations()[fusion_.definition[var]]; }
+  int64_t size_of(Var var) const { return graph_.aval(var).size(); }
+  bool is_inline(uint32_t equation) const { return inline_[equation]; }
+
+  void collect() {
+    inline_.resize(graph_.equations().size());
+    for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
+      const Equation& equation = graph_.equations()[i];
+      inline_[i] = has_elements(graph_, equation);
+      absl::Span<const Var> operands = graph_.operands(equation);
+      for (size_t k = 0; k < operands.size(); ++k) uses_[operands[k]].push_back({i, static_cast<int>(k)});
+      for (uint32_t k = 0; k < equation.output_count; ++k) {
+        fusion_.definition[equation.first_output + k] = i;
+        if (inline_[i]) facts_[equation.first_output + k] = element_facts(graph_, equation, static_cast<int>(k));
+      }
+    }
+  }
+
+  // The cost of each variable's elements if everything before it that can be were recomputed; chains that become too
+  // long are cut.
+  void bound_chains() {
+    cost_.assign(graph_.num_vars(), 0);
+    std::vector<int> depth(graph_.num_vars(), 0), size(graph_.num_vars(), 0);
+    for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
+      if (!is_inline(i)) continue;
+      const Equation& equation = graph_.equations()[i];
+      absl::Span<const Var> operands = graph_.operands(equation);
+      for (uint32_t k = 0; k < equation.output_count; ++k) {
+        const Var var = equation.first_output + k;
+        double cost = facts_[var].cost;
+        int read = 0;
+        size[var] = 1 + facts_[var].cost / 4;
+        for (size_t j = 0; j < operands.size(); ++j) {
+          if (facts_[var].operands[j].reads == 0) continue;
+          const Var operand = operands[j];
+          const bool chained = fusion_.definition[operand] != Fusion::kInput && !required_[operand];
+          if (chained) {
+            cost += cost_[operand];
+            depth[var] = std::max(depth[var], depth[operand] + 1);
+            size[var] += size[operand];
+          }
+          if (!chained || !is_inline(fusion_.definition[operand]) || !facts_[operand].operands.empty()) ++read;
+        }
+        cost_[var] = std::min(cost + std::max(0, read - 1), 1e6);
+        if (depth[var] >= kDeepest || size[var] >= kLargest) {
+          required_[var] = true;
+          cost_[var] = depth[var] = size[var] = 0;
+        }
+      }
+    }
+  }
+
+  // Products, scatters and control flow read memory. A product can read it through a view.
+  void require_operands() {
+    for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
+      const Equation& equation = graph_.equations()[i];
+      if (is_inline(i)) continue;
+      switch (equation.primitive->lowering) {
+        case Lowering::kReduce:
+        case Lowering::kCumulative:
+        case Lowering::kScatter:
+          break;
+        case Lowering::kDot:
+          for (Var operand : graph_.operands(equation)) require_view(operand);
+          break;
+        default:
+          for (Var operand : graph_.operands(equation)) required_[operand] = true;
+      }
+    }
+  }
+
+  View view_of(Var var) {
+    const uint32_t i = fusion_.definition[var];
+    if (i != Fusion::kInput && !required_[var] && !is_output_[var]) {
+      const Equation& equation = graph_.equations()[i];
+      auto view =
+          derived_view(graph_, equation, [&](int operand) { return view_of(graph_.operands(equation)[operand]); });
+      if (view) return *view;
+    }
+    return whole_view(graph_, var);
+  }
+
+  void require_view(Var var) {
+    View view = view_of(var);
+    if (size_of(view.base) == 1) view = whole_view(graph_, var);
+    required_[view.base] = true;
+    fusion_.views[var] = std::move(view);
+  }
+
+  // A reshaped output shares memory with what it reshapes, which is then written to the output at once.
+  void require_outputs() {
+    for (Var var : graph_.outputs()) required_[alias_base(graph_, fusion_.definition, var)] = true;
+  }
+
+  // A product that is only transposed can be written that way round at once.
+  void transpose_products() {
+    for (const Equation& equation : graph_.equations()) {
+      const Var product = equation.first_output;
+      if (equation.primitive->lowering != Lowering::kDot || has_elements(graph_, equation) || is_output_[product] ||
+          required_[product] || uses_[product].size() != 1 || size_of(product) <= 1) {
+        continue;
+      }
+      const Equation& use = graph_.equations()[uses_[product][0].equation];
+      if (!is_inline(uses_[product][0].equation) || use.primitive->lowering != Lowering::kElement) continue;
+      const auto view = derived_view(graph_, use, [&](int) { return whole_view(graph_, product); });
+      if (!view || view->base != product || view->offset != 0 || !is_permutation(*view, use.first_output)) continue;
+      fusion_.transposed[product] = use.first_output;
+      required_[use.first_output] = true;
+    }
+  }
+
+  // Every element of the view's base once.
+  bool is_permutation(const View& view, Var var) const {
+    const Shape& shape = graph_.aval(var).shape();
+    if (num_elements(shape) != size_of(view.base)) return false;
+    std::vector<std::pair<int64_t, int64_t>> axes;  // stride, size
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      if (shape[axis] > 1) axes.emplace_back(view.strides[axis], shape[axis]);
+    }
+    std::sort(axes.begin(), axes.end());
+    int64_t expected = 1;
+    for (const auto& [stride, size] : axes) {
+      if (stride != expected) return false;
+      expected = stride * size;
+    }
+    return true;
+  }
+
+  void add_home(std::vector<Home>& homes, Var root, bool same, double evaluations) {
+    auto at = std::find_if(homes.begin(), homes.end(), [&](const Home& home) { return home.root == root; });
+    if (at == homes.end()) at = homes.insert(homes.end(), Home{root});
+    if (same) {
+      at->same = true;
+    } else {
+      at->moved += evaluations;
+    }
+  }
+
+  // Decides whether `var` is stored, all its consumers having been decided.
+  void place(const Equation& equation, Var var) {
+    if (!is_inline(fusion_.definition[var]) || required_[var]) {
+      fusion_.stored[var] = true;
+      return;
+    }
+    if (size_of(var) == 1) {
+      // A scalar lives in a register unless it is free.
+      fusion_.stored[var] = cost_[var] > 0 || equation.output_count > 1;
+      if (fusion_.stored[var]) return;
+    }
+    std::vector<Home> homes;
+    for (const Use& use : uses_[var]) {
+      const Equation& consumer = graph_.equations()[use.equation];
+      if (!is_inline(use.equation)) {
+        const double size = static_cast<double>(std::max<int64_t>(size_of(var), 1));
+        switch (consumer.primitive->lowering) {
+          case Lowering::kScatter:
+            if (use.operand == 1) {
+              add_home(homes, consumer.first_output, false,
+                       static_cast<double>(size_of(graph_.operands(consumer)[2])) / size);
+            } else {
+              add_home(homes, consumer.first_output, false, 1);
+            }
+            break;
+          case Lowering::kDot:
+            break;  // through a view: the base is stored
+          default:
+            add_home(homes, consumer.first_output, true, 1);
+        }
+        continue;
+      }
+      for (uint32_t k = 0; k < consumer.output_count; ++k) {
+        const Var result = consumer.first_output + k;
+        const OperandAccess& access = facts_[result].operands[use.operand];
+        if (access.reads == 0) continue;
+        const double evaluations = access.same ? 1
+                                               : access.reads * static_cast<double>(size_of(result)) /
+                                                     static_cast<double>(std::max<int64_t>(size_of(var), 1));
+        if (fusion_.stored[result]) {
+          add_home(homes, result, access.same, evaluations);
+          continue;
+        }
+        for (const Home& home : homes_[result]) {
+          if (access.same && home.same) add_home(homes, home.root, true, 1);
+          const double moved = access.same ? home.moved : home.evaluations() * evaluations;
+          if (moved > 0) add_home(homes, home.root, false, moved);
+        }
+      }
+    }
+    double evaluations = 0;
+    for (const Home& home : homes) evaluations += home.evaluations();
+    fusion_.stored[var] = homes.size() > kMostHomes || (evaluations - 1) * cost_[var] > kCheap;
+    if (!fusion_.stored[var]) homes_[var] = std::move(homes);
+  }
+
+  // ---- steps ------------------------------------------------------------------------------------------------------
+
+  // What a nest computing `var` reads from memory; `same`: only at its own position.
+  using Reads = std::map<Var, bool>;
+  void collect_reads(Var var, bool same, Reads& reads, std::map<Var, bool>& seen) {
+    if (fusion_.stored[var]) {
+      auto [at, inserted] = reads.insert({var, same});
+      if (!inserted) at->second = at->second && same;
+      return;
+    }
+    auto [at, inserted] = seen.insert({var, same});
+    if (!inserted) {
+      if (same || !at->second) return;
+      at->second = false;
+    }
+    collect_operand_reads(var, same, reads, seen);
+  }
+  void collect_operand_reads(Var var, bool same, Reads& reads, std::map<Var, bool>& seen) {
+    const Equation& equation = equation_of(var);
+    absl::Span<const Var> operands = graph_.operands(equation);
+    for (size_t k = 0; k < operands.size(); ++k) {
+      const OperandAccess& access = facts_[var].operands[k];
+      if (access.reads > 0) collect_reads(operands[k], same && access.same, reads, seen);
+    }
+  }
+
+  // The first step that may read these, and whether step `step` may, with members of its own among them.
+  bool fits(const Reads& reads, int step, const std::vector<Var>& members, const std::vector<Var>& more = {}) const {
+    auto contains = [](const std::vector<Var>& vars, Var var) {
+      return std::find(vars.begin(), vars.end(), var) != vars.end();
+    };
+    for (const auto& [var, same] : reads) {
+      if (step_of_[var] < step) continue;
+      if (step_of_[var] > step || !same || !(contains(members, var) || contains(more, var))) return false;
+    }
+    return true;
+  }
+  // The first step to consider for joining.
+  int join_from(const Reads& reads) const {
+    int step = std::max(0, last_step() - kFarthestJoin);
+    for (const auto& [var, _] : reads) step = std::max(step, step_of_[var]);
+    return step;
+  }
+
+  // Another sweep over the same space, for a nest that has one already.
+  bool join_elements(Var var, const Reads& reads) {
+    if (!options_.share_nests) return false;
+    const Shape& shape = graph_.aval(var).shape();
+    for (int j = last_step(), end = join_from(reads); j >= end; --j) {
+      Step& step = fusion_.steps[j];
+      if (step.kind != StepKind::kNest || members(step) >= kMostMembers) continue;
+      if (step.shape == shape && fits(reads, j, step.elements)) {
+        step.elements.push_back(var);
+        step_of_[var] = j;
+        return true;
+      }
+      if (!step.reductions.empty() && kept_shape(step.shape, step.reduced) == shape &&
+          fits(reads, j, step.reductions, step.epilogues)) {
+        step.epilogues.push_back(var);
+        step_of_[var] = j;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool join_reduction(Var var, const Shape& shape, const Ints& axes, const Reads& reads) {
+    if (!options_.share_nests) return false;
+    for (int j = last_step(), end = join_from(reads); j >= end; --j) {
+      Step& step = fusion_.steps[j];
+      if (step.kind != StepKind::kNest || step.shape != shape || members(step) >= kMostMembers) continue;
+      if (!(step.reductions.empty() || step.reduced == axes) || !fits(reads, j, step.elements)) continue;
+      step.reduced = axes;
+      step.reductions.push_back(var);
+      step_of_[var] = j;
+      return true;
+    }
+    return false;
+  }
+
+  static size_t members(const Step& step) {
+    return step.elements.size() + step.reductions.size() + step.epilogues.size();
+  }
+  int last_step() const { return static_cast<int>(fusion_.steps.size()) - 1; }
+
+  void append(Step step) { fusion_.steps.push_back(std::move(step)); }
+
+  void schedule(uint32_t i) {
+    const Equation& equation = graph_.equations()[i];
+    const Lowering lowering = equation.primitive->lowering;
+    if (is_inline(i)) {
+      for (uint32_t k = 0; k < equation.output_count; ++k) {
+        const Var var = equation.first_output + k;
+        if (!fusion_.stored[var] || step_of_[var] >= 0) continue;
+        Reads reads;
+        std::map<Var, bool> seen;
+        collect_operand_reads(var, true, reads, seen);
+        if (size_of(var) > 1 && join_elements(var, reads)) continue;
+        append({.kind = StepKind::kNest,
+                .shape = graph_.aval(var).shape(),
+                .reduced = {},
+                .elements = {var},
+                .reductions = {},
+                .epilogues = {}});
+        step_of_[var] = last_step();
+      }
+      return;
+    }
+    if (lowering == Lowering::kReduce) {
+      const Var var = equation.first_output;
+      const Var operand = graph_.operands(equation)[0];
+      const Shape& shape = graph_.aval(operand).shape();
+      const Ints& axes = graph_.attrs(equation).ints("axes");
+      Reads reads;
+      std::map<Var, bool> seen;
+      collect_reads(operand, true, reads, seen);
+      if (graph_.aval(operand).size() > 1 && join_reduction(var, shape, axes, reads)) return;
+      append({.kind = StepKind::kNest,
+              .shape = shape,
+              .reduced = axes,
+              .elements = {},
+              .reductions = {var},
+              .epilogues = {}});
+      step_of_[var] = last_step();
+      return;
+    }
+    StepKind kind = StepKind::kControl;
+    if (lowering == Lowering::kDot) kind = StepKind::kDot;
+    if (lowering == Lowering::kCumulative) kind = StepKind::kCumulative;
+    if (lowering == Lowering::kScatter) kind = StepKind::kScatter;
+    append(
+        {.kind = kind, .equation = i, .shape = {}, .reduced = {}, .elements = {}, .reductions = {}, .epilogues = {}});
+    for (uint32_t k = 0; k < equation.output_count; ++k) step_of_[equation.first_output + k] = last_step();
+    if (fusion_.transposed[equation.first_output] != kNoVar) {
+      step_of_[fusion_.transposed[equation.first_output]] = last_step();
+    }
+  }
+
+  const Graph& graph_;
+  FusionOptions options_;
+  Fusion fusion_;
+  std::vector<bool> is_output_;
+  std::vector<bool> required_;  // must be stored
+  std::vector<bool> inline_;    // by equation
+  std::vector<std::vector<Use>> uses_;
+  std::vector<ElementFacts> facts_;
+  std::vector<double> cost_;
+  std::vector<std::vector<Home>> homes_;
+  std::vector<int> step_of_;
+};
+
+}  // namespace
+
+Shape kept_shape(absl::Span<const int64_t> shape, absl::Span<const int64_t> reduced) {
+  Shape kept;
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    if (std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(axis)) == reduced.end()) {
+      kept.push_back(shape[axis]);
+    }
+  }
+  return kept;
+}
+
+Var alias_base(const Graph& graph, absl::Span<const uint32_t> definition, Var var) {
+  while (definition[var] != Fusion::kInput) {
+    const Equation& equation = graph.equations()[definition[var]];
+    if (equation.primitive->lowering != Lowering::kAlias) break;
+    var = graph.operands(equation)[0];
+  }
+  return var;
+}
+
+Fusion fuse(const Graph& graph, const FusionOptions& options) { return Fuser(graph, options).run(); }
+
+}  // namespace ct::jit

@@ -1,0 +1,95 @@
+// The functions that an exported library shows to C programs, around a program's entry point:
+//
+//   int NAME(const void* input0, ..., void* output0, ...)                   0, or 1 when there is no memory
+//   int NAME_with_workspace(const void* input0, ..., void* output0, ..., void* workspace)        0
+#include "ir/error.h"
+#include "jit/llvm/emit.h"
+
+namespace ct::jit {
+namespace {
+
+// Scratch memory up to this size is on the stack.
+constexpr int64_t kStackBytes = 16 << 10;
+constexpr int64_t kAlignment = 64;
+
+class CFunctions {
+ public:
+  CFunctions(llvm::Module& module, const Target& target, llvm::Function* entry, unsigned inputs, unsigned outputs)
+      : module_(module), target_(target), b_(module.getContext()), entry_(entry), inputs_(inputs), outputs_(outputs) {}
+
+  void add(const std::string& name, int64_t arena_bytes) {
+    llvm::Function* function = begin(name, inputs_ + outputs_);
+    if (arena_bytes <= kStackBytes) {
+      llvm::AllocaInst* arena = b_.CreateAlloca(b_.getInt8Ty(), b_.getInt64(std::max<int64_t>(arena_bytes, 1)));
+      arena->setAlignment(llvm::Align(kAlignment));
+      call(function, arena);
+    } else {
+      llvm::Type* i64 = b_.getInt64Ty();
+      llvm::FunctionCallee allocate = module_.getOrInsertFunction("malloc", b_.getPtrTy(), i64);
+      llvm::FunctionCallee release = module_.getOrInsertFunction("free", b_.getVoidTy(), b_.getPtrTy());
+      llvm::Value* memory = b_.CreateCall(allocate, {b_.getInt64(arena_bytes + kAlignment)});
+      auto* failed = llvm::BasicBlock::Create(module_.getContext(), "failed", function);
+      auto* run = llvm::BasicBlock::Create(module_.getContext(), "run", function);
+      b_.CreateCondBr(b_.CreateIsNull(memory), failed, run);
+      b_.SetInsertPoint(failed);
+      b_.CreateRet(b_.getInt32(1));
+      b_.SetInsertPoint(run);
+      llvm::Value* address = b_.CreatePtrToInt(memory, i64);
+      llvm::Value* gap = b_.CreateAnd(b_.CreateNeg(address), b_.getInt64(kAlignment - 1));
+      call(function, b_.CreateGEP(b_.getInt8Ty(), memory, gap));
+      b_.CreateCall(release, {memory});
+    }
+    b_.CreateRet(b_.getInt32(0));
+
+    function = begin(name + "_with_workspace", inputs_ + outputs_ + 1);
+    call(function, function->getArg(inputs_ + outputs_));
+    b_.CreateRet(b_.getInt32(0));
+  }
+
+ private:
+  llvm::Function* begin(const std::string& name, unsigned parameters) {
+    const llvm::SmallVector<llvm::Type*, 16> types(parameters, b_.getPtrTy());
+    auto* type = llvm::FunctionType::get(b_.getInt32Ty(), types, false);
+    auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module_);
+    target_.set_attributes(function);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
+    return function;
+  }
+
+  llvm::Value* list(llvm::Function* function, unsigned first, unsigned count) {
+    llvm::Value* pointers = b_.CreateAlloca(b_.getPtrTy(), b_.getInt64(std::max(count, 1u)));
+    for (unsigned i = 0; i < count; ++i) {
+      b_.CreateStore(function->getArg(first + i), b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), pointers, i));
+    }
+    return pointers;
+  }
+
+  void call(llvm::Function* function, llvm::Value* arena) {
+    llvm::Value* inputs = list(function, 0, inputs_);
+    llvm::Value* outputs = list(function, inputs_, outputs_);
+    b_.CreateCall(entry_, {inputs, outputs, arena});
+  }
+
+  llvm::Module& module_;
+  const Target& target_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* entry_;
+  unsigned inputs_, outputs_;
+};
+
+}  // namespace
+
+void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
+                     std::string_view entry_symbol, const std::string& name, int64_t arena_bytes) {
+  llvm::Function* entry = module.getFunction(llvm::StringRef(entry_symbol.data(), entry_symbol.size()));
+  CT_CHECK(entry != nullptr);
+  entry->setLinkage(llvm::GlobalValue::InternalLinkage);
+  unsigned inputs = 0, outputs = 0;
+  for (const loop::Buffer& buffer : program.buffers) {
+    inputs += buffer.kind == loop::BufferKind::kInput;
+    outputs += buffer.kind == loop::BufferKind::kOutput;
+  }
+  CFunctions(module, target, entry, inputs, outputs).add(name, arena_bytes);
+}
+
+}  // namespace ct::jit

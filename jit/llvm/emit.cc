@@ -1,0 +1,381 @@
+#include "jit/llvm/emit.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include "ir/error.h"
+#include "jit/llvm/gemm.h"
+
+namespace ct::jit {
+
+using loop::BlockId;
+using loop::Buffer;
+using loop::BufferId;
+using loop::BufferKind;
+using loop::Index;
+using loop::Statement;
+using loop::StatementKind;
+
+Emitter::Emitter(const loop::Program& program, Target& target, llvm::Module& module)
+    : program_(program),
+      target_(target),
+      facts_(target.facts()),
+      module_(module),
+      context_(target.context()),
+      b_(context_),
+      scalar_(b_, facts_),
+      arena_bytes_(program.arena_bytes),
+      i64_(b_.getInt64Ty()) {
+  globals_.resize(program.buffers.size());
+}
+
+llvm::BasicBlock* Emitter::new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
+
+int64_t Emitter::reserve_scratch(int64_t bytes) {
+  int64_t offset = (program_.arena_bytes + 63) / 64 * 64;
+  arena_bytes_ = std::max(arena_bytes_, offset + bytes);
+  return offset;
+}
+
+void Emitter::declare_function_state(llvm::Function* function) {
+  function_ = function;
+  target_.set_attributes(function);
+  values_.assign(program_.values.size(), nullptr);
+  bases_.assign(program_.buffers.size(), nullptr);
+  slots_.assign(program_.buffers.size(), nullptr);
+  b_.SetInsertPoint(new_block("entry"));
+}
+
+void Emitter::emit_entry(std::string_view symbol) {
+  llvm::PointerType* pointer = b_.getPtrTy();
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer}, false);
+  declare_function_state(llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
+                                                llvm::StringRef(symbol.data(), symbol.size()), module_));
+  arena_ = function_->getArg(2);
+  for (BufferId id = 0; id < program_.buffers.size(); ++id) {
+    const Buffer& buffer = program_.buffers[id];
+    if (buffer.kind == BufferKind::kConstant) continue;  // base() makes it
+    if (buffer.kind == BufferKind::kTemporary) {
+      bases_[id] = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), arena_, buffer.position);
+    } else {
+      llvm::Value* list = function_->getArg(buffer.kind == BufferKind::kInput ? 0 : 1);
+      bases_[id] = b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, list, buffer.position));
+    }
+  }
+  for (const loop::Block& block : program_.blocks) {
+    for (const Statement& s : block.statements) {
+      if (s.kind != StatementKind::kSwap) continue;
+      for (BufferId id : {s.buffer, s.other}) {
+        if (slots_[id] != nullptr) continue;
+        slots_[id] = b_.CreateAlloca(pointer);
+        b_.CreateStore(bases_[id], slots_[id]);
+        bases_[id] = nullptr;
+      }
+    }
+  }
+  emit_block(0);
+  b_.CreateRetVoid();
+}
+
+// -------------------------------------------------------------------------------------------------------------
+// statements
+
+void Emitter::emit_block(BlockId id) {
+  const std::vector<Statement>& statements = program_.blocks[id].statements;
+  for (size_t i = 0; i < statements.size(); ++i) {
+    bool took_following = false;
+    emit_statement(statements[i], i + 1 < statements.size() ? &statements[i + 1] : nullptr, &took_following);
+    if (took_following) ++i;
+  }
+}
+
+void Emitter::emit_statement(const Statement& s, const Statement* following, bool* took_following) {
+  switch (s.kind) {
+    case StatementKind::kStore: {
+      bool even = is_complex(program_.buffers[s.buffer].dtype) && lanes_.width != 0;
+      if (even && following != nullptr && following->kind == StatementKind::kStore && following->buffer == s.buffer &&
+          following->index == s.index + 1 && s.index.coefficient_of(lanes_.variable) == 2) {
+        *took_following = true;
+        return store_complex(s.buffer, s.index, value(s.operands[0]), value(following->operands[0]));
+      }
+      return store(s.buffer, s.index, value(s.operands[0]));
+    }
+    case StatementKind::kFor:
+      return emit_for(program_.fors[s.detail]);
+    case StatementKind::kWhile:
+      return emit_while(program_.whiles[s.detail]);
+    case StatementKind::kIf:
+      return emit_if(program_.ifs[s.detail]);
+    case StatementKind::kGemm:
+      return GemmEmitter(*this, program_.gemms[s.detail]).emit();
+    case StatementKind::kFill:
+    case StatementKind::kCopy:
+      return emit_range(s);
+    case StatementKind::kSwap:
+      return emit_swap(s.buffer, s.other);
+    default:
+      values_[s.result] = emit_instruction(s);
+  }
+}
+
+llvm::Value* Emitter::emit_instruction(const Statement& s) {
+  llvm::Value* operands[3] = {nullptr, nullptr, nullptr};
+  bool vector = false;
+  for (int i = 0; i < 3; ++i) {
+    if (s.operands[i] == loop::kNoValue) continue;
+    operands[i] = value(s.operands[i]);
+    vector |= operands[i]->getType()->isVectorTy();
+  }
+  if (vector) {
+    for (llvm::Value*& operand : operands) {
+      if (operand != nullptr) operand = widen(operand);
+    }
+  }
+  auto operand_dtype = [&] { return program_.values[s.operands[0]].dtype; };
+  switch (s.kind) {
+    case StatementKind::kConstant:
+      return scalar_.constant(s.dtype, s.bits);
+    case StatementKind::kScalar:
+      // Index arithmetic is mostly of numbers known not to be negative, whose unsigned division is cheaper.
+      if ((s.op == ScalarOp::kDiv || s.op == ScalarOp::kRem) && s.dtype == DType::kInt64 &&
+          program_.values[s.operands[0]].range.low >= 0 && program_.values[s.operands[1]].range.low > 0) {
+        return s.op == ScalarOp::kDiv ? b_.CreateUDiv(operands[0], operands[1])
+                                      : b_.CreateURem(operands[0], operands[1]);
+      }
+      return scalar_.apply(s.op, operand_dtype(), operands[0], operands[1]);
+    case StatementKind::kFma:
+      return scalar_.fma(operands[0], operands[1], operands[2]);
+    case StatementKind::kMulHigh:
+      return scalar_.mul_high(operands[0], operands[1]);
+    case StatementKind::kSelect:
+      return b_.CreateSelect(operands[0], operands[1], operands[2]);
+    case StatementKind::kConvert:
+      return scalar_.convert(operands[0], operand_dtype(), s.dtype);
+    case StatementKind::kBitcast: {
+      llvm::Value* stored = scalar_.encode(operands[0], operand_dtype());
+      llvm::Type* type = memory_type(context_, s.dtype);
+      if (auto* shape = llvm::dyn_cast<llvm::FixedVectorType>(stored->getType())) {
+        type = llvm::FixedVectorType::get(type, shape->getNumElements());
+      }
+      return scalar_.decode(b_.CreateBitCast(stored, type), s.dtype);
+    }
+    case StatementKind::kIndex:
+      return index_value(s.index);
+    case StatementKind::kLoad:
+      return load(s.buffer, s.index, s.bits == 1);
+    default:
+      CT_CHECK(false);
+  }
+}
+
+llvm::Value* Emitter::widen(llvm::Value* value) {
+  if (lanes_.width == 0 || value->getType()->isVectorTy()) return value;
+  if (auto* constant = llvm::dyn_cast<llvm::ConstantFP>(value)) return hoisted_constant(constant);
+  return b_.CreateVectorSplat(lanes_.width, value);
+}
+
+// A constant inside a loop would be rebuilt, element by element, by each pass of instruction selection: half of all
+// compile time. Outside, and behind a fence that no pass sees through, it is one register.
+llvm::Value* Emitter::hoisted_constant(llvm::ConstantFP* constant) {
+  llvm::Value*& known = constants_[constant];
+  if (known == nullptr) {
+    llvm::Constant* all = llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), constant);
+    llvm::IRBuilder<>::InsertPointGuard guard(b_);
+    if (llvm::Instruction* end = constants_block_->getTerminator()) {
+      b_.SetInsertPoint(end);
+    } else {
+      b_.SetInsertPoint(constants_block_);
+    }
+    known = b_.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {all->getType()}, {all});
+  }
+  return known;
+}
+
+void Emitter::unify(std::initializer_list<llvm::Value**> values) {
+  bool vector = false;
+  for (llvm::Value** value : values) vector |= (*value)->getType()->isVectorTy();
+  if (!vector) return;
+  for (llvm::Value** value : values) *value = widen(*value);
+}
+
+void Emitter::emit_range(const Statement& s) {
+  const loop::MemoryRange& range = program_.ranges[s.detail];
+  DType dtype = program_.buffers[range.destination].dtype;
+  int64_t real_parts = is_complex(dtype) ? 2 : 1;
+  llvm::Value* bytes = b_.CreateMul(uniform_index(range.count), b_.getInt64(dtype_size(dtype)));
+  llvm::Align align(dtype_size(dtype) / real_parts);
+  llvm::Value* to = element_pointer(range.destination, uniform_index(range.destination_offset * real_parts));
+  if (s.kind == StatementKind::kFill) {
+    b_.CreateMemSet(to, b_.getInt8(static_cast<uint8_t>(s.bits)), bytes, align);
+  } else {
+    b_.CreateMemCpy(to, align, element_pointer(range.source, uniform_index(range.source_offset * real_parts)), align,
+                    bytes);
+  }
+}
+
+void Emitter::emit_swap(BufferId a, BufferId b) {
+  llvm::Value* of_a = b_.CreateLoad(b_.getPtrTy(), slots_[a]);
+  llvm::Value* of_b = b_.CreateLoad(b_.getPtrTy(), slots_[b]);
+  b_.CreateStore(of_b, slots_[a]);
+  b_.CreateStore(of_a, slots_[b]);
+}
+
+// --------------------------------------------------------------------------------------------------------------
+// addresses
+
+Emitter::Address Emitter::address(const Index& index) {
+  Address result{nullptr};
+  for (const Index::Term& term : index.terms()) {
+    llvm::Value* number = values_[term.value];
+    auto* factor = llvm::ConstantInt::getSigned(number->getType(), term.coefficient);
+    llvm::Value* part = term.coefficient == 1 ? number : b_.CreateMul(number, factor);
+    if (lanes_.width != 0 && term.value == lanes_.variable) result.stride = term.coefficient;
+    llvm::Value*& sum = number->getType()->isVectorTy() ? result.varying : result.uniform;
+    sum = sum == nullptr ? part : b_.CreateAdd(sum, part);
+  }
+  // The constant last: it becomes the displacement of the memory operand.
+  if (result.uniform == nullptr) {
+    result.uniform = b_.getInt64(index.constant());
+  } else if (index.constant() != 0) {
+    result.uniform = b_.CreateAdd(result.uniform, b_.getInt64(index.constant()));
+  }
+  return result;
+}
+
+llvm::Value* Emitter::lane_numbers(llvm::Type* element, unsigned width) {
+  llvm::SmallVector<llvm::Constant*, 64> numbers;
+  for (unsigned i = 0; i < width; ++i) numbers.push_back(llvm::ConstantInt::get(element, i));
+  return llvm::ConstantVector::get(numbers);
+}
+
+llvm::Value* Emitter::index_value(const Index& index) {
+  Address a = address(index);
+  if (a.is_uniform()) return a.uniform;
+  llvm::Value* result = widen(a.uniform);
+  if (a.stride != 0) {
+    llvm::Value* lanes = lane_numbers(i64_, lanes_.width);
+    result = b_.CreateAdd(result, b_.CreateMul(lanes, widen(b_.getInt64(a.stride))));
+  }
+  return a.varying == nullptr ? result : b_.CreateAdd(result, a.varying);
+}
+
+llvm::Value* Emitter::uniform_index(const Index& index) {
+  Address a = address(index);
+  CT_CHECK(a.is_uniform());
+  return a.uniform;
+}
+
+llvm::Value* Emitter::base(BufferId id) {
+  if (bases_[id] != nullptr) return bases_[id];
+  if (slots_[id] != nullptr) return b_.CreateLoad(b_.getPtrTy(), slots_[id]);
+  if (globals_[id] == nullptr) {
+    auto* data =
+        llvm::ConstantDataArray::getRaw(program_.buffers[id].bytes, program_.buffers[id].bytes.size(), b_.getInt8Ty());
+    globals_[id] =
+        new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
+    globals_[id]->setAlignment(llvm::Align(64));
+  }
+  return globals_[id];
+}
+
+llvm::Value* Emitter::element_pointer(BufferId buffer, llvm::Value* index) {
+  return b_.CreateInBoundsGEP(memory_type(context_, real_dtype(program_.buffers[buffer].dtype)), base(buffer), index);
+}
+
+llvm::Value* Emitter::interleaved_mask() {
+  llvm::SmallVector<int, 128> twice;
+  for (unsigned i = 0; i < 2 * lanes_.width; ++i) twice.push_back(static_cast<int>(i / 2));
+  return b_.CreateShuffleVector(lanes_.mask, twice);
+}
+
+llvm::Value* Emitter::load(BufferId buffer, const Index& index, bool any_lane_may) {
+  DType dtype = real_dtype(program_.buffers[buffer].dtype);
+  if (dtype == DType::kKey) dtype = DType::kUInt64;
+  llvm::Type* type = memory_type(context_, dtype);
+  llvm::Align align(dtype_size(dtype));
+  Address a = address(index);
+  if (a.is_uniform())
+    return scalar_.decode(b_.CreateAlignedLoad(type, element_pointer(buffer, a.uniform), align), dtype);
+
+  unsigned width = lanes_.width;
+  auto* vector = llvm::FixedVectorType::get(type, width);
+  llvm::Value* stored;
+  if (a.varying == nullptr && a.stride == 1) {
+    llvm::Value* pointer = element_pointer(buffer, a.uniform);
+    stored = lanes_.mask == nullptr ? b_.CreateAlignedLoad(vector, pointer, align)
+                                    : static_cast<llvm::Value*>(b_.CreateMaskedLoad(
+                                          vector, pointer, align, lanes_.mask, llvm::Constant::getNullValue(vector)));
+  } else if (a.varying == nullptr && a.stride == -1 && lanes_.mask == nullptr) {
+    llvm::Value* first = b_.CreateSub(a.uniform, b_.getInt64(width - 1));
+    stored = b_.CreateVectorReverse(b_.CreateAlignedLoad(vector, element_pointer(buffer, first), align));
+  } else if (a.varying == nullptr && a.stride == 2 && is_complex(program_.buffers[buffer].dtype)) {
+    // Both parts of `width` complex numbers; a clean-up pass shares the load between the real and the imaginary parts.
+    int parity = static_cast<int>(index.constant() & 1);
+    auto* pairs = llvm::FixedVectorType::get(type, 2 * width);
+    llvm::Value* pointer = element_pointer(buffer, address(index - parity).uniform);
+    llvm::Value* both = lanes_.mask == nullptr
+                            ? b_.CreateAlignedLoad(pairs, pointer, align)
+                            : static_cast<llvm::Value*>(b_.CreateMaskedLoad(pairs, pointer, align, interleaved_mask(),
+                                                                            llvm::Constant::getNullValue(pairs)));
+    llvm::SmallVector<int, 64> picked;
+    for (unsigned i = 0; i < width; ++i) picked.push_back(static_cast<int>(2 * i) + parity);
+    stored = b_.CreateShuffleVector(both, picked);
+  } else {
+    llvm::Value* pointers = element_pointer(buffer, index_value(index));
+    stored = b_.CreateMaskedGather(vector, pointers, align, any_lane_may ? nullptr : lanes_.mask,
+                                   llvm::Constant::getNullValue(vector));
+  }
+  return scalar_.decode(stored, dtype);
+}
+
+void Emitter::store(BufferId buffer, const Index& index, llvm::Value* value) {
+  DType dtype = real_dtype(program_.buffers[buffer].dtype);
+  if (dtype == DType::kKey) dtype = DType::kUInt64;
+  llvm::Align align(dtype_size(dtype));
+  Address a = address(index);
+  if (a.is_uniform()) {
+    b_.CreateAlignedStore(scalar_.encode(value, dtype), element_pointer(buffer, a.uniform), align);
+    return;
+  }
+  llvm::Value* stored = scalar_.encode(widen(value), dtype);
+  if (a.varying == nullptr && a.stride == 1) {
+    llvm::Value* pointer = element_pointer(buffer, a.uniform);
+    if (lanes_.mask == nullptr) {
+      b_.CreateAlignedStore(stored, pointer, align);
+    } else {
+      b_.CreateMaskedStore(stored, pointer, align, lanes_.mask);
+    }
+  } else if (a.varying == nullptr && a.stride == -1 && lanes_.mask == nullptr) {
+    llvm::Value* first = b_.CreateSub(a.uniform, b_.getInt64(lanes_.width - 1));
+    b_.CreateAlignedStore(b_.CreateVectorReverse(stored), element_pointer(buffer, first), align);
+  } else {
+    b_.CreateMaskedScatter(stored, element_pointer(buffer, index_value(index)), align, lanes_.mask);
+  }
+}
+
+// Stores of the real and the imaginary parts of consecutive complex numbers as one.
+void Emitter::store_complex(BufferId buffer, const Index& index, llvm::Value* re, llvm::Value* im) {
+  Address a = address(index);
+  if (a.varying != nullptr) {
+    store(buffer, index, re);
+    return store(buffer, index + 1, im);
+  }
+  llvm::SmallVector<int, 128> zip;
+  for (unsigned i = 0; i < lanes_.width; ++i) {
+    zip.push_back(static_cast<int>(i));
+    zip.push_back(static_cast<int>(lanes_.width + i));
+  }
+  llvm::Value* both = b_.CreateShuffleVector(widen(re), widen(im), zip);
+  llvm::Align align(dtype_size(real_dtype(program_.buffers[buffer].dtype)));
+  llvm::Value* pointer = element_pointer(buffer, a.uniform);
+  if (lanes_.mask == nullptr) {
+    b_.CreateAlignedStore(both, pointer, align);
+  } else {
+    b_.CreateMaskedStore(both, pointer, align, interleaved_mask());
+  }
+}
+
+llvm::Value* Emitter::any_lane(llvm::Value* mask) {
+  return mask->getType()->isVectorTy() ? b_.CreateOrReduce(mask) : mask;
+}
+
+}  // namespace ct::jit

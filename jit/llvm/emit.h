@@ -1,0 +1,159 @@
+// The emitter: loop IR to LLVM IR by IRBuilder, one statement at a time, for every target.
+//
+// Vectorising is a way of emitting, not a pass. While a loop is being vectorised (`lanes_`), its variable is the first
+// of `width` consecutive values and each loop IR value is either uniform (an LLVM scalar) or one per lane (an LLVM
+// vector), whichever its operands make it: `values_` says which, by type. Loads and stores look at the coefficient of
+// the loop variable in their index: 0 is a uniform access, 1 a contiguous vector, -1 a reversed one, 2 of a complex
+// buffer an interleaved one, anything else a gather or scatter. Lanes can be masked: by the loop's tail, and by the
+// branches of a divergent If or While.
+//
+// Start at emit_for (emit_loop.cc); emit.cc has statements and memory, emit_scalar.cc arithmetic, gemm.cc matrix
+// products.
+#pragma once
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <vector>
+
+#include "jit/llvm/target.h"
+#include "jit/loop.h"
+
+namespace ct::jit {
+
+// How a value of `dtype` is held: as in registers (bool is i1, the small floats are float), or as it lies in memory.
+llvm::Type* register_type(llvm::LLVMContext& context, DType dtype);
+llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype);
+
+// Arithmetic on scalars or vectors alike (emit_scalar.cc). Operands of one call have equal types.
+class ScalarEmitter {
+ public:
+  ScalarEmitter(llvm::IRBuilder<>& builder, const TargetFacts& facts) : b_(builder), facts_(facts) {}
+
+  llvm::Value* apply(ScalarOp op, DType operand_dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* mul_high(llvm::Value* a, llvm::Value* b);
+  llvm::Value* convert(llvm::Value* value, DType from, DType to);
+  // Between the forms in memory and in registers.
+  llvm::Value* decode(llvm::Value* stored, DType dtype);
+  llvm::Value* encode(llvm::Value* value, DType dtype);
+  llvm::Value* constant(DType dtype, uint64_t bits);
+  // The neutral element of a reduction.
+  llvm::Value* identity(ScalarOp op, DType dtype);
+
+ private:
+  llvm::Type* like(llvm::Type* element, llvm::Value* shape);
+  llvm::Value* round_to(llvm::Value* value, DType dtype);
+  llvm::Value* decode_small(llvm::Value* stored, DType dtype);
+  llvm::Value* encode_small(llvm::Value* value, DType dtype);
+  llvm::Value* apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b);
+  llvm::Value* apply_float(ScalarOp op, llvm::Value* a, llvm::Value* b);
+
+  llvm::IRBuilder<>& b_;
+  const TargetFacts& facts_;
+};
+
+class Emitter {
+ public:
+  Emitter(const loop::Program& program, Target& target, llvm::Module& module);
+
+  // The whole program as one function of type EntryPoint.
+  void emit_entry(std::string_view symbol);
+  int64_t arena_bytes() const { return arena_bytes_; }
+
+ private:
+  friend class GemmEmitter;
+  friend class KernelEmitter;  // ptx.cc
+
+  struct Lanes {
+    loop::Value variable;
+    unsigned width;
+    llvm::Value* mask;  // null: all lanes are active
+  };
+  // The lanes' addresses: uniform + lane * stride + varying.
+  struct Address {
+    llvm::Value* uniform;
+    int64_t stride = 0;
+    llvm::Value* varying = nullptr;
+    bool is_uniform() const { return stride == 0 && varying == nullptr; }
+  };
+
+  // emit.cc: statements.
+  void emit_block(loop::BlockId block);
+  void emit_statement(const loop::Statement& statement, const loop::Statement* following, bool* took_following);
+  void emit_range(const loop::Statement& statement);
+  void emit_swap(loop::BufferId a, loop::BufferId b);
+  llvm::Value* emit_instruction(const loop::Statement& statement);
+  // Of the variable being vectorised, the lanes' values; its first lane is values_[variable].
+  llvm::Value* value(loop::Value value) {
+    return lanes_.width != 0 && value == lanes_.variable ? index_value(loop::Index::of(value)) : values_[value];
+  }
+  llvm::Value* widen(llvm::Value* value);  // scalar -> all lanes; vectors pass
+  llvm::Value* hoisted_constant(llvm::ConstantFP* constant);
+  // Gives all the same shape: vectors if any is one.
+  void unify(std::initializer_list<llvm::Value**> values);
+  Address address(const loop::Index& index);
+  llvm::Value* index_value(const loop::Index& index);    // i64, or vector of i64
+  llvm::Value* uniform_index(const loop::Index& index);  // i64; the index does not depend on lanes
+  llvm::Value* lane_numbers(llvm::Type* element, unsigned width);
+  llvm::Value* base(loop::BufferId buffer);
+  llvm::Value* element_pointer(loop::BufferId buffer, llvm::Value* index);
+  llvm::Value* load(loop::BufferId buffer, const loop::Index& index, bool any_lane_may);
+  void store(loop::BufferId buffer, const loop::Index& index, llvm::Value* value);
+  void store_complex(loop::BufferId buffer, const loop::Index& index, llvm::Value* re, llvm::Value* im);
+  llvm::Value* interleaved_mask();
+  llvm::Value* any_lane(llvm::Value* mask);
+
+  // emit_loop.cc: control.
+  void emit_for(const loop::For& loop);
+  void emit_scalar_for(const loop::For& loop);
+  struct Vectorization {
+    unsigned width = 0;  // 0: the loop stays scalar
+    unsigned unroll = 1;
+    bool masked_tail = false;
+    bool one_body = false;  // with masked_tail: every vector is masked
+  };
+  Vectorization choose_vectorization(const loop::For& loop);
+  void emit_vector_for(const loop::For& loop, Vectorization how);
+  void emit_while(const loop::While& loop);
+  void emit_if(const loop::If& branch);
+  llvm::Value* combine(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b);
+  llvm::Value* combine_lanes(ScalarOp op, DType dtype, llvm::Value* vector);
+  // for (i = begin; i < end; i += step) carries = body(i, carries). No code for loops known to run zero times, no loop
+  // for once.
+  using Values = llvm::SmallVector<llvm::Value*, 4>;
+  Values run_loop(llvm::Value* begin, llvm::Value* end, int64_t step, Values carries,
+                  llvm::function_ref<Values(llvm::Value*, const Values&)> body);
+  bool swaps_within(loop::BlockId block) const;
+
+  llvm::BasicBlock* new_block(const char* name);
+  void declare_function_state(llvm::Function* function);
+  int64_t reserve_scratch(int64_t bytes);  // offset in the arena past the program's own
+
+  const loop::Program& program_;
+  Target& target_;
+  const TargetFacts& facts_;
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  llvm::IRBuilder<> b_;
+  ScalarEmitter scalar_;
+  llvm::Function* function_ = nullptr;
+  llvm::Value* arena_ = nullptr;
+  std::vector<llvm::Value*> values_;
+  std::vector<llvm::Value*> bases_;             // null until known
+  std::vector<llvm::AllocaInst*> slots_;        // of buffers that swap: where their current pointer is kept
+  std::vector<llvm::GlobalVariable*> globals_;  // of constant buffers
+  Lanes lanes_{loop::kNoValue, 0, nullptr};
+  // Where the vector constants of the loop being vectorised are set up, and those that have been.
+  llvm::BasicBlock* constants_block_ = nullptr;
+  llvm::DenseMap<llvm::ConstantFP*, llvm::Value*> constants_;
+  int64_t arena_bytes_;
+  llvm::IntegerType* i64_;
+};
+
+// The functions of an exported library (c_functions.cc) around the module's entry point, which becomes private.
+void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
+                     std::string_view entry_symbol, const std::string& name, int64_t arena_bytes);
+
+}  // namespace ct::jit

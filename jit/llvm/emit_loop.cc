@@ -1,0 +1,526 @@
+// Control flow: loops scalar and vectorised, reductions, While and If with their divergent forms.
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "ir/error.h"
+#include "jit/llvm/emit.h"
+
+namespace ct::jit {
+
+using loop::BlockId;
+using loop::Carry;
+using loop::For;
+using loop::Index;
+using loop::Statement;
+using loop::StatementKind;
+
+namespace {
+
+// What would happen if the loop were vectorised: which values differ between lanes and how memory is touched. This must
+// find as varying at least what the emitter will make vectors of.
+class Vectorizability {
+ public:
+  Vectorizability(const loop::Program& program, const For& loop) : program_(program), variable_(loop.variable) {
+    varying_.assign(program.values.size(), false);
+    varying_[loop.variable] = true;
+    for (const Carry& carry : loop.carries) legal = legal && carry.combine.has_value();
+    walk(loop.body, false);
+    for (const Carry& carry : loop.carries) contributes(carry.init);
+    legal = legal && widest > 0;
+  }
+
+  bool legal = true;
+  int widest = 0;               // bytes of the widest element, as it is computed with
+  int narrowest_in_memory = 8;  // bytes
+  int strided = 0;              // accesses that are neither uniform nor contiguous
+  bool scatters = false;
+  bool branches_on_memory = false;  // vector accesses inside divergent branches: only with masks
+  int statements = 0;
+
+ private:
+  bool varies(loop::Value value) const { return value != loop::kNoValue && varying_[value]; }
+
+  void contributes(loop::Value value) { widest = std::max(widest, dtype_size(program_.values[value].dtype)); }
+
+  void access(const Statement& s, bool divergent) {
+    int64_t stride = s.index.coefficient_of(variable_);
+    bool indirect = false;
+    for (const Index::Term& term : s.index.terms())
+      indirect = indirect || (term.value != variable_ && varies(term.value));
+    bool is_store = s.kind == StatementKind::kStore;
+    if (stride == 0 && !indirect) {
+      legal = legal && !is_store;
+      return;
+    }
+    bool complex_pair = stride == 2 && is_complex(program_.buffers[s.buffer].dtype);
+    bool contiguous = !indirect && (stride == 1 || stride == -1 || complex_pair);
+    int size = dtype_size(s.dtype);
+    narrowest_in_memory = std::min(narrowest_in_memory, size);
+    if (!contiguous) {
+      ++strided;
+      scatters = scatters || is_store;
+    }
+    if (divergent && s.bits == 0) branches_on_memory = true;
+    // Half floats are computed with as float32; gathers exist for words.
+    if (is_float(s.dtype) || !contiguous) size = std::max(size, 4);
+    widest = std::max(widest, size);
+    if (s.result != loop::kNoValue) varying_[s.result] = true;
+  }
+
+  void walk(BlockId block, bool divergent) {
+    for (const Statement& s : program_.blocks[block].statements) {
+      ++statements;
+      switch (s.kind) {
+        case StatementKind::kLoad:
+        case StatementKind::kStore:
+          access(s, divergent);
+          break;
+        case StatementKind::kIndex:
+          for (const Index::Term& term : s.index.terms()) {
+            if (varies(term.value)) varying_[s.result] = true;
+          }
+          break;
+        case StatementKind::kFor: {
+          const For& inner = program_.fors[s.detail];
+          for (const Index::Term& term : inner.extent.terms()) legal = legal && !varies(term.value);
+          for (const Carry& carry : inner.carries) {
+            if (carry.argument != loop::kNoValue) varying_[carry.argument] = true;
+            varying_[carry.result] = true;
+          }
+          walk(inner.body, divergent);
+          break;
+        }
+        case StatementKind::kWhile: {
+          const loop::While& inner = program_.whiles[s.detail];
+          for (const Carry& carry : inner.carries) varying_[carry.argument] = varying_[carry.result] = true;
+          walk(inner.condition_block, true);
+          walk(inner.body, true);
+          break;
+        }
+        case StatementKind::kIf: {
+          const loop::If& inner = program_.ifs[s.detail];
+          bool differs = varies(inner.condition);
+          walk(inner.then_block, divergent || differs);
+          walk(inner.else_block, divergent || differs);
+          for (const loop::If::Merge& merge : inner.merges) {
+            varying_[merge.result] = differs || varies(merge.then_value) || varies(merge.else_value);
+          }
+          break;
+        }
+        case StatementKind::kGemm:
+        case StatementKind::kFill:
+        case StatementKind::kCopy:
+        case StatementKind::kSwap:
+          legal = false;
+          break;
+        default:
+          for (loop::Value operand : s.operands) {
+            if (varies(operand)) varying_[s.result] = true;
+          }
+      }
+    }
+  }
+
+  const loop::Program& program_;
+  loop::Value variable_;
+  std::vector<bool> varying_;
+};
+
+// The loops directly or deeper inside `block` that ask to be vectorised.
+void find_vector_loops(const loop::Program& program, BlockId block, std::vector<const For*>& found) {
+  for (const Statement& s : program.blocks[block].statements) {
+    if (s.kind == StatementKind::kFor) {
+      const For& inner = program.fors[s.detail];
+      if (inner.options.vectorize) found.push_back(&inner);
+      find_vector_loops(program, inner.body, found);
+    } else if (s.kind == StatementKind::kIf) {
+      find_vector_loops(program, program.ifs[s.detail].then_block, found);
+      find_vector_loops(program, program.ifs[s.detail].else_block, found);
+    } else if (s.kind == StatementKind::kWhile) {
+      find_vector_loops(program, program.whiles[s.detail].body, found);
+    }
+  }
+}
+
+}  // namespace
+
+Emitter::Vectorization Emitter::choose_vectorization(const For& loop) {
+  if (!loop.options.vectorize || facts_.vector_bits == 0 || lanes_.width != 0) return {};
+  Vectorizability found(program_, loop);
+  if (!found.legal) return {};
+  if (found.branches_on_memory && !(facts_.masks_any_size || (facts_.masks_words && found.narrowest_in_memory >= 4)))
+    return {};
+  int64_t extent = loop.extent.is_constant() ? loop.extent.constant() : INT64_MAX;
+  if (extent <= 1) return {};
+
+  // An inner loop that vectorises with fewer strided accesses is the better one; with as few, the longer.
+  std::vector<const For*> inner_loops;
+  find_vector_loops(program_, loop.body, inner_loops);
+  for (const For* inner : inner_loops) {
+    Vectorizability other(program_, *inner);
+    if (!other.legal) continue;
+    int64_t inner_extent = inner->extent.is_constant() ? inner->extent.constant() : INT64_MAX;
+    if (other.strided < found.strided && inner_extent > 2) return {};
+    if (other.strided == found.strided && inner_extent >= std::min<int64_t>(extent, 16)) return {};
+  }
+
+  Vectorization how;
+  unsigned width = facts_.vector_bits / 8 / found.widest;
+  unsigned least_width = std::max(2, 128 / 8 / found.widest);
+  how.masked_tail =
+      facts_.masks_any_size || (facts_.masks_words && found.narrowest_in_memory >= 4 && found.strided == 0);
+  if (how.masked_tail) {
+    while (width / 2 >= extent && width > least_width) width /= 2;
+    // One lane of work is cheaper as scalar code.
+    if (extent != INT64_MAX && extent % width == 1 && extent > width) how.masked_tail = false;
+  } else {
+    while (width > extent && width > 1) width /= 2;
+  }
+  if (width < 2) return {};
+  how.width = width;
+  // A long body is not worth compiling twice to save the masks of all but the last vector.
+  how.one_body = found.statements > 24 && (extent == INT64_MAX || extent % width != 0);
+  // Independent accumulators hide the latency of the combining operation.
+  if (!loop.carries.empty() && found.statements <= 12 && extent >= 8 * width) how.unroll = 4;
+  return how;
+}
+
+// ------------------------------------------------------------------------------------------------------------------
+// loops
+
+Emitter::Values Emitter::run_loop(llvm::Value* begin, llvm::Value* end, int64_t step, Values carries,
+                                  llvm::function_ref<Values(llvm::Value*, const Values&)> body) {
+  auto* known_begin = llvm::dyn_cast<llvm::ConstantInt>(begin);
+  auto* known_end = llvm::dyn_cast<llvm::ConstantInt>(end);
+  bool guarded = true;
+  if (known_begin != nullptr && known_end != nullptr) {
+    int64_t first = known_begin->getSExtValue(), last = known_end->getSExtValue();
+    if (first >= last) return carries;
+    if (first + step >= last) return body(begin, carries);
+    guarded = false;
+  }
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* header = new_block("loop");
+  llvm::BasicBlock* exit = new_block("done");
+  if (guarded) {
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), header, exit);
+  } else {
+    b_.CreateBr(header);
+  }
+  b_.SetInsertPoint(header);
+  llvm::PHINode* variable = b_.CreatePHI(i64_, 2);
+  variable->addIncoming(begin, before);
+  llvm::SmallVector<llvm::PHINode*, 4> phis;
+  Values arguments;
+  for (llvm::Value* carry : carries) {
+    phis.push_back(b_.CreatePHI(carry->getType(), 2));
+    phis.back()->addIncoming(carry, before);
+    arguments.push_back(phis.back());
+  }
+  Values next = body(variable, arguments);
+  llvm::BasicBlock* latch = b_.GetInsertBlock();
+  llvm::Value* incremented = b_.CreateNSWAdd(variable, b_.getInt64(step));
+  variable->addIncoming(incremented, latch);
+  for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(next[i], latch);
+  b_.CreateCondBr(b_.CreateICmpSLT(incremented, end), header, exit);
+  b_.SetInsertPoint(exit);
+  if (guarded) {
+    for (size_t i = 0; i < phis.size(); ++i) {
+      llvm::PHINode* result = b_.CreatePHI(next[i]->getType(), 2);
+      result->addIncoming(carries[i], before);
+      result->addIncoming(next[i], latch);
+      next[i] = result;
+    }
+  }
+  return next;
+}
+
+bool Emitter::swaps_within(BlockId block) const {
+  for (const Statement& s : program_.blocks[block].statements) {
+    switch (s.kind) {
+      case StatementKind::kSwap:
+        return true;
+      case StatementKind::kFor:
+        if (swaps_within(program_.fors[s.detail].body)) return true;
+        break;
+      case StatementKind::kWhile:
+        if (swaps_within(program_.whiles[s.detail].body)) return true;
+        break;
+      case StatementKind::kIf:
+        if (swaps_within(program_.ifs[s.detail].then_block) || swaps_within(program_.ifs[s.detail].else_block))
+          return true;
+        break;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
+void Emitter::emit_for(const For& loop) {
+  // Pointers that swaps elsewhere may change stay the same throughout a loop without one: read them once.
+  std::vector<loop::BufferId> held;
+  for (loop::BufferId id = 0; id < slots_.size(); ++id) {
+    if (slots_[id] != nullptr && bases_[id] == nullptr) held.push_back(id);
+  }
+  if (!held.empty() && swaps_within(loop.body)) held.clear();
+  for (loop::BufferId id : held) bases_[id] = base(id);
+  Vectorization how = choose_vectorization(loop);
+  if (how.width == 0) {
+    emit_scalar_for(loop);
+  } else {
+    emit_vector_for(loop, how);
+  }
+  for (loop::BufferId id : held) bases_[id] = nullptr;
+}
+
+void Emitter::emit_scalar_for(const For& loop) {
+  Values inits;
+  for (const Carry& carry : loop.carries) inits.push_back(widen(value(carry.init)));
+  Values results =
+      run_loop(b_.getInt64(0), uniform_index(loop.extent), 1, inits, [&](llvm::Value* i, const Values& arguments) {
+        values_[loop.variable] = i;
+        for (size_t c = 0; c < arguments.size(); ++c) {
+          if (!loop.carries[c].combine) values_[loop.carries[c].argument] = arguments[c];
+        }
+        emit_block(loop.body);
+        Values next;
+        for (size_t c = 0; c < arguments.size(); ++c) {
+          const Carry& carry = loop.carries[c];
+          llvm::Value* yielded = widen(value(carry.next));
+          if (carry.combine)
+            yielded = combine(*carry.combine, program_.values[carry.init].dtype, arguments[c], yielded);
+          next.push_back(yielded);
+        }
+        return next;
+      });
+  for (size_t c = 0; c < results.size(); ++c) values_[loop.carries[c].result] = results[c];
+}
+
+void Emitter::emit_vector_for(const For& loop, Vectorization how) {
+  unsigned width = how.width;
+  llvm::Value* extent = uniform_index(loop.extent);
+  auto round_down = [&](unsigned multiple) {
+    if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent)) {
+      int64_t n = std::max<int64_t>(known->getSExtValue(), 0);
+      return static_cast<llvm::Value*>(b_.getInt64(n - n % multiple));
+    }
+    llvm::Value* count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, extent, b_.getInt64(0));
+    return b_.CreateAnd(count, b_.getInt64(-static_cast<int64_t>(multiple)));
+  };
+  auto dtype = [&](const Carry& carry) { return program_.values[carry.init].dtype; };
+  // One vector of iterations from `i` on: accumulators [offset, offset + carries) take the contributions.
+  auto step = [&](llvm::Value* i, Values& accumulators, size_t offset) {
+    values_[loop.variable] = i;
+    emit_block(loop.body);
+    for (size_t c = 0; c < loop.carries.size(); ++c) {
+      const Carry& carry = loop.carries[c];
+      llvm::Value* contribution = widen(value(carry.next));
+      if (lanes_.mask != nullptr) {
+        contribution =
+            b_.CreateSelect(lanes_.mask, contribution, widen(scalar_.identity(*carry.combine, dtype(carry))));
+      }
+      llvm::Value*& accumulator = accumulators[offset + c];
+      accumulator = combine(*carry.combine, dtype(carry), accumulator, contribution);
+    }
+  };
+  auto tail_mask = [&](llvm::Value* i) {
+    llvm::IntegerType* lane = width > 16 ? b_.getInt8Ty() : b_.getInt32Ty();
+    llvm::Value* left = b_.CreateSub(extent, i);
+    // More than a vector is left when this is the loop over an unrolled loop's remainder.
+    left = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left, b_.getInt64(width));
+    return b_.CreateICmpULT(lane_numbers(lane, width), b_.CreateVectorSplat(width, b_.CreateTrunc(left, lane)));
+  };
+
+  lanes_ = {loop.variable, width, nullptr};
+  constants_block_ = b_.GetInsertBlock();
+  constants_.clear();
+  Values accumulators;
+  for (unsigned u = 0; u < how.unroll; ++u) {
+    for (const Carry& carry : loop.carries)
+      accumulators.push_back(widen(scalar_.identity(*carry.combine, dtype(carry))));
+  }
+  llvm::Value* at = b_.getInt64(0);
+  size_t carries = loop.carries.size();
+  if (how.unroll > 1) {
+    llvm::Value* end = round_down(width * how.unroll);
+    accumulators = run_loop(at, end, width * how.unroll, accumulators, [&](llvm::Value* i, const Values& arguments) {
+      Values next = arguments;
+      for (unsigned u = 0; u < how.unroll; ++u) {
+        step(u == 0 ? i : b_.CreateNSWAdd(i, b_.getInt64(u * width)), next, u * carries);
+      }
+      return next;
+    });
+    for (unsigned half = how.unroll / 2; half > 0; half /= 2) {
+      for (size_t c = 0; c < half * carries; ++c) {
+        const Carry& carry = loop.carries[c % carries];
+        accumulators[c] = combine(*carry.combine, dtype(carry), accumulators[c], accumulators[half * carries + c]);
+      }
+    }
+    accumulators.resize(carries);
+    at = end;
+  }
+  llvm::Value* whole = round_down(width);
+  auto one_vector = [&](llvm::Value* i, const Values& arguments) {
+    Values next = arguments;
+    step(i, next, 0);
+    return next;
+  };
+  auto masked_vector = [&](llvm::Value* i, const Values& arguments) {
+    lanes_.mask = tail_mask(i);
+    Values next = one_vector(i, arguments);
+    lanes_.mask = nullptr;
+    return next;
+  };
+  if (how.masked_tail && (how.unroll > 1 || how.one_body)) {
+    // Remaining vectors and tail share one masked body.
+    accumulators = run_loop(at, extent, width, accumulators, masked_vector);
+  } else {
+    accumulators = run_loop(at, whole, width, accumulators, one_vector);
+    if (how.masked_tail) accumulators = run_loop(whole, extent, width, accumulators, masked_vector);
+  }
+  lanes_ = {loop::kNoValue, 0, nullptr};
+
+  for (size_t c = 0; c < carries; ++c) {
+    const Carry& carry = loop.carries[c];
+    llvm::Value* sum = combine_lanes(*carry.combine, dtype(carry), accumulators[c]);
+    accumulators[c] = combine(*carry.combine, dtype(carry), value(carry.init), sum);
+  }
+  if (!how.masked_tail) {
+    accumulators = run_loop(whole, extent, 1, accumulators, one_vector);
+  }
+  for (size_t c = 0; c < carries; ++c) values_[loop.carries[c].result] = accumulators[c];
+}
+
+llvm::Value* Emitter::combine(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  return scalar_.apply(op, dtype, a, b);
+}
+
+// Halves against each other: the same tree whatever the target makes of it.
+llvm::Value* Emitter::combine_lanes(ScalarOp op, DType dtype, llvm::Value* vector) {
+  unsigned width = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  while (width > 1) {
+    width /= 2;
+    llvm::SmallVector<int, 64> low, high;
+    for (unsigned i = 0; i < width; ++i) {
+      low.push_back(static_cast<int>(i));
+      high.push_back(static_cast<int>(width + i));
+    }
+    vector = combine(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+  }
+  return b_.CreateExtractElement(vector, uint64_t{0});
+}
+
+// --------------------------------------------------------------------------------------------------------- while and
+// if
+
+void Emitter::emit_while(const loop::While& loop) {
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  llvm::BasicBlock* header = new_block("while");
+  llvm::BasicBlock* body = new_block("do");
+  llvm::BasicBlock* exit = new_block("done");
+  Values inits;
+  for (const Carry& carry : loop.carries) inits.push_back(widen(value(carry.init)));
+  b_.CreateBr(header);
+  b_.SetInsertPoint(header);
+  llvm::SmallVector<llvm::PHINode*, 4> phis;
+  for (size_t c = 0; c < inits.size(); ++c) {
+    phis.push_back(b_.CreatePHI(inits[c]->getType(), 2));
+    phis.back()->addIncoming(inits[c], before);
+    values_[loop.carries[c].argument] = phis.back();
+  }
+  emit_block(loop.condition_block);
+  // Lanes whose condition fails keep their values while the others go on.
+  llvm::Value* outer_mask = lanes_.mask;
+  llvm::Value* active = widen(value(loop.condition));
+  if (outer_mask != nullptr) active = b_.CreateAnd(active, outer_mask);
+  b_.CreateCondBr(any_lane(active), body, exit);
+  b_.SetInsertPoint(body);
+  if (lanes_.width != 0) lanes_.mask = active;
+  emit_block(loop.body);
+  for (size_t c = 0; c < phis.size(); ++c) {
+    llvm::Value* next = widen(value(loop.carries[c].next));
+    if (lanes_.width != 0) next = b_.CreateSelect(active, next, phis[c]);
+    phis[c]->addIncoming(next, b_.GetInsertBlock());
+  }
+  // The selects above must precede the branch, and all of them end in one block.
+  b_.CreateBr(header);
+  lanes_.mask = outer_mask;
+  b_.SetInsertPoint(exit);
+  for (size_t c = 0; c < phis.size(); ++c) values_[loop.carries[c].result] = phis[c];
+}
+
+void Emitter::emit_if(const loop::If& branch) {
+  llvm::Value* condition = value(branch.condition);
+  bool divergent = condition->getType()->isVectorTy();
+  llvm::Value* outer_mask = lanes_.mask;
+  // Runs `block` where `mask` says, and returns the values that it hands out, with zeros where it did not run.
+  auto guarded = [&](BlockId block, llvm::Value* mask, llvm::function_ref<loop::Value(const loop::If::Merge&)> pick) {
+    Values results;
+    bool empty = program_.blocks[block].statements.empty();
+    if (empty) {
+      for (const loop::If::Merge& merge : branch.merges) results.push_back(widen(value(pick(merge))));
+      return results;
+    }
+    llvm::Value* active = outer_mask == nullptr ? mask : b_.CreateAnd(mask, outer_mask);
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    llvm::BasicBlock* inside = new_block("then");
+    llvm::BasicBlock* join = new_block("join");
+    b_.CreateCondBr(any_lane(active), inside, join);
+    b_.SetInsertPoint(inside);
+    lanes_.mask = active;
+    emit_block(block);
+    for (const loop::If::Merge& merge : branch.merges) results.push_back(widen(value(pick(merge))));
+    lanes_.mask = outer_mask;
+    llvm::BasicBlock* end = b_.GetInsertBlock();
+    b_.CreateBr(join);
+    b_.SetInsertPoint(join);
+    for (llvm::Value*& result : results) {
+      llvm::PHINode* phi = b_.CreatePHI(result->getType(), 2);
+      phi->addIncoming(result, end);
+      phi->addIncoming(llvm::Constant::getNullValue(result->getType()), before);
+      result = phi;
+    }
+    return results;
+  };
+  if (divergent) {
+    Values if_true = guarded(branch.then_block, condition, [](const loop::If::Merge& m) { return m.then_value; });
+    Values if_false =
+        guarded(branch.else_block, b_.CreateNot(condition), [](const loop::If::Merge& m) { return m.else_value; });
+    for (size_t i = 0; i < branch.merges.size(); ++i) {
+      values_[branch.merges[i].result] = b_.CreateSelect(condition, if_true[i], if_false[i]);
+    }
+    return;
+  }
+  llvm::BasicBlock* then_block = new_block("then");
+  llvm::BasicBlock* else_block = new_block("else");
+  llvm::BasicBlock* join = new_block("join");
+  b_.CreateCondBr(condition, then_block, else_block);
+  struct Side {
+    Values values;
+    llvm::BasicBlock* end;
+  };
+  auto side = [&](llvm::BasicBlock* start, BlockId block,
+                  llvm::function_ref<loop::Value(const loop::If::Merge&)> pick) {
+    b_.SetInsertPoint(start);
+    emit_block(block);
+    Side result;
+    for (const loop::If::Merge& merge : branch.merges) result.values.push_back(widen(value(pick(merge))));
+    result.end = b_.GetInsertBlock();
+    b_.CreateBr(join);
+    return result;
+  };
+  Side if_true = side(then_block, branch.then_block, [](const loop::If::Merge& m) { return m.then_value; });
+  Side if_false = side(else_block, branch.else_block, [](const loop::If::Merge& m) { return m.else_value; });
+  b_.SetInsertPoint(join);
+  for (size_t i = 0; i < branch.merges.size(); ++i) {
+    llvm::PHINode* phi = b_.CreatePHI(if_true.values[i]->getType(), 2);
+    phi->addIncoming(if_true.values[i], if_true.end);
+    phi->addIncoming(if_false.values[i], if_false.end);
+    values_[branch.merges[i].result] = phi;
+  }
+}
+
+}  // namespace ct::jit

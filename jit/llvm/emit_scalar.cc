@@ -1,0 +1,396 @@
+// Arithmetic of one element (or one vector of elements) in LLVM IR, with the semantics of ir/scalar_op.h.
+#include <llvm/IR/IntrinsicInst.h>
+
+#include <bit>
+#include <cmath>
+
+#include "ir/error.h"
+#include "jit/llvm/emit.h"
+
+namespace ct::jit {
+
+using llvm::Intrinsic::ID;
+
+namespace {
+
+bool is_small_float(DType dtype) { return is_float(dtype) && dtype != DType::kFloat32 && dtype != DType::kFloat64; }
+
+// The layout of a float narrower than float32.
+struct SmallFloat {
+  int bits;
+  int mantissa;     // explicit bits
+  int least;        // exponent of the smallest normal number
+  float largest;    // finite
+  bool infinities;  // else overflow and NaN are one all-ones pattern
+};
+
+SmallFloat layout(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat16:
+      return {16, 10, -14, 65504.0f, true};
+    case DType::kBFloat16:
+      return {16, 7, -126, 0, true};
+    case DType::kFloat8E5M2:
+      return {8, 2, -14, 57344.0f, true};
+    case DType::kFloat8E4M3FN:
+      return {8, 3, -6, 448.0f, false};
+    default:
+      CT_CHECK(false);
+  }
+}
+
+}  // namespace
+
+llvm::Type* register_type(llvm::LLVMContext& context, DType dtype) {
+  if (is_bool(dtype)) return llvm::Type::getInt1Ty(context);
+  if (dtype == DType::kFloat64) return llvm::Type::getDoubleTy(context);
+  if (is_float(dtype)) return llvm::Type::getFloatTy(context);
+  return llvm::Type::getIntNTy(context, 8 * dtype_size(dtype));
+}
+
+llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype) {
+  if (dtype == DType::kFloat32 || dtype == DType::kFloat64) return register_type(context, dtype);
+  return llvm::Type::getIntNTy(context, 8 * dtype_size(dtype));
+}
+
+llvm::Type* ScalarEmitter::like(llvm::Type* element, llvm::Value* shape) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape->getType());
+  return vector == nullptr ? element : llvm::FixedVectorType::get(element, vector->getNumElements());
+}
+
+llvm::Value* ScalarEmitter::constant(DType dtype, uint64_t bits) {
+  llvm::Type* type = register_type(b_.getContext(), dtype);
+  if (dtype == DType::kFloat64) return llvm::ConstantFP::get(type, llvm::APFloat(std::bit_cast<double>(bits)));
+  if (dtype == DType::kFloat32)
+    return llvm::ConstantFP::get(type, llvm::APFloat(std::bit_cast<float>(static_cast<uint32_t>(bits))));
+  if (is_float(dtype)) return decode_small(llvm::ConstantInt::get(memory_type(b_.getContext(), dtype), bits), dtype);
+  return llvm::ConstantInt::get(type, bits);
+}
+
+llvm::Value* ScalarEmitter::identity(ScalarOp op, DType dtype) {
+  llvm::Type* type = register_type(b_.getContext(), dtype);
+  if (is_float(dtype)) {
+    switch (op) {
+      case ScalarOp::kAdd:
+        return llvm::ConstantFP::getNegativeZero(type);
+      case ScalarOp::kMul:
+        return llvm::ConstantFP::get(type, 1.0);
+      case ScalarOp::kMax:
+        return llvm::ConstantFP::getInfinity(type, /*Negative=*/true);
+      case ScalarOp::kMin:
+        return llvm::ConstantFP::getInfinity(type);
+      default:
+        CT_CHECK(false);
+    }
+  }
+  unsigned width = type->getIntegerBitWidth();
+  bool is_signed = is_signed_integer(dtype);
+  switch (op) {
+    case ScalarOp::kMul:
+      return llvm::ConstantInt::get(type, 1);
+    case ScalarOp::kAnd:
+      return llvm::ConstantInt::getAllOnesValue(type);
+    case ScalarOp::kMax:
+      return llvm::ConstantInt::get(
+          type, is_signed ? llvm::APInt::getSignedMinValue(width) : llvm::APInt::getMinValue(width));
+    case ScalarOp::kMin:
+      return llvm::ConstantInt::get(
+          type, is_signed ? llvm::APInt::getSignedMaxValue(width) : llvm::APInt::getMaxValue(width));
+    default:
+      return llvm::ConstantInt::get(type, 0);
+  }
+}
+
+llvm::Value* ScalarEmitter::apply(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
+  if (is_float(dtype)) return apply_float(op, a, b);
+  return apply_integer(op, is_signed_integer(dtype), a, b);
+}
+
+llvm::Value* ScalarEmitter::apply_float(ScalarOp op, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* type = a->getType();
+  auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
+  auto unary = [&](ID id) { return b_.CreateUnaryIntrinsic(id, a); };
+  switch (op) {
+    case ScalarOp::kNeg:
+      return b_.CreateFNeg(a);
+    case ScalarOp::kAbs:
+      return unary(llvm::Intrinsic::fabs);
+    case ScalarOp::kSign: {
+      llvm::Value* one = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, number(1), a);
+      // Zeros and NaN are their own sign.
+      return b_.CreateSelect(b_.CreateFCmpONE(a, number(0)), one, a);
+    }
+    case ScalarOp::kFloor:
+      return unary(llvm::Intrinsic::floor);
+    case ScalarOp::kCeil:
+      return unary(llvm::Intrinsic::ceil);
+    case ScalarOp::kRound:
+      return unary(llvm::Intrinsic::roundeven);
+    case ScalarOp::kSqrt:
+      return unary(llvm::Intrinsic::sqrt);
+    case ScalarOp::kIsFinite:
+      return b_.CreateFCmpONE(unary(llvm::Intrinsic::fabs), llvm::ConstantFP::getInfinity(type));
+    case ScalarOp::kAdd:
+      return b_.CreateFAdd(a, b);
+    case ScalarOp::kSub:
+      return b_.CreateFSub(a, b);
+    case ScalarOp::kMul:
+      return b_.CreateFMul(a, b);
+    case ScalarOp::kDiv:
+      return b_.CreateFDiv(a, b);
+    case ScalarOp::kMax:
+    case ScalarOp::kMin: {
+      // One machine instruction gives b when the operands do not compare; the second select lets a NaN in a win.
+      llvm::Value* ordered = op == ScalarOp::kMax ? b_.CreateFCmpOGT(a, b) : b_.CreateFCmpOLT(a, b);
+      return b_.CreateSelect(b_.CreateFCmpUNO(a, a), a, b_.CreateSelect(ordered, a, b));
+    }
+    case ScalarOp::kEq:
+      return b_.CreateFCmpOEQ(a, b);
+    case ScalarOp::kNe:
+      return b_.CreateFCmpUNE(a, b);
+    case ScalarOp::kLt:
+      return b_.CreateFCmpOLT(a, b);
+    case ScalarOp::kLe:
+      return b_.CreateFCmpOLE(a, b);
+    case ScalarOp::kGt:
+      return b_.CreateFCmpOGT(a, b);
+    case ScalarOp::kGe:
+      return b_.CreateFCmpOGE(a, b);
+    default:
+      break;
+  }
+  throw Error(ErrorKind::kInternal, "the loop IR has an operation on floats that it does not define")
+      .op(scalar_op_info(op).name);
+}
+
+llvm::Value* ScalarEmitter::apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
+  llvm::Type* type = a->getType();
+  auto number = [&](int64_t value) { return llvm::ConstantInt::getSigned(type, value); };
+  unsigned bits = type->getScalarSizeInBits();
+  switch (op) {
+    case ScalarOp::kNeg:
+      return b_.CreateNeg(a);
+    case ScalarOp::kAbs:
+      return is_signed ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b_.getFalse()) : a;
+    case ScalarOp::kSign: {
+      llvm::Value* positive = b_.CreateZExt(b_.CreateICmpNE(a, number(0)), type);
+      return is_signed ? b_.CreateSelect(b_.CreateICmpSLT(a, number(0)), number(-1), positive) : positive;
+    }
+    case ScalarOp::kNot:
+      return b_.CreateNot(a);
+    case ScalarOp::kAdd:
+      return b_.CreateAdd(a, b);
+    case ScalarOp::kSub:
+      return b_.CreateSub(a, b);
+    case ScalarOp::kMul:
+      return b_.CreateMul(a, b);
+    case ScalarOp::kDiv:
+    case ScalarOp::kRem: {
+      // Divide by 1 where the machine would trap: by zero, and the least number by -1 (which is then its own quotient).
+      llvm::Value* by_zero = b_.CreateICmpEQ(b, number(0));
+      llvm::Value* unsafe = by_zero;
+      if (is_signed) {
+        llvm::Value* least = llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(bits));
+        unsafe = b_.CreateOr(by_zero, b_.CreateAnd(b_.CreateICmpEQ(a, least), b_.CreateICmpEQ(b, number(-1))));
+      }
+      llvm::Value* divisor = b_.CreateSelect(unsafe, number(1), b);
+      if (op == ScalarOp::kDiv) {
+        llvm::Value* quotient = is_signed ? b_.CreateSDiv(a, divisor) : b_.CreateUDiv(a, divisor);
+        return b_.CreateSelect(by_zero, number(-1), quotient);
+      }
+      llvm::Value* remainder = is_signed ? b_.CreateSRem(a, divisor) : b_.CreateURem(a, divisor);
+      return b_.CreateSelect(by_zero, a, remainder);
+    }
+    case ScalarOp::kMax:
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, a, b);
+    case ScalarOp::kMin:
+      return b_.CreateBinaryIntrinsic(is_signed ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, a, b);
+    case ScalarOp::kAnd:
+      return b_.CreateAnd(a, b);
+    case ScalarOp::kOr:
+      return b_.CreateOr(a, b);
+    case ScalarOp::kXor:
+      return b_.CreateXor(a, b);
+    case ScalarOp::kShl:
+    case ScalarOp::kShrLogical: {
+      llvm::Value* in_range = b_.CreateICmpULT(b, number(bits));
+      llvm::Value* count = b_.CreateSelect(in_range, b, number(0));
+      llvm::Value* shifted = op == ScalarOp::kShl ? b_.CreateShl(a, count) : b_.CreateLShr(a, count);
+      return b_.CreateSelect(in_range, shifted, number(0));
+    }
+    case ScalarOp::kShrArithmetic:
+      return b_.CreateAShr(a, b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b, number(bits - 1)));
+    case ScalarOp::kEq:
+      return b_.CreateICmpEQ(a, b);
+    case ScalarOp::kNe:
+      return b_.CreateICmpNE(a, b);
+    case ScalarOp::kLt:
+      return is_signed ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
+    case ScalarOp::kLe:
+      return is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
+    case ScalarOp::kGt:
+      return is_signed ? b_.CreateICmpSGT(a, b) : b_.CreateICmpUGT(a, b);
+    case ScalarOp::kGe:
+      return is_signed ? b_.CreateICmpSGE(a, b) : b_.CreateICmpUGE(a, b);
+    default:
+      break;
+  }
+  throw Error(ErrorKind::kInternal, "the loop IR has an operation on integers that it does not define")
+      .op(scalar_op_info(op).name);
+}
+
+llvm::Value* ScalarEmitter::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+  if (!facts_.fma) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+llvm::Value* ScalarEmitter::mul_high(llvm::Value* a, llvm::Value* b) {
+  unsigned bits = a->getType()->getScalarSizeInBits();
+  llvm::Type* wide = like(b_.getIntNTy(2 * bits), a);
+  llvm::Value* product = b_.CreateMul(b_.CreateZExt(a, wide), b_.CreateZExt(b, wide));
+  return b_.CreateTrunc(b_.CreateLShr(product, llvm::ConstantInt::get(wide, bits)), a->getType());
+}
+
+// ----------------------------------------------------------------------------------------------------------
+// conversions
+
+llvm::Value* ScalarEmitter::decode(llvm::Value* stored, DType dtype) {
+  if (is_bool(dtype)) return b_.CreateICmpNE(stored, llvm::Constant::getNullValue(stored->getType()));
+  return is_small_float(dtype) ? decode_small(stored, dtype) : stored;
+}
+
+llvm::Value* ScalarEmitter::encode(llvm::Value* value, DType dtype) {
+  if (is_bool(dtype)) return b_.CreateZExt(value, like(b_.getInt8Ty(), value));
+  return is_small_float(dtype) ? encode_small(value, dtype) : value;
+}
+
+llvm::Value* ScalarEmitter::decode_small(llvm::Value* stored, DType dtype) {
+  llvm::Type* word = like(b_.getInt32Ty(), stored);
+  llvm::Type* real = like(b_.getFloatTy(), stored);
+  if (dtype == DType::kBFloat16) return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(stored, word), 16), real);
+  if (dtype == DType::kFloat16 && facts_.half_conversions) {
+    return b_.CreateFPExt(b_.CreateBitCast(stored, like(b_.getHalfTy(), stored)), real);
+  }
+  SmallFloat f = layout(dtype);
+  auto number = [&](uint32_t bits) { return llvm::ConstantInt::get(word, bits); };
+  uint32_t magnitude_mask = (1u << (f.bits - 1)) - 1;
+  llvm::Value* bits = b_.CreateZExt(stored, word);
+  llvm::Value* magnitude = b_.CreateAnd(bits, number(magnitude_mask));
+  llvm::Value* sign = b_.CreateShl(b_.CreateAnd(bits, number(1u << (f.bits - 1))), 32 - f.bits);
+  // Read the fields as a float32: too small by a power of two, which one exact product puts right, subnormals included.
+  llvm::Value* shifted = b_.CreateShl(magnitude, 23 - f.mantissa);
+  llvm::Value* scaled =
+      b_.CreateFMul(b_.CreateBitCast(shifted, real), llvm::ConstantFP::get(real, std::ldexp(1.0, 126 + f.least)));
+  llvm::Value* result = b_.CreateBitCast(scaled, word);
+  if (f.infinities) {
+    uint32_t infinity = magnitude_mask & ~((1u << f.mantissa) - 1);
+    result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, number(infinity)), b_.CreateOr(shifted, number(0x7f800000)),
+                             result);
+  } else {
+    result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, number(magnitude_mask)), number(0x7fc00000), result);
+  }
+  return b_.CreateBitCast(b_.CreateOr(result, sign), real);
+}
+
+// `value` is exactly representable in dtype.
+llvm::Value* ScalarEmitter::encode_small(llvm::Value* value, DType dtype) {
+  llvm::Type* word = like(b_.getInt32Ty(), value);
+  llvm::Type* narrow = like(memory_type(b_.getContext(), dtype), value);
+  llvm::Value* bits = b_.CreateBitCast(value, word);
+  if (dtype == DType::kBFloat16) return b_.CreateTrunc(b_.CreateLShr(bits, 16), narrow);
+  if (dtype == DType::kFloat16 && facts_.half_conversions) {
+    return b_.CreateBitCast(b_.CreateFPTrunc(value, like(b_.getHalfTy(), value)), narrow);
+  }
+  SmallFloat f = layout(dtype);
+  auto number = [&](uint32_t bits) { return llvm::ConstantInt::get(word, bits); };
+  llvm::Value* sign = b_.CreateAnd(b_.CreateLShr(bits, 32 - f.bits), number(1u << (f.bits - 1)));
+  llvm::Value* absolute = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
+  llvm::Value* magnitude = b_.CreateAnd(bits, number(0x7fffffff));
+  llvm::Value* normal = b_.CreateSub(b_.CreateLShr(magnitude, 23 - f.mantissa), number((126 + f.least) << f.mantissa));
+  llvm::Value* is_small = b_.CreateFCmpOLT(absolute, llvm::ConstantFP::get(value->getType(), std::ldexp(1.0, f.least)));
+  llvm::Value* units =
+      b_.CreateFMul(absolute, llvm::ConstantFP::get(value->getType(), std::ldexp(1.0, f.mantissa - f.least)));
+  // Huge values would make the conversion undefined; the select below does not use them.
+  units = b_.CreateSelect(is_small, units, llvm::ConstantFP::get(value->getType(), 0.0));
+  llvm::Value* result = b_.CreateSelect(is_small, b_.CreateFPToSI(units, word), normal);
+  uint32_t all = (1u << (f.bits - 1)) - 1;
+  llvm::Value* is_nan = b_.CreateICmpUGT(magnitude, number(0x7f800000));
+  if (f.infinities) {
+    uint32_t infinity = all & ~((1u << f.mantissa) - 1);
+    result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, number(0x7f800000)), number(infinity), result);
+    result = b_.CreateSelect(is_nan, number(infinity | 1u << (f.mantissa - 1)), result);
+  } else {
+    result = b_.CreateSelect(is_nan, number(all), result);
+  }
+  return b_.CreateTrunc(b_.CreateOr(result, sign), narrow);
+}
+
+// A float to the nearest float that dtype can represent, ties to even.
+llvm::Value* ScalarEmitter::round_to(llvm::Value* value, DType dtype) {
+  if (dtype == DType::kFloat16 && facts_.half_conversions) {
+    return b_.CreateFPExt(b_.CreateFPTrunc(value, like(b_.getHalfTy(), value)), value->getType());
+  }
+  SmallFloat f = layout(dtype);
+  llvm::Type* word = like(b_.getInt32Ty(), value);
+  auto number = [&](uint32_t bits) { return llvm::ConstantInt::get(word, bits); };
+  llvm::Value* bits = b_.CreateBitCast(value, word);
+  int dropped = 23 - f.mantissa;
+  llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, dropped), number(1));
+  llvm::Value* rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, number((1u << (dropped - 1)) - 1)));
+  llvm::Value* result = b_.CreateBitCast(b_.CreateAnd(rounded, number(~((1u << dropped) - 1))), value->getType());
+  auto real = [&](double x) { return llvm::ConstantFP::get(value->getType(), x); };
+  if (dtype != DType::kBFloat16) {
+    llvm::Value* absolute = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
+    // Adding a number whose last place is the smallest subnormal of dtype rounds to it.
+    llvm::Value* magic = real(std::ldexp(1.0, f.least - f.mantissa + 23));
+    llvm::Value* small = b_.CreateFSub(b_.CreateFAdd(absolute, magic), magic);
+    small = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, small, value);
+    result = b_.CreateSelect(b_.CreateFCmpOLT(absolute, real(std::ldexp(1.0, f.least))), small, result);
+    llvm::Value* overflow = f.infinities
+                                ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign,
+                                                           llvm::ConstantFP::getInfinity(value->getType()), value)
+                                : llvm::ConstantFP::getNaN(value->getType());
+    llvm::Value* rounded_size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, result);
+    result = b_.CreateSelect(b_.CreateFCmpOGT(rounded_size, real(f.largest)), overflow, result);
+  }
+  // The carry of the addition above may have made a NaN anything.
+  llvm::Value* nan =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, llvm::ConstantFP::getNaN(value->getType()), value);
+  return b_.CreateSelect(b_.CreateFCmpUNO(value, value), nan, result);
+}
+
+llvm::Value* ScalarEmitter::convert(llvm::Value* value, DType from, DType to) {
+  if (from == to) return value;
+  llvm::Type* type = like(register_type(b_.getContext(), to), value);
+  if (is_bool(to)) {
+    llvm::Value* zero = llvm::Constant::getNullValue(value->getType());
+    return is_float(from) ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
+  }
+  if (is_float(from) && is_float(to)) {
+    if (from == DType::kFloat64 && to == DType::kFloat16) {
+      // Through float32 rounded to odd, so that the second rounding sees what the first one dropped.
+      llvm::Type* word = like(b_.getInt32Ty(), value);
+      llvm::Value* nearest = b_.CreateFPTrunc(value, type);
+      llvm::Value* back = b_.CreateFPExt(nearest, value->getType());
+      llvm::Value* too_big = b_.CreateFCmpOGT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                              b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
+      llvm::Value* bits = b_.CreateSub(b_.CreateBitCast(nearest, word), b_.CreateZExt(too_big, word));
+      bits = b_.CreateOr(bits, b_.CreateZExt(b_.CreateFCmpONE(back, value), word));
+      return round_to(b_.CreateBitCast(bits, type), to);
+    }
+    if (to == DType::kFloat64) return b_.CreateFPExt(value, type);
+    if (from == DType::kFloat64) value = b_.CreateFPTrunc(value, type);
+    return is_small_float(to) ? round_to(value, to) : value;
+  }
+  if (is_float(to)) {
+    value = is_signed_integer(from) ? b_.CreateSIToFP(value, type) : b_.CreateUIToFP(value, type);
+    return is_small_float(to) ? round_to(value, to) : value;
+  }
+  if (is_float(from)) {
+    ID id = is_signed_integer(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return b_.CreateIntrinsic(id, {type, value->getType()}, {value});
+  }
+  return b_.CreateIntCast(value, type, is_signed_integer(from));
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,474 @@
+#include "jit/llvm/gemm.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+
+#include "ir/error.h"
+
+namespace ct::jit {
+
+namespace {
+
+int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+GemmEmitter::GemmEmitter(Emitter& emitter, const loop::Gemm& gemm)
+    : e_(emitter), b_(emitter.b_), facts_(emitter.facts_), gemm_(gemm) {
+  DType to = e_.program_.buffers[gemm.c.buffer].dtype;
+  dtype_ = to == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  real_ = register_type(e_.context_, dtype_);
+  size_ = dtype_size(dtype_);
+  align_ = llvm::Align(size_);
+  has_masks_ = facts_.masks_words || facts_.masks_any_size;
+}
+
+llvm::Value* GemmEmitter::number(int64_t value) { return b_.getInt64(value); }
+
+llvm::Value* GemmEmitter::scratch(int64_t elements) {
+  int64_t begin = scratch_used_;
+  scratch_used_ += divide_up(elements * size_, 64) * 64;
+  int64_t offset = e_.reserve_scratch(scratch_used_);
+  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), e_.arena_, offset + begin);
+}
+
+GemmEmitter::View GemmEmitter::view(const loop::Matrix& matrix) {
+  llvm::Value* pointer = e_.element_pointer(matrix.buffer, e_.uniform_index(matrix.offset));
+  return {pointer, matrix.row_stride, matrix.column_stride, e_.program_.buffers[matrix.buffer].dtype};
+}
+
+llvm::Value* GemmEmitter::offset(const View& v, llvm::Value* row, llvm::Value* column) {
+  llvm::Type* type = memory_type(e_.context_, v.dtype);
+  llvm::Value* index =
+      b_.CreateAdd(b_.CreateMul(row, number(v.row_stride)), b_.CreateMul(column, number(v.column_stride)));
+  return b_.CreateInBoundsGEP(type, v.pointer, index);
+}
+
+llvm::Value* GemmEmitter::offset(llvm::Value* pointer, int64_t elements) {
+  return elements == 0 ? pointer : b_.CreateConstInBoundsGEP1_64(real_, pointer, elements);
+}
+
+void GemmEmitter::for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body) {
+  e_.run_loop(number(0), end, step, {}, [&](llvm::Value* i, const Emitter::Values&) {
+    body(i);
+    return Emitter::Values{};
+  });
+}
+
+llvm::Value* GemmEmitter::first_lanes(unsigned lanes, int64_t active) {
+  llvm::SmallVector<llvm::Constant*, 16> bits;
+  for (unsigned i = 0; i < lanes; ++i) bits.push_back(b_.getInt1(i < active));
+  return llvm::ConstantVector::get(bits);
+}
+
+llvm::Value* GemmEmitter::load_vector(llvm::Value* pointer, unsigned lanes, int64_t active) {
+  auto* type = vector_type(lanes);
+  if (active >= lanes) return b_.CreateAlignedLoad(type, pointer, align_);
+  return b_.CreateMaskedLoad(type, pointer, align_, first_lanes(lanes, active), llvm::Constant::getNullValue(type));
+}
+
+void GemmEmitter::store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active) {
+  unsigned lanes = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  if (active >= lanes) {
+    b_.CreateAlignedStore(vector, pointer, align_);
+  } else {
+    b_.CreateMaskedStore(vector, pointer, align_, first_lanes(lanes, active));
+  }
+}
+
+llvm::Value* GemmEmitter::broadcast(llvm::Value* pointer, unsigned lanes) {
+  return b_.CreateVectorSplat(lanes, b_.CreateAlignedLoad(real_, pointer, align_));
+}
+
+// -------------------------------------------------------------------------------------------------------------
+// reductions
+
+void GemmEmitter::emit() {
+  Problem problem{gemm_.m, gemm_.n, gemm_.k, view(gemm_.a), view(gemm_.b), view(gemm_.c), gemm_.accumulate};
+  if (problem.m == 0 || problem.n == 0) return;
+  if (problem.k == 0) {
+    if (!problem.accumulate) clear(problem.c, problem.m, problem.n);
+    return;
+  }
+  // Narrow operands are widened first: the arithmetic is the same for all.
+  auto widened = [&](const View& v, int64_t rows, int64_t columns) {
+    if (v.dtype == dtype_) return v;
+    View wide{scratch(rows * columns), columns, 1, dtype_};
+    convert_copy(v, wide, number(rows), columns, false);
+    return wide;
+  };
+  problem.a = widened(problem.a, problem.m, problem.k);
+  problem.b = widened(problem.b, problem.k, problem.n);
+  View target = problem.c;
+  bool contiguous = target.column_stride == 1 || target.row_stride == 1 || problem.n == 1 || problem.m == 1;
+  if (target.dtype == dtype_ && contiguous) return multiply(problem);
+  bool accumulate = problem.accumulate;
+  problem.c = {scratch(problem.m * problem.n), problem.n, 1, dtype_};
+  problem.accumulate = false;
+  multiply(problem);
+  convert_copy(problem.c, target, number(problem.m), problem.n, accumulate);
+}
+
+void GemmEmitter::multiply(const Problem& p) {
+  // One row is one column of the transposed product.
+  auto flipped = [&] {
+    return Problem{p.n, p.m, p.k, transposed(p.b), transposed(p.a), transposed(p.c), p.accumulate};
+  };
+  if (p.n == 1) {
+    if (p.m == 1 || p.a.column_stride == 1 || p.k == 1) return multiply_dots(p);
+    return p.c.row_stride == 1 ? multiply_tiled(flipped()) : multiply_dots(p);
+  }
+  if (p.m == 1) {
+    if (p.b.row_stride == 1 && p.b.column_stride != 1) return multiply_dots(flipped());
+    if (p.c.column_stride == 1) return multiply_tiled(p);
+    return multiply_dots(flipped());
+  }
+  if (p.c.column_stride != 1) return multiply_tiled(flipped());
+  multiply_tiled(p);
+}
+
+// --------------------------------------------------------------------------------------------------------------- tiled
+
+GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
+  Tiling best{};
+  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
+  while (lanes / 2 >= p.n && lanes * size_ > 16) lanes /= 2;
+  int64_t all_vectors = divide_up(p.n, lanes);
+  // Cycles per step of k: two multiply-adds and two loads a cycle, and a latency that only independent accumulators
+  // hide.
+  auto cycles = [](int64_t rows, int64_t vectors) {
+    double work = static_cast<double>(rows * vectors) / 2, loads = static_cast<double>(rows + vectors) / 2;
+    return rows * vectors == 0 ? 0 : std::max({work, loads, 4.0}) + loads * 0.4;
+  };
+  double least = 0;
+  for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
+    if (vectors > all_vectors) break;
+    int64_t most_rows = std::min<int64_t>((facts_.vector_registers - vectors - 1) / vectors, 24);
+    for (int64_t rows = 1; rows <= std::min(most_rows, p.m); ++rows) {
+      int64_t panels = all_vectors / vectors, panel_rest = all_vectors % vectors;
+      int64_t strips = p.m / rows, strip_rest = p.m % rows;
+      auto column = [&](int64_t v) { return static_cast<double>(strips) * cycles(rows, v) + cycles(strip_rest, v); };
+      double total = static_cast<double>(panels) * column(vectors) + column(panel_rest);
+      // Each kind of tile is code of its own: to compile, and to keep in the instruction cache.
+      total *= 1 + 0.03 * ((strip_rest != 0) + (panel_rest != 0 || p.n % lanes != 0));
+      if (best.lanes == 0 || total < least) {
+        least = total;
+        best = {lanes, vectors, rows, 0, false};
+      }
+    }
+  }
+  // A panel of b takes most of the first-level cache.
+  int64_t most_k = std::max<int64_t>(facts_.l1_bytes * 4 / 5 / (best.width() * size_), 64);
+  int64_t blocks = divide_up(p.k, most_k);
+  best.k_block = divide_up(p.k, blocks);
+  bool edge_needs_padding = !has_masks_ && p.n % lanes != 0;
+  bool large = p.k * p.n * size_ > facts_.l1_bytes && p.m > 4 * best.rows;
+  best.pack = p.b.column_stride != 1 || edge_needs_padding || large;
+  if (!best.pack) {
+    // Without packing, blocks of k buy nothing: rows of b are where they are.
+    if (p.k * p.n * size_ <= facts_.l1_bytes || p.m <= best.rows) best.k_block = p.k;
+  }
+  return best;
+}
+
+void GemmEmitter::multiply_tiled(const Problem& p) {
+  Tiling t = choose_tiling(p);
+  int64_t width = t.width();
+  int64_t blocks = divide_up(p.k, t.k_block);
+  int64_t panels = divide_up(p.n, width), full_panels = p.n / width;
+  int64_t strips = divide_up(p.m, t.rows), full_strips = p.m / t.rows;
+  (void)strips;
+  llvm::Value* packed = t.pack ? scratch(t.k_block * panels * width) : nullptr;
+  llvm::Value* edge_buffer = !has_masks_ && p.n % t.lanes != 0 ? scratch(t.rows * width) : nullptr;
+  bool accumulate = p.accumulate;
+  if (blocks > 1 && !accumulate) {
+    clear(p.c, p.m, p.n);
+    accumulate = true;
+  }
+  for_range(number(p.k), t.k_block, [&](llvm::Value* k_begin) {
+    llvm::Value* k_count = number(t.k_block);
+    if (p.k % t.k_block != 0) {
+      k_count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, k_count, b_.CreateSub(number(p.k), k_begin));
+    }
+    View a = p.a, b = p.b;
+    a.pointer = offset(a, number(0), k_begin);
+    b.pointer = offset(b, k_begin, number(0));
+    if (t.pack) pack_panels(p, t, b, k_count, packed);
+    auto panel = [&](llvm::Value* column, int64_t columns) {
+      View tile_b = b;
+      if (t.pack) {
+        // Panels lie one after the other, each k_block x width.
+        tile_b = {packed, width, 1, dtype_};
+        tile_b.pointer = b_.CreateInBoundsGEP(real_, packed, b_.CreateMul(column, number(t.k_block)));
+      } else {
+        tile_b.pointer = offset(b, number(0), column);
+      }
+      auto strip = [&](llvm::Value* row, int64_t rows) {
+        View tile_a = a, tile_c = p.c;
+        tile_a.pointer = offset(a, row, number(0));
+        tile_c.pointer = offset(p.c, row, column);
+        tile(t, rows, columns, k_count, tile_a, tile_b, tile_c, accumulate, edge_buffer);
+      };
+      for_range(number(full_strips * t.rows), t.rows, [&](llvm::Value* row) { strip(row, t.rows); });
+      if (int64_t rest = p.m - full_strips * t.rows; rest > 0) strip(number(full_strips * t.rows), rest);
+    };
+    for_range(number(full_panels * width), width, [&](llvm::Value* column) { panel(column, width); });
+    if (int64_t rest = p.n - full_panels * width; rest > 0) panel(number(full_panels * width), rest);
+  });
+}
+
+void GemmEmitter::tile(const Tiling& t, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a,
+                       const View& b, const View& c, bool accumulate, llvm::Value* edge_buffer) {
+  int64_t vectors = divide_up(columns, t.lanes);
+  auto active = [&](int64_t v) { return std::min<int64_t>(t.lanes, columns - v * t.lanes); };
+  auto step = [&](llvm::Value* a_at, llvm::Value* b_at, Emitter::Values& sums) {
+    llvm::SmallVector<llvm::Value*, 8> of_b;
+    for (int64_t v = 0; v < vectors; ++v) {
+      // Packed panels are padded: whole vectors are always there.
+      of_b.push_back(load_vector(offset(b_at, v * t.lanes), t.lanes, t.pack ? t.lanes : active(v)));
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      llvm::Value* of_a = broadcast(offset(a_at, r * a.row_stride), t.lanes);
+      for (int64_t v = 0; v < vectors; ++v) {
+        llvm::Value*& sum = sums[r * vectors + v];
+        sum = e_.scalar_.fma(of_a, of_b[v], sum);
+      }
+    }
+  };
+  Emitter::Values carries(rows * vectors, llvm::Constant::getNullValue(vector_type(t.lanes)));
+  carries.push_back(a.pointer);
+  carries.push_back(b.pointer);
+  int64_t unroll = 1;
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(k_count)) {
+    for (int64_t times : {4, 2}) {
+      if (known->getSExtValue() % times == 0 && rows * vectors * times <= 40) {
+        unroll = times;
+        break;
+      }
+    }
+  }
+  Emitter::Values results =
+      e_.run_loop(number(0), k_count, unroll, carries, [&](llvm::Value*, const Emitter::Values& arguments) {
+        Emitter::Values sums = arguments;
+        llvm::Value* b_at = sums.pop_back_val();
+        llvm::Value* a_at = sums.pop_back_val();
+        for (int64_t u = 0; u < unroll; ++u)
+          step(offset(a_at, u * a.column_stride), offset(b_at, u * b.row_stride), sums);
+        sums.push_back(offset(a_at, unroll * a.column_stride));
+        sums.push_back(offset(b_at, unroll * b.row_stride));
+        return sums;
+      });
+
+  bool through_buffer = edge_buffer != nullptr && columns % t.lanes != 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      llvm::Value* sum = results[r * vectors + v];
+      if (through_buffer) {
+        store_vector(sum, offset(edge_buffer, r * t.width() + v * t.lanes), t.lanes);
+        continue;
+      }
+      llvm::Value* to = offset(c.pointer, r * c.row_stride + v * t.lanes);
+      if (accumulate) sum = b_.CreateFAdd(load_vector(to, t.lanes, active(v)), sum);
+      store_vector(sum, to, active(v));
+    }
+  }
+  if (through_buffer) convert_copy({edge_buffer, t.width(), 1, dtype_}, c, number(rows), columns, accumulate);
+}
+
+void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const View& b, llvm::Value* k_count,
+                              llvm::Value* packed) {
+  int64_t width = t.width();
+  auto panel_at = [&](llvm::Value* column) {
+    return b_.CreateInBoundsGEP(real_, packed, b_.CreateMul(column, number(t.k_block)));
+  };
+  // `columns` of the panel from rows; the rest of its width zeros.
+  auto by_elements = [&](llvm::Value* column, int64_t columns) {
+    View to{panel_at(column), width, 1, dtype_};
+    View from = b;
+    from.pointer = offset(b, number(0), column);
+    if (columns < width) {
+      b_.CreateMemSet(to.pointer, b_.getInt8(0), b_.CreateMul(k_count, number(width * size_)), align_);
+    }
+    convert_copy(from, to, k_count, columns, false);
+  };
+  int64_t full = p.n / width * width;
+  for_range(number(full), width, [&](llvm::Value* column) {
+    View from = b;
+    from.pointer = offset(b, number(0), column);
+    llvm::Value* to = panel_at(column);
+    if (b.column_stride == 1) {
+      for_range(k_count, 1, [&](llvm::Value* k) {
+        llvm::Value* row = offset(from, k, number(0));
+        llvm::Value* target = b_.CreateInBoundsGEP(real_, to, b_.CreateMul(k, number(width)));
+        for (int64_t v = 0; v < t.vectors; ++v) {
+          store_vector(load_vector(offset(row, v * t.lanes), t.lanes, t.lanes), offset(target, v * t.lanes), t.lanes);
+        }
+      });
+      return;
+    }
+    if (b.row_stride != 1) return by_elements(column, width);
+    // Contiguous along k: square blocks transposed in registers, then what is left of k.
+    unsigned block_size = std::min(t.lanes, 8u);
+    llvm::Function* transpose = transpose_function(block_size);
+    llvm::Value* whole = b_.CreateAnd(k_count, number(-static_cast<int64_t>(block_size)));
+    for_range(whole, block_size, [&](llvm::Value* k) {
+      for_range(number(width), block_size, [&](llvm::Value* j) {
+        View block = from;
+        block.pointer = offset(from, k, j);
+        llvm::Value* target = b_.CreateInBoundsGEP(real_, to, b_.CreateAdd(b_.CreateMul(k, number(width)), j));
+        b_.CreateCall(transpose, {block.pointer, number(block.column_stride), target, number(width)});
+      });
+    });
+    View rest_from = from;
+    rest_from.pointer = offset(from, whole, number(0));
+    View rest_to{b_.CreateInBoundsGEP(real_, to, b_.CreateMul(whole, number(width))), width, 1, dtype_};
+    convert_copy(rest_from, rest_to, b_.CreateSub(k_count, whole), width, false);
+  });
+  if (full < p.n) by_elements(number(full), p.n - full);
+}
+
+// A function of the module, shared by its products: lanes x lanes elements, contiguous down the columns of the source,
+// to rows of the destination, by log2(lanes) rounds of exchanges between registers. Strides are in elements.
+llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
+  std::string name = "transpose." + std::to_string(8 * size_) + "." + std::to_string(lanes);
+  if (llvm::Function* known = e_.module_.getFunction(name)) return known;
+  llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, i64, pointer, i64}, false);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::PrivateLinkage, name, e_.module_);
+  e_.target_.set_attributes(function);
+  llvm::IRBuilder<>::InsertPointGuard guard(b_);
+  b_.SetInsertPoint(llvm::BasicBlock::Create(e_.context_, "entry", function));
+  auto line = [&](unsigned base, unsigned i) {
+    return b_.CreateInBoundsGEP(real_, function->getArg(base), b_.CreateMul(function->getArg(base + 1), number(i)));
+  };
+  std::vector<llvm::Value*> lines;
+  for (unsigned j = 0; j < lanes; ++j) lines.push_back(load_vector(line(0, j), lanes, lanes));
+  for (unsigned distance = 1; distance < lanes; distance *= 2) {
+    llvm::SmallVector<int, 16> first, second;
+    for (unsigned i = 0; i < lanes; ++i) {
+      bool upper = (i & distance) != 0;
+      first.push_back(static_cast<int>(upper ? lanes + i - distance : i));
+      second.push_back(static_cast<int>(upper ? lanes + i : i + distance));
+    }
+    for (unsigned j = 0; j < lanes; ++j) {
+      if ((j & distance) != 0) continue;
+      llvm::Value *a = lines[j], *b = lines[j + distance];
+      lines[j] = b_.CreateShuffleVector(a, b, first);
+      lines[j + distance] = b_.CreateShuffleVector(a, b, second);
+    }
+  }
+  for (unsigned j = 0; j < lanes; ++j) store_vector(lines[j], line(2, j), lanes);
+  b_.CreateRetVoid();
+  return function;
+}
+
+// ---------------------------------------------------------------------------------------------------------- dots,
+// copies
+
+void GemmEmitter::multiply_dots(const Problem& p) {
+  View x = p.b, a = p.a;
+  if (x.row_stride != 1 && p.k > 1) {
+    View copy{scratch(p.k), 1, 1, dtype_};
+    convert_copy(x, copy, number(p.k), 1, false);
+    x = copy;
+  }
+  if (a.column_stride != 1 && p.k > 1) {
+    View copy{scratch(p.m * p.k), p.k, 1, dtype_};
+    convert_copy(a, copy, number(p.m), p.k, false);
+    a = copy;
+  }
+  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
+  while (lanes / 2 >= p.k && lanes * size_ > 16) lanes /= 2;
+  int64_t whole = p.k / lanes * lanes;
+  auto strip = [&](llvm::Value* row, int64_t rows) {
+    View from = a;
+    from.pointer = offset(a, row, number(0));
+    auto step = [&](llvm::Value* k, Emitter::Values sums, int64_t active) {
+      llvm::Value* of_x = load_vector(b_.CreateInBoundsGEP(real_, x.pointer, k), lanes, active);
+      llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
+      for (int64_t r = 0; r < rows; ++r) {
+        sums[r] = e_.scalar_.fma(load_vector(offset(at, r * a.row_stride), lanes, active), of_x, sums[r]);
+      }
+      return sums;
+    };
+    Emitter::Values sums(rows, llvm::Constant::getNullValue(vector_type(lanes)));
+    sums = e_.run_loop(number(0), number(whole), lanes, sums,
+                       [&](llvm::Value* k, const Emitter::Values& carried) { return step(k, carried, lanes); });
+    if (whole < p.k && has_masks_) sums = step(number(whole), sums, p.k - whole);
+    for (llvm::Value*& sum : sums) sum = e_.combine_lanes(ScalarOp::kAdd, dtype_, sum);
+    if (whole < p.k && !has_masks_) {
+      sums = e_.run_loop(number(whole), number(p.k), 1, sums, [&](llvm::Value* k, const Emitter::Values& carried) {
+        Emitter::Values next = carried;
+        llvm::Value* of_x = b_.CreateAlignedLoad(real_, b_.CreateInBoundsGEP(real_, x.pointer, k), align_);
+        llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
+        for (int64_t r = 0; r < rows; ++r) {
+          next[r] = e_.scalar_.fma(b_.CreateAlignedLoad(real_, offset(at, r * a.row_stride), align_), of_x, next[r]);
+        }
+        return next;
+      });
+    }
+    llvm::Value* to = offset(p.c, row, number(0));
+    for (int64_t r = 0; r < rows; ++r) {
+      llvm::Value* at = offset(to, r * p.c.row_stride);
+      llvm::Value* sum = sums[r];
+      if (p.accumulate) sum = b_.CreateFAdd(b_.CreateAlignedLoad(real_, at, align_), sum);
+      b_.CreateAlignedStore(sum, at, align_);
+    }
+  };
+  constexpr int64_t kRows = 8;
+  int64_t full = p.m / kRows * kRows;
+  for_range(number(full), kRows, [&](llvm::Value* row) { strip(row, kRows); });
+  if (full < p.m) strip(number(full), p.m - full);
+}
+
+void GemmEmitter::clear(const View& c, int64_t m, int64_t n) {
+  int64_t bytes = dtype_size(c.dtype);
+  llvm::Align align(bytes);
+  bool rows = c.column_stride == 1 || n == 1, columns = c.row_stride == 1 || m == 1;
+  if ((rows && (c.row_stride == n || m == 1)) || (columns && (c.column_stride == m || n == 1))) {
+    b_.CreateMemSet(c.pointer, b_.getInt8(0), number(m * n * bytes), align);
+    return;
+  }
+  View v = rows || !columns ? c : transposed(c);
+  if (!rows && columns) std::swap(m, n);
+  for_range(number(m), 1, [&](llvm::Value* r) {
+    if (v.column_stride == 1) {
+      b_.CreateMemSet(offset(v, r, number(0)), b_.getInt8(0), number(n * bytes), align);
+      return;
+    }
+    for_range(number(n), 1, [&](llvm::Value* column) {
+      b_.CreateAlignedStore(llvm::Constant::getNullValue(memory_type(e_.context_, v.dtype)), offset(v, r, column),
+                            align);
+    });
+  });
+}
+
+void GemmEmitter::convert_copy(const View& from, const View& to, llvm::Value* rows, int64_t columns, bool add) {
+  auto copy = [&](llvm::Value* row, llvm::Value* column, unsigned lanes) {
+    auto load = [&](const View& v) {
+      llvm::Type* type = memory_type(e_.context_, v.dtype);
+      if (lanes > 1) type = llvm::FixedVectorType::get(type, lanes);
+      llvm::Value* stored = b_.CreateAlignedLoad(type, offset(v, row, column), llvm::Align(dtype_size(v.dtype)));
+      return e_.scalar_.decode(stored, v.dtype);
+    };
+    // Small floats are float32 in registers, so only `to` needs a conversion.
+    llvm::Value* value = load(from);
+    if (add) value = b_.CreateFAdd(load(to), value);
+    if (to.dtype != dtype_) value = e_.scalar_.convert(value, dtype_, to.dtype);
+    b_.CreateAlignedStore(e_.scalar_.encode(value, to.dtype), offset(to, row, column),
+                          llvm::Align(dtype_size(to.dtype)));
+  };
+  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
+  bool vectors = from.column_stride == 1 && to.column_stride == 1 && columns >= lanes;
+  int64_t whole = vectors ? columns / lanes * lanes : 0;
+  for_range(rows, 1, [&](llvm::Value* row) {
+    for_range(number(whole), lanes, [&](llvm::Value* column) { copy(row, column, lanes); });
+    e_.run_loop(number(whole), number(columns), 1, {}, [&](llvm::Value* column, const Emitter::Values&) {
+      copy(row, column, 1);
+      return Emitter::Values{};
+    });
+  });
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,83 @@
+// Matrix products, specialised to their shape, strides and target.
+//
+// c (m x n) is computed in register tiles of `rows` x `vectors` vectors: per step of k, one load of each vector of b's
+// row, one broadcast of each of a's elements, rows * vectors fused multiply-adds. Tiles go along m in the inner loop,
+// so that a panel of b (all of a block of k, `vectors` vectors wide) stays in the first-level cache; k is cut into
+// blocks so that it fits. b is packed into such panels when it is large or not contiguous along n. Tiles at the right
+// edge use masked accesses, or, where the target has none, zero-padded panels and a small buffer for c. Products with a
+// vector whose matrix is contiguous along k are dot products instead. Start at emit().
+#pragma once
+
+#include "jit/llvm/emit.h"
+
+namespace ct::jit {
+
+class GemmEmitter {
+ public:
+  GemmEmitter(Emitter& emitter, const loop::Gemm& gemm);
+  void emit();
+
+ private:
+  // An operand while emitting: element (r, c) is at pointer + r * row_stride + c * column_stride elements.
+  struct View {
+    llvm::Value* pointer;
+    int64_t row_stride;
+    int64_t column_stride;
+    DType dtype;
+  };
+  struct Problem {
+    int64_t m, n, k;
+    View a, b, c;
+    bool accumulate;
+  };
+  // How a problem is cut up.
+  struct Tiling {
+    unsigned lanes;   // elements of a vector
+    int64_t vectors;  // across a tile
+    int64_t rows;     // down a tile
+    int64_t k_block;
+    bool pack;
+    int64_t width() const { return static_cast<int64_t>(lanes) * vectors; }
+  };
+
+  View view(const loop::Matrix& matrix);
+  static View transposed(const View& v) { return {v.pointer, v.column_stride, v.row_stride, v.dtype}; }
+  void multiply(const Problem& problem);
+  void multiply_tiled(const Problem& problem);
+  void multiply_dots(const Problem& problem);  // n == 1, a contiguous along k
+  Tiling choose_tiling(const Problem& problem) const;
+  // Panels of `b` from row `k_begin` on, zero-padded to whole tiles, into `packed`.
+  void pack_panels(const Problem& problem, const Tiling& tiling, const View& b, llvm::Value* k_count,
+                   llvm::Value* packed);
+  llvm::Function* transpose_function(unsigned lanes);
+  // One tile: `columns` elements of c, fewer than the tile's width at the right edge.
+  void tile(const Tiling& tiling, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b,
+            const View& c, bool accumulate, llvm::Value* edge_buffer);
+  void clear(const View& c, int64_t m, int64_t n);
+  // to (+)= from, element by element, converting.
+  void convert_copy(const View& from, const View& to, llvm::Value* rows, int64_t columns, bool add);
+
+  llvm::Value* scratch(int64_t elements);
+  llvm::Value* offset(const View& v, llvm::Value* row, llvm::Value* column);
+  llvm::Value* offset(llvm::Value* pointer, int64_t elements);
+  llvm::Value* number(int64_t value);
+  llvm::FixedVectorType* vector_type(unsigned lanes) { return llvm::FixedVectorType::get(real_, lanes); }
+  llvm::Value* first_lanes(unsigned lanes, int64_t active);  // a mask
+  llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, int64_t active);
+  void store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active);
+  llvm::Value* broadcast(llvm::Value* pointer, unsigned lanes);
+  void for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body);
+
+  Emitter& e_;
+  llvm::IRBuilder<>& b_;
+  const TargetFacts& facts_;
+  const loop::Gemm& gemm_;
+  DType dtype_;  // of the arithmetic
+  llvm::Type* real_;
+  int64_t size_;  // bytes of real_
+  llvm::Align align_;
+  bool has_masks_;
+  int64_t scratch_used_ = 0;
+};
+
+}  // namespace ct::jit

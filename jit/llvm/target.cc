@@ -1,0 +1,218 @@
+#include "jit/llvm/target.h"
+
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Pass.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Target/TargetOptions.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+#include <llvm/Transforms/Scalar.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace ct::jit {
+
+namespace {
+
+void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeX86AsmParser();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+}
+
+// The host's features as LLVM spells them, sorted, so that equal machines give equal strings.
+const std::vector<std::string>& host_features() {
+  static const auto& features = *new std::vector<std::string>([] {
+    std::vector<std::string> list;
+    for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
+      list.push_back((entry.second ? "+" : "-") + entry.first().str());
+    }
+    std::sort(list.begin(), list.end());
+    return list;
+  }());
+  return features;
+}
+
+bool has_feature(const llvm::TargetMachine& machine, const char* name) {
+  return machine.getMCSubtargetInfo()->checkFeatures(std::string("+") + name);
+}
+
+TargetFacts find_facts(const llvm::TargetMachine& machine, const TargetOptions& options) {
+  const llvm::Triple& triple = machine.getTargetTriple();
+  TargetFacts facts{};
+  if (triple.isNVPTX()) {
+    facts = {TargetFacts::Arch::kNvptx, 0, 0, false, false, true, true};
+  } else if (triple.isAArch64()) {
+    facts = {TargetFacts::Arch::kAArch64, 128, 32, false, false, true, true};
+  } else {
+    bool avx = has_feature(machine, "avx"), avx2 = has_feature(machine, "avx2");
+    bool avx512 = has_feature(machine, "avx512f") && has_feature(machine, "avx512bw") &&
+                  has_feature(machine, "avx512vl") && has_feature(machine, "avx512dq");
+    facts.arch = TargetFacts::Arch::kX86;
+    facts.vector_bits = avx512 ? 512 : avx2 ? 256 : 128;
+    if (options.vector_bits != 0) facts.vector_bits = std::min(facts.vector_bits, options.vector_bits);
+    facts.vector_registers = avx512 ? 32 : 16;
+    facts.masks_any_size = avx512;
+    facts.masks_words = avx;
+    facts.fma = has_feature(machine, "fma");
+    facts.half_conversions = has_feature(machine, "f16c") || avx512;
+  }
+  if (options.triple.empty()) {
+    if (long bytes = sysconf(_SC_LEVEL1_DCACHE_SIZE); bytes > 0) facts.l1_bytes = bytes;
+    if (long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE); bytes > 0) facts.l2_bytes = bytes;
+  }
+  return facts;
+}
+
+// LLVM 22's registry takes triples, LLVM 19's their text.
+#if LLVM_VERSION_MAJOR >= 22
+const llvm::Triple& registry_key(const llvm::Triple& triple) { return triple; }
+#else
+const std::string& registry_key(const llvm::Triple& triple) { return triple.str(); }
+#endif
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& options) {
+  initialize_llvm();
+  llvm::Triple triple(options.triple.empty() ? llvm::sys::getDefaultTargetTriple() : options.triple);
+  std::string cpu = options.cpu, features, error;
+  const llvm::Target* description = llvm::TargetRegistry::lookupTarget(registry_key(triple), error);
+  if (description == nullptr) {
+    return absl::InvalidArgumentError("cannot compile for \"" + triple.str() + "\": " + error);
+  }
+  if (cpu.empty() && options.triple.empty()) {
+    cpu = llvm::sys::getHostCPUName().str();
+    for (const std::string& feature : host_features()) features += (features.empty() ? "" : ",") + feature;
+  } else if (cpu.empty()) {
+    cpu = triple.isX86() ? "x86-64-v2" : triple.isNVPTX() ? "sm_80" : "generic";
+  }
+  // sm_90 needs PTX ISA 7.8; sm_80 alone would already do with 7.0.
+  if (triple.isNVPTX()) features = "+ptx78";
+  // Asked before the machine is made, which would complain on stderr.
+  std::unique_ptr<llvm::MCSubtargetInfo> known(description->createMCSubtargetInfo(triple, "", ""));
+  if (known == nullptr || !known->isCPUStringValid(cpu)) {
+    return absl::InvalidArgumentError("unknown cpu \"" + cpu + "\" for " + triple.str());
+  }
+  llvm::TargetOptions machine_options;
+  // A multiply and an add stay two roundings unless the program says fma: tiers agree, targets agree.
+  machine_options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  auto target = std::make_unique<Target>();
+  target->machine_.reset(description->createTargetMachine(registry_key(triple), cpu, features, machine_options,
+                                                          llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                                          llvm::CodeGenOptLevel::Default));
+  if (target->machine_ == nullptr) return absl::InvalidArgumentError("cannot generate code for " + triple.str());
+  target->context_ = std::make_unique<llvm::LLVMContext>();
+  target->facts_ = find_facts(*target->machine_, options);
+  return target;
+}
+
+std::unique_ptr<llvm::Module> Target::new_module(std::string_view name) {
+  // Types and constants live as long as their context; start afresh now and then so that it does not grow without end.
+  if (++modules_ > 1000) {
+    object_pipeline_.reset();
+    context_ = std::make_unique<llvm::LLVMContext>();
+    modules_ = 1;
+  }
+  auto module = std::make_unique<llvm::Module>(llvm::StringRef(name.data(), name.size()), *context_);
+  module->setTargetTriple(registry_key(machine_->getTargetTriple()));
+  module->setDataLayout(machine_->createDataLayout());
+  module->setPICLevel(llvm::PICLevel::BigPIC);
+  return module;
+}
+
+void Target::set_attributes(llvm::Function* function) const {
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr("no-trapping-math", "true");
+  if (facts_.arch == TargetFacts::Arch::kX86) {
+    // Otherwise LLVM splits 512-bit vectors on cpus where it believes them slow.
+    function->addFnAttr("prefer-vector-width", std::to_string(facts_.vector_bits));
+    function->addFnAttr("min-legal-vector-width", std::to_string(facts_.vector_bits));
+  }
+}
+
+std::unique_ptr<Target::Pipeline> Target::build_pipeline(bool as_text) {
+  auto pipeline = std::make_unique<Pipeline>();
+  // First of all, so that no pass asks a default machine: that one has no masked loads, and takes them apart.
+  pipeline->passes.add(llvm::createTargetTransformInfoWrapperPass(machine_->getTargetIRAnalysis()));
+  pipeline->passes.add(llvm::createEarlyCSEPass());
+  bool failed = machine_->addPassesToEmitFile(
+      pipeline->passes, pipeline->stream, nullptr,
+      as_text ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true);
+  return failed ? nullptr : std::move(pipeline);
+}
+
+std::string Target::emit(llvm::Module& module, bool as_text) {
+  std::unique_ptr<Pipeline> text_pipeline;
+  if (as_text) {
+    text_pipeline = build_pipeline(true);
+  } else if (object_pipeline_ == nullptr) {
+    object_pipeline_ = build_pipeline(false);
+  }
+  Pipeline* pipeline = as_text ? text_pipeline.get() : object_pipeline_.get();
+  pipeline->bytes.clear();
+  pipeline->passes.run(module);
+  return std::string(pipeline->bytes.begin(), pipeline->bytes.end());
+}
+
+absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
+  struct Pool {
+    std::mutex mutex;
+    std::map<std::string, std::vector<std::unique_ptr<Target>>> idle;
+    std::map<const Target*, std::string> keys;
+  };
+  static auto& pool = *new Pool;  // outlives every thread
+  std::string key = options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits);
+  auto give_back = [](Target* target) {
+    std::lock_guard lock(pool.mutex);
+    pool.idle[pool.keys[target]].emplace_back(target);
+  };
+  {
+    std::lock_guard lock(pool.mutex);
+    auto& idle = pool.idle[key];
+    if (!idle.empty()) {
+      Target* target = idle.back().release();
+      idle.pop_back();
+      return TargetHandle(target, give_back);
+    }
+  }
+  absl::StatusOr<std::unique_ptr<Target>> target = Target::create(options);
+  if (!target.ok()) return target.status();
+  std::lock_guard lock(pool.mutex);
+  pool.keys[target->get()] = key;
+  return TargetHandle(target->release(), give_back);
+}
+
+const std::string& host_cpu_features() {
+  static const auto& text = *new std::string([] {
+    std::string all =
+        llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArchName().str() + " " + llvm::sys::getHostCPUName().str();
+    for (const std::string& feature : host_features()) {
+      if (feature[0] == '+') all += " " + feature;
+    }
+    return all + " llvm-" LLVM_VERSION_STRING;
+  }());
+  return text;
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,65 @@
+// One machine to emit for: LLVM's TargetMachine, its code generation pipeline (kept alive: building it costs more than
+// compiling a small kernel), and the few facts that the emitter asks about.
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "jit/llvm/compiler.h"
+
+namespace ct::jit {
+
+struct TargetFacts {
+  enum class Arch { kX86, kAArch64, kNvptx } arch;
+  int vector_bits;       // 0: scalar code only (NVPTX)
+  int vector_registers;  // 16 or 32
+  bool masks_any_size;   // masked loads and stores of 8-bit elements and up are one instruction (AVX-512BW)
+  bool masks_words;      // ... of 32-bit elements and up (AVX)
+  bool fma;
+  bool half_conversions;  // float16 <-> float32 is an instruction
+  int64_t l1_bytes = 32 << 10;
+  int64_t l2_bytes = 1 << 20;
+};
+
+// Not thread safe: `borrow_target` hands each to one thread at a time.
+class Target {
+ public:
+  static absl::StatusOr<std::unique_ptr<Target>> create(const TargetOptions& options);
+
+  const TargetFacts& facts() const { return facts_; }
+  llvm::LLVMContext& context() { return *context_; }
+  // An empty module with this target's triple and data layout.
+  std::unique_ptr<llvm::Module> new_module(std::string_view name);
+  // Attributes that every function needs to be compiled for this cpu.
+  void set_attributes(llvm::Function* function) const;
+  // Runs the pipeline. Object code, or text: assembly, PTX.
+  std::string emit(llvm::Module& module, bool as_text = false);
+
+ private:
+  struct Pipeline {
+    llvm::SmallVector<char, 0> bytes;
+    llvm::raw_svector_ostream stream{bytes};
+    llvm::legacy::PassManager passes;
+  };
+  std::unique_ptr<Pipeline> build_pipeline(bool as_text);
+
+  std::unique_ptr<llvm::LLVMContext> context_;
+  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<Pipeline> object_pipeline_;
+  TargetFacts facts_;
+  int modules_ = 0;  // since the context was made
+};
+
+// A target from the pool of those that no thread uses, or a new one; it returns to the pool with the handle.
+using TargetHandle = std::unique_ptr<Target, void (*)(Target*)>;
+absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options);
+
+}  // namespace ct::jit

@@ -1,0 +1,20 @@
+// Graph to loop IR: every step that fusion chose becomes loops in ONE program, control flow included.
+//
+// Temporaries get no memory here, each is a buffer of its own: buffers.h packs them into the arena afterwards.
+#pragma once
+
+#include "ir/graph.h"
+#include "jit/loop.h"
+
+namespace ct::jit {
+
+struct LoweringOptions {
+  // Each top-level statement is a loop that passes nothing to others but memory: what becomes a GPU kernel.
+  bool kernels = false;
+};
+
+// `graph` must be legal at Stage::kLowerable; throws Error(kUnsupported) naming a primitive that cannot be lowered.
+// Inputs and outputs of the program are the graph's, in order.
+loop::Program lower(const Graph& graph, std::string_view name, const LoweringOptions& options = {});
+
+}  // namespace ct::jit

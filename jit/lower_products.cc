@@ -1,0 +1,280 @@
+// Matrix products, running folds and scatters.
+#include <algorithm>
+
+#include "ir/error.h"
+#include "jit/lower_frame.h"
+
+namespace ct::jit {
+namespace {
+
+// An axis of a product, with its strides in the two operands and the result (0 where it does not occur).
+struct Axis {
+  int64_t size;
+  int64_t lhs = 0, rhs = 0, out = 0;
+};
+
+// Drops axes of size 1 and joins neighbours that are one run in everything they occur in.
+std::vector<Axis> joined(const std::vector<Axis>& axes) {
+  std::vector<Axis> result;
+  for (const Axis& axis : axes) {
+    if (axis.size == 1) continue;
+    if (!result.empty()) {
+      Axis& outer = result.back();
+      if (outer.lhs == axis.lhs * axis.size && outer.rhs == axis.rhs * axis.size && outer.out == axis.out * axis.size) {
+        outer = {outer.size * axis.size, axis.lhs, axis.rhs, axis.out};
+        continue;
+      }
+    }
+    result.push_back(axis);
+  }
+  return result;
+}
+
+// Takes out the longest axis, for the matrix product; what is left are loops around it.
+Axis take_longest(std::vector<Axis>& axes) {
+  if (axes.empty()) return {1};
+  auto at = std::max_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.size <= b.size; });
+  const Axis axis = *at;
+  axes.erase(at);
+  return axis;
+}
+
+bool is_half(DType dtype) { return is_float(dtype) && dtype_size(dtype) < 4; }
+
+}  // namespace
+
+Frame::Operand Frame::operand(Var var) {
+  if (!fusion_.stored[var] && fusion_.views[var]) {
+    const View& view = *fusion_.views[var];
+    Place place = stored_place(view.base);
+    place.offset += view.offset;
+    return {place, view.strides};
+  }
+  return {stored_place(var), dense_strides(graph_.aval(var).shape())};
+}
+
+// Strides of the product's axes in its transpose. Axes of size 1 have none that matters.
+Shape Frame::transposed_strides(Var product, Var transposed) const {
+  const Equation& equation = graph_.equations()[fusion_.definition[transposed]];
+  const View view = *derived_view(graph_, equation, [&](int) { return whole_view(graph_, product); });
+  const Shape& shape = graph_.aval(product).shape();
+  const Shape& result = graph_.aval(transposed).shape();
+  const Shape dense = dense_strides(shape), result_dense = dense_strides(result);
+  Shape strides(shape.size(), 0);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    for (size_t other = 0; other < result.size(); ++other) {
+      if (shape[axis] > 1 && result[other] > 1 && view.strides[other] == dense[axis])
+        strides[axis] = result_dense[other];
+    }
+  }
+  return strides;
+}
+
+void Frame::emit_dot(const Equation& equation) {
+  const Var product = equation.first_output;
+  const Var transposed = fusion_.transposed[product];
+  const Var var = transposed != kNoVar ? transposed : product;
+  const Aval& aval = graph_.aval(product);
+  const DotAxes axes = dot_axes(graph_, equation);
+  const Operand lhs = operand(graph_.operands(equation)[0]);
+  const Operand rhs = operand(graph_.operands(equation)[1]);
+  const Shape& lhs_shape = graph_.aval(graph_.operands(equation)[0]).shape();
+  const Shape& rhs_shape = graph_.aval(graph_.operands(equation)[1]).shape();
+  const Shape out_strides =
+      transposed != kNoVar ? transposed_strides(product, transposed) : dense_strides(aval.shape());
+
+  std::vector<Axis> batch, m, n, k;
+  size_t out_axis = 0;
+  for (size_t i = 0; i < axes.lhs_batch.size(); ++i, ++out_axis) {
+    batch.push_back({lhs_shape[axes.lhs_batch[i]], lhs.strides[axes.lhs_batch[i]], rhs.strides[axes.rhs_batch[i]],
+                     out_strides[out_axis]});
+  }
+  for (int64_t axis : axes.lhs_free) m.push_back({lhs_shape[axis], lhs.strides[axis], 0, out_strides[out_axis++]});
+  for (int64_t axis : axes.rhs_free) n.push_back({rhs_shape[axis], 0, rhs.strides[axis], out_strides[out_axis++]});
+  for (size_t i = 0; i < axes.lhs_contract.size(); ++i) {
+    k.push_back(
+        {lhs_shape[axes.lhs_contract[i]], lhs.strides[axes.lhs_contract[i]], rhs.strides[axes.rhs_contract[i]]});
+  }
+  // Sums may be taken in any order of the axes.
+  std::stable_sort(k.begin(), k.end(), [](const Axis& a, const Axis& b) { return a.lhs > b.lhs; });
+
+  if (aval.size() == 0) return ensure_place(var);
+  loop::Index lhs_at = lhs.place.offset, rhs_at = rhs.place.offset, out_at = 0;
+  auto around = [&](const std::vector<Axis>& loops, loop::LoopOptions options, const std::function<void()>& body) {
+    std::function<void(size_t)> nest = [&](size_t i) {
+      if (i == loops.size()) return body();
+      const loop::Index saved[] = {lhs_at, rhs_at, out_at};
+      b_.for_each(loops[i].size, options, [&](loop::Index index) {
+        lhs_at += index * loops[i].lhs;
+        rhs_at += index * loops[i].rhs;
+        out_at += index * loops[i].out;
+        nest(i + 1);
+      });
+      lhs_at = saved[0];
+      rhs_at = saved[1];
+      out_at = saved[2];
+    };
+    nest(0);
+  };
+
+  batch = joined(batch);
+  if (axes.m == 1 && axes.n == 1) {
+    // Inner products: folds, with half floats summed as float32.
+    const DType wide = is_half(aval.dtype()) ? DType::kFloat32 : aval.dtype();
+    k = joined(k);
+    std::function<loop::Scalar(size_t, loop::Index, loop::Index)> fold = [&](size_t i, loop::Index l, loop::Index r) {
+      if (i == k.size()) {
+        return b_.apply(ScalarOp::kMul, b_.convert(b_.load(lhs.place.buffer, l), wide),
+                        b_.convert(b_.load(rhs.place.buffer, r), wide));
+      }
+      return b_.reduce(k[i].size, {.vectorize = true}, ScalarOp::kAdd, b_.constant(wide, 0),
+                       [&](loop::Index index) { return fold(i + 1, l + index * k[i].lhs, r + index * k[i].rhs); });
+    };
+    if (batch.empty()) return set_result(var, b_.convert(fold(0, lhs_at, rhs_at), aval.dtype()));
+    ensure_place(var);
+    around(batch, {.vectorize = true, .parallel = true}, [&] {
+      b_.store(places_[var]->buffer, places_[var]->offset + out_at, b_.convert(fold(0, lhs_at, rhs_at), aval.dtype()));
+    });
+    return;
+  }
+
+  ensure_place(var);
+  const Place out = *places_[var];
+  if (axes.k == 0) return b_.fill(out.buffer, out.offset, aval.size(), b_.constant(aval.dtype(), 0));
+  m = joined(m);
+  n = joined(n);
+  k = joined(k);
+  const Axis row = take_longest(m), column = take_longest(n), inner = take_longest(k);
+  const bool accumulate = !k.empty();
+  if (accumulate) b_.fill(out.buffer, out.offset, aval.size(), b_.constant(aval.dtype(), 0));
+  auto multiply = [&] {
+    b_.gemm(row.size, column.size, inner.size, {lhs.place.buffer, lhs_at, row.lhs, inner.lhs},
+            {rhs.place.buffer, rhs_at, inner.rhs, column.rhs}, {out.buffer, out.offset + out_at, row.out, column.out},
+            accumulate);
+  };
+  around(batch, {.vectorize = false, .parallel = true}, [&] {
+    around(m, {.vectorize = false, .parallel = true},
+           [&] { around(n, {.vectorize = false, .parallel = true}, [&] { around(k, {}, multiply); }); });
+  });
+}
+
+void Frame::over_axes(const Shape& shape, absl::Span<const int> axes, loop::LoopOptions options,
+                      std::vector<loop::Index>& indices, const std::function<void()>& body) {
+  std::function<void(size_t)> nest = [&](size_t i) {
+    Scope scope(*this);
+    if (i == axes.size()) return body();
+    if (shape[axes[i]] == 1) return nest(i + 1);
+    b_.for_each(shape[axes[i]], options, [&](loop::Index index) {
+      indices[axes[i]] = index;
+      nest(i + 1);
+    });
+  };
+  nest(0);
+}
+
+namespace {
+
+Position position_at(const Shape& shape, const std::vector<loop::Index>& indices) {
+  Position position;
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    if (shape[axis] != 1) position.push_back({axis, axis, indices[axis]});
+  }
+  return position;
+}
+
+std::vector<int> axis_range(size_t begin, size_t end) {
+  std::vector<int> axes;
+  for (size_t axis = begin; axis < end; ++axis) axes.push_back(static_cast<int>(axis));
+  return axes;
+}
+
+}  // namespace
+
+void Frame::emit_cumulative(const Equation& equation) {
+  const Var var = equation.first_output;
+  const Var operand = graph_.operands(equation)[0];
+  const Primitive& primitive = *equation.primitive;
+  const Aval& aval = graph_.aval(var);
+  const Shape& shape = aval.shape();
+  if (aval.size() == 1) return set_result(var, element(operand, {}));
+  ensure_place(var);
+  if (aval.size() == 0) return;
+  const auto axis = static_cast<int>(graph_.attrs(equation).integer("axis"));
+  const bool reverse = graph_.attrs(equation).flag("reverse");
+  std::vector<int> others;
+  for (int other = 0; other < aval.rank(); ++other) {
+    if (other != axis) others.push_back(other);
+  }
+  const DType wide = is_half(aval.dtype()) ? DType::kFloat32 : aval.dtype();
+  std::vector<loop::Index> indices(shape.size());
+  over_axes(shape, others, {.vectorize = true, .parallel = true}, indices, [&] {
+    const loop::Builder::CarrySpec carry{b_.constant(wide, primitive.identity(wide))};
+    const auto [step, arguments] = b_.begin_for(shape[axis], {}, absl::MakeConstSpan(&carry, 1));
+    loop::Scalar sum;
+    {
+      Scope scope(*this);
+      indices[axis] = reverse ? loop::Index(shape[axis] - 1) - step : step;
+      const Position position = position_at(shape, indices);
+      sum = b_.apply(primitive.combine, arguments[0], b_.convert(element(operand, position), wide));
+      store_at(var, position, b_.convert(sum, aval.dtype()));
+    }
+    b_.end_for(absl::MakeConstSpan(&sum, 1));
+  });
+}
+
+// operand [batch, before, N, after], indices [batch, indices], updates [batch, before, indices, after].
+void Frame::emit_scatter(const Equation& equation) {
+  const Var var = equation.first_output;
+  absl::Span<const Var> operands = graph_.operands(equation);
+  const Attrs& attrs = graph_.attrs(equation);
+  const Shape& shape = graph_.aval(var).shape();
+  const Shape& index_shape = graph_.aval(operands[1]).shape();
+  const Shape& update_shape = graph_.aval(operands[2]).shape();
+  const auto axis = static_cast<size_t>(attrs.integer("axis"));
+  const auto batch_dims = static_cast<size_t>(attrs.integer("batch_dims"));
+  const size_t index_dims = index_shape.size() - batch_dims;
+  ensure_place(var);
+  const Place out = *places_[var];
+  if (graph_.aval(var).size() == 0) return;
+
+  if (places_[operands[0]] || registers_[operands[0]]) {
+    copy_to(source(operands[0]), graph_.aval(var), out);
+  } else {
+    std::vector<loop::Index> at(shape.size());
+    over_axes(shape, axis_range(0, shape.size()), {.vectorize = true, .parallel = true}, at, [&] {
+      const Position position = position_at(shape, at);
+      store_at(var, position, element(operands[0], position));
+    });
+  }
+  if (num_elements(update_shape) == 0) return;
+
+  const Shape strides = dense_strides(shape);
+  std::vector<loop::Index> at(update_shape.size());
+  over_axes(update_shape, axis_range(0, axis), {.vectorize = false, .parallel = true}, at, [&] {
+    over_axes(update_shape, axis_range(axis, axis + index_dims), {}, at, [&] {
+      std::vector<loop::Index> index_at(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(batch_dims));
+      index_at.insert(index_at.end(), at.begin() + static_cast<std::ptrdiff_t>(axis),
+                      at.begin() + static_cast<std::ptrdiff_t>(axis + index_dims));
+      const loop::Index index = b_.to_index(element(operands[1], position_at(index_shape, index_at)));
+      const loop::Scalar number = b_.to_scalar(index);
+      const loop::Scalar inside =
+          b_.apply(ScalarOp::kAnd, b_.apply(ScalarOp::kGe, number, b_.constant(DType::kInt64, 0)),
+                   b_.apply(ScalarOp::kLt, number, b_.constant(DType::kInt64, shape[axis])));
+      auto update = [&] {
+        over_axes(update_shape, axis_range(axis + index_dims, update_shape.size()),
+                  {.vectorize = true, .parallel = true}, at, [&] {
+                    loop::Index target = out.offset + index * strides[axis];
+                    for (size_t i = 0; i < axis; ++i) target += at[i] * strides[i];
+                    for (size_t i = axis + 1; i < shape.size(); ++i) target += at[i - 1 + index_dims] * strides[i];
+                    const loop::Scalar value = element(operands[2], position_at(update_shape, at));
+                    b_.store(out.buffer, target,
+                             b_.apply(equation.primitive->combine, b_.load(out.buffer, target), value));
+                  });
+        return loop::Scalars{};
+      };
+      b_.if_else(inside, update, [] { return loop::Scalars{}; });
+    });
+  });
+}
+
+}  // namespace ct::jit
