@@ -1,0 +1,388 @@
+// The type `Array`, written against the CPython API because every operation passes through it.
+//
+// Slots here are the ones whose cost matters: arithmetic, comparison, attributes, bool/float/int. Everything else
+// (methods, indexing, matmul, power) is attached to the type by the Python package, which may assign to it.
+#include "python_bindings/array.h"
+
+#include <cstddef>
+
+#include "ir/text.h"
+
+namespace ct::python {
+
+PyTypeObject* array_type = nullptr;
+
+namespace {
+
+PyObject* shape_hook = nullptr;  // (array, axes) -> shape tuple with symbolic sizes; of mask captures
+
+enum class Promotion : uint8_t { kJoin, kInexact, kCompare, kBits };
+
+const Primitive* primitive(const char* name) { return &get_primitive(name); }
+
+struct Operand {
+  Datum datum;
+  PyObject* scalar = nullptr;  // a Python number not yet materialised
+  PromotedType type;
+  Shape shape;
+};
+
+// False: not something arithmetic understands, so Python may try the other operand.
+bool read_operand(PyObject* object, Operand& operand) {
+  if (is_array(object)) {
+    operand.datum = array_datum(object);
+  } else if (is_python_scalar(object)) {
+    operand.scalar = object;
+    operand.type = scalar_type(object);
+    return true;
+  } else if (py::isinstance<py::array>(object) || py::hasattr(object, "__ct_array__") ||
+             PyObject_HasAttrString(object, "__array__")) {
+    operand.datum = datum_from_python(object);
+  } else {
+    return false;
+  }
+  const Aval& aval = datum_aval(operand.datum);
+  operand.type = {aval.dtype(), aval.weak()};
+  operand.shape = aval.shape();
+  return true;
+}
+
+Datum materialize(const Operand& operand, PromotedType type, const Shape& shape) {
+  if (operand.scalar != nullptr) {
+    if (current_capture()) return scalar_datum(operand.scalar, Aval(type.dtype, shape, type.weak));
+    return broadcast_datum(scalar_datum(operand.scalar, Aval(type.dtype, {}, type.weak)), shape);
+  }
+  return broadcast_datum(convert_datum(operand.datum, type.dtype), shape);
+}
+
+std::vector<Datum> promoted_operands(const Operand& a, const Operand& b, Promotion promotion) {
+  PromotedType type = promote_types(a.type, b.type);
+  if (promotion == Promotion::kInexact && !is_inexact(type.dtype)) type = {default_float(), type.weak};
+  const Shape shape = broadcast_shapes(a.shape, b.shape);
+  return {materialize(a, type, shape), materialize(b, type, shape)};
+}
+
+PyObject* binary(const Primitive* op, PyObject* left, PyObject* right, Promotion promotion) {
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    Operand a, b;
+    if (!read_operand(left, a) || !read_operand(right, b)) Py_RETURN_NOTIMPLEMENTED;
+    return make_array(bind_with_location(*op, promoted_operands(a, b, promotion))[0]);
+  });
+}
+
+PyObject* unary(const Primitive* op, PyObject* self) {
+  return guarded(static_cast<PyObject*>(nullptr),
+                 [&] { return make_array(bind_with_location(*op, {&array_datum(self), 1})[0]); });
+}
+
+template <const char* kName, Promotion kPromotion>
+PyObject* binary_slot(PyObject* left, PyObject* right) {
+  static const Primitive* op = primitive(kName);
+  return binary(op, left, right, kPromotion);
+}
+template <const char* kName>
+PyObject* unary_slot(PyObject* self) {
+  static const Primitive* op = primitive(kName);
+  return unary(op, self);
+}
+
+constexpr char kAddName[] = "add", kSubName[] = "sub", kMulName[] = "mul", kDivName[] = "div", kAndName[] = "and",
+               kOrName[] = "or", kXorName[] = "xor", kNegName[] = "neg", kAbsName[] = "abs", kNotName[] = "not",
+               kShlName[] = "shift_left";
+
+PyObject* right_shift(PyObject* left, PyObject* right) {
+  static const Primitive* arithmetic = primitive("shift_right_arithmetic");
+  static const Primitive* logical = primitive("shift_right_logical");
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    Operand a, b;
+    if (!read_operand(left, a) || !read_operand(right, b)) Py_RETURN_NOTIMPLEMENTED;
+    const bool is_unsigned = is_unsigned_integer(promote_types(a.type, b.type).dtype);
+    return make_array(
+        bind_with_location(is_unsigned ? *logical : *arithmetic, promoted_operands(a, b, Promotion::kBits))[0]);
+  });
+}
+
+PyObject* positive(PyObject* self) { return Py_NewRef(self); }
+
+PyObject* compare(PyObject* left, PyObject* right, int op) {
+  static const Primitive* const kOps[] = {primitive("lt"), primitive("le"), primitive("eq"),
+                                          primitive("ne"), primitive("gt"), primitive("ge")};
+  return binary(kOps[op], left, right, Promotion::kCompare);
+}
+
+// The single element, for bool(), int(), float(), complex() and index().
+py::object item(PyObject* self, const char* use) {
+  const Datum& datum = array_datum(self);
+  const Aval& aval = datum_aval(datum);
+  if (aval.size() != 1) {
+    throw Error(ErrorKind::kType,
+                concat(use, " needs an array of one element; this one has shape ", shape_string(aval.shape())))
+        .hint(std::string(use) == "bool()" ? "use .any() or .all(), or ct.numpy.where for element-wise choices"
+                                           : "index it, or reduce it, first");
+  }
+  LocationScope scope(user_location());
+  const Tensor tensor = concrete(datum);
+  return tensor_to_numpy(tensor).attr("item")();
+}
+
+int to_bool(PyObject* self) {
+  return guarded(-1, [&] { return PyObject_IsTrue(item(self, "bool()").ptr()); });
+}
+PyObject* to_int(PyObject* self) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] { return PyNumber_Long(item(self, "int()").ptr()); });
+}
+PyObject* to_float(PyObject* self) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] { return PyNumber_Float(item(self, "float()").ptr()); });
+}
+PyObject* to_index(PyObject* self) {
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    const Aval& aval = datum_aval(array_datum(self));
+    if (!is_integer(aval.dtype()) || aval.rank() != 0) {
+      throw Error(ErrorKind::kType,
+                  concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
+    }
+    return item(self, "index()").release().ptr();
+  });
+}
+
+Py_ssize_t length(PyObject* self) {
+  const Aval& aval = datum_aval(array_datum(self));
+  if (aval.rank() == 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of an array without axes");
+    return -1;
+  }
+  return static_cast<Py_ssize_t>(aval.dim(0));
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    const Datum& datum = array_datum(self);
+    if (const auto* traced = std::get_if<Traced>(&datum);
+        traced != nullptr && shape_hook != nullptr && traced->capture->live()) {
+      const Values lengths = traced->capture->lengths_of(traced->var);
+      py::list axes;
+      for (size_t axis = 0; axis < lengths.size(); ++axis) {
+        if (lengths[axis]) axes.append(axis);
+      }
+      if (axes.size() > 0) return PyObject_CallFunctionObjArgs(shape_hook, self, axes.ptr(), nullptr);
+    }
+    const Shape& shape = datum_aval(datum).shape();
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(shape.size()));
+    for (size_t axis = 0; tuple != nullptr && axis < shape.size(); ++axis) {
+      PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(axis), PyLong_FromLongLong(shape[axis]));
+    }
+    return tuple;
+  });
+}
+PyObject* get_bound_shape(PyObject* self, void*) {
+  const Shape& shape = datum_aval(array_datum(self)).shape();
+  return py::tuple(py::cast(Ints(shape.begin(), shape.end()))).release().ptr();
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return guarded(static_cast<PyObject*>(nullptr),
+                 [&] { return numpy_dtype(datum_aval(array_datum(self)).dtype()).release().ptr(); });
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(datum_aval(array_datum(self)).rank()); }
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(datum_aval(array_datum(self)).size()); }
+PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(datum_aval(array_datum(self)).bytes()); }
+PyObject* get_itemsize(PyObject* self, void*) {
+  return PyLong_FromLong(dtype_size(datum_aval(array_datum(self)).dtype()));
+}
+PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(datum_aval(array_datum(self)).weak()); }
+
+PyGetSetDef getters[] = {
+    {"shape", get_shape, nullptr, "Sizes of the axes, a tuple.", nullptr},
+    {"_bound_shape", get_bound_shape, nullptr, "Static sizes: bounds for ragged axes.", nullptr},
+    {"dtype", get_dtype, nullptr, "Element type, a numpy.dtype.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"weak_type", get_weak_type, nullptr, "Whether the dtype came from a Python number and yields to others.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+// The buffer protocol: NumPy-compatible, read-only.
+const char* buffer_format(DType dtype) {
+  switch (dtype) {
+    case DType::kBool:
+      return "?";
+    case DType::kInt8:
+      return "b";
+    case DType::kInt16:
+      return "h";
+    case DType::kInt32:
+      return "i";
+    case DType::kInt64:
+      return "q";
+    case DType::kUInt8:
+      return "B";
+    case DType::kUInt16:
+      return "H";
+    case DType::kUInt32:
+      return "I";
+    case DType::kUInt64:
+      return "Q";
+    case DType::kFloat16:
+      return "e";
+    case DType::kFloat32:
+      return "f";
+    case DType::kFloat64:
+      return "d";
+    case DType::kComplex64:
+      return "Zf";
+    case DType::kComplex128:
+      return "Zd";
+    default:
+      return nullptr;
+  }
+}
+
+struct ExportedView {
+  Tensor tensor;
+  std::vector<Py_ssize_t> shape;
+  std::vector<Py_ssize_t> strides;
+};
+
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  const int status = guarded(-2, [&] {
+    if (flags & PyBUF_WRITABLE)
+      throw Error(ErrorKind::kValue, "arrays are immutable: no writable buffer").hint("copy with numpy.array(x)");
+    auto exported = std::make_unique<ExportedView>();
+    exported->tensor = concrete(array_datum(self));
+    const Aval& aval = exported->tensor.aval();
+    const char* format = buffer_format(aval.dtype());
+    if (format == nullptr) {
+      throw Error(ErrorKind::kDType, concat("the buffer protocol has no format for ", dtype_name(aval.dtype())))
+          .hint("use numpy.asarray(x) or DLPack");
+    }
+    const Py_ssize_t itemsize = dtype_size(aval.dtype());
+    exported->shape.assign(aval.shape().begin(), aval.shape().end());
+    exported->strides.resize(exported->shape.size());
+    Py_ssize_t stride = itemsize;
+    for (size_t axis = exported->shape.size(); axis-- > 0;) {
+      exported->strides[axis] = stride;
+      stride *= exported->shape[axis];
+    }
+    view->buf = exported->tensor.data();
+    view->len = static_cast<Py_ssize_t>(aval.bytes());
+    view->readonly = 1;
+    view->itemsize = itemsize;
+    view->format = (flags & PyBUF_FORMAT) ? const_cast<char*>(format) : nullptr;
+    view->ndim = aval.rank();
+    view->shape = (flags & PyBUF_ND) ? exported->shape.data() : nullptr;
+    view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? exported->strides.data() : nullptr;
+    view->suboffsets = nullptr;
+    view->internal = exported.release();
+    view->obj = Py_NewRef(self);
+    return 0;
+  });
+  if (status == 0) return 0;
+  // The protocol wants BufferError, with the reason.
+  PyObject *type, *value, *traceback;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyErr_SetObject(PyExc_BufferError, value);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  return -1;
+}
+
+void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<ExportedView*>(view->internal); }
+
+void deallocate(PyObject* self) {
+  auto* array = reinterpret_cast<ArrayObject*>(self);
+  if (array->weak_references != nullptr) PyObject_ClearWeakRefs(self);
+  array->datum.~Datum();
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* no_constructor(PyTypeObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_TypeError, "Array cannot be called; make arrays with ct.numpy.array(...)");
+  return nullptr;
+}
+
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(ArrayObject, weak_references), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+
+template <class Function>
+void* slot(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+PyObject* make_array(Datum datum) {
+  PyObject* self = array_type->tp_alloc(array_type, 0);
+  if (self == nullptr) return nullptr;
+  auto* array = reinterpret_cast<ArrayObject*>(self);
+  new (&array->datum) Datum(std::move(datum));
+  array->weak_references = nullptr;
+  return self;
+}
+
+void register_array(py::module_& module) {
+  PyType_Slot slots[] = {
+      {Py_tp_doc, const_cast<char*>(
+                      "An immutable n-dimensional array: concrete, or traced while a transform captures a function.")},
+      {Py_tp_dealloc, slot(deallocate)},
+      {Py_tp_new, slot(no_constructor)},
+      {Py_tp_getset, getters},
+      {Py_tp_members, members},
+      {Py_tp_richcompare, slot(compare)},
+      {Py_tp_hash, slot(PyObject_HashNotImplemented)},
+      {Py_nb_add, slot(binary_slot<kAddName, Promotion::kJoin>)},
+      {Py_nb_subtract, slot(binary_slot<kSubName, Promotion::kJoin>)},
+      {Py_nb_multiply, slot(binary_slot<kMulName, Promotion::kJoin>)},
+      {Py_nb_true_divide, slot(binary_slot<kDivName, Promotion::kInexact>)},
+      {Py_nb_and, slot(binary_slot<kAndName, Promotion::kBits>)},
+      {Py_nb_or, slot(binary_slot<kOrName, Promotion::kBits>)},
+      {Py_nb_xor, slot(binary_slot<kXorName, Promotion::kBits>)},
+      {Py_nb_lshift, slot(binary_slot<kShlName, Promotion::kBits>)},
+      {Py_nb_rshift, slot(right_shift)},
+      {Py_nb_negative, slot(unary_slot<kNegName>)},
+      {Py_nb_positive, slot(positive)},
+      {Py_nb_absolute, slot(unary_slot<kAbsName>)},
+      {Py_nb_invert, slot(unary_slot<kNotName>)},
+      {Py_nb_bool, slot(to_bool)},
+      {Py_nb_int, slot(to_int)},
+      {Py_nb_float, slot(to_float)},
+      {Py_nb_index, slot(to_index)},
+      {Py_mp_length, slot(length)},
+      {Py_bf_getbuffer, slot(get_buffer)},
+      {Py_bf_releasebuffer, slot(release_buffer)},
+      {0, nullptr}};
+  PyType_Spec spec = {"cotangent.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (array_type == nullptr) throw py::error_already_set();
+  module.attr("Array") = py::handle(reinterpret_cast<PyObject*>(array_type));
+  module.def("set_shape_hook", [](py::object hook) { shape_hook = hook.release().ptr(); });
+  // The dtype pair of an operand as promotion sees it, and the promoted, broadcast operands themselves.
+  module.def(
+      "promote",
+      [](const py::list& objects, bool inexact) {
+        std::vector<Operand> operands(objects.size());
+        PromotedType type{};
+        Shape shape;
+        for (size_t i = 0; i < operands.size(); ++i) {
+          const py::object object = objects[i];
+          if (!read_operand(object.ptr(), operands[i])) {
+            operands[i].datum = datum_from_python(object);
+            const Aval& aval = datum_aval(operands[i].datum);
+            operands[i].type = {aval.dtype(), aval.weak()};
+            operands[i].shape = aval.shape();
+          }
+          type = i == 0 ? operands[i].type : promote_types(type, operands[i].type);
+          shape = broadcast_shapes(shape, operands[i].shape);
+        }
+        if (inexact && !is_inexact(type.dtype)) type = {default_float(), type.weak};
+        py::list result;
+        for (const Operand& operand : operands) result.append(array_object(materialize(operand, type, shape)));
+        return result;
+      },
+      py::arg("objects"), py::arg("inexact") = false);
+}
+
+}  // namespace ct::python

@@ -1,0 +1,28 @@
+// The Python type `Array`: an immutable array that is either concrete (a Tensor) or traced (a variable of a capture).
+#pragma once
+
+#include "python_bindings/python.h"
+// After Python.h, which it needs.
+// clang-format off
+#include <structmember.h>
+// clang-format on
+
+namespace ct::python {
+
+struct ArrayObject {
+  PyObject_HEAD Datum datum;
+  PyObject* weak_references;
+};
+
+extern PyTypeObject* array_type;
+
+inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, array_type); }
+inline const Datum& array_datum(PyObject* object) { return reinterpret_cast<ArrayObject*>(object)->datum; }
+PyObject* make_array(Datum datum);  // new reference, or null with a Python error
+inline py::object array_object(Datum datum) {
+  PyObject* object = make_array(std::move(datum));
+  if (object == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+}  // namespace ct::python

@@ -1,0 +1,247 @@
+// The entrance of operations from Python: attribute conversion, `bind`, capture and applying whole graphs.
+#include "ir/ops.h"
+#include "ir/print.h"
+#include "ir/text.h"
+#include "python_bindings/array.h"
+#include "python_bindings/graph.h"
+
+namespace ct::python {
+namespace {
+
+// A Python object the IR only carries.
+class PythonObject : public Opaque {
+ public:
+  explicit PythonObject(py::object object) : object_(std::move(object)) {}
+  ~PythonObject() override {
+    py::gil_scoped_acquire gil;
+    object_ = py::object();
+  }
+  std::string to_string() const override { return py::cast<std::string>(py::repr(object_)); }
+
+ private:
+  py::object object_;
+};
+
+AttrValue attr_from_python(py::handle value) {
+  PyObject* object = value.ptr();
+  if (PyBool_Check(object)) return object == Py_True;
+  if (PyLong_Check(object)) return py::cast<int64_t>(value);
+  if (PyFloat_Check(object)) return py::cast<double>(value);
+  if (PyComplex_Check(object)) {
+    const Py_complex number = PyComplex_AsCComplex(object);
+    return std::vector<double>{number.real, number.imag};
+  }
+  if (PyUnicode_Check(object)) return py::cast<std::string>(value);
+  if (py::isinstance<GraphHandle>(value)) return py::cast<GraphHandle&>(value).graph;
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    const py::sequence items = py::reinterpret_borrow<py::sequence>(value);
+    if (items.size() > 0 && py::isinstance<GraphHandle>(items[0])) {
+      std::vector<GraphPtr> graphs;
+      for (py::handle item : items) graphs.push_back(py::cast<GraphHandle&>(item).graph);
+      return graphs;
+    }
+    if (items.size() > 0 && PyFloat_Check(py::object(items[0]).ptr())) return py::cast<std::vector<double>>(value);
+    return py::cast<Ints>(value);
+  }
+  if (py::isinstance<py::dtype>(value) || PyType_Check(object)) return dtype_from_python(value);
+  return std::make_shared<const PythonObject>(py::reinterpret_borrow<py::object>(value));
+}
+
+py::list arrays(const std::vector<Datum>& data) {
+  py::list result;
+  for (const Datum& datum : data) result.append(array_object(datum));
+  return result;
+}
+
+std::vector<Datum> data(py::handle objects) {
+  std::vector<Datum> result;
+  for (py::handle object : objects) result.push_back(datum_from_python(object));
+  return result;
+}
+
+Aval aval_from_python(py::handle spec) {
+  const py::tuple parts = py::cast<py::tuple>(spec);  // (shape, dtype, weak)
+  return Aval(dtype_from_python(parts[1]), py::cast<Ints>(parts[0]), py::cast<bool>(parts[2]));
+}
+
+CaptureMode mode_from_text(const std::string& mode) {
+  if (mode == "transform") return CaptureMode::kTransform;
+  if (mode == "jit") return CaptureMode::kJit;
+  if (mode == "batch") return CaptureMode::kBatch;
+  if (mode == "mask") return CaptureMode::kMask;
+  throw Error(ErrorKind::kInternal, "unknown capture mode " + mode);
+}
+
+// Pops the capture when the user's function throws.
+class CaptureScope {
+ public:
+  explicit CaptureScope(CaptureOptions options) : capture_(Capture::begin(std::move(options))) {}
+  ~CaptureScope() {
+    if (!finished_) capture_->abandon();
+  }
+  Capture& operator*() { return *capture_; }
+  Capture::Result finish(absl::Span<const Datum> outputs) {
+    Capture::Result result = capture_->finish(outputs);
+    finished_ = true;
+    return result;
+  }
+
+ private:
+  std::shared_ptr<Capture> capture_;
+  bool finished_ = false;
+};
+
+// Calls `function` with one traced Array an aval and records what it does until it returns its outputs. Returns the
+// graph, the captured outside values (its extra inputs), and what else the function returned.
+//
+// `ragged` (mask only): for each input a dict axis -> position of the length input made before it.
+// `finish_in_capture`: called with the capture still live and the outputs; its list is appended to the outputs.
+py::tuple capture(const py::function& function, const py::list& avals, const std::vector<std::string>& names,
+                  const std::string& mode, const std::string& function_name, const py::object& shadows,
+                  const py::object& ragged) {
+  CaptureOptions options;
+  options.mode = mode_from_text(mode);
+  options.function_name = function_name;
+  options.concrete_shadow = !shadows.is_none();
+  CaptureScope scope(std::move(options));
+  py::list inputs;
+  std::vector<Traced> traced;
+  for (size_t i = 0; i < avals.size(); ++i) {
+    const Aval aval = aval_from_python(avals[i]);
+    const std::string name = i < names.size() ? names[i] : "";
+    std::optional<Datum> shadow;
+    if (!shadows.is_none()) shadow = datum_from_python(shadows[py::int_(i)]);
+    Traced value;
+    py::dict axes;
+    if (!ragged.is_none()) axes = py::cast<py::dict>(ragged[py::int_(i)]);
+    if (axes.size() > 0) {
+      std::vector<std::optional<Traced>> lengths(static_cast<size_t>(aval.rank()));
+      for (const auto& [axis, position] : axes) lengths[py::cast<size_t>(axis)] = traced[py::cast<size_t>(position)];
+      value = (*scope).add_ragged_input(aval, name, lengths, shadow);
+    } else {
+      value = (*scope).add_input(aval, name, shadow);
+    }
+    traced.push_back(value);
+    inputs.append(array_object(value));
+  }
+  const py::tuple returned = py::cast<py::tuple>(function(inputs));  // (outputs, anything)
+  const std::vector<Datum> outputs = data(returned[0]);
+  Capture::Result result = scope.finish(outputs);
+  return py::make_tuple(GraphHandle{result.graph}, arrays(result.captured), returned[1]);
+}
+
+}  // namespace
+
+std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
+                                      const AttrsPtr& attrs) {
+  if (!current_capture()) return bind(primitive, operands, attrs);
+  LocationScope scope(user_location());
+  return bind(primitive, operands, attrs);
+}
+
+Datum convert_datum(const Datum& x, DType dtype) {
+  if (datum_aval(x).dtype() == dtype) return x;
+  static const Primitive& primitive = get_primitive("convert");
+  return bind_with_location(primitive, {&x, 1}, Attrs::make({{"dtype", dtype}}))[0];
+}
+
+Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Shape shape(rank);
+  for (size_t i = 0; i < rank; ++i) {
+    const int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    const int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    if (x != y && x != 1 && y != 1) {
+      throw Error(ErrorKind::kShape, concat("shapes ", shape_string(a), " and ", shape_string(b),
+                                            " do not broadcast: sizes ", x, " and ", y, " meet in axis -", i + 1))
+          .at(user_location())
+          .hint("sizes must be equal or 1, counted from the last axis; insert axes with x[:, None] or reshape");
+    }
+    shape[rank - 1 - i] = x == 1 ? y : x;
+  }
+  return shape;
+}
+
+Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
+  const Aval& aval = datum_aval(x);
+  if (absl::MakeConstSpan(aval.shape()) == shape) return x;
+  static const Primitive& primitive = get_primitive("broadcast");
+  Ints axes;
+  const int64_t offset = static_cast<int64_t>(shape.size()) - aval.rank();
+  if (offset < 0) {
+    throw Error(ErrorKind::kShape,
+                concat("cannot broadcast shape ", shape_string(aval.shape()), " to ", shape_string(shape)))
+        .at(user_location())
+        .hint("the target has fewer axes");
+  }
+  for (int64_t axis = 0; axis < aval.rank(); ++axis) axes.push_back(offset + axis);
+  return bind_with_location(primitive, {&x, 1},
+                            Attrs::make({{"shape", Ints(shape.begin(), shape.end())}, {"axes", axes}}))[0];
+}
+
+void register_bind(py::module_& module) {
+  // bind(name, operands, **attributes) -> list of Arrays
+  module.def("bind", [](const std::string& name, const py::list& operands, const py::kwargs& attributes) {
+    const Primitive& primitive = get_primitive(name);
+    std::vector<Attrs::Item> items;
+    for (const auto& [key, value] : attributes) items.emplace_back(py::cast<std::string>(key), attr_from_python(value));
+    return arrays(
+        bind_with_location(primitive, data(operands), items.empty() ? Attrs::empty() : Attrs::make(std::move(items))));
+  });
+  module.def("capture", capture, py::arg("function"), py::arg("avals"), py::arg("names"), py::arg("mode"),
+             py::arg("function_name"), py::arg("shadows") = py::none(), py::arg("ragged") = py::none());
+  module.def("apply_graph", [](const GraphHandle& handle, const py::list& operands) {
+    LocationScope scope(user_location());
+    return arrays(bind_graph(handle.graph, data(operands)));
+  });
+  module.def("is_capturing", [] { return current_capture() != nullptr; });
+  module.def("capture_mode", []() -> py::object {
+    const auto capture = current_capture();
+    if (!capture) return py::none();
+    static const char* const kNames[] = {"transform", "jit", "batch", "mask"};
+    return py::str(kNames[static_cast<int>(capture->options().mode)]);
+  });
+  module.def("broadcast_shapes", [](const std::vector<Ints>& shapes) {
+    Shape result;
+    for (const Ints& shape : shapes) result = broadcast_shapes(result, shape);
+    return py::tuple(py::cast(Ints(result.begin(), result.end())));
+  });
+  module.def("broadcast_to", [](py::handle x, const Ints& shape) {
+    const Datum datum = datum_from_python(x);
+    const Shape joined = broadcast_shapes(datum_aval(datum).shape(), shape);
+    if (absl::MakeConstSpan(joined) != absl::MakeConstSpan(shape)) {
+      throw Error(ErrorKind::kShape, concat("cannot broadcast shape ", shape_string(datum_aval(datum).shape()), " to ",
+                                            shape_string(shape)))
+          .at(user_location())
+          .hint("only axes of size 1 can be stretched");
+    }
+    return array_object(broadcast_datum(datum, shape));
+  });
+  module.def("convert", [](py::handle x, py::handle dtype) {
+    return array_object(convert_datum(datum_from_python(x), dtype_from_python(dtype)));
+  });
+  // The int32 scalar Array that is the ragged length of an axis, or None for an exact axis.
+  module.def("length_of", [](py::handle x, int axis) -> py::object {
+    if (!is_array(x.ptr())) return py::none();
+    const auto* traced = std::get_if<Traced>(&array_datum(x.ptr()));
+    if (traced == nullptr || !traced->capture->live()) return py::none();
+    const auto length = traced->capture->length(*traced, axis);
+    return length ? py::object(array_object(*length)) : py::object(py::none());
+  });
+  // Axes of a traced value that are ragged.
+  module.def("ragged_axes", [](py::handle x) {
+    std::vector<int> axes;
+    if (!is_array(x.ptr())) return axes;
+    const auto* traced = std::get_if<Traced>(&array_datum(x.ptr()));
+    if (traced == nullptr || !traced->capture->live()) return axes;
+    const Values lengths = traced->capture->lengths_of(traced->var);
+    for (size_t axis = 0; axis < lengths.size(); ++axis) {
+      if (lengths[axis]) axes.push_back(static_cast<int>(axis));
+    }
+    return axes;
+  });
+  module.def("is_traced",
+             [](py::handle x) { return is_array(x.ptr()) && std::holds_alternative<Traced>(array_datum(x.ptr())); });
+}
+
+}  // namespace ct::python

@@ -1,0 +1,369 @@
+// Python values to tensors and back: scalars, NumPy arrays, nested lists, the buffer protocol and DLPack.
+#include <cstring>
+
+#include "ir/ops.h"
+#include "ir/text.h"
+#include "python_bindings/array.h"
+
+namespace ct::python {
+namespace {
+
+std::string type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
+
+DType dtype_of_numpy(const py::array& array) {
+  const std::string name = py::cast<std::string>(array.dtype().attr("name"));
+  if (const auto dtype = dtype_from_name(name)) return *dtype;
+  throw Error(ErrorKind::kDType, concat("arrays of dtype ", name, " are not supported"))
+      .hint("supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128");
+}
+
+Tensor tensor_from_numpy(const py::array& source) {
+  const DType dtype = dtype_of_numpy(source);
+  py::array array = source;
+  const bool native = py::cast<std::string>(array.dtype().attr("byteorder")) != ">";
+  if (!native) array = py::cast<py::array>(array.attr("astype")(numpy_dtype(dtype)));
+  if (!(array.flags() & py::array::c_style)) {
+    array = py::cast<py::array>(py::module_::import("numpy").attr("ascontiguousarray")(array));
+  }
+  Shape shape;
+  for (py::ssize_t axis = 0; axis < source.ndim(); ++axis) shape.push_back(source.shape(axis));
+  Tensor tensor{Aval(dtype, shape)};
+  if (tensor.size() > 0) std::memcpy(tensor.data(), array.data(), static_cast<size_t>(tensor.aval().bytes()));
+  return tensor;
+}
+
+// Whether a nested list holds Arrays, which NumPy would convert one element at a time.
+bool holds_arrays(py::handle object) {
+  if (is_array(object.ptr())) return true;
+  if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return false;
+  for (py::handle item : object) {
+    if (holds_arrays(item)) return true;
+  }
+  return false;
+}
+
+// A nested list's dtype when all leaves are Python numbers: the weak default of the widest kind.
+Tensor tensor_from_list(py::handle object) {
+  const py::module_ numpy = py::module_::import("numpy");
+  py::array array;
+  try {
+    array = py::cast<py::array>(numpy.attr("asarray")(object));
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_ValueError)) throw;
+    throw Error(ErrorKind::kValue, "the nested list is ragged: its parts have different shapes")
+        .hint("use ct.ragged(list_of_arrays) for rows of different lengths");
+  }
+  if (py::cast<std::string>(array.dtype().attr("kind")) == "O") {
+    throw Error(ErrorKind::kType, concat("cannot make an array of ", type_name(object), " objects"))
+        .hint("arrays hold numbers and bools");
+  }
+  // NumPy gives Python numbers 64 bits; a list that holds NumPy values keeps theirs.
+  bool plain = true;
+  std::vector<py::object> pending{py::reinterpret_borrow<py::object>(object)};
+  while (!pending.empty() && plain) {
+    py::object item = pending.back();
+    pending.pop_back();
+    if (PyList_Check(item.ptr()) || PyTuple_Check(item.ptr())) {
+      for (py::handle part : item) pending.push_back(py::reinterpret_borrow<py::object>(part));
+    } else {
+      plain = is_python_scalar(item.ptr());
+    }
+  }
+  DType dtype = dtype_of_numpy(array);
+  if (plain || array.size() == 0) {
+    if (is_float(dtype)) dtype = default_float();
+    if (is_complex(dtype)) dtype = default_complex();
+    if (is_integer(dtype)) {
+      const DType narrow = default_int();
+      const bool fits = array.size() == 0 || narrow == DType::kInt64 ||
+                        (py::cast<bool>(py::bool_(array.attr("min")() >= py::int_(INT32_MIN))) &&
+                         py::cast<bool>(py::bool_(array.attr("max")() <= py::int_(INT32_MAX))));
+      if (fits) dtype = narrow;
+    }
+    array = py::cast<py::array>(array.attr("astype")(numpy_dtype(dtype)));
+  }
+  return tensor_from_numpy(array);
+}
+
+// The ABI of DLPack 0.8 (github.com/dmlc/dlpack, dlpack.h): a published standard.
+struct DlDevice {
+  int32_t device_type;
+  int32_t device_id;
+};
+struct DlDataType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+};
+struct DlTensor {
+  void* data;
+  DlDevice device;
+  int32_t ndim;
+  DlDataType dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+};
+struct DlManagedTensor {
+  DlTensor tensor;
+  void* manager_context;
+  void (*deleter)(DlManagedTensor*);
+};
+constexpr int32_t kDlCpu = 1;
+constexpr uint8_t kDlInt = 0, kDlUInt = 1, kDlFloat = 2, kDlBfloat = 4, kDlComplex = 5, kDlBool = 6;
+
+DlDataType dlpack_dtype(DType dtype) {
+  const auto bits = static_cast<uint8_t>(dtype_size(dtype) * 8);
+  if (dtype == DType::kBFloat16) return {kDlBfloat, 16, 1};
+  switch (dtype_kind(dtype)) {
+    case DTypeKind::kBool:
+      return {kDlBool, 8, 1};
+    case DTypeKind::kSigned:
+      return {kDlInt, bits, 1};
+    case DTypeKind::kUnsigned:
+      return {kDlUInt, bits, 1};
+    case DTypeKind::kComplex:
+      return {kDlComplex, bits, 1};
+    case DTypeKind::kFloat:
+      if (bits > 8) return {kDlFloat, bits, 1};
+      break;
+    case DTypeKind::kKey:
+      break;
+  }
+  throw Error(ErrorKind::kDType, concat("DLPack has no code for ", dtype_name(dtype)));
+}
+
+DType dtype_from_dlpack(DlDataType type) {
+  if (type.lanes == 1) {
+    for (int i = 0; i < kNumDTypes; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      if (dtype == DType::kKey || dtype_info(dtype).computes == false) continue;
+      const DlDataType candidate = dlpack_dtype(dtype);
+      if (candidate.code == type.code && candidate.bits == type.bits) return dtype;
+    }
+  }
+  throw Error(ErrorKind::kDType, concat("unsupported DLPack type: code ", int{type.code}, ", ", int{type.bits},
+                                        " bits, ", type.lanes, " lanes"));
+}
+
+struct DlExport {
+  DlManagedTensor managed;
+  Tensor tensor;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+py::capsule to_dlpack(py::handle array) {
+  Tensor tensor = concrete(array_datum(array.ptr()));
+  auto holder = std::make_unique<DlExport>();
+  holder->shape.assign(tensor.shape().begin(), tensor.shape().end());
+  holder->strides.resize(holder->shape.size());
+  int64_t stride = 1;
+  for (size_t axis = holder->shape.size(); axis-- > 0;) {
+    holder->strides[axis] = stride;
+    stride *= std::max<int64_t>(holder->shape[axis], 1);
+  }
+  holder->managed.tensor = {tensor.data(),
+                            {kDlCpu, 0},
+                            tensor.aval().rank(),
+                            dlpack_dtype(tensor.dtype()),
+                            holder->shape.data(),
+                            holder->strides.data(),
+                            0};
+  holder->managed.manager_context = holder.get();
+  holder->managed.deleter = [](DlManagedTensor* managed) { delete static_cast<DlExport*>(managed->manager_context); };
+  holder->tensor = std::move(tensor);
+  DlManagedTensor* managed = &holder.release()->managed;
+  return py::reinterpret_steal<py::capsule>(PyCapsule_New(managed, "dltensor", [](PyObject* capsule) {
+    // A consumer renames the capsule and takes over; otherwise the bytes are ours to release.
+    if (!PyCapsule_IsValid(capsule, "dltensor")) return;
+    auto* unused = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    unused->deleter(unused);
+  }));
+}
+
+py::object from_dlpack(py::handle source) {
+  if (is_array(source.ptr())) return py::reinterpret_borrow<py::object>(source);
+  py::object capsule = py::isinstance<py::capsule>(source) ? py::reinterpret_borrow<py::object>(source)
+                                                           : py::object(source.attr("__dlpack__")());
+  if (!PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
+    throw Error(ErrorKind::kValue, "from_dlpack: the capsule was consumed already or is not a DLPack tensor");
+  }
+  auto* managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  const DlTensor& view = managed->tensor;
+  if (view.device.device_type != kDlCpu) {
+    throw Error(ErrorKind::kValue,
+                concat("from_dlpack: the tensor is on device type ", view.device.device_type, ", not on the CPU"))
+        .hint("move it to the CPU first");
+  }
+  const DType dtype = dtype_from_dlpack(view.dtype);
+  const Shape shape(view.shape, view.shape + view.ndim);
+  const Aval aval(dtype, shape);
+  bool contiguous = true;
+  if (view.strides != nullptr) {
+    int64_t expected = 1;
+    for (int axis = view.ndim; axis-- > 0;) {
+      if (view.shape[axis] > 1) contiguous &= view.strides[axis] == expected;
+      expected *= view.shape[axis];
+    }
+  }
+  char* data = static_cast<char*>(view.data) + view.byte_offset;
+  Tensor tensor;
+  if (contiguous && aval.size() > 0) {
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+    tensor = Tensor(aval, Buffer::borrow(data, static_cast<size_t>(aval.bytes()), [managed] {
+                      if (managed->deleter == nullptr) return;
+                      py::gil_scoped_acquire gil;
+                      managed->deleter(managed);
+                    }));
+  } else {
+    tensor = Tensor(aval);
+    const int size = dtype_size(dtype);
+    std::vector<int64_t> position(shape.size(), 0);
+    for (int64_t i = 0; i < aval.size(); ++i) {
+      int64_t offset = 0;
+      for (size_t axis = 0; axis < shape.size(); ++axis) offset += position[axis] * view.strides[axis];
+      std::memcpy(tensor.as<char>() + i * size, data + offset * size, static_cast<size_t>(size));
+      for (size_t axis = shape.size(); axis-- > 0;) {
+        if (++position[axis] < shape[axis]) break;
+        position[axis] = 0;
+      }
+    }
+  }
+  return array_object(std::move(tensor));
+}
+
+}  // namespace
+
+bool is_python_scalar(PyObject* object) {
+  return PyBool_Check(object) || PyLong_CheckExact(object) || PyFloat_CheckExact(object) ||
+         PyComplex_CheckExact(object);
+}
+
+PromotedType scalar_type(PyObject* object) {
+  if (PyBool_Check(object)) return {DType::kBool, false};
+  if (PyFloat_CheckExact(object)) return {default_float(), true};
+  if (PyComplex_CheckExact(object)) return {default_complex(), true};
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow > 0) return {DType::kUInt64, true};
+  if (overflow < 0) {
+    throw Error(ErrorKind::kValue, "a Python int below -2**63 does not fit any integer dtype").hint("use a float");
+  }
+  const bool narrow = value >= INT32_MIN && value <= INT32_MAX;
+  return {narrow ? default_int() : DType::kInt64, true};
+}
+
+Datum scalar_datum(PyObject* object, const Aval& aval) {
+  const DType dtype = aval.dtype();
+  AttrValue literal;
+  if (PyComplex_CheckExact(object)) {
+    const Py_complex value = PyComplex_AsCComplex(object);
+    if (!is_complex(dtype)) throw Error(ErrorKind::kDType, concat("a complex number does not fit ", dtype_name(dtype)));
+    literal = std::vector<double>{value.real, value.imag};
+  } else if (PyFloat_CheckExact(object) || (is_inexact(dtype) && PyLong_Check(object))) {
+    const double value = PyFloat_AsDouble(object);
+    if (value == -1.0 && PyErr_Occurred()) throw py::error_already_set();
+    if (is_complex(dtype)) {
+      literal = std::vector<double>{value, 0.0};
+    } else if (is_float(dtype)) {
+      literal = value;
+    } else {
+      literal = is_bool(dtype) ? int64_t{value != 0} : static_cast<int64_t>(value);
+    }
+  } else {
+    const unsigned long long bits = PyLong_AsUnsignedLongLongMask(object);
+    if (bits == ~0ull && PyErr_Occurred()) throw py::error_already_set();
+    literal = is_bool(dtype) ? int64_t{bits != 0} : static_cast<int64_t>(bits);
+  }
+  if (!current_capture() && aval.rank() == 0) {
+    Tensor tensor(aval);
+    if (const auto* real = std::get_if<double>(&literal)) store_real(tensor, 0, *real);
+    if (const auto* integer = std::get_if<int64_t>(&literal)) store_integer(tensor, 0, *integer);
+    if (const auto* pair = std::get_if<std::vector<double>>(&literal))
+      store_complex(tensor, 0, {(*pair)[0], (*pair)[1]});
+    return tensor;
+  }
+  static const Primitive& full = get_primitive("full");
+  return bind_with_location(full, {},
+                            Attrs::make({{"shape", Ints(aval.shape().begin(), aval.shape().end())},
+                                         {"dtype", dtype},
+                                         {"value", literal},
+                                         {"weak", aval.weak()}}))[0];
+}
+
+Tensor tensor_from_python(py::handle object) {
+  if (is_array(object.ptr())) return concrete(array_datum(object.ptr()));
+  if (py::isinstance<py::array>(object)) return tensor_from_numpy(py::reinterpret_borrow<py::array>(object));
+  if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) return tensor_from_list(object);
+  if (py::isinstance<py::str>(object) || py::isinstance<py::bytes>(object) || object.is_none() ||
+      PyDict_Check(object.ptr())) {
+    throw Error(ErrorKind::kType, concat("cannot make an array of a ", type_name(object)))
+        .hint("arrays hold numbers and bools");
+  }
+  if (py::hasattr(object, "__array__") || PyObject_CheckBuffer(object.ptr()) || py::hasattr(object, "dtype")) {
+    return tensor_from_numpy(py::cast<py::array>(py::module_::import("numpy").attr("asarray")(object)));
+  }
+  throw Error(ErrorKind::kType, concat("cannot make an array of a ", type_name(object)))
+      .hint("pass an array, a number, a nested list, or anything with __array__ or __dlpack__");
+}
+
+py::array tensor_to_numpy(const Tensor& tensor) {
+  std::vector<py::ssize_t> shape(tensor.shape().begin(), tensor.shape().end());
+  auto* owner = new std::shared_ptr<Buffer>(tensor.buffer());
+  py::capsule base(owner, [](void* pointer) { delete static_cast<std::shared_ptr<Buffer>*>(pointer); });
+  py::array array(py::reinterpret_borrow<py::dtype>(numpy_dtype(tensor.dtype())), shape, tensor.data(), base);
+  array.attr("setflags")(py::arg("write") = false);
+  return array;
+}
+
+Datum datum_from_python(py::handle object) {
+  if (is_array(object.ptr())) return array_datum(object.ptr());
+  if (is_python_scalar(object.ptr())) {
+    const PromotedType type = scalar_type(object.ptr());
+    return scalar_datum(object.ptr(), Aval(type.dtype, {}, type.weak));
+  }
+  if (py::hasattr(object, "__ct_array__")) return datum_from_python(object.attr("__ct_array__")());
+  if ((PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) && holds_arrays(object)) {
+    return datum_from_python(py::module_::import("cotangent.numpy").attr("stack")(object));
+  }
+  return tensor_from_python(object);
+}
+
+Datum leaf_from_python(py::handle object, const std::string& path) {
+  if (is_array(object.ptr())) return array_datum(object.ptr());
+  if (PyLong_CheckExact(object.ptr()) || is_python_scalar(object.ptr())) return datum_from_python(object);
+  if (py::hasattr(object, "__ct_array__")) return datum_from_python(object);
+  if (py::isinstance<py::array>(object) || py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) {
+    return tensor_from_python(object);
+  }
+  throw Error(ErrorKind::kType, concat("unsupported type ", type_name(object), " at ", path))
+      .hint(
+          "leaves of arguments must be arrays or numbers; mark other arguments as static or register the type with "
+          "ct.tree_util.register_pytree_node");
+}
+
+void register_conversions(py::module_& module) {
+  module.def("array", [](py::handle object) { return array_object(datum_from_python(object)); });
+  module.def("leaf",
+             [](py::handle object, const std::string& path) { return array_object(leaf_from_python(object, path)); });
+  module.def("concrete", [](py::handle object) { return array_object(concrete(datum_from_python(object))); });
+  module.def("to_numpy", [](py::handle object) { return tensor_to_numpy(concrete(datum_from_python(object))); });
+  // A strong scalar of a given dtype and shape, as a literal when capturing.
+  module.def(
+      "full",
+      [](const Ints& shape, py::handle value, py::handle dtype, bool weak) {
+        if (!is_python_scalar(value.ptr())) throw Error(ErrorKind::kType, "full: the literal must be a Python number");
+        return array_object(scalar_datum(value.ptr(), Aval(dtype_from_python(dtype), shape, weak)));
+      },
+      py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("weak") = false);
+  module.def("scalar_type", [](py::handle object) {
+    const PromotedType type = scalar_type(object.ptr());
+    return std::make_pair(numpy_dtype(type.dtype), type.weak);
+  });
+  module.def("is_python_scalar", [](py::handle object) { return is_python_scalar(object.ptr()); });
+  module.def("to_dlpack", to_dlpack);
+  module.def("from_dlpack", from_dlpack);
+}
+
+}  // namespace ct::python

@@ -1,0 +1,88 @@
+"""cotangent: composable function transforms, captured once and compiled.
+
+``grad``, ``vmap``, ``mask`` and ``jit`` take functions of arrays and return functions of arrays; any order of nesting works.
+"""
+
+from __future__ import annotations
+
+import os as _os
+
+from cotangent import _core
+
+_core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH120 (pathlib costs import time)
+
+from cotangent import _array_methods, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
+from cotangent._capture import ShapeDtypeStruct  # noqa: E402
+from cotangent._core import Array  # noqa: E402
+from cotangent.api import (  # noqa: E402
+    block_until_ready,
+    device_put,
+    eval_shape,
+    grad,
+    hessian,
+    hvp,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linear_transpose,
+    linearize,
+    make_ir,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+from cotangent.custom import custom_jvp, custom_vjp  # noqa: E402
+from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
+
+_array_methods.attach()
+
+__version__ = "0.1.0"
+_LAZY = ("debug", "export", "nn", "random", "test_util")
+
+
+def __getattr__(name: str) -> object:
+    # Loaded at first use, to keep the import short.
+    if name in _LAZY:
+        import importlib
+
+        return importlib.import_module(f"cotangent.{name}")
+    raise AttributeError(f"module 'cotangent' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])
+
+
+__all__ = [
+    "Array",
+    "Ragged",
+    "ShapeDtypeStruct",
+    "block_until_ready",
+    "config",
+    "custom_jvp",
+    "custom_vjp",
+    "device_put",
+    "errors",
+    "eval_shape",
+    "grad",
+    "hessian",
+    "hvp",
+    "ir",
+    "jacfwd",
+    "jacrev",
+    "jit",
+    "jvp",
+    "lax",
+    "linear_transpose",
+    "linearize",
+    "make_ir",
+    "mask",
+    "numpy",
+    "ragged",
+    "tree",
+    "tree_util",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+]

@@ -1,0 +1,295 @@
+"""The methods and operators of `Array` that are written in Python.
+
+The extension type has arithmetic, comparison and conversion to Python numbers as C slots. `attach` gives it everything
+else by
+assigning to the type, once, when the package is imported. The functions are those of `cotangent.numpy`; only what has
+no function
+there (printing, iteration, exchange with other libraries) is written out here.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ConcretizationError
+from cotangent.numpy import comparisons, creation, elementwise, indexing, products, reductions, shapes
+
+
+def _operand(x: Any) -> bool:
+    """Whether an operator understands the other operand."""
+    return (
+        isinstance(x, (Array, np.ndarray, np.generic))
+        or _core.is_python_scalar(x)
+        or hasattr(x, "__ct_array__")
+        or (hasattr(x, "__array__") and not isinstance(x, type))
+    )
+
+
+def _operator(function: Any) -> Any:
+    def method(self: Array, other: Any) -> Any:
+        return function(self, other) if _operand(other) else NotImplemented
+
+    return method
+
+
+def _reflected(function: Any) -> Any:
+    def method(self: Array, other: Any) -> Any:
+        return function(other, self) if _operand(other) else NotImplemented
+
+    return method
+
+
+def _power(self: Array, other: Any, modulus: Any = None) -> Any:
+    if modulus is not None:
+        raise TypeError("pow() of arrays takes no modulus")
+    return elementwise.power(self, other) if _operand(other) else NotImplemented
+
+
+# ---- Exchange with Python and NumPy ----------------------------------------------------------------------------------
+
+
+def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
+    """The elements as a NumPy array; without a copy it is read-only and shares memory."""
+    array = _core.to_numpy(self)
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        if copy is False:
+            raise ValueError(f"an array of {array.dtype} cannot become {np.dtype(dtype)} without a copy")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _dlpack(self: Array, *, stream: Any = None, **options: Any) -> Any:
+    """A DLPack capsule that shares the array's memory."""
+    del options
+    if stream is not None:
+        raise ValueError(f"__dlpack__: arrays are in host memory, which has no streams; got stream={stream!r}")
+    return _core.to_dlpack(self)
+
+
+def _dlpack_device(self: Array) -> tuple[int, int]:
+    """The device of `__dlpack__`: (1, 0), the CPU."""
+    return (1, 0)
+
+
+def _tolist(self: Array) -> Any:
+    """The elements as nested lists of Python numbers; of a scalar array, a number."""
+    return _core.to_numpy(self).tolist()
+
+
+def _item(self: Array, *args: int) -> Any:
+    """One element as a Python number: the only one, or that at an index."""
+    if not args and self.size != 1:
+        raise TypeError(
+            f"item() needs an array of one element; this one has shape {self.shape}\n  index it, or use tolist()"
+        )
+    return _core.to_numpy(self).item(*args)
+
+
+def _complex(self: Array) -> complex:
+    return complex(_item(self))
+
+
+def _iterate(self: Array) -> Iterator[Array]:
+    if self.ndim == 0:
+        raise TypeError("iteration over an array without axes")
+    if 0 in _core.ragged_axes(self):
+        raise ConcretizationError(
+            "iteration over a ragged axis: its length is not known when the program is captured\n"
+            "  use ct.vmap or ct.lax.scan over it"
+        )
+    return (indexing.get_item(self, i) for i in range(self._bound_shape[0]))
+
+
+def _contains(self: Array, value: Any) -> bool:
+    return builtins.bool(reductions.any(comparisons.equal(self, value)))
+
+
+def _reduce(self: Array) -> Any:
+    # Pickle and copy.deepcopy.
+    return _restore, (np.array(_core.to_numpy(self)), self.weak_type)
+
+
+def _restore(values: Any, weak: bool) -> Array:
+    if weak and values.ndim == 0:
+        return _core.full((), values.item(), values.dtype, True)
+    return _core.array(values)
+
+
+def _identity(self: Array, *_: Any) -> Array:
+    """The array itself: arrays are immutable."""
+    return self
+
+
+# ---- Printing --------------------------------------------------------------------------------------------------------
+
+
+def _shape_text(self: Array) -> str:
+    return ",".join(str(size) for size in self.shape)
+
+
+def _concrete_or_none(self: Array) -> Any:
+    try:
+        return _core.to_numpy(self)
+    except (ConcretizationError, RuntimeError):
+        return None
+
+
+def _repr(self: Array) -> str:
+    if _core.is_traced(self):
+        return _traced_text(self)
+    values = _core.to_numpy(self)
+    weak = ", weak_type=True" if self.weak_type else ""
+    body = np.array2string(values, separator=", ", prefix="Array(", suffix=")") if values.size else "[]"
+    size = f", shape={self.shape}" if values.size == 0 and self.ndim != 1 else ""
+    return f"Array({body}{size}, dtype={self.dtype.name}{weak})"
+
+
+def _traced_text(self: Array) -> str:
+    return f"Traced<{self.dtype.name}[{_shape_text(self)}]>"
+
+
+def _str(self: Array) -> str:
+    if not _core.is_traced(self):
+        return str(_core.to_numpy(self))
+    values = _concrete_or_none(self)
+    return _traced_text(self) if values is None else f"Traced<{self.dtype.name}[{_shape_text(self)}]>({values})"
+
+
+def _format(self: Array, spec: str) -> str:
+    if not spec:
+        return _str(self)
+    return format(_item(self), spec) if self.ndim == 0 else format(_core.to_numpy(self), spec)
+
+
+# ---- Methods that differ from their function ------------------------------------------------------------------------
+
+
+def _reshape(self: Array, *shape: Any, order: str = "C") -> Array:
+    """The elements under another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
+    return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _transpose(self: Array, *axes: Any) -> Array:
+    """Axes reversed, or in the order ``axes``."""
+    if not axes or (len(axes) == 1 and axes[0] is None):
+        return shapes.transpose(self)
+    return shapes.transpose(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
+
+
+def _view(self: Array, dtype: Any) -> Array:
+    """The same bits read as another dtype of the same size."""
+    return _core.bind("bitcast", [self], dtype=_core.canonical_dtype(dtype))[0]
+
+
+def _method(function: Any, name: str) -> Any:
+    """A function of an array as a method, with the function's signature and documentation."""
+
+    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _property(function: Any, text: str) -> Any:
+    return property(function, doc=text)
+
+
+_METHODS: dict[str, Any] = {
+    "all": reductions.all,
+    "any": reductions.any,
+    "argmax": reductions.argmax,
+    "argmin": reductions.argmin,
+    "astype": creation.astype,
+    "clip": elementwise.clip,
+    "conj": elementwise.conj,
+    "conjugate": elementwise.conj,
+    "copy": creation.copy,
+    "cumprod": reductions.cumprod,
+    "cumsum": reductions.cumsum,
+    "diagonal": creation.diagonal,
+    "dot": products.dot,
+    "flatten": shapes.ravel,
+    "max": reductions.max,
+    "mean": reductions.mean,
+    "min": reductions.min,
+    "nonzero": comparisons.nonzero,
+    "prod": reductions.prod,
+    "ptp": reductions.ptp,
+    "ravel": shapes.ravel,
+    "repeat": shapes.repeat,
+    "round": elementwise.round,
+    "squeeze": shapes.squeeze,
+    "std": reductions.std,
+    "sum": reductions.sum,
+    "swapaxes": shapes.swapaxes,
+    "take": indexing.take,
+    "trace": products.trace,
+    "var": reductions.var,
+}
+
+_MEMBERS: dict[str, Any] = {
+    "__getitem__": indexing.get_item,
+    "__iter__": _iterate,
+    "__contains__": _contains,
+    "__matmul__": _operator(products.matmul),
+    "__rmatmul__": _reflected(products.matmul),
+    "__pow__": _power,
+    "__rpow__": _reflected(elementwise.power),
+    "__floordiv__": _operator(elementwise.floor_divide),
+    "__rfloordiv__": _reflected(elementwise.floor_divide),
+    "__mod__": _operator(elementwise.remainder),
+    "__rmod__": _reflected(elementwise.remainder),
+    "__divmod__": _operator(elementwise.divmod),
+    "__rdivmod__": _reflected(elementwise.divmod),
+    "__round__": elementwise.round,
+    "__complex__": _complex,
+    "__array__": _array,
+    "__array_priority__": 100,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__repr__": _repr,
+    "__str__": _str,
+    "__format__": _format,
+    "__copy__": _identity,
+    "__deepcopy__": _identity,
+    "__reduce__": _reduce,
+    "T": _property(shapes.transpose, "Axes reversed."),
+    "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),
+    "real": _property(elementwise.real, "The real part."),
+    "imag": _property(elementwise.imag, "The imaginary part."),
+    "at": _property(
+        indexing.IndexUpdateHelper,
+        "Indexed updates: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.get``.",
+    ),
+    "block_until_ready": _identity,
+    "item": _item,
+    "reshape": _reshape,
+    "tolist": _tolist,
+    "transpose": _transpose,
+    "view": _view,
+}
+
+
+def attach() -> None:
+    """Gives the type `Array` its methods."""
+    for name, member in _MEMBERS.items():
+        setattr(Array, name, member)
+    for name, function in _METHODS.items():
+        setattr(Array, name, _method(function, name))
+
+
+def _setitem(self: Array, index: Any, value: Any) -> None:
+    raise TypeError(
+        "arrays are immutable: x[i] = y is not possible\n  use x = x.at[i].set(y), or .add, .multiply, .min, .max"
+    )
+
+
+_MEMBERS["__setitem__"] = _setitem

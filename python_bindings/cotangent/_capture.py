@@ -1,0 +1,141 @@
+"""From a user function and arguments to a graph: what every transform starts with.
+
+A `Captured` is the graph of a flattened function, the outside values it closes over (its extra inputs), and the structure of what the
+function returned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array, Graph, PyTreeDef
+
+Aval = tuple[tuple[int, ...], Any, bool]  # shape, dtype, weak
+
+
+@dataclass
+class ShapeDtypeStruct:
+    """The shape and dtype of an array that is not there: an argument of `make_ir`, `eval_shape` and `export.compile`."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape = tuple(shape)
+        self.dtype = _core.canonical_dtype(dtype)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """How errors name a user function."""
+    return getattr(function, "__name__", None) or type(function).__name__
+
+
+def check_callable(function: Any, transform: str) -> None:
+    """Raises TypeError when ``function`` cannot be called."""
+    if not callable(function):
+        raise TypeError(f"{transform} expects a function, got {type(function).__name__}")
+
+
+def aval_of(leaf: Any) -> Aval:
+    """Shape, dtype and weak type of an array or spec."""
+    if isinstance(leaf, Array):
+        return leaf._bound_shape, leaf.dtype, leaf.weak_type
+    return tuple(leaf.shape), leaf.dtype, False
+
+
+def flatten_arguments(tree: Any, name: str) -> tuple[list[Array], PyTreeDef]:
+    """The leaves of arguments as arrays, with errors that name the path of an unsupported leaf."""
+    leaves, structure = _core.tree_flatten(tree, is_spec)
+    if all(isinstance(leaf, Array) for leaf in leaves):
+        return leaves, structure
+    paths = structure.paths()
+    arrays = [
+        leaf if isinstance(leaf, (Array, ShapeDtypeStruct)) else _core.leaf(leaf, f"{name}{path}")
+        for leaf, path in zip(leaves, paths, strict=True)
+    ]
+    return arrays, structure  # type: ignore[return-value]
+
+
+def is_spec(value: Any) -> bool:
+    return isinstance(value, ShapeDtypeStruct)
+
+
+@dataclass
+class Captured:
+    """A captured function."""
+
+    graph: Graph
+    closure: list[Array]
+    structure: PyTreeDef
+    aux: Any = None
+
+
+def capture(
+    function: Callable[..., Any],
+    leaves: Sequence[Any],
+    structure: PyTreeDef,
+    mode: str,
+    *,
+    name: str,
+    concrete: bool = False,
+    has_aux: bool = False,
+    names: Sequence[str] | None = None,
+    ragged: Any = None,
+) -> Captured:
+    """Runs ``function(*args, **kwargs)`` once on traced leaves of the structure ``(args, kwargs)`` and records it.
+
+    With ``has_aux`` the function returns a pair; the leaves of the second part are further outputs, and ``aux`` is their structure.
+    """
+    out_structure: PyTreeDef | None = None
+    aux_structure: PyTreeDef | None = None
+
+    def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        nonlocal out_structure, aux_structure
+        args, kwargs = structure.unflatten(inputs)
+        result = function(*args, **kwargs)
+        aux_leaves: list[Any] = []
+        if has_aux:
+            if not isinstance(result, tuple) or len(result) != 2:
+                raise TypeError(
+                    f"{name} must return a pair (output, aux) because has_aux=True; it returned {type(result).__name__}"
+                )
+            result, aux = result
+            aux_leaves, aux_structure = flatten_arguments(aux, f"the aux output of {name}")
+        out_leaves, out_structure = flatten_arguments(result, f"the output of {name}")
+        return [*out_leaves, *aux_leaves], None
+
+    graph, closure, _ = _core.capture(
+        run,
+        [aval_of(leaf) for leaf in leaves],
+        list(names) if names is not None else structure_names(structure),
+        mode,
+        name,
+        list(leaves) if concrete else None,
+        ragged,
+    )
+    assert out_structure is not None
+    return Captured(graph, closure, out_structure, aux_structure)
+
+
+def structure_names(structure: PyTreeDef) -> list[str]:
+    """Names of inputs for printing: the path without punctuation, where it is one word."""
+    names = []
+    for path in structure.paths():
+        parts = [part for part in path.replace("]", "").replace("'", "").replace(".", "[").split("[") if part]
+        words = parts[2:] if len(parts) > 2 and parts[0] == "0" else parts[1:]
+        name = "_".join(words)
+        names.append(name if name.isidentifier() else "")
+    return names

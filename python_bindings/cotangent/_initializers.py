@@ -1,0 +1,141 @@
+"""Random initial weights: ``ct.nn.initializers``. Each maker returns ``init(key, shape, dtype)``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, random
+from cotangent._core import Array
+from cotangent.numpy import creation
+
+Initializer = Callable[..., Array]
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Array:
+    """Zeros."""
+    del key
+    return creation.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Array:
+    """Ones."""
+    del key
+    return creation.ones(shape, dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """Copies of a number."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        del key
+        return creation.full(shape, value, dtype)
+
+    return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Evenly distributed over [0, scale)."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        draws = random.uniform(key, shape, dtype)
+        return draws * _core.convert(scale, draws.dtype)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Normally distributed around 0."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        draws = random.normal(key, shape, dtype)
+        return draws * _core.convert(stddev, draws.dtype)
+
+    return init
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
+    """Normally distributed around 0 within [lower, upper] standard deviations."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        draws = random.truncated_normal(key, lower, upper, shape, dtype)
+        return draws * _core.convert(stddev, draws.dtype)
+
+    return init
+
+
+def variance_scaling(
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: Sequence[int] = (),
+    dtype: Any = None,
+) -> Initializer:
+    """Weights of variance ``scale / n``, n the number of inputs, of outputs, or their mean.
+
+    Args:
+        scale: the factor.
+        mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``.
+        distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
+        in_axis: axes of inputs.
+        out_axis: axes of outputs.
+        batch_axis: axes that are neither; the remaining axes count for both.
+        dtype: of the weights.
+    """
+    if mode not in ("fan_in", "fan_out", "fan_avg"):
+        raise ValueError(f"variance_scaling: mode must be 'fan_in', 'fan_out' or 'fan_avg'; got {mode!r}")
+    if distribution not in ("truncated_normal", "normal", "uniform"):
+        raise ValueError(
+            f"variance_scaling: unknown distribution {distribution!r}\n  supported: truncated_normal, normal, uniform"
+        )
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        if len(shape) <= max(_count(in_axis), _count(out_axis)):
+            raise ValueError(f"variance_scaling needs weights of at least two axes; got shape {tuple(shape)}")
+        inputs, outputs = _product(shape, in_axis), _product(shape, out_axis)
+        field = math.prod(shape) / inputs / outputs / _product(shape, batch_axis)
+        count = {"fan_in": inputs * field, "fan_out": outputs * field, "fan_avg": (inputs + outputs) * field / 2}[mode]
+        dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+        variance = scale / count
+        if distribution == "normal":
+            return random.normal(key, shape, dtype) * math.sqrt(variance)
+        if distribution == "uniform":
+            return random.uniform(key, shape, dtype, -1.0, 1.0) * math.sqrt(3 * variance)
+        # The standard deviation of a normal distribution cut at 2 of its own.
+        return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
+
+    return init
+
+
+def _count(axes: int | Sequence[int]) -> int:
+    return 1 if isinstance(axes, (int, np.integer)) else len(axes)
+
+
+def _product(shape: Sequence[int], axes: int | Sequence[int]) -> int:
+    return math.prod(shape[axis] for axis in ([axes] if isinstance(axes, (int, np.integer)) else axes))
+
+
+def _scaled(scale: float, mode: str, distribution: str, text: str) -> Callable[..., Initializer]:
+    def maker(
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: Sequence[int] = (),
+        dtype: Any = None,
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    maker.__doc__ = text
+    return maker
+
+
+glorot_uniform = xavier_uniform = _scaled(1.0, "fan_avg", "uniform", "Glorot's uniform weights.")
+glorot_normal = xavier_normal = _scaled(1.0, "fan_avg", "truncated_normal", "Glorot's normal weights.")
+lecun_uniform = _scaled(1.0, "fan_in", "uniform", "LeCun's uniform weights.")
+lecun_normal = _scaled(1.0, "fan_in", "truncated_normal", "LeCun's normal weights.")
+he_uniform = kaiming_uniform = _scaled(2.0, "fan_in", "uniform", "He's uniform weights.")
+he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal", "He's normal weights.")

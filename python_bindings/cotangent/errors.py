@@ -1,0 +1,25 @@
+"""The exceptions of this package.
+
+Wrong values, types and indices raise the builtin ``ValueError``, ``TypeError`` and ``IndexError``; what the program could not
+have known has a class of its own here. Every message says what is wrong, where in the user's program, and what to do.
+"""
+
+from cotangent._core import (
+    ConcretizationError,
+    CorruptFileError,
+    DTypeError,
+    InternalError,
+    NotDifferentiableError,
+    ShapeError,
+    TracerLeakError,
+)
+
+__all__ = [
+    "ConcretizationError",
+    "CorruptFileError",
+    "DTypeError",
+    "InternalError",
+    "NotDifferentiableError",
+    "ShapeError",
+    "TracerLeakError",
+]

@@ -1,0 +1,273 @@
+"""Control flow on traced values: loops and branches whose bodies are captured once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._capture import Captured, aval_of, check_callable, flatten_arguments, function_name
+from cotangent._core import Array, PyTreeDef
+from cotangent.errors import DTypeError, ShapeError
+
+
+def _capture_body(
+    function: Callable[..., Any], avals: list[Any], structures: list[PyTreeDef], name: str, ragged: Any = None
+) -> Captured:
+    """Captures ``function(*trees)`` on inputs of the given types, cut into trees by their structures."""
+    out_structure: PyTreeDef | None = None
+
+    def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        nonlocal out_structure
+        trees, offset = [], 0
+        for structure in structures:
+            trees.append(structure.unflatten(inputs[offset : offset + structure.num_leaves]))
+            offset += structure.num_leaves
+        leaves, out_structure = flatten_arguments(function(*trees), f"the output of {name}")
+        return leaves, None
+
+    graph, closure, _ = _core.capture(run, avals, [], _core.capture_mode() or "jit", name, None, ragged)
+    assert out_structure is not None
+    return Captured(graph, closure, out_structure)
+
+
+def _match_carry(
+    captured: Captured, count: int, carry_leaves: list[Array], structure: PyTreeDef, what: str, out_structure: PyTreeDef
+) -> None:
+    """Raises when a body does not return the carry it was given."""
+    if out_structure != structure:
+        raise TypeError(
+            f"{what} must return a carry of the structure it was given\n  given: {structure}\n  returned: {out_structure}"
+        )
+    for leaf, (shape, dtype, _), path in zip(
+        carry_leaves, captured.graph.out_avals[:count], structure.paths(), strict=True
+    ):
+        if tuple(shape) != leaf._bound_shape:
+            raise ShapeError(
+                f"{what}: carry{path} has shape {leaf._bound_shape} on entry but the body returns {tuple(shape)}"
+            )
+        if dtype != leaf.dtype:
+            raise DTypeError(
+                f"{what}: carry{path} has dtype {leaf.dtype} on entry but the body returns {dtype}\n  convert one of them with .astype(...)"
+            )
+
+
+def _promote_carry(
+    body: Callable[..., Any], leaves: list[Array], run: Callable[[list[Array]], Captured], count: int
+) -> tuple[list[Array], Captured]:
+    """Captures a body; weakly typed initial carries (Python numbers) take the dtype that the body returns."""
+    captured = run(leaves)
+    changed = False
+    for index, (leaf, aval) in enumerate(zip(leaves, captured.graph.out_avals[:count], strict=False)):
+        if leaf.weak_type and leaf.dtype != aval[1] and leaf._bound_shape == tuple(aval[0]):
+            leaves = [*leaves[:index], _core.convert(leaf, aval[1]), *leaves[index + 1 :]]
+            changed = True
+    return (leaves, run(leaves)) if changed else (leaves, captured)
+
+
+def scan(
+    f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
+) -> tuple[Any, Any]:
+    """A loop that carries state along the leading axis of arrays and stacks what each step yields.
+
+    Args:
+        f: ``(carry, x) -> (carry, y)``.
+        init: the first carry, a pytree; the carry keeps its structure, shapes and dtypes.
+        xs: arrays scanned over their leading axis, a pytree, or None.
+        length: the number of steps; needed when ``xs`` has no leaves.
+        reverse: whether to go from the last element to the first.
+
+    Returns:
+        The last carry, and the stacked ``y``.
+
+    >>> import cotangent as ct
+    >>> total, partial = ct.lax.scan(lambda c, x: (c + x, c), 0.0, ct.numpy.arange(4.0))
+    >>> float(total), partial.tolist()
+    (6.0, [0.0, 0.0, 1.0, 3.0])
+    """
+    del unroll
+    check_callable(f, "scan")
+    name = function_name(f)
+    carry, carry_structure = flatten_arguments(init, "scan's init")
+    sequences, sequence_structure = flatten_arguments(xs, "scan's xs")
+    for leaf, path in zip(sequences, sequence_structure.paths(), strict=True):
+        if leaf.ndim == 0:
+            raise ShapeError(f"scan: xs{path} is a scalar; scanned arrays need a leading axis")
+    lengths = {leaf._bound_shape[0] for leaf in sequences} | ({int(length)} if length is not None else set())
+    if not lengths:
+        raise ValueError("scan: pass xs with at least one array, or length=")
+    if len(lengths) > 1:
+        raise ValueError(f"scan: leading axes and length differ: {sorted(lengths)}")
+    steps = lengths.pop()
+    slices = [(leaf._bound_shape[1:], leaf.dtype, leaf.weak_type) for leaf in sequences]
+
+    def run(carries: list[Array]) -> Captured:
+        return _capture_body(f, [aval_of(c) for c in carries] + slices, [carry_structure, sequence_structure], name)
+
+    carry, captured = _promote_carry(f, carry, run, len(carry))
+    template = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
+    if not isinstance(template, tuple) or len(template) != 2:
+        raise TypeError(f"scan: {name} must return a pair (carry, y); it returned {captured.structure}")
+    out_carry_structure = _core.tree_flatten(template[0], None)[1]
+    y_structure = _core.tree_flatten(template[1], None)[1]
+    _match_carry(captured, len(carry), carry, carry_structure, f"scan: {name}", out_carry_structure)
+    graph = _constants_first(captured, len(carry) + len(sequences))
+    outputs = _core.bind(
+        "scan",
+        captured.closure + carry + sequences,
+        graph=graph,
+        num_constants=len(captured.closure),
+        num_carries=len(carry),
+        length=steps,
+        reverse=reverse,
+    )
+    return carry_structure.unflatten(outputs[: len(carry)]), y_structure.unflatten(outputs[len(carry) :])
+
+
+def _constants_first(captured: Captured, count: int) -> Any:
+    """The graph with its closed-over inputs before the others."""
+    constants = len(captured.closure)
+    if constants == 0:
+        return captured.graph
+    avals = captured.graph.in_avals
+    reordered = avals[count:] + avals[:count]
+    run = lambda xs: (_core.apply_graph(captured.graph, xs[constants:] + xs[:constants]), None)  # noqa: E731
+    return _core.capture(run, reordered, [], "jit", "reorder")[0]
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Repeats ``body_fun`` while ``cond_fun`` holds.
+
+    Args:
+        cond_fun: carry -> bool scalar. body_fun: carry -> carry of the same structure, shapes and dtypes.
+
+    Forward-mode derivatives work; reverse mode needs a bounded loop (`scan`, or `fori_loop` with Python ints).
+
+    >>> import cotangent as ct
+    >>> int(ct.lax.while_loop(lambda i: i < 10, lambda i: i + 3, 0))
+    12
+    """
+    check_callable(cond_fun, "while_loop")
+    check_callable(body_fun, "while_loop")
+    carry, structure = flatten_arguments(init_val, "while_loop's init_val")
+
+    def run(carries: list[Array]) -> Captured:
+        return _capture_body(body_fun, [aval_of(c) for c in carries], [structure], function_name(body_fun))
+
+    carry, body = _promote_carry(body_fun, carry, run, len(carry))
+    _match_carry(body, len(carry), carry, structure, f"while_loop: {function_name(body_fun)}", body.structure)
+    condition = _capture_body(cond_fun, [aval_of(c) for c in carry], [structure], function_name(cond_fun))
+    shape, dtype, _ = condition.graph.out_avals[0] if condition.graph.out_avals else ((), None, False)
+    if len(condition.graph.out_avals) != 1 or tuple(shape) != () or dtype != bool:
+        raise TypeError(
+            f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {[a[:2] for a in condition.graph.out_avals]}"
+        )
+    outputs = _core.bind(
+        "while",
+        condition.closure + body.closure + carry,
+        condition=_constants_first(condition, len(carry)),
+        body=_constants_first(body, len(carry)),
+        num_condition_constants=len(condition.closure),
+        num_body_constants=len(body.closure),
+    )
+    return structure.unflatten(outputs)
+
+
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+    """``for i in range(lower, upper): val = body_fun(i, val)``.
+
+    With Python ints as bounds it is a `scan`, and differentiable in reverse; with traced bounds a `while_loop`.
+
+    >>> import cotangent as ct
+    >>> int(ct.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
+    10
+    """
+    check_callable(body_fun, "fori_loop")
+    if isinstance(lower, int) and isinstance(upper, int):
+
+        def step(carry: tuple[Any, Any], _: None) -> tuple[Any, None]:
+            i, value = carry
+            return (i + 1, body_fun(i, value)), None
+
+        start = _core.full((), lower, _core.default_int_dtype())
+        (_, value), _ = scan(step, (start, init_val), None, length=max(upper - lower, 0))
+        return value
+
+    low, high = _core.promote([lower, upper])
+
+    def condition(carry: tuple[Any, Any, Any]) -> Any:
+        return carry[0] < carry[1]
+
+    def body(carry: tuple[Any, Any, Any]) -> Any:
+        i, end, value = carry
+        return i + 1, end, body_fun(i, value)
+
+    return while_loop(condition, body, (low, high, init_val))[2]
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+    """Calls ``branches[index](*operands)``; the index is clamped into range.
+
+    All branches return the same structure, shapes and dtypes.
+    """
+    if not branches:
+        raise ValueError("switch needs at least one branch")
+    for branch in branches:
+        check_callable(branch, "switch")
+    index = _core.array(index)
+    if index.ndim != 0 or _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
+        raise TypeError(f"switch: the index must be an integer scalar; got {index.dtype} of shape {index.shape}")
+    leaves, structure = flatten_arguments(tuple(operands), "the operands")
+    call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
+    captured = [
+        _capture_body(run, [aval_of(x) for x in leaves], [structure], function_name(branch))
+        for run, branch in zip(call, branches, strict=True)
+    ]
+    first = captured[0]
+    for branch, other in zip(branches[1:], captured[1:], strict=True):
+        if other.structure != first.structure:
+            raise TypeError(
+                f"cond: branches return different structures\n  {function_name(branches[0])}: {first.structure}\n  {function_name(branch)}: {other.structure}"
+            )
+        for a, b, path in zip(first.graph.out_avals, other.graph.out_avals, first.structure.paths(), strict=True):
+            if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:
+                raise TypeError(
+                    f"cond: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
+                    f"{function_name(branch)} {b[1]}{list(b[0])}\n  convert one of them"
+                )
+    closure = [x for branch in captured for x in branch.closure]
+    graphs = []
+    offset = len(leaves)
+    avals = [aval_of(x) for x in leaves] + [aval_of(x) for x in closure]
+    for branch in captured:  # type: ignore[assignment]
+        begin, end = offset, offset + len(branch.closure)  # type: ignore[attr-defined]
+        run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
+        graphs.append(_core.capture(run, avals, [], "jit", "branch")[0])
+        offset = end
+    outputs = _core.bind("cond", [_core.convert(index, "int32"), *leaves, *closure], branches=graphs)
+    return first.structure.unflatten(outputs)
+
+
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
+    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``.
+
+    >>> import cotangent as ct
+    >>> float(ct.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1.0))
+    2.0
+    """
+    check_callable(true_fun, "cond")
+    check_callable(false_fun, "cond")
+    pred = _core.array(pred)
+    if pred.ndim != 0:
+        raise TypeError(
+            f"cond: the predicate must be a scalar; it has shape {pred.shape}\n  use ct.numpy.where for element-wise choices"
+        )
+    if pred.dtype != bool:
+        pred = pred != 0
+    return switch(_core.convert(pred, "int32"), (false_fun, true_fun), *operands)
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+    """Applies ``f`` to each slice of the leading axes, one after the other."""
+    del batch_size
+    return scan(lambda _, x: ((), f(x)), (), xs)[1]

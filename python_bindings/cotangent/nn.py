@@ -1,0 +1,342 @@
+"""Functions of neural networks, named and computed as ``jax.nn``'s: activations, softmax, one-hot codes.
+
+They are compositions of primitives, written so that values do not overflow and derivatives of every order are right
+where the formula
+changes. `initializers` holds the usual random initial weights.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.numpy import reductions
+from cotangent.numpy._support import bind1, inexact, insert_axes, kind, literal, normalize_axes, normalize_axis
+from cotangent.numpy.comparisons import truth, where
+from cotangent.numpy.elementwise import maximum, minimum
+from cotangent.numpy.elementwise import tanh as tanh
+
+Axis = Any
+
+
+def identity(x: Any) -> Array:
+    """``x``."""
+    return _core.array(x)
+
+
+def _below(x: Array, bound: float) -> Array:
+    return bind1("lt", x, literal(x, bound))
+
+
+def _pick(condition: Array, x: Any, y: Any) -> Array:
+    """Arrays or numbers by a condition; one of them is an array."""
+    like = x if isinstance(x, Array) else y
+    x = x if isinstance(x, Array) else literal(like, x)
+    return bind1("select", condition, x, y if isinstance(y, Array) else literal(like, y))
+
+
+# ---- Activations -----------------------------------------------------------------------------------------------------
+
+
+def relu(x: Any) -> Array:
+    """``max(x, 0)``, with derivative 0 at 0.
+
+    >>> import cotangent as ct
+    >>> ct.nn.relu(ct.numpy.array([-1.0, 2.0])).tolist()
+    [0.0, 2.0]
+    """
+    array = _core.array(x)
+    return _pick(bind1("le", array, literal(array, 0)), 0, array)
+
+
+def relu6(x: Any) -> Array:
+    """``min(max(x, 0), 6)``."""
+    return minimum(maximum(x, 0), 6.0)
+
+
+def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
+    """``x`` from 0 on, ``negative_slope * x`` below."""
+    array = inexact(x)
+    return where(bind1("ge", array, literal(array, 0.0)), array, negative_slope * array)  # type: ignore[no-any-return]
+
+
+def _small_exponential(x: Array) -> Array:
+    """``exp(-|x|)``, with derivatives of every order at 0 from the right."""
+    return bind1("exp", _pick(_below(x, 0.0), x, bind1("neg", x)))
+
+
+def sigmoid(x: Any) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    array = inexact(x)
+    if kind(array) == "complex":
+        return literal(array, 1.0) / (literal(array, 1.0) + bind1("exp", bind1("neg", array)))
+    small = _small_exponential(array)
+    return _pick(_below(array, 0.0), small, 1.0) / (literal(small, 1.0) + small)
+
+
+def log_sigmoid(x: Any) -> Array:
+    """``log(sigmoid(x))``."""
+    return bind1("neg", softplus(bind1("neg", inexact(x))))
+
+
+def softplus(x: Any) -> Array:
+    """``log(1 + exp(x))`` without overflow."""
+    array = inexact(x)
+    return _pick(_below(array, 0.0), 0.0, array) + bind1("log1p", _small_exponential(array))
+
+
+def squareplus(x: Any, b: Any = 4) -> Array:
+    """``(x + sqrt(x**2 + b)) / 2``."""
+    array = inexact(x)
+    return (array + bind1("sqrt", array * array + b)) / 2
+
+
+def soft_sign(x: Any) -> Array:
+    """``x / (|x| + 1)``."""
+    array = inexact(x)
+    return array / (bind1("abs", array) + 1)
+
+
+def silu(x: Any) -> Array:
+    """``x * sigmoid(x)``."""
+    array = inexact(x)
+    return array * sigmoid(array)
+
+
+swish = silu
+
+
+def mish(x: Any) -> Array:
+    """``x * tanh(softplus(x))``."""
+    array = inexact(x)
+    return array * bind1("tanh", softplus(array))
+
+
+def gelu(x: Any, approximate: bool = True) -> Array:
+    """``x`` times the normal distribution function at ``x``: with tanh, or exactly with erf.
+
+    >>> import cotangent as ct
+    >>> round(float(ct.nn.gelu(1.0)), 4)
+    0.8412
+    """
+    array = inexact(x)
+    half = literal(array, 0.5)
+    if approximate:
+        cubic = array + literal(array, 0.044715) * (array * array * array)
+        return array * half * (literal(array, 1.0) + bind1("tanh", literal(array, math.sqrt(2 / math.pi)) * cubic))
+    return array * half * (literal(array, 1.0) + bind1("erf", array * literal(array, math.sqrt(0.5))))
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Array:
+    """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
+    array = inexact(x)
+    above = bind1("gt", array, literal(array, 0.0))
+    return where(above, array, alpha * bind1("expm1", _pick(above, 0.0, array)))  # type: ignore[no-any-return]
+
+
+def selu(x: Any) -> Array:
+    """The self-normalising `elu`."""
+    return 1.0507009873554804934193349852946 * elu(x, 1.6732632423543772848170429916717)
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Array:
+    """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below: smooth for every alpha."""
+    array = inexact(x)
+    above = bind1("gt", array, literal(array, 0.0))
+    return where(above, array, alpha * _core.bind("expm1", [_pick(above, 0.0, array) / alpha])[0])  # type: ignore[no-any-return]
+
+
+def hard_tanh(x: Any) -> Array:
+    """``x`` limited to [-1, 1]."""
+    array = inexact(x)
+    return _pick(bind1("gt", array, literal(array, 1.0)), 1.0, _pick(_below(array, -1.0), -1.0, array))
+
+
+def hard_sigmoid(x: Any) -> Array:
+    """``relu6(x + 3) / 6``."""
+    return relu6(inexact(x) + 3.0) / 6.0
+
+
+def hard_silu(x: Any) -> Array:
+    """``x * hard_sigmoid(x)``."""
+    array = inexact(x)
+    return array * hard_sigmoid(array)
+
+
+hard_swish = hard_silu
+
+
+def glu(x: Any, axis: int = -1) -> Array:
+    """One half of an axis times the sigmoid of the other.
+
+    Raises:
+        ShapeError: the axis has an odd size.
+    """
+    array = inexact(x)
+    axis = normalize_axis(axis, array.ndim, "glu")
+    size = array._bound_shape[axis]
+    if size % 2:
+        raise ShapeError(f"glu: axis {axis} of shape {array.shape} must have an even size")
+    from cotangent.numpy.shapes import slice_axis
+
+    return slice_axis(array, axis, 0, size // 2) * sigmoid(slice_axis(array, axis, size // 2, size))
+
+
+# ---- Over an axis ----------------------------------------------------------------------------------------------------
+
+
+def _shifted(x: Array, axis: Axis, chosen: Any) -> Array:
+    """``x`` less its largest element, which carries no derivative."""
+    largest = reductions.max(x, axis, keepdims=True, initial=-math.inf, where=chosen)
+    return bind1("sub", x, _core.broadcast_to(bind1("stop_gradient", largest), x._bound_shape))
+
+
+def _choice(x: Array, chosen: Any) -> Array | None:
+    return None if chosen is None else _core.broadcast_to(truth(chosen), x._bound_shape)
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
+    """Exponentials that sum to 1 along axes; with ``where``, of the chosen elements, and 0 elsewhere.
+
+    >>> import cotangent as ct
+    >>> ct.nn.softmax(ct.numpy.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+    array = inexact(x)
+    chosen = _choice(array, where)
+    shifted = _shifted(array, axis, chosen)
+    if chosen is not None:
+        shifted = _pick(chosen, shifted, -math.inf)
+    exponentials = bind1("exp", shifted)
+    return exponentials / reductions.sum(exponentials, axis, keepdims=True)
+
+
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
+    """``log(softmax(x))``; with ``where``, minus infinity for elements that are not chosen."""
+    array = inexact(x)
+    chosen = _choice(array, where)
+    shifted = _shifted(array, axis, chosen)
+    total = reductions.sum(bind1("exp", shifted), axis, keepdims=True, where=chosen)
+    result = shifted - bind1("log", total)
+    return result if chosen is None else _pick(chosen, result, -math.inf)
+
+
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+) -> Any:
+    """``log(sum(b * exp(a)))`` without overflow; ``return_sign`` gives the logarithm of the magnitude, and the sign."""
+    if b is None:
+        array, weights = inexact(a), None
+    else:
+        array, weights = _core.promote([a, b], inexact=True)
+        array = _pick(bind1("eq", weights, literal(weights, 0.0)), -math.inf, array)
+    axes = tuple(normalize_axes(axis, array.ndim, "logsumexp"))
+    chosen = _choice(array, where)
+    if kind(array) == "complex":
+        largest = reductions.max(bind1("real", array), axes, keepdims=True, initial=-math.inf, where=chosen)
+    else:
+        largest = reductions.max(array, axes, keepdims=True, initial=-math.inf, where=chosen)
+    largest = _pick(bind1("is_finite", largest), largest, 0.0)
+    largest = bind1("stop_gradient", largest)
+    exponentials = bind1("exp", array - largest)
+    if weights is not None:
+        exponentials = weights * exponentials
+    total = reductions.sum(exponentials, axes, keepdims=True, where=chosen)
+    sign = bind1("sign", total)
+    if return_sign or weights is not None:
+        magnitude = bind1("abs", total)
+        if not return_sign and kind(array) != "complex":
+            magnitude = _pick(_below(total, 0.0), math.nan, magnitude)
+    else:
+        magnitude = total
+    result = bind1("log", magnitude) + largest
+    if not keepdims:
+        shape = [size for i, size in enumerate(result._bound_shape) if i not in axes]
+        result, sign = bind1("reshape", result, shape=shape), bind1("reshape", sign, shape=shape)
+    return (result, sign) if return_sign else result
+
+
+def standardize(
+    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+) -> Array:
+    """``(x - mean) / sqrt(variance + epsilon)`` along axes."""
+    array = inexact(x)
+    if mean is None:
+        mean = reductions.mean(array, axis, keepdims=True, where=where)
+    if variance is None:
+        variance = reductions.mean(array * array, axis, keepdims=True, where=where) - mean * mean
+    scale = bind1("sqrt", _core.array(variance + epsilon))
+    return bind1("div", *_core.promote([array - mean, scale]))
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
+    """For each integer a vector with 1 at its position, along a new axis; all zeros for positions outside.
+
+    >>> import cotangent as ct
+    >>> ct.nn.one_hot(ct.numpy.array([0, 2]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    array = _core.array(x)
+    count = int(num_classes)
+    position = normalize_axis(axis, array.ndim + 1, "one_hot")
+    shape = list(array._bound_shape)
+    shape.insert(position, count)
+    wide = _core.broadcast_to(insert_axes(array, [position]), shape)
+    classes = bind1(
+        "iota", shape=shape, dtype=_core.default_int_dtype() if kind(array) == "bool" else array.dtype, axis=position
+    )
+    hit = _core.bind("eq", _core.promote([wide, classes]))[0]
+    return _core.convert(hit, _core.default_float_dtype() if dtype is None else dtype)
+
+
+def dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    mask: Any = None,
+    *,
+    scale: float | None = None,
+    is_causal: bool = False,
+) -> Array:
+    """Scaled dot-product attention.
+
+    Args:
+        query: shape (..., T, N, H): T positions, N heads of H features.
+        key: shape (..., S, N, H).
+        value: shape (..., S, N, H).
+        bias: added to the logits, shape broadcast to (..., N, T, S).
+        mask: bool, which logits count, shape broadcast to (..., N, T, S).
+        scale: of the logits, by default 1 / sqrt(H).
+        is_causal: whether position t sees only positions up to t.
+
+    Returns:
+        Shape (..., T, N, H).
+    """
+    from cotangent.numpy.creation import tri
+    from cotangent.numpy.products import einsum
+
+    query, key, value = _core.array(query), _core.array(key), _core.array(value)
+    factor = 1.0 / math.sqrt(query._bound_shape[-1]) if scale is None else scale
+    logits = einsum("...tnh,...snh->...nts", query, key) * factor
+    if bias is not None:
+        logits = logits + bias
+    lowest = -0.7 * float(np.finfo(np.float32 if logits.dtype.itemsize < 4 else logits.dtype).max)
+    if mask is not None:
+        logits = where(mask, logits, lowest)
+    if is_causal:
+        logits = where(tri(logits._bound_shape[-2], logits._bound_shape[-1], dtype=bool), logits, lowest)
+    return einsum("...nts,...snh->...tnh", _core.convert(softmax(logits), value.dtype), value)
+
+
+def __getattr__(name: str) -> Any:
+    # Loads random only when it is used.
+    if name == "initializers":
+        return importlib.import_module("cotangent._initializers")
+    raise AttributeError(f"module 'cotangent.nn' has no attribute {name!r}")

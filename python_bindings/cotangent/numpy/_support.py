@@ -1,0 +1,192 @@
+"""What the array functions share: binding one primitive, axes, dtypes and sizes that may be ragged.
+
+Inside ``ct.mask`` an axis of a traced array may be ragged: its size is a value, not a number. `_bound_shape` gives the
+static
+bounds, which attributes of primitives take; `axis_size` and `element_count` give sizes to calculate with.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+
+Size = int | Array
+
+
+def bind1(name: str, *operands: Any, **attributes: Any) -> Array:
+    """The result of a primitive that has one."""
+    return _core.bind(name, list(operands), **attributes)[0]
+
+
+def kind(x: Any) -> str:
+    """``"bool"``, ``"signed"``, ``"unsigned"``, ``"float"`` or ``"complex"``."""
+    return _core.dtype_kind(x.dtype)
+
+
+def is_integer(x: Any) -> bool:
+    """Whether the elements are integers (bool is not)."""
+    return kind(x) in ("signed", "unsigned")
+
+
+def is_inexact(x: Any) -> bool:
+    """Whether the elements are floating or complex."""
+    return kind(x) in ("float", "complex")
+
+
+def inexact(x: Any) -> Array:
+    """``x`` as an array of a floating or complex dtype."""
+    return _core.promote([x], inexact=True)[0]
+
+
+def convert(x: Array, dtype: Any) -> Array:
+    """``x`` with a dtype that is not weak."""
+    dtype = _core.canonical_dtype(dtype)
+    return x if x.dtype == dtype and not x.weak_type else bind1("convert", x, dtype=dtype)
+
+
+def literal(like: Array, value: complex) -> Array:
+    """A number as an array of the shape and dtype of ``like``."""
+    return _core.full(like._bound_shape, value, like.dtype)
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the parts of a complex number; any other dtype is its own."""
+    return np.dtype({"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype))
+
+
+def working_dtype(dtype: Any) -> Any:
+    """The dtype that sums are accumulated in: float32 for narrower floating dtypes."""
+    return np.dtype("float32") if _core.dtype_kind(dtype) == "float" and dtype.itemsize < 4 else dtype
+
+
+def normalize_axis(axis: Any, rank: int, name: str) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        ValueError: there is no such axis. TypeError: it is not an integer.
+    """
+    try:
+        number = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name}: an axis must be an integer; got {axis!r}") from None
+    if not -rank <= number < rank:
+        raise ValueError(f"{name}: axis {number} is out of bounds for an array with {rank} axes")
+    return number % rank if number < 0 else number
+
+
+def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
+    """Sorted axes counted from the front; all for None."""
+    if axis is None:
+        return list(range(rank))
+    items = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = sorted(normalize_axis(item, rank, name) for item in items)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axis {axis} names an axis twice")
+    return axes
+
+
+def axis_size(x: Array, axis: int) -> Size:
+    """The size of an axis: an int, or an int32 scalar when the axis is ragged."""
+    return bind1("dimension_size", x, axis=axis) if axis in _core.ragged_axes(x) else x._bound_shape[axis]
+
+
+def element_count(x: Array, axes: Sequence[int]) -> Size:
+    """How many elements each cell of a reduction over ``axes`` folds."""
+    ragged = [axis for axis in _core.ragged_axes(x) if axis in axes]
+    static = math.prod(x._bound_shape[axis] for axis in axes if axis not in ragged)
+    count: Size = static
+    for axis in ragged:
+        count = bind1("dimension_size", x, axis=axis) * count
+    return count
+
+
+def as_dtype(count: Size, dtype: Any) -> Array:
+    """A size as a scalar array of ``dtype``."""
+    return _core.convert(count, dtype) if isinstance(count, Array) else _core.full((), count, dtype)
+
+
+def keep_axes(reduced: Array, original: Array, axes: Sequence[int]) -> Array:
+    """Puts axes of size 1 where a reduction removed ``axes``."""
+    return insert_axes(reduced, axes) if axes else reduced
+
+
+def insert_axes(x: Array, positions: Sequence[int]) -> Array:
+    """New axes of size 1 at the given positions of the result."""
+    rank = x.ndim + len(positions)
+    sizes = iter(x._bound_shape)
+    shape = [1 if axis in positions else next(sizes) for axis in range(rank)]
+    kept = [axis for axis in range(rank) if axis not in positions]
+    return bind1("broadcast", x, shape=shape, axes=kept)
+
+
+def swap_last(x: Array) -> Array:
+    """The last two axes exchanged."""
+    order = list(range(x.ndim))
+    order[-1], order[-2] = order[-2], order[-1]
+    return bind1("transpose", x, permutation=order)
+
+
+def is_host_value(x: Any) -> bool:
+    """Whether the elements are known now, without evaluating what is being captured."""
+    return not isinstance(x, Array) or not _core.is_traced(x)
+
+
+def static_int(value: Any, what: str) -> int:
+    """An int that must be known when the program is captured.
+
+    Raises:
+        TypeError: it is not an integer.
+    """
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        if isinstance(value, Array) and _core.is_traced(value):
+            raise
+        raise TypeError(f"{what} must be an integer; got {value!r}") from error
+
+
+def no_out(out: Any, name: str) -> None:
+    """Raises for the ``out`` argument, which immutable arrays cannot support."""
+    if out is not None:
+        raise NotImplementedError(
+            f"{name}: the out argument is not supported\n  arrays are immutable: use the returned array"
+        )
+
+
+def is_dimension(item: Any) -> bool:
+    """Whether an object is the symbolic size of a ragged axis."""
+    return hasattr(type(item), "__ct_array__") and hasattr(item, "bound")
+
+
+def static_shape(shape: Any) -> tuple[list[int], dict[int, Array]]:
+    """The static sizes of a shape, and the lengths of its axes that are sizes of ragged axes.
+
+    A symbolic size (an element of `Array.shape` inside ``ct.mask``) counts with its bound.
+
+    Raises:
+        TypeError: a size is neither an integer nor symbolic.
+    """
+    items = shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
+    sizes: list[int] = []
+    lengths: dict[int, Array] = {}
+    for axis, item in enumerate(items):
+        if is_dimension(item):
+            sizes.append(item.bound)
+            lengths[axis] = _core.array(item)
+        else:
+            sizes.append(static_int(item, "a size"))
+    return sizes, lengths
+
+
+def give_lengths(x: Array, lengths: dict[int, Array]) -> Array:
+    """``x`` with ragged axes of the given lengths."""
+    for axis, length in lengths.items():
+        x = bind1("set_length", x, length, axis=axis)
+    return x

@@ -1,0 +1,230 @@
+"""Comparisons, logic and tests of elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import bind1, inexact, is_inexact, is_integer, kind, literal
+
+
+def _compare(name: str, x: Any, y: Any) -> Array:
+    return _core.bind(name, _core.promote([x, y]))[0]
+
+
+def equal(x: Any, y: Any, /) -> Array:
+    """``x == y``."""
+    return _compare("eq", x, y)
+
+
+def not_equal(x: Any, y: Any, /) -> Array:
+    """``x != y``."""
+    return _compare("ne", x, y)
+
+
+def less(x: Any, y: Any, /) -> Array:
+    """``x < y``."""
+    return _compare("lt", x, y)
+
+
+def less_equal(x: Any, y: Any, /) -> Array:
+    """``x <= y``."""
+    return _compare("le", x, y)
+
+
+def greater(x: Any, y: Any, /) -> Array:
+    """``x > y``."""
+    return _compare("gt", x, y)
+
+
+def greater_equal(x: Any, y: Any, /) -> Array:
+    """``x >= y``."""
+    return _compare("ge", x, y)
+
+
+def truth(x: Any) -> Array:
+    """Whether elements are nonzero, as bools."""
+    array = _core.array(x)
+    return array if kind(array) == "bool" else bind1("ne", array, literal(array, 0))
+
+
+def _logic(name: str, x: Any, y: Any) -> Array:
+    return _core.bind(name, _core.promote([truth(x), truth(y)]))[0]
+
+
+def logical_and(x: Any, y: Any, /) -> Array:
+    """Whether both are nonzero."""
+    return _logic("and", x, y)
+
+
+def logical_or(x: Any, y: Any, /) -> Array:
+    """Whether either is nonzero."""
+    return _logic("or", x, y)
+
+
+def logical_xor(x: Any, y: Any, /) -> Array:
+    """Whether exactly one is nonzero."""
+    return _logic("xor", x, y)
+
+
+def logical_not(x: Any, /) -> Array:
+    """Whether elements are zero."""
+    return bind1("not", truth(x))
+
+
+def isnan(x: Any, /) -> Array:
+    """Whether elements are NaN."""
+    array = _core.array(x)
+    return bind1("ne", array, array)
+
+
+def isfinite(x: Any, /) -> Array:
+    """Whether elements are neither infinite nor NaN."""
+    array = _core.array(x)
+    if not is_inexact(array):
+        return bind1("eq", array, array)
+    return bind1("is_finite", array)
+
+
+def isinf(x: Any, /) -> Array:
+    """Whether elements are infinite."""
+    array = inexact(x)
+    if kind(array) == "complex":
+        return bind1("or", isinf(bind1("real", array)), isinf(bind1("imag", array)))
+    return bind1("eq", bind1("abs", array), literal(array, math.inf))
+
+
+def isposinf(x: Any, /) -> Array:
+    """Whether elements are positive infinity."""
+    array = inexact(x)
+    return bind1("eq", array, literal(array, math.inf))
+
+
+def isneginf(x: Any, /) -> Array:
+    """Whether elements are negative infinity."""
+    array = inexact(x)
+    return bind1("eq", array, literal(array, -math.inf))
+
+
+def isreal(x: Any) -> Array:
+    """Whether imaginary parts are zero."""
+    return logical_not(iscomplex(x))
+
+
+def iscomplex(x: Any) -> Array:
+    """Whether imaginary parts are nonzero."""
+    array = _core.array(x)
+    if kind(array) != "complex":
+        return _core.full(array._bound_shape, False, bool)
+    return truth(bind1("imag", array))
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is real."""
+    return not iscomplexobj(x)
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex."""
+    return kind(_core.array(x)) == "complex"
+
+
+def isscalar(element: Any) -> bool:
+    """Whether an object is a number or an array without axes."""
+    return _core.is_python_scalar(element) or getattr(element, "ndim", None) == 0
+
+
+def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether ``|a - b| <= atol + rtol * |b|``, element by element; equal infinities are close."""
+    a, b = _core.promote([a, b])
+    if not is_inexact(a):
+        if is_integer(a):
+            a, b = inexact(a), inexact(b)
+        else:
+            return bind1("eq", a, b)
+    gap = bind1("abs", bind1("sub", a, b))
+    magnitude = bind1("abs", b)
+    near = less_equal(gap, rtol * magnitude + atol)
+    finite = bind1("and", bind1("is_finite", a), bind1("is_finite", b))
+    result = bind1("or", bind1("and", near, finite), bind1("eq", a, b))
+    if equal_nan:
+        result = bind1("or", result, bind1("and", bind1("ne", a, a), bind1("ne", b, b)))
+    return result
+
+
+def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
+    """Whether all elements are close (see `isclose`), a bool scalar."""
+    close = isclose(a, b, rtol, atol, equal_nan)
+    return bind1("reduce_min", close, axes=list(range(close.ndim)))
+
+
+def array_equal(a: Any, b: Any, equal_nan: bool = False) -> Array:
+    """Whether shapes and all elements are equal, a bool scalar."""
+    a, b = _core.array(a), _core.array(b)
+    if a._bound_shape != b._bound_shape:
+        return _core.full((), False, bool)
+    a, b = _core.promote([a, b])
+    same = bind1("eq", a, b)
+    if equal_nan:
+        same = bind1("or", same, bind1("and", bind1("ne", a, a), bind1("ne", b, b)))
+    return bind1("reduce_min", same, axes=list(range(same.ndim)))
+
+
+def array_equiv(a: Any, b: Any) -> Array:
+    """Whether the arrays are equal after broadcasting, a bool scalar."""
+    a, b = _core.array(a), _core.array(b)
+    try:
+        same = equal(a, b)
+    except TypeError:
+        return _core.full((), False, bool)
+    return bind1("reduce_min", same, axes=list(range(same.ndim)))
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """Elements of ``x`` where the condition holds, else of ``y``; everything is broadcast.
+
+    With the condition alone: `nonzero`, whose result has a shape that depends on values, so the condition must be
+    concrete.
+    A derivative flows only into the chosen operand; to keep an undefined derivative out, make the argument of the
+    other branch harmless
+    too (``where(x > 0, log(where(x > 0, x, 1)), 0)``).
+
+    Raises:
+        ValueError: exactly one of ``x`` and ``y`` is given.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.where(ct.numpy.array([True, False]), 1.0, 2.0).tolist()
+    [1.0, 2.0]
+    """
+    if x is None and y is None:
+        return nonzero(condition)
+    if x is None or y is None:
+        raise ValueError("where takes the condition alone, or the condition, x and y")
+    x, y = _core.promote([x, y])
+    predicate = truth(condition)
+    shape = _core.broadcast_shapes([predicate._bound_shape, x._bound_shape])
+    return bind1("select", *(_core.broadcast_to(operand, shape) for operand in (predicate, x, y)))
+
+
+def nonzero(a: Any) -> tuple[Array, ...]:
+    """The indices of the elements that are not zero, an integer array for each axis. The array must be concrete."""
+    import numpy as np
+
+    return tuple(
+        _core.array(index.astype(_core.default_int_dtype())) for index in np.nonzero(np.atleast_1d(_core.to_numpy(a)))
+    )
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+    """For each element, the choice of the first condition that holds, or the default."""
+    if len(condlist) != len(choicelist):
+        raise ValueError(f"select: {len(condlist)} conditions but {len(choicelist)} choices")
+    if not condlist:
+        raise ValueError("select needs at least one condition")
+    result = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        result = where(condition, choice, result)
+    return _core.array(result)

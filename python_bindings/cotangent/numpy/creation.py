@@ -1,0 +1,532 @@
+"""Arrays from values, ranges and patterns, and what dtypes hold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import (
+    bind1,
+    convert,
+    give_lengths,
+    insert_axes,
+    is_dimension,
+    literal,
+    normalize_axis,
+    static_int,
+    static_shape,
+)
+
+
+def _holds_arrays(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return any(_holds_arrays(item) for item in value)
+    return isinstance(value, Array) or hasattr(value, "__ct_array__")
+
+
+def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0) -> Array:  # noqa: A002
+    """An array of numbers, nested lists, NumPy arrays or anything with ``__array__``.
+
+    Python numbers become int32, float32 or complex64 (64 bits wide with ``enable_x64``); NumPy arrays keep their dtype.
+
+    Raises:
+        ValueError: a nested list whose parts have different lengths. TypeError: an object that holds no numbers.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.array([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    del copy, order
+    if dtype is None:
+        result = _core.array(object)
+    else:
+        dtype = _core.canonical_dtype(dtype)
+        if _core.is_python_scalar(object):
+            if (
+                _core.dtype_kind(dtype) in ("signed", "unsigned")
+                and isinstance(object, float)
+                and not math.isfinite(object)
+            ):
+                raise ValueError(f"{object} does not fit {dtype}")
+            result = _core.full((), object, dtype)
+        elif isinstance(object, (tuple, list)) and not _holds_arrays(object):
+            result = convert(_core.array(np.asarray(object, dtype=dtype) if object else object), dtype)
+        else:
+            result = convert(_core.array(object), dtype)
+    return insert_axes(result, list(range(ndmin - result.ndim))) if result.ndim < ndmin else result
+
+
+def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None) -> Array:
+    """``a`` as an array; an array of the dtype is returned as it is."""
+    return array(a, dtype, copy, order)
+
+
+def copy(a: Any, order: str | None = None) -> Array:
+    """An array of the same elements; arrays are immutable, so nothing need be copied."""
+    del order
+    return _core.array(a)
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
+    """The bytes of a buffer as a one-axis array."""
+    return _core.array(np.frombuffer(buffer, _core.canonical_dtype(dtype), count, offset))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array of another library that offers ``__dlpack__``, sharing its memory where possible."""
+    del device, copy
+    return _core.from_dlpack(x)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:
+    """The elements as another dtype. Complex to real drops the imaginary part."""
+    del copy
+    return convert(_core.array(x), dtype)
+
+
+def _filled(shape: Any, value: complex, dtype: Any, weak: bool = False) -> Array:
+    sizes, lengths = static_shape(shape)
+    if any(size < 0 for size in sizes):
+        raise ValueError(f"sizes must not be negative; got {tuple(sizes)}")
+    return give_lengths(_core.full(sizes, value, dtype, weak), lengths)
+
+
+def zeros(shape: Any, dtype: Any = None) -> Array:
+    """Zeros of a shape, by default floating.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.zeros((2, 1)).tolist()
+    [[0.0], [0.0]]
+    """
+    return _filled(shape, 0, _core.default_float_dtype() if dtype is None else dtype)
+
+
+def ones(shape: Any, dtype: Any = None) -> Array:
+    """Ones of a shape, by default floating."""
+    return _filled(shape, 1, _core.default_float_dtype() if dtype is None else dtype)
+
+
+empty = zeros
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
+    """Copies of a number, or of an array that is broadcast."""
+    if _core.is_python_scalar(fill_value):
+        kind, weak = _core.scalar_type(fill_value)
+        return _filled(shape, fill_value, kind if dtype is None else dtype, weak and dtype is None)
+    sizes, lengths = static_shape(shape)
+    value = _core.array(fill_value)
+    return give_lengths(_core.broadcast_to(value if dtype is None else convert(value, dtype), sizes), lengths)
+
+
+def _like(a: Any, value: Any, dtype: Any, shape: Any) -> Array:
+    x = _core.array(a)
+    dtype = x.dtype if dtype is None else dtype
+    if shape is not None:
+        return full(shape, value, dtype)
+    lengths = {axis: bind1("dimension_size", x, axis=axis) for axis in _core.ragged_axes(x)}
+    return give_lengths(full(x._bound_shape, value, dtype), lengths)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """Zeros of the shape and dtype of ``a``."""
+    return _like(a, 0, dtype, shape)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """Ones of the shape and dtype of ``a``."""
+    return _like(a, 1, dtype, shape)
+
+
+empty_like = zeros_like
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """Copies of a number, of the shape and dtype of ``a``."""
+    return _like(a, fill_value, dtype, shape)
+
+
+# ---- Ranges ----------------------------------------------------------------------------------------------------------
+
+
+def _iota(size: int, dtype: Any) -> Array:
+    return bind1("iota", shape=[size], dtype=_core.canonical_dtype(dtype), axis=0)
+
+
+def _number(value: Any, name: str) -> Any:
+    """A bound of a range as a Python number."""
+    if _core.is_python_scalar(value):
+        return value
+    if np.ndim(value) != 0 and not (isinstance(value, Array) and value.ndim == 0):
+        raise TypeError(f"{name}: bounds must be scalars; got shape {np.shape(value)}")
+    return _core.to_numpy(value).item()
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Array:
+    """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known.
+
+    Inside ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged axis.
+
+    Raises:
+        ValueError: step is 0.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.arange(3).tolist()
+    [0, 1, 2]
+    """
+    if stop is None and step is None and is_dimension(start):
+        sizes, lengths = static_shape((start,))
+        return give_lengths(_iota(sizes[0], _core.default_int_dtype() if dtype is None else dtype), lengths)
+    parts = [part for part in (start, stop, step) if part is not None]
+    if dtype is None:
+        dtype, _ = _core.promote_types([(lambda a: (a.dtype, a.weak_type))(_core.array(part)) for part in parts])
+    dtype = _core.canonical_dtype(dtype)
+    if stop is None:
+        start, stop = 0, start
+    begin, end, stride = (
+        _number(start, "arange"),
+        _number(stop, "arange"),
+        1 if step is None else _number(step, "arange"),
+    )
+    if stride == 0:
+        raise ValueError("arange: step must not be 0")
+    size = max(0, math.ceil((end - begin) / stride))
+    wide = np.dtype("float32") if dtype.itemsize == 2 and _core.dtype_kind(dtype) == "float" else dtype
+    whole = isinstance(begin, int) and isinstance(stride, int)
+    if not whole and _core.dtype_kind(dtype) not in ("float", "complex"):
+        return convert(_core.array(np.arange(begin, end, stride)), dtype)
+    result = _iota(size, wide)
+    if stride != 1:
+        result = result * literal(result, stride)
+    if begin != 0:
+        result = result + literal(result, begin)
+    return _core.convert(result, dtype)
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+) -> Any:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end; arrays give a new axis.
+
+    Raises:
+        ValueError: ``num`` is negative.
+    """
+    num = static_int(num, "linspace: num")
+    if num < 0:
+        raise ValueError(f"linspace: num must not be negative; got {num}")
+    start, stop = _core.promote([start, stop], inexact=True)
+    out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
+    start, stop = convert(start, start.dtype), convert(stop, stop.dtype)
+    divisions = num - 1 if endpoint else num
+    shape = [num, *start._bound_shape]
+    if divisions > 0:
+        fraction = _iota(num, start.dtype) / literal(_iota(num, start.dtype), divisions)
+        fraction = bind1("broadcast", fraction, shape=shape, axes=[0])
+        first, last = _core.broadcast_to(start, shape), _core.broadcast_to(stop, shape)
+        result = first * (literal(fraction, 1) - fraction) + last * fraction
+        if endpoint:
+            position = bind1("iota", shape=shape, dtype=np.dtype("int32"), axis=0)
+            result = bind1("select", bind1("eq", position, literal(position, num - 1)), last, result)
+        gap = (stop - start) / divisions
+    else:
+        result = _core.broadcast_to(start, shape)
+        gap = literal(start, math.nan) if divisions == 0 else stop - start
+    if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
+        result = bind1("floor", result)
+    result = _core.convert(result, out_dtype)
+    position_of_axis = normalize_axis(axis, result.ndim, "linspace")
+    if position_of_axis:
+        order = list(range(1, result.ndim))
+        order.insert(position_of_axis, 0)
+        result = bind1("transpose", result, permutation=order)
+    return (result, gap) if retstep else result
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Array:
+    """``base ** linspace(start, stop)``."""
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    result = _core.bind("pow", _core.promote([base, exponents], inexact=True))[0]
+    return result if dtype is None else convert(result, dtype)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
+    """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, or both negative."""
+    start, stop = _core.promote([start, stop], inexact=True)
+    sign = bind1("sign", start)
+    exponents = linspace(bind1("log", start * sign), bind1("log", stop * sign), num, endpoint, axis=axis)
+    result = bind1("exp", exponents) * sign
+    return result if dtype is None else convert(result, dtype)
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+    """Coordinate arrays of a grid from the coordinates along each axis.
+
+    Args:
+        indexing: ``"xy"``: the first two axes of the results are exchanged; ``"ij"``: they are not.
+        sparse: axes of size 1 instead of repeated values.
+    """
+    del copy
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij'; got {indexing!r}")
+    arrays = [_core.array(x) for x in xi]
+    if builtins_any(x.ndim > 1 for x in arrays):
+        raise ValueError("meshgrid: coordinates must have one axis")
+    arrays = [insert_axes(x, [0]) if x.ndim == 0 else x for x in arrays]
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[0], order[1] = 1, 0
+    sizes = [x._bound_shape[0] for x in arrays]
+    shape = [0] * len(arrays)
+    for i, axis in enumerate(order):
+        shape[axis] = sizes[i]
+    results = []
+    for i, x in enumerate(arrays):
+        target = [1] * len(arrays) if sparse else list(shape)
+        target[order[i]] = sizes[i]
+        results.append(bind1("broadcast", x, shape=target, axes=[order[i]]))
+    return results
+
+
+builtins_any = any
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The index of every element of a grid along each axis."""
+    dtype = _core.default_int_dtype() if dtype is None else dtype
+    sizes, _ = static_shape(tuple(dimensions))
+    grids = []
+    for axis, size in enumerate(sizes):
+        target = [1] * len(sizes) if sparse else sizes
+        target = [*target[:axis], size, *target[axis + 1 :]]
+        grids.append(bind1("broadcast", _iota(size, dtype), shape=target, axes=[axis]))
+    if sparse:
+        return tuple(grids)
+    if not grids:
+        return zeros((0,), dtype)
+    return bind1("concatenate", *[insert_axes(grid, [0]) for grid in grids], axis=0)
+
+
+# ---- Diagonals and triangles -----------------------------------------------------------------------------------------
+
+
+def _offsets(rows: int, columns: int) -> Array:
+    """Column - row of each element of a matrix."""
+    int32 = np.dtype("int32")
+    return bind1("iota", shape=[rows, columns], dtype=int32, axis=1) - bind1(
+        "iota", shape=[rows, columns], dtype=int32, axis=0
+    )
+
+
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
+    """A matrix with ones on the k-th diagonal."""
+    rows = static_shape((N,))[0][0]
+    columns = rows if M is None else static_shape((M,))[0][0]
+    offset = _offsets(rows, columns)
+    return _core.convert(
+        bind1("eq", offset, literal(offset, int(k))), _core.default_float_dtype() if dtype is None else dtype
+    )
+
+
+def identity(n: int, dtype: Any = None) -> Array:
+    """The identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+    """A matrix with ones on and below the k-th diagonal."""
+    offset = _offsets(N, N if M is None else M)
+    return _core.convert(
+        bind1("le", offset, literal(offset, k)), _core.default_float_dtype() if dtype is None else dtype
+    )
+
+
+def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
+    x = _core.array(m)
+    if x.ndim < 2:
+        raise ValueError(f"{name} needs at least two axes; got shape {x.shape}")
+    rows, columns = x._bound_shape[-2:]
+    offset = _offsets(rows, columns)
+    keep = bind1("le", offset, literal(offset, k)) if lower else bind1("ge", offset, literal(offset, k))
+    keep = bind1("broadcast", keep, shape=list(x._bound_shape), axes=[x.ndim - 2, x.ndim - 1])
+    return bind1("select", keep, x, literal(x, 0))
+
+
+def tril(m: Any, k: int = 0) -> Array:
+    """The matrix with zeros above the k-th diagonal."""
+    return _triangle(m, k, True, "tril")
+
+
+def triu(m: Any, k: int = 0) -> Array:
+    """The matrix with zeros below the k-th diagonal."""
+    return _triangle(m, k, False, "triu")
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the elements on and below the k-th diagonal."""
+    rows, columns = np.tril_indices(n, k, m)
+    return _int_array(rows), _int_array(columns)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the elements on and above the k-th diagonal."""
+    rows, columns = np.triu_indices(n, k, m)
+    return _int_array(rows), _int_array(columns)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal."""
+    return (_iota(n, _core.default_int_dtype()),) * ndim
+
+
+def _int_array(values: Any) -> Array:
+    return _core.array(np.asarray(values, dtype=_core.default_int_dtype()))
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The diagonals of the matrices in two axes, as a new last axis."""
+    x = _core.array(a)
+    if x.ndim < 2:
+        raise ValueError(f"diagonal needs at least two axes; got shape {x.shape}")
+    i, j = normalize_axis(axis1, x.ndim, "diagonal"), normalize_axis(axis2, x.ndim, "diagonal")
+    if i == j:
+        raise ValueError("diagonal: axis1 and axis2 must be different")
+    rest = [axis for axis in range(x.ndim) if axis not in (i, j)]
+    x = bind1("transpose", x, permutation=[*rest, i, j])
+    shape = list(x._bound_shape)
+    rows, columns = shape[-2:]
+    start_row, start_column = max(0, -offset), max(0, offset)
+    size = max(0, min(rows - start_row, columns - start_column))
+    position = (_iota(size, "int32") + literal(_iota(size, "int32"), start_row)) * literal(
+        _iota(size, "int32"), columns
+    )
+    position = position + _iota(size, "int32") + literal(_iota(size, "int32"), start_column)
+    flat = bind1("reshape", x, shape=[*shape[:-2], rows * columns])
+    return bind1("gather", flat, position, axis=x.ndim - 2, batch_dims=0)
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """The k-th diagonal of a matrix, or the matrix with ``v`` on its k-th diagonal.
+
+    Raises:
+        ValueError: ``v`` has no axes, or more than two.
+    """
+    x = _core.array(v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError(f"diag needs one or two axes; got shape {x.shape}")
+    size = x._bound_shape[0] + abs(k)
+    padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[max(k, 0)], high=[max(-k, 0)], interior=[0])
+    offset = _offsets(size, size)
+    wide = bind1("broadcast", padded, shape=[size, size], axes=[1])
+    return bind1("select", bind1("eq", offset, literal(offset, k)), wide, literal(wide, 0))
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """The matrix with the elements of ``v`` on its k-th diagonal."""
+    x = _core.array(v)
+    return diag(bind1("reshape", x, shape=[x.size]), k)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+    """Powers of the elements as columns, the highest first unless ``increasing``."""
+    array = _core.array(x)
+    if array.ndim != 1:
+        raise ValueError(f"vander needs one axis; got shape {array.shape}")
+    count = array._bound_shape[0] if N is None else N
+    powers = _iota(count, array.dtype)
+    if not increasing:
+        powers = literal(powers, count - 1) - powers
+    return _core.bind("pow", _core.promote([insert_axes(array, [1]), powers]))[0]
+
+
+# ---- Dtypes ----------------------------------------------------------------------------------------------------------
+
+
+def _dtype_of(x: Any) -> Any:
+    """A dtype, or that of an array."""
+    return x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else _core.canonical_dtype(x)
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating dtype: ``max``, ``min``, ``eps``, ``tiny``, ``bits``."""
+    dtype = _dtype_of(dtype)
+    if dtype.kind in "fc":
+        return np.finfo(dtype)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+
+
+def iinfo(dtype: Any) -> np.iinfo[Any]:
+    """Limits of an integer dtype: ``max``, ``min``, ``bits``."""
+    return np.iinfo(_dtype_of(dtype))
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype that arrays, numbers and dtypes are promoted to."""
+    types = []
+    for arg in args:
+        if isinstance(arg, (type, str, np.dtype)):
+            types.append((_core.canonical_dtype(arg), arg in (int, float, complex)))
+        else:
+            array = _core.array(arg)
+            types.append((array.dtype, array.weak_type))
+    return _core.promote_types(types)[0]
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype that two dtypes are promoted to."""
+    return result_type(a, b)
+
+
+_KINDS: dict[Any, tuple[str, ...]] = {
+    np.generic: ("bool", "signed", "unsigned", "float", "complex"),
+    np.number: ("signed", "unsigned", "float", "complex"),
+    np.integer: ("signed", "unsigned"),
+    np.signedinteger: ("signed",),
+    np.unsignedinteger: ("unsigned",),
+    np.inexact: ("float", "complex"),
+    np.floating: ("float",),
+    np.complexfloating: ("complex",),
+    np.bool_: ("bool",),
+}
+
+
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype belongs to a kind (``integer``, ``floating``, …) or is a dtype; bfloat16 is floating."""
+    if arg2 in _KINDS:
+        if arg1 in _KINDS and arg1 is not np.bool_:
+            return bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
+        return _core.dtype_kind(arg1) in _KINDS[arg2]
+    return bool(_core.canonical_dtype(arg1) == _core.canonical_dtype(arg2))
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind, or of one of several: ``"bool"``, ``"integral"``, ``"real floating"``."""
+    if isinstance(kind, tuple):
+        return builtins_any(isdtype(dtype, item) for item in kind)
+    names = {
+        "bool": ("bool",),
+        "signed integer": ("signed",),
+        "unsigned integer": ("unsigned",),
+        "integral": ("signed", "unsigned"),
+        "real floating": ("float",),
+        "complex floating": ("complex",),
+        "numeric": ("signed", "unsigned", "float", "complex"),
+    }
+    if isinstance(kind, str) and kind in names:
+        return _core.dtype_kind(dtype) in names[kind]
+    return bool(_core.canonical_dtype(dtype) == _core.canonical_dtype(kind))
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+    """Whether NumPy allows the conversion."""
+    return bool(np.can_cast(_core.canonical_dtype(from_), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]

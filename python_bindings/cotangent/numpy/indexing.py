@@ -1,0 +1,745 @@
+"""``x[index]``, ``x.at[index]`` and take: NumPy's indexing as slices, gathers and scatters.
+
+An index is resolved in three stages, a `Plan`:
+
+1. the *window*: a slice on every axis, with static bounds (an int that stands alone is a window of size 1);
+2. the *lookup*, if there are index arrays or scalars that are values: their axes are brought together, made one, and
+read by a gather;
+3. the *result shape*: axes of ints removed, axes of None inserted.
+
+Reading runs the stages forward. Updating (`x.at`) runs them backward: the updates get the shape of the lookup, are
+scattered into the
+window, and the window is put back into the array. Inside ``ct.mask`` a window must not cut a ragged axis in a way that
+its bounds do not
+say; ``x[-1]`` and ``x[:-1]`` count from the length.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from dataclasses import dataclass, field
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import (
+    axis_size,
+    bind1,
+    insert_axes,
+    is_dimension,
+    is_host_value,
+    is_inexact,
+    is_integer,
+    kind,
+    literal,
+    normalize_axis,
+)
+
+_INT32 = np.dtype("int32")
+
+
+@dataclass
+class Plan:
+    """How an index is resolved."""
+
+    start: list[int]
+    limit: list[int]
+    stride: list[int]
+    reversed_axes: list[int] = field(default_factory=list)
+    lengths: dict[int, Array] = field(default_factory=dict)  # of windows whose length is a value
+    looked_up: list[tuple[int, Any]] = field(default_factory=list)  # (axis, index array) of the lookup
+    together: bool = True  # whether the looked up axes are adjacent in the index
+    dropped: list[int] = field(default_factory=list)  # axes of the array that are ints
+    inserted: list[int] = field(default_factory=list)  # number of array axes before each None
+    has_window: bool = False
+
+
+def _is_mask(item: Any) -> bool:
+    dtype = getattr(item, "dtype", None)
+    return (dtype is not None and dtype == bool) or isinstance(item, bool)
+
+
+def _expand(index: Any, x: Array) -> list[Any]:
+    """The items of an index, one for each axis and None; masks as integer arrays, the ellipsis as slices."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    expanded: list[Any] = []
+    for item in items:
+        if isinstance(item, (list, tuple)):
+            item = (
+                _core.array(item)
+                if _contains_arrays(item)
+                else np.asarray(item if len(item) else np.zeros(0, np.int32))
+            )
+        if _is_mask(item):
+            mask = np.asarray(_core.to_numpy(item))
+            if mask.ndim == 0:
+                raise IndexError("a bool is not an index\n  use a bool array, or ct.numpy.where")
+            axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
+            if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
+                sizes = x._bound_shape[axis : axis + mask.ndim]
+                if mask.shape != sizes:
+                    raise IndexError(f"a bool index of shape {mask.shape} does not fit axes of sizes {tuple(sizes)}")
+            expanded += [found.astype(np.int32) for found in np.nonzero(mask)]
+            continue
+        expanded.append(item)
+    used = sum(1 for item in expanded if item is not None and not isinstance(item, EllipsisType))
+    if used > x.ndim:
+        raise IndexError(f"too many indices: {used} for an array with {x.ndim} axes")
+    positions = [i for i, item in enumerate(expanded) if isinstance(item, EllipsisType)]
+    if len(positions) > 1:
+        raise IndexError("an index can have only one ellipsis (...)")
+    fill = [slice(None)] * (x.ndim - used)
+    if positions:
+        return expanded[: positions[0]] + fill + expanded[positions[0] + 1 :]
+    return expanded + fill
+
+
+def _contains_arrays(item: Any) -> bool:
+    if isinstance(item, (list, tuple)):
+        return any(_contains_arrays(part) for part in item)
+    return isinstance(item, Array)
+
+
+def _static_index(item: Any) -> int | None:
+    """An int known from the program text, or None."""
+    if isinstance(item, (int, np.integer)):
+        return int(item)
+    if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
+        return int(item)
+    return None
+
+
+def _plan(index: Any, x: Array) -> Plan:
+    items = _expand(index, x)
+    sizes = x._bound_shape
+    ragged = _core.ragged_axes(x)
+    plan = Plan([0] * x.ndim, list(sizes), [1] * x.ndim)
+    advanced = [item is not None and not isinstance(item, slice) and _static_index(item) is None for item in items]
+    gathers = any(advanced)
+    axis = 0
+    places: list[int] = []  # positions in the index of everything that is looked up
+    for place, item in enumerate(items):
+        if item is None:
+            plan.inserted.append(axis)
+            continue
+        if isinstance(item, slice):
+            _window(plan, x, axis, item, ragged)
+        elif (number := _static_index(item)) is not None:
+            if not -sizes[axis] <= number < sizes[axis]:
+                raise IndexError(f"index {number} is out of bounds for axis {axis} with size {sizes[axis]}")
+            if gathers or (axis in ragged and number < 0):
+                plan.looked_up.append((axis, np.asarray(number, np.int32)))
+                places.append(place)
+            else:
+                number += sizes[axis] if number < 0 else 0
+                plan.start[axis], plan.limit[axis] = number, number + 1
+                plan.dropped.append(axis)
+                plan.has_window = True
+        else:
+            plan.looked_up.append((axis, _index_array(item, axis)))
+            places.append(place)
+        axis += 1
+    plan.together = not places or places[-1] - places[0] + 1 == len(places)
+    return plan
+
+
+def _index_array(item: Any, axis: int) -> Any:
+    if not hasattr(item, "dtype") and not hasattr(item, "__ct_array__"):
+        try:
+            return np.asarray(operator.index(item), np.int32)
+        except TypeError:
+            raise TypeError(
+                f"cannot index axis {axis} with {type(item).__name__}\n"
+                "  an index is made of ints, slices, None, ... and integer or bool arrays"
+            ) from None
+    if isinstance(item, (np.ndarray, np.generic)):
+        array: Any = np.asarray(item)
+        numeric = array.dtype.kind in "iu"
+    else:
+        array = _core.array(item)
+        numeric = is_integer(array)
+    if not numeric:
+        raise TypeError(
+            f"arrays used as indices must be of integers or bools; axis {axis} is indexed with {array.dtype}"
+        )
+    return array
+
+
+def _bound(value: Any, axis: int) -> int | None:
+    """A bound of a slice as an int."""
+    if value is None:
+        return None
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        if isinstance(value, Array) and _core.is_traced(value):
+            raise type(error)(
+                f"a slice bound of axis {axis} is a value that is not known when the program is captured\n"
+                "  use an index array (start + arange(size)), or make the bound static"
+            ) from None
+        raise TypeError(f"slice bounds must be integers or None; axis {axis} has {value!r}") from None
+
+
+def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> None:
+    if item.start is None and item.stop is None and item.step is None:
+        return
+    step = _bound(item.step, axis)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    plan.has_window = True
+    size = x._bound_shape[axis]
+    if axis in ragged:
+        _ragged_window(plan, x, axis, item, 1 if step is None else step)
+        return
+    start, stop, stride = slice(_bound(item.start, axis), _bound(item.stop, axis), step).indices(size)
+    count = len(range(start, stop, stride))
+    if stride < 0:
+        # The same elements forward, then reversed.
+        plan.reversed_axes.append(axis)
+        start, stride = start + (count - 1) * stride, -stride
+    if count == 0:
+        plan.start[axis], plan.limit[axis], plan.stride[axis] = 0, 0, 1
+    else:
+        plan.start[axis], plan.limit[axis], plan.stride[axis] = start, start + (count - 1) * stride + 1, stride
+
+
+def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> None:
+    """A slice of an axis of n elements, n a value up to the bound."""
+    size = x._bound_shape[axis]
+    length = bind1("dimension_size", x, axis=axis)
+    start, stop = item.start, item.stop
+    if is_dimension(stop) and stop.bound == size:
+        stop = None
+    if step < 0:
+        if start is None and stop is None and step == -1:
+            plan.reversed_axes.append(axis)
+            return
+        raise NotImplementedError(
+            f"slicing ragged axis {axis} with step {step} is not supported\n  reverse it with [::-1] first"
+        )
+    first, last = _bound(start, axis), _bound(stop, axis)
+    if first is not None and first < 0:
+        if last is not None or step != 1:
+            raise NotImplementedError(f"slicing ragged axis {axis} from {first} is supported only up to its end")
+        # The last elements: at most -first, at positions from max(n + first, 0).
+        count = min(-first, size)
+        offset = bind1("max", *_core.promote([length + first, 0]))
+        plan.looked_up.append((axis, offset + bind1("iota", shape=[count], dtype=_INT32, axis=0)))
+        plan.lengths[-1] = bind1("min", *_core.promote([length, count]))
+        return
+    begin = min(first or 0, size)
+    limit = size
+    if last is not None and last >= 0:
+        limit = min(last, size)
+    plan.start[axis], plan.limit[axis], plan.stride[axis] = begin, max(limit, begin), step
+    if last is not None and last < 0:
+        left = bind1("max", *_core.promote([length + last - begin + (step - 1), 0]))
+        plan.limit[axis] = max(size + last, begin)
+        plan.lengths[axis] = bind1("div", *_core.promote([left, step])) if step != 1 else left
+
+
+# ---- Reading ---------------------------------------------------------------------------------------------------------
+
+
+def _take_window(x: Array, plan: Plan) -> Array:
+    if plan.start != [0] * x.ndim or tuple(plan.limit) != x._bound_shape or any(s != 1 for s in plan.stride):
+        x = bind1("slice", x, start=plan.start, limit=plan.limit, stride=plan.stride)
+    if plan.reversed_axes:
+        x = bind1("reverse", x, axes=sorted(plan.reversed_axes))
+    for axis, length in plan.lengths.items():
+        if axis >= 0:
+            x = bind1("set_length", x, length, axis=axis)
+    return x
+
+
+@dataclass
+class Lookup:
+    """The lookup of a plan: how axes are permuted, which of them are made one, and the positions on it."""
+
+    permutation: list[int]
+    sizes: list[int]  # of the permuted axes
+    axis: int
+    count: int  # looked up axes
+    indices: Array
+
+
+def _lookup(x: Array, plan: Plan, mode: str) -> Lookup:
+    """``mode``: "clip", or "drop": positions outside become -1."""
+    axes = [axis for axis, _ in plan.looked_up]
+    arrays = [_core.array(index) for _, index in plan.looked_up]
+    shape = _core.broadcast_shapes([index._bound_shape for index in arrays])
+    at = axes[0] if plan.together else 0
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    if plan.together:
+        permutation = [axis for axis in rest if axis < at] + axes + [axis for axis in rest if axis > at]
+    else:
+        permutation = axes + rest
+    linear: Array | None = None
+    outside: Array | None = None
+    for axis, index in zip(axes, arrays, strict=True):
+        size = axis_size(x, axis)
+        wide = _core.convert(index, index.dtype if index.dtype.itemsize == 8 else _INT32)
+        if kind(index) != "unsigned":
+            wide = bind1("select", bind1("lt", wide, literal(wide, 0)), wide + _count_like(wide, size), wide)
+        last = _count_like(wide, size) - literal(wide, 1)
+        clipped = bind1("max", bind1("min", wide, _core.broadcast_to(last, wide._bound_shape)), literal(wide, 0))
+        if mode == "drop":
+            wrong = bind1("ne", clipped, wide)
+            wrong = _core.broadcast_to(wrong, shape)
+            outside = wrong if outside is None else bind1("or", outside, wrong)
+        clipped = _core.broadcast_to(_core.convert(clipped, _INT32), shape)
+        linear = clipped if linear is None else linear * literal(linear, x._bound_shape[axis]) + clipped
+    assert linear is not None
+    if outside is not None:
+        linear = bind1("select", outside, literal(linear, -1), linear)
+    return Lookup(permutation, [x._bound_shape[axis] for axis in permutation], at, len(axes), linear)
+
+
+def _count_like(index: Array, size: Any) -> Array:
+    return _core.convert(size, index.dtype) if isinstance(size, Array) else _core.full((), size, index.dtype)
+
+
+def _gathered(x: Array, found: Lookup) -> Array:
+    """``x`` with the looked up axes as one."""
+    if found.permutation != list(range(x.ndim)):
+        x = bind1("transpose", x, permutation=found.permutation)
+    if found.count > 1:
+        before, after = found.sizes[: found.axis], found.sizes[found.axis + found.count :]
+        x = bind1("reshape", x, shape=[*before, math.prod(found.sizes[found.axis : found.axis + found.count]), *after])
+    return x
+
+
+def _result_shape(shape: list[int], plan: Plan, rank: int, found: Lookup | None) -> tuple[list[int], list[int]]:
+    """Which axes to drop, and at which positions of the result to insert new ones."""
+    looked = [axis for axis, _ in plan.looked_up]
+    index_rank = found.indices.ndim if found is not None else 0
+    # The position in the looked up array of each axis of the original.
+    position: dict[int, int] = {}
+    order = [axis for axis in range(rank) if axis not in looked]
+    for i, axis in enumerate(order):
+        position[axis] = i if found is None or i < found.axis else i + index_rank
+    dropped = [position[axis] for axis in plan.dropped]
+    inserted: list[int] = []
+    for extra, before in enumerate(plan.inserted):
+        # After everything that came before it in the index.
+        kept = [axis for axis in order if axis < before and axis not in plan.dropped]
+        count = len(kept) + extra
+        if found is not None and (not plan.together or any(axis < before for axis in looked)):
+            count += index_rank
+        inserted.append(count)
+    del shape
+    return dropped, inserted
+
+
+def get_item(x: Array, index: Any) -> Array:
+    """``x[index]``."""
+    if isinstance(index, int) and not isinstance(index, bool) and x.ndim:
+        return _get_row(x, index)
+    plan = _plan(index, x)
+    window = _take_window(x, plan) if plan.has_window else x
+    found = None
+    result = window
+    if plan.looked_up:
+        _check_lookup(window, plan)
+        found = _lookup(window, plan, "clip")
+        result = bind1("gather", _gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+        if -1 in plan.lengths:
+            result = bind1("set_length", result, plan.lengths[-1], axis=found.axis)
+    return _shape_result(result, *_result_shape([], plan, x.ndim, found))
+
+
+def _get_row(x: Array, index: int) -> Array:
+    """``x[i]``, the common case."""
+    sizes = x._bound_shape
+    if not -sizes[0] <= index < sizes[0]:
+        raise IndexError(f"index {index} is out of bounds for axis 0 with size {sizes[0]}")
+    if index < 0:
+        if 0 in _core.ragged_axes(x):
+            index_array = bind1("dimension_size", x, axis=0) + index
+            return bind1("gather", x, bind1("max", *_core.promote([index_array, 0])), axis=0, batch_dims=0)
+        index += sizes[0]
+    start, limit = [0] * len(sizes), list(sizes)
+    start[0], limit[0] = index, index + 1
+    return bind1("reshape", bind1("slice", x, start=start, limit=limit, stride=[1] * len(sizes)), shape=list(sizes[1:]))
+
+
+def _check_lookup(x: Array, plan: Plan) -> None:
+    for axis, index in plan.looked_up:
+        if x._bound_shape[axis] == 0 and math.prod(
+            np.shape(index) if isinstance(index, np.ndarray) else index._bound_shape
+        ):
+            raise IndexError(f"cannot index axis {axis}, which has no elements, with an array")
+
+
+def _shape_result(x: Array, dropped: list[int], inserted: list[int]) -> Array:
+    if dropped:
+        x = bind1("reshape", x, shape=[size for axis, size in enumerate(x._bound_shape) if axis not in dropped])
+    return insert_axes(x, inserted) if inserted else x
+
+
+# ---- Updating --------------------------------------------------------------------------------------------------------
+
+
+class IndexUpdate:
+    """``x.at[index]``: the methods return arrays with the indexed elements changed.
+
+    Indices that are values and lie outside are dropped; ``get`` clamps them. Where an index array names an element
+    several times, ``add``
+    adds every update and ``set`` keeps the last one.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.zeros(3).at[1].set(5.0).tolist()
+    [0.0, 5.0, 0.0]
+    """
+
+    def __init__(self, array: Array, index: Any) -> None:
+        self._array = array
+        self._index = index
+
+    def __repr__(self) -> str:
+        return f"IndexUpdate({self._array!r}, {self._index!r})"
+
+    def get(self, *, mode: str | None = None, fill_value: Any = None, **hints: Any) -> Array:
+        """``x[index]``; mode "fill" gives ``fill_value`` (NaN by default) outside."""
+        del hints
+        if mode in (None, "clip", "promise_in_bounds"):
+            return get_item(self._array, self._index)
+        if mode not in ("fill", "drop"):
+            raise ValueError(f"at[...].get: mode must be 'clip' or 'fill'; got {mode!r}")
+        return _get_filled(self._array, self._index, fill_value)
+
+    def set(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements replaced."""
+        return self._update("set", values, mode, hints)
+
+    def add(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with ``values`` added to the indexed elements."""
+        return self._update("add", values, mode, hints)
+
+    def subtract(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with ``values`` subtracted from the indexed elements."""
+        return self._update("add", bind1("neg", _core.convert(values, self._array.dtype)), mode, hints)
+
+    def multiply(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements multiplied by ``values``."""
+        return self._update("mul", values, mode, hints)
+
+    mul = multiply
+
+    def divide(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements divided by ``values``."""
+        return self._update("div", values, mode, hints)
+
+    def power(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements raised to ``values``."""
+        return self._update("pow", values, mode, hints)
+
+    def max(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements replaced by the larger of them and ``values``."""
+        return self._update("max", values, mode, hints)
+
+    def min(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements replaced by the smaller of them and ``values``."""
+        return self._update("min", values, mode, hints)
+
+    def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with a function applied to the indexed elements."""
+        del hints
+        return self._update("set", function(get_item(self._array, self._index)), mode, {})
+
+    def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
+        if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
+            raise ValueError(f"at[...]: mode must be 'drop' or 'clip'; got {mode!r}")
+        return update_item(
+            self._array,
+            self._index,
+            operation,
+            values,
+            "clip" if mode == "clip" else "drop",
+            bool(hints.get("unique_indices")),
+        )
+
+
+class IndexUpdateHelper:
+    """``x.at``: index it, then call ``set``, ``add``, ``multiply``, ``min``, ``max``, … on the result."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> IndexUpdate:
+        return IndexUpdate(self._array, index)
+
+    def __repr__(self) -> str:
+        return f"IndexUpdateHelper({self._array!r})"
+
+
+def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
+    plan = _plan(index, x)
+    window = _take_window(x, plan) if plan.has_window else x
+    if not plan.looked_up:
+        return get_item(x, index)
+    found = _lookup(window, plan, "drop")
+    result = bind1("gather", _gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+    result = fill_outside(result, found.indices, found.axis, fill_value)
+    return _shape_result(result, *_result_shape([], plan, x.ndim, found))
+
+
+def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any) -> Array:
+    """``result`` with a value where ``indices``, its axes from ``axis`` on, are -1.
+
+    The default is NaN, the lowest signed or the highest unsigned integer, or True.
+    """
+    if fill_value is None:
+        if is_inexact(result):
+            fill_value = math.nan
+        elif kind(result) == "bool":
+            fill_value = True
+        else:
+            limits = np.iinfo(result.dtype)
+            fill_value = limits.max if kind(result) == "unsigned" else limits.min
+    outside = bind1("lt", indices, literal(indices, 0))
+    outside = bind1("broadcast", outside, shape=list(result._bound_shape), axes=[axis + i for i in range(indices.ndim)])
+    return bind1("select", outside, literal(result, fill_value), result)
+
+
+def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, unique: bool) -> Array:
+    """``x`` with ``operation`` (set, add, mul, div, pow, max, min) applied to the elements at ``index``."""
+    plan = _plan(index, x)
+    if plan.lengths or _cuts_ragged(x, plan):
+        raise NotImplementedError(
+            "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"
+        )
+    window = _take_window(x, plan) if plan.has_window else x
+    found = _lookup(window, plan, mode) if plan.looked_up else None
+    if operation not in ("set", "add"):
+        if found is not None and found.indices.size > 1 and not unique and not _known_unique(found.indices):
+            raise NotImplementedError(
+                f"x.at[...].{_METHODS[operation]} with index arrays that may name an element twice is not supported\n"
+                "  pass unique_indices=True if they do not"
+            )
+        current = get_item(x, index)
+        wanted = _core.promote([current, values])[1] if operation == "pow" else values
+        values = bind1(operation, *_core.promote([current, _core.convert(wanted, x.dtype)]))
+        operation, unique = "set", True
+    updates = values if isinstance(values, Array) else _core.array(values)
+    updates = _core.convert(updates, x.dtype)
+    # The shape of the indexed elements, and of the window or lookup they come from.
+    if found is not None:
+        flat = _gathered(window, found)
+        shape = [*flat._bound_shape[: found.axis], *found.indices._bound_shape, *flat._bound_shape[found.axis + 1 :]]
+    else:
+        shape = list(window._bound_shape)
+    dropped, inserted = _result_shape(shape, plan, x.ndim, found)
+    kept = [size for axis, size in enumerate(shape) if axis not in dropped]
+    for position in inserted:
+        kept.insert(position, 1)
+    updates = bind1("reshape", _core.broadcast_to(updates, kept), shape=shape)
+    if found is not None:
+        updates = _scatter(window, found, updates, operation, unique)
+        operation = "set"
+    if not plan.has_window:
+        return (
+            updates
+            if operation == "set"
+            else bind1("add", x, updates)
+            if kind(x) != "bool"
+            else bind1("or", x, updates)
+        )
+    return _put_window(x, plan, updates, operation)
+
+
+_METHODS = {"mul": "multiply", "div": "divide", "pow": "power", "max": "max", "min": "min"}
+
+
+def _cuts_ragged(x: Array, plan: Plan) -> bool:
+    """Whether a slice takes a part of a ragged axis; single elements are fine."""
+    return any(
+        (plan.start[axis], plan.limit[axis], plan.stride[axis]) != (0, x._bound_shape[axis], 1)
+        or axis in plan.reversed_axes
+        for axis in _core.ragged_axes(x)
+        if axis not in plan.dropped
+    )
+
+
+def _known_unique(indices: Array) -> bool:
+    """Whether index values known now are all different."""
+    if not is_host_value(indices):
+        return False
+    values = _core.to_numpy(indices).ravel()
+    return len(np.unique(values)) == len(values)
+
+
+def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
+    """The window put back: padded to the whole array."""
+    if plan.reversed_axes:
+        updates = bind1("reverse", updates, axes=sorted(plan.reversed_axes))
+    low, high, interior = [], [], []
+    for axis, size in enumerate(x._bound_shape):
+        stride, count = plan.stride[axis], updates._bound_shape[axis]
+        covered = (count - 1) * stride + 1 if count else 0
+        low.append(plan.start[axis])
+        interior.append(stride - 1)
+        high.append(size - plan.start[axis] - covered)
+    zero = _core.full((), 0, x.dtype)
+    padded = bind1("pad", updates, zero, low=low, high=high, interior=interior)
+    if operation == "add" and kind(x) != "bool":
+        return bind1("add", x, padded)
+    inside = _core.full(updates._bound_shape, True, bool)
+    inside = bind1("pad", inside, _core.full((), False, bool), low=low, high=high, interior=interior)
+    if operation == "add":
+        padded = bind1("or", x, padded)
+    return bind1("select", inside, padded, x)
+
+
+def _scatter(window: Array, found: Lookup, updates: Array, operation: str, unique: bool) -> Array:
+    """The window with updates at the positions of the lookup."""
+    flat = _gathered(window, found)
+    dtype = flat.dtype
+    # scatter_add has no bools.
+    if kind(flat) == "bool":
+        flat, updates = _core.convert(flat, _INT32), _core.convert(updates, _INT32)
+    options = {"axis": found.axis, "batch_dims": 0}
+    if operation == "add":
+        result = bind1("scatter_add", flat, found.indices, updates, **options)
+    else:
+        indices = found.indices
+        if indices.size > 1 and not unique and not _known_unique(indices):
+            indices = _last_of_equal(indices, flat._bound_shape[found.axis])
+        written = bind1("scatter_add", literal(flat, 0), indices, updates, **options)
+        count = _core.full((flat._bound_shape[found.axis],), 0, _INT32)
+        hit = bind1("scatter_add", count, indices, literal(indices, 1), axis=0, batch_dims=0)
+        hit = bind1("broadcast", bind1("gt", hit, literal(hit, 0)), shape=list(flat._bound_shape), axes=[found.axis])
+        result = bind1("select", hit, written, flat)
+    result = _core.convert(result, dtype)
+    if found.count > 1:
+        result = bind1("reshape", result, shape=found.sizes)
+    if found.permutation != list(range(window.ndim)):
+        result = bind1("transpose", result, permutation=[found.permutation.index(axis) for axis in range(window.ndim)])
+    return result
+
+
+def _last_of_equal(indices: Array, size: int) -> Array:
+    """The indices with all but the last of equal ones replaced by -1.
+
+    Bit by bit of the positions, the highest first: where some candidate of an element has the bit set, those without
+    it drop out.
+    """
+    count = indices.size
+    flat = bind1("reshape", indices, shape=[count])
+    order = bind1("iota", shape=[count], dtype=_INT32, axis=0)
+    empty = _core.full((size,), 0, _INT32)
+    for bit in reversed(range((count - 1).bit_length())):
+        has = bind1("and", bind1("shift_right_arithmetic", order, literal(order, bit)), literal(order, 1))
+        seen = bind1("scatter_add", empty, flat, has, axis=0, batch_dims=0)
+        better = bind1("gt", bind1("gather", seen, flat, axis=0, batch_dims=0), literal(flat, 0))
+        drops = bind1("and", better, bind1("eq", has, literal(has, 0)))
+        flat = bind1("select", drops, literal(flat, -1), flat)
+    return bind1("reshape", flat, shape=list(indices._bound_shape))
+
+
+# ---- take ------------------------------------------------------------------------------------------------------------
+
+
+def _indices_in(indices: Array, size: Any, mode: str | None) -> tuple[Array, bool]:
+    """Positions for a gather, and whether some may be -1 for outside."""
+    if not is_integer(indices):
+        raise TypeError(f"indices must be integers; got {indices.dtype}")
+    wide = _core.convert(indices, indices.dtype if indices.dtype.itemsize == 8 else _INT32)
+    count = _core.broadcast_to(_count_like(wide, size), wide._bound_shape)
+    if mode == "wrap":
+        from cotangent.numpy.elementwise import remainder
+
+        return remainder(wide, count), False
+    wrapped = bind1("select", bind1("lt", wide, literal(wide, 0)), bind1("add", wide, count), wide)
+    if mode == "clip":
+        clipped = bind1("max", bind1("min", wide, bind1("sub", count, literal(count, 1))), literal(wide, 0))
+        return clipped, False
+    if mode not in (None, "fill", "promise_in_bounds"):
+        raise ValueError(f"take: mode must be 'fill', 'clip' or 'wrap'; got {mode!r}")
+    inside = bind1("and", bind1("ge", wrapped, literal(wrapped, 0)), bind1("lt", wrapped, count))
+    return bind1("select", inside, wrapped, literal(wrapped, -1)), True
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    fill_value: Any = None,
+    **hints: Any,
+) -> Array:
+    """The slices of an axis, or elements of the flattened array, at integer positions; negative counts from the end.
+
+    Args:
+        mode: for positions outside: None or ``"fill"``: ``fill_value`` (by default NaN, the lowest signed, the highest
+            unsigned integer);
+            ``"clip"``: the nearest (negative ones are 0); ``"wrap"``: modulo the size.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.take(ct.numpy.array([10, 20, 30]), ct.numpy.array([2, 0])).tolist()
+    [30, 10]
+    """
+    del hints
+    if out is not None:
+        raise NotImplementedError("take: the out argument is not supported")
+    x, index = _core.array(a), _core.array(indices)
+    if axis is None:
+        x, axis = bind1("reshape", x, shape=[x.size]), 0
+    axis = normalize_axis(axis, x.ndim, "take")
+    if x._bound_shape[axis] == 0 and index.size:
+        raise IndexError(f"take: axis {axis} has no elements")
+    positions, fills = _indices_in(index, axis_size(x, axis), mode)
+    result = bind1("gather", x, positions, axis=axis, batch_dims=0)
+    return fill_outside(result, positions, axis, fill_value) if fills and not _all_inside(positions) else result
+
+
+def _all_inside(positions: Array) -> bool:
+    return is_host_value(positions) and bool((_core.to_numpy(positions) >= 0).all())
+
+
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None
+) -> Array:
+    """For each line along an axis, its elements at the positions in the same line of ``indices``."""
+    x, index = _core.array(arr), _core.array(indices)
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError(f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}")
+        x, axis = bind1("reshape", x, shape=[x.size]), 0
+    if x.ndim != index.ndim:
+        raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
+    axis = normalize_axis(axis, x.ndim, "take_along_axis")
+    positions, fills = _indices_in(index, axis_size(x, axis), mode)
+    others = [i for i in range(x.ndim) if i != axis]
+    common = _core.broadcast_shapes([[x._bound_shape[i] for i in others], [index._bound_shape[i] for i in others]])
+    order = [*others, axis]
+    x = _core.broadcast_to(_transposed(x, order), [*common, x._bound_shape[axis]])
+    positions = _core.broadcast_to(_transposed(positions, order), [*common, index._bound_shape[axis]])
+    result = bind1("gather", x, positions, axis=x.ndim - 1, batch_dims=x.ndim - 1)
+    if fills and not _all_inside(positions):
+        result = fill_outside(result, positions, 0, fill_value)
+    return _transposed(result, [order.index(i) for i in range(x.ndim)])
+
+
+def _transposed(x: Array, order: list[int]) -> Array:
+    return x if order == list(range(x.ndim)) else bind1("transpose", x, permutation=order)
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+    """For each element, that of the array of ``choices`` which its index names; modes "clip" and "wrap"."""
+    if out is not None:
+        raise NotImplementedError("choose: the out argument is not supported")
+    if mode not in ("clip", "wrap"):
+        raise ValueError("choose: mode must be 'clip' or 'wrap'; a captured program cannot raise on values")
+    stacked = [_core.array(c) for c in choices]
+    shape = _core.broadcast_shapes([c._bound_shape for c in stacked] + [_core.array(a)._bound_shape])
+    parts = _core.promote([_core.broadcast_to(c, shape) for c in stacked])
+    table = bind1("concatenate", *[insert_axes(part, [len(shape)]) for part in parts], axis=len(shape))
+    index = insert_axes(_core.broadcast_to(a, shape), [len(shape)])
+    picked = take_along_axis(table, index, -1, mode)
+    return bind1("reshape", picked, shape=list(shape))

@@ -1,0 +1,464 @@
+"""Products summed over shared axes: dot, matmul, tensordot, einsum and friends, all made of ``dot_general``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.numpy._support import bind1, insert_axes, kind, normalize_axis
+from cotangent.numpy.reductions import sum as _sum
+
+
+def _pair(a: Any, b: Any, preferred: Any) -> list[Array]:
+    """Two arrays of one dtype; bools count as default ints where numbers are summed."""
+    x, y = _core.array(a), _core.array(b)
+    dtype = (
+        _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])[0]
+        if preferred is None
+        else _core.canonical_dtype(preferred)
+    )
+    return [_core.convert(x, dtype), _core.convert(y, dtype)]
+
+
+def dot_general(
+    x: Array,
+    y: Array,
+    contract: tuple[Sequence[int], Sequence[int]],
+    batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
+) -> Array:
+    """The primitive; bools are multiplied as integers and are nonzero or not."""
+    attributes = {
+        "lhs_contract": list(contract[0]),
+        "rhs_contract": list(contract[1]),
+        "lhs_batch": list(batch[0]),
+        "rhs_batch": list(batch[1]),
+    }
+    if kind(x) == "bool":
+        wide = [_core.convert(x, "int32"), _core.convert(y, "int32")]
+        return _core.convert(_core.bind("dot_general", wide, **attributes)[0], bool)
+    return bind1("dot_general", x, y, **attributes)
+
+
+def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
+    if x._bound_shape[i] != y._bound_shape[j]:
+        raise ShapeError(
+            f"{name}: axis {i} of shape {x.shape} and axis {j} of shape {y.shape} are summed together, "
+            "but their sizes differ\n"
+            "  transpose or reshape an operand so that they agree"
+        )
+
+
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum over the last axis of ``a`` and the second to last (or only) axis of ``b``; with a scalar, the product.
+
+    Raises:
+        ShapeError: the sizes of the summed axes differ.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.dot(ct.numpy.array([1.0, 2.0]), ct.numpy.array([3.0, 4.0])))
+    11.0
+    """
+    del precision
+    x, y = _pair(a, b, preferred_element_type)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    j = max(y.ndim - 2, 0)
+    _check_sizes("dot", x, y, x.ndim - 1, j)
+    return dot_general(x, y, ([x.ndim - 1], [j]))
+
+
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The matrix product of the last two axes; leading axes are broadcast.
+
+    An operand with one axis is a row, or a column.
+
+    Raises:
+        ValueError: an operand is a scalar. ShapeError: sizes do not fit.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.matmul(ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4))).shape
+    (2, 4)
+    """
+    del precision
+    x, y = _pair(a, b, preferred_element_type)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ValueError(
+            f"matmul takes arrays with at least one axis; got shapes {x.shape} and {y.shape}\n"
+            "  multiply by scalars with *"
+        )
+    i, j = x.ndim - 1, max(y.ndim - 2, 0)
+    _check_sizes("matmul", x, y, i, j)
+    if x.ndim <= 2 and y.ndim <= 2:
+        return dot_general(x, y, ([i], [j]))
+    x_lead, y_lead = x._bound_shape[:-2], y._bound_shape[:-2]
+    if not x_lead and x.ndim <= 2:
+        # The axes of y that are not summed: batch..., columns. x's row comes first in the product.
+        result = dot_general(x, y, ([i], [j]))
+        return result if x.ndim == 1 else _move_front(result, len(y_lead), y.ndim > 1)
+    if not y_lead and y.ndim <= 2:
+        return dot_general(x, y, ([i], [j]))
+    lead = _core.broadcast_shapes([x_lead, y_lead])
+    x = _core.broadcast_to(x, [*lead, *x._bound_shape[-2:]])
+    y = _core.broadcast_to(y, [*lead, *y._bound_shape[-2:]])
+    rank = len(lead)
+    return dot_general(x, y, ([rank + 1], [rank]), (list(range(rank)), list(range(rank))))
+
+
+def _move_front(x: Array, count: int, has_columns: bool) -> Array:
+    """(rows, batch..., columns) to (batch..., rows, columns)."""
+    order = [*range(1, count + 1), 0] + ([count + 1] if has_columns else [])
+    return bind1("transpose", x, permutation=order)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum of products of all elements, those of ``a`` conjugated."""
+    del precision
+    x, y = _pair(a, b, preferred_element_type)
+    if x.size != y.size:
+        raise ShapeError(f"vdot: shapes {x.shape} and {y.shape} have different numbers of elements")
+    if kind(x) == "complex":
+        x = bind1("conj", x)
+    axes = list(range(x.ndim))
+    if x._bound_shape != y._bound_shape:
+        x, y, axes = bind1("reshape", x, shape=[x.size]), bind1("reshape", y, shape=[y.size]), [0]
+    return dot_general(x, y, (axes, axes))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum of products along an axis, elements of ``x1`` conjugated; other axes are broadcast."""
+    del precision
+    x, y = _pair(x1, x2, preferred_element_type)
+    if kind(x) == "complex":
+        x = bind1("conj", x)
+    _check_sizes("vecdot", x, y, normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot"))
+    return _sum(x * y, axis)
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum of products over the last axes."""
+    del precision
+    x, y = _pair(a, b, preferred_element_type)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    _check_sizes("inner", x, y, x.ndim - 1, y.ndim - 1)
+    return dot_general(x, y, ([x.ndim - 1], [y.ndim - 1]))
+
+
+def outer(a: Any, b: Any, out: None = None) -> Array:
+    """The products of all pairs of elements, a matrix."""
+    if out is not None:
+        raise NotImplementedError("outer: the out argument is not supported")
+    x, y = _pair(a, b, None)
+    x, y = bind1("reshape", x, shape=[x.size]), bind1("reshape", y, shape=[y.size])
+    return insert_axes(x, [1]) * insert_axes(y, [0])
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum over pairs of axes.
+
+    Args:
+        axes: how many of the last axes of ``a`` and first axes of ``b``, or the axes of each.
+
+    Raises:
+        ValueError: the axes do not come in pairs. ShapeError: sizes of a pair differ.
+    """
+    del precision
+    x, y = _pair(a, b, preferred_element_type)
+    if isinstance(axes, (int, np.integer)):
+        count = int(axes)
+        if not 0 <= count <= min(x.ndim, y.ndim):
+            raise ValueError(f"tensordot: axes={axes} does not fit arrays with {x.ndim} and {y.ndim} axes")
+        left, right = list(range(x.ndim - count, x.ndim)), list(range(count))
+    else:
+        first, second = axes
+        first = [first] if isinstance(first, (int, np.integer)) else first
+        second = [second] if isinstance(second, (int, np.integer)) else second
+        left = [normalize_axis(axis, x.ndim, "tensordot") for axis in first]
+        right = [normalize_axis(axis, y.ndim, "tensordot") for axis in second]
+        if len(left) != len(right):
+            raise ValueError(f"tensordot: axes must come in pairs; got {len(left)} and {len(right)}")
+    for i, j in zip(left, right, strict=True):
+        _check_sizes("tensordot", x, y, i, j)
+    return dot_general(x, y, (left, right))
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
+    """The sums of diagonals."""
+    from cotangent.numpy.creation import diagonal
+
+    return _sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+def kron(a: Any, b: Any) -> Array:
+    """The Kronecker product: every element of ``a`` times all of ``b``."""
+    x, y = _pair(a, b, None)
+    rank = max(x.ndim, y.ndim)
+    x = insert_axes(x, list(range(rank - x.ndim))) if x.ndim < rank else x
+    y = insert_axes(y, list(range(rank - y.ndim))) if y.ndim < rank else y
+    shape = [m * n for m, n in zip(x._bound_shape, y._bound_shape, strict=True)]
+    x = insert_axes(x, [2 * i + 1 for i in range(rank)]) if rank else x
+    y = insert_axes(y, [2 * i for i in range(rank)]) if rank else y
+    return bind1("reshape", x * y, shape=shape)
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """The cross product of vectors of 3 (or 2) elements along an axis."""
+    from cotangent.numpy.shapes import moveaxis
+
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = _pair(a, b, None)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    sizes = (x._bound_shape[-1], y._bound_shape[-1])
+    if not set(sizes) <= {2, 3}:
+        raise ValueError(f"cross takes vectors of 2 or 3 elements; got {sizes[0]} and {sizes[1]}")
+    parts_x = [x[..., i] for i in range(sizes[0])]
+    parts_y = [y[..., i] for i in range(sizes[1])]
+    if sizes == (2, 2):
+        return parts_x[0] * parts_y[1] - parts_x[1] * parts_y[0]
+    zero = _core.full((), 0, x.dtype)
+    x0, x1, x2 = [*parts_x, zero][:3]
+    y0, y1, y2 = [*parts_y, zero][:3]
+    parts = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
+    joined = bind1("concatenate", *[insert_axes(part, [part.ndim]) for part in parts], axis=parts[0].ndim)
+    return moveaxis(joined, -1, axisc)
+
+
+# ---- einsum ----------------------------------------------------------------------------------------------------------
+
+
+def _letters(count: int, used: str) -> list[str]:
+    """Labels that do not occur yet."""
+    free = [letter for letter in map(chr, range(0x100, 0x100 + count + len(used))) if letter not in used]
+    return free[:count]
+
+
+def _parse(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, ellipses written out."""
+    text = subscripts.replace(" ", "")
+    for character in text.replace("->", "").replace("...", "").replace(",", ""):
+        if not character.isalpha():
+            raise ValueError(f"einsum: {character!r} in {subscripts!r} is not a label; labels are letters")
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} describes {len(terms)} operands, but there are {len(ranks)}")
+    widest = 0
+    for term, rank in zip(terms, ranks, strict=True):
+        if "..." in term:
+            widest = max(widest, rank - (len(term) - 3))
+    broadcast = "".join(_letters(widest, text))
+    written = []
+    for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
+        if "..." in term:
+            count = rank - (len(term) - 3)
+            if count < 0:
+                raise ValueError(f"einsum: operand {i} has {rank} axes, {term!r} needs at least {len(term) - 3}")
+            term = term.replace("...", broadcast[widest - count :])
+        elif len(term) != rank:
+            raise ValueError(f"einsum: operand {i} has {rank} axes, but {term!r} has {len(term)} labels")
+        written.append(term)
+    if not arrow:
+        joined = "".join(written)
+        labels = sorted(label for label in set(joined) if joined.count(label) == 1 and label not in broadcast)
+        return written, broadcast + "".join(labels)
+    result = result.replace("...", broadcast)
+    if len(set(result)) != len(result):
+        raise ValueError(f"einsum: a label occurs twice in the result of {subscripts!r}")
+    for label in result:
+        if label not in "".join(written):
+            raise ValueError(f"einsum: the result of {subscripts!r} has label {label!r}, which no operand has")
+    return written, result
+
+
+def _diagonals(x: Array, labels: str) -> tuple[Array, str]:
+    """A label that occurs twice in an operand is its diagonal."""
+    from cotangent.numpy.creation import diagonal
+
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            if x._bound_shape[i] != x._bound_shape[j]:
+                raise ShapeError(
+                    f"einsum: label {label!r} has sizes {x._bound_shape[i]} and {x._bound_shape[j]} in one operand"
+                )
+            x = diagonal(x, 0, i, j)
+            labels = "".join(other for k, other in enumerate(labels) if k not in (i, j)) + label
+    return x, labels
+
+
+def _sum_labels(x: Array, labels: str, keep: set[str]) -> tuple[Array, str]:
+    axes = [i for i, label in enumerate(labels) if label not in keep]
+    if not axes:
+        return x, labels
+    summed = _core.convert(_sum(x, tuple(axes)), x.dtype)
+    return summed, "".join(label for label in labels if label in keep)
+
+
+def _contract(x: Array, x_labels: str, y: Array, y_labels: str, keep: set[str]) -> tuple[Array, str]:
+    """The product of two operands, summed over labels that nobody needs any more."""
+    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
+    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
+    shared = [label for label in x_labels if label in y_labels]
+    # Axes of size 1 that are broadcast against a longer one are no contraction: they are summed or dropped first.
+    for label in shared:
+        m, n = x._bound_shape[x_labels.index(label)], y._bound_shape[y_labels.index(label)]
+        if m != n and m == 1:
+            i = x_labels.index(label)
+            x, x_labels = _drop_axis(x, i), x_labels.replace(label, "")
+        elif m != n and n == 1:
+            j = y_labels.index(label)
+            y, y_labels = _drop_axis(y, j), y_labels.replace(label, "")
+    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
+    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
+    shared = [label for label in x_labels if label in y_labels]
+    batch = [label for label in shared if label in keep]
+    summed = [label for label in shared if label not in keep]
+    result = dot_general(
+        x,
+        y,
+        ([x_labels.index(label) for label in summed], [y_labels.index(label) for label in summed]),
+        ([x_labels.index(label) for label in batch], [y_labels.index(label) for label in batch]),
+    )
+    rest = [label for label in x_labels if label not in shared] + [label for label in y_labels if label not in shared]
+    return result, "".join(batch + rest)
+
+
+def _drop_axis(x: Array, axis: int) -> Array:
+    return bind1("reshape", x, shape=[size for i, size in enumerate(x._bound_shape) if i != axis])
+
+
+def einsum(
+    subscripts: str,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = True,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """The sum of products that ``subscripts`` describes; operands are contracted in pairs, from left to right.
+
+    Args:
+        subscripts: labels of the axes of each operand, and of the result after ``->``; ``...`` stands for further
+        axes, which are
+            broadcast. Without ``->``, labels that occur once, sorted.
+
+    Raises:
+        ValueError: the subscripts do not fit the operands. ShapeError: a label has two sizes.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.einsum("ij,j->i", ct.numpy.ones((2, 3)), ct.numpy.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    del optimize, precision
+    if out is not None:
+        raise NotImplementedError("einsum: the out argument is not supported")
+    if not isinstance(subscripts, str):
+        raise TypeError("einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'")
+    if not operands:
+        raise ValueError("einsum needs at least one operand")
+    arrays = [_core.array(x) for x in operands]
+    dtype = (
+        _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
+        if preferred_element_type is None
+        else _core.canonical_dtype(preferred_element_type)
+    )
+    arrays = [_core.convert(x, dtype) for x in arrays]
+    terms, result = _parse(subscripts, [x.ndim for x in arrays])
+    sizes: dict[str, int] = {}
+    for i, (x, term) in enumerate(zip(arrays, terms, strict=True)):
+        for label, size in zip(term, x._bound_shape, strict=True):
+            known = sizes.get(label, 1)
+            if known != 1 and size not in (1, known):
+                raise ShapeError(f"einsum: label {label!r} has size {size} in operand {i}, but {known} before")
+            sizes[label] = size if known == 1 else known
+    pending = [_diagonals(x, term) for x, term in zip(arrays, terms, strict=True)]
+    current, labels = pending[0]
+    for position in range(1, len(pending)):
+        keep = set(result).union(*(other for _, other in pending[position + 1 :]))
+        current, labels = _contract(current, labels, *pending[position], keep)
+    current, labels = _sum_labels(current, labels, set(result))
+    order = [labels.index(label) for label in result]
+    if order != list(range(len(order))):
+        current = bind1("transpose", current, permutation=order)
+    return current
+
+
+def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The discrete convolution of two one-axis arrays; modes "full", "same" and "valid"."""
+    del precision
+    x, y = _pair(a, v, preferred_element_type)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"convolve takes arrays with one axis; got shapes {x.shape} and {y.shape}")
+    if x.size < y.size:
+        x, y = y, x
+    m, n = x.size, y.size
+    if n == 0:
+        raise ValueError("convolve: the arrays must not be empty")
+    # Rows: x shifted by 0 … n - 1 places.
+    padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[n - 1], high=[n - 1], interior=[0])
+    int32 = np.dtype("int32")
+    total = m + n - 1
+    position = bind1("iota", shape=[total, n], dtype=int32, axis=0) - bind1(
+        "iota", shape=[total, n], dtype=int32, axis=1
+    )
+    windows = bind1("gather", padded, position + _core.full((total, n), n - 1, int32), axis=0, batch_dims=0)
+    result = dot_general(windows, y, ([1], [0]))
+    if mode == "full":
+        return result
+    if mode == "same":
+        start = (n - 1) // 2
+        return bind1("slice", result, start=[start], limit=[start + m], stride=[1])
+    if mode == "valid":
+        return bind1("slice", result, start=[n - 1], limit=[m], stride=[1])
+    raise ValueError(f"convolve: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+
+
+def correlate(
+    a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
+) -> Array:
+    """The correlation of two one-axis arrays: the convolution with ``v`` reversed and conjugated."""
+    from cotangent.numpy.elementwise import conjugate
+
+    x, y = _pair(a, v, preferred_element_type)
+    return convolve(x, bind1("reverse", conjugate(y), axes=[0]), mode, precision=precision)
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    """The n-th differences of neighbours along an axis."""
+    from cotangent.numpy.shapes import concatenate, slice_axis
+
+    x = _core.array(a)
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative; got {n}")
+    if x.ndim == 0:
+        raise ValueError("diff needs an array with at least one axis")
+    axis = normalize_axis(axis, x.ndim, "diff")
+    pieces = [x]
+    for extra, front in ((prepend, True), (append, False)):
+        if extra is None:
+            continue
+        piece = _core.array(extra)
+        if piece.ndim == 0:
+            shape = list(x._bound_shape)
+            shape[axis] = 1
+            piece = _core.broadcast_to(piece, shape)
+        pieces = [piece, *pieces] if front else [*pieces, piece]
+    if len(pieces) > 1:
+        x = concatenate(pieces, axis)
+    for _ in range(n):
+        size = x._bound_shape[axis]
+        # Slices from 1 first: its length is the smaller one when the axis is ragged.
+        ahead = slice_axis(x, axis, min(1, size), size)
+        behind = slice_axis(x, axis, 0, max(size - 1, 0))
+        if axis in _core.ragged_axes(x):
+            behind = bind1("set_length", behind, bind1("dimension_size", ahead, axis=axis), axis=axis)
+        x = bind1("ne" if kind(x) == "bool" else "sub", ahead, behind)
+    return x

@@ -1,0 +1,570 @@
+"""Folds along axes: sums, products, extremes, means, positions of extremes, running sums.
+
+``axis`` is None (all axes), an int or a tuple; negative counts from the end. ``where`` is a bool array that says which
+elements take
+part, ``initial`` a number that takes part too. Means over a ragged axis divide by its length, not by its bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError
+from cotangent.numpy._support import (
+    as_dtype,
+    bind1,
+    convert,
+    element_count,
+    inexact,
+    is_inexact,
+    keep_axes,
+    kind,
+    literal,
+    no_out,
+    normalize_axes,
+    normalize_axis,
+    real_dtype,
+    working_dtype,
+)
+from cotangent.numpy.comparisons import truth
+
+Axis = Any
+
+
+def _masked(x: Array, where: Any, identity: complex) -> Array:
+    """``x`` with the identity where an element does not take part."""
+    if where is None:
+        return x
+    shape = _core.broadcast_shapes([x._bound_shape, _core.array(where)._bound_shape])
+    x = _core.broadcast_to(x, shape)
+    return bind1("select", _core.broadcast_to(truth(where), shape), x, literal(x, identity))
+
+
+def _accumulator(x: Array, dtype: Any, promote_integers: bool = True) -> Any:
+    """The dtype of a sum or product: narrow integers and bools become the default int."""
+    if dtype is not None:
+        return _core.canonical_dtype(dtype)
+    default = _core.default_int_dtype()
+    if kind(x) == "bool":
+        return default
+    if promote_integers and kind(x) in ("signed", "unsigned") and x.dtype.itemsize < default.itemsize:
+        return default if kind(x) == "signed" else np.dtype(f"u{default.name}")
+    return x.dtype
+
+
+def _fold(
+    name: str,
+    combine: str,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    identity: complex,
+    promote_integers: bool,
+) -> Array:
+    x = _core.array(a)
+    result_dtype = _accumulator(x, dtype, promote_integers)
+    x = _masked(_core.convert(x, working_dtype(result_dtype)), where, identity)
+    axes = normalize_axes(axis, x.ndim, name)
+    result = bind1(f"reduce_{name}", x, axes=axes)
+    if keepdims:
+        result = keep_axes(result, x, axes)
+    result = convert(result, result_dtype)
+    if initial is not None:
+        result = _core.bind(combine, _core.promote([result, _core.convert(initial, result_dtype)]))[0]
+    return result
+
+
+def sum(  # noqa: A001
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The sum of elements along axes; of none, 0.
+
+    Args:
+        a: numbers or bools. Integers narrower than the default are summed in the default integer dtype, float16 and
+        bfloat16 in float32.
+        axis: the axes that are summed and removed.
+        dtype: of the result, and of the summation.
+        keepdims: keep summed axes with size 1.
+        initial: a number added to the sum.
+        where: a bool array, which elements take part.
+
+    Raises:
+        ValueError: an axis does not exist.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.sum(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [4.0, 6.0]
+    """
+    no_out(out, "sum")
+    return _fold("sum", "add", a, axis, dtype, keepdims, initial, where, 0, promote_integers)
+
+
+def prod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The product of elements along axes; of none, 1. Arguments as `sum`."""
+    no_out(out, "prod")
+    return _fold("prod", "mul", a, axis, dtype, keepdims, initial, where, 1, promote_integers)
+
+
+def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+    x = _core.array(a)
+    if kind(x) == "complex":
+        raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
+    axes = normalize_axes(axis, x.ndim, name)
+    if initial is None:
+        if where is not None:
+            raise ValueError(f"{name}: where needs initial, the result where no element takes part")
+        if 0 in [x._bound_shape[i] for i in axes]:
+            raise ValueError(
+                f"{name} of zero elements along axis {axis} has no value\n  pass initial, or test the size first"
+            )
+    result = bind1(f"reduce_{name}", _masked(x, where, _lowest(x, name)) if where is not None else x, axes=axes)
+    if keepdims:
+        result = keep_axes(result, x, axes)
+    if initial is not None:
+        result = bind1(name, *_core.promote([result, _core.convert(initial, x.dtype)]))
+    return result
+
+
+def _lowest(x: Array, name: str) -> complex:
+    """The identity of max or min."""
+    if kind(x) == "bool":
+        return name == "min"
+    if kind(x) == "float":
+        return -math.inf if name == "max" else math.inf
+    limits = np.iinfo(x.dtype)
+    return limits.min if name == "max" else limits.max
+
+
+def max(  # noqa: A001
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The largest element along axes; NaN if any is.
+
+    Raises:
+        ValueError: no elements and no ``initial``, or ``where`` without ``initial``.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.max(ct.numpy.array([1.0, 3.0, 2.0])))
+    3.0
+    """
+    no_out(out, "max")
+    return _extreme("max", a, axis, keepdims, initial, where)
+
+
+def min(  # noqa: A001
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The smallest element along axes; NaN if any is. Arguments as `max`."""
+    no_out(out, "min")
+    return _extreme("min", a, axis, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The difference of the largest and smallest element."""
+    no_out(out, "ptp")
+    return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
+
+
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
+    """Whether any element along axes is nonzero; of none, False."""
+    no_out(out, "any")
+    x = _masked(truth(a), where, False)
+    axes = normalize_axes(axis, x.ndim, "any")
+    result = bind1("reduce_max", x, axes=axes)
+    return keep_axes(result, x, axes) if keepdims else result
+
+
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
+    """Whether all elements along axes are nonzero; of none, True."""
+    no_out(out, "all")
+    x = _masked(truth(a), where, True)
+    axes = normalize_axes(axis, x.ndim, "all")
+    result = bind1("reduce_min", x, axes=axes)
+    return keep_axes(result, x, axes) if keepdims else result
+
+
+def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements along axes are nonzero."""
+    return sum(truth(a), axis, dtype=_core.default_int_dtype(), keepdims=keepdims)
+
+
+def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) -> Array:
+    """How many elements take part, as ``dtype``; with ``where``, for each result."""
+    if where is None:
+        return as_dtype(element_count(x, axes), dtype)
+    chosen = _core.broadcast_to(truth(where), x._bound_shape)
+    chosen = bind1("select", chosen, literal(_core.convert(x, dtype), 1), literal(_core.convert(x, dtype), 0))
+    # Elements of x keep a ragged axis ragged.
+    return sum(chosen, tuple(axes), keepdims=keepdims)
+
+
+def _mean_dtype(x: Array, dtype: Any) -> Any:
+    if dtype is not None:
+        return _core.canonical_dtype(dtype)
+    return x.dtype if is_inexact(x) else _core.default_float_dtype()
+
+
+def mean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
+    """The mean of elements along axes; of none, NaN. Integers are averaged in the default floating dtype.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.mean(ct.numpy.array([1, 2, 4, 5])))
+    3.0
+    """
+    no_out(out, "mean")
+    x = _core.array(a)
+    result_dtype = _mean_dtype(x, dtype)
+    x = _core.convert(x, working_dtype(result_dtype))
+    axes = normalize_axes(axis, x.ndim, "mean")
+    total = sum(x, tuple(axes), keepdims=keepdims, where=where)
+    return convert(total / _count(x, axes, where, x.dtype, keepdims), result_dtype)
+
+
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+    """The weighted mean; with ``returned`` also the sum of weights. Weights of one axis belong to ``axis``."""
+    x = inexact(a)
+    if weights is None:
+        result = mean(x, axis, keepdims=keepdims)
+        total = _core.broadcast_to(
+            as_dtype(element_count(x, normalize_axes(axis, x.ndim, "average")), result.dtype), result._bound_shape
+        )
+        return (result, total) if returned else result
+    w = _core.array(weights)
+    if w._bound_shape != x._bound_shape:
+        if w.ndim != 1 or not isinstance(axis, (int, np.integer)):
+            raise ValueError(
+                f"average: weights of shape {w.shape} need the shape of the array, {x.shape}, "
+                "or one axis and an int axis"
+            )
+        position = normalize_axis(axis, x.ndim, "average")
+        if w._bound_shape[0] != x._bound_shape[position]:
+            raise ValueError(
+                f"average: {w._bound_shape[0]} weights for {x._bound_shape[position]} elements along axis {axis}"
+            )
+        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=[position])
+    x, w = _core.promote([x, w], inexact=True)
+    total = sum(w, axis, keepdims=keepdims)
+    result = sum(x * w, axis, keepdims=keepdims) / total
+    return (result, total) if returned else result
+
+
+def var(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    correction: float | None = None,
+) -> Array:
+    """The variance along axes: the sum of squared deviations from the mean over the count less ``ddof``."""
+    no_out(out, "var")
+    x = _core.array(a)
+    result_dtype = real_dtype(_mean_dtype(x, dtype))
+    x = _core.convert(x, working_dtype(_mean_dtype(x, dtype)))
+    axes = normalize_axes(axis, x.ndim, "var")
+    center = mean(x, tuple(axes), keepdims=True, where=where)
+    deviation = bind1("sub", x, _core.broadcast_to(center, x._bound_shape))
+    if kind(deviation) == "complex":
+        re, im = bind1("real", deviation), bind1("imag", deviation)
+        squared = re * re + im * im
+    else:
+        squared = deviation * deviation
+    total = sum(squared, tuple(axes), keepdims=keepdims, where=where)
+    count = _count(squared, axes, where, squared.dtype, keepdims)
+    divisor = count - (ddof if correction is None else correction)
+    return convert(total / divisor, result_dtype)
+
+
+def std(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    correction: float | None = None,
+) -> Array:
+    """The standard deviation along axes: the square root of `var`."""
+    no_out(out, "std")
+    return bind1("sqrt", var(a, axis, dtype, None, ddof, keepdims, where=where, correction=correction))
+
+
+# ---- Positions of extremes -------------------------------------------------------------------------------------------
+
+
+def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool) -> Array:
+    x = _core.array(a)
+    if kind(x) == "complex":
+        raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
+    original_rank = x.ndim
+    if axis is None:
+        x = bind1("reshape", x, shape=[x.size])
+        position = 0
+    else:
+        position = normalize_axis(axis, x.ndim, name)
+    size = x._bound_shape[position]
+    if size == 0:
+        raise ValueError(f"{name} of zero elements along axis {axis} has no value")
+    x = bind1("stop_gradient", x) if is_inexact(x) else x
+    best = keep_axes(bind1(f"reduce_{extreme}", x, axes=[position]), x, [position])
+    hit = bind1("eq", x, _core.broadcast_to(best, x._bound_shape))
+    if kind(x) == "float":
+        hit = bind1("or", hit, bind1("ne", x, x))
+    dtype = _core.default_int_dtype()
+    index = bind1("iota", shape=list(x._bound_shape), dtype=dtype, axis=position)
+    result = bind1("reduce_min", bind1("select", hit, index, literal(index, size)), axes=[position])
+    if keepdims:
+        return bind1("reshape", result, shape=[1] * original_rank) if axis is None else keep_axes(result, x, [position])
+    return result
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first largest element along an axis, or in the flattened array.
+
+    The first NaN counts as largest.
+
+    Raises:
+        ValueError: there are no elements.
+    """
+    no_out(out, "argmax")
+    return _position("argmax", "max", a, axis, bool(keepdims))
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first smallest element along an axis, or in the flattened array; NaN counts as smallest."""
+    no_out(out, "argmin")
+    return _position("argmin", "min", a, axis, bool(keepdims))
+
+
+# ---- Running sums ----------------------------------------------------------------------------------------------------
+
+
+def _flattened(a: Any, axis: int | None, name: str) -> tuple[Array, int]:
+    x = _core.array(a)
+    if axis is None:
+        return bind1("reshape", x, shape=[x.size]), 0
+    return x, normalize_axis(axis, x.ndim, name)
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running sums along an axis, or over the flattened array.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.cumsum(ct.numpy.array([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    no_out(out, "cumsum")
+    x, position = _flattened(a, axis, "cumsum")
+    result_dtype = _accumulator(x, dtype, promote_integers=False)
+    result = bind1("cumsum", _core.convert(x, working_dtype(result_dtype)), axis=position, reverse=False)
+    return _core.convert(result, result_dtype)
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Running sums along an axis, optionally with a leading 0."""
+    return _with_initial(cumsum, x, axis, dtype, include_initial, "cumulative_sum", 0)
+
+
+def _scan(combine: str, x: Array, axis: int, identity: complex) -> Array:
+    """An inclusive running fold in log2(size) steps: each adds the value 1, 2, 4, … positions earlier."""
+    size = x._bound_shape[axis]
+    fill = _core.full((), identity, x.dtype)
+    step = 1
+    while step < size:
+        low, high = [0] * x.ndim, [0] * x.ndim
+        low[axis], high[axis] = step, -step
+        shifted = bind1("pad", x, fill, low=low, high=high, interior=[0] * x.ndim)
+        x = bind1(combine, x, shifted)
+        step *= 2
+    return x
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running products along an axis, or over the flattened array."""
+    no_out(out, "cumprod")
+    x, position = _flattened(a, axis, "cumprod")
+    result_dtype = _accumulator(x, dtype, promote_integers=False)
+    x = _core.convert(x, working_dtype(result_dtype))
+    if position in _core.ragged_axes(x):
+        raise NotImplementedError("cumprod along a ragged axis is not supported")
+    return _core.convert(_scan("mul", x, position, 1), result_dtype)
+
+
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Running products along an axis, optionally with a leading 1."""
+    return _with_initial(cumprod, x, axis, dtype, include_initial, "cumulative_prod", 1)
+
+
+def _with_initial(
+    function: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, name: str, initial: int
+) -> Array:
+    array = _core.array(x)
+    if axis is None:
+        if array.ndim != 1:
+            raise ValueError(f"{name}: an array with {array.ndim} axes needs an axis")
+        axis = 0
+    result: Array = function(array, axis, dtype)
+    if not include_initial:
+        return result
+    position = normalize_axis(axis, array.ndim, name)
+    shape = list(result._bound_shape)
+    shape[position] = 1
+    return bind1("concatenate", _core.full(shape, initial, result.dtype), result, axis=position)
+
+
+# ---- Ignoring NaN ----------------------------------------------------------------------------------------------------
+
+
+def _without_nan(a: Any, replacement: complex) -> tuple[Array, Array]:
+    """The array with NaN replaced, and where it was not NaN."""
+    x = _core.array(a)
+    valid = bind1("eq", x, x)
+    return (bind1("select", valid, x, literal(x, replacement)) if is_inexact(x) else x), valid
+
+
+def nansum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """The sum of elements that are not NaN."""
+    return sum(_without_nan(a, 0)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """The product of elements that are not NaN."""
+    return prod(_without_nan(a, 1)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def _nan_extreme(name: str, function: Any, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+    x = _core.array(a)
+    if kind(x) != "float":
+        return function(x, axis, None, keepdims, initial, where)  # type: ignore[no-any-return]
+    filled, valid = _without_nan(x, _lowest(x, name))
+    result: Array = function(filled, axis, None, keepdims, initial, where)
+    if initial is not None:
+        return result
+    present = any(valid, axis, keepdims=keepdims)
+    return bind1("select", present, result, literal(result, math.nan))
+
+
+def nanmax(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The largest element that is not NaN; NaN if all are."""
+    no_out(out, "nanmax")
+    return _nan_extreme("max", max, a, axis, keepdims, initial, where)
+
+
+def nanmin(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The smallest element that is not NaN; NaN if all are."""
+    no_out(out, "nanmin")
+    return _nan_extreme("min", min, a, axis, keepdims, initial, where)
+
+
+def _valid(a: Any, where: Any) -> Any:
+    valid = _without_nan(a, 0)[1]
+    return valid if where is None else bind1("and", *_core.promote([valid, truth(where)]))
+
+
+def nanmean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Array:
+    """The mean of elements that are not NaN."""
+    return mean(a, axis, dtype, out, keepdims, where=_valid(a, where))
+
+
+def nanvar(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Array:
+    """The variance of elements that are not NaN."""
+    return var(_without_nan(a, 0)[0], axis, dtype, out, ddof, keepdims, where=_valid(a, where))
+
+
+def nanstd(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = None,
+) -> Array:
+    """The standard deviation of elements that are not NaN."""
+    return bind1("sqrt", nanvar(a, axis, dtype, out, ddof, keepdims, where))
+
+
+def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: bool) -> Array:
+    x = _core.array(a)
+    if kind(x) != "float":
+        return function(x, axis, None, keepdims)  # type: ignore[no-any-return]
+    filled, valid = _without_nan(x, _lowest(x, name))
+    result: Array = function(filled, axis, None, keepdims)
+    present = any(valid, axis, keepdims=keepdims)
+    return bind1("select", present, result, literal(result, -1))
+
+
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first largest element that is not NaN; -1 if all are."""
+    no_out(out, "nanargmax")
+    return _nan_position("max", argmax, a, axis, bool(keepdims))
+
+
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first smallest element that is not NaN; -1 if all are."""
+    no_out(out, "nanargmin")
+    return _nan_position("min", argmin, a, axis, bool(keepdims))

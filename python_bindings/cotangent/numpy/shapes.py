@@ -1,0 +1,565 @@
+"""The same elements in another arrangement: reshape, transpose, join, split, repeat, flip, pad."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.numpy._support import (
+    axis_size,
+    bind1,
+    insert_axes,
+    normalize_axes,
+    normalize_axis,
+    static_int,
+    static_shape,
+    swap_last,
+)
+
+
+def shape(a: Any) -> tuple[Any, ...]:
+    """Sizes of the axes."""
+    return _core.array(a).shape
+
+
+def ndim(a: Any) -> int:
+    """Number of axes."""
+    return _core.array(a).ndim
+
+
+def size(a: Any, axis: int | None = None) -> int:
+    """Number of elements, or the size of an axis."""
+    array = _core.array(a)
+    return array.size if axis is None else array._bound_shape[normalize_axis(axis, array.ndim, "size")]
+
+
+def _check_order(order: str, name: str) -> None:
+    if order not in ("C", "K", "A"):
+        raise NotImplementedError(f"{name}: order={order!r} is not supported; arrays are row-major (order='C')")
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The elements in row-major order under another shape; one size may be -1, which the others determine.
+
+    Raises:
+        ShapeError: the sizes do not have the same product.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.reshape(ct.numpy.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    del copy
+    _check_order(order, "reshape")
+    array = _core.array(a)
+    sizes, _ = static_shape(shape)
+    if any(item < -1 for item in sizes):
+        raise ValueError(f"reshape: sizes must not be negative, except for one -1; got {tuple(sizes)}")
+    if sizes.count(-1) > 1:
+        raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}")
+    if -1 in sizes:
+        rest = math.prod(item for item in sizes if item != -1)
+        if rest == 0 or array.size % rest:
+            raise ShapeError(f"reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
+        sizes[sizes.index(-1)] = array.size // rest
+    if tuple(sizes) == array._bound_shape:
+        return array
+    return bind1("reshape", array, shape=sizes)
+
+
+def ravel(a: Any, order: str = "C") -> Array:
+    """All elements along one axis."""
+    return reshape(a, (-1,) if _core.array(a).size else (0,), order)
+
+
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+    """Axes reversed, or in the order ``axes``."""
+    array = _core.array(a)
+    if axes is None:
+        permutation = list(range(array.ndim))[::-1]
+    else:
+        permutation = [normalize_axis(axis, array.ndim, "transpose") for axis in axes]
+    if sorted(permutation) != list(range(array.ndim)):
+        raise ValueError(f"transpose: axes {tuple(axes or ())} are not a permutation of the {array.ndim} axes")
+    if permutation == list(range(array.ndim)):
+        return array
+    return bind1("transpose", array, permutation=permutation)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: Any, /) -> Array:
+    """The last two axes exchanged."""
+    array = _core.array(x)
+    if array.ndim < 2:
+        raise ValueError(f"matrix_transpose needs at least two axes; got shape {array.shape}")
+    return swap_last(array)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+    """Two axes exchanged."""
+    array = _core.array(a)
+    order = list(range(array.ndim))
+    i, j = normalize_axis(axis1, array.ndim, "swapaxes"), normalize_axis(axis2, array.ndim, "swapaxes")
+    order[i], order[j] = j, i
+    return transpose(array, order)
+
+
+def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+    """Axes ``source`` moved to the positions ``destination``; the others keep their order."""
+    array = _core.array(a)
+    sources = [normalize_axis(i, array.ndim, "moveaxis") for i in ([source] if isinstance(source, int) else source)]
+    targets = [
+        normalize_axis(i, array.ndim, "moveaxis")
+        for i in ([destination] if isinstance(destination, int) else destination)
+    ]
+    if len(sources) != len(targets) or len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
+        raise ValueError(f"moveaxis: source {source} and destination {destination} must name as many different axes")
+    order = [axis for axis in range(array.ndim) if axis not in sources]
+    for target, axis in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, axis)
+    return transpose(array, order)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
+    """``axis`` moved before the axis that is at ``start``."""
+    array = _core.array(a)
+    axis = normalize_axis(axis, array.ndim, "rollaxis")
+    start = start + array.ndim if start < 0 else start
+    return moveaxis(array, axis, start - 1 if axis < start else start)
+
+
+def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
+    """New axes of size 1 at positions of the result."""
+    array = _core.array(a)
+    items = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    return insert_axes(array, normalize_axes(items, array.ndim + len(items), "expand_dims")) if items else array
+
+
+def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """Axes of size 1 removed: all, or those named.
+
+    Raises:
+        ValueError: a named axis has another size.
+    """
+    array = _core.array(a)
+    sizes = array._bound_shape
+    ragged = _core.ragged_axes(array)
+    if axis is None:
+        axes = [i for i, item in enumerate(sizes) if item == 1 and i not in ragged]
+    else:
+        axes = normalize_axes(axis, array.ndim, "squeeze")
+        for i in axes:
+            if sizes[i] != 1 or i in ragged:
+                raise ValueError(f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}")
+    return bind1("reshape", array, shape=[item for i, item in enumerate(sizes) if i not in axes]) if axes else array
+
+
+def broadcast_to(array: Any, shape: Any) -> Array:
+    """The array stretched to a shape.
+
+    Raises:
+        ShapeError: a size is neither equal nor 1.
+    """
+    sizes, _ = static_shape(shape)
+    return _core.broadcast_to(array, sizes)
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The common shape of arrays of these shapes."""
+    return _core.broadcast_shapes([static_shape(item)[0] for item in shapes])
+
+
+def broadcast_arrays(*args: Any) -> list[Array]:
+    """The arrays stretched to their common shape."""
+    arrays = [_core.array(x) for x in args]
+    common = _core.broadcast_shapes([x._bound_shape for x in arrays])
+    return [_core.broadcast_to(x, common) for x in arrays]
+
+
+def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
+    results = []
+    for x in args:
+        array = _core.array(x)
+        missing = rank - array.ndim
+        if missing > 0:
+            # Two axes become the first two of three, as in NumPy.
+            positions = (
+                [0, 2]
+                if rank == 3 and array.ndim == 1
+                else [2]
+                if rank == 3 and array.ndim == 2
+                else list(range(missing))
+            )
+            array = insert_axes(array, positions)
+        results.append(array)
+    return results[0] if len(results) == 1 else results
+
+
+def atleast_1d(*args: Any) -> Any:
+    """Arrays with at least one axis."""
+    return _atleast(1, args)
+
+
+def atleast_2d(*args: Any) -> Any:
+    """Arrays with at least two axes."""
+    return _atleast(2, args)
+
+
+def atleast_3d(*args: Any) -> Any:
+    """Arrays with at least three axes."""
+    return _atleast(3, args)
+
+
+# ---- Joining ---------------------------------------------------------------------------------------------------------
+
+
+def _joined_dtype(arrays: list[Array], dtype: Any) -> list[Array]:
+    if dtype is None:
+        dtype = _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
+    return [_core.convert(x, dtype) for x in arrays]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """Arrays joined along an axis; with None, flattened first.
+
+    Raises:
+        ValueError: there are no arrays, or one has no axes. ShapeError: shapes differ on another axis.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.concatenate([ct.numpy.zeros(1), ct.numpy.ones(2)]).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    items = [_core.array(x) for x in arrays]
+    if not items:
+        raise ValueError("concatenate needs at least one array")
+    if axis is None:
+        items, axis = [ravel(x) for x in items], 0
+    if any(x.ndim == 0 for x in items):
+        raise ValueError(
+            "concatenate: arrays without axes cannot be joined\n  use stack, or give them an axis with reshape(1)"
+        )
+    axis = normalize_axis(axis, items[0].ndim, "concatenate")
+    return bind1("concatenate", *_joined_dtype(items, dtype), axis=axis)
+
+
+concat = concatenate
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+    """Arrays of one shape joined along a new axis.
+
+    Raises:
+        ValueError: there are no arrays, or shapes differ.
+    """
+    if out is not None:
+        raise NotImplementedError("stack: the out argument is not supported")
+    items = [_core.array(x) for x in arrays]
+    if not items:
+        raise ValueError("stack needs at least one array")
+    if any(x._bound_shape != items[0]._bound_shape for x in items):
+        raise ValueError(f"stack: all arrays must have the same shape; got {[x.shape for x in items]}")
+    position = normalize_axis(axis, items[0].ndim + 1, "stack")
+    return bind1("concatenate", *_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of an axis."""
+    moved = moveaxis(x, axis, 0)
+    return tuple(moved[i] for i in range(moved._bound_shape[0]))
+
+
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays of at least two axes joined along the first."""
+    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays joined along the second axis, or the only one."""
+    items = [atleast_1d(x) for x in tup]
+    if not items:
+        raise ValueError("hstack needs at least one array")
+    return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays of at least three axes joined along the third."""
+    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+
+
+def column_stack(tup: Any) -> Array:
+    """One-axis arrays as columns, and two-axis arrays, side by side."""
+    items = [_core.array(x) for x in tup]
+    return concatenate([insert_axes(atleast_1d(x), [1]) if x.ndim < 2 else x for x in items], 1)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """``values`` joined to the end of ``arr``."""
+    return concatenate([arr, values], axis)
+
+
+# ---- Splitting -------------------------------------------------------------------------------------------------------
+
+
+def slice_axis(x: Array, axis: int, start: int, limit: int) -> Array:
+    """The elements [start, limit) of an axis."""
+    starts, limits = [0] * x.ndim, list(x._bound_shape)
+    starts[axis], limits[axis] = start, limit
+    return bind1("slice", x, start=starts, limit=limits, stride=[1] * x.ndim)
+
+
+def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool) -> list[Array]:
+    array = _core.array(ary)
+    axis = normalize_axis(axis, array.ndim, name)
+    if axis in _core.ragged_axes(array):
+        raise NotImplementedError(
+            f"{name} along a ragged axis is not supported\n  take slices with static bounds instead"
+        )
+    total = array._bound_shape[axis]
+    if isinstance(indices_or_sections, (tuple, list, np.ndarray, Array)) and np.ndim(indices_or_sections) > 0:
+        cuts = [static_int(i, f"{name}: an index") for i in indices_or_sections]
+        cuts = [min(max(i + total if i < 0 else i, 0), total) for i in cuts]
+        bounds = [0, *cuts, total]
+    else:
+        sections = static_int(indices_or_sections, f"{name}: the number of sections")
+        if sections <= 0:
+            raise ValueError(f"{name}: the number of sections must be positive; got {sections}")
+        if equal and total % sections:
+            raise ValueError(
+                f"{name}: {total} elements along axis {axis} do not divide into {sections} equal parts\n"
+                "  use array_split"
+            )
+        base, extra = divmod(total, sections)
+        bounds = [0]
+        for i in range(sections):
+            bounds.append(bounds[-1] + base + (1 if i < extra else 0))
+    return [
+        slice_axis(array, axis, start, max(start, limit)) for start, limit in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Parts of an axis: so many equal ones, or cut at indices.
+
+    Raises:
+        ValueError: the axis does not divide into equal parts.
+    """
+    return _split("split", ary, indices_or_sections, axis, True)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Parts of an axis of sizes that differ by at most 1, or cut at indices."""
+    return _split("array_split", ary, indices_or_sections, axis, False)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the first axis."""
+    return _split("vsplit", ary, indices_or_sections, 0, True)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the second axis, or the only one."""
+    return _split("hsplit", ary, indices_or_sections, 0 if _core.array(ary).ndim == 1 else 1, True)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the third axis."""
+    return _split("dsplit", ary, indices_or_sections, 2, True)
+
+
+# ---- Repeating and moving --------------------------------------------------------------------------------------------
+
+
+def tile(A: Any, reps: int | Sequence[int]) -> Array:
+    """The array repeated as a whole, so many times along each axis."""
+    counts = [static_int(i, "tile: a count") for i in (reps if isinstance(reps, (tuple, list)) else (reps,))]
+    if any(count < 0 for count in counts):
+        raise ValueError(f"tile: counts must not be negative; got {reps}")
+    array = _core.array(A)
+    if len(counts) > array.ndim:
+        array = insert_axes(array, list(range(len(counts) - array.ndim)))
+    counts = [1] * (array.ndim - len(counts)) + counts
+    ragged = _core.ragged_axes(array)
+    for axis in ragged:
+        if counts[axis] > 1:
+            array = bind1("concatenate", *[array] * counts[axis], axis=axis)
+            counts[axis] = 1
+    if all(count == 1 for count in counts):
+        return array
+    sizes = array._bound_shape
+    wide: list[int] = []
+    kept: list[int] = []
+    for count, item in zip(counts, sizes, strict=True):
+        if count != 1:
+            wide.append(count)
+        kept.append(len(wide))
+        wide.append(item)
+    repeated = bind1("broadcast", array, shape=wide, axes=kept)
+    return bind1("reshape", repeated, shape=[count * item for count, item in zip(counts, sizes, strict=True)])
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
+    """Each element repeated in place: so many times, or a number for each that must be concrete."""
+    array = _core.array(a)
+    if axis is None:
+        array, axis = ravel(array), 0
+    axis = normalize_axis(axis, array.ndim, "repeat")
+    length = array._bound_shape[axis]
+    if np.ndim(repeats) == 0 and not isinstance(repeats, Array):
+        count = static_int(repeats, "repeat: the count")
+        if count < 0:
+            raise ValueError(f"repeat: counts must not be negative; got {count}")
+        sizes = list(array._bound_shape)
+        wide = [*sizes[: axis + 1], count, *sizes[axis + 1 :]]
+        kept = [i if i <= axis else i + 1 for i in range(array.ndim)]
+        sizes[axis] *= count
+        result = bind1("reshape", bind1("broadcast", array, shape=wide, axes=kept), shape=sizes)
+    else:
+        counts = np.broadcast_to(_core.to_numpy(repeats), (length,))
+        index = np.repeat(np.arange(length, dtype=np.int32), counts)
+        result = bind1("gather", array, _core.array(index), axis=axis, batch_dims=0)
+    if total_repeat_length is None:
+        return result
+    available = result._bound_shape[axis]
+    if total_repeat_length <= available:
+        return slice_axis(result, axis, 0, total_repeat_length)
+    index = np.minimum(np.arange(total_repeat_length, dtype=np.int32), available - 1)
+    return bind1("gather", result, _core.array(index), axis=axis, batch_dims=0)
+
+
+def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """Elements in reverse order along axes."""
+    array = _core.array(m)
+    axes = normalize_axes(axis, array.ndim, "flip")
+    return bind1("reverse", array, axes=axes) if axes else array
+
+
+def fliplr(m: Any) -> Array:
+    """The second axis reversed."""
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Array:
+    """The first axis reversed."""
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """Rotated by quarter turns in the plane of two axes, from the first toward the second."""
+    array = _core.array(m)
+    i, j = (normalize_axis(axis, array.ndim, "rot90") for axis in axes)
+    if i == j:
+        raise ValueError(f"rot90: axes must be different; got {axes}")
+    turns = k % 4
+    if turns == 0:
+        return array
+    if turns == 2:
+        return flip(array, (i, j))
+    return swapaxes(flip(array, j), i, j) if turns == 1 else flip(swapaxes(array, i, j), j)
+
+
+def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
+    """Elements moved along axes, those pushed out coming in again at the other end."""
+    array = _core.array(a)
+    if axis is None:
+        return bind1("reshape", roll(ravel(array), shift, 0), shape=list(array._bound_shape))
+    axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift] * len(axes)
+    if len(shifts) != len(axes):
+        if len(axes) != 1:
+            raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+        axes = axes * len(shifts)
+    for amount, position in zip(shifts, axes, strict=True):
+        length = array._bound_shape[position]
+        if length == 0:
+            continue
+        if isinstance(amount, Array) or position in _core.ragged_axes(array):
+            array = _roll_dynamic(array, amount, position)
+            continue
+        cut = -int(amount) % length
+        if cut:
+            array = bind1(
+                "concatenate",
+                slice_axis(array, position, cut, length),
+                slice_axis(array, position, 0, cut),
+                axis=position,
+            )
+    return array
+
+
+def _roll_dynamic(x: Array, shift: Any, axis: int) -> Array:
+    """By computed positions, for a shift or a size that is a value."""
+    from cotangent.numpy.elementwise import remainder
+
+    count = axis_size(x, axis)
+    index = bind1("iota", shape=[x._bound_shape[axis]], dtype=np.dtype("int32"), axis=0)
+    index = remainder(index - _core.convert(shift, "int32"), count)
+    result = bind1("gather", x, index, axis=axis, batch_dims=0)
+    return bind1("set_length", result, count, axis=axis) if isinstance(count, Array) else result
+
+
+def _pad_widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
+    if isinstance(pad_width, dict):
+        widths = [(0, 0)] * rank
+        for axis, pair in pad_width.items():
+            low, high = (pair, pair) if np.ndim(pair) == 0 else pair
+            widths[normalize_axis(axis, rank, "pad")] = (int(low), int(high))
+    else:
+        widths = [(int(low), int(high)) for low, high in np.broadcast_to(np.asarray(pad_width), (rank, 2))]
+    if any(low < 0 or high < 0 for low, high in widths):
+        raise ValueError(f"pad: widths must not be negative; got {pad_width}")
+    return widths
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0, **kwargs: Any) -> Array:
+    """Elements added before and after along each axis.
+
+    Args:
+        pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes.
+        mode: ``"constant"``, or ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``, ``"empty"`` (zeros).
+        constant_values: of mode "constant": a number, a pair, or one pair an axis.
+
+    Raises:
+        ValueError: a width is negative. NotImplementedError: another mode.
+    """
+    x = _core.array(array)
+    widths = _pad_widths(pad_width, x.ndim)
+    if mode == "empty":
+        mode, constant_values = "constant", 0
+    if mode == "constant":
+        values = constant_values
+        if np.ndim(values) == 0 or isinstance(values, Array):
+            return _pad_constant(x, widths, values)
+        pairs = np.broadcast_to(np.asarray(values), (x.ndim, 2))
+        for axis, (low, high) in enumerate(pairs.tolist()):
+            for side, value in ((0, low), (1, high)):
+                only = [(0, 0)] * x.ndim
+                only[axis] = (widths[axis][0], 0) if side == 0 else (0, widths[axis][1])
+                x = _pad_constant(x, only, value)
+        return x
+    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+        raise NotImplementedError(
+            f"pad: mode {mode!r} is not supported\n  supported: constant, edge, reflect, symmetric, wrap, empty"
+        )
+    for axis, (low, high) in enumerate(widths):
+        if low == high == 0:
+            continue
+        if axis in _core.ragged_axes(x):
+            raise NotImplementedError(f"pad: mode {mode!r} along a ragged axis is not supported")
+        index = np.pad(np.arange(x._bound_shape[axis], dtype=np.int32), (low, high), mode=mode, **kwargs)  # type: ignore[call-overload]
+        x = bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+    return x
+
+
+def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:
+    if not any(low or high for low, high in widths):
+        return x
+    fill = _core.full((), value, x.dtype) if _core.is_python_scalar(value) else _core.convert(value, x.dtype)
+    low, high = (list(column) for column in zip(*widths, strict=True))
+    return bind1("pad", x, fill, low=low, high=high, interior=[0] * x.ndim)

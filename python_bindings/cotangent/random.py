@@ -1,0 +1,443 @@
+"""Random numbers as pure functions of a key, bit for bit those of ``jax.random``'s default generator.
+
+A key is a uint32 array of shape (2,). Draws are functions of the key and of the position in the result, computed by
+the counter-based
+Threefry hash: the same key gives the same numbers, on every machine and under every transform; make new keys with
+`split` or `fold_in`.
+Inside ``ct.mask`` a draw of a ragged shape equals the draw of the exact shape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent._special import erf_inv
+from cotangent.errors import DTypeError
+from cotangent.numpy._support import (
+    bind1,
+    convert,
+    give_lengths,
+    insert_axes,
+    is_integer,
+    kind,
+    literal,
+    normalize_axis,
+    real_dtype,
+    static_shape,
+)
+from cotangent.numpy.reductions import argmax, cumsum
+from cotangent.numpy.reductions import sum as _sum
+
+_UINT32 = np.dtype("uint32")
+_INT32 = np.dtype("int32")
+
+
+def PRNGKey(seed: Any) -> Array:  # noqa: N802
+    """A key from an integer seed; it may be traced.
+
+    >>> import cotangent as ct
+    >>> ct.random.PRNGKey(42).tolist()
+    [0, 42]
+    """
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        number = int(seed)
+        if not -(2**63) <= number < 2**64:
+            raise OverflowError(f"the seed {number} does not fit 64 bits")
+        high = (number >> 32) & 0xFFFFFFFF if _core.get_enable_x64() else 0
+        return _core.array(np.array([high, number & 0xFFFFFFFF], np.uint32))
+    array = _core.array(seed)
+    if array.ndim != 0 or not is_integer(array):
+        raise TypeError(f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}")
+    low = _core.convert(array, _UINT32)
+    high_word = _core.full((), 0, _UINT32)
+    if array.dtype.itemsize == 8:
+        shifted = bind1("shift_right_logical", array, literal(array, 32))
+        high_word = _core.convert(shifted, _UINT32)
+        low = _core.convert(bind1("and", array, literal(array, 0xFFFFFFFF)), _UINT32)
+    return _pair(high_word, low)
+
+
+key = PRNGKey
+
+
+def key_data(keys: Any) -> Array:
+    """The words of a key: the key itself."""
+    return _core.array(keys)
+
+
+def wrap_key_data(key_bits_array: Any) -> Array:
+    """A key of its words: the words themselves."""
+    return _words_of(key_bits_array)
+
+
+def _words_of(key: Any) -> Array:
+    array = _core.array(key)
+    if array.dtype != _UINT32 or array.ndim == 0 or array._bound_shape[-1] != 2:
+        raise TypeError(
+            f"expected a random key, a uint32 array of shape (2,); got {array.dtype} of shape {array.shape}\n"
+            "  make one with ct.random.PRNGKey(seed)"
+        )
+    if array.ndim != 1:
+        raise ValueError(
+            f"expected one random key; got an array of keys of shape {array.shape[:-1]}\n"
+            "  use ct.vmap to draw with each key"
+        )
+    return array
+
+
+def _word(key: Array, index: int, shape: Sequence[int]) -> Array:
+    word = bind1("reshape", bind1("slice", key, start=[index], limit=[index + 1], stride=[1]), shape=[])
+    return bind1("broadcast", word, shape=list(shape), axes=[]) if shape else word
+
+
+def _pair(first: Array, second: Array) -> Array:
+    """Two words of equal shape as a new last axis."""
+    rank = first.ndim
+    return bind1("concatenate", insert_axes(first, [rank]), insert_axes(second, [rank]), axis=rank)
+
+
+def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[Array]:
+    """Two words for each position of a shape: the hash of its row-major index."""
+    total = math.prod(sizes)
+    low = _core.full(sizes, 0, _UINT32)
+    high = low
+    if lengths:
+        # The index in the array without padding.
+        stride: Any = _core.full((), 1, _UINT32)
+        for axis in reversed(range(len(sizes))):
+            position = bind1("iota", shape=list(sizes), dtype=_UINT32, axis=axis)
+            low = low + position * stride
+            size = _core.convert(lengths[axis], _UINT32) if axis in lengths else _core.full((), sizes[axis], _UINT32)
+            stride = stride * size
+    elif total <= 2**32:
+        flat = bind1("iota", shape=[total], dtype=_UINT32, axis=0) if sizes else None
+        low = bind1("reshape", flat, shape=list(sizes)) if flat is not None else low
+    else:
+        wide = bind1("iota", shape=[total], dtype=np.dtype("uint64"), axis=0)
+        low = bind1("reshape", _core.convert(bind1("and", wide, literal(wide, 0xFFFFFFFF)), _UINT32), shape=list(sizes))
+        high = bind1(
+            "reshape", _core.convert(bind1("shift_right_logical", wide, literal(wide, 32)), _UINT32), shape=list(sizes)
+        )
+    words = _core.bind("threefry2x32", [_word(key, 0, sizes), _word(key, 1, sizes), high, low])
+    return [give_lengths(word, lengths) for word in words]
+
+
+def split(key: Any, num: int | Sequence[int] = 2) -> Array:
+    """New keys: an array of shape (num, 2).
+
+    >>> import cotangent as ct
+    >>> ct.random.split(ct.random.PRNGKey(0), 3).shape
+    (3, 2)
+    """
+    sizes, lengths = static_shape(num)
+    return _pair(*_hash(_words_of(key), sizes, lengths))
+
+
+def fold_in(key: Any, data: Any) -> Array:
+    """A new key from a key and an integer, which may be traced."""
+    words = _words_of(key)
+    if _core.is_python_scalar(data):
+        number = _core.full((), int(data) & 0xFFFFFFFF, _UINT32)
+    else:
+        array = _core.array(data)
+        if array.ndim != 0 or not is_integer(array):
+            raise TypeError(f"fold_in: data must be an integer scalar; got {array.dtype} of shape {array.shape}")
+        number = _core.convert(array, _UINT32)
+    zero = _core.full((), 0, _UINT32)
+    return _pair(*_core.bind("threefry2x32", [_word(words, 0, ()), _word(words, 1, ()), zero, number]))
+
+
+def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array]) -> Array:
+    high, low = _hash(key, sizes, lengths)
+    if width == 64:
+        uint64 = np.dtype("uint64")
+        high, low = _core.convert(high, uint64), _core.convert(low, uint64)
+        return bind1("or", bind1("shift_left", high, literal(high, 32)), low)
+    mixed = bind1("xor", high, low)
+    if width == 32:
+        return mixed
+    return _core.convert(bind1("and", mixed, literal(mixed, 2**width - 1)), np.dtype(f"uint{width}"))
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Random bits as unsigned integers.
+
+    Raises:
+        DTypeError: the dtype is not an unsigned integer.
+    """
+    dtype = _core.canonical_dtype(np.dtype(f"u{_core.default_int_dtype().name}") if dtype is None else dtype)
+    if _core.dtype_kind(dtype) != "unsigned":
+        raise DTypeError(f"bits: the dtype must be an unsigned integer; got {dtype}")
+    return _bits(_words_of(key), 8 * dtype.itemsize, *static_shape(shape))
+
+
+def _float_dtype(dtype: Any, name: str) -> Any:
+    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) != "float":
+        raise DTypeError(f"{name}: the dtype must be floating; got {dtype}")
+    return dtype
+
+
+def _finfo(dtype: Any) -> Any:
+    from cotangent.numpy.creation import finfo
+
+    return finfo(dtype)
+
+
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Array:
+    """Numbers evenly distributed over [minval, maxval).
+
+    Args:
+        key: the key.
+        shape: of the result; ``minval`` and ``maxval`` must broadcast to it.
+        dtype: floating.
+        minval: the lower end.
+        maxval: the upper end.
+
+    Raises:
+        DTypeError: the dtype is not floating.
+    """
+    dtype = _float_dtype(dtype, "uniform")
+    sizes, lengths = static_shape(shape)
+    mantissa = int(_finfo(dtype).nmant)
+    width = 8 * dtype.itemsize
+    drawn_width = 8 if mantissa < 8 else width
+    drawn = _bits(_words_of(key), drawn_width, sizes, lengths)
+    unsigned = np.dtype(f"uint{width}")
+    drawn = _core.convert(drawn, unsigned)
+    # The mantissa of a number in [1, 2).
+    drawn = bind1("shift_right_logical", drawn, literal(drawn, drawn_width - mantissa))
+    one = int(np.array(1.0, dtype).view(unsigned))
+    floats = bind1("bitcast", bind1("or", drawn, literal(drawn, one)), dtype=dtype)
+    floats = floats - literal(floats, 1.0)
+    low, high = _end(minval, dtype), _end(maxval, dtype)
+    scaled = floats * (high - low) + low
+    return bind1("max", _core.broadcast_to(low, scaled._bound_shape), scaled)
+
+
+def _end(value: Any, dtype: Any) -> Array:
+    return _core.full((), value, dtype) if isinstance(value, (int, float)) else convert(_core.array(value), dtype)
+
+
+def _normal(key: Array, shape: Any, dtype: Any) -> Array:
+    lowest = float(np.nextafter(np.array(-1.0, dtype), np.array(0.0, dtype)))
+    draws = erf_inv(uniform(key, shape, dtype, lowest, 1.0))
+    return draws * literal(draws, math.sqrt(2.0))
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Normally distributed numbers of mean 0 and variance 1, real or complex.
+
+    >>> import cotangent as ct
+    >>> ct.random.normal(ct.random.PRNGKey(0), (2, 3)).shape
+    (2, 3)
+    """
+    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) == "complex":
+        keys = split(key)
+        parts = [_normal(keys[i], shape, real_dtype(dtype)) for i in range(2)]
+        return bind1("complex", *(part * literal(part, math.sqrt(0.5)) for part in parts))
+    return _normal(_words_of(key), shape, _float_dtype(dtype, "normal"))
+
+
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """Normally distributed numbers that lie between ``lower`` and ``upper``."""
+    dtype = _float_dtype(dtype, "truncated_normal")
+    low, high = _end(lower, dtype), _end(upper, dtype)
+    if shape is None:
+        shape = _core.broadcast_shapes([low._bound_shape, high._bound_shape])
+    root = literal(_core.full((), 0, dtype), math.sqrt(2.0))
+    draws = uniform(key, shape, dtype, bind1("erf", low / root), bind1("erf", high / root))
+    draws = erf_inv(draws) * root
+    # Rounding must not reach the ends.
+    smallest = bind1("stop_gradient", low)
+    largest = bind1("stop_gradient", high)
+    step = float(_finfo(dtype).eps)
+    inner_low = smallest + bind1("abs", smallest) * step
+    inner_high = largest - bind1("abs", largest) * step
+    draws = bind1("max", draws, _core.broadcast_to(inner_low, draws._bound_shape))
+    return bind1("min", draws, _core.broadcast_to(inner_high, draws._bound_shape))
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
+    """True with probability ``p``.
+
+    Raises:
+        DTypeError: ``p`` is not floating.
+    """
+    probability = _core.array(p)
+    if kind(probability) != "float":
+        raise DTypeError(f"bernoulli: the probability must be floating; got {probability.dtype}")
+    draws = uniform(key, probability._bound_shape if shape is None else shape, probability.dtype)
+    return draws < probability
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """-1 or 1 with equal probability."""
+    dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    flips = _core.convert(bernoulli(key, 0.5, shape), dtype)
+    return flips + flips - literal(flips, 1)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Array:
+    """Integers in [minval, maxval), evenly distributed; ``minval`` where the range is empty.
+
+    Raises:
+        DTypeError: the dtype, or an end, is not an integer.
+    """
+    dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise DTypeError(f"randint: the dtype must be an integer; got {dtype}")
+    low, high = _core.array(minval), _core.array(maxval)
+    for end in (low, high):
+        if not is_integer(end):
+            raise DTypeError(f"randint: the ends must be integers; got {end.dtype}")
+    info = np.iinfo(dtype)
+    sampled = dtype
+    if dtype.itemsize < 4:
+        sampled = _INT32
+        low = _clip(_core.convert(low, sampled), int(info.min), int(info.max))
+        high = _clip(_core.convert(high, sampled), int(info.min), int(info.max) + 1)
+    beyond = _beyond(high, sampled)
+    low, high = _fit(low, sampled), _fit(high, sampled)
+    width = 8 * sampled.itemsize
+    unsigned = np.dtype(f"uint{width}")
+    sizes, lengths = static_shape(shape)
+    keys = split(key)
+    upper = _bits(keys[0], width, sizes, lengths)
+    lower = _bits(keys[1], width, sizes, lengths)
+    span = _core.convert(high - low, unsigned)
+    empty = high <= low
+    span = bind1("select", *_same_shape(empty, literal(span, 1), span))
+    more = bind1("and", *_core.promote([beyond, bind1("not", empty)]))
+    span = bind1("select", *_same_shape(more, span + literal(span, 1), span))
+    # (upper * 2**width + lower) mod span, without numbers of twice the width.
+    factor = bind1("rem", literal(span, 2 ** (width // 2)), span)
+    factor = bind1("rem", factor * factor, span)
+    spans, factors = _core.broadcast_to(span, sizes), _core.broadcast_to(factor, sizes)
+    offset = bind1("rem", upper, spans) * factors + bind1("rem", lower, spans)
+    offset = bind1("rem", offset, spans)
+    result = _core.broadcast_to(low, sizes) + _core.convert(offset, sampled)
+    return _core.convert(result, dtype)
+
+
+def _same_shape(predicate: Array, x: Array, y: Array) -> list[Array]:
+    shape = _core.broadcast_shapes([predicate._bound_shape, x._bound_shape])
+    return [_core.broadcast_to(operand, shape) for operand in (predicate, x, y)]
+
+
+def _clip(x: Array, low: int, high: int) -> Array:
+    return bind1("min", bind1("max", x, literal(x, low)), literal(x, high))
+
+
+def _beyond(x: Array, dtype: Any) -> Array:
+    """Whether an end lies above the largest number of a dtype."""
+    limit = int(np.iinfo(dtype).max)
+    if limit >= int(np.iinfo(x.dtype).max):
+        return bind1("ne", literal(x, 0), literal(x, 0))
+    return bind1("gt", x, literal(x, limit))
+
+
+def _fit(x: Array, dtype: Any) -> Array:
+    """``x`` as another integer dtype, limited to its range."""
+    target, source = np.iinfo(dtype), np.iinfo(x.dtype)
+    return convert(_clip(x, max(int(target.min), int(source.min)), min(int(target.max), int(source.max))), dtype)
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the standard Gumbel distribution."""
+    dtype = _float_dtype(dtype, "gumbel")
+    draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
+    return bind1("neg", bind1("log", bind1("neg", bind1("log", draws))))
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the exponential distribution of mean 1."""
+    draws = uniform(key, shape, _float_dtype(dtype, "exponential"))
+    return bind1("neg", bind1("log1p", bind1("neg", draws)))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the Laplace distribution of mean 0 and scale 1."""
+    dtype = _float_dtype(dtype, "laplace")
+    draws = uniform(key, shape, dtype, -1.0 + float(_finfo(dtype).epsneg), 1.0)
+    return bind1("sign", draws) * bind1("log1p", bind1("neg", bind1("abs", draws)))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the logistic distribution of mean 0 and scale 1."""
+    dtype = _float_dtype(dtype, "logistic")
+    draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
+    return bind1("log", draws) - bind1("log1p", bind1("neg", draws))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the standard Cauchy distribution."""
+    dtype = _float_dtype(dtype, "cauchy")
+    draws = uniform(key, shape, dtype, float(_finfo(dtype).eps), 1.0)
+    angle = literal(draws, math.pi) * (draws - literal(draws, 0.5))
+    return bind1("sin", angle) / bind1("cos", angle)
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Array:
+    """Positions along ``axis``, with probabilities proportional to ``exp(logits)``.
+
+    Args:
+        key: the key.
+        logits: unnormalised log-probabilities.
+        axis: of the categories.
+        shape: of the result: leading axes, then the other axes of ``logits``, which is the default.
+
+    Raises:
+        ValueError: the shape does not end with the other axes of ``logits``.
+    """
+    array = _core.promote([logits], inexact=True)[0]
+    axis = normalize_axis(axis, array.ndim, "categorical")
+    others = [size for i, size in enumerate(array._bound_shape) if i != axis]
+    sizes = others if shape is None else static_shape(shape)[0]
+    lead = sizes[: len(sizes) - len(others)]
+    fits = len(sizes) >= len(others) and all(
+        size in (1, drawn) for size, drawn in zip(others, sizes[len(lead) :], strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"categorical: shape {tuple(sizes)} does not end with {tuple(others)}, the other axes of logits"
+        )
+    drawn = [*sizes[len(lead) :]]
+    drawn.insert(axis, array._bound_shape[axis])
+    noise = gumbel(key, (*lead, *drawn), array.dtype)
+    wide = insert_axes(array, list(range(len(lead)))) if lead else array
+    return argmax(noise + wide, axis + len(lead))
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Array:
+    """Elements of ``a`` (slices of ``axis``), or of ``arange(a)``, drawn with replacement.
+
+    Their probabilities are ``p``, or equal.
+    """
+    if not replace:
+        raise NotImplementedError("choice without replacement is not supported")
+    from cotangent.numpy.indexing import take
+
+    array = _core.array(a)
+    population = int(array) if array.ndim == 0 else array._bound_shape[normalize_axis(axis, array.ndim, "choice")]
+    sizes, _ = static_shape(shape)
+    if population <= 0 and 0 not in sizes:
+        raise ValueError("choice: there is nothing to choose from")
+    if p is None:
+        index = randint(key, sizes, 0, population)
+    else:
+        weights = _core.promote([p], inexact=True)[0]
+        if weights._bound_shape != (population,):
+            raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
+        sums = cumsum(weights)
+        draws = sums[-1] * (1 - uniform(key, sizes, sums.dtype))
+        below = insert_axes(draws, [draws.ndim]) > sums
+        index = _sum(below, -1, dtype=_core.default_int_dtype())
+    return index if array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))

@@ -1,0 +1,127 @@
+"""`check_grads`: derivatives against differences and against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, api, tree_util
+
+_TOLERANCE = {"float64": 1e-5, "complex128": 1e-5, "float32": 2e-2, "complex64": 2e-2}
+_STEP = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3}
+
+
+def _random_like(rng: np.random.Generator, tree: Any) -> Any:
+    def leaf(x: Any) -> Any:
+        array = _core.to_numpy(x)
+        draw = rng.standard_normal(array.shape)
+        if array.dtype.kind == "c":
+            draw = draw + 1j * rng.standard_normal(array.shape)
+        return _core.array(np.asarray(draw, dtype=array.dtype))
+
+    return tree_util.tree_map(leaf, tree)
+
+
+def _inner(a: Any, b: Any) -> float:
+    pairs = zip(tree_util.tree_leaves(a), tree_util.tree_leaves(b), strict=True)
+    return sum(
+        float(
+            np.real(
+                np.sum(np.asarray(_core.to_numpy(x)).astype(complex) * np.asarray(_core.to_numpy(y)).astype(complex))
+            )
+        )
+        for x, y in pairs
+    )
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Checks derivatives of ``f`` at ``args`` up to ``order``.
+
+    Forward mode is compared with central differences in a random direction; reverse mode with forward mode by the inner-product identity
+    <cotangent, J tangent> = <Jᵀ cotangent, tangent>. Higher orders check the derivative functions in the same way.
+
+    Raises:
+        AssertionError: naming mode, order and both numbers.
+    """
+    args = tuple(tree_util.tree_map(_core.array, a) for a in args)
+    dtypes = [str(x.dtype) for x in tree_util.tree_leaves(args)]
+    tolerance = max((_TOLERANCE.get(d, 1e-2) for d in dtypes), default=1e-2)
+    step = eps if eps is not None else max((_STEP.get(d, 1e-2) for d in dtypes), default=1e-3)
+    atol, rtol = atol if atol is not None else tolerance, rtol if rtol is not None else tolerance
+    rng = np.random.default_rng(0)
+    _check(f, args, order, tuple(modes), atol, rtol, step, rng, "")
+
+
+def _check(
+    f: Any, args: Any, order: int, modes: Any, atol: float, rtol: float, step: float, rng: Any, label: str
+) -> None:
+    tangent = _random_like(rng, args)
+    value, forward = api.jvp(f, args, tangent)
+    shift = lambda sign: tree_util.tree_map(  # noqa: E731
+        lambda x, t: _core.array(np.asarray(_core.to_numpy(x) + sign * step * _core.to_numpy(t), dtype=x.dtype)),
+        args,
+        tangent,
+    )
+    if "fwd" in modes:
+        above, below = f(*shift(1.0)), f(*shift(-1.0))  # type: ignore[no-untyped-call]
+        difference = tree_util.tree_map(
+            lambda a, b: (
+                (_core.to_numpy(a).astype(np.result_type(_core.to_numpy(a), np.float64)) - _core.to_numpy(b))
+                / (2 * step)
+            ),
+            above,
+            below,
+        )
+        for index, (exact, approximate) in enumerate(
+            zip(tree_util.tree_leaves(forward), tree_util.tree_leaves(difference), strict=True)
+        ):
+            np.testing.assert_allclose(
+                _core.to_numpy(exact),
+                approximate,
+                atol=atol,
+                rtol=rtol,
+                err_msg=f"jvp{label} of output {index} against differences",
+            )
+    if "rev" in modes:
+        cotangent = _random_like(rng, value)
+        _, pull = api.vjp(f, *args)
+        left, right = _inner(cotangent, forward), _inner(pull(cotangent), tangent)
+        np.testing.assert_allclose(
+            left, right, atol=atol, rtol=rtol, err_msg=f"vjp{label}: inner products of cotangents and tangents"
+        )
+    if order > 1:
+        if "fwd" in modes:
+            _check(
+                lambda *xs: api.jvp(f, xs, tangent)[1],
+                args,
+                order - 1,
+                modes,
+                atol * 10,
+                rtol * 10,
+                step,
+                rng,
+                f"{label} of jvp",
+            )
+        if "rev" in modes:
+            cotangent = _random_like(rng, value)
+            _check(
+                lambda *xs: api.vjp(f, *xs)[1](cotangent),
+                args,
+                order - 1,
+                modes,
+                atol * 10,
+                rtol * 10,
+                step,
+                rng,
+                f"{label} of vjp",
+            )

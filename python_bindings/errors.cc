@@ -1,0 +1,62 @@
+#include <array>
+
+#include "python_bindings/python.h"
+
+namespace ct::python {
+namespace {
+
+struct ExceptionSpec {
+  ErrorKind kind;
+  const char* name;  // null: the builtin `base` itself
+  PyObject* base;
+  const char* doc;
+};
+
+std::array<PyObject*, static_cast<size_t>(ErrorKind::kInternal) + 1> exceptions{};
+
+}  // namespace
+
+void register_errors(py::module_& module) {
+  const ExceptionSpec specs[] = {
+      {ErrorKind::kValue, nullptr, PyExc_ValueError, ""},
+      {ErrorKind::kType, nullptr, PyExc_TypeError, ""},
+      {ErrorKind::kShape, "ShapeError", PyExc_TypeError, "Shapes that an operation cannot combine."},
+      {ErrorKind::kDType, "DTypeError", PyExc_TypeError, "A dtype that an operation does not take."},
+      {ErrorKind::kIndex, nullptr, PyExc_IndexError, ""},
+      {ErrorKind::kConcretization, "ConcretizationError", PyExc_TypeError,
+       "The value of a traced array was asked for while there is none."},
+      {ErrorKind::kTracerLeak, "TracerLeakError", PyExc_RuntimeError,
+       "A traced array was used after the function that made it had returned."},
+      {ErrorKind::kCorruptFile, "CorruptFileError", PyExc_ValueError,
+       "A saved file that is damaged or of another format."},
+      {ErrorKind::kNotDifferentiable, "NotDifferentiableError", PyExc_TypeError,
+       "A derivative that does not exist or that the operation does not define."},
+      {ErrorKind::kUnsupported, nullptr, PyExc_NotImplementedError, ""},
+      {ErrorKind::kMemory, nullptr, PyExc_MemoryError, ""},
+      {ErrorKind::kInternal, "InternalError", PyExc_RuntimeError, "A bug of cotangent."},
+  };
+  for (const ExceptionSpec& spec : specs) {
+    PyObject*& slot = exceptions[static_cast<size_t>(spec.kind)];
+    if (spec.name == nullptr) {
+      slot = Py_NewRef(spec.base);
+      continue;
+    }
+    const std::string qualified = std::string("cotangent.errors.") + spec.name;
+    slot = PyErr_NewExceptionWithDoc(qualified.c_str(), spec.doc, spec.base, nullptr);
+    if (slot == nullptr) throw py::error_already_set();
+    module.attr(spec.name) = py::handle(slot);
+  }
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const Error& error) {
+      set_python_error(error);
+    }
+  });
+}
+
+void set_python_error(const Error& error) {
+  PyErr_SetString(exceptions[static_cast<size_t>(error.kind())], error.what());
+}
+
+}  // namespace ct::python

@@ -1,0 +1,224 @@
+// Graphs and the graph-to-graph transforms, as Python functions. Transforms are memoised by graph hash and options, so
+// repeating an eager `grad(f)(x)` costs one capture and a look-up.
+#include "python_bindings/graph.h"
+
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+#include "absl/container/flat_hash_map.h"
+#include "interpreter/evaluate.h"
+#include "ir/check.h"
+#include "ir/hash.h"
+#include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/serialize.h"
+#include "ir/text.h"
+#include "python_bindings/array.h"
+#include "transforms/transforms.h"
+
+namespace ct::python {
+namespace {
+
+// Results of transforms, keyed by what was transformed and how. Bounded: it starts afresh when full.
+template <class Result>
+class Memo {
+ public:
+  template <class Make>
+  Result get(const GraphPtr& graph, const std::string& options, Make&& make) {
+    const uint64_t key = hash_combine(graph->hash(), hash_bytes(options));
+    if (auto it = entries_.find(key);
+        it != entries_.end() && it->second.options == options && same_graph(*it->second.graph, *graph)) {
+      return it->second.result;
+    }
+    Result result = make();
+    if (entries_.size() >= kCapacity) entries_.clear();
+    entries_.insert_or_assign(key, Entry{graph, options, result});
+    return result;
+  }
+
+ private:
+  static constexpr size_t kCapacity = 4096;
+  struct Entry {
+    GraphPtr graph;
+    std::string options;
+    Result result;
+  };
+  absl::flat_hash_map<uint64_t, Entry> entries_;  // guarded by the GIL
+};
+
+std::string bits(const std::vector<bool>& flags) {
+  std::string text;
+  for (bool flag : flags) text += flag ? '1' : '0';
+  return text;
+}
+
+py::tuple aval_tuple(const Aval& aval) {
+  return py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))), numpy_dtype(aval.dtype()),
+                        aval.weak());
+}
+
+py::list aval_tuples(absl::Span<const Aval> avals) {
+  py::list result;
+  for (const Aval& aval : avals) result.append(aval_tuple(aval));
+  return result;
+}
+
+py::list evaluate_graph(const GraphHandle& handle, const py::list& operands,
+                        std::vector<Tensor> (*run)(const Graph&, absl::Span<const Tensor>)) {
+  std::vector<Tensor> inputs;
+  for (py::handle operand : operands) inputs.push_back(concrete(datum_from_python(operand)));
+  py::list result;
+  for (Tensor& output : run(*handle.graph, inputs)) result.append(array_object(std::move(output)));
+  return result;
+}
+
+py::object attr_to_python(const AttrValue& value) {
+  struct Visitor {
+    py::object operator()(const GraphPtr& graph) const { return py::cast(GraphHandle{graph}); }
+    py::object operator()(const std::vector<GraphPtr>& graphs) const {
+      py::list result;
+      for (const GraphPtr& graph : graphs) result.append(GraphHandle{graph});
+      return result;
+    }
+    py::object operator()(DType dtype) const { return numpy_dtype(dtype); }
+    py::object operator()(const OpaquePtr& opaque) const { return py::str(opaque->to_string()); }
+    py::object operator()(bool v) const { return py::bool_(v); }
+    py::object operator()(int64_t v) const { return py::int_(v); }
+    py::object operator()(double v) const { return py::float_(v); }
+    py::object operator()(const std::string& v) const { return py::str(v); }
+    py::object operator()(const Ints& v) const { return py::cast(v); }
+    py::object operator()(const std::vector<double>& v) const { return py::cast(v); }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+// Equations as dicts, for tools and tests: primitive, operands, outputs (variable numbers), attributes, location.
+py::list equations(const GraphHandle& handle) {
+  py::list result;
+  const Graph& graph = *handle.graph;
+  for (const Equation& equation : graph.equations()) {
+    py::dict attributes;
+    for (const auto& [key, value] : graph.attrs(equation).items()) attributes[py::str(key)] = attr_to_python(value);
+    const auto operands = graph.operands(equation);
+    py::list outputs;
+    for (uint32_t k = 0; k < equation.output_count; ++k) outputs.append(equation.first_output + k);
+    using namespace py::literals;
+    result.append(py::dict("primitive"_a = equation.primitive->name,
+                           "operands"_a = std::vector<Var>(operands.begin(), operands.end()), "outputs"_a = outputs,
+                           "attributes"_a = attributes, "location"_a = location_string(equation.location)));
+  }
+  return result;
+}
+
+// Which rules every primitive has: slot -> "yes", "derived", or the declared reason for its absence ("" is a hole).
+py::dict slot_matrix() {
+  py::dict matrix;
+  for (const Primitive* primitive : all_primitives()) {
+    py::dict row;
+    const auto fill = [&](const char* slot, bool present) {
+      const auto reason = primitive->absent.find(slot);
+      row[slot] = present ? "yes" : reason != primitive->absent.end() ? reason->second : std::string();
+    };
+    const bool expands = static_cast<bool>(primitive->expand);
+    fill("type", static_cast<bool>(primitive->type));
+    fill("jvp", static_cast<bool>(primitive->jvp) || !primitive->differentiable);
+    fill("transpose", static_cast<bool>(primitive->transpose));
+    fill("batch", static_cast<bool>(primitive->batch));
+    fill("mask", static_cast<bool>(primitive->mask));
+    fill("lower", expands || static_cast<bool>(primitive->element) || primitive->lowering != Lowering::kElement);
+    fill("reference", expands || static_cast<bool>(primitive->element) || static_cast<bool>(primitive->reference) ||
+                          primitive->lowering != Lowering::kElement);
+    matrix[py::str(primitive->name)] = row;
+  }
+  return matrix;
+}
+
+}  // namespace
+
+void register_graph(py::module_& module) {
+  py::class_<GraphHandle>(module, "Graph", "A captured program: a pure function of arrays as a list of equations.")
+      .def_property_readonly("num_inputs", [](const GraphHandle& self) { return self.graph->num_inputs(); })
+      .def_property_readonly("num_equations", [](const GraphHandle& self) { return self.graph->equations().size(); })
+      .def_property_readonly("in_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->input_avals()); })
+      .def_property_readonly("out_avals",
+                             [](const GraphHandle& self) { return aval_tuples(self.graph->output_avals()); })
+      .def_property_readonly("outputs",
+                             [](const GraphHandle& self) {
+                               return std::vector<Var>(self.graph->outputs().begin(), self.graph->outputs().end());
+                             })
+      .def("aval",
+           [](const GraphHandle& self, Var var) {
+             if (var >= self.graph->num_vars())
+               throw Error(ErrorKind::kIndex, concat("the graph has no variable ", var));
+             return aval_tuple(self.graph->aval(var));
+           })
+      .def("equations", equations)
+      .def(
+          "text", [](const GraphHandle& self) { return print(*self.graph); },
+          "The text form, which ct.ir.parse reads back.")
+      .def("__str__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
+      .def("__repr__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
+      .def("__eq__",
+           [](const GraphHandle& self, const py::object& other) {
+             return py::isinstance<GraphHandle>(other) && same_graph(*self.graph, *py::cast<GraphHandle&>(other).graph);
+           })
+      .def("__hash__", [](const GraphHandle& self) { return self.graph->hash(); })
+      .def("evaluate",
+           [](const GraphHandle& self, const py::list& operands) { return evaluate_graph(self, operands, evaluate); })
+      .def("evaluate_reference",
+           [](const GraphHandle& self, const py::list& operands) {
+             return evaluate_graph(self, operands, evaluate_reference);
+           })
+      .def("check", [](const GraphHandle& self) { return check(*self.graph); })
+      .def("serialize", [](const GraphHandle& self) {
+        const std::string bytes = serialize(*self.graph);
+        return py::bytes(bytes.data(), bytes.size());
+      });
+  module.def("parse_graph", [](const std::string& text) { return GraphHandle{parse(text)}; });
+  module.def("deserialize_graph", [](const std::string& bytes) { return GraphHandle{deserialize(bytes)}; });
+  module.def("slot_matrix", slot_matrix);
+
+  module.def(
+      "graph_jvp", [](const GraphHandle& self, const std::vector<bool>& nonzero, const std::vector<bool>& force) {
+        static auto* memo = new Memo<JvpGraph>;
+        const JvpGraph result =
+            memo->get(self.graph, bits(nonzero) + "/" + bits(force), [&] { return jvp(*self.graph, nonzero, force); });
+        return py::make_tuple(GraphHandle{result.graph}, result.nonzero_out);
+      });
+  module.def("graph_linearize", [](const GraphHandle& self, const std::vector<bool>& wrt) {
+    static auto* memo = new Memo<Linearized>;
+    const Linearized result = memo->get(self.graph, bits(wrt), [&] { return linearize(*self.graph, wrt); });
+    return py::make_tuple(GraphHandle{result.primal}, GraphHandle{result.tangent}, result.num_residuals);
+  });
+  static auto* graphs = new Memo<GraphPtr>;
+  module.def("graph_transpose", [](const GraphHandle& self, const std::vector<bool>& linear) {
+    return GraphHandle{
+        graphs->get(self.graph, "transpose" + bits(linear), [&] { return transpose_graph(*self.graph, linear); })};
+  });
+  module.def("graph_value_and_grad", [](const GraphHandle& self, const std::vector<bool>& wrt) {
+    return GraphHandle{
+        graphs->get(self.graph, "value_and_grad" + bits(wrt), [&] { return value_and_grad(*self.graph, wrt); })};
+  });
+  module.def("graph_vjp", [](const GraphHandle& self, const std::vector<bool>& wrt) {
+    return GraphHandle{graphs->get(self.graph, "vjp" + bits(wrt), [&] { return vjp(*self.graph, wrt); })};
+  });
+  module.def("graph_vmap", [](const GraphHandle& self, const std::vector<int>& in_axes, int64_t size,
+                              const std::vector<int>& out_axes) {
+    const std::string options = concat("vmap", join(in_axes, ","), "/", size, "/", join(out_axes, ","));
+    return GraphHandle{graphs->get(self.graph, options, [&] { return vmap(*self.graph, in_axes, size, out_axes); })};
+  });
+  using Pass = GraphPtr (*)(const Graph&);
+  const std::pair<const char*, Pass> passes[] = {{"dce", eliminate_dead_code},
+                                                 {"cse", eliminate_common_subexpressions},
+                                                 {"simplify", simplify},
+                                                 {"inline", inline_calls},
+                                                 {"expand", expand_regions}};
+  py::dict pass_table;
+  for (const auto& [name, pass] : passes) {
+    pass_table[name] = py::cpp_function([pass](const GraphHandle& self) { return GraphHandle{pass(*self.graph)}; });
+  }
+  module.attr("passes") = pass_table;
+}
+
+}  // namespace ct::python

@@ -1,0 +1,573 @@
+// The jitted callable, a hand-written CPython type with vectorcall.
+//
+// A `JitFunction` holds one `Entry` for each signature it was called with: the tree of its arguments, the aval of every
+// leaf, the static arguments. A call walks an entry's tree alongside the actual arguments (`Matcher`), which checks the
+// structure and collects the leaves' pointers without building anything; the last entry that matched is tried first.
+// No match: the Python function `trace` captures the user's function once, and the graph is compiled.
+//
+// While a capture is live the call is recorded as one `call` equation of the same cached graph, so that grad(jit f) and
+// vmap(jit f) trace the user's Python once.
+#include <Python.h>
+
+#include <unordered_map>
+
+#include "interpreter/evaluate.h"
+#include "ir/text.h"
+#include "jit/compile.h"
+#include "python_bindings/array.h"
+#include "python_bindings/graph.h"
+#include "python_bindings/tree.h"
+
+namespace ct::python {
+namespace {
+
+// Work on less data than this is done before another thread could have taken the GIL.
+constexpr int64_t kReleaseGilBytes = 1 << 18;
+constexpr size_t kMostEntries = 4096;
+
+struct Entry {
+  TreeDefPtr tree;          // of (args, kwargs), static arguments as None
+  std::vector<Aval> avals;  // of the leaves
+  std::vector<py::object> statics;
+  uint64_t config_version = 0;
+  GraphPtr graph;
+  std::vector<Datum> captured;  // values of the extra inputs
+  TreeDefPtr out_tree;
+  std::vector<Aval> out_avals;
+  std::shared_ptr<const Executable> executable;  // made at the first call outside a capture
+  bool releases_gil = false;
+};
+using EntryPtr = std::shared_ptr<Entry>;
+
+struct JitFunction {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* function;
+  PyObject* trace;  // (function, tree, [(shape, dtype, weak)], statics) -> (Graph, captured, PyTreeDef, cacheable)
+  PyObject* dict;   // __name__, __doc__, __wrapped__, attributes the user sets
+  PyObject* weak_references;
+  std::vector<Py_ssize_t>* static_positions;
+  std::vector<std::string>* static_names;
+  std::vector<Py_ssize_t>* donated_positions;
+  std::vector<EntryPtr>* entries;  // the last one that matched is first
+  std::string* backend;
+  std::string* name;
+};
+
+// A call's leaves as the executable and the recorder want them.
+struct Leaves {
+  absl::InlinedVector<void*, 16> pointers;
+  absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays
+  std::vector<Datum> data;                     // filled only when recording
+  std::vector<py::object> owners;              // children that custom containers made for this walk
+
+  void clear() {
+    pointers.clear();
+    temporaries.clear();
+    data.clear();
+    owners.clear();
+  }
+};
+
+class Matcher {
+ public:
+  Matcher(const Entry& entry, Leaves& leaves, bool recording) : entry_(entry), leaves_(leaves), recording_(recording) {}
+
+  bool node(PyObject* object) {
+    const TreeNode& node = entry_.tree->nodes[node_++];
+    switch (node.kind) {
+      case NodeKind::kLeaf:
+        return leaf(object);
+      case NodeKind::kNone:
+        return object == Py_None;
+      case NodeKind::kTuple:
+      case NodeKind::kNamedTuple: {
+        const bool fits = node.kind == NodeKind::kTuple
+                              ? PyTuple_CheckExact(object)
+                              : reinterpret_cast<PyObject*>(Py_TYPE(object)) == node.type.ptr();
+        if (!fits || PyTuple_GET_SIZE(object) != static_cast<Py_ssize_t>(node.arity)) return false;
+        for (uint32_t i = 0; i < node.arity; ++i) {
+          if (!this->node(PyTuple_GET_ITEM(object, i))) return false;
+        }
+        return true;
+      }
+      case NodeKind::kList: {
+        if (!PyList_CheckExact(object) || PyList_GET_SIZE(object) != static_cast<Py_ssize_t>(node.arity)) return false;
+        for (uint32_t i = 0; i < node.arity; ++i) {
+          if (!this->node(PyList_GET_ITEM(object, i))) return false;
+        }
+        return true;
+      }
+      case NodeKind::kDict: {
+        if (!PyDict_CheckExact(object) || PyDict_GET_SIZE(object) != static_cast<Py_ssize_t>(node.arity)) return false;
+        for (uint32_t i = 0; i < node.arity; ++i) {
+          PyObject* child = PyDict_GetItemWithError(object, PyList_GET_ITEM(node.keys.ptr(), i));
+          if (child == nullptr) {
+            if (PyErr_Occurred()) throw py::error_already_set();
+            return false;
+          }
+          if (!this->node(child)) return false;
+        }
+        return true;
+      }
+      case NodeKind::kDataclass:
+      case NodeKind::kCustom:
+        return general(object, node);
+    }
+    return false;
+  }
+
+ private:
+  // Containers that only Python can open: flattened afresh and compared with the sub-tree.
+  bool general(PyObject* object, const TreeNode& node) {
+    if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != node.type.ptr()) return false;
+    const size_t begin = node_ - 1;
+    std::vector<py::object> parts;
+    const TreeDefPtr tree = flatten(object, parts);
+    if (tree->nodes.size() != node.num_nodes) return false;
+    TreeDef expected;
+    expected.nodes.assign(entry_.tree->nodes.begin() + static_cast<std::ptrdiff_t>(begin),
+                          entry_.tree->nodes.begin() + static_cast<std::ptrdiff_t>(begin + node.num_nodes));
+    if (!(expected == *tree)) return false;
+    node_ = begin + node.num_nodes;
+    for (py::object& part : parts) {
+      if (!leaf(part.ptr())) return false;
+      leaves_.owners.push_back(std::move(part));
+    }
+    return true;
+  }
+
+  bool leaf(PyObject* object) {
+    const Aval& expected = entry_.avals[leaf_++];
+    if (is_array(object)) {
+      const Datum& datum = array_datum(object);
+      if (!(datum_aval(datum) == expected)) return false;
+      if (recording_) {
+        leaves_.data.push_back(datum);
+      } else {
+        const auto* tensor = std::get_if<Tensor>(&datum);
+        if (tensor == nullptr) {  // a leaked value of an ended capture: this throws
+          leaves_.temporaries.push_back(concrete(datum));
+          tensor = &leaves_.temporaries.back();
+        }
+        leaves_.pointers.push_back(tensor->data());
+      }
+      return true;
+    }
+    if (is_python_scalar(object)) {
+      const PromotedType type = scalar_type(object);
+      if (!(Aval(type.dtype, {}, type.weak) == expected)) return false;
+    }
+    Datum datum = leaf_from_python(object, concat("argument leaf ", leaf_ - 1));
+    if (!(datum_aval(datum) == expected)) return false;
+    if (recording_) {
+      leaves_.data.push_back(std::move(datum));
+    } else {
+      leaves_.temporaries.push_back(concrete(datum));
+      leaves_.pointers.push_back(leaves_.temporaries.back().data());
+    }
+    return true;
+  }
+
+  const Entry& entry_;
+  Leaves& leaves_;
+  bool recording_;
+  size_t node_ = 0;
+  size_t leaf_ = 0;
+
+  friend bool matches(const JitFunction*, const Entry&, Leaves&, bool, PyObject* const*, Py_ssize_t, PyObject*);
+};
+
+bool is_static_position(const JitFunction* self, Py_ssize_t position, Py_ssize_t count) {
+  for (Py_ssize_t candidate : *self->static_positions) {
+    if (candidate == position || candidate + count == position) return true;
+  }
+  return false;
+}
+
+bool is_static_name(const JitFunction* self, PyObject* name) {
+  for (const std::string& candidate : *self->static_names) {
+    if (PyUnicode_CompareWithASCIIString(name, candidate.c_str()) == 0) return true;
+  }
+  return false;
+}
+
+bool same_static(const py::object& expected, PyObject* actual) {
+  if (expected.ptr() == actual) return true;
+  if (Py_TYPE(expected.ptr()) != Py_TYPE(actual)) return false;
+  const int equal = PyObject_RichCompareBool(expected.ptr(), actual, Py_EQ);
+  if (equal < 0) throw py::error_already_set();
+  return equal == 1;
+}
+
+bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool recording, PyObject* const* args,
+             Py_ssize_t count, PyObject* keyword_names) {
+  leaves.clear();
+  if (entry.config_version != config().version) return false;
+  const std::vector<TreeNode>& nodes = entry.tree->nodes;
+  if (nodes[1].arity != static_cast<uint32_t>(count)) return false;
+  Matcher matcher(entry, leaves, recording);
+  matcher.node_ = 2;
+  size_t next_static = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (!self->static_positions->empty() && is_static_position(self, i, count)) {
+      if (!same_static(entry.statics[next_static++], args[i])) return false;
+      ++matcher.node_;
+    } else if (!matcher.node(args[i])) {
+      return false;
+    }
+  }
+  const TreeNode& keywords = nodes[1 + nodes[1].num_nodes];
+  const Py_ssize_t keyword_count = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
+  if (keywords.arity != static_cast<uint32_t>(keyword_count)) return false;
+  ++matcher.node_;
+  for (Py_ssize_t k = 0; k < keyword_count; ++k) {
+    PyObject* key = PyList_GET_ITEM(keywords.keys.ptr(), k);
+    PyObject* value = nullptr;
+    for (Py_ssize_t j = 0; j < keyword_count && value == nullptr; ++j) {
+      PyObject* name = PyTuple_GET_ITEM(keyword_names, j);
+      if (name == key || PyUnicode_Compare(name, key) == 0) value = args[count + j];
+    }
+    if (value == nullptr) return false;
+    if (is_static_name(self, key)) {
+      if (!same_static(entry.statics[next_static++], value)) return false;
+      ++matcher.node_;
+    } else if (!matcher.node(value)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// The entry of a call that nothing matched: captures the user's function.
+EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names,
+                    bool& cacheable) {
+  auto entry = std::make_shared<Entry>();
+  entry->config_version = config().version;
+  py::tuple dynamic(count);
+  const auto add_static = [&](PyObject* value) {
+    if (PyObject_Hash(value) == -1) {
+      PyErr_Clear();
+      throw Error(ErrorKind::kType, concat("static arguments must be hashable; got a ", Py_TYPE(value)->tp_name))
+          .hint("pass tuples instead of lists, or make the argument dynamic");
+    }
+    entry->statics.push_back(py::reinterpret_borrow<py::object>(value));
+  };
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (is_static_position(self, i, count)) {
+      add_static(args[i]);
+      dynamic[static_cast<size_t>(i)] = py::none();
+    } else {
+      dynamic[static_cast<size_t>(i)] = py::reinterpret_borrow<py::object>(args[i]);
+    }
+  }
+  py::dict keywords;
+  py::dict static_keywords;
+  const Py_ssize_t keyword_count = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
+  py::list names;
+  for (Py_ssize_t k = 0; k < keyword_count; ++k) names.append(py::handle(PyTuple_GET_ITEM(keyword_names, k)));
+  names.attr("sort")();
+  for (py::handle name : names) {
+    for (Py_ssize_t k = 0; k < keyword_count; ++k) {
+      if (!name.equal(py::handle(PyTuple_GET_ITEM(keyword_names, k)))) continue;
+      PyObject* value = args[count + k];
+      if (is_static_name(self, name.ptr())) {
+        add_static(value);
+        keywords[name] = py::none();
+        static_keywords[name] = py::handle(value);
+      } else {
+        keywords[name] = py::handle(value);
+      }
+    }
+  }
+  std::vector<py::object> leaves;
+  entry->tree = flatten(py::make_tuple(dynamic, keywords), leaves);
+  const std::vector<std::string> paths = leaf_paths(*entry->tree);
+  py::list avals;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    // "[0][2]['w']" is leaf 'w' of positional argument 2; "[1]['lr']" is keyword lr.
+    const bool positional = paths[i].substr(0, 3) == "[0]";
+    const std::string path = (positional ? "args" : "kwargs") + paths[i].substr(3);
+    const Datum datum = leaf_from_python(leaves[i], path + " of " + *self->name);
+    const Aval aval = datum_aval(datum);
+    entry->avals.push_back(aval);
+    avals.append(py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))),
+                                numpy_dtype(aval.dtype()), aval.weak()));
+  }
+  py::list static_positions;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (is_static_position(self, i, count)) static_positions.append(py::make_tuple(i, py::handle(args[i])));
+  }
+  const py::tuple traced = py::cast<py::tuple>(
+      py::handle(self->trace)(py::handle(self->function), dynamic, keywords, avals, static_positions, static_keywords));
+  entry->graph = py::cast<GraphHandle&>(traced[0]).graph;
+  cacheable = true;
+  for (py::handle captured : py::list(traced[1])) {
+    Datum datum = datum_from_python(captured);
+    cacheable &= std::holds_alternative<Tensor>(datum);
+    entry->captured.push_back(std::move(datum));
+  }
+  std::vector<py::object> placeholders;
+  entry->out_tree = flatten(traced[2], placeholders);
+  entry->out_avals = entry->graph->output_avals();
+  int64_t bytes = 0;
+  for (const Aval& aval : entry->avals) bytes += aval.bytes();
+  for (const Aval& aval : entry->out_avals) bytes += aval.bytes();
+  entry->releases_gil = bytes > kReleaseGilBytes;
+  return entry;
+}
+
+// The entry that fits, moved to the front; or a new one.
+EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject* const* args, Py_ssize_t count,
+                    PyObject* keyword_names) {
+  std::vector<EntryPtr>& entries = *self->entries;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!matches(self, *entries[i], leaves, recording, args, count, keyword_names)) continue;
+    EntryPtr entry = entries[i];
+    if (i != 0) std::swap(entries[0], entries[i]);
+    return entry;
+  }
+  bool cacheable = true;
+  EntryPtr entry = make_entry(self, args, count, keyword_names, cacheable);
+  if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) {
+    throw Error(ErrorKind::kInternal, "a call does not match the signature made from it");
+  }
+  if (cacheable) {
+    if (entries.size() >= kMostEntries) entries.pop_back();
+    entries.insert(entries.begin(), entry);
+  }
+  return entry;
+}
+
+py::object rebuild(const Entry& entry, absl::Span<const py::object> outputs) {
+  if (entry.out_tree->nodes.size() == 1 && entry.out_tree->num_leaves() == 1) return outputs[0];
+  return unflatten(*entry.out_tree, outputs);
+}
+
+py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
+  static const Primitive& call = get_primitive("call");
+  std::vector<Datum> operands = std::move(leaves.data);
+  operands.insert(operands.end(), entry->captured.begin(), entry->captured.end());
+  const AttrsPtr attrs = Attrs::make({{"graph", entry->graph}, {"name", *self->name}});
+  std::vector<py::object> outputs;
+  for (Datum& datum : bind_with_location(call, operands, attrs)) outputs.push_back(array_object(std::move(datum)));
+  return rebuild(*entry, outputs);
+}
+
+void compile_entry(JitFunction* self, const EntryPtr& entry) {
+  CompileOptions options;
+  options.backend = *self->backend;
+  auto executable = compile(entry->graph, options);
+  if (!executable.ok()) {
+    throw Error(ErrorKind::kValue,
+                "compiling " + *self->name + " failed: " + std::string(executable.status().message()));
+  }
+  entry->executable = *executable;
+}
+
+py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
+  if (!entry->executable) compile_entry(self, entry);
+  for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
+  absl::InlinedVector<Tensor, 8> results;
+  absl::InlinedVector<void*, 8> pointers;
+  for (const Aval& aval : entry->out_avals) {
+    results.emplace_back(aval);
+    pointers.push_back(results.back().data());
+  }
+  if (entry->releases_gil) {
+    py::gil_scoped_release release;
+    entry->executable->run(leaves.pointers.data(), pointers.data());
+  } else {
+    entry->executable->run(leaves.pointers.data(), pointers.data());
+  }
+  if (results.size() == 1 && entry->out_tree->nodes.size() == 1) return array_object(std::move(results[0]));
+  absl::InlinedVector<py::object, 8> outputs;
+  for (Tensor& result : results) outputs.push_back(array_object(std::move(result)));
+  return rebuild(*entry, outputs);
+}
+
+PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {
+  auto* self = reinterpret_cast<JitFunction*>(object);
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    Leaves leaves;
+    const bool recording = current_capture() != nullptr;
+    const EntryPtr entry = find_entry(self, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names);
+    return (recording ? record(self, entry, leaves) : execute(self, entry, leaves)).release().ptr();
+  });
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  auto* self = reinterpret_cast<JitFunction*>(object);
+  Py_VISIT(self->function);
+  Py_VISIT(self->trace);
+  Py_VISIT(self->dict);
+  Py_VISIT(Py_TYPE(object));
+  return 0;
+}
+
+int clear(PyObject* object) {
+  auto* self = reinterpret_cast<JitFunction*>(object);
+  Py_CLEAR(self->function);
+  Py_CLEAR(self->trace);
+  Py_CLEAR(self->dict);
+  return 0;
+}
+
+void deallocate(PyObject* object) {
+  auto* self = reinterpret_cast<JitFunction*>(object);
+  PyObject_GC_UnTrack(object);
+  if (self->weak_references != nullptr) PyObject_ClearWeakRefs(object);
+  clear(object);
+  delete self->static_positions;
+  delete self->static_names;
+  delete self->donated_positions;
+  delete self->entries;
+  delete self->backend;
+  delete self->name;
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* bind_method(PyObject* self, PyObject* instance, PyObject*) {
+  return instance == nullptr || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
+}
+
+PyObject* cache_size(PyObject* object, PyObject*) {
+  return PyLong_FromSize_t(reinterpret_cast<JitFunction*>(object)->entries->size());
+}
+PyObject* clear_entries(PyObject* object, PyObject*) {
+  reinterpret_cast<JitFunction*>(object)->entries->clear();
+  Py_RETURN_NONE;
+}
+
+// The cached graph of a call with these arguments, its captured values and its output structure: for export and
+// printing.
+PyObject* lower(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names) {
+  auto* self = reinterpret_cast<JitFunction*>(object);
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    Leaves leaves;
+    const EntryPtr entry = find_entry(self, leaves, true, args, count, keyword_names);
+    py::list captured;
+    for (const Datum& datum : entry->captured) captured.append(array_object(datum));
+    return py::make_tuple(GraphHandle{entry->graph}, captured).release().ptr();
+  });
+}
+
+PyMethodDef methods[] = {
+    {"_cache_size", cache_size, METH_NOARGS, "Number of signatures this function was traced for."},
+    {"clear_cache", clear_entries, METH_NOARGS, "Forgets every signature."},
+    {"_lower", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(lower)), METH_FASTCALL | METH_KEYWORDS,
+     "The graph and captured values of a call with these arguments."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(JitFunction, vectorcall), READONLY, nullptr},
+                         {"__dictoffset__", T_PYSSIZET, offsetof(JitFunction, dict), READONLY, nullptr},
+                         {"__weaklistoffset__", T_PYSSIZET, offsetof(JitFunction, weak_references), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+PyGetSetDef getters[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+template <class Function>
+void* slot(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+PyTypeObject* jit_type = nullptr;
+
+py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_t> static_positions,
+                    std::vector<std::string> static_names, std::vector<Py_ssize_t> donated, std::string name,
+                    std::string backend) {
+  PyObject* object = jit_type->tp_alloc(jit_type, 0);
+  if (object == nullptr) throw py::error_already_set();
+  auto* self = reinterpret_cast<JitFunction*>(object);
+  self->vectorcall = call_jitted;
+  self->function = function.release().ptr();
+  self->trace = trace.release().ptr();
+  self->dict = nullptr;
+  self->weak_references = nullptr;
+  self->static_positions = new std::vector<Py_ssize_t>(std::move(static_positions));
+  self->static_names = new std::vector<std::string>(std::move(static_names));
+  self->donated_positions = new std::vector<Py_ssize_t>(std::move(donated));
+  self->entries = new std::vector<EntryPtr>;
+  self->name = new std::string(std::move(name));
+  self->backend = new std::string(std::move(backend));
+  return py::reinterpret_steal<py::object>(object);
+}
+
+// Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
+std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
+  struct Warm {
+    GraphPtr graph;
+    int calls = 0;
+    std::shared_ptr<const Executable> executable;
+  };
+  constexpr size_t kCapacity = 1024;
+  static auto* known = new std::unordered_map<uint64_t, Warm>;  // guarded by the GIL
+  if (known->size() >= kCapacity && !known->count(graph->hash())) known->clear();
+  Warm& warm = (*known)[graph->hash()];
+  if (!warm.graph || !same_graph(*warm.graph, *graph)) warm = {graph, 0, nullptr};
+  if (warm.calls++ == 0) return evaluate(*graph, inputs);
+  if (!warm.executable) {
+    auto executable = compile(graph);
+    // What cannot be compiled (a host-only operation) is interpreted every time.
+    if (!executable.ok()) return evaluate(*graph, inputs);
+    warm.executable = *executable;
+  }
+  const std::shared_ptr<const Executable> executable = warm.executable;
+  return (*executable)(inputs);
+}
+
+struct ExecutableHandle {
+  std::shared_ptr<const Executable> executable;
+};
+
+}  // namespace
+
+void register_jit(py::module_& module) {
+  PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A function compiled for every signature it is called with.")},
+                         {Py_tp_dealloc, slot(deallocate)},
+                         {Py_tp_traverse, slot(traverse)},
+                         {Py_tp_clear, slot(clear)},
+                         {Py_tp_call, slot(PyVectorcall_Call)},
+                         {Py_tp_descr_get, slot(bind_method)},
+                         {Py_tp_methods, methods},
+                         {Py_tp_members, members},
+                         {Py_tp_getset, getters},
+                         {0, nullptr}};
+  PyType_Spec spec = {
+      "cotangent.JitFunction", sizeof(JitFunction), 0,
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+  jit_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (jit_type == nullptr) throw py::error_already_set();
+  module.attr("JitFunction") = py::handle(reinterpret_cast<PyObject*>(jit_type));
+  module.def("make_jit", make_jit);
+  set_eager_graph_runner(run_warming_up);
+
+  py::class_<ExecutableHandle>(module, "Executable", "A compiled graph.")
+      .def("__call__",
+           [](const ExecutableHandle& self, const py::list& operands) {
+             std::vector<Tensor> inputs;
+             for (py::handle operand : operands) inputs.push_back(concrete(datum_from_python(operand)));
+             py::list result;
+             for (Tensor& output : (*self.executable)(inputs)) result.append(array_object(std::move(output)));
+             return result;
+           })
+      .def("loop_text", [](const ExecutableHandle& self) { return self.executable->loop_text(); })
+      .def_property_readonly("arena_bytes",
+                             [](const ExecutableHandle& self) { return self.executable->arena_bytes(); });
+  module.def(
+      "compile_graph",
+      [](const GraphHandle& handle, const std::string& backend, const std::string& cpu, bool use_disk_cache) {
+        CompileOptions options;
+        options.backend = backend;
+        options.cpu = cpu;
+        options.use_disk_cache = use_disk_cache;
+        auto executable = compile(handle.graph, options);
+        if (!executable.ok())
+          throw Error(ErrorKind::kValue, "compiling failed: " + std::string(executable.status().message()));
+        return ExecutableHandle{*executable};
+      },
+      py::arg("graph"), py::arg("backend") = "llvm", py::arg("cpu") = "", py::arg("use_disk_cache") = true);
+}
+
+}  // namespace ct::python

@@ -1,0 +1,17 @@
+// The extension module `cotangent._core`.
+#include "python_bindings/python.h"
+
+PYBIND11_MODULE(_core, module) {
+  using namespace ct::python;
+  module.doc() = "The compiled core of cotangent: arrays, capture, transforms, compiler.";
+  register_errors(module);
+  register_locations(module);
+  register_dtypes(module);
+  register_array(module);
+  register_conversions(module);
+  register_bind(module);
+  register_tree(module);
+  register_graph(module);
+  register_jit(module);
+  register_export(module);
+}

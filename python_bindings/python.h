@@ -1,0 +1,93 @@
+// What every file of the binding shares: the conversions between Python objects and the library's types.
+//
+// Two types are hand-written CPython types because every traced operation and every call passes through them: `Array`
+// (array.cc) and `JitFunction` (jit.cc). Everything else is pybind11. Read array.cc first, then bind.cc.
+#pragma once
+
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <string>
+#include <vector>
+
+#include "interpreter/trace.h"
+#include "ir/error.h"
+#include "ir/tensor.h"
+
+namespace ct::python {
+
+namespace py = pybind11;
+
+// ---- errors.cc ---------------------------------------------------------------------------------------------------
+void register_errors(py::module_& module);
+// Sets the Python exception for `error`, with its structured fields as attributes.
+void set_python_error(const Error& error);
+// Runs `body`, turning ct::Error and pybind11 exceptions into a Python exception and `failure`.
+template <class Body, class Result>
+Result guarded(Result failure, Body&& body) noexcept {
+  try {
+    return body();
+  } catch (const Error& error) {
+    set_python_error(error);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return failure;
+}
+
+// ---- location.cc -------------------------------------------------------------------------------------------------
+// The innermost Python frame outside this package, as an interned location; kNoLocation when nothing is captured.
+LocationId user_location();
+void register_locations(py::module_& module);
+
+// ---- dtypes.cc ---------------------------------------------------------------------------------------------------
+py::object numpy_dtype(DType dtype);       // the np.dtype (ml_dtypes for bfloat16 and float8)
+DType dtype_from_python(py::handle spec);  // np.dtype, scalar type, name, Python type; DTypeError otherwise
+struct Config {
+  bool enable_x64 = false;
+  uint64_t version = 0;  // part of the key of everything cached by signature
+};
+Config& config();
+DType default_float();
+DType default_int();
+DType default_complex();
+void register_dtypes(py::module_& module);
+
+// ---- convert.cc --------------------------------------------------------------------------------------------------
+// True for bool, int, float and complex, and not for subclasses that NumPy scalars are.
+bool is_python_scalar(PyObject* object);
+// The weak type of a Python scalar (bool is strong).
+PromotedType scalar_type(PyObject* object);
+// A scalar of a given type: a tensor when eager, a `full` equation when capturing.
+Datum scalar_datum(PyObject* object, const Aval& aval);
+// Copies an array, NumPy scalar, nested list or any array-like; throws kType naming the type for anything else.
+Tensor tensor_from_python(py::handle object);
+py::array tensor_to_numpy(const Tensor& tensor);  // read-only view of the same bytes
+void register_conversions(py::module_& module);
+
+// Any operand of an operation: Array, Python scalar or array-like.
+Datum datum_from_python(py::handle object);
+// A leaf of a pytree argument: like datum_from_python, but lists are not arrays and errors name `path`.
+Datum leaf_from_python(py::handle object, const std::string& path);
+
+// ---- bind.cc -----------------------------------------------------------------------------------------------------
+std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
+                                      const AttrsPtr& attrs = Attrs::empty());
+Datum convert_datum(const Datum& x, DType dtype);
+Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape);  // NumPy's rules, aligned at the last axis
+// NumPy's broadcast shape; throws kShape naming both shapes.
+Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b);
+void register_bind(py::module_& module);
+
+void register_array(py::module_& module);
+void register_tree(py::module_& module);
+void register_graph(py::module_& module);
+void register_jit(py::module_& module);
+void register_export(py::module_& module);
+
+}  // namespace ct::python

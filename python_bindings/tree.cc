@@ -1,0 +1,335 @@
+#include "python_bindings/tree.h"
+
+#include <unordered_map>
+
+#include "ir/hash.h"
+#include "ir/text.h"
+
+namespace ct::python {
+namespace {
+
+struct CustomType {
+  py::object to_children;    // object -> (children, auxiliary)
+  py::object from_children;  // (auxiliary, children) -> object
+};
+
+std::unordered_map<PyObject*, CustomType>& registry() {
+  static auto* instance = new std::unordered_map<PyObject*, CustomType>;
+  return *instance;
+}
+
+bool is_namedtuple(PyObject* object) {
+  return PyTuple_Check(object) && !PyTuple_CheckExact(object) && PyObject_HasAttrString(object, "_fields");
+}
+
+py::list sorted_keys(py::handle dict) {
+  PyObject* keys = PyDict_Keys(dict.ptr());
+  if (keys == nullptr) throw py::error_already_set();
+  py::list result = py::reinterpret_steal<py::list>(keys);
+  if (PyList_GET_SIZE(keys) > 1 && PyList_Sort(keys) < 0) {
+    PyErr_Clear();
+    throw Error(ErrorKind::kType,
+                "a dict in a pytree has keys that cannot be sorted: " + py::cast<std::string>(py::repr(result)))
+        .hint("use keys of one type");
+  }
+  return result;
+}
+
+class Flattener {
+ public:
+  Flattener(TreeDef& tree, std::vector<py::object>& leaves, py::handle is_leaf)
+      : tree_(tree), leaves_(leaves), is_leaf_(is_leaf) {}
+
+  void visit(py::handle object) {
+    if (++depth_ > kDeepest) throw Error(ErrorKind::kValue, "a pytree nests too deeply, or contains itself");
+    const size_t index = tree_.nodes.size();
+    tree_.nodes.emplace_back();
+    const size_t first_leaf = leaves_.size();
+    if (is_leaf_.ptr() != nullptr && !is_leaf_.is_none() && py::cast<bool>(py::bool_(py::object(is_leaf_(object))))) {
+      leaf(object);
+    } else {
+      container(object, index);
+    }
+    TreeNode& node = tree_.nodes[index];
+    node.num_leaves = static_cast<uint32_t>(leaves_.size() - first_leaf);
+    node.num_nodes = static_cast<uint32_t>(tree_.nodes.size() - index);
+    --depth_;
+  }
+
+ private:
+  static constexpr int kDeepest = 1000;
+
+  void leaf(py::handle object) { leaves_.push_back(py::reinterpret_borrow<py::object>(object)); }
+
+  void container(py::handle object, size_t index) {
+    PyObject* pointer = object.ptr();
+    PyTypeObject* type = Py_TYPE(pointer);
+    if (PyTuple_CheckExact(pointer) || PyList_CheckExact(pointer)) {
+      const bool is_list = PyList_CheckExact(pointer);
+      const Py_ssize_t size = Py_SIZE(pointer);
+      describe(index, is_list ? NodeKind::kList : NodeKind::kTuple, static_cast<uint32_t>(size));
+      for (Py_ssize_t i = 0; i < size; ++i) visit(is_list ? PyList_GET_ITEM(pointer, i) : PyTuple_GET_ITEM(pointer, i));
+    } else if (PyDict_CheckExact(pointer)) {
+      py::list keys = sorted_keys(object);
+      describe(index, NodeKind::kDict, static_cast<uint32_t>(keys.size()), {}, keys);
+      for (py::handle key : keys) visit(PyDict_GetItem(pointer, key.ptr()));
+    } else if (object.is_none()) {
+      describe(index, NodeKind::kNone, 0);
+    } else if (const auto custom = registry().find(reinterpret_cast<PyObject*>(type)); custom != registry().end()) {
+      const py::tuple parts = py::cast<py::tuple>(custom->second.to_children(object));
+      const py::tuple children = py::tuple(parts[0]);
+      describe(index, NodeKind::kCustom, static_cast<uint32_t>(children.size()),
+               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))), parts[1]);
+      for (py::handle child : children) visit(child);
+    } else if (is_namedtuple(pointer)) {
+      const Py_ssize_t size = PyTuple_GET_SIZE(pointer);
+      describe(index, NodeKind::kNamedTuple, static_cast<uint32_t>(size),
+               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))));
+      for (Py_ssize_t i = 0; i < size; ++i) visit(PyTuple_GET_ITEM(pointer, i));
+    } else if (!PyType_Check(pointer) &&
+               PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__dataclass_fields__")) {
+      const py::dict fields = py::cast<py::dict>(object.attr("__dataclass_fields__"));
+      py::list names;
+      for (const auto& [name, field] : fields) {
+        if (py::hasattr(object, name)) names.append(name);
+      }
+      describe(index, NodeKind::kDataclass, static_cast<uint32_t>(names.size()),
+               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))), names);
+      for (py::handle name : names) visit(py::object(object.attr(py::cast<py::str>(name))));
+    } else {
+      leaf(object);
+    }
+  }
+
+  void describe(size_t index, NodeKind kind, uint32_t arity, py::object type = {}, py::object keys = {}) {
+    TreeNode& node = tree_.nodes[index];
+    node.kind = kind;
+    node.arity = arity;
+    node.type = std::move(type);
+    node.keys = std::move(keys);
+  }
+
+  TreeDef& tree_;
+  std::vector<py::object>& leaves_;
+  py::handle is_leaf_;
+  int depth_ = 0;
+};
+
+class Unflattener {
+ public:
+  Unflattener(const TreeDef& tree, absl::Span<const py::object> leaves) : tree_(tree), leaves_(leaves) {}
+
+  py::object build() {
+    const TreeNode& node = tree_.nodes[node_++];
+    switch (node.kind) {
+      case NodeKind::kLeaf:
+        return leaves_[leaf_++];
+      case NodeKind::kNone:
+        return py::none();
+      case NodeKind::kTuple: {
+        py::tuple result(node.arity);
+        for (uint32_t i = 0; i < node.arity; ++i) result[i] = build();
+        return result;
+      }
+      case NodeKind::kList: {
+        py::list result(node.arity);
+        for (uint32_t i = 0; i < node.arity; ++i) result[i] = build();
+        return result;
+      }
+      case NodeKind::kDict: {
+        py::dict result;
+        for (py::handle key : node.keys) result[key] = build();
+        return result;
+      }
+      case NodeKind::kNamedTuple: {
+        py::tuple fields(node.arity);
+        for (uint32_t i = 0; i < node.arity; ++i) fields[i] = build();
+        return node.type(*fields);
+      }
+      case NodeKind::kDataclass: {
+        // Without __init__, so that fields may hold anything while a transform is under way.
+        py::object result = node.type.attr("__new__")(node.type);
+        const py::object set = py::module_::import("builtins").attr("object").attr("__setattr__");
+        for (py::handle name : node.keys) set(result, name, build());
+        return result;
+      }
+      case NodeKind::kCustom: {
+        py::tuple children(node.arity);
+        for (uint32_t i = 0; i < node.arity; ++i) children[i] = build();
+        return registry().at(node.type.ptr()).from_children(node.keys, children);
+      }
+    }
+    check_failed("node kind", __FILE__, __LINE__);
+  }
+
+ private:
+  const TreeDef& tree_;
+  absl::Span<const py::object> leaves_;
+  size_t node_ = 0;
+  size_t leaf_ = 0;
+};
+
+void append_paths(const TreeDef& tree, size_t& node_index, const std::string& prefix, std::vector<std::string>& paths) {
+  const TreeNode& node = tree.nodes[node_index++];
+  if (node.kind == NodeKind::kLeaf) {
+    paths.push_back(prefix);
+    return;
+  }
+  for (uint32_t i = 0; i < node.arity; ++i) {
+    std::string step = concat("[", i, "]");
+    if (node.kind == NodeKind::kDict) {
+      step = "[" + py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + "]";
+    } else if (node.kind == NodeKind::kDataclass) {
+      step = "." + py::cast<std::string>(py::object(node.keys[py::int_(i)]));
+    } else if (node.kind == NodeKind::kNamedTuple) {
+      step = "." + py::cast<std::string>(py::object(node.type.attr("_fields")[py::int_(i)]));
+    }
+    append_paths(tree, node_index, prefix + step, paths);
+  }
+}
+
+std::string tree_text(const TreeDef& tree, size_t& index) {
+  const TreeNode& node = tree.nodes[index++];
+  if (node.kind == NodeKind::kLeaf) return "*";
+  if (node.kind == NodeKind::kNone) return "None";
+  std::vector<std::string> children;
+  for (uint32_t i = 0; i < node.arity; ++i) {
+    std::string child = tree_text(tree, index);
+    if (node.kind == NodeKind::kDict || node.kind == NodeKind::kDataclass) {
+      child = py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + ": " + child;
+    }
+    children.push_back(std::move(child));
+  }
+  const std::string inside = join(children, ", ");
+  switch (node.kind) {
+    case NodeKind::kTuple:
+      return node.arity == 1 ? "(" + inside + ",)" : "(" + inside + ")";
+    case NodeKind::kList:
+      return "[" + inside + "]";
+    case NodeKind::kDict:
+      return "{" + inside + "}";
+    default:
+      return py::cast<std::string>(py::str(node.type.attr("__name__"))) + "(" + inside + ")";
+  }
+}
+
+struct TreeDefHandle {
+  TreeDefPtr tree;
+};
+
+}  // namespace
+
+bool TreeDef::operator==(const TreeDef& other) const {
+  if (nodes.size() != other.nodes.size()) return false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const TreeNode& a = nodes[i];
+    const TreeNode& b = other.nodes[i];
+    if (a.kind != b.kind || a.arity != b.arity || a.type.ptr() != b.type.ptr()) return false;
+    if (a.keys.ptr() != b.keys.ptr()) {
+      if (!a.keys || !b.keys) return false;
+      const int equal = PyObject_RichCompareBool(a.keys.ptr(), b.keys.ptr(), Py_EQ);
+      if (equal < 0) throw py::error_already_set();
+      if (!equal) return false;
+    }
+  }
+  return true;
+}
+
+uint64_t TreeDef::hash() const {
+  uint64_t result = nodes.size();
+  for (const TreeNode& node : nodes) {
+    result = hash_combine(result, static_cast<uint64_t>(node.kind) << 32 | node.arity);
+    result = hash_combine(result, reinterpret_cast<uintptr_t>(node.type.ptr()));
+    if (node.kind == NodeKind::kDict) {
+      for (py::handle key : node.keys) result = hash_combine(result, static_cast<uint64_t>(py::hash(key)));
+    }
+  }
+  return result;
+}
+
+TreeDefPtr flatten(py::handle tree, std::vector<py::object>& leaves, py::handle is_leaf) {
+  auto result = std::make_shared<TreeDef>();
+  Flattener(*result, leaves, is_leaf).visit(tree);
+  return result;
+}
+
+py::object unflatten(const TreeDef& tree, absl::Span<const py::object> leaves) {
+  if (leaves.size() != tree.num_leaves()) {
+    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()));
+  }
+  return Unflattener(tree, leaves).build();
+}
+
+std::vector<std::string> leaf_paths(const TreeDef& tree) {
+  std::vector<std::string> paths;
+  size_t index = 0;
+  if (!tree.nodes.empty()) append_paths(tree, index, "", paths);
+  return paths;
+}
+
+void register_tree(py::module_& module) {
+  py::class_<TreeDefHandle>(module, "PyTreeDef", "The structure of a pytree, without its leaves.")
+      .def_property_readonly("num_leaves", [](const TreeDefHandle& self) { return self.tree->num_leaves(); })
+      .def_property_readonly("num_nodes", [](const TreeDefHandle& self) { return self.tree->nodes.size(); })
+      .def("unflatten",
+           [](const TreeDefHandle& self, const py::iterable& leaves) {
+             std::vector<py::object> items;
+             for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
+             return unflatten(*self.tree, items);
+           })
+      .def("paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); })
+      // Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
+      .def("flatten_up_to",
+           [](const TreeDefHandle& self, const py::object& tree) {
+             std::vector<py::object> parts;
+             size_t index = 0;
+             const std::function<void(py::handle)> visit = [&](py::handle object) {
+               const TreeNode& node = self.tree->nodes[index++];
+               if (node.kind == NodeKind::kLeaf) {
+                 parts.push_back(py::reinterpret_borrow<py::object>(object));
+                 return;
+               }
+               // One level of flattening: everything below the root counts as a leaf.
+               std::vector<py::object> children;
+               const py::cpp_function stop([object](py::handle candidate) { return !candidate.is(object); });
+               const TreeDefPtr level = flatten(object, children, stop);
+               const TreeNode& root = level->nodes[0];
+               bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
+               if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
+               if (!same) {
+                 size_t at = 0;
+                 throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at),
+                                                       ", got ", py::cast<std::string>(py::repr(tree))));
+               }
+               for (const py::object& child : children) visit(child);
+             };
+             visit(tree);
+             return py::list(py::cast(parts));
+           })
+      .def("__eq__",
+           [](const TreeDefHandle& self, const py::object& other) {
+             return py::isinstance<TreeDefHandle>(other) && *self.tree == *py::cast<TreeDefHandle&>(other).tree;
+           })
+      .def("__hash__", [](const TreeDefHandle& self) { return self.tree->hash(); })
+      .def("__repr__", [](const TreeDefHandle& self) {
+        size_t index = 0;
+        return "PyTreeDef(" + tree_text(*self.tree, index) + ")";
+      });
+  module.def(
+      "tree_flatten",
+      [](const py::object& tree, const py::object& is_leaf) {
+        std::vector<py::object> leaves;
+        TreeDefPtr structure = flatten(tree, leaves, is_leaf);
+        return py::make_tuple(py::list(py::cast(leaves)), TreeDefHandle{structure});
+      },
+      py::arg("tree"), py::arg("is_leaf") = py::none());
+  module.def("register_node", [](const py::object& type, py::object to_children, py::object from_children) {
+    if (!PyType_Check(type.ptr())) throw Error(ErrorKind::kType, "register_pytree_node needs a class");
+    if (registry().count(type.ptr()))
+      throw Error(ErrorKind::kValue, "the type is registered already: " + py::cast<std::string>(py::repr(type)));
+    Py_INCREF(type.ptr());
+    registry()[type.ptr()] = {std::move(to_children), std::move(from_children)};
+  });
+}
+
+}  // namespace ct::python

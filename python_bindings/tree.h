@@ -1,0 +1,41 @@
+// Pytrees: nested containers flattened to leaves and rebuilt.
+//
+// A `TreeDef` is the structure without the leaves, as nodes in pre-order. Containers: tuple, list, dict (sorted keys),
+// None, namedtuples, dataclasses, and types registered from Python. `flatten` visits containers in C++.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "python_bindings/python.h"
+
+namespace ct::python {
+
+enum class NodeKind : uint8_t { kLeaf, kNone, kTuple, kList, kDict, kNamedTuple, kDataclass, kCustom };
+
+struct TreeNode {
+  NodeKind kind = NodeKind::kLeaf;
+  uint32_t arity = 0;
+  uint32_t num_leaves = 0;  // below and including this node
+  uint32_t num_nodes = 1;   // likewise
+  py::object type;          // namedtuple, dataclass, custom
+  py::object keys;          // dict: list of sorted keys; dataclass: field names; custom: auxiliary data
+};
+
+struct TreeDef {
+  std::vector<TreeNode> nodes;
+
+  uint32_t num_leaves() const { return nodes.empty() ? 0 : nodes[0].num_leaves; }
+  bool operator==(const TreeDef& other) const;
+  uint64_t hash() const;
+};
+using TreeDefPtr = std::shared_ptr<const TreeDef>;
+
+// Appends borrowed-then-owned leaves. `is_leaf` may be null.
+TreeDefPtr flatten(py::handle tree, std::vector<py::object>& leaves, py::handle is_leaf = {});
+py::object unflatten(const TreeDef& tree, absl::Span<const py::object> leaves);
+// Paths like "[0]['weights'].bias", one a leaf.
+std::vector<std::string> leaf_paths(const TreeDef& tree);
+
+}  // namespace ct::python
