@@ -1,0 +1,87 @@
+"""Checks "who may include whom": each folder includes only from the folders below it, and only its own third parties.
+
+Run by `./dev lint` and by the tests; prints each offending line and exits with 1.
+"""
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# folder → folders whose headers it may include, besides its own. Longest matching prefix wins.
+ALLOWED: dict[str, set[str]] = {
+    "ir": set(),
+    "ir/ops": {"ir"},
+    "interpreter": {"ir"},
+    "transforms": {"ir", "interpreter"},
+    "device": {"ir"},
+    "jit": {"ir", "interpreter", "transforms", "device"},  # the interpreter is one of its back ends
+    "python_bindings": {"ir", "ir/ops", "interpreter", "transforms", "device", "jit"},
+    "tests/cpp": {"ir", "ir/ops", "interpreter", "transforms", "device", "jit"},
+}
+
+# `device` sees only what a buffer needs of the IR, not graphs.
+DEVICE_HEADERS = {"dtype", "aval", "error", "location", "tensor", "float_types", "hash", "text"}
+
+# header prefix → the folders that may include it; every other folder may not.
+THIRD_PARTIES: dict[str, tuple[str, ...]] = {
+    "llvm/": ("jit/llvm",),
+    "llvm-c/": ("jit/llvm",),
+    "lld/": ("jit/llvm",),
+    "cuda": ("device/cuda",),
+    "cublas": ("device/cuda",),
+    "Python.h": ("python_bindings",),
+    "pybind11/": ("python_bindings",),
+    "numpy/": ("python_bindings",),
+    "gtest/": ("tests/cpp",),
+    "gmock/": ("tests/cpp",),
+}
+
+INCLUDE = re.compile(r'^[ \t]*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
+
+
+def folder_of(path: str) -> str | None:
+    """The key of ALLOWED that a repository path belongs to."""
+    matches = [folder for folder in ALLOWED if path.startswith(folder + "/")]
+    return max(matches, key=len, default=None)
+
+
+def violations(path: str, text: str) -> list[str]:
+    """One message per include of the file that the rules forbid."""
+    folder = folder_of(path)
+    assert folder is not None
+    found = []
+    for match in INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        header = match.group(2)
+        target = folder_of(header)
+        if target is not None:
+            own = target == folder or target.startswith(folder + "/")
+            if not own and target not in ALLOWED[folder]:
+                found.append(f"{path}:{line}: {folder} may not include {header}")
+            elif folder == "device" and target == "ir" and Path(header).stem not in DEVICE_HEADERS:
+                found.append(f"{path}:{line}: device may include only {sorted(DEVICE_HEADERS)} of ir, not {header}")
+        elif match.group(1) == '"' and (ROOT / Path(path).parent / header).exists():
+            found.append(f'{path}:{line}: write the path from the repository root, not "{header}"')
+        for prefix, homes in THIRD_PARTIES.items():
+            if header.startswith(prefix) and not any(path.startswith(home + "/") for home in homes):
+                found.append(f"{path}:{line}: {header} belongs in {' or '.join(homes)} only")
+    return found
+
+
+def check_tree(root: Path = ROOT) -> list[str]:
+    """All violations of the tree below `root`."""
+    found = []
+    for top in sorted({folder.split("/")[0] for folder in ALLOWED}):
+        for file in sorted((root / top).rglob("*")):
+            path = file.relative_to(root).as_posix()
+            if file.suffix in {".cc", ".h"} and folder_of(path):
+                found += violations(path, file.read_text())
+    return found
+
+
+if __name__ == "__main__":
+    problems = check_tree()
+    print("\n".join(problems) if problems else "includes: every folder includes only what it may")
+    sys.exit(1 if problems else 0)

@@ -1,0 +1,475 @@
+// Whole programs through the compiler: control flow, derivatives, donated inputs, the caches, exported libraries, PTX.
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "ir/error.h"
+#include "ir/primitive.h"
+#include "jit/buffers.h"
+#include "jit/disk_cache.h"
+#include "jit/export.h"
+#include "jit/ptx.h"
+#include "tests/cpp/compile_testing.h"
+#include "transforms/higher_order/higher_order.h"
+#include "transforms/transforms.h"
+
+namespace ct {
+namespace {
+
+const Aval kScalar(DType::kFloat32, {});
+
+// The same with all graph passes in front.
+void expect_prepared_compiles(const GraphPtr& graph, const std::vector<Tensor>& inputs, double loosen = 1) {
+  expect_compiles(prepare(graph), inputs, loosen);
+  // The passes change nothing that the reference can see.
+  const auto before = evaluate_reference(*graph, inputs);
+  const auto after = evaluate_reference(*prepare(graph), inputs);
+  for (size_t i = 0; i < before.size(); ++i) {
+    std::string difference;
+    EXPECT_TRUE(near(after[i], before[i], loosen * tolerance(before[i].dtype()), &difference)) << difference;
+  }
+}
+
+// ---- control flow ---------------------------------------------------------------------------------------------------
+
+GraphPtr scan_program(const Aval& carry, const Aval& slice, int64_t length, bool reverse, const Body& body) {
+  const GraphPtr inner = build_graph({carry, carry, slice}, body);
+  Shape stacked(slice.shape());
+  stacked.insert(stacked.begin(), length);
+  return build_graph({carry, carry, slice.with_shape(stacked)},
+                     [&](Builder& b, const Values& v) { return scan(b, {inner, 1, 1, length, reverse}, v); });
+}
+
+TEST(CompilePrograms, Scan) {
+  std::mt19937 generator(5);
+  for (bool reverse : {false, true}) {
+    for (const Shape& shape : {Shape{}, Shape{1}, Shape{5}, Shape{3, 4}, Shape{0, 2}}) {
+      for (int64_t length : {0, 1, 2, 7}) {
+        const Aval x(DType::kFloat32, shape);
+        for (int variant = 0; variant < 5; ++variant) {
+          const GraphPtr graph = scan_program(x, x, length, reverse, [&](Builder&, const Values& v) {
+            const Value weight = v[0], carry = v[1], slice = v[2];
+            switch (variant) {
+              case 0:
+                return Values{tanh(carry * weight + slice), carry};
+              case 1:
+                return Values{carry + slice, carry * slice};
+              case 2:
+                return Values{carry, slice + carry};  // unchanged
+              case 3:
+                return Values{slice, carry};
+              default: {
+                // Every element of the next carry depends on several of this one.
+                if (carry.rank() == 0) return Values{sin(carry), slice};
+                const Value turned =
+                    carry.shape()[0] > 1 ? reverse ? ct::reverse(carry, {0}) : cumsum(carry, 0, false) : carry;
+                return Values{tanh(turned + slice), turned};
+              }
+            }
+          });
+          std::vector<Tensor> inputs;
+          for (const Aval& aval : graph->input_avals()) inputs.push_back(random_tensor(aval, generator));
+          expect_compiles(graph, inputs, 10);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+TEST(CompilePrograms, ScanOfProducts) {
+  // A recurrent network: matrix state, two carries that change places, outputs stacked.
+  const Aval state(DType::kFloat32, {4, 8}), weight(DType::kFloat32, {8, 8}), input(DType::kFloat32, {4, 8});
+  const GraphPtr body = build_graph({weight, state, state, input}, [](Builder&, const Values& v) {
+    const Value next = tanh(dot_general(v[1], v[0], {{1}, {0}, {}, {}}) + v[3]);
+    return Values{v[2] + next, v[1], reduce_sum(next, {1})};
+  });
+  const GraphPtr graph = build_graph({weight, state, state, Aval(DType::kFloat32, {6, 4, 8})},
+                                     [&](Builder& b, const Values& v) { return scan(b, {body, 1, 2, 6, false}, v); });
+  std::mt19937 generator(6);
+  std::vector<Tensor> inputs;
+  for (const Aval& aval : graph->input_avals()) inputs.push_back(random_tensor(aval, generator, -0.5, 0.5));
+  expect_compiles(graph, inputs, 10);
+}
+
+TEST(CompilePrograms, While) {
+  for (const Shape& shape : {Shape{}, Shape{6}, Shape{2, 3}}) {
+    const Aval x(DType::kFloat32, shape), count(DType::kInt32, {});
+    const Ints all = shape.size() == 0 ? Ints{} : shape.size() == 1 ? Ints{0} : Ints{0, 1};
+    const GraphPtr condition = build_graph({kScalar, count, x}, [&](Builder& b, const Values& v) {
+      const Value few = lt(v[1], full_integer(b, v[1].aval(), 20));
+      return Values{bit_and(few, lt(reduce_sum(abs(v[2]), all), v[0]))};
+    });
+    const GraphPtr body = build_graph({x, count, x}, [&](Builder& b, const Values& v) {
+      return Values{v[1] + full_integer(b, v[1].aval(), 1), v[2] + v[2] * v[0]};
+    });
+    const GraphPtr graph = build_graph(
+        {kScalar, x, count, x}, [&](Builder& b, const Values& v) { return while_loop(b, {condition, body, 1, 1}, v); });
+    std::mt19937 generator(7);
+    std::vector<Tensor> inputs;
+    for (const Aval& aval : graph->input_avals()) inputs.push_back(random_tensor(aval, generator, 0.1, 0.4));
+    inputs[0] = Tensor::scalar(DType::kFloat32, 30);
+    inputs[2] = Tensor::scalar(DType::kInt32, 0);
+    expect_compiles(graph, inputs, 10);
+    inputs[0] = Tensor::scalar(DType::kFloat32, -1);  // no iteration at all
+    expect_compiles(graph, inputs, 10);
+  }
+}
+
+TEST(CompilePrograms, Cond) {
+  for (const Shape& shape : {Shape{}, Shape{5}}) {
+    const Aval x(DType::kFloat32, shape), index(DType::kInt32, {});
+    const std::vector<GraphPtr> branches = {
+        build_graph({x, x}, [](Builder&, const Values& v) { return Values{v[0] + v[1], v[0]}; }),
+        build_graph({x, x},
+                    [](Builder&, const Values& v) {
+                      return Values{sin(v[0]), v[1].rank() == 0 ? v[1] : cumsum(v[1], 0, false)};
+                    }),
+        build_graph({x, x}, [](Builder&, const Values& v) { return Values{v[1], v[1]}; }),
+    };
+    const GraphPtr graph = build_graph({index, x, x}, [&](Builder& b, const Values& v) {
+      Values results = cond(b, branches, v);
+      results.push_back(results[0] * results[1]);
+      return results;
+    });
+    std::mt19937 generator(8);
+    for (int chosen : {-3, 0, 1, 2, 9}) {
+      expect_compiles(
+          graph, {Tensor::scalar(DType::kInt32, chosen), random_tensor(x, generator), random_tensor(x, generator)});
+    }
+  }
+}
+
+TEST(CompilePrograms, NestedControl) {
+  // A scan whose body branches, and whose branches loop.
+  const Aval x(DType::kFloat64, {4}), index(DType::kInt32, {});
+  const GraphPtr step = build_graph({x, x}, [](Builder&, const Values& v) { return Values{tanh(v[0] + v[1]), v[0]}; });
+  const GraphPtr loop = build_graph({x}, [&](Builder& b, const Values& v) {
+    return Values{scan(b, {step, 0, 1, 3, false}, {v[0], broadcast(v[0], {3, 4}, {1})})[0]};
+  });
+  const GraphPtr other = build_graph({x}, [](Builder&, const Values& v) { return Values{-v[0]}; });
+  const GraphPtr body = build_graph({x, index}, [&](Builder& b, const Values& v) {
+    const Value next = cond(b, {loop, other}, {v[1], v[0]})[0];
+    return Values{next, next};
+  });
+  const GraphPtr graph = build_graph({x, Aval(DType::kInt32, {5})},
+                                     [&](Builder& b, const Values& v) { return scan(b, {body, 0, 1, 5, true}, v); });
+  std::mt19937 generator(9);
+  Tensor choices(Aval(DType::kInt32, {5}));
+  for (int i = 0; i < 5; ++i) choices.as<int32_t>()[i] = i % 2;
+  expect_compiles(graph, {random_tensor(x, generator), choices});
+}
+
+// ---- derivatives ----------------------------------------------------------------------------------------------------
+
+// Three layers and a squared error; inputs: weights and biases, a batch, targets.
+GraphPtr network(int64_t batch, int64_t width, std::vector<Aval>* avals) {
+  const auto f32 = [](Shape shape) { return Aval(DType::kFloat32, shape); };
+  *avals = {f32({width, width}), f32({width}), f32({width, width}), f32({width}),
+            f32({width, 10}),    f32({10}),    f32({batch, width}), f32({batch, 10})};
+  return build_graph(*avals, [&](Builder&, const Values& v) {
+    Value h = v[6];
+    for (int layer = 0; layer < 3; ++layer) {
+      const Value product = dot_general(h, v[2 * layer], {{1}, {0}, {}, {}});
+      h = product + broadcast(v[2 * layer + 1], product.shape(), {1});
+      if (layer < 2) h = tanh(h);
+    }
+    const Value error = h - v[7];
+    return Values{reduce_sum(error * error, {0, 1})};
+  });
+}
+
+TEST(CompilePrograms, GradientOfANetwork) {
+  std::vector<Aval> avals;
+  const GraphPtr loss = network(8, 16, &avals);
+  std::vector<bool> wrt(8, true);
+  wrt[6] = wrt[7] = false;
+  std::mt19937 generator(10);
+  std::vector<Tensor> inputs;
+  for (const Aval& aval : avals) inputs.push_back(random_tensor(aval, generator, -0.5, 0.5));
+  expect_prepared_compiles(value_and_grad(*loss, wrt), inputs, 20);
+}
+
+TEST(CompilePrograms, PerExampleGradients) {
+  std::vector<Aval> avals;
+  const GraphPtr loss = network(1, 8, &avals);
+  std::vector<bool> wrt(8, true);
+  wrt[6] = wrt[7] = false;
+  const GraphPtr batched = vmap(*value_and_grad(*loss, wrt), {-1, -1, -1, -1, -1, -1, 0, 0}, 5, std::vector<int>(7, 0));
+  // Squared norms of each example's gradients, and their clipped sums.
+  const GraphPtr graph = build_graph(batched->input_avals(), [&](Builder& b, const Values& v) {
+    const Values results = b.inline_graph(*batched, v);
+    Value norm;
+    for (size_t i = 1; i < results.size(); ++i) {
+      Ints axes;
+      for (int axis = 1; axis < results[i].rank(); ++axis) axes.push_back(axis);
+      norm = add_tangents(norm, reduce_sum(results[i] * results[i], axes));
+    }
+    const Value factor = min(full_like(norm, 1), full_like(norm, 1) / sqrt(norm));
+    Values outputs{norm};
+    for (size_t i = 1; i < results.size(); ++i) {
+      outputs.push_back(reduce_sum(results[i] * broadcast(factor, results[i].shape(), {0}), {0}));
+    }
+    return outputs;
+  });
+  std::mt19937 generator(11);
+  std::vector<Tensor> inputs;
+  for (const Aval& aval : graph->input_avals()) inputs.push_back(random_tensor(aval, generator, -0.5, 0.5));
+  expect_prepared_compiles(graph, inputs, 50);
+}
+
+// ---- the executable and its caches
+// -----------------------------------------------------------------------------------
+
+GraphPtr add_one(int64_t size) {
+  return build_graph({Aval(DType::kFloat32, {size})},
+                     [](Builder&, const Values& v) { return Values{v[0] + full_like(v[0], 1)}; });
+}
+
+TEST(CompilePrograms, ExecutableChecksItsArguments) {
+  auto executable = compile(add_one(8), {.use_disk_cache = false});
+  ASSERT_TRUE(executable.ok());
+  Tensor x(Aval(DType::kFloat32, {8}));
+  for (int i = 0; i < 8; ++i) x.as<float>()[i] = static_cast<float>(i);
+  EXPECT_EQ((**executable)({x})[0].as<float>()[7], 8.f);
+  EXPECT_THROW((**executable)({}), Error);
+  EXPECT_THROW((**executable)({Tensor(Aval(DType::kFloat32, {9}))}), Error);
+}
+
+TEST(CompilePrograms, UnknownBackendListsTheChoices) {
+  const auto result = compile(add_one(8), {.backend = "gpu9"});
+  EXPECT_EQ(result.status().message(), "there is no backend named 'gpu9'; choose one of: llvm, interpreter");
+}
+
+TEST(CompilePrograms, InterpreterBackend) {
+  auto executable = compile(add_one(8), {.backend = "interpreter"});
+  ASSERT_TRUE(executable.ok());
+  EXPECT_EQ((**executable)({Tensor(Aval(DType::kFloat32, {8}))}).size(), 1u);
+}
+
+TEST(CompilePrograms, CachesInMemory) {
+  clear_cache();
+  const auto first = compile(add_one(12), {.use_disk_cache = false});
+  const auto second = compile(add_one(12), {.use_disk_cache = false});
+  EXPECT_EQ(first->get(), second->get());
+  const auto third = compile(add_one(13), {.use_disk_cache = false});
+  EXPECT_NE(first->get(), third->get());
+  EXPECT_EQ(cache_statistics().hits, 1);
+  EXPECT_EQ(cache_statistics().misses, 2);
+  EXPECT_EQ(cache_statistics().entries, 2);
+  clear_cache();
+  EXPECT_EQ(cache_statistics().entries, 0);
+}
+
+class DiskCache : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() / ("ct_cache_test_" + std::to_string(getpid()));
+    std::filesystem::remove_all(directory_);
+    setenv("CT_CACHE_DIR", directory_.c_str(), 1);
+    clear_cache();
+  }
+  void TearDown() override {
+    unsetenv("CT_CACHE_DIR");
+    std::filesystem::remove_all(directory_);
+    clear_cache();
+  }
+  std::filesystem::path only_file() const {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) files.push_back(entry.path());
+    EXPECT_EQ(files.size(), 1u);
+    return files.at(0);
+  }
+  // Compiles and checks what comes out.
+  void compile_and_run() {
+    clear_cache();
+    auto executable = compile(add_one(9));
+    ASSERT_TRUE(executable.ok());
+    Tensor x(Aval(DType::kFloat32, {9}));
+    for (int i = 0; i < 9; ++i) x.as<float>()[i] = static_cast<float>(i);
+    EXPECT_EQ((**executable)({x})[0].as<float>()[8], 9.f);
+  }
+  std::filesystem::path directory_;
+};
+
+TEST_F(DiskCache, IsPrivateAndUsedAgain) {
+  compile_and_run();
+  EXPECT_EQ(cache_statistics().misses, 1);
+  struct stat status;
+  ASSERT_EQ(stat(only_file().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  ASSERT_EQ(stat(directory_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  compile_and_run();
+  EXPECT_EQ(cache_statistics().disk_hits, 1);
+  EXPECT_EQ(cache_statistics().misses, 0);
+}
+
+TEST_F(DiskCache, BrokenFilesAreIgnored) {
+  compile_and_run();
+  std::ifstream in(only_file(), std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  auto expect_ignored = [&](const std::string& bytes) {
+    std::ofstream(only_file(), std::ios::binary | std::ios::trunc) << bytes;
+    compile_and_run();
+    EXPECT_EQ(cache_statistics().disk_hits, 0);
+    EXPECT_EQ(cache_statistics().misses, 1);
+  };
+  expect_ignored("");
+  expect_ignored(good.substr(0, good.size() / 2));
+  for (size_t at = 0; at < good.size(); at += std::max<size_t>(good.size() / 7, 1)) {
+    std::string bytes = good;
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x40);
+    expect_ignored(bytes);
+  }
+  expect_ignored(good + "x");
+  // Somebody else could have written it.
+  std::filesystem::permissions(only_file(), std::filesystem::perms::others_write, std::filesystem::perm_options::add);
+  compile_and_run();
+  EXPECT_EQ(cache_statistics().disk_hits, 0);
+}
+
+TEST_F(DiskCache, CanBeTurnedOff) {
+  setenv("CT_CACHE_DIR", "", 1);
+  compile_and_run();
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+  setenv("CT_CACHE_DIR", directory_.c_str(), 1);
+  ASSERT_TRUE(compile(add_one(9), {.use_disk_cache = false}).ok());
+  EXPECT_FALSE(std::filesystem::exists(directory_));
+}
+
+TEST(CompilePrograms, ManyThreads) {
+  clear_cache();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (int64_t size = 1; size < 20; ++size) {
+        auto executable = compile(add_one(size), {.use_disk_cache = false});
+        Tensor x(Aval(DType::kFloat32, {size}));
+        for (int64_t i = 0; i < size; ++i) x.as<float>()[i] = static_cast<float>(t);
+        if ((**executable)({x})[0].as<float>()[size - 1] != static_cast<float>(t + 1)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(cache_statistics().entries, 19);
+}
+
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+TEST(CompilePrograms, TemporariesShareMemory) {
+  const Aval x(DType::kFloat32, {64, 64});
+  const GraphPtr graph = build_graph({x, x}, [](Builder&, const Values& v) {
+    Value h = v[0];
+    for (int i = 0; i < 10; ++i) h = tanh(dot_general(h, v[1], {{1}, {0}, {}, {}}));
+    return Values{h};
+  });
+  // Two products are alive at a time.
+  EXPECT_LE(lower_prepared(*graph, "test").arena_bytes, 3 * x.bytes());
+}
+
+TEST(CompilePrograms, DonatedInputsAreUpdatedInPlace) {
+  const Aval x(DType::kFloat32, {100});
+  const GraphPtr graph = build_graph({x, x}, [](Builder&, const Values& v) {
+    const Value gradient = reverse(v[0], {0}) * v[1];
+    return Values{v[0] - gradient * full_like(v[0], 0.1), v[1] + v[1]};
+  });
+  auto executable = compile(graph, {.donated = {true, true}, .use_disk_cache = false});
+  ASSERT_TRUE(executable.ok());
+  // Neither output may lie where it overwrites what is read backwards; the first takes the other input.
+  EXPECT_EQ((*executable)->donations()[0], 1);
+  EXPECT_EQ((*executable)->donations()[1], -1);
+  Tensor a(x), b(x), out(x);
+  for (int i = 0; i < 100; ++i) a.as<float>()[i] = b.as<float>()[i] = static_cast<float>(i);
+  const std::vector<Tensor> expected = (**executable)({a, b});
+  void* inputs[] = {a.data(), b.data()};
+  void* outputs[] = {b.data(), out.data()};
+  (*executable)->run(inputs, outputs);
+  EXPECT_EQ(std::memcmp(b.data(), expected[0].data(), 400), 0);
+  EXPECT_EQ(std::memcmp(out.data(), expected[1].data(), 400), 0);
+}
+
+// ---- export ---------------------------------------------------------------------------------------------------------
+
+TEST(CompilePrograms, ExportedLibraryRuns) {
+  const Aval x(DType::kFloat32, {200, 200});
+  for (bool large : {false, true}) {
+    const GraphPtr graph = build_graph({x, Aval(DType::kFloat32, {})}, [&](Builder&, const Values& v) {
+      const Value scaled = v[0] * broadcast_scalar(v[1], v[0].shape());
+      if (!large) return Values{scaled};
+      return Values{dot_general(exp(scaled), scaled, {{1}, {0}, {}, {}})};
+    });
+    auto library = export_library(
+        graph, {.name = "scale", .input_names = {"matrix", "float"}, .output_names = {}, .triple = {}, .cpu = {}});
+    ASSERT_TRUE(library.ok()) << library.status().message();
+    EXPECT_NE(library->header.find("int scale(const float* matrix, const float* x1, float* out0);"), std::string::npos)
+        << library->header;
+    const auto directory = std::filesystem::temp_directory_path() / ("ct_export_test_" + std::to_string(getpid()));
+    ASSERT_TRUE(write_library(*library, directory).ok());
+    void* handle = dlopen((directory / "libscale.so").c_str(), RTLD_NOW);
+    ASSERT_NE(handle, nullptr) << dlerror();
+    auto* function = reinterpret_cast<int (*)(const void*, const void*, void*)>(dlsym(handle, "scale"));
+    auto* given =
+        reinterpret_cast<int (*)(const void*, const void*, void*, void*)>(dlsym(handle, "scale_with_workspace"));
+    ASSERT_TRUE(function != nullptr && given != nullptr);
+    EXPECT_EQ(dlsym(handle, "scale_entry"), nullptr);
+    std::mt19937 generator(12);
+    const std::vector<Tensor> inputs{random_tensor(x, generator, -0.1, 0.1), Tensor::scalar(DType::kFloat32, 2)};
+    const std::vector<Tensor> expected = (**compile(graph, {.use_disk_cache = false}))(inputs);
+    Tensor out(x), again(x);
+    EXPECT_EQ(function(inputs[0].data(), inputs[1].data(), out.data()), 0);
+    EXPECT_EQ(std::memcmp(out.data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
+    const Tensor workspace(Aval(DType::kUInt8, {1 << 20}));
+    EXPECT_EQ(given(inputs[0].data(), inputs[1].data(), again.data(), workspace.data()), 0);
+    EXPECT_EQ(std::memcmp(again.data(), expected[0].data(), static_cast<size_t>(x.bytes())), 0);
+    dlclose(handle);
+    std::filesystem::remove_all(directory);
+  }
+}
+
+TEST(CompilePrograms, ExportForAnotherMachine) {
+  auto library = export_library(
+      add_one(100), {.name = "add", .input_names = {}, .output_names = {}, .triple = "aarch64-linux-gnu", .cpu = {}});
+  ASSERT_TRUE(library.ok()) << library.status().message();
+  EXPECT_EQ(library->shared_library.substr(1, 3), "ELF");
+  EXPECT_EQ(
+      export_library(add_one(1), {.name = "two words", .input_names = {}, .output_names = {}, .triple = {}, .cpu = {}})
+          .status()
+          .message(),
+      "'two words' cannot name a C function: use letters, digits and underscores");
+}
+
+// ---- PTX ------------------------------------------------------------------------------------------------------------
+
+TEST(CompilePrograms, PtxOfElementwiseAndReductions) {
+  const Aval x(DType::kFloat32, {64, 100});
+  const GraphPtr graph = build_graph({x, Aval(DType::kFloat32, {})}, [](Builder&, const Values& v) {
+    const Value e = exp(v[0] * broadcast_scalar(v[1] * v[1], v[0].shape()));
+    const Value sum = reduce_sum(e, {1});
+    return Values{e / broadcast(sum, v[0].shape(), {0}), reduce_max(v[0], {0, 1})};
+  });
+  auto module = compile_to_ptx_module(graph, "sm_80");
+  ASSERT_TRUE(module.ok()) << module.status().message();
+  EXPECT_GE(module->kernels.size(), 2u);
+  EXPECT_NE(module->text.find(".entry"), std::string::npos);
+  const std::string ptxas = std::getenv("CT_PTXAS") != nullptr ? std::getenv("CT_PTXAS") : "/usr/local/cuda/bin/ptxas";
+  if (!std::filesystem::exists(ptxas)) GTEST_SKIP() << "ptxas is not installed";
+  const auto path = std::filesystem::temp_directory_path() / ("ct_ptx_test_" + std::to_string(getpid()) + ".ptx");
+  std::ofstream(path) << module->text;
+  EXPECT_EQ(std::system((ptxas + " -arch=sm_80 -o /dev/null " + path.string()).c_str()), 0);
+  std::filesystem::remove(path);
+  EXPECT_FALSE(compile_to_ptx(build_graph({x, x},
+                                          [](Builder&, const Values& v) {
+                                            return Values{dot_general(v[0], v[1], {{1}, {1}, {}, {}})};
+                                          }),
+                              "sm_80")
+                   .ok());
+}
+
+}  // namespace
+}  // namespace ct

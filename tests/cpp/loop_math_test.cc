@@ -1,0 +1,266 @@
+// The transcendental functions as compiled: their stated bounds in ulp, against long double, over all exponents of
+// float32 and a sample of float64; and matrix products of many shapes and strides.
+#include <cmath>
+
+#include "tests/cpp/loop_testing.h"
+
+namespace ct::loop {
+namespace {
+
+Program elementwise(ScalarOp op, DType dtype, int count) {
+  Builder b;
+  bool binary = scalar_op_info(op).arity == 2;
+  BufferId x = b.input(dtype, count), y = b.input(dtype, count), out = b.output(dtype, count);
+  b.for_each(count, {.vectorize = true}, [&](Index i) {
+    Scalar left = b.load(x, i);
+    b.store(out, i, binary ? b.apply(op, left, b.load(y, i)) : b.apply(op, left));
+  });
+  return b.finish();
+}
+
+// Units in the last place of the correctly rounded result; infinite where one is NaN, infinite or of another sign and
+// the other is not.
+template <class T>
+double ulps(T got, long double want) {
+  T rounded = static_cast<T>(want);
+  if (std::isnan(rounded)) return std::isnan(got) ? 0 : HUGE_VAL;
+  if (std::isinf(rounded) || std::isinf(got)) {
+    // Near the end of the range a result may overflow that just does not.
+    bool close =
+        std::isinf(got) && std::fabs(want) > 0.9999999L * static_cast<long double>(std::numeric_limits<T>::max());
+    return rounded == got || close ? 0 : HUGE_VAL;
+  }
+  if (rounded == 0 && got == 0) return std::signbit(rounded) == std::signbit(got) ? 0 : HUGE_VAL;
+  int exponent;
+  std::frexp(want, &exponent);
+  int digits = std::numeric_limits<T>::digits;
+  exponent = std::max(exponent - digits, std::numeric_limits<T>::min_exponent - digits);
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - want) / std::ldexp(1.0L, exponent));
+}
+
+struct Function {
+  ScalarOp op;
+  long double (*exact)(long double);
+  double bound_float, bound_double;
+};
+
+const Function kFunctions[] = {
+    {ScalarOp::kExp, [](long double x) { return std::exp(x); }, 1.1, 1.1},
+    {ScalarOp::kExpm1, [](long double x) { return std::expm1(x); }, 1.5, 2.0},
+    {ScalarOp::kLog, [](long double x) { return std::log(x); }, 1.0, 1.0},
+    {ScalarOp::kLog1p, [](long double x) { return std::log1p(x); }, 1.2, 1.2},
+    {ScalarOp::kTanh, [](long double x) { return std::tanh(x); }, 1.3, 1.5},
+    {ScalarOp::kErf, [](long double x) { return std::erf(x); }, 1.2, 1.2},
+    {ScalarOp::kSin, [](long double x) { return std::sin(x); }, 1.5, 1.0},
+    {ScalarOp::kCos, [](long double x) { return std::cos(x); }, 1.5, 1.0},
+    {ScalarOp::kSqrt, [](long double x) { return std::sqrt(x); }, 0.5, 0.5},
+};
+
+template <class T>
+std::vector<T> sample(int count) {
+  std::vector<T> x;
+  std::mt19937_64 random(1);
+  for (T special : {T(0), T(-0.0), std::numeric_limits<T>::infinity(), -std::numeric_limits<T>::infinity(), T(NAN),
+                    T(1), T(-1), std::numeric_limits<T>::denorm_min(), -std::numeric_limits<T>::denorm_min(),
+                    std::numeric_limits<T>::max(), std::numeric_limits<T>::min()}) {
+    x.push_back(special);
+  }
+  // The double nearest to a multiple of pi/2: nothing is left after a careless reduction.
+  x.push_back(static_cast<T>(0x1.6ac5b262ca1ffp+849));
+  for (int i = static_cast<int>(x.size()); i < count; ++i) {
+    T value;
+    if constexpr (sizeof(T) == 4) {
+      uint32_t bits = static_cast<uint32_t>(i) * (0x100000000ull / static_cast<uint64_t>(count)) +
+                      static_cast<uint32_t>(random() % 4096);
+      std::memcpy(&value, &bits, 4);
+    } else if (i % 2 == 0) {
+      uint64_t bits = random();
+      std::memcpy(&value, &bits, 8);
+    } else {
+      value = static_cast<T>(
+          std::ldexp(static_cast<double>(static_cast<int64_t>(random())), -63 + static_cast<int>(random() % 24) - 8));
+    }
+    x.push_back(value);
+  }
+  return x;
+}
+
+template <class T>
+void check_functions(DType dtype, const jit::TargetOptions& target) {
+  constexpr int kCount = 1 << 17;
+  std::vector<T> x = sample<T>(kCount), y(kCount);
+  for (const Function& function : kFunctions) {
+    Runner(elementwise(function.op, dtype, kCount), target)({x.data(), x.data()}, {y.data()});
+    double worst = 0;
+    T at = 0;
+    for (int i = 0; i < kCount; ++i) {
+      double error = ulps(y[i], function.exact(x[i]));
+      if (error > worst) {
+        worst = error;
+        at = x[i];
+      }
+    }
+    EXPECT_LE(worst, sizeof(T) == 4 ? function.bound_float : function.bound_double)
+        << scalar_op_info(function.op).name << " " << dtype_name(dtype) << " at " << at << " for " << target.cpu;
+  }
+}
+
+TEST(Math, FunctionsKeepTheirBounds) {
+  for (const jit::TargetOptions& target : test_targets()) {
+    check_functions<float>(DType::kFloat32, target);
+    check_functions<double>(DType::kFloat64, target);
+  }
+}
+
+template <class T>
+void check_binary(DType dtype, const jit::TargetOptions& target) {
+  struct Binary {
+    ScalarOp op;
+    long double (*exact)(long double, long double);
+    double bound_float, bound_double;
+  };
+  const Binary functions[] = {
+      {ScalarOp::kPow, [](long double a, long double b) { return std::pow(a, b); }, 0.6, 1.5},
+      {ScalarOp::kAtan2, [](long double a, long double b) { return std::atan2(a, b); }, 0.6, 2.4},
+      {ScalarOp::kRem, [](long double a, long double b) { return std::fmod(a, b); }, 0, 0},
+  };
+  constexpr int kCount = 1 << 15;
+  const double specials[] = {0., -0., HUGE_VAL, -HUGE_VAL, NAN, 1., -1., 2., -2., 3., -3., .5, -.5, 1e30, -1e30, 1e-40};
+  std::mt19937_64 random(2);
+  std::vector<T> a(kCount), b(kCount), c(kCount), any = sample<T>(kCount);
+  for (int i = 0; i < kCount; ++i) {
+    auto ordinary = [&] {
+      return std::ldexp(static_cast<double>(static_cast<int64_t>(random())), -63 + static_cast<int>(random() % 12) - 5);
+    };
+    a[i] = static_cast<T>(i < 256 ? specials[i / 16] : i % 2 ? any[random() % kCount] : std::fabs(ordinary()));
+    b[i] = static_cast<T>(i < 256      ? specials[i % 16]
+                          : i % 4 == 1 ? any[random() % kCount]
+                          : i % 4 == 3 ? std::round(ordinary())
+                                       : ordinary());
+  }
+  for (const Binary& function : functions) {
+    Runner(elementwise(function.op, dtype, kCount), target)({a.data(), b.data()}, {c.data()});
+    double worst = 0;
+    int at = 0;
+    for (int i = 0; i < kCount; ++i) {
+      double error = ulps(c[i], function.exact(a[i], b[i]));
+      if (error > worst) {
+        worst = error;
+        at = i;
+      }
+    }
+    EXPECT_LE(worst, sizeof(T) == 4 ? function.bound_float : function.bound_double)
+        << scalar_op_info(function.op).name << " " << dtype_name(dtype) << " of " << a[at] << ", " << b[at] << " is "
+        << c[at];
+  }
+}
+
+TEST(Math, PowAtan2AndRemainderKeepTheirBounds) {
+  for (const jit::TargetOptions& target : test_targets()) {
+    check_binary<float>(DType::kFloat32, target);
+    check_binary<double>(DType::kFloat64, target);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------- matrix
+// products
+
+enum class Layout { kRows, kColumns, kSparse };
+
+Matrix matrix_of(BufferId buffer, Layout layout, int64_t rows, int64_t columns) {
+  switch (layout) {
+    case Layout::kRows:
+      return {buffer, 1, columns, 1};
+    case Layout::kColumns:
+      return {buffer, 1, 1, rows};
+    default:
+      return {buffer, 1, 2 * columns + 3, 2};
+  }
+}
+
+template <class T>
+void check_product(DType dtype, DType result_dtype, int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc,
+                   bool accumulate, const jit::TargetOptions& target) {
+  auto size = [](int64_t rows, int64_t columns) { return (2 * columns + 3) * (rows + 1) + 2 * columns + 4; };
+  Builder builder;
+  BufferId a = builder.input(dtype, size(m, k)), b = builder.input(dtype, size(k, n)),
+           c = builder.output(result_dtype, size(m, n));
+  Matrix ma = matrix_of(a, la, m, k), mb = matrix_of(b, lb, k, n), mc = matrix_of(c, lc, m, n);
+  builder.gemm(m, n, k, ma, mb, mc, accumulate);
+  Runner run(builder.finish(), target);
+  std::mt19937 random(static_cast<unsigned>(m * 31 + n * 7 + k));
+  dispatch_dtype(result_dtype, [&](auto tag) {
+    using R = typename decltype(tag)::type;
+    std::unique_ptr<T[]> x(new T[size(m, k)]), y(new T[size(k, n)]);
+    std::unique_ptr<R[]> z(new R[size(m, n)]), want(new R[size(m, n)]);
+    // Small integers: sums are exact in every dtype and order.
+    for (int64_t i = 0; i < size(m, k); ++i) x[i] = convert_element<T>(static_cast<double>(random() % 5) - 2);
+    for (int64_t i = 0; i < size(k, n); ++i) y[i] = convert_element<T>(static_cast<double>(random() % 5) - 2);
+    for (int64_t i = 0; i < size(m, n); ++i) z[i] = want[i] = convert_element<R>(static_cast<double>(random() % 3));
+    using C = ComputeType<T>;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        C sum{};
+        for (int64_t l = 0; l < k; ++l) {
+          C p = static_cast<C>(x[1 + i * ma.row_stride + l * ma.column_stride]) *
+                static_cast<C>(y[1 + l * mb.row_stride + j * mb.column_stride]);
+          sum = static_cast<C>(sum + p);
+        }
+        R& to = want[1 + i * mc.row_stride + j * mc.column_stride];
+        to = accumulate ? convert_element<R>(static_cast<C>(convert_element<C>(to) + sum)) : convert_element<R>(sum);
+      }
+    }
+    run({x.get(), y.get()}, {z.get()});
+    for (int64_t i = 0; i < size(m, n); ++i) {
+      bool equal =
+          std::memcmp(&z[i], &want[i], sizeof(R)) == 0 || convert_element<C>(z[i]) == convert_element<C>(want[i]);
+      ASSERT_TRUE(equal) << dtype_name(dtype) << " " << m << "x" << n << "x" << k << " layouts " << static_cast<int>(la)
+                         << static_cast<int>(lb) << static_cast<int>(lc) << " element " << i << " " << target.cpu;
+    }
+  });
+}
+
+TEST(Gemm, EveryShapeAndStride) {
+  const int64_t sizes[] = {0, 1, 2, 3, 5, 8, 15, 16, 17, 33, 64, 70};
+  std::mt19937 random(1);
+  auto size = [&] { return sizes[random() % 12]; };
+  auto layout = [&] { return static_cast<Layout>(random() % 3); };
+  for (const jit::TargetOptions& target : test_targets()) {
+    for (int i = 0; i < 60; ++i) {
+      check_product<float>(DType::kFloat32, DType::kFloat32, size(), size(), size(), layout(), layout(), layout(),
+                           i % 2 == 0, target);
+    }
+    for (int i = 0; i < 20; ++i) {
+      check_product<double>(DType::kFloat64, DType::kFloat64, size(), size(), size(), layout(), layout(), layout(),
+                            i % 2 == 0, target);
+    }
+    // Large enough for packing and blocks of k.
+    check_product<float>(DType::kFloat32, DType::kFloat32, 130, 150, 700, Layout::kRows, Layout::kRows, Layout::kRows,
+                         false, target);
+    check_product<float>(DType::kFloat32, DType::kFloat32, 130, 150, 700, Layout::kColumns, Layout::kColumns,
+                         Layout::kRows, true, target);
+  }
+}
+
+TEST(Gemm, OtherDtypes) {
+  for (const jit::TargetOptions& target : test_targets()) {
+    for (int64_t n : {1, 7, 20}) {
+      for (bool accumulate : {false, true}) {
+        Layout layout = accumulate ? Layout::kColumns : Layout::kRows;
+        check_product<BFloat16>(DType::kBFloat16, DType::kBFloat16, 9, n, 11, layout, Layout::kRows, Layout::kRows,
+                                accumulate, target);
+        check_product<Float16>(DType::kFloat16, DType::kFloat32, 9, n, 11, layout, Layout::kRows, Layout::kRows,
+                               accumulate, target);
+        check_product<int32_t>(DType::kInt32, DType::kInt32, 9, n, 11, layout, Layout::kSparse, Layout::kRows,
+                               accumulate, target);
+        check_product<uint8_t>(DType::kUInt8, DType::kUInt8, 9, n, 11, layout, Layout::kRows, Layout::kRows, accumulate,
+                               target);
+        check_product<std::complex<float>>(DType::kComplex64, DType::kComplex64, 9, n, 11, layout, Layout::kRows,
+                                           Layout::kRows, accumulate, target);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ct::loop

@@ -1,0 +1,54 @@
+// Running loop programs in tests: checked, compiled, called on host memory.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ir/float_types.h"
+#include "jit/llvm/compiler.h"
+#include "jit/loop.h"
+#include "jit/loop_check.h"
+
+namespace ct::loop {
+
+// Every test of values runs for these: the host, and the lower levels of x86 where the host is one.
+inline const std::vector<jit::TargetOptions>& test_targets() {
+  static const auto& targets = *new std::vector<jit::TargetOptions>([] {
+    std::vector<jit::TargetOptions> list(1);
+#if defined(__x86_64__)
+    list.push_back({.triple = "", .cpu = "x86-64-v2", .vector_bits = 0});
+    if (__builtin_cpu_supports("avx2")) list.push_back({.triple = "", .cpu = "x86-64-v3", .vector_bits = 0});
+    list.push_back({.triple = "", .cpu = "", .vector_bits = 128});
+#endif
+    return list;
+  }());
+  return targets;
+}
+
+class Runner {
+ public:
+  explicit Runner(const Program& program, const jit::TargetOptions& target = {}) {
+    EXPECT_EQ(check(program), "") << to_string(program);
+    auto compiled = jit::compile(program, target);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().ToString() << to_string(program);
+    if (compiled.ok()) function_ = *compiled;
+  }
+  void operator()(std::vector<const void*> inputs, std::vector<void*> outputs) const {
+    ASSERT_NE(function_.entry(), nullptr);
+    size_t bytes = static_cast<size_t>(function_.arena_bytes() + 127) / 64 * 64;
+    void* arena = std::aligned_alloc(64, bytes);
+    std::memset(arena, 0xa5, bytes);
+    function_(const_cast<void* const*>(inputs.data()), outputs.data(), arena);
+    std::free(arena);
+  }
+
+ private:
+  jit::CompiledFunction function_;
+};
+
+}  // namespace ct::loop

@@ -1,0 +1,232 @@
+"""The Array type: operators, methods, conversion, printing, exchange."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+A = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, -6.0]], np.float32)
+
+
+def check(actual, expected):
+    assert isinstance(actual, ct.Array)
+    expected = np.asarray(expected)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        lambda x: x + 1,
+        lambda x: 1 - x,
+        lambda x: x * x,
+        lambda x: 2 / x,
+        lambda x: x // 2,
+        lambda x: 7 // x,
+        lambda x: x % 2,
+        lambda x: 7 % x,
+        lambda x: x**2,
+        lambda x: abs(x) ** 0.5,
+        lambda x: 2.0**x,
+        lambda x: divmod(x, 2)[1],
+        lambda x: -x,
+        lambda x: +x,
+        lambda x: x @ x.T,
+        lambda x: A.T @ x,
+        lambda x: x > 1,
+        lambda x: x == x,
+        lambda x: ~(x > 1),
+        lambda x: (x > 1) & (x < 4),
+        lambda x: A + x,
+        lambda x: np.float32(2) * x,
+        lambda x: x.sum(),
+        lambda x: x.sum(0),
+        lambda x: x.sum(axis=1, keepdims=True),
+        lambda x: x.mean(-1),
+        lambda x: x.max(),
+        lambda x: x.min(0),
+        lambda x: x.prod(1),
+        lambda x: x.std(),
+        lambda x: x.var(0),
+        lambda x: (x > 0).any(),
+        lambda x: (x > 0).all(1),
+        lambda x: x.argmax(1),
+        lambda x: x.argmin(),
+        lambda x: x.T,
+        lambda x: x.mT if isinstance(x, ct.Array) else x.T,
+        lambda x: x.transpose(1, 0),
+        lambda x: x.reshape(3, 2),
+        lambda x: x.reshape((-1,)),
+        lambda x: x.ravel(),
+        lambda x: x.flatten(),
+        lambda x: x[None].squeeze(0),
+        lambda x: x.swapaxes(0, 1),
+        lambda x: x.astype(np.int32),
+        lambda x: x.dot(x.T),
+        lambda x: x.clip(-1, 2),
+        lambda x: x.round(),
+        lambda x: x.conj(),
+        lambda x: x.real,
+        lambda x: x.imag,
+        lambda x: x.copy(),
+        lambda x: x.cumsum(1),
+        lambda x: x.cumprod(0),
+        lambda x: x.take(np.array([0, 2])),
+        lambda x: x.repeat(2, 1),
+        lambda x: x.diagonal(),
+        lambda x: x.trace(),
+        lambda x: x.nonzero()[0],
+        lambda x: x.astype(np.float32).view(np.int32),
+    ],
+)
+def test_operators_and_methods_agree_with_numpy(operation):
+    check(operation(cnp.array(A)), operation(A))
+
+
+def test_shift_and_integers():
+    x = np.array([1, 5, -8], np.int32)
+    check(cnp.array(x) << 2, x << 2)
+    check(cnp.array(x) >> 1, x >> 1)
+    check(cnp.array(x) ^ 3, x ^ 3)
+
+
+def test_unknown_operands_are_left_to_the_other_side():
+    class Other:
+        def __rmatmul__(self, other):
+            return "mine"
+
+        def __rpow__(self, other):
+            return "mine"
+
+    assert cnp.ones(2) @ Other() == "mine"
+    assert cnp.ones(2) ** Other() == "mine"
+    with pytest.raises(TypeError):
+        cnp.ones(2) @ "text"
+
+
+def test_attributes():
+    x = cnp.ones((2, 3))
+    assert (x.shape, x.ndim, x.size, x.nbytes, x.itemsize, len(x)) == ((2, 3), 2, 6, 24, 4, 2)
+    assert x.dtype == np.float32
+    assert not x.weak_type
+    assert cnp.array(1.0).weak_type
+    assert x.block_until_ready() is x
+
+
+def test_to_python():
+    x = cnp.array([[1, 2], [3, 4]])
+    assert x.tolist() == [[1, 2], [3, 4]]
+    assert x[1, 0].item() == 3
+    assert x.item(2) == 3
+    assert int(x[0, 0]) == 1
+    assert float(cnp.array(1.5)) == 1.5
+    assert complex(cnp.array(1 + 2j)) == 1 + 2j
+    assert bool(cnp.array(True))
+    assert [10, 20, 30][cnp.array(1)] == 20
+    assert [row.tolist() for row in x] == [[1, 2], [3, 4]]
+    assert 3 in x
+    assert 7 not in x
+    assert round(cnp.array(2.6)).item() == 3.0
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda: cnp.array([1.0, 2.0]), "Array([1., 2.], dtype=float32)"),
+        (lambda: cnp.array([[1], [2]]), "Array([[1],\n       [2]], dtype=int32)"),
+        (lambda: cnp.array(3.0), "Array(3., dtype=float32, weak_type=True)"),
+        (lambda: cnp.zeros(()), "Array(0., dtype=float32)"),
+        (lambda: cnp.zeros((0, 3)), "Array([], shape=(0, 3), dtype=float32)"),
+        (lambda: cnp.zeros(0, np.int32), "Array([], dtype=int32)"),
+        (lambda: cnp.array([True]), "Array([ True], dtype=bool)"),
+        (lambda: cnp.ones(2, "bfloat16"), "Array([1, 1], dtype=bfloat16)"),
+    ],
+)
+def test_repr(make, text):
+    assert repr(make()) == text
+
+
+def test_str_and_format():
+    assert str(cnp.array([1.0, 2.0])) == "[1. 2.]"
+    assert f"{cnp.array(1.2345):.2f}" == "1.23"
+    assert f"{cnp.array([1, 2])}" == "[1 2]"
+
+
+def test_traced_repr():
+    seen = []
+
+    def function(x):
+        seen.append(repr(x))
+        seen.append(str(x))
+        return x
+
+    ct.jit(function)(A)
+    assert seen == ["Traced<float32[2,3]>"] * 2
+
+
+def test_numpy_exchange():
+    x = cnp.array(A)
+    array = np.asarray(x)
+    assert not array.flags.writeable
+    np.testing.assert_array_equal(array, A)
+    assert np.asarray(x, dtype=np.float64).dtype == np.float64
+    copied = np.array(x)
+    copied[0, 0] = 100.0
+    assert float(x[0, 0]) == 1.0
+    np.testing.assert_array_equal(
+        np.add(x, x) if isinstance(np.add(x, x), np.ndarray) else np.asarray(np.add(x, x)), A + A
+    )
+    np.testing.assert_array_equal(np.from_dlpack(x), A)
+    check(cnp.from_dlpack(A), A)
+    np.testing.assert_array_equal(memoryview(x), A)
+    assert x.__dlpack_device__() == (1, 0)
+    assert isinstance(A * x, ct.Array)
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float64, np.complex64, "bfloat16"]
+)
+def test_round_trips(dtype):
+    x = cnp.array([0, 1, 1], dtype)
+    for other in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x), cnp.array(np.asarray(x))):
+        assert other.dtype == x.dtype
+        assert other.tolist() == x.tolist()
+
+
+def test_arrays_are_not_hashable():
+    with pytest.raises(TypeError):
+        hash(cnp.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda x: bool(x), TypeError, "needs an array of one element"),
+        (lambda x: x.item(), TypeError, "item() needs an array of one element"),
+        (lambda x: iter(x[0, 0]), TypeError, "iteration over an array without axes"),
+        (lambda x: len(x[0, 0]), TypeError, "len() of an array without axes"),
+        (lambda x: x.__setitem__(0, 1), TypeError, "arrays are immutable"),
+        (lambda x: x.reshape(4, 4), TypeError, "cannot reshape"),
+        (lambda x: pow(x, 2, 3), TypeError, "takes no modulus"),
+        (lambda x: x.__dlpack__(stream=1), ValueError, "which has no streams"),
+        (lambda x: x.__array__(np.int8, copy=False), ValueError, "without a copy"),
+        (lambda x: x.view(np.int8), TypeError, "choose a dtype of the same size"),
+        (lambda x: ct.Array(), TypeError, "make arrays with ct.numpy.array"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error) as caught:
+        call(cnp.array(A))
+    assert message in str(caught.value)
+
+
+def test_traced_values_have_no_value_under_jit():
+    for use in (bool, float, lambda x: x.item(), lambda x: x.tolist(), np.asarray):
+        with pytest.raises(ct.errors.ConcretizationError):
+            ct.jit(use)(1.0)

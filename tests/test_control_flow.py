@@ -1,0 +1,157 @@
+"""scan, while_loop, fori_loop, cond, switch: values and every transform of them, against unrolled Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+XS = np.array([0.5, -1.0, 1.5, 0.25])
+
+
+def allclose(a: Any, b: Any, tolerance: float = 1e-6) -> None:
+    np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=tolerance, atol=tolerance)
+
+
+def scanned(w: Any, xs: Any) -> Any:
+    carry, ys = ct.lax.scan(lambda c, x: (cnp.tanh(c * w + x), c * x), cnp.zeros_like(w), xs)
+    return carry + cnp.sum(ys)
+
+
+def unrolled(w: Any, xs: Any) -> Any:
+    carry, total = cnp.zeros_like(w), 0.0
+    for i in range(xs.shape[0]):
+        total = total + carry * xs[i]
+        carry = cnp.tanh(carry * w + xs[i])
+    return carry + total
+
+
+W = np.float64(0.7)
+TRANSFORMS = {
+    "value": lambda f: f(W, XS),
+    "jit": lambda f: ct.jit(f)(W, XS),
+    "grad": lambda f: ct.grad(f, argnums=(0, 1))(W, XS),
+    "jit grad": lambda f: ct.jit(ct.grad(f, argnums=(0, 1)))(W, XS),
+    "grad grad": lambda f: ct.grad(ct.grad(f))(W, XS),
+    "jvp grad": lambda f: ct.jvp(ct.grad(f), (W, XS), (np.float64(1.0), XS)),
+    "hessian": lambda f: ct.hessian(f, argnums=1)(W, XS),
+    "vmap xs": lambda f: ct.vmap(f, (None, 0))(W, np.stack([XS, XS * 2, -XS])),
+    "vmap w": lambda f: ct.vmap(f, (0, None))(np.array([0.1, 0.2]), XS),
+    "vmap grad": lambda f: ct.vmap(ct.grad(f), (0, None))(np.array([0.1, 0.2]), XS),
+    "grad vmap": lambda f: ct.grad(lambda w: cnp.sum(ct.vmap(f, (None, 0))(w, np.stack([XS, XS * 2]))))(W),
+    "jit vmap grad grad": lambda f: ct.jit(ct.vmap(ct.grad(ct.grad(f)), (0, None)))(np.array([0.1, 0.2]), XS),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_scan_is_the_unrolled_loop(name: str) -> None:
+    got, expected = TRANSFORMS[name](scanned), TRANSFORMS[name](unrolled)
+    for a, b in zip(ct.tree.leaves(got), ct.tree.leaves(expected), strict=True):
+        allclose(a, b, 1e-9)
+
+
+def test_scan_reverse_length_and_pytrees() -> None:
+    carry, ys = ct.lax.scan(lambda c, x: ({"n": c["n"] + x[0]}, (x[1], c["n"])), {"n": 0.0}, (XS, XS * 2), reverse=True)
+    allclose(carry["n"], XS.sum())
+    allclose(ys[0], XS * 2)
+    allclose(ys[1], XS.sum() - np.cumsum(XS), 1e-6)
+    total, none = ct.lax.scan(lambda c, _: (c + 1, None), 0, None, length=5)
+    assert int(total) == 5 and none is None
+    empty, stacked = ct.lax.scan(lambda c, x: (c + x, x), 1.0, np.zeros((0,)))
+    assert float(empty) == 1.0 and stacked.shape == (0,)
+
+
+def test_while_loop() -> None:
+    def collatz(n: Any) -> Any:
+        def body(state: Any) -> Any:
+            n, count = state
+            return cnp.where(n % 2 == 0, n // 2, 3 * n + 1), count + 1
+
+        return ct.lax.while_loop(lambda state: state[0] != 1, body, (n, 0))[1]
+
+    expected = [0, 1, 7, 2, 5, 8, 16]
+    numbers = np.arange(1, 8, dtype=np.int32)
+    assert [int(ct.jit(collatz)(n)) for n in numbers] == expected
+    assert ct.vmap(collatz)(numbers).tolist() == expected
+    assert ct.jit(ct.vmap(collatz))(numbers).tolist() == expected
+
+
+def test_while_loop_forward_mode() -> None:
+    def power(x: Any) -> Any:
+        return ct.lax.while_loop(lambda s: s < 100.0, lambda s: s * x, x)
+
+    value, tangent = ct.jvp(power, (np.float64(3.0),), (np.float64(1.0),))
+    allclose(value, 243.0)
+    allclose(tangent, 5 * 81.0)
+    allclose(ct.vmap(ct.jacfwd(power))(np.array([3.0, 11.0])), [405.0, 22.0])
+
+
+def test_while_loop_reverse_mode_is_a_clear_error() -> None:
+    with pytest.raises(TypeError, match=r"(?s)while.*(scan|fori_loop)"):
+        ct.grad(lambda x: ct.lax.while_loop(lambda s: s < 100.0, lambda s: s * x, x))(3.0)
+
+
+def test_fori_loop() -> None:
+    allclose(ct.grad(lambda x: ct.lax.fori_loop(0, 5, lambda i, v: v * x, 1.0))(2.0), 80.0)
+    allclose(ct.jit(lambda n: ct.lax.fori_loop(0, n, lambda i, v: v + i, 0))(5), 10)
+
+
+def test_cond_and_switch() -> None:
+    def f(x: Any) -> Any:
+        return ct.lax.cond(x > 0, lambda v: v * v, lambda v: cnp.sin(v), x)
+
+    for x in (1.3, -0.4):
+        expected = x * x if x > 0 else np.sin(x)
+        slope = 2 * x if x > 0 else np.cos(x)
+        allclose(f(np.float64(x)), expected)
+        allclose(ct.jit(f)(np.float64(x)), expected)
+        allclose(ct.grad(f)(np.float64(x)), slope)
+        allclose(ct.jit(ct.grad(f))(np.float64(x)), slope)
+        allclose(ct.grad(ct.grad(f))(np.float64(x)), 2.0 if x > 0 else -np.sin(x))
+    allclose(ct.vmap(ct.grad(f))(np.array([1.3, -0.4])), [2.6, np.cos(-0.4)])
+    branches = [lambda v: v, lambda v: v * 10, lambda v: v * 100]
+    assert [float(ct.lax.switch(i, branches, 1.0)) for i in (-5, 0, 1, 2, 9)] == [1, 1, 10, 100, 100]
+    allclose(ct.vmap(lambda i: ct.lax.switch(i, branches, 1.0))(np.arange(3)), [1, 10, 100])
+
+
+def test_gradient_of_the_branch_not_taken_does_not_leak() -> None:
+    f = lambda x: ct.lax.cond(x > 0, lambda v: cnp.sqrt(v), lambda v: v * 0.0, x)  # noqa: E731
+    allclose(ct.grad(f)(np.float64(0.0)), 0.0)
+    allclose(ct.jit(ct.grad(f))(np.float64(0.0)), 0.0)
+
+
+def test_closures_are_differentiated() -> None:
+    allclose(ct.grad(lambda w: ct.lax.scan(lambda c, x: (c + w * x, None), 0.0, XS)[0])(2.0), XS.sum(), 1e-5)
+    allclose(ct.grad(lambda w: ct.lax.cond(True, lambda: w * 3.0, lambda: w))(2.0), 3.0)
+
+
+def test_map() -> None:
+    allclose(ct.lax.map(lambda x: x * x, XS), XS * XS)
+
+
+ERRORS = [
+    (lambda: ct.lax.scan(lambda c, x: (cnp.zeros(2), x), 0.0, XS), TypeError, "carry.*shape"),
+    (lambda: ct.lax.scan(lambda c, x: (c.astype("int32"), x), cnp.zeros(2), XS), TypeError, "dtype float32 on entry"),
+    (lambda: ct.lax.scan(lambda c, x: ((c, c), x), 0.0, XS), TypeError, "structure"),
+    (lambda: ct.lax.scan(lambda c, x: c, 0.0, XS), TypeError, "pair"),
+    (lambda: ct.lax.scan(lambda c, x: (c, x), 0.0, None), ValueError, "length"),
+    (lambda: ct.lax.scan(lambda c, x: (c, x), 0.0, (XS, XS[:2])), ValueError, "differ"),
+    (lambda: ct.lax.scan(lambda c, x: (c, x), 0.0, 1.0), TypeError, "leading axis"),
+    (lambda: ct.lax.while_loop(lambda c: c, lambda c: c, 1.0), TypeError, "bool scalar"),
+    (lambda: ct.lax.while_loop(lambda c: c < 1, lambda c: (c, c), 1.0), TypeError, "structure"),
+    (lambda: ct.lax.cond(XS > 0, lambda: 1.0, lambda: 2.0), TypeError, "scalar"),
+    (lambda: ct.lax.cond(True, lambda: 1.0, lambda: (2.0,)), TypeError, "structures"),
+    (lambda: ct.lax.cond(True, lambda: cnp.zeros(2), lambda: cnp.zeros(3)), TypeError, "types"),
+    (lambda: ct.lax.switch(1.5, [lambda: 1]), TypeError, "integer scalar"),
+    (lambda: ct.lax.switch(0, []), ValueError, "branch"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(ERRORS)))
+def test_errors(case: int) -> None:
+    call, kind, pattern = ERRORS[case]
+    with pytest.raises(kind, match=pattern):
+        call()

@@ -1,0 +1,132 @@
+"""custom_jvp and custom_vjp: the rule is used, under every transform."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+X = np.array([1.0, 2.0, 3.0])
+
+
+def make_jvp() -> Any:
+    @ct.custom_jvp
+    def f(x: Any) -> Any:
+        return x * x
+
+    @f.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        (x,), (t,) = primals, tangents
+        return f(x), 10.0 * x * t
+
+    return f
+
+
+def make_vjp() -> Any:
+    @ct.custom_vjp
+    def f(x: Any) -> Any:
+        return x * x
+
+    f.defvjp(lambda x: (x * x, x), lambda residual, g: (10.0 * residual * g,))
+    return f
+
+
+@pytest.mark.parametrize("make", [make_jvp, make_vjp])
+def test_rule_survives_transforms(make: Any) -> None:
+    f = make()
+    expected = 10 * X
+    np.testing.assert_allclose(f(X), X * X)
+    np.testing.assert_allclose(ct.grad(lambda x: cnp.sum(f(x)))(X), expected)
+    np.testing.assert_allclose(ct.grad(lambda x: cnp.sum(ct.vmap(f)(x)))(X), expected)
+    np.testing.assert_allclose(ct.vmap(ct.grad(f))(X), expected)
+    np.testing.assert_allclose(ct.jit(ct.vmap(ct.grad(ct.jit(f))))(X), expected)
+    np.testing.assert_allclose(ct.grad(lambda x: cnp.sum(ct.vmap(ct.vmap(f))(x)))(X[None]), expected[None])
+    np.testing.assert_allclose(
+        ct.grad(lambda x: ct.lax.scan(lambda c, v: (c + f(v), None), 0.0, x)[0])(X), expected, rtol=1e-6
+    )
+    np.testing.assert_allclose(ct.grad(ct.grad(f))(np.float64(2.0)), 10.0)
+    masked = ct.grad(lambda r: ct.mask(lambda x: cnp.sum(f(x)))(r))(ct.Ragged(X, {0: 2}))
+    np.testing.assert_allclose(masked.data, [10.0, 20.0, 0.0])
+
+
+def test_custom_jvp_forward_mode() -> None:
+    f = make_jvp()
+    np.testing.assert_allclose(ct.jvp(f, (X,), (np.ones(3),))[1], 10 * X)
+    np.testing.assert_allclose(ct.jacfwd(f)(X), np.diag(10 * X))
+
+
+def test_defjvps_and_nondiff() -> None:
+    @ct.custom_jvp
+    def f(x: Any, y: Any) -> Any:
+        return x * y
+
+    f.defjvps(lambda t, out, x, y: 2.0 * t, None)
+    assert [float(g) for g in ct.grad(f, argnums=(0, 1))(3.0, 4.0)] == [2.0, 0.0]
+
+    calls = []
+
+    def power(n: int, x: Any) -> Any:
+        return x**n
+
+    g = ct.custom_jvp(power, nondiff_argnums=(0,))
+
+    @g.defjvp
+    def _(n: int, primals: Any, tangents: Any) -> Any:
+        calls.append(n)
+        return primals[0] ** n, tangents[0] * 7.0
+
+    assert float(ct.grad(lambda x: g(3, x))(2.0)) == 7.0
+    assert calls == [3]
+
+
+def test_closed_over_tracers() -> None:
+    def outer(w: Any) -> Any:
+        @ct.custom_vjp
+        def f(x: Any) -> Any:
+            return x * 2.0
+
+        f.defvjp(lambda x: (x * 2.0, None), lambda _, g: (g * 5.0,))
+        return f(w) + w
+
+    assert float(ct.grad(outer)(1.0)) == 6.0
+
+
+def test_pytree_arguments_and_none_cotangents() -> None:
+    @ct.custom_vjp
+    def f(p: Any, n: Any) -> Any:
+        return p["a"] * p["b"]
+
+    f.defvjp(lambda p, n: (p["a"] * p["b"], p), lambda p, g: ({"a": g * 3.0, "b": g * 4.0}, None))
+    gradient = ct.grad(f)({"a": 1.0, "b": 2.0}, 3.0)
+    assert float(gradient["a"]) == 3.0 and float(gradient["b"]) == 4.0
+    assert float(ct.grad(f, argnums=1)({"a": 1.0, "b": 2.0}, 3.0)) == 0.0
+
+
+def test_errors() -> None:
+    f = ct.custom_jvp(lambda x: x)
+    with pytest.raises(AttributeError, match="defjvp"):
+        ct.grad(f)(1.0)
+    g = ct.custom_vjp(lambda x: x)
+    with pytest.raises(AttributeError, match="defvjp"):
+        ct.grad(g)(1.0)
+    with pytest.raises(ct.errors.NotDifferentiableError, match="forward-mode"):
+        ct.jvp(make_vjp(), (1.0,), (1.0,))
+    g.defvjp(lambda x: x, lambda r, c: (c,))
+    with pytest.raises(TypeError, match="residuals"):
+        ct.grad(g)(1.0)
+    g.defvjp(lambda x: (x, None), lambda r, c: (c, c))
+    with pytest.raises(TypeError, match="tuple of 1"):
+        ct.grad(g)(1.0)
+    g.defvjp(lambda x: (x, None), lambda r, c: (cnp.zeros(3),))
+    with pytest.raises(ct.errors.ShapeError, match="cotangent of argument 0"):
+        ct.grad(g)(1.0)
+
+    @f.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        return primals[0]
+
+    with pytest.raises(TypeError, match="output tangent"):
+        ct.grad(f)(1.0)

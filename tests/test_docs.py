@@ -1,0 +1,57 @@
+"""The documents hold: named files exist, links resolve, and the code in them runs."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# adding_a_primitive.md is executed by test_adding_a_primitive.py.
+DOCUMENTS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    *(f"docs/{p.name}" for p in sorted(ROOT.glob("docs/*.md"))),
+]
+EXECUTED = [name for name in DOCUMENTS if re.search(r"^```pycon$", (ROOT / name).read_text(), re.MULTILINE)]
+
+# Something in backticks that looks like a path of this repository: has a slash or a known suffix, and no spaces.
+PATH = re.compile(r"`((?:[\w.-]+/)*[\w.-]+(?:/|\.(?:cc|h|py|md|ipynb|build|toml|txt)))`")
+
+
+@pytest.mark.parametrize("name", ["docs/reading_order.md", "README.md", "CONTRIBUTING.md"])
+def test_every_file_named_exists(name: str) -> None:
+    named = PATH.findall((ROOT / name).read_text())
+    assert named, f"{name} names no file: the pattern is wrong"
+    missing = [path for path in named if not (ROOT / path).exists()]
+    assert missing == []
+
+
+def test_the_reading_order_leads_to_every_layer() -> None:
+    named = PATH.findall((ROOT / "docs/reading_order.md").read_text())
+    folders = {path.split("/")[0] for path in named}
+    assert folders >= {"notebooks", "ir", "interpreter", "transforms", "jit", "device", "python_bindings"}
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_every_relative_link_resolves(name: str) -> None:
+    text = (ROOT / name).read_text()
+    targets = [t.split("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", text) if not re.match(r"[a-z]+:", t)]
+    missing = [t for t in targets if t and not ((ROOT / name).parent / t).exists()]
+    assert missing == []
+
+
+@pytest.mark.parametrize("name", EXECUTED)
+def test_every_snippet_gives_what_the_page_shows(name: str) -> None:
+    script = (
+        "import doctest, sys\n"
+        "result = doctest.testfile(sys.argv[1], module_relative=False, optionflags=doctest.ELLIPSIS)\n"
+        "assert result.attempted\n"
+        "sys.exit(bool(result.failed))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, ROOT / name], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]

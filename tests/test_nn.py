@@ -1,0 +1,192 @@
+"""cotangent.nn against jax.nn: values and first derivatives."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from cotangent import nn
+
+try:
+    import jax
+except ImportError:
+    jax = None
+
+needs_jax = pytest.mark.skipif(jax is None, reason="needs jax")
+X = np.array([-90.0, -20.0, -3.5, -1.2, -0.3, 0.2, 0.9, 2.5, 7.0, 88.0], np.float32)
+ACTIVATIONS = [
+    "relu",
+    "relu6",
+    "leaky_relu",
+    "sigmoid",
+    "log_sigmoid",
+    "softplus",
+    "squareplus",
+    "soft_sign",
+    "silu",
+    "swish",
+    "mish",
+    "gelu",
+    "elu",
+    "selu",
+    "celu",
+]
+ACTIVATIONS += ["hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "tanh", "identity"]
+BOTH = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
+
+
+def close(actual, expected, rtol=1e-5, atol=1e-6):
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=rtol, atol=atol)
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations(name):
+    close(getattr(nn, name)(X), getattr(jax.nn, name)(X))
+    actual = ct.grad(lambda x: getattr(nn, name)(x).sum())(X)
+    expected = jax.grad(lambda x: getattr(jax.nn, name)(x).sum())(X)
+    close(actual, expected)
+
+
+@needs_jax
+def test_exact_gelu():
+    close(nn.gelu(X, approximate=False), jax.nn.gelu(X, approximate=False))
+
+
+@pytest.mark.parametrize(
+    ("function", "slope"),
+    [(nn.relu, 0.0), (nn.sigmoid, 0.25), (nn.softplus, 0.5), (nn.silu, 0.5), (nn.gelu, 0.5), (nn.elu, 1.0)],
+)
+def test_slopes_at_zero(function, slope):
+    assert float(ct.grad(function)(0.0)) == pytest.approx(slope)
+
+
+def test_second_derivatives_at_zero():
+    assert float(ct.grad(ct.grad(nn.softplus))(0.0)) == pytest.approx(0.25)
+    assert float(ct.grad(ct.grad(nn.sigmoid))(0.0)) == pytest.approx(0.0, abs=1e-7)
+    assert float(ct.grad(ct.grad(ct.grad(nn.sigmoid)))(0.0)) == pytest.approx(-0.125)
+
+
+def test_nan_passes_through_relu():
+    assert np.isnan(float(nn.relu(np.nan)))
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "standardize"])
+@pytest.mark.parametrize("axis", [-1, 0, (0, 1)])
+def test_over_axes(name, axis):
+    x = BOTH * 30
+    close(getattr(nn, name)(x, axis), getattr(jax.nn, name)(x, axis), rtol=2e-5, atol=1e-5)
+    weights = np.arange(12, dtype=np.float32).reshape(3, 4)
+    actual = ct.grad(lambda x: (getattr(nn, name)(x, axis) * weights).sum())(BOTH)
+    expected = jax.grad(lambda x: (getattr(jax.nn, name)(x, axis) * weights).sum())(BOTH)
+    close(actual, expected, rtol=1e-3, atol=1e-4)
+
+
+@needs_jax
+def test_softmax_of_chosen_elements():
+    where = BOTH > -0.5
+    close(nn.softmax(BOTH, where=where), jax.nn.softmax(BOTH, where=where))
+    close(nn.log_softmax(BOTH, where=where), jax.nn.log_softmax(BOTH, where=where))
+
+
+@needs_jax
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_logsumexp(axis, keepdims):
+    close(nn.logsumexp(BOTH * 50, axis, keepdims=keepdims), jax.nn.logsumexp(BOTH * 50, axis, keepdims=keepdims))
+    close(nn.logsumexp(BOTH, axis, b=np.abs(BOTH)), jax.nn.logsumexp(BOTH, axis, b=np.abs(BOTH)))
+    for actual, expected in zip(
+        nn.logsumexp(BOTH, axis, b=BOTH, return_sign=True),
+        jax.nn.logsumexp(BOTH, axis, b=BOTH, return_sign=True),
+        strict=True,
+    ):
+        close(actual, expected, rtol=1e-4)
+
+
+def test_logsumexp_of_infinities():
+    assert float(nn.logsumexp(np.array([-np.inf, -np.inf]))) == -np.inf
+    assert float(nn.logsumexp(np.array([np.inf, 1.0]))) == np.inf
+    assert float(nn.logsumexp(np.zeros(0))) == -np.inf
+
+
+@needs_jax
+def test_one_hot():
+    x = np.array([[0, 2], [1, 5]])
+    for options in ({}, {"axis": 0}, {"axis": 1}, {"dtype": np.int32}):
+        close(nn.one_hot(x, 3, **options), jax.nn.one_hot(x, 3, **options))
+
+
+@needs_jax
+def test_glu():
+    close(nn.glu(BOTH), jax.nn.glu(BOTH))
+    with pytest.raises(TypeError, match="must have an even size"):
+        nn.glu(BOTH, axis=0)
+
+
+@needs_jax
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention(causal):
+    q, k, v = np.random.default_rng(1).standard_normal((3, 2, 5, 3, 4)).astype(np.float32)
+    close(
+        nn.dot_product_attention(q, k, v, is_causal=causal),
+        jax.nn.dot_product_attention(q, k, v, is_causal=causal),
+        rtol=1e-4,
+        atol=1e-5,
+    )
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    "name",
+    [
+        "glorot_uniform",
+        "glorot_normal",
+        "lecun_uniform",
+        "lecun_normal",
+        "he_uniform",
+        "he_normal",
+        "xavier_uniform",
+        "kaiming_normal",
+    ],
+)
+def test_initializers(name):
+    actual = getattr(nn.initializers, name)()(ct.random.PRNGKey(3), (3, 4, 5))
+    expected = getattr(jax.nn.initializers, name)()(jax.random.PRNGKey(3), (3, 4, 5))
+    close(actual, expected, rtol=2e-5)
+
+
+@needs_jax
+def test_simple_initializers():
+    key = ct.random.PRNGKey(3)
+    close(nn.initializers.normal(0.5)(key, (4,)), jax.nn.initializers.normal(0.5)(jax.random.PRNGKey(3), (4,)))
+    close(nn.initializers.uniform(0.5)(key, (4,)), jax.nn.initializers.uniform(0.5)(jax.random.PRNGKey(3), (4,)))
+    close(
+        nn.initializers.truncated_normal(0.5)(key, (4,)),
+        jax.nn.initializers.truncated_normal(0.5)(jax.random.PRNGKey(3), (4,)),
+    )
+    assert nn.initializers.zeros(key, (2,)).tolist() == [0.0, 0.0]
+    assert nn.initializers.ones(key, (2,)).tolist() == [1.0, 1.0]
+    assert nn.initializers.constant(3.0)(key, (2,)).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: nn.initializers.variance_scaling(1.0, "fan", "normal"), "mode must be"),
+        (lambda: nn.initializers.variance_scaling(1.0, "fan_in", "gamma"), "unknown distribution"),
+        (lambda: nn.initializers.he_normal()(ct.random.PRNGKey(0), (3,)), "at least two axes"),
+    ],
+)
+def test_initializer_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_under_jit_and_vmap():
+    for function in (nn.softmax, nn.gelu, nn.logsumexp, nn.sigmoid, lambda x: nn.one_hot(cnp.argmax(x), 4)):
+        rows = np.stack([np.asarray(function(row)) for row in BOTH])
+        np.testing.assert_allclose(np.asarray(ct.jit(ct.vmap(function))(BOTH)), rows, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,97 @@
+"""Array functions on ragged arrays: the mask of a function equals the function of the exact array."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from cotangent import nn
+
+X = np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32)
+FUNCTIONS = {
+    "sum": lambda x: x.sum(0),
+    "mean": lambda x: x.mean(0),
+    "var": lambda x: cnp.var(x, 0),
+    "max": lambda x: x.max(0),
+    "argmax": lambda x: cnp.argmax(x, 0),
+    "last": lambda x: x[-1],
+    "drop_last": lambda x: x[:-1],
+    "from1": lambda x: x[1:],
+    "flip": lambda x: x[::-1],
+    "step": lambda x: x[::2],
+    "last2": lambda x: x[-2:],
+    "first2": lambda x: x[:2],
+    "softmax": lambda x: nn.softmax(x, 0),
+    "lse": lambda x: nn.logsumexp(x, 0),
+    "diff": lambda x: cnp.diff(x, axis=0),
+    "roll": lambda x: cnp.roll(x, 1, axis=0),
+    "cumsum": lambda x: cnp.cumsum(x, 0),
+    "gram": lambda x: x.T @ x,
+    "outer": lambda x: x @ x.T,
+    "einsum": lambda x: cnp.einsum("ij,kj->ik", x, x),
+    "arange": lambda x: cnp.arange(x.shape[0]),
+    "zeros": lambda x: cnp.zeros(x.shape) + x,
+    "zl": lambda x: cnp.zeros_like(x),
+    "concat": lambda x: cnp.concatenate([x, x]),
+    "stack": lambda x: cnp.stack([x, x]),
+    "flat": lambda x: x.reshape(-1),
+    "resh": lambda x: x.reshape(x.shape[0], -1),
+    "idx": lambda x: x[np.array([0, 1])],
+    "at": lambda x: x.at[0].set(1.0),
+    "atm": lambda x: x.at[np.array([0, 1])].add(1.0),
+    "atlast": lambda x: x.at[-1].set(0.0),
+    "tile": lambda x: cnp.tile(x, (2, 1)),
+    "repeat": lambda x: cnp.repeat(x, 2, 0),
+    "pad": lambda x: cnp.pad(x, ((1, 1), (0, 0))),
+    "rand": lambda x: ct.random.uniform(ct.random.PRNGKey(0), x.shape),
+    "randT": lambda x: ct.random.normal(ct.random.PRNGKey(0), (3, x.shape[0])),
+    "expand": lambda x: x[:, None] * 2,
+    "where": lambda x: cnp.where(x > 0, x, 0.0),
+    "std": lambda x: nn.standardize(x, 0),
+    "count": lambda x: cnp.mean(x, where=x > 0),
+    "onehot": lambda x: nn.one_hot(cnp.argmax(x, 1), 3),
+    "tka": lambda x: cnp.take_along_axis(x, cnp.argmax(x, 1, keepdims=True), 1),
+    "mean_all": lambda x: x.mean(),
+    "norm": lambda x: (x - x.mean(0)) / x.std(0),
+    "col": lambda x: x[:, 0],
+    "argmaxall": lambda x: cnp.argmax(x[:, 0]),
+}
+
+
+def padded(n):
+    data = np.full((6, 3), np.nan, np.float32)
+    data[:n] = X[:n]
+    return ct.Ragged(data, {0: n})
+
+
+@pytest.mark.parametrize("n", [2, 4, 6])
+@pytest.mark.parametrize("name", list(FUNCTIONS))
+def test_mask_agrees_with_the_exact_array(name, n):
+    result = ct.mask(FUNCTIONS[name])(padded(n))
+    if isinstance(result, ct.Ragged):
+        result = result.unpad()
+    expected = np.asarray(FUNCTIONS[name](cnp.array(X[:n])))
+    assert np.shape(result) == expected.shape
+    np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: cnp.split(x, 2), "along a ragged axis is not supported"),
+        (lambda x: cnp.cumprod(x, 0), "along a ragged axis is not supported"),
+        (lambda x: x.at[1:].set(0.0), "with a slice of a ragged axis is not supported"),
+        (lambda x: x[-3:-1], "is supported only up to its end"),
+        (lambda x: x[3:0:-1], "with step -1 is not supported"),
+        (lambda x: cnp.pad(x, ((1, 0), (0, 0)), "edge"), "along a ragged axis is not supported"),
+    ],
+)
+def test_unsupported_on_a_ragged_axis(call, message):
+    with pytest.raises(NotImplementedError, match=message):
+        ct.mask(call)(padded(4))
+
+
+def test_iteration_over_a_ragged_axis():
+    with pytest.raises(ct.errors.ConcretizationError, match="iteration over a ragged axis"):
+        ct.mask(lambda x: next(iter(x)))(padded(4))

@@ -1,0 +1,187 @@
+"""cotangent.random against jax.random: the same bits."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from cotangent import random
+
+try:
+    import jax
+except ImportError:
+    jax = None
+
+needs_jax = pytest.mark.skipif(jax is None, reason="needs jax")
+KEYS = [0, 1, 42, 2**31, 2**32 - 1, -1, -(2**31)]
+
+
+def key(seed=7):
+    return random.PRNGKey(seed)
+
+
+def jax_key(seed=7):
+    return jax.random.PRNGKey(seed)
+
+
+def same(actual, expected):
+    assert actual.dtype == expected.dtype
+    np.testing.assert_array_equal(np.asarray(actual), np.asarray(expected))
+
+
+def close(actual, expected, rtol=2e-6, atol=1e-6):
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(
+        np.asarray(actual, np.complex128), np.asarray(expected, np.complex128), rtol=rtol, atol=atol
+    )
+
+
+@needs_jax
+@pytest.mark.parametrize("seed", KEYS)
+def test_keys(seed):
+    same(random.PRNGKey(seed), jax.random.PRNGKey(seed))
+    same(random.split(key(seed)), jax.random.split(jax_key(seed)))
+    same(random.split(key(seed), 5), jax.random.split(jax_key(seed), 5))
+    same(random.split(key(seed), (2, 3)), jax.random.split(jax_key(seed), (2, 3)))
+    same(random.fold_in(key(seed), 123), jax.random.fold_in(jax_key(seed), 123))
+    same(random.fold_in(key(seed), np.uint32(2**31 + 5)), jax.random.fold_in(jax_key(seed), np.uint32(2**31 + 5)))
+
+
+@needs_jax
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32"])
+@pytest.mark.parametrize("shape", [(), (7,), (3, 5), (0,), (2, 0, 3)])
+def test_bits(dtype, shape):
+    same(random.bits(key(), shape, dtype), jax.random.bits(jax_key(), shape, dtype))
+
+
+@needs_jax
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(), (11,), (3, 4)])
+def test_uniform(dtype, shape):
+    same(random.uniform(key(), shape, dtype), jax.random.uniform(jax_key(), shape, dtype))
+    # Scaled in one rounding there, in two here.
+    close(
+        random.uniform(key(), shape, dtype, -2.0, 3.0),
+        jax.random.uniform(jax_key(), shape, dtype, -2.0, 3.0),
+        rtol=2e-2 if dtype != "float32" else 2e-6,
+    )
+
+
+@needs_jax
+@pytest.mark.parametrize("dtype", ["int32", "uint32", "int16", "uint8", "int8"])
+@pytest.mark.parametrize(("low", "high"), [(0, 10), (5, 6), (3, 3), (0, 100), (1, 127)])
+def test_randint(dtype, low, high):
+    same(random.randint(key(), (50,), low, high, dtype), jax.random.randint(jax_key(), (50,), low, high, dtype))
+
+
+@needs_jax
+def test_randint_of_whole_ranges():
+    same(random.randint(key(), (50,), 0, 256, "uint8"), jax.random.randint(jax_key(), (50,), 0, 256, "uint8"))
+    same(random.randint(key(), (50,), -(2**31), 2**31 - 1), jax.random.randint(jax_key(), (50,), -(2**31), 2**31 - 1))
+    ends = np.array([[1], [50]], np.int32)
+    same(random.randint(key(), (2, 4), 0, ends), jax.random.randint(jax_key(), (2, 4), 0, ends))
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ["normal", "gumbel", "exponential", "laplace", "logistic"])
+@pytest.mark.parametrize("shape", [(), (1000,), (3, 4), (0,)])
+def test_continuous_distributions(name, shape):
+    close(getattr(random, name)(key(), shape), getattr(jax.random, name)(jax_key(), shape), rtol=1e-5, atol=2e-6)
+
+
+@needs_jax
+def test_other_normals():
+    close(random.normal(key(), (50,), "float16"), jax.random.normal(jax_key(), (50,), "float16"), rtol=2e-3)
+    close(
+        random.normal(key(), (50,), "complex64"), jax.random.normal(jax_key(), (50,), "complex64"), rtol=1e-5, atol=1e-6
+    )
+    close(
+        random.truncated_normal(key(), -1.0, 2.0, (200,)),
+        jax.random.truncated_normal(jax_key(), -1.0, 2.0, (200,)),
+        rtol=1e-5,
+        atol=1e-6,
+    )
+    close(random.cauchy(key(), (50,)), jax.random.cauchy(jax_key(), (50,)), rtol=1e-4)
+
+
+@needs_jax
+def test_discrete_distributions():
+    same(random.bernoulli(key(), 0.3, (100,)), jax.random.bernoulli(jax_key(), 0.3, (100,)))
+    same(random.bernoulli(key(), np.float32([0.1, 0.9])), jax.random.bernoulli(jax_key(), np.float32([0.1, 0.9])))
+    same(random.rademacher(key(), (100,)), jax.random.rademacher(jax_key(), (100,), np.int32))
+    logits = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+    same(random.categorical(key(), logits), jax.random.categorical(jax_key(), logits))
+    same(random.categorical(key(), logits, axis=0), jax.random.categorical(jax_key(), logits, axis=0))
+    same(random.categorical(key(), logits, shape=(5, 4)), jax.random.categorical(jax_key(), logits, shape=(5, 4)))
+    same(random.choice(key(), 10, (20,)), jax.random.choice(jax_key(), 10, (20,)))
+    values = np.arange(5, dtype=np.float32) * 2
+    same(random.choice(key(), values, (20,)), jax.random.choice(jax_key(), values, (20,)))
+    p = np.array([0.1, 0.2, 0.3, 0.4, 0.0], np.float32)
+    same(random.choice(key(), values, (20,), p=p), jax.random.choice(jax_key(), values, (20,), p=p))
+
+
+@needs_jax
+def test_with_64_bits():
+    with ct.config.enable_x64(), jax.enable_x64(True):
+        same(random.PRNGKey(2**40 + 3), jax.random.PRNGKey(2**40 + 3))
+        same(random.bits(key(), (5,), "uint64"), jax.random.bits(jax_key(), (5,), "uint64"))
+        same(random.uniform(key(), (5,)), jax.random.uniform(jax_key(), (5,)))
+        same(random.randint(key(), (50,), -5, 10**12), jax.random.randint(jax_key(), (50,), -5, 10**12))
+        close(random.normal(key(), (2000,)), jax.random.normal(jax_key(), (2000,)), rtol=1e-12, atol=1e-14)
+
+
+def test_erf_inv():
+    scipy_special = pytest.importorskip("scipy.special")
+    from cotangent._special import erf_inv
+
+    x = np.concatenate([np.linspace(-0.999, 0.999, 301), 1 - 10.0 ** -np.arange(3, 16), [1e-300, 1e-20, 0.0]])
+    np.testing.assert_allclose(np.asarray(erf_inv(x)), scipy_special.erfinv(x), rtol=5e-14)
+    single = np.concatenate([np.linspace(-0.9999, 0.9999, 301), 1 - 2.0 ** -np.arange(3, 25)]).astype(np.float32)
+    expected = scipy_special.erfinv(single.astype(np.float64))
+    np.testing.assert_allclose(np.asarray(erf_inv(single)), expected, rtol=2e-6)
+    np.testing.assert_array_equal(np.asarray(erf_inv(np.float32([-1, 1, 2]))), np.float32([-np.inf, np.inf, np.nan]))
+    assert float(ct.grad(erf_inv)(0.3)) == pytest.approx(
+        0.5 * np.sqrt(np.pi) * np.exp(scipy_special.erfinv(0.3) ** 2), rel=1e-5
+    )
+
+
+def test_under_transforms():
+    expected = np.stack([np.asarray(random.normal(k, (4,))) for k in random.split(key(), 3)])
+    np.testing.assert_allclose(
+        np.asarray(ct.vmap(lambda k: random.normal(k, (4,)))(random.split(key(), 3))), expected, rtol=1e-6
+    )
+    np.testing.assert_allclose(
+        np.asarray(ct.jit(lambda s: random.normal(random.PRNGKey(s), (4,)))(7)),
+        np.asarray(random.normal(key(), (4,))),
+        rtol=1e-6,
+    )
+    assert float(ct.grad(lambda scale: (scale * random.normal(key(), (3,))).sum())(2.0)) == pytest.approx(
+        float(random.normal(key(), (3,)).sum()), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: random.PRNGKey(1.5), TypeError, "the seed must be an integer scalar"),
+        (lambda: random.PRNGKey(2**70), OverflowError, "does not fit 64 bits"),
+        (lambda: random.normal(0), TypeError, "expected a random key"),
+        (lambda: random.normal(random.split(key())), ValueError, "expected one random key"),
+        (lambda: random.fold_in(key(), 1.5 * cnp.ones(2)), TypeError, "data must be an integer scalar"),
+        (lambda: random.bits(key(), (), "int32"), TypeError, "must be an unsigned integer"),
+        (lambda: random.uniform(key(), (), "int32"), TypeError, "the dtype must be floating"),
+        (lambda: random.bernoulli(key(), 1), TypeError, "the probability must be floating"),
+        (lambda: random.randint(key(), (), 0, 5, "float32"), TypeError, "the dtype must be an integer"),
+        (lambda: random.randint(key(), (), 0.0, 5), TypeError, "the ends must be integers"),
+        (lambda: random.categorical(key(), np.zeros((2, 3), np.float32), shape=(3,)), ValueError, "does not end with"),
+        (lambda: random.choice(key(), 5, (2,), replace=False), NotImplementedError, "without replacement"),
+        (lambda: random.choice(key(), 0, (2,)), ValueError, "nothing to choose from"),
+        (lambda: random.choice(key(), 3, (2,), p=np.ones(2)), ValueError, "p has shape"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)
