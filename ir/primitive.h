@@ -109,6 +109,7 @@ enum class Lowering : uint8_t {
   kWhile,
   kCond,
   kExpand,  // `expand` runs before compiling
+  kHost,    // `reference` runs it, outside of generated code: a library (sorting, LAPACK, FFT) or Python (callbacks)
 };
 
 struct Primitive {
