@@ -1,50 +1,13 @@
-"""Structured control flow and the primitives by name.
+"""Structured control flow and the primitives under their names in ``jax.lax``.
 
 ``scan``, ``while_loop``, ``fori_loop``, ``cond``, ``switch`` and ``map`` take pytrees and Python functions; the functions are captured
-once, as sub-graphs.
+once, as sub-graphs. The other functions neither broadcast nor promote beyond Python numbers.
+
+Each module is one idea and lists its public names in ``__all__``; this file only joins them.
 """
 
-from cotangent.lax.control_flow import cond, fori_loop, map, scan, switch, while_loop  # noqa: A004
-from cotangent.lax.operations import (
-    concatenate,
-    convert_element_type,
-    cumsum,
-    dot_general,
-    dynamic_index_in_dim,
-    erf,
-    expand_dims,
-    iota,
-    pad,
-    rev,
-    rsqrt,
-    select,
-    slice,  # noqa: A004
-    slice_in_dim,
-    stop_gradient,
-    transpose,
-)
-
-__all__ = [
-    "concatenate",
-    "cond",
-    "convert_element_type",
-    "cumsum",
-    "dot_general",
-    "dynamic_index_in_dim",
-    "erf",
-    "expand_dims",
-    "fori_loop",
-    "iota",
-    "map",
-    "pad",
-    "rev",
-    "rsqrt",
-    "scan",
-    "select",
-    "slice",
-    "slice_in_dim",
-    "stop_gradient",
-    "switch",
-    "transpose",
-    "while_loop",
-]
+from cotangent.lax.control_flow import *
+from cotangent.lax.cumulative import *
+from cotangent.lax.elementwise import *
+from cotangent.lax.products import *
+from cotangent.lax.shapes import *

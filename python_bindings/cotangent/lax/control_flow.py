@@ -10,6 +10,8 @@ from cotangent._capture import Captured, aval_of, check_callable, flatten_argume
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import DTypeError, ShapeError
 
+__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+
 
 def _capture_body(
     function: Callable[..., Any], avals: list[Any], structures: list[PyTreeDef], name: str, ragged: Any = None

@@ -1,4 +1,4 @@
-"""The primitives under their names in ``jax.lax``: no implicit broadcasting or promotion beyond Python numbers."""
+"""Shapes and positions, under their names in ``jax.lax``: iota, reshaping, slicing, padding, joining."""
 
 from __future__ import annotations
 
@@ -7,39 +7,20 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.tree_util import tree_map
+from cotangent.lax.elementwise import select
+from cotangent.numpy._support import normalize_axis
 
-
-def _axis(axis: int, rank: int, name: str) -> int:
-    if not -rank <= axis < rank:
-        raise ValueError(f"{name}: axis {axis} is out of bounds for an array with {rank} axes")
-    return axis % rank
-
-
-def stop_gradient(x: Any) -> Any:
-    """``x`` with zero derivative; leaf by leaf on a pytree."""
-    return tree_map(lambda leaf: _core.bind("stop_gradient", [leaf])[0], x)
-
-
-def erf(x: Any) -> Array:
-    """The error function of a floating array, element by element."""
-    return _core.bind("erf", [x])[0]
-
-
-def rsqrt(x: Any) -> Array:
-    """``1 / sqrt(x)``."""
-    return 1.0 / _core.bind("sqrt", [x])[0]
-
-
-def select(pred: Any, on_true: Any, on_false: Any) -> Array:
-    """Elements of ``on_true`` where ``pred`` holds, else of ``on_false``; shapes equal, or ``pred`` a scalar."""
-    on_true, on_false = _core.promote([on_true, on_false])
-    return _core.bind("select", [_core.broadcast_to(pred, on_true._bound_shape), on_true, on_false])[0]
-
-
-def convert_element_type(x: Any, new_dtype: Any) -> Array:
-    """``x`` with another dtype."""
-    return _core.convert(x, new_dtype)
+__all__ = [
+    "concatenate",
+    "dynamic_index_in_dim",
+    "expand_dims",
+    "iota",
+    "pad",
+    "rev",
+    "slice",
+    "slice_in_dim",
+    "transpose",
+]
 
 
 def iota(dtype: Any, size: int) -> Array:
@@ -74,7 +55,7 @@ def slice_in_dim(x: Any, start_index: int, limit_index: int, stride: int = 1, ax
     """A slice of one axis."""
     array = _core.array(x)
     shape = array._bound_shape
-    axis = _axis(axis, len(shape), "slice_in_dim")
+    axis = normalize_axis(axis, len(shape), "slice_in_dim")
     start, limit, strides = [0] * len(shape), list(shape), [1] * len(shape)
     start[axis], limit[axis], strides[axis] = start_index, limit_index, stride
     return _core.bind("slice", [array], start=start, limit=limit, stride=strides)[0]
@@ -96,52 +77,22 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     arrays = [_core.array(x) for x in operands]
     if not arrays:
         raise ValueError("concatenate needs at least one array")
-    return _core.bind("concatenate", arrays, axis=_axis(dimension, arrays[0].ndim, "concatenate"))[0]
+    return _core.bind("concatenate", arrays, axis=normalize_axis(dimension, arrays[0].ndim, "concatenate"))[0]
 
 
 def expand_dims(x: Any, dimensions: Sequence[int]) -> Array:
     """New axes of size 1 at the positions they have in the result."""
     array = _core.array(x)
     rank = array.ndim + len(dimensions)
-    positions = {_axis(d, rank, "expand_dims") for d in dimensions}
+    positions = {normalize_axis(d, rank, "expand_dims") for d in dimensions}
     sizes = iter(array._bound_shape)
     return _core.bind("reshape", [array], shape=[1 if axis in positions else next(sizes) for axis in range(rank)])[0]
-
-
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """Running sums along an axis, from the end when ``reverse``."""
-    array = _core.array(operand)
-    return _core.bind("cumsum", [array], axis=_axis(axis, array.ndim, "cumsum"), reverse=reverse)[0]
-
-
-def dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
-) -> Array:
-    """Products summed over contracted axes, for every index of batch axes.
-
-    Args:
-        dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``.
-        preferred_element_type: the dtype that operands are converted to first.
-    """
-    del precision
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs, rhs = _core.array(lhs), _core.array(rhs)
-    if preferred_element_type is not None:
-        lhs, rhs = _core.convert(lhs, preferred_element_type), _core.convert(rhs, preferred_element_type)
-    return _core.bind(
-        "dot_general",
-        [lhs, rhs],
-        lhs_contract=list(lhs_contract),
-        rhs_contract=list(rhs_contract),
-        lhs_batch=list(lhs_batch),
-        rhs_batch=list(rhs_batch),
-    )[0]
 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at an index that may be traced, clamped into range."""
     array = _core.array(operand)
-    axis = _axis(axis, array.ndim, "dynamic_index_in_dim")
+    axis = normalize_axis(axis, array.ndim, "dynamic_index_in_dim")
     size = array._bound_shape[axis]
     index = _core.array(index)
     index = select(index < 0, index + size, index)
