@@ -217,6 +217,49 @@ struct TreeDefHandle {
   TreeDefPtr tree;
 };
 
+// The structure that starts at a node.
+TreeDefPtr subtree(const TreeDef& tree, size_t root) {
+  auto result = std::make_shared<TreeDef>();
+  const auto first = tree.nodes.begin() + static_cast<std::ptrdiff_t>(root);
+  result->nodes.assign(first, first + tree.nodes[root].num_nodes);
+  return result;
+}
+
+TreeDefPtr tuple_of(absl::Span<const TreeDefPtr> trees) {
+  auto result = std::make_shared<TreeDef>();
+  TreeNode root;
+  root.kind = NodeKind::kTuple;
+  root.arity = static_cast<uint32_t>(trees.size());
+  result->nodes.push_back(root);
+  for (const TreeDefPtr& tree : trees) {
+    result->nodes.insert(result->nodes.end(), tree->nodes.begin(), tree->nodes.end());
+    result->nodes[0].num_leaves += tree->num_leaves();
+  }
+  result->nodes[0].num_nodes = static_cast<uint32_t>(result->nodes.size());
+  return result;
+}
+
+// (type, auxiliary data) of the root, None for a leaf.
+py::object node_data(const TreeDef& tree) {
+  const TreeNode& root = tree.nodes[0];
+  const auto with = [&](PyTypeObject& type, const py::object& data) {
+    return py::make_tuple(py::handle(reinterpret_cast<PyObject*>(&type)), data);
+  };
+  switch (root.kind) {
+    case NodeKind::kLeaf:
+    case NodeKind::kNone:
+      return py::none();
+    case NodeKind::kTuple:
+      return with(PyTuple_Type, py::none());
+    case NodeKind::kList:
+      return with(PyList_Type, py::none());
+    case NodeKind::kDict:
+      return with(PyDict_Type, py::list(root.keys));
+    default:
+      return py::make_tuple(root.type, root.keys ? root.keys : py::none());
+  }
+}
+
 }  // namespace
 
 bool TreeDef::operator==(const TreeDef& other) const {
@@ -277,6 +320,17 @@ void register_tree(py::module_& module) {
              for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
              return unflatten(*self.tree, items);
            })
+      .def("children",
+           [](const TreeDefHandle& self) {
+             py::list result;
+             size_t child = 1;
+             for (uint32_t i = 0; i < self.tree->nodes[0].arity; ++i) {
+               result.append(TreeDefHandle{subtree(*self.tree, child)});
+               child += self.tree->nodes[child].num_nodes;
+             }
+             return result;
+           })
+      .def("node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); })
       .def("paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); })
       // Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.
       .def("flatten_up_to",
@@ -323,6 +377,12 @@ void register_tree(py::module_& module) {
         return py::make_tuple(py::list(py::cast(leaves)), TreeDefHandle{structure});
       },
       py::arg("tree"), py::arg("is_leaf") = py::none());
+  module.def("treedef_tuple", [](const std::vector<TreeDefHandle>& parts) {
+    std::vector<TreeDefPtr> trees;
+    for (const TreeDefHandle& part : parts) trees.push_back(part.tree);
+    return TreeDefHandle{tuple_of(trees)};
+  });
+  module.def("is_registered", [](const py::object& type) { return registry().count(type.ptr()) > 0; });
   module.def("register_node", [](const py::object& type, py::object to_children, py::object from_children) {
     if (!PyType_Check(type.ptr())) throw Error(ErrorKind::kType, "register_pytree_node needs a class");
     if (registry().count(type.ptr()))

@@ -31,7 +31,9 @@ def test_the_module() -> None:
     assert own(sorted(names(TREE.body))) == own(dir(_core))
 
 
-@pytest.mark.parametrize("cls", [node for node in TREE.body if isinstance(node, ast.ClassDef)], ids=lambda node: node.name)
+@pytest.mark.parametrize(
+    "cls", [node for node in TREE.body if isinstance(node, ast.ClassDef)], ids=lambda node: node.name
+)
 def test_the_classes(cls: ast.ClassDef) -> None:
     if cls.name == "Array":  # most of its methods are attached by the package and typed there
         assert own(sorted(names(cls.body))) <= own(dir(_core.Array))

@@ -3,29 +3,58 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from cotangent import _core
 from cotangent._core import PyTreeDef
 
 __all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
+    "Partial",
     "PyTreeDef",
+    "SequenceKey",
     "all_leaves",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
+    "keystr",
+    "register_dataclass",
     "register_pytree_node",
     "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
     "tree_all",
+    "tree_broadcast",
     "tree_flatten",
+    "tree_flatten_with_path",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
+    "tree_map_with_path",
     "tree_reduce",
+    "tree_reduce_associative",
     "tree_structure",
     "tree_transpose",
     "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
 ]
 
+IsLeaf = Callable[[Any], bool] | None
+_MISSING = object()
 
-def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], PyTreeDef]:
+# ---- flattening and mapping ------------------------------------------------------------------------------------------
+
+
+def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a pytree, in order, and its structure.
 
     >>> import cotangent as ct
@@ -41,18 +70,21 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 
 
-def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a pytree."""
     return _core.tree_flatten(tree, is_leaf)[0]
 
 
-def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> PyTreeDef:
+def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a pytree."""
     return _core.tree_flatten(tree, is_leaf)[1]
 
 
-def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Applies ``function`` to corresponding leaves; ``rest`` may have whole sub-trees where ``tree`` has leaves.
+def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Applies ``f`` to corresponding leaves; ``rest`` may have whole sub-trees where ``tree`` has leaves.
+
+    Raises:
+        ValueError: a tree of ``rest`` does not have the structure of ``tree``.
 
     >>> import cotangent as ct
     >>> ct.tree_util.tree_map(lambda x, y: x + y, [1, (2,)], [10, (20,)])
@@ -60,44 +92,383 @@ def tree_map(function: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Calla
     """
     leaves, structure = _core.tree_flatten(tree, is_leaf)
     columns = [leaves, *(structure.flatten_up_to(other) for other in rest)]
-    return structure.unflatten([function(*row) for row in zip(*columns, strict=True)])
+    return structure.unflatten([f(*row) for row in zip(*columns, strict=True)])
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, *initializer: Any) -> Any:
-    """Folds ``function`` over the leaves."""
-    return functools.reduce(function, tree_leaves(tree), *initializer)
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf = None
+) -> Any:
+    """Folds ``function`` over the leaves, from the left."""
+    leaves = tree_leaves(tree, is_leaf)
+    return (
+        functools.reduce(function, leaves)
+        if initializer is _MISSING
+        else functools.reduce(function, leaves, initializer)
+    )
 
 
-def tree_all(tree: Any) -> bool:
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf = None
+) -> Any:
+    """Combines the leaves pairwise, as a balanced tree: fewer steps one after the other than `tree_reduce`.
+
+    Raises:
+        TypeError: there is no leaf and no identity.
+    """
+    values = tree_leaves(tree, is_leaf)
+    if not values:
+        if identity is _MISSING:
+            raise TypeError("tree_reduce_associative: the tree has no leaves; give identity=")
+        return identity
+    while len(values) > 1:
+        pairs = [operation(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[len(pairs) * 2 :]
+    return values[0]
+
+
+def tree_all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether all leaves are true."""
-    return all(tree_leaves(tree))
+    return all(tree_leaves(tree, is_leaf))
 
 
-def all_leaves(items: Iterable[Any]) -> bool:
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether every item is a leaf."""
-    return all(tree_structure(item).num_nodes == 1 and item is not None for item in items)
+    structures = [tree_structure(item, is_leaf) for item in iterable]
+    return all(structure.num_nodes == structure.num_leaves == 1 for structure in structures)
 
 
-def tree_transpose(outer: PyTreeDef, inner: PyTreeDef, tree: Any) -> Any:
-    """Turns a tree of structure ``outer`` with ``inner`` trees as leaves inside out."""
-    rows = [inner.flatten_up_to(row) for row in outer.flatten_up_to(tree)]
-    return inner.unflatten([outer.unflatten(list(column)) for column in zip(*rows, strict=True)])
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+    """Turns a tree of structure ``outer_treedef`` with ``inner_treedef`` trees as leaves inside out.
+
+    Without an inner structure it is that of the first leaf.
+    """
+    parts = outer_treedef.flatten_up_to(pytree_to_transpose)
+    inner = tree_structure(parts[0]) if inner_treedef is None else inner_treedef
+    rows = [inner.flatten_up_to(row) for row in parts]
+    if not rows:
+        raise TypeError("tree_transpose: the outer structure has no leaves")
+    return inner.unflatten([outer_treedef.unflatten(list(column)) for column in zip(*rows, strict=True)])
+
+
+def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """A tree with the structure of ``full_tree``: each leaf of the prefix repeated for the sub-tree it stands for.
+
+    >>> import cotangent as ct
+    >>> ct.tree_util.tree_broadcast((0, 1), ([5, 6], 7))
+    ([0, 0], 1)
+    """
+    leaves, structure = tree_flatten(prefix_tree, is_leaf)
+    parts = structure.flatten_up_to(full_tree)
+    spread = [tree_map(lambda _, x=x: x, part, is_leaf=is_leaf) for x, part in zip(leaves, parts, strict=True)]
+    return structure.unflatten(spread)
+
+
+# ---- structures ------------------------------------------------------------------------------------------------------
+
+
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
+    """The structures of a node's children."""
+    return treedef.children()
+
+
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
+    """Whether the structure is a single node: a leaf, or an empty container."""
+    return treedef.num_nodes == 1
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
+    """The structure of a tuple of trees."""
+    return _core.treedef_tuple(list(treedefs))
+
+
+def _is_container(value: Any) -> bool:
+    structure = tree_structure(value, lambda candidate: candidate is not value)
+    return not structure.num_nodes == structure.num_leaves == 1
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether the instances of a type are containers (or None) rather than leaves."""
+    if typ in (tuple, list, dict, type(None)) or _core.is_registered(typ):
+        return True
+    return (issubclass(typ, tuple) and hasattr(typ, "_fields")) or hasattr(typ, "__dataclass_fields__")
+
+
+# ---- paths -----------------------------------------------------------------------------------------------------------
+
+
+class KeyEntry:
+    """One step of a path from a tree's root to a leaf."""
+
+    __slots__ = ("_value",)
+    _field = "value"
+    _text = "[{!r}]"
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def __str__(self) -> str:
+        return self._text.format(self._value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._field}={self._value!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._value))
+
+
+class SequenceKey(KeyEntry):
+    """An item of a list or tuple."""
+
+    __slots__ = ()
+    _field = "idx"
+    idx = property(lambda self: self._value)
+
+
+class DictKey(KeyEntry):
+    """An item of a dict."""
+
+    __slots__ = ()
+    _field = "key"
+    key = property(lambda self: self._value)
+
+
+class GetAttrKey(KeyEntry):
+    """An attribute of an object."""
+
+    __slots__ = ()
+    _field = "name"
+    _text = ".{}"
+    name = property(lambda self: self._value)
+
+
+class FlattenedIndexKey(KeyEntry):
+    """A child of a node that was registered without keys."""
+
+    __slots__ = ()
+    _field = "key"
+    _text = "[<flat index {}>]"
+    key = property(lambda self: self._value)
+
+
+KeyPath = tuple[Any, ...]
+_KEYED: dict[type, Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]] = {}
+
+
+def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+    """The children of a node and its auxiliary data.
+
+    Raises:
+        ValueError: the value is a leaf.
+    """
+    if tree is None:
+        return [], None
+    if not _is_container(tree):
+        raise ValueError(f"flatten_one_level: {type(tree).__name__} is a leaf, not a container")
+    children, structure = tree_flatten(tree, lambda candidate: candidate is not tree)
+    data = structure.node_data()
+    return children, None if data is None else data[1]
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    """The children of a node, each with its key, and its auxiliary data."""
+    children, data = flatten_one_level(tree)
+    return list(zip(_child_keys(tree, len(children), data), children, strict=True)), data
+
+
+def _child_keys(node: Any, count: int, data: Any) -> list[Any]:
+    keyed = _KEYED.get(type(node))
+    if keyed is not None:
+        return [key for key, _ in keyed(node)[0]]
+    if isinstance(node, dict):
+        return [DictKey(key) for key in (data[1] if isinstance(node, defaultdict) else data)]
+    if isinstance(node, tuple) and hasattr(node, "_fields"):
+        return [GetAttrKey(name) for name in node._fields]
+    if isinstance(node, list | tuple):
+        return [SequenceKey(index) for index in range(count)]
+    if isinstance(data, list) and hasattr(type(node), "__dataclass_fields__"):
+        return [GetAttrKey(name) for name in data]
+    return [FlattenedIndexKey(index) for index in range(count)]
+
+
+def _leaves_with_path(tree: Any, is_leaf: IsLeaf, prefix: KeyPath, found: list[tuple[KeyPath, Any]]) -> None:
+    if (is_leaf is not None and is_leaf(tree)) or not _is_container(tree):
+        found.append((prefix, tree))
+        return
+    for key, child in flatten_one_level_with_keys(tree)[0]:
+        _leaves_with_path(child, is_leaf, (*prefix, key), found)
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves of a pytree, each with its path.
+
+    >>> import cotangent as ct
+    >>> [(ct.tree_util.keystr(path), leaf) for path, leaf in ct.tree_util.tree_leaves_with_path({"w": [1, 2]})]
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
+    found: list[tuple[KeyPath, Any]] = []
+    _leaves_with_path(tree, is_leaf, (), found)
+    return found
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """The leaves with their paths, and the structure."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """`tree_map` whose function takes a leaf's path first."""
+    leaves, structure = tree_flatten_with_path(tree, is_leaf)
+    columns = [structure.flatten_up_to(other) for other in rest]
+    return structure.unflatten([f(path, leaf, *row) for (path, leaf), *row in zip(leaves, *columns, strict=True)])
+
+
+def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:
+    """A path as text: ``['w'][0].bias``, or with ``simple`` only the names, joined by the separator."""
+    if simple:
+        return separator.join(str(key._value) if isinstance(key, KeyEntry) else str(key) for key in keys)
+    return separator.join(map(str, keys))
+
+
+# ---- registration ----------------------------------------------------------------------------------------------------
 
 
 def register_pytree_node(
-    node_type: type, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Iterable[Any]], Any]
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_func: Callable[[Any, Iterable[Any]], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
     """Registers a class as a container.
 
     Args:
-        node_type: the class.
-        flatten: object -> (children, auxiliary data); the data is part of the structure and must be comparable.
-        unflatten: (auxiliary data, children) -> object.
+        nodetype: the class.
+        flatten_func: object -> (children, auxiliary data); the data is part of the structure and must be comparable.
+        unflatten_func: (auxiliary data, children) -> object.
+        flatten_with_keys_func: object -> ((key, child) pairs, auxiliary data), for paths.
+
+    Raises:
+        ValueError: the class is registered already.
     """
-    _core.register_node(node_type, flatten, unflatten)
+    _core.register_node(nodetype, flatten_func, unflatten_func)
+    if flatten_with_keys_func is not None:
+        _KEYED[nodetype] = flatten_with_keys_func
 
 
 def register_pytree_node_class(cls: Any) -> Any:
     """Class decorator: registers a class with ``tree_flatten`` and ``tree_unflatten`` methods."""
     register_pytree_node(cls, lambda node: node.tree_flatten(), cls.tree_unflatten)
     return cls
+
+
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
+    unflatten_func: Callable[[Any, Iterable[Any]], Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
+) -> None:
+    """Registers a class as a container whose children have keys: ``flatten_with_keys`` gives (key, child) pairs."""
+
+    def without_keys(node: Any) -> tuple[Iterable[Any], Any]:
+        pairs, data = flatten_with_keys(node)
+        return [child for _, child in pairs], data
+
+    register_pytree_node(nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_with_keys_class(cls: Any) -> Any:
+    """Class decorator: registers a class with ``tree_flatten_with_keys`` and ``tree_unflatten`` methods."""
+    flatten_func = (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None
+    register_pytree_with_keys(cls, lambda node: node.tree_flatten_with_keys(), cls.tree_unflatten, flatten_func)
+    return cls
+
+
+def register_dataclass(
+    nodetype: Any,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Any:
+    """Registers a dataclass: ``data_fields`` are children, ``meta_fields`` belong to the structure.
+
+    Without fields they are read from the class: those declared with ``metadata={"static": True}`` are meta fields. Dataclasses
+    that are not registered are containers too, with all fields as children.
+
+    Raises:
+        ValueError: a field is missing, or only one of the two lists is given.
+    """
+    if (data_fields is None) != (meta_fields is None):
+        raise ValueError("register_dataclass: give both data_fields and meta_fields, or neither")
+    if data_fields is None or meta_fields is None:
+        declared = getattr(nodetype, "__dataclass_fields__", None)
+        if declared is None:
+            raise ValueError(f"register_dataclass: {nodetype!r} is not a dataclass; give data_fields and meta_fields")
+        kept = {name: field for name, field in declared.items() if field.init and name not in drop_fields}
+        meta_fields = [name for name, field in kept.items() if field.metadata.get("static", False)]
+        data_fields = [name for name in kept if name not in meta_fields]
+    elif hasattr(nodetype, "__dataclass_fields__"):
+        expected = {name for name, field in nodetype.__dataclass_fields__.items() if field.init} - set(drop_fields)
+        given = {*data_fields, *meta_fields}
+        if expected != given:
+            raise ValueError(
+                f"register_dataclass: the fields of {nodetype.__name__} are {sorted(expected)}, but data_fields and meta_fields "
+                f"name {sorted(given)}"
+            )
+    data_names, meta_names = tuple(data_fields), tuple(meta_fields)
+
+    def flatten_with_keys(node: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        return [(GetAttrKey(name), getattr(node, name)) for name in data_names], flatten(node)[1]
+
+    def flatten(node: Any) -> tuple[tuple[Any, ...], Any]:
+        return tuple(getattr(node, name) for name in data_names), tuple(getattr(node, name) for name in meta_names)
+
+    def unflatten(meta: Any, data: Iterable[Any]) -> Any:
+        return nodetype(**dict(zip(data_names, data, strict=True)), **dict(zip(meta_names, meta, strict=True)))
+
+    register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
+    return nodetype
+
+
+def register_static(cls: Any) -> Any:
+    """Class decorator: instances have no leaves and belong to the structure, so they must be hashable and comparable."""
+    register_pytree_node(cls, lambda node: ((), node), lambda node, _: node)
+    return cls
+
+
+class Partial(functools.partial):  # type: ignore[type-arg]
+    """`functools.partial` as a pytree: its arguments are children, so that it can be passed through transforms.
+
+    >>> import cotangent as ct
+    >>> power = ct.tree_util.Partial(lambda n, x: x**n, 3)
+    >>> int(ct.jit(lambda f, x: f(x))(power, 2))
+    8
+    """
+
+
+# ---- containers of the standard library ------------------------------------------------------------------------------
+
+
+def _ordered_keys(node: OrderedDict[Hashable, Any]) -> tuple[list[Any], Any]:
+    return list(node.values()), tuple(node)
+
+
+def _sorted_keys(node: defaultdict[Any, Any]) -> tuple[list[Any], Any]:
+    keys = tuple(sorted(node))
+    return [node[key] for key in keys], (node.default_factory, keys)
+
+
+register_pytree_node(OrderedDict, _ordered_keys, lambda keys, values: OrderedDict(zip(keys, values, strict=True)))
+register_pytree_node(
+    defaultdict, _sorted_keys, lambda data, values: defaultdict(data[0], zip(data[1], values, strict=True))
+)
+register_pytree_with_keys(
+    Partial,
+    lambda node: (((GetAttrKey("args"), node.args), (GetAttrKey("keywords"), node.keywords)), node.func),
+    lambda func, children: _partial(func, *children),
+)
+
+
+def _partial(func: Any, args: Any, keywords: Any) -> Partial:
+    return Partial(func, *args, **keywords)

@@ -1,0 +1,175 @@
+"""Pytrees against jax.tree_util: leaves, paths, structures, registration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import OrderedDict, defaultdict, namedtuple
+
+import cotangent as ct
+import cotangent.tree_util as tree
+import numpy as np
+import pytest
+
+try:
+    import jax.tree_util as jax_tree
+except ImportError:
+    jax_tree = None
+
+Point = namedtuple("Point", "x y")
+TREES = [
+    3,
+    None,
+    (),
+    [1, (2, {"b": 3, "a": None})],
+    {"z": [1], "a": (2, 3)},
+    Point(1, [2, 3]),
+    OrderedDict([("b", 1), ("a", [2])]),
+    defaultdict(list, {"b": 1, "a": 2}),
+]
+needs_jax = pytest.mark.skipif(jax_tree is None, reason="needs jax")
+
+
+@needs_jax
+@pytest.mark.parametrize("value", TREES, ids=str)
+def test_leaves_and_paths_are_jax_s(value):
+    assert tree.tree_leaves(value) == jax_tree.tree_leaves(value)
+    expected = [(jax_tree.keystr(path), leaf) for path, leaf in jax_tree.tree_leaves_with_path(value)]
+    assert [(tree.keystr(path), leaf) for path, leaf in tree.tree_leaves_with_path(value)] == expected
+    leaves, structure = tree.tree_flatten(value)
+    rebuilt = structure.unflatten(leaves)
+    assert rebuilt == value
+    assert type(rebuilt) is type(value)
+    assert structure.num_leaves == jax_tree.tree_structure(value).num_leaves
+    assert [c.num_leaves for c in tree.treedef_children(structure)] == [
+        c.num_leaves for c in jax_tree.tree_structure(value).children()
+    ]
+    assert tree.treedef_is_leaf(structure) == jax_tree.treedef_is_leaf(jax_tree.tree_structure(value))
+    assert tree.is_tree_node(type(value)) == jax_tree.is_tree_node(type(value))
+
+
+def test_the_order_of_an_ordered_dict_is_part_of_its_structure():
+    first, second = OrderedDict(a=1, b=2), OrderedDict(b=2, a=1)
+    assert tree.tree_structure(first) != tree.tree_structure(second)
+    assert tree.tree_structure({"a": 1, "b": 2}) == tree.tree_structure({"b": 2, "a": 1})
+
+
+def test_maps_with_paths_and_prefixes():
+    value = {"w": [1, 2], "b": 3}
+    assert ct.tree.map_with_path(
+        lambda path, x, y: (tree.keystr(path, simple=True, separator="/"), x + y), value, value
+    ) == {
+        "w": [("w/0", 2), ("w/1", 4)],
+        "b": ("b", 6),
+    }
+    assert ct.tree.broadcast((1, 2), ((3, 4), [5, 6])) == ((1, 1), [2, 2])
+    assert ct.tree.map(lambda x, y: y, {"a": 0, "b": 1}, {"a": [1, 2], "b": 3}) == {"a": [1, 2], "b": 3}
+    assert ct.tree.map(lambda x: x is None, [None, 1], is_leaf=lambda x: x is None) == [True, False]
+    with pytest.raises(ValueError, match="structures differ"):
+        ct.tree.map(lambda x, y: x, (1, 2), [1, 2])
+
+
+def test_folds():
+    assert ct.tree.reduce(lambda a, b: a - b, [1, (2, 3)]) == -4
+    assert ct.tree.reduce(lambda a, b: a + b, [], 7) == 7
+    assert ct.tree.reduce_associative(lambda a, b: a + b, ["a", ("b", "c"), "d", "e"]) == "abcde"
+    assert ct.tree.reduce_associative(lambda a, b: a + b, [], identity=0) == 0
+    with pytest.raises(TypeError, match="identity"):
+        ct.tree.reduce_associative(lambda a, b: a + b, [])
+    assert ct.tree.all([True, (1,)])
+    assert not ct.tree.all([True, (0,)])
+    assert tree.all_leaves([1, 2])
+    assert not tree.all_leaves([1, None])
+
+
+def test_structures_combine():
+    a, b = tree.tree_structure([1, 2]), tree.tree_structure({"x": 1})
+    both = tree.treedef_tuple([a, b])
+    assert both == tree.tree_structure(([1, 2], {"x": 1}))
+    assert both.unflatten([1, 2, 3]) == ([1, 2], {"x": 3})
+    assert tree.treedef_children(both) == [a, b]
+    assert both.node_data() == (tuple, None)
+    assert b.node_data() == (dict, ["x"])
+    assert tree.tree_structure(1).node_data() is None
+    assert tree.flatten_one_level({"b": 1, "a": [2]}) == ([[2], 1], ["a", "b"])
+    assert tree.flatten_one_level_with_keys([4])[0] == [(tree.SequenceKey(0), 4)]
+    with pytest.raises(ValueError, match="leaf"):
+        tree.flatten_one_level(3)
+    assert tree.tree_transpose(a, b, [{"x": 1}, {"x": 2}]) == {"x": [1, 2]}
+    assert tree.tree_transpose(a, None, [{"x": 1}, {"x": 2}]) == {"x": [1, 2]}
+
+
+@tree.register_dataclass
+@dataclasses.dataclass
+class Layer:
+    weight: object
+    name: str = dataclasses.field(default="dense", metadata={"static": True})
+
+
+@tree.register_static
+class Mode(str):
+    pass
+
+
+@tree.register_pytree_with_keys_class
+class Pair:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def tree_flatten_with_keys(self):
+        return ((tree.GetAttrKey("left"), self.left), (tree.GetAttrKey("right"), self.right)), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def test_registered_classes_pass_through_transforms():
+    layer = Layer(np.arange(3.0), "first")
+    assert [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(layer)] == [".weight"]
+    assert tree.tree_structure(layer) != tree.tree_structure(Layer(1.0, "second"))
+    gradient = ct.jit(ct.grad(lambda one: (one.weight**2).sum()))(layer)
+    assert isinstance(gradient, Layer) and gradient.name == "first"
+    np.testing.assert_allclose(gradient.weight, 2 * np.arange(3.0))
+
+    traced = []
+
+    @ct.jit
+    def f(x, mode):
+        traced.append(mode)
+        return x + 1 if mode == "add" else x - 1
+
+    assert [float(f(1.0, Mode(m))) for m in ("add", "sub", "add")] == [2.0, 0.0, 2.0]
+    assert traced == ["add", "sub"]
+
+    pair = ct.vmap(lambda p: Pair(p.right, p.left))(Pair(np.ones(2), np.zeros(2)))
+    np.testing.assert_array_equal(pair.left, [0.0, 0.0])
+    assert [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(pair)] == [".left", ".right"]
+
+    power = tree.Partial(lambda n, x, scale: scale * x**n, 2.0, scale=3.0)
+    assert float(ct.jit(lambda f, x: f(x))(power, 2.0)) == 12.0
+    assert float(ct.grad(lambda f, x: f(x), argnums=1)(power, 2.0)) == 12.0
+    assert tree.tree_leaves(power) == [2.0, 3.0]
+
+
+def test_registration_errors():
+    with pytest.raises(ValueError, match="registered already"):
+        tree.register_pytree_node(Pair, lambda p: ((), None), lambda _, c: None)
+    with pytest.raises(ValueError, match="not a dataclass"):
+        tree.register_dataclass(object)
+    with pytest.raises(ValueError, match="both"):
+        tree.register_dataclass(Layer, ["weight"])
+
+    @dataclasses.dataclass
+    class Other:
+        a: int
+        b: int
+
+    with pytest.raises(ValueError, match="name"):
+        tree.register_dataclass(Other, ["a"], [])
+
+
+def test_keys_compare_by_kind():
+    assert tree.DictKey(0) != tree.SequenceKey(0)
+    assert len({tree.DictKey("a"), tree.DictKey("a"), tree.GetAttrKey("a")}) == 2
+    assert repr(tree.SequenceKey(1)) == "SequenceKey(idx=1)"
+    assert tree.DictKey("a").key == "a" and tree.GetAttrKey("n").name == "n" and tree.SequenceKey(2).idx == 2
