@@ -47,6 +47,10 @@ void visit_buffers(const Program& program, const Statement& s, Visit&& visit) {
       visit(s.buffer, true);
       visit(s.other, true);
       break;
+    case StatementKind::kHostCall:
+      for (const loop::HostCall::Array& array : program.host_calls[s.detail].inputs) visit(array.buffer, false);
+      for (const loop::HostCall::Array& array : program.host_calls[s.detail].outputs) visit(array.buffer, true);
+      break;
     default:
       break;
   }
@@ -316,6 +320,10 @@ void rename(Program& program, BufferId from, BufferId to) {
   for (loop::MemoryRange& range : program.ranges) {
     change(range.destination);
     change(range.source);
+  }
+  for (loop::HostCall& call : program.host_calls) {
+    for (loop::HostCall::Array& array : call.inputs) change(array.buffer);
+    for (loop::HostCall::Array& array : call.outputs) change(array.buffer);
   }
 }
 

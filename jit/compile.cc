@@ -47,11 +47,13 @@ GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphP
 
 }  // namespace
 
-GraphPtr prepare(const GraphPtr& graph) {
+GraphPtr prepare(const GraphPtr& graph, Home home) {
   GraphPtr g = graph;
   if (dump_wanted()) dump("capture", print(*g));
   // Mask regions, batched regions, custom rules and checkpoints become the primitives they stand for.
   g = run_pass("expand_regions", expand_regions, g);
+  // What libraries of this process compute, too, as far as there are rules for it.
+  if (home == Home::kLibrary) g = run_pass("expand_host_calls", expand_host_calls, g);
   // Calls become their equations, so that what follows sees across them.
   g = run_pass("inline_calls", inline_calls, g);
   // Algebra that makes equations go away; first, because it exposes equal subexpressions.
@@ -63,9 +65,10 @@ GraphPtr prepare(const GraphPtr& graph) {
   return g;
 }
 
-loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels) {
+loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels,
+                             jit::HostFunctions* host_functions) {
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
-  loop::Program program = jit::lower(graph, name, {.kernels = kernels});
+  loop::Program program = jit::lower(graph, name, {.kernels = kernels, .host_functions = host_functions});
   if (dump_wanted()) dump("lower", loop::to_string(program));
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
   jit::assign_buffers(program);
@@ -83,6 +86,22 @@ std::string source_text(const Graph& graph, const CompileOptions& options) {
                 "\n", print(graph));
 }
 
+// Values of the front end, Python objects say, whose text does not tell what they are.
+bool holds_opaque(const Graph& graph) {
+  for (const Equation& equation : graph.equations()) {
+    for (const auto& [key, value] : graph.attrs(equation).items()) {
+      if (std::holds_alternative<OpaquePtr>(value)) return true;
+      if (const auto* inner = std::get_if<GraphPtr>(&value); inner != nullptr && holds_opaque(**inner)) return true;
+      if (const auto* inner = std::get_if<std::vector<GraphPtr>>(&value)) {
+        for (const GraphPtr& branch : *inner) {
+          if (holds_opaque(*branch)) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptions& options) {
   Plan plan;
   plan.name = "program";
@@ -90,28 +109,33 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
   plan.inputs.assign(avals.begin(), avals.end());
   plan.outputs = graph->output_avals();
   const jit::TargetOptions target{.triple = "", .cpu = options.cpu};
+  jit::HostFunctions host_functions;
   auto finish = [&](const jit::CompiledFunction& function, std::shared_ptr<const loop::Program> program) {
     plan.entry = function.entry();
     plan.arena_bytes = function.arena_bytes();
     plan.code = std::make_shared<jit::CompiledFunction>(function);
-    return std::make_shared<const Executable>(std::move(plan), graph, std::move(program));
+    return std::make_shared<const Executable>(std::move(plan), graph, std::move(program), std::move(host_functions));
   };
 
-  const bool on_disk = options.use_disk_cache && !jit::disk_cache_directory().empty();
+  // A file is found by the program's text, which opaque values are not part of.
+  const bool on_disk = options.use_disk_cache && !jit::disk_cache_directory().empty() && !holds_opaque(*graph);
   std::string source;
   if (on_disk) {
     source = source_text(*graph, options);
     if (auto stored = jit::load_from_disk(source)) {
       auto function = jit::load_object({stored->object, stored->symbol, stored->arena_bytes});
-      if (function.ok()) {
+      // The object refers to host functions by their position; lowering finds the same ones again.
+      if (stored->host_functions > 0) lower_prepared(*prepare(graph), plan.name, false, &host_functions);
+      if (function.ok() && host_functions.size() == stored->host_functions) {
         plan.donations = std::move(stored->donations);
         return jit::Made{finish(*function, nullptr), true};
       }
+      host_functions.clear();
     }
   }
 
   const GraphPtr prepared = prepare(graph);
-  auto program = std::make_shared<const loop::Program>(lower_prepared(*prepared, plan.name));
+  auto program = std::make_shared<const loop::Program>(lower_prepared(*prepared, plan.name, false, &host_functions));
   plan.donations = jit::donations(*program, options.donated);
   if (!on_disk) {
     auto function = jit::compile(*program, target);
@@ -122,7 +146,8 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
   if (!object.ok()) return object.status();
   auto function = jit::load_object(*object);
   if (!function.ok()) return function.status();
-  jit::store_on_disk(source, {object->bytes, object->symbol, object->arena_bytes, plan.donations});
+  jit::store_on_disk(source,
+                     {object->bytes, object->symbol, object->arena_bytes, plan.donations, host_functions.size()});
   return jit::Made{finish(*function, program)};
 }
 
@@ -158,10 +183,21 @@ absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& graph,
   });
 }
 
-Executable::Executable(Plan plan, GraphPtr graph, std::shared_ptr<const loop::Program> program)
-    : plan_(std::move(plan)), graph_(std::move(graph)), program_(std::move(program)) {}
+Executable::Executable(Plan plan, GraphPtr graph, std::shared_ptr<const loop::Program> program,
+                       jit::HostFunctions host_functions)
+    : plan_(std::move(plan)),
+      graph_(std::move(graph)),
+      program_(std::move(program)),
+      host_functions_(std::move(host_functions)) {}
 
 void Executable::run(void* const* inputs, void* const* outputs) const {
+  if (!host_functions_.empty()) {
+    // Scratch memory of its own: what is called may run programs on this thread, with the thread's arena.
+    const auto arena = Buffer::allocate(static_cast<size_t>(plan_.arena_bytes));
+    const jit::HostScope scope(host_functions_);
+    plan_.entry(inputs, outputs, arena->data());
+    return scope.rethrow();
+  }
   if (plan_.entry != nullptr) {
     plan_.entry(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
     return;
@@ -202,7 +238,8 @@ std::vector<Tensor> Executable::operator()(absl::Span<const Tensor> inputs) cons
 std::string Executable::loop_text() const {
   if (program_ != nullptr) return loop::to_string(*program_);
   if (plan_.entry == nullptr) return print(*graph_);
-  return loop::to_string(lower_prepared(*prepare(graph_), plan_.name));
+  jit::HostFunctions host_functions;
+  return loop::to_string(lower_prepared(*prepare(graph_), plan_.name, false, &host_functions));
 }
 
 }  // namespace ct

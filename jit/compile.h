@@ -10,6 +10,7 @@
 #include "device/plan.h"
 #include "ir/graph.h"
 #include "ir/tensor.h"
+#include "jit/host_call.h"
 #include "jit/loop.h"
 
 namespace ct {
@@ -24,7 +25,8 @@ struct CompileOptions {
 // Compiled code with its types. Immutable and safe to use from many threads at once.
 class Executable {
  public:
-  Executable(Plan plan, GraphPtr graph, std::shared_ptr<const loop::Program> program);
+  Executable(Plan plan, GraphPtr graph, std::shared_ptr<const loop::Program> program,
+             jit::HostFunctions host_functions = {});
 
   absl::Span<const Aval> input_avals() const { return plan_.inputs; }
   absl::Span<const Aval> output_avals() const { return plan_.outputs; }
@@ -32,7 +34,8 @@ class Executable {
   absl::Span<const int> donations() const { return plan_.donations; }
 
   // Pointers to row-major elements; outputs are preallocated. Allocates nothing, except that the first call of a thread
-  // may get scratch memory: Error(kMemory) if there is none.
+  // may get scratch memory: Error(kMemory) if there is none. Throws what a host call throws; outputs are then
+  // undefined.
   void run(void* const* inputs, void* const* outputs) const;
   // Checks types, allocates the results.
   std::vector<Tensor> operator()(absl::Span<const Tensor> inputs) const;
@@ -46,6 +49,7 @@ class Executable {
   Plan plan_;
   GraphPtr graph_;                                // what is interpreted, when there is no code; else what was compiled
   std::shared_ptr<const loop::Program> program_;  // null when the code came from disk
+  jit::HostFunctions host_functions_;
 };
 
 // Through the cache. Errors name the primitive and the user's line.
@@ -54,8 +58,14 @@ absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& graph,
 std::vector<std::string> backend_names();
 
 // The stages by themselves, for export, PTX, `explain` and tests.
-GraphPtr prepare(const GraphPtr& graph);                                                        // all graph passes
-loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels = false);  // loops and buffers
+enum class Home : uint8_t {
+  kProcess,  // runs here, and may call back
+  kLibrary,  // leaves this process: what would be a host call is expanded where there is a rule for it
+};
+GraphPtr prepare(const GraphPtr& graph, Home home = Home::kProcess);  // all graph passes
+// Loops and buffers. `host_functions` is as in LoweringOptions.
+loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels = false,
+                             jit::HostFunctions* host_functions = nullptr);
 
 struct CacheStatistics {
   int64_t hits = 0;       // found in memory

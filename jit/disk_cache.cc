@@ -16,7 +16,7 @@
 namespace ct::jit {
 namespace {
 
-constexpr std::string_view kMagic = "cotangent object 1\n";
+constexpr std::string_view kMagic = "cotangent object 2\n";
 // Far above any program's; a length beyond it is a sign of a broken file.
 constexpr uint64_t kLongest = uint64_t{1} << 31;
 
@@ -149,7 +149,7 @@ std::optional<StoredCode> load_from_disk(std::string_view source) {
     if (!reader.number(donation)) return std::nullopt;
     code.donations.push_back(static_cast<int>(static_cast<int64_t>(donation)));
   }
-  if (!reader.text(code.object) || !reader.at_end()) return std::nullopt;
+  if (!reader.number(code.host_functions) || !reader.text(code.object) || !reader.at_end()) return std::nullopt;
   return code;
 }
 
@@ -163,6 +163,7 @@ void store_on_disk(std::string_view source, const StoredCode& code) {
   writer.number(static_cast<uint64_t>(code.arena_bytes));
   writer.number(code.donations.size());
   for (int donation : code.donations) writer.number(static_cast<uint64_t>(static_cast<int64_t>(donation)));
+  writer.number(code.host_functions);
   writer.text(code.object);
   writer.number(checksum(writer.bytes));
 

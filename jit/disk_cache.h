@@ -18,6 +18,7 @@ struct StoredCode {
   std::string symbol;
   int64_t arena_bytes = 0;
   std::vector<int> donations;
+  uint64_t host_functions = 0;  // how many it calls (host_call.h)
 };
 
 // `source` is everything that the code depends on.

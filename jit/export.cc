@@ -170,7 +170,7 @@ absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const Expo
         concat("'", options.name, "' cannot name a C function: use letters, digits and underscores"));
   }
   try {
-    loop::Program program = lower_prepared(*prepare(graph), options.name);
+    loop::Program program = lower_prepared(*prepare(graph, Home::kLibrary), options.name);
     build_in(program, graph->num_inputs(), options.constants);
     const auto object =
         jit::emit_c_object(program, options.name, {.triple = options.triple, .cpu = options.cpu, .vector_bits = 0});

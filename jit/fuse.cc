@@ -127,6 +127,11 @@ class Fuser {
         case Lowering::kDot:
           for (Var operand : graph_.operands(equation)) require_view(operand);
           break;
+        case Lowering::kHost:
+          for (Var operand : graph_.operands(equation)) {
+            required_[alias_base(graph_, fusion_.definition, operand)] = true;
+          }
+          break;
         default:
           for (Var operand : graph_.operands(equation)) required_[operand] = true;
       }
@@ -226,7 +231,8 @@ class Fuser {
             }
             break;
           case Lowering::kDot:
-            break;  // through a view: the base is stored
+          case Lowering::kHost:
+            break;  // through a view, or under another shape: the base is stored
           default:
             add_home(homes, consumer.first_output, true, 1);
         }
@@ -386,6 +392,7 @@ class Fuser {
     if (lowering == Lowering::kDot) kind = StepKind::kDot;
     if (lowering == Lowering::kCumulative) kind = StepKind::kCumulative;
     if (lowering == Lowering::kScatter) kind = StepKind::kScatter;
+    if (lowering == Lowering::kHost) kind = StepKind::kHost;
     append(
         {.kind = kind, .equation = i, .shape = {}, .reduced = {}, .elements = {}, .reductions = {}, .epilogues = {}});
     for (uint32_t k = 0; k < equation.output_count; ++k) step_of_[equation.first_output + k] = last_step();

@@ -374,6 +374,11 @@ void Builder::swap(BufferId a, BufferId b) {
   statement({.kind = StatementKind::kSwap, .buffer = a, .other = b});
 }
 
+void Builder::host_call(HostCall call) {
+  program_.host_calls.push_back(std::move(call));
+  statement({.kind = StatementKind::kHostCall, .detail = static_cast<uint32_t>(program_.host_calls.size() - 1)});
+}
+
 // ----------------------------------------------------------------------------------------------------- builder:
 // arithmetic
 

@@ -3,7 +3,8 @@
 //
 // A `Program` is one native entry function. Three data structures:
 //   - buffers: flat runs of elements, each an input, an output, a piece of one arena of temporaries, or constant bytes;
-//   - blocks of statements: For, While, If, Store, Gemm, Fill, Copy, Swap, and instructions that define one value each;
+//   - blocks of statements: For, While, If, Store, Gemm, Fill, Copy, Swap, HostCall, and instructions that define one
+//   value each;
 //   - values: scalars in SSA form, of *machine* dtypes only. Inside a vectorised loop the emitter widens them; nothing
 //   here mentions vectors.
 //
@@ -115,6 +116,7 @@ enum class StatementKind : uint8_t {
   kFill,      // Program::ranges[detail]: every byte of destination = `bits` (0 or 255)
   kCopy,      // Program::ranges[detail]: destination = source; the ranges do not overlap
   kSwap,      // exchange what `buffer` and `other` name, from here on: double buffering of loop-carried arrays
+  kHostCall,  // Program::host_calls[detail]
 };
 
 struct Statement {
@@ -207,6 +209,19 @@ struct MemoryRange {
   Index count;          // in elements
 };
 
+// Code outside of the program, called on whole arrays. The program ends early when the call fails.
+struct HostCall {
+  struct Array {
+    BufferId buffer;
+    Index offset;      // in elements of the buffer's dtype (complex: whole elements)
+    int64_t elements;  // row-major from there
+  };
+  uint32_t function;           // position in the table of whoever runs the program (host_call.h)
+  std::string name;            // for people
+  std::vector<Array> inputs;   // read
+  std::vector<Array> outputs;  // written; overlap neither each other nor any input
+};
+
 struct ValueInfo {
   DType dtype;  // bool, integers, float16..float64, float8; never complex or key
   Range range;  // integers: what the builder could prove
@@ -226,6 +241,7 @@ struct Program {
   std::vector<If> ifs;
   std::vector<Gemm> gemms;
   std::vector<MemoryRange> ranges;
+  std::vector<HostCall> host_calls;
   int64_t arena_bytes = 0;  // end of the last temporary
 
   Range range_of(const Index& index) const;
@@ -271,6 +287,7 @@ class Builder {
   void copy(BufferId destination, const Index& destination_offset, BufferId source, const Index& source_offset,
             const Index& count);  // equal dtypes, no overlap
   void swap(BufferId a, BufferId b);
+  void host_call(HostCall call);
 
   // Arithmetic. Operands of one operation have equal dtypes (throws ct::Error otherwise); comparisons give bool.
   Scalar apply(ScalarOp op, absl::Span<const Scalar> operands);
@@ -325,7 +342,7 @@ class Builder {
   // To try a loop nest and take it back: rollback forgets everything since the mark, which was made in the same block.
   struct Mark {
     BlockId block;
-    size_t statements, buffers, values, blocks, fors, whiles, ifs, gemms, ranges;
+    size_t statements, buffers, values, blocks, fors, whiles, ifs, gemms, ranges, host_calls;
   };
   Mark mark() const;
   void rollback(const Mark& mark);

@@ -144,6 +144,23 @@ class Checker {
             "the result of " + std::string(scalar_op_info(s.op).name) + " is " + text(s.dtype));
   }
 
+  void host_call(const HostCall& call) {
+    const auto array = [&](const HostCall::Array& a, const char* what) {
+      if (a.elements == 0) return;
+      const int64_t parts = a.buffer < program_.buffers.size() && is_complex(program_.buffers[a.buffer].dtype) ? 2 : 1;
+      in_bounds(a.buffer, a.offset * parts, a.elements * parts - 1, what);
+    };
+    for (const HostCall::Array& input : call.inputs) array(input, "input of a host call");
+    for (const HostCall::Array& output : call.outputs) {
+      array(output, "output of a host call");
+      if (!error_.empty()) return;
+      require(program_.buffers[output.buffer].kind != BufferKind::kConstant, "a host call writes to a constant");
+      for (const HostCall::Array& input : call.inputs) {
+        require(input.buffer != output.buffer, "a host call writes to a buffer that it reads");
+      }
+    }
+  }
+
   void statement(const Statement& s, std::vector<Value>& scope) {
     visit_inputs(program_, s, [&](Value value) { use(value); });
     switch (s.kind) {
@@ -249,6 +266,9 @@ class Checker {
         require(program_.buffers[s.buffer].kind != BufferKind::kConstant &&
                     program_.buffers[s.other].kind != BufferKind::kConstant,
                 "a swap of a constant");
+        break;
+      case StatementKind::kHostCall:
+        host_call(program_.host_calls[s.detail]);
         break;
       default:
         break;

@@ -214,11 +214,17 @@ void Builder::gemm(int64_t m, int64_t n, int64_t k, const Matrix& a, const Matri
 
 Builder::Mark Builder::mark() const {
   const Program& p = program_;
-  return {block_,           p.blocks[block_].statements.size(),
-          p.buffers.size(), p.values.size(),
-          p.blocks.size(),  p.fors.size(),
-          p.whiles.size(),  p.ifs.size(),
-          p.gemms.size(),   p.ranges.size()};
+  return {block_,
+          p.blocks[block_].statements.size(),
+          p.buffers.size(),
+          p.values.size(),
+          p.blocks.size(),
+          p.fors.size(),
+          p.whiles.size(),
+          p.ifs.size(),
+          p.gemms.size(),
+          p.ranges.size(),
+          p.host_calls.size()};
 }
 
 void Builder::rollback(const Mark& mark) {
@@ -233,6 +239,7 @@ void Builder::rollback(const Mark& mark) {
   p.ifs.resize(mark.ifs);
   p.gemms.resize(mark.gemms);
   p.ranges.resize(mark.ranges);
+  p.host_calls.resize(mark.host_calls);
 }
 
 Program Builder::finish() {

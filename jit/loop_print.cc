@@ -188,6 +188,18 @@ class Printer {
       }
       case StatementKind::kSwap:
         return line(depth, cat("swap ", name_of_buffer(s.buffer), ", ", name_of_buffer(s.other)));
+      case StatementKind::kHostCall: {
+        const HostCall& call = program_.host_calls[s.detail];
+        const auto list = [&](const std::vector<HostCall::Array>& arrays) {
+          std::string text;
+          for (const HostCall::Array& array : arrays) {
+            append(text, text.empty() ? "" : ", ", at(array.buffer, array.offset), " count ", array.elements);
+          }
+          return text;
+        };
+        return line(depth, cat("host call ", call.function, " '", call.name, "' (", list(call.outputs), ") = (",
+                               list(call.inputs), ")"));
+      }
     }
   }
 

@@ -65,6 +65,10 @@ void visit_inputs(const Program& program, const Statement& s, Visit&& visit) {
       visit_index(program.ranges[s.detail].source_offset, visit);
       visit_index(program.ranges[s.detail].count, visit);
       break;
+    case StatementKind::kHostCall:
+      for (const HostCall::Array& array : program.host_calls[s.detail].inputs) visit_index(array.offset, visit);
+      for (const HostCall::Array& array : program.host_calls[s.detail].outputs) visit_index(array.offset, visit);
+      break;
     default:
       break;
   }

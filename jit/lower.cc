@@ -153,6 +153,8 @@ void Frame::emit_step(const Step& step) {
       return emit_cumulative(equation);
     case StepKind::kScatter:
       return emit_scatter(equation);
+    case StepKind::kHost:
+      return emit_host(equation);
     default:
       return emit_control(equation);
   }

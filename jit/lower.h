@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ir/graph.h"
+#include "jit/host_call.h"
 #include "jit/loop.h"
 
 namespace ct::jit {
@@ -11,6 +12,9 @@ namespace ct::jit {
 struct LoweringOptions {
   // Each top-level statement is a loop that passes nothing to others but memory: what becomes a GPU kernel.
   bool kernels = false;
+  // What the program's host calls mean is appended here. Null: there will be nobody to make them, so a primitive that
+  // needs one is an Error(kUnsupported).
+  HostFunctions* host_functions = nullptr;
 };
 
 // `graph` must be legal at Stage::kLowerable; throws Error(kUnsupported) naming a primitive that cannot be lowered.

@@ -1,5 +1,6 @@
 // Loops and branches: sub-graphs are lowered in place, by frames of their own. Carried scalars live in registers;
-// carried arrays in two buffers that change places (buffers.h makes them one where the body updates in place).
+// carried arrays in two buffers that change places (buffers.h makes them one where the body updates in place). Host
+// calls are here as well: like loops, they work on whole arrays in memory.
 #include "ir/error.h"
 #include "ir/text.h"
 #include "jit/lower_frame.h"
@@ -227,6 +228,41 @@ void Frame::emit_cond(const Equation& equation) {
   size_t next = 0;
   for (uint32_t k = 0; k < equation.output_count; ++k) {
     if (!wanted[k]) set_result(equation.first_output + k, values[next++]);
+  }
+}
+
+void Frame::emit_host(const Equation& equation) {
+  const Primitive& primitive = *equation.primitive;
+  const auto refuse = [&](const std::string& what, const std::string& hint) {
+    throw Error(ErrorKind::kUnsupported, what).op(primitive.name).at(equation.location).hint(hint);
+  };
+  if (!primitive.reference) refuse("runs outside of generated code, but has no reference rule", "give it one");
+  if (options_.host_functions == nullptr) {
+    refuse("runs in this process (in a library or in Python), which the compiled program must do without",
+           "leave it out of the function, or give the primitive an expand rule");
+  }
+  HostFunction function{&primitive, graph_.attrs_ptr(equation), {}, {}, equation.location};
+  loop::HostCall call{static_cast<uint32_t>(options_.host_functions->size()), primitive.name, {}, {}};
+  const auto array = [](const Place& place, const Aval& aval) {
+    return loop::HostCall::Array{place.buffer, place.offset, aval.size()};
+  };
+  for (Var var : graph_.operands(equation)) {
+    const Aval& aval = graph_.aval(var);
+    call.inputs.push_back(array(stored_place(var), aval));
+    function.inputs.push_back(aval);
+  }
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    const Var var = equation.first_output + k;
+    const Aval& aval = graph_.aval(var);
+    ensure_place(var);
+    call.outputs.push_back(array(*places_[var], aval));
+    function.outputs.push_back(aval);
+  }
+  options_.host_functions->push_back(std::move(function));
+  b_.host_call(std::move(call));
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    const Var var = equation.first_output + k;
+    if (graph_.aval(var).size() == 1) registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);
   }
 }
 

@@ -104,6 +104,7 @@ class Frame {
   void emit_scan(const Equation& equation);
   void emit_while(const Equation& equation);
   void emit_cond(const Equation& equation);
+  void emit_host(const Equation& equation);
   Source source(Var var) const;
   loop::Scalar scalar(Var var);  // of a variable of one element
   loop::Scalar value_of(const Source& source);

@@ -11,18 +11,24 @@ namespace {
 // Regions nest about as deep as users stack transforms; a rule that emits itself never ends.
 constexpr int kDeepestExpansion = 1000;
 
-bool has_regions(const Graph& graph) {
+using Pass = GraphPtr (*)(const Graph&);
+
+bool is_region(const Primitive& primitive) { return primitive.expand && primitive.lowering != Lowering::kHost; }
+bool is_expandable(const Primitive& primitive) { return static_cast<bool>(primitive.expand); }
+using Which = bool (*)(const Primitive&);
+
+bool has_any(const Graph& graph, Which which) {
   for (const Equation& equation : graph.equations()) {
-    if (equation.primitive->expand) return true;
+    if (which(*equation.primitive)) return true;
   }
   return false;
 }
 
-GraphPtr expand_once(const Graph& graph) {
+GraphPtr expand_once(const Graph& graph, Which which, Pass inside) {
   return rewrite(
-      graph, [](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+      graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;
-        if (!primitive.expand) return builder.bind(primitive, operands, map_graphs(attrs, expand_regions));
+        if (!which(primitive)) return builder.bind(primitive, operands, map_graphs(attrs, inside));
         try {
           return primitive.expand(builder, operands, attrs);
         } catch (Error& error) {
@@ -32,18 +38,21 @@ GraphPtr expand_once(const Graph& graph) {
       });
 }
 
-}  // namespace
-
-GraphPtr expand_regions(const Graph& graph) {
-  GraphPtr result = expand_once(graph);
-  for (int depth = 0; has_regions(*result); ++depth) {
+GraphPtr expand_all(const Graph& graph, Which which, Pass inside) {
+  GraphPtr result = expand_once(graph, which, inside);
+  for (int depth = 0; has_any(*result, which); ++depth) {
     if (depth == kDeepestExpansion) {
       throw Error(ErrorKind::kValue, concat("expand rules still emit regions after ", kDeepestExpansion, " rounds"))
           .hint("an expand rule must not emit its own primitive");
     }
-    result = expand_once(*result);
+    result = expand_once(*result, which, inside);
   }
   return result;
 }
+
+}  // namespace
+
+GraphPtr expand_regions(const Graph& graph) { return expand_all(graph, is_region, expand_regions); }
+GraphPtr expand_host_calls(const Graph& graph) { return expand_all(graph, is_expandable, expand_host_calls); }
 
 }  // namespace ct

@@ -77,7 +77,9 @@ GraphPtr eliminate_common_subexpressions(const Graph& graph);
 // mask region any more: sizes are what the shapes say.
 GraphPtr simplify(const Graph& graph);
 GraphPtr inline_calls(const Graph& graph);
-// Every primitive with an `expand` rule, until none is left.
+// Every primitive with an `expand` rule, until none is left; those that the host computes stay (Lowering::kHost).
 GraphPtr expand_regions(const Graph& graph);
+// The same with them.
+GraphPtr expand_host_calls(const Graph& graph);
 
 }  // namespace ct

@@ -3,6 +3,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "ir/error.h"
+#include "jit/host_call.h"
 #include "jit/llvm/gemm.h"
 
 namespace ct::jit {
@@ -38,6 +39,7 @@ int64_t Emitter::reserve_scratch(int64_t bytes) {
 
 void Emitter::declare_function_state(llvm::Function* function) {
   function_ = function;
+  failed_ = nullptr;
   target_.set_attributes(function);
   values_.assign(program_.values.size(), nullptr);
   bases_.assign(program_.buffers.size(), nullptr);
@@ -112,6 +114,8 @@ void Emitter::emit_statement(const Statement& s, const Statement* following, boo
       return emit_range(s);
     case StatementKind::kSwap:
       return emit_swap(s.buffer, s.other);
+    case StatementKind::kHostCall:
+      return emit_host_call(program_.host_calls[s.detail]);
     default:
       values_[s.result] = emit_instruction(s);
   }
@@ -217,6 +221,38 @@ void Emitter::emit_swap(BufferId a, BufferId b) {
   llvm::Value* of_b = b_.CreateLoad(b_.getPtrTy(), slots_[b]);
   b_.CreateStore(of_b, slots_[a]);
   b_.CreateStore(of_a, slots_[b]);
+}
+
+void Emitter::emit_host_call(const loop::HostCall& call) {
+  CT_CHECK(lanes_.width == 0);
+  llvm::PointerType* pointer = b_.getPtrTy();
+  // On the stack from the entry block on: the call may be in a loop.
+  const auto list = [&](const std::vector<loop::HostCall::Array>& arrays) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    llvm::Value* pointers = entry.CreateAlloca(pointer, entry.getInt64(std::max<size_t>(arrays.size(), 1)));
+    for (size_t i = 0; i < arrays.size(); ++i) {
+      const BufferId buffer = arrays[i].buffer;
+      const int64_t parts = is_complex(program_.buffers[buffer].dtype) ? 2 : 1;
+      b_.CreateStore(element_pointer(buffer, uniform_index(arrays[i].offset * parts)),
+                     b_.CreateConstInBoundsGEP1_64(pointer, pointers, i));
+    }
+    return pointers;
+  };
+  llvm::Value* inputs = list(call.inputs);
+  llvm::Value* outputs = list(call.outputs);
+  llvm::FunctionCallee host =
+      module_.getOrInsertFunction(kHostCallSymbol, b_.getInt1Ty(), b_.getInt32Ty(), pointer, pointer);
+  auto* declared = llvm::cast<llvm::Function>(host.getCallee());
+  declared->addRetAttr(llvm::Attribute::ZExt);
+  declared->addFnAttr(llvm::Attribute::NoUnwind);
+  llvm::Value* succeeded = b_.CreateCall(host, {b_.getInt32(call.function), inputs, outputs});
+  if (failed_ == nullptr) {
+    failed_ = new_block("failed");
+    llvm::IRBuilder<>(failed_).CreateRetVoid();
+  }
+  llvm::BasicBlock* next = new_block("called");
+  b_.CreateCondBr(succeeded, next, failed_);
+  b_.SetInsertPoint(next);
 }
 
 // --------------------------------------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ class Emitter {
   void emit_statement(const loop::Statement& statement, const loop::Statement* following, bool* took_following);
   void emit_range(const loop::Statement& statement);
   void emit_swap(loop::BufferId a, loop::BufferId b);
+  void emit_host_call(const loop::HostCall& call);
   llvm::Value* emit_instruction(const loop::Statement& statement);
   // Of the variable being vectorised, the lanes' values; its first lane is values_[variable].
   llvm::Value* value(loop::Value value) {
@@ -140,6 +141,7 @@ class Emitter {
   ScalarEmitter scalar_;
   llvm::Function* function_ = nullptr;
   llvm::Value* arena_ = nullptr;
+  llvm::BasicBlock* failed_ = nullptr;  // where a host call that fails goes: returns
   std::vector<llvm::Value*> values_;
   std::vector<llvm::Value*> bases_;             // null until known
   std::vector<llvm::AllocaInst*> slots_;        // of buffers that swap: where their current pointer is kept

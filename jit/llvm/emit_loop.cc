@@ -113,6 +113,7 @@ class Vectorizability {
         case StatementKind::kFill:
         case StatementKind::kCopy:
         case StatementKind::kSwap:
+        case StatementKind::kHostCall:
           legal = false;
           break;
         default:

@@ -10,6 +10,8 @@
 
 #include <cstring>
 
+#include "jit/host_call.h"
+
 namespace ct::jit {
 
 namespace {
@@ -91,6 +93,7 @@ class Runtime : public llvm::LegacyJITSymbolResolver {
     if (name == "memcpy") return known(&std::memcpy);
     if (name == "memset") return known(&std::memset);
     if (name == "memmove") return known(&std::memmove);
+    if (name == kHostCallSymbol) return known(&call_host);
     return nullptr;
   }
   llvm::JITSymbol findSymbolInLogicalDylib(const std::string&) override { return nullptr; }

@@ -362,6 +362,9 @@ absl::Status KernelEmitter::emit(std::vector<Kernel>& kernels) {
 absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_view sm) {
   if (!program.gemms.empty())
     return absl::UnimplementedError("matrix products on a GPU are not loops: use the library's");
+  if (!program.host_calls.empty()) {
+    return absl::UnimplementedError("'" + program.host_calls[0].name + "' runs on the host: a GPU cannot call it");
+  }
   absl::StatusOr<TargetHandle> target =
       borrow_target({.triple = "nvptx64-nvidia-cuda", .cpu = std::string(sm), .vector_bits = 0});
   if (!target.ok()) return target.status();

@@ -1,7 +1,8 @@
 """Ahead-of-time export: any transformed function as a C library with a header.
 
 The library needs no Python, no cotangent and no LLVM: at most libc and libm. It is linked in process, so the machine that exports needs no
-C compiler.
+C compiler. Operations that run in this process only (Python callbacks, and what a library computes) are expanded into compiled ones where
+there is a rule for it; the others are an error that names the operation and the user's line.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ class Exported:
         """Writes ``name.h``, ``libname.a``, ``libname.so`` and ``name.ctir`` (the saved graph).
 
         Arrays that the function closes over are built into the libraries, and saved beside the graph in ``name.constants.npz``.
+
+        Raises:
+            NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it.
 
         Args:
             directory: made if it is missing.

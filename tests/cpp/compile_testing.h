@@ -76,7 +76,8 @@ inline bool near(const Tensor& actual, const Tensor& expected, double tolerance,
 inline void expect_compiles(const GraphPtr& graph, const std::vector<Tensor>& inputs, double loosen = 1) {
   SCOPED_TRACE(print(*graph));
   const std::vector<Tensor> expected = evaluate_reference(*graph, inputs);
-  const loop::Program program = lower_prepared(*graph, "test");
+  jit::HostFunctions host_functions;
+  const loop::Program program = lower_prepared(*graph, "test", false, &host_functions);
   ASSERT_EQ(loop::check(program), "") << loop::to_string(program);
   // CT_TEST_CPU=x86-64-v2 runs these tests on a lesser processor than this one.
   const char* cpu = std::getenv("CT_TEST_CPU");
@@ -93,7 +94,9 @@ inline void expect_compiles(const GraphPtr& graph, const std::vector<Tensor>& in
   const size_t arena_bytes = static_cast<size_t>(function->arena_bytes() + 64) / 64 * 64;
   std::unique_ptr<void, void (*)(void*)> arena(std::aligned_alloc(64, arena_bytes), std::free);
   std::memset(arena.get(), 0xa5, arena_bytes);
+  const jit::HostScope scope(host_functions);
   (*function)(input_pointers.data(), output_pointers.data(), arena.get());
+  scope.rethrow();
   for (size_t i = 0; i < expected.size(); ++i) {
     std::string difference;
     EXPECT_TRUE(near(actual[i], expected[i], loosen * tolerance(expected[i].dtype()), &difference))

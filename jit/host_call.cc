@@ -1,0 +1,71 @@
+#include "jit/host_call.h"
+
+#include <cstring>
+
+#include "interpreter/evaluate.h"
+#include "ir/error.h"
+#include "ir/text.h"
+
+namespace ct::jit {
+namespace {
+
+thread_local HostScope* current_scope = nullptr;
+
+const RunGraph& graph_runner() {
+  static const RunGraph* run =
+      new RunGraph([](const Graph& graph, absl::Span<const Tensor> inputs) { return evaluate(graph, inputs); });
+  return *run;
+}
+
+}  // namespace
+
+HostScope::HostScope(const HostFunctions& functions) : functions_(functions), enclosing_(current_scope) {
+  current_scope = this;
+}
+HostScope::~HostScope() { current_scope = enclosing_; }
+
+void HostScope::call(uint32_t function, const void* const* inputs, void* const* outputs) const {
+  const HostFunction& target = functions_[function];
+  std::vector<Tensor> operands;
+  for (size_t i = 0; i < target.inputs.size(); ++i) {
+    const auto bytes = static_cast<size_t>(target.inputs[i].bytes());
+    operands.emplace_back(target.inputs[i], Buffer::borrow(const_cast<void*>(inputs[i]), bytes, [] {}));
+  }
+  LocationScope location(target.location);
+  const std::vector<Tensor> results =
+      target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner()});
+  CT_CHECK(results.size() == target.outputs.size());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!same_type(results[i].aval(), target.outputs[i])) {
+      throw Error(ErrorKind::kInternal, concat("the reference rule returned ", results[i].aval().to_string(),
+                                               " for an output of type ", target.outputs[i].to_string()));
+    }
+    // Arrays of no elements may have no memory.
+    const auto bytes = static_cast<size_t>(target.outputs[i].bytes());
+    if (bytes != 0) std::memcpy(outputs[i], results[i].data(), bytes);
+  }
+}
+
+void HostScope::rethrow() const {
+  if (failed_ == nullptr) return;
+  try {
+    std::rethrow_exception(failure_);
+  } catch (Error& error) {
+    error.op(failed_->primitive->name).at(failed_->location);
+    throw;
+  }
+}
+
+bool call_host(uint32_t function, const void* const* inputs, void* const* outputs) noexcept {
+  HostScope& scope = *current_scope;
+  try {
+    scope.call(function, inputs, outputs);
+    return true;
+  } catch (...) {
+    scope.failure_ = std::current_exception();
+    scope.failed_ = &scope.functions_[function];
+    return false;
+  }
+}
+
+}  // namespace ct::jit
