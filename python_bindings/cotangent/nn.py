@@ -20,7 +20,7 @@ from cotangent.numpy import reductions
 from cotangent.numpy._support import bind1, inexact, insert_axes, kind, literal, normalize_axes, normalize_axis
 from cotangent.numpy.comparisons import truth, where
 from cotangent.numpy.elementwise import maximum, minimum
-from cotangent.numpy.elementwise import tanh as tanh
+from cotangent.numpy.functions import tanh as tanh
 
 Axis = Any
 

@@ -185,7 +185,7 @@ def _float_dtype(dtype: Any, name: str) -> Any:
 
 
 def _finfo(dtype: Any) -> Any:
-    from cotangent.numpy.creation import finfo
+    from cotangent.numpy.dtypes import finfo
 
     return finfo(dtype)
 

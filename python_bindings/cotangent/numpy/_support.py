@@ -16,6 +16,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent.errors import DTypeError
 
 Size = int | Array
 
@@ -54,6 +55,36 @@ def convert(x: Array, dtype: Any) -> Array:
 def literal(like: Array, value: complex) -> Array:
     """A number as an array of the shape and dtype of ``like``."""
     return _core.full(like._bound_shape, value, like.dtype)
+
+
+def promoted(name: str, *operands: Any, inexact: bool = False) -> Array:
+    """A primitive of operands that are brought to one dtype and shape first."""
+    return _core.bind(name, _core.promote(list(operands), inexact=inexact))[0]
+
+
+def unary(name: str, x: Any) -> Array:
+    """A primitive of one floating or complex operand; integers and bools are converted."""
+    return _core.bind(name, _core.promote([x], inexact=True))[0]
+
+
+def choose(condition: Array, x: Any, y: Any) -> Array:
+    """Elements of x or y, of which one may be a number."""
+    like = x if isinstance(x, Array) else y
+    x = x if isinstance(x, Array) else literal(like, x)
+    y = y if isinstance(y, Array) else literal(like, y)
+    return bind1("select", condition, x, y)
+
+
+def real_only(x: Any, name: str) -> Array:
+    """``x`` as floating numbers.
+
+    Raises:
+        DTypeError: it is complex.
+    """
+    array = inexact(x)
+    if kind(array) == "complex":
+        raise DTypeError(f"{name} takes real arrays; got {array.dtype}\n  use the real and imaginary parts")
+    return array
 
 
 def real_dtype(dtype: Any) -> Any:

@@ -10,6 +10,36 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent.numpy._support import bind1, inexact, is_inexact, is_integer, kind, literal
 
+__all__ = [
+    "allclose",
+    "array_equal",
+    "array_equiv",
+    "equal",
+    "greater",
+    "greater_equal",
+    "isclose",
+    "iscomplex",
+    "iscomplexobj",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "isrealobj",
+    "isscalar",
+    "less",
+    "less_equal",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "nonzero",
+    "not_equal",
+    "select",
+    "where",
+]
+
 
 def _compare(name: str, x: Any, y: Any) -> Array:
     return _core.bind(name, _core.promote([x, y]))[0]

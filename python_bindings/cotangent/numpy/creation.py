@@ -22,6 +22,41 @@ from cotangent.numpy._support import (
     static_shape,
 )
 
+__all__ = [
+    "arange",
+    "array",
+    "asarray",
+    "astype",
+    "copy",
+    "diag",
+    "diag_indices",
+    "diagflat",
+    "diagonal",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "frombuffer",
+    "full",
+    "full_like",
+    "geomspace",
+    "identity",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tri",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "vander",
+    "zeros",
+    "zeros_like",
+]
+
 
 def _holds_arrays(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
@@ -445,88 +480,3 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     if not increasing:
         powers = literal(powers, count - 1) - powers
     return _core.bind("pow", _core.promote([insert_axes(array, [1]), powers]))[0]
-
-
-# ---- Dtypes ----------------------------------------------------------------------------------------------------------
-
-
-def _dtype_of(x: Any) -> Any:
-    """A dtype, or that of an array."""
-    return x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else _core.canonical_dtype(x)
-
-
-def finfo(dtype: Any) -> Any:
-    """Limits of a floating dtype: ``max``, ``min``, ``eps``, ``tiny``, ``bits``."""
-    dtype = _dtype_of(dtype)
-    if dtype.kind in "fc":
-        return np.finfo(dtype)
-    import ml_dtypes
-
-    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
-
-
-def iinfo(dtype: Any) -> np.iinfo[Any]:
-    """Limits of an integer dtype: ``max``, ``min``, ``bits``."""
-    return np.iinfo(_dtype_of(dtype))
-
-
-def result_type(*args: Any) -> Any:
-    """The dtype that arrays, numbers and dtypes are promoted to."""
-    types = []
-    for arg in args:
-        if isinstance(arg, (type, str, np.dtype)):
-            types.append((_core.canonical_dtype(arg), arg in (int, float, complex)))
-        else:
-            array = _core.array(arg)
-            types.append((array.dtype, array.weak_type))
-    return _core.promote_types(types)[0]
-
-
-def promote_types(a: Any, b: Any) -> Any:
-    """The dtype that two dtypes are promoted to."""
-    return result_type(a, b)
-
-
-_KINDS: dict[Any, tuple[str, ...]] = {
-    np.generic: ("bool", "signed", "unsigned", "float", "complex"),
-    np.number: ("signed", "unsigned", "float", "complex"),
-    np.integer: ("signed", "unsigned"),
-    np.signedinteger: ("signed",),
-    np.unsignedinteger: ("unsigned",),
-    np.inexact: ("float", "complex"),
-    np.floating: ("float",),
-    np.complexfloating: ("complex",),
-    np.bool_: ("bool",),
-}
-
-
-def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype belongs to a kind (``integer``, ``floating``, …) or is a dtype; bfloat16 is floating."""
-    if arg2 in _KINDS:
-        if arg1 in _KINDS and arg1 is not np.bool_:
-            return bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
-        return _core.dtype_kind(arg1) in _KINDS[arg2]
-    return bool(_core.canonical_dtype(arg1) == _core.canonical_dtype(arg2))
-
-
-def isdtype(dtype: Any, kind: Any) -> bool:
-    """Whether a dtype is of a kind, or of one of several: ``"bool"``, ``"integral"``, ``"real floating"``."""
-    if isinstance(kind, tuple):
-        return builtins_any(isdtype(dtype, item) for item in kind)
-    names = {
-        "bool": ("bool",),
-        "signed integer": ("signed",),
-        "unsigned integer": ("unsigned",),
-        "integral": ("signed", "unsigned"),
-        "real floating": ("float",),
-        "complex floating": ("complex",),
-        "numeric": ("signed", "unsigned", "float", "complex"),
-    }
-    if isinstance(kind, str) and kind in names:
-        return _core.dtype_kind(dtype) in names[kind]
-    return bool(_core.canonical_dtype(dtype) == _core.canonical_dtype(kind))
-
-
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether NumPy allows the conversion."""
-    return bool(np.can_cast(_core.canonical_dtype(from_), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]

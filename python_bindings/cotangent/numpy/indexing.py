@@ -39,6 +39,12 @@ from cotangent.numpy._support import (
     normalize_axis,
 )
 
+__all__ = [
+    "choose",
+    "take",
+    "take_along_axis",
+]
+
 _INT32 = np.dtype("int32")
 
 

@@ -13,6 +13,23 @@ from cotangent.errors import ShapeError
 from cotangent.numpy._support import bind1, insert_axes, kind, normalize_axis
 from cotangent.numpy.reductions import sum as _sum
 
+__all__ = [
+    "convolve",
+    "correlate",
+    "cross",
+    "diff",
+    "dot",
+    "einsum",
+    "inner",
+    "kron",
+    "matmul",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+]
+
 
 def _pair(a: Any, b: Any, preferred: Any) -> list[Array]:
     """Two arrays of one dtype; bools count as default ints where numbers are summed."""

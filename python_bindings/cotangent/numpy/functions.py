@@ -1,0 +1,258 @@
+"""Exponentials, logarithms, circular and hyperbolic functions of each element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import bind1, choose, inexact, kind, literal, promoted, real_only, unary
+
+__all__ = [
+    "acos",
+    "acosh",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "degrees",
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logaddexp2",
+    "rad2deg",
+    "radians",
+    "sin",
+    "sinc",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+_LOG2 = math.log(2.0)
+
+
+# ---- Exponentials and logarithms -------------------------------------------------------------------------------------
+
+
+def sqrt(x: Any, /) -> Array:
+    """The square root; NaN of negative reals."""
+    return unary("sqrt", x)
+
+
+def cbrt(x: Any, /) -> Array:
+    """The real cube root."""
+    array = real_only(x, "cbrt")
+    below = bind1("lt", array, literal(array, 0.0))
+    magnitude = bind1("select", below, bind1("neg", array), array)
+    root = bind1("pow", magnitude, literal(magnitude, 1.0 / 3.0))
+    return bind1("select", below, bind1("neg", root), root)
+
+
+def exp(x: Any, /) -> Array:
+    """``e ** x``."""
+    return unary("exp", x)
+
+
+def exp2(x: Any, /) -> Array:
+    """``2 ** x``."""
+    array = inexact(x)
+    return bind1("pow", literal(array, 2.0), array)
+
+
+def expm1(x: Any, /) -> Array:
+    """``exp(x) - 1``, accurate near 0."""
+    return unary("expm1", x)
+
+
+def log(x: Any, /) -> Array:
+    """The natural logarithm."""
+    return unary("log", x)
+
+
+def log1p(x: Any, /) -> Array:
+    """``log(1 + x)``, accurate near 0."""
+    return unary("log1p", x)
+
+
+def log2(x: Any, /) -> Array:
+    """The logarithm to base 2."""
+    result = unary("log", x)
+    return bind1("div", result, literal(result, _LOG2))
+
+
+def log10(x: Any, /) -> Array:
+    """The logarithm to base 10."""
+    result = unary("log", x)
+    return bind1("div", result, literal(result, math.log(10.0)))
+
+
+def logaddexp(x: Any, y: Any, /) -> Array:
+    """``log(exp(x) + exp(y))`` without overflow."""
+    x, y = _core.promote([x, y], inexact=True)
+    difference = bind1("sub", x, y)
+    undefined = bind1("ne", difference, difference)  # NaN, or equal infinities
+    # Written with a choice instead of |x - y|, so that derivatives of every order are right where x == y.
+    below = bind1("lt", difference, literal(difference, 0.0))
+    gap = bind1("select", below, difference, bind1("neg", difference))
+    result = bind1("select", below, y, x) + bind1("log1p", bind1("exp", choose(undefined, 0.0, gap)))
+    return bind1("select", undefined, bind1("add", x, y), result)
+
+
+def logaddexp2(x: Any, y: Any, /) -> Array:
+    """``log2(2**x + 2**y)`` without overflow."""
+    x, y = _core.promote([x, y], inexact=True)
+    result = logaddexp(x * literal(x, _LOG2), y * literal(y, _LOG2))
+    return bind1("div", result, literal(result, _LOG2))
+
+
+# ---- Trigonometry ----------------------------------------------------------------------------------------------------
+
+
+def sin(x: Any, /) -> Array:
+    """The sine of radians."""
+    return unary("sin", x)
+
+
+def cos(x: Any, /) -> Array:
+    """The cosine of radians."""
+    return unary("cos", x)
+
+
+def tan(x: Any, /) -> Array:
+    """The tangent of radians."""
+    array = inexact(x)
+    return bind1("div", bind1("sin", array), bind1("cos", array))
+
+
+def tanh(x: Any, /) -> Array:
+    """The hyperbolic tangent."""
+    return unary("tanh", x)
+
+
+def sinh(x: Any, /) -> Array:
+    """The hyperbolic sine."""
+    array = inexact(x)
+    half = literal(array, math.log(0.5))
+    large = bind1("sub", bind1("exp", bind1("add", array, half)), bind1("exp", bind1("sub", half, array)))
+    if kind(array) == "complex":
+        return large
+    near = bind1("lt", bind1("abs", array), literal(array, 1.0))
+    grown = bind1("expm1", choose(near, array, 0.0))
+    small = literal(array, 0.5) * (grown + grown / (grown + literal(array, 1.0)))
+    return bind1("select", near, small, large)
+
+
+def cosh(x: Any, /) -> Array:
+    """The hyperbolic cosine."""
+    array = inexact(x)
+    half = literal(array, math.log(0.5))
+    return bind1("add", bind1("exp", bind1("add", array, half)), bind1("exp", bind1("sub", half, array)))
+
+
+def arctan2(y: Any, x: Any, /) -> Array:
+    """The angle of the point (x, y), in (-pi, pi]."""
+    return promoted("atan2", y, x, inexact=True)
+
+
+def arctan(x: Any, /) -> Array:
+    """The inverse tangent, in [-pi/2, pi/2]."""
+    array = real_only(x, "arctan")
+    return bind1("atan2", array, literal(array, 1.0))
+
+
+def arcsin(x: Any, /) -> Array:
+    """The inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]."""
+    array = real_only(x, "arcsin")
+    one = literal(array, 1.0)
+    return bind1("atan2", array, bind1("sqrt", (one - array) * (one + array)))
+
+
+def arccos(x: Any, /) -> Array:
+    """The inverse cosine, in [0, pi]; NaN outside of [-1, 1]."""
+    array = real_only(x, "arccos")
+    one = literal(array, 1.0)
+    return bind1("atan2", bind1("sqrt", (one - array) * (one + array)), array)
+
+
+def arcsinh(x: Any, /) -> Array:
+    """The inverse hyperbolic sine."""
+    array = real_only(x, "arcsinh")
+    one = literal(array, 1.0)
+    below = bind1("lt", array, literal(array, 0.0))
+    size = bind1("select", below, bind1("neg", array), array)
+    # Beyond the threshold the square could overflow, and 1 does not count.
+    large = bind1("gt", size, literal(array, 1e3 if array.dtype.itemsize == 2 else 1e9))
+    safe = choose(large, 1.0, size)
+    squared = safe * safe
+    near = bind1("log1p", safe + squared / (one + bind1("sqrt", one + squared)))
+    far = bind1("log", choose(large, size, 1.0)) + literal(array, _LOG2)
+    result = bind1("select", large, far, near)
+    return bind1("select", below, bind1("neg", result), result)
+
+
+def arccosh(x: Any, /) -> Array:
+    """The inverse hyperbolic cosine; NaN below 1."""
+    array = real_only(x, "arccosh")
+    above = array - literal(array, 1.0)
+    return bind1("log1p", above + bind1("sqrt", above) * bind1("sqrt", above + literal(array, 2.0)))
+
+
+def arctanh(x: Any, /) -> Array:
+    """The inverse hyperbolic tangent; NaN outside of [-1, 1]."""
+    array = inexact(x)
+    return (bind1("log1p", array) - bind1("log1p", bind1("neg", array))) * literal(array, 0.5)
+
+
+acos, asin, atan, atan2 = arccos, arcsin, arctan, arctan2
+acosh, asinh, atanh = arccosh, arcsinh, arctanh
+
+
+def sinc(x: Any, /) -> Array:
+    """``sin(pi x) / (pi x)``, 1 at 0."""
+    array = real_only(x, "sinc")
+    t = array * literal(array, math.pi)
+    near = bind1("lt", bind1("abs", t), literal(t, 0.1))
+    far_t = choose(near, 1.0, t)
+    far = bind1("div", bind1("sin", far_t), far_t)
+    # The Taylor series: exact to rounding, with all derivatives at 0.
+    small = choose(near, t, 0.0)
+    squared = small * small
+    series = literal(t, 1.0 / math.factorial(11) * -1.0)
+    for n in (9, 7, 5, 3, 1):
+        series = series * squared + literal(t, (-1.0) ** (n // 2) / math.factorial(n))
+    return bind1("select", near, series, far)
+
+
+def deg2rad(x: Any, /) -> Array:
+    """Degrees to radians."""
+    array = inexact(x)
+    return array * literal(array, math.pi / 180.0)
+
+
+def rad2deg(x: Any, /) -> Array:
+    """Radians to degrees."""
+    array = inexact(x)
+    return array * literal(array, 180.0 / math.pi)
+
+
+radians, degrees = deg2rad, rad2deg
