@@ -72,6 +72,12 @@ std::shared_ptr<const Attrs> Attrs::make(std::vector<Item> items) {
   for (const auto& [key, value] : attrs->items_)
     hash = hash_combine(hash_combine(hash, hash_bytes(key)), hash_value(value));
   attrs->hash_ = hash;
+  for (const auto& [key, value] : attrs->items_) {
+    std::vector<GraphPtr> graphs;
+    if (const auto* graph = std::get_if<GraphPtr>(&value)) graphs = {*graph};
+    if (const auto* several = std::get_if<std::vector<GraphPtr>>(&value)) graphs = *several;
+    for (const GraphPtr& graph : graphs) attrs->has_side_effects_ |= graph != nullptr && graph->has_side_effects();
+  }
   return attrs;
 }
 

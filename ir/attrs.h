@@ -42,6 +42,7 @@ class Attrs {
 
   const std::vector<Item>& items() const { return items_; }
   uint64_t hash() const { return hash_; }
+  bool has_side_effects() const { return has_side_effects_; }  // an equation of a sub-graph has
   bool operator==(const Attrs& other) const;
 
   bool has(std::string_view key) const { return find(key) != nullptr; }
@@ -72,6 +73,7 @@ class Attrs {
 
   std::vector<Item> items_;  // sorted by key
   uint64_t hash_ = 0;
+  bool has_side_effects_ = false;
 };
 
 using AttrsPtr = std::shared_ptr<const Attrs>;

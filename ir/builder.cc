@@ -92,15 +92,16 @@ Values Builder::inline_graph(const Graph& graph, absl::Span<const Value> inputs)
 
 namespace {
 
-// Marks what the outputs need; equations with side effects are always needed.
+// Marks what the outputs, and the side effects, need.
 std::vector<bool> live_equations(absl::Span<const Equation> equations, const Graph& graph, uint32_t num_vars,
-                                 absl::Span<const Value> outputs) {
+                                 absl::Span<const Value> outputs, Builder::Keep keep) {
+  if (keep == Builder::Keep::kAll) return std::vector<bool>(equations.size(), true);
   std::vector<bool> needed(num_vars, false);
   for (const Value& output : outputs) needed[output.var] = true;
   std::vector<bool> live(equations.size(), false);
   for (size_t i = equations.size(); i-- > 0;) {
     const Equation& equation = equations[i];
-    bool used = equation.primitive->has_side_effects;
+    bool used = keep == Builder::Keep::kNeeded && has_side_effects(*equation.primitive, graph.attrs(equation));
     for (uint32_t k = 0; k < equation.output_count; ++k) used |= needed[equation.first_output + k];
     if (!used) continue;
     live[i] = true;
@@ -132,12 +133,11 @@ class NameHashes {
 
 }  // namespace
 
-GraphPtr Builder::finish(absl::Span<const Value> outputs, bool keep_dead) {
+GraphPtr Builder::finish(absl::Span<const Value> outputs, Keep keep) {
   for (const Value& output : outputs) CT_CHECK(output.builder == this);
   auto result = std::make_shared<Graph>();
   Graph& graph = *result;
-  const std::vector<bool> live = keep_dead ? std::vector<bool>(graph_.equations_.size(), true)
-                                           : live_equations(graph_.equations_, graph_, num_vars(), outputs);
+  const std::vector<bool> live = live_equations(graph_.equations_, graph_, num_vars(), outputs, keep);
 
   std::vector<Var> renumbered(num_vars(), kNoVar);
   graph.num_inputs_ = static_cast<uint32_t>(inputs_.size());
@@ -178,6 +178,7 @@ GraphPtr Builder::finish(absl::Span<const Value> outputs, bool keep_dead) {
     }
     equation.attrs = slot;
     hash = hash_combine(hash, graph.attributes_[slot]->hash());
+    graph.has_side_effects_ |= has_side_effects(*equation.primitive, *graph.attributes_[slot]);
     graph.equations_.push_back(equation);
   }
   for (const Value& output : outputs) {

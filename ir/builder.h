@@ -55,9 +55,15 @@ class Builder {
   const AttrsPtr& attrs_ptr(const Equation& equation) const { return graph_.attrs_ptr(equation); }
   absl::Span<const Var> inputs() const { return inputs_; }
 
-  // Freezes and returns the graph; the builder must not be used afterwards. Dead equations are dropped unless
-  // `keep_dead`. Null outputs are not allowed: materialise zeros first.
-  GraphPtr finish(absl::Span<const Value> outputs, bool keep_dead = false);
+  // Which equations a finished graph has.
+  enum class Keep : uint8_t {
+    kNeeded,   // what outputs and side effects need
+    kOutputs,  // what outputs need: for a second copy of a program whose effects happen in the first
+    kAll,
+  };
+  // Freezes and returns the graph; the builder must not be used afterwards. Null outputs are not allowed: materialise
+  // zeros first.
+  GraphPtr finish(absl::Span<const Value> outputs, Keep keep = Keep::kNeeded);
 
  private:
   Graph graph_;

@@ -55,6 +55,8 @@ class Graph {
 
   // Structure only: primitives, attributes, wiring and types. Locations and names do not take part.
   uint64_t hash() const { return hash_; }
+  // An equation acts on the world, here or in a sub-graph.
+  bool has_side_effects() const { return has_side_effects_; }
   std::string to_string() const;  // print.h's text form
 
  private:
@@ -68,6 +70,7 @@ class Graph {
   std::vector<AttrsPtr> attributes_;
   std::vector<std::string> input_names_;
   uint64_t hash_ = 0;
+  bool has_side_effects_ = false;
 };
 
 // Structural equality: the same hash, and the same structure underneath.

@@ -206,7 +206,7 @@ class Parser {
     Values outputs;
     parse_list(")", "after the outputs",
                [&] { outputs.push_back(lookup(scope, expect_name("the name of an output"))); });
-    return scope.builder.finish(outputs, /*keep_dead=*/true);
+    return scope.builder.finish(outputs, Builder::Keep::kAll);
   }
 
   struct Result {

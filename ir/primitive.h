@@ -130,13 +130,22 @@ struct Primitive {
       identity{};       // of kReduce and kCumulative; converting it saturates: inf is an integer's highest value
   bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it
   ScalarOp scalar_op = ScalarOp::kAdd;
-  bool differentiable = true;                   // false: tangents of outputs are always zero
-  bool has_side_effects = false;                // not removed by dead code elimination
+  bool differentiable = true;  // false: tangents of outputs are always zero
+  // Acts on the world: every equation is kept, once, where it stands. Where attributes decide it, `effects` does.
+  bool has_side_effects = false;
+  std::function<bool(const Attrs&)> effects{};
   std::map<std::string, std::string> absent{};  // slot -> reason
+  bool user_defined = false;                    // by a program that uses the library
 };
+
+// Whether an equation acts on the world, itself or in a sub-graph. Effects happen in program order.
+bool has_side_effects(const Primitive& primitive, const Attrs& attrs);
 
 // Adds the record to the registry; meant for `const Primitive& kErf = define({...});` at namespace scope.
 const Primitive& define(Primitive primitive);
+// The same for primitives of programs: the name may be taken by an earlier one of this kind, which stays valid in the
+// graphs that hold it. May be called at any time, from any thread.
+const Primitive& define_by_user(Primitive primitive);
 const Primitive* find_primitive(std::string_view name);
 const Primitive& get_primitive(std::string_view name);  // throws Error(kValue) with a suggestion
 std::vector<const Primitive*> all_primitives();         // sorted by name

@@ -318,7 +318,7 @@ class Reader {
     for (const Json& output : array_of(field(value, "outputs"), "'outputs'")) {
       outputs.push_back(variables[index_of(output, variables.size(), "output variable")]);
     }
-    loaded.graph = builder.finish(outputs, /*keep_dead=*/true);
+    loaded.graph = builder.finish(outputs, Builder::Keep::kAll);
     return loaded;
   }
 

@@ -33,6 +33,7 @@ void register_errors(py::module_& module) {
        "A derivative that does not exist or that the operation does not define."},
       {ErrorKind::kUnsupported, nullptr, PyExc_NotImplementedError, ""},
       {ErrorKind::kMemory, nullptr, PyExc_MemoryError, ""},
+      {ErrorKind::kFloatingPoint, nullptr, PyExc_FloatingPointError, ""},
       {ErrorKind::kInternal, "InternalError", PyExc_RuntimeError, "A bug of cotangent."},
   };
   for (const ExceptionSpec& spec : specs) {

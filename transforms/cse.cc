@@ -16,7 +16,7 @@ class Table {
   explicit Table(Builder& builder) : builder_(&builder) {}
 
   Values bind(const Primitive& primitive, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-    if (primitive.has_side_effects) return builder_->bind(primitive, operands, attrs);
+    if (has_side_effects(primitive, *attrs)) return builder_->bind(primitive, operands, attrs);
     key_.assign(operands.begin(), operands.end());
     if (is_commutative(primitive)) {
       std::sort(key_.begin(), key_.end(), [](const Value& a, const Value& b) { return a.var < b.var; });

@@ -50,7 +50,7 @@ std::vector<bool> tangent_variables(const Builder& builder, const Values& tangen
     bool depends = false;
     for (Var var : builder.operands(equation)) depends |= linear[var];
     if (!depends) continue;
-    mixed |= equation.primitive->split || equation.primitive->has_side_effects;
+    mixed |= equation.primitive->split || has_side_effects(*equation.primitive, builder.attrs(equation));
     for (uint32_t k = 0; k < equation.output_count; ++k) linear[equation.first_output + k] = true;
   }
   return linear;

@@ -22,7 +22,7 @@ class PlainEquations {
     for (const Value& operand : operands) {
       if (!is_length(operand)) return builder_->bind(primitive, operands, attrs);
     }
-    if (primitive.has_side_effects) return builder_->bind(primitive, operands, attrs);
+    if (has_side_effects(primitive, *attrs)) return builder_->bind(primitive, operands, attrs);
     for (const Equation& equation : builder_->equations()) {
       if (equation.primitive != &primitive || equation.output_count != 1) continue;
       const absl::Span<const Var> vars = builder_->operands(equation);

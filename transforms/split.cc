@@ -114,7 +114,7 @@ std::vector<bool> used_variables(const Builder& builder, absl::Span<const Value>
   const absl::Span<const Equation> equations = builder.equations();
   for (size_t i = equations.size(); i-- > 0;) {
     const Equation& equation = equations[i];
-    bool needed = equation.primitive->has_side_effects;
+    bool needed = has_side_effects(*equation.primitive, builder.attrs(equation));
     for (uint32_t k = 0; k < equation.output_count; ++k) needed |= used[equation.first_output + k];
     if (!needed) continue;
     for (Var var : builder.operands(equation)) used[var] = true;

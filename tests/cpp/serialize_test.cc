@@ -103,7 +103,7 @@ GraphPtr everything() {
   const Value dead = iota(b, Aval(DType::kUInt8, {3}), 0);
   static_cast<void>(dead);
   return b.finish({held[1], c, held[0], held[1], x, empty, r, reverse(y, {1}), set_length(y, dimension_size(x, 0), 0)},
-                  /*keep_dead=*/true);
+                  Builder::Keep::kAll);
 }
 
 void expect_same(const Graph& a, const Graph& b) {

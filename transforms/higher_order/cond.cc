@@ -76,7 +76,8 @@ Values size_residuals(Builder& known, const SplitGraph& sheet, absl::Span<const 
     if (places.back()) chosen.push_back(k);
   }
   if (chosen.empty()) return Values(sheet.num_residuals);
-  const GraphPtr graph = rewire(*sheet.known, range(0, operands.size()), chosen);
+  // Its effects happen in the branch.
+  const GraphPtr graph = rewire(*sheet.known, range(0, operands.size()), chosen, Builder::Keep::kOutputs);
   return spread(known.inline_graph(*graph, operands), places);
 }
 

@@ -210,7 +210,8 @@ std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const Split
     const Values results = hoisted.inline_graph(*step.known, inputs);
     Values chosen;
     for (size_t k : invariant_results) chosen.push_back(results[k]);
-    const GraphPtr graph = hoisted.finish(chosen);
+    // The step's effects happen in the loop.
+    const GraphPtr graph = hoisted.finish(chosen, Builder::Keep::kOutputs);
     const Values values = context.known().inline_graph(*graph, known_operands);
     for (size_t i = 0; i < values.size(); ++i) residual[invariant_results[i] - num_known_out] = values[i];
   }

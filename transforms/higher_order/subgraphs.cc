@@ -144,7 +144,8 @@ GraphPtr expanded(const GraphPtr& graph) {
   return remembered<GraphPtr>(Kind::kExpand, graph, {}, [&] { return expand_regions(*graph); });
 }
 
-GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<const size_t> outputs) {
+GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<const size_t> outputs,
+                Builder::Keep keep) {
   CT_CHECK(inputs.size() == graph.num_inputs());
   Builder builder;
   Values values(inputs.size());
@@ -152,7 +153,7 @@ GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<
   const Values results = builder.inline_graph(graph, values);
   Values chosen;
   for (size_t from : outputs) chosen.push_back(results[from]);
-  return builder.finish(chosen);
+  return builder.finish(chosen, keep);
 }
 
 Flags depends_on(const Graph& graph, const Flags& inputs, const Primitive* except) {

@@ -42,7 +42,8 @@ BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, int6
 GraphPtr expanded(const GraphPtr& graph);
 
 // The same graph with its inputs in the order `inputs` (indices of the original ones) and the outputs `outputs`.
-GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<const size_t> outputs);
+GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<const size_t> outputs,
+                Builder::Keep keep = Builder::Keep::kNeeded);
 
 // Which outputs depend on the marked inputs: an equation with a marked operand has marked results.
 // Those of the primitive `except` have not.

@@ -220,7 +220,9 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
     // Of no examples, none runs.
     batched.condition = any.finish({gt(most, zeros_like(most))});
 
-    // Examples that are done keep their carries.
+    // Examples that are done keep their carries. The test's effects happen in the condition.
+    const GraphPtr retest =
+        rewire(*test.graph, range(0, test.graph->num_inputs()), range(0, 1), Builder::Keep::kOutputs);
     Builder body;
     Values tested, stepped;
     for (size_t i = 0; i < layout.body_constants; ++i) tested.push_back(body.input(values[i].aval()));
@@ -229,7 +231,7 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
     for (size_t i = layout.carries; i < layout.operands; ++i) before.push_back(body.input(values[i].aval()));
     append(tested, before);
     append(stepped, before);
-    const Value active = body.inline_graph(*test.graph, tested)[0];
+    const Value active = body.inline_graph(*retest, tested)[0];
     Values after = body.inline_graph(*step.graph, stepped);
     for (size_t k = 0; k < after.size(); ++k) {
       after[k] = select(broadcast(active, after[k].shape(), {0}), after[k], before[k]);
