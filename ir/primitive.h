@@ -12,6 +12,7 @@
 //   reference   plain evaluation, where it does not follow from `element` or `expand`
 //   expand      rewrites the equation into other primitives; then it needs no lowering and no reference
 //   split       for primitives with sub-graphs: the known/unknown partition that linearize needs
+//   prune       for primitives with sub-graphs: what is left of the equation when only some results are used
 //
 // A slot that stays empty must be declared in `absent` with the reason; a test prints the matrix and fails on holes.
 // Read ops/erf.cc for a whole primitive in about twenty lines; combinators.h has the rule makers.
@@ -61,8 +62,16 @@ struct Batched {
   int axis = -1;
   bool batched() const { return axis >= 0; }
 };
-using BatchRule = std::function<std::vector<Batched>(Builder& builder, absl::Span<const Batched> operands, int64_t size,
-                                                     const AttrsPtr& attrs)>;
+// The axis that vmap adds: its size, and the name by which collectives inside know it (empty: none). Rules that do not
+// pass it on to sub-graphs may take it as an int64_t.
+struct BatchAxis {
+  int64_t size = 0;
+  std::string name{};
+  operator int64_t() const { return size; }  // NOLINT: what most rules want to know
+};
+// The rule is asked when an operand is batched, and when the attributes say that it is about the axis by name.
+using BatchRule = std::function<std::vector<Batched>(Builder& builder, absl::Span<const Batched> operands,
+                                                     const BatchAxis& axis, const AttrsPtr& attrs)>;
 
 // A value of a masked program: padded to the static bound; lengths[axis] is the real length as an int32 scalar, null
 // where the axis is exact. Padding is garbage. Two axes have equal lengths when they hold the same Value.
@@ -94,8 +103,14 @@ using ReferenceRule = std::function<std::vector<Tensor>(const ReferenceInput& in
 using ExpandRule = std::function<Values(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs)>;
 using SplitRule = std::function<std::vector<SplitValue>(SplitContext& context, absl::Span<const SplitValue> operands,
                                                         const AttrsPtr& attrs)>;
-// Attribute-aware dead code elimination for sub-graphs: which operands are needed for the outputs that are used.
-// The derived default keeps an equation whole.
+// Dead code elimination of an equation with sub-graphs, some of whose results nothing uses: the equation that takes its
+// place has the operands and results that are marked, in their order. At least those in `used` are; without a rule all
+// are.
+struct Pruned {
+  std::vector<bool> operands, outputs;
+  AttrsPtr attrs;
+};
+using PruneRule = std::function<Pruned(const std::vector<bool>& used, const AttrsPtr& attrs)>;
 
 // How the compiler treats the primitive when there is no `element` rule.
 enum class Lowering : uint8_t {
@@ -123,6 +138,7 @@ struct Primitive {
   ReferenceRule reference;
   ExpandRule expand;
   SplitRule split;
+  PruneRule prune{};
 
   Lowering lowering = Lowering::kElement;
   ScalarOp combine = ScalarOp::kAdd;  // of kReduce and kCumulative

@@ -118,7 +118,8 @@ GraphPtr transpose_after_split(Builder& recorded, const Forward& forward, const 
   for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
     if (wrt[i]) gradients[i] = found[next++];
   }
-  return finish(builder, primals, added, primal_outputs, graph, wrt, gradients);
+  // The forward loops make residuals for all that they return; not all of it has cotangents.
+  return eliminate_dead_code(*finish(builder, primals, added, primal_outputs, graph, wrt, gradients));
 }
 
 GraphPtr reverse(const Graph& graph, const std::vector<bool>& wrt, const Seed& seed) {

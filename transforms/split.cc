@@ -105,25 +105,6 @@ std::vector<SplitValue> split_inline(SplitContext& context, const Graph& graph, 
   return outputs;
 }
 
-namespace {
-
-// Which variables the outputs need.
-std::vector<bool> used_variables(const Builder& builder, absl::Span<const Value> outputs) {
-  std::vector<bool> used(builder.num_vars(), false);
-  for (const Value& output : outputs) used[output.var] = true;
-  const absl::Span<const Equation> equations = builder.equations();
-  for (size_t i = equations.size(); i-- > 0;) {
-    const Equation& equation = equations[i];
-    bool needed = has_side_effects(*equation.primitive, builder.attrs(equation));
-    for (uint32_t k = 0; k < equation.output_count; ++k) needed |= used[equation.first_output + k];
-    if (!needed) continue;
-    for (Var var : builder.operands(equation)) used[var] = true;
-  }
-  return used;
-}
-
-}  // namespace
-
 SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate) {
   CT_CHECK(in_unknown.size() == graph.num_inputs());
   CT_CHECK(instantiate.empty() || instantiate.size() == graph.outputs().size());
@@ -157,22 +138,23 @@ SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const 
     }
   }
 
-  // A split rule may have asked for residuals that nothing needed in the end.
-  const std::vector<bool> used = used_variables(unknown, unknown_outputs);
-  Values unknown_order;
+  // Neither rules nor the equations' shape tell which residuals are needed in the end: what is left after dead code
+  // elimination does, and loops of the known sheet then need not make the others.
+  Values order(context.residual_inputs().begin(), context.residual_inputs().end());
+  order.insert(order.end(), unknown_inputs.begin(), unknown_inputs.end());
+  unknown.arrange_inputs(order);
+  const PrunedGraph left = prune(*unknown.finish(unknown_outputs), std::vector<bool>(unknown_outputs.size(), true));
+  std::vector<bool> kept(order.size(), true);
   for (size_t r = 0; r < context.residuals().size(); ++r) {
-    const Value input = context.residual_inputs()[r];
-    if (!used[input.var]) continue;
+    kept[r] = left.inputs[r];
+    if (!kept[r]) continue;
     const Value residual = context.residuals()[r];
-    unknown_order.push_back(input);
     known_outputs.push_back(residual);
     result.residual_input.push_back(residual.var < known_inputs ? static_cast<int>(residual.var) : -1);
   }
-  result.num_residuals = static_cast<uint32_t>(unknown_order.size());
-  unknown_order.insert(unknown_order.end(), unknown_inputs.begin(), unknown_inputs.end());
-  unknown.arrange_inputs(unknown_order);
-  result.known = known.finish(known_outputs);
-  result.unknown = unknown.finish(unknown_outputs);
+  result.num_residuals = static_cast<uint32_t>(result.residual_input.size());
+  result.unknown = with_inputs(left.graph, kept);
+  result.known = eliminate_dead_code(*known.finish(known_outputs));
   return result;
 }
 

@@ -3,6 +3,8 @@
 // unknown equations), transpose.cc, grad.cc, vmap.cc, mask.cc.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/builder.h"
@@ -61,9 +63,14 @@ GraphPtr vjp(const Graph& graph, const std::vector<bool>& wrt);
 
 // ---- vmap.cc ------------------------------------------------------------------------------------------------------
 // One example's program to a batch's. in_axes[i] = -1: not batched. out_axes[i] = -1: the output must not be batched
-// (an Error otherwise).
-GraphPtr vmap(const Graph& graph, const std::vector<int>& in_axes, int64_t size, const std::vector<int>& out_axes);
-std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Span<const Batched> inputs, int64_t size);
+// (an Error otherwise). Collectives over `axis_name` become operations on the batch.
+GraphPtr vmap(const Graph& graph, const std::vector<int>& in_axes, int64_t size, const std::vector<int>& out_axes,
+              std::string axis_name = {});
+std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Span<const Batched> inputs,
+                                  const BatchAxis& axis);
+// Whether the equation, or one in its sub-graphs, is a collective over the axis of that name: those have it in
+// attribute "axis_name". A sub-graph that "binds" the name means another axis by it.
+bool names_axis(const Attrs& attrs, std::string_view name);
 // Moved to, or broadcast at, `axis`.
 Value materialize_batch(Builder& builder, const Batched& x, int axis, int64_t size);
 
@@ -72,6 +79,15 @@ std::vector<Masked> mask_inline(Builder& builder, const Graph& graph, absl::Span
 
 // ---- passes, one file each; all keep the inputs, and go into sub-graphs -------------------------------------------
 GraphPtr eliminate_dead_code(const Graph& graph);
+// What is left when only the marked outputs are used: a graph that returns those. It still has all inputs; `inputs`
+// says which of them it reads.
+struct PrunedGraph {
+  GraphPtr graph;
+  std::vector<bool> inputs;
+};
+PrunedGraph prune(const Graph& graph, const std::vector<bool>& outputs);
+// The same graph without the inputs that are not marked, which it must not read.
+GraphPtr with_inputs(const GraphPtr& graph, const std::vector<bool>& keep);
 GraphPtr eliminate_common_subexpressions(const Graph& graph);
 // Algebra on single equations: x*1, broadcast of full, transpose of transpose. For programs that will not go into a
 // mask region any more: sizes are what the shapes say.

@@ -1,5 +1,6 @@
 // One example's program made a batch's: every equation with a batched operand is replaced by its primitive's batch
-// rule, which says where the batch dimension of each result is. Equations without one stay as they are.
+// rule, which says where the batch dimension of each result is. Equations without one stay as they are, except for
+// collectives that name the batch's axis.
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/text.h"
@@ -10,10 +11,10 @@ namespace ct {
 namespace {
 
 std::vector<Batched> apply_rule(Builder& builder, const Primitive& primitive, absl::Span<const Batched> operands,
-                                absl::Span<const Aval> examples, int64_t size, const AttrsPtr& attrs) {
-  if (primitive.batch) return primitive.batch(builder, operands, size, attrs);
+                                absl::Span<const Aval> examples, const BatchAxis& axis, const AttrsPtr& attrs) {
+  if (primitive.batch) return primitive.batch(builder, operands, axis, attrs);
   if (primitive.expand) {
-    return batch_inline(builder, *expansion(primitive, Avals(examples.begin(), examples.end()), attrs), operands, size);
+    return batch_inline(builder, *expansion(primitive, Avals(examples.begin(), examples.end()), attrs), operands, axis);
   }
   throw missing_rule(primitive, "batch", ErrorKind::kUnsupported);
 }
@@ -44,8 +45,29 @@ Value materialize_batch(Builder& builder, const Batched& x, int axis, int64_t si
   return x.axis == axis ? x.value : move_axis(x.value, x.axis, axis);
 }
 
+bool names_axis(const Attrs& attrs, std::string_view name) {
+  const auto inside = [&](const Graph& graph) {
+    for (const Equation& equation : graph.equations()) {
+      if (names_axis(graph.attrs(equation), name)) return true;
+    }
+    return false;
+  };
+  bool found = false;
+  for (const auto& [key, value] : attrs.items()) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      if (key == "binds" && *text == name) return false;
+      found |= key == "axis_name" && *text == name;
+    } else if (const auto* graph = std::get_if<GraphPtr>(&value)) {
+      found |= inside(**graph);
+    } else if (const auto* graphs = std::get_if<std::vector<GraphPtr>>(&value)) {
+      for (const GraphPtr& sub_graph : *graphs) found |= inside(*sub_graph);
+    }
+  }
+  return found;
+}
+
 std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Span<const Batched> inputs,
-                                  int64_t size) {
+                                  const BatchAxis& axis) {
   CT_CHECK(inputs.size() == graph.num_inputs());
   std::vector<Batched> values(graph.num_vars());
   std::copy(inputs.begin(), inputs.end(), values.begin());
@@ -55,7 +77,7 @@ std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Sp
   for (const Equation& equation : graph.equations()) {
     LocationScope scope(location_of(equation));
     operands.clear();
-    bool any = false;
+    bool any = !axis.name.empty() && names_axis(graph.attrs(equation), axis.name);
     for (Var var : graph.operands(equation)) {
       operands.push_back(values[var]);
       any |= values[var].batched();
@@ -71,10 +93,10 @@ std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Sp
     for (Var var : graph.operands(equation)) examples.push_back(graph.aval(var));
     try {
       const std::vector<Batched> outputs =
-          apply_rule(builder, *equation.primitive, operands, examples, size, graph.attrs_ptr(equation));
+          apply_rule(builder, *equation.primitive, operands, examples, axis, graph.attrs_ptr(equation));
       CT_CHECK(outputs.size() == equation.output_count);
       for (uint32_t k = 0; k < outputs.size(); ++k) {
-        check_result(*equation.primitive, outputs[k], graph.aval(equation.first_output + k), size);
+        check_result(*equation.primitive, outputs[k], graph.aval(equation.first_output + k), axis.size);
         values[equation.first_output + k] = outputs[k];
       }
     } catch (Error& error) {
@@ -87,7 +109,8 @@ std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Sp
   return outputs;
 }
 
-GraphPtr vmap(const Graph& graph, const std::vector<int>& in_axes, int64_t size, const std::vector<int>& out_axes) {
+GraphPtr vmap(const Graph& graph, const std::vector<int>& in_axes, int64_t size, const std::vector<int>& out_axes,
+              std::string axis_name) {
   CT_CHECK(in_axes.size() == graph.num_inputs() && out_axes.size() == graph.outputs().size());
   Builder builder;
   std::vector<Batched> inputs;
@@ -103,7 +126,7 @@ GraphPtr vmap(const Graph& graph, const std::vector<int>& in_axes, int64_t size,
     const Aval aval = axis < 0 ? example : example.with_shape(insert_axis(example.shape(), axis, size));
     inputs.push_back({builder.input(aval, std::move(name)), axis});
   }
-  const std::vector<Batched> results = batch_inline(builder, graph, inputs, size);
+  const std::vector<Batched> results = batch_inline(builder, graph, inputs, {size, std::move(axis_name)});
   Values outputs;
   for (size_t k = 0; k < results.size(); ++k) {
     const int axis = out_axes[k];

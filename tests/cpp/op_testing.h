@@ -211,7 +211,7 @@ inline void expect_batch(const Op& op, const std::vector<Tensor>& operands, cons
       [&](Builder& builder, const Values& v) {
         std::vector<Batched> batched;
         for (size_t i = 0; i < v.size(); ++i) batched.push_back({v[i], axes[i]});
-        const Batched result = op.primitive().batch(builder, batched, size, op.attrs)[0];
+        const Batched result = op.primitive().batch(builder, batched, {size}, op.attrs)[0];
         out_axis = result.axis;
         return Values{result.value};
       },

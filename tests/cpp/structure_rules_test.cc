@@ -119,7 +119,7 @@ void check_batch(const std::string& name, const std::vector<Aval>& avals, const 
         *graph, inputs, [&](const Primitive& primitive, const std::vector<Batched>& operands, const AttrsPtr& attrs) {
           bool batched = false;
           for (const Batched& operand : operands) batched |= operand.batched();
-          if (batched) return primitive.batch(builder, operands, kSize, attrs);
+          if (batched) return primitive.batch(builder, operands, {kSize}, attrs);
           Values values;
           for (const Batched& operand : operands) values.push_back(operand.value);
           return std::vector<Batched>{{builder.bind1(primitive, values, attrs), -1}};

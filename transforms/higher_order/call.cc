@@ -48,11 +48,11 @@ Values call_transpose(Builder& builder, const TransposeInput& input, const Attrs
   return spread(call(builder, backward.graph, attrs->text("name"), operands), backward.nonzero);
 }
 
-std::vector<Batched> call_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> call_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                 const AttrsPtr& attrs) {
   const GraphPtr& graph = attrs->graph("graph");
   const BatchGraph batched =
-      batch_of(graph, axes_of(operands), size, std::vector<int>(graph->outputs().size(), kAnyAxis));
+      batch_of(graph, axes_of(operands), axis, std::vector<int>(graph->outputs().size(), kAnyAxis));
   const Values results = call(builder, batched.graph, attrs->text("name"), values_of(operands));
   std::vector<Batched> outputs;
   for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], batched.out_axes[k]});
@@ -67,6 +67,7 @@ Primitive call_primitive() {
   result.split = call_split;
   result.transpose = call_transpose;
   result.batch = call_batch;
+  result.prune = prune_called;
   result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
     return mask_inline(builder, *attrs->graph("graph"), operands);
   };

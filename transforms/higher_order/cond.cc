@@ -190,11 +190,11 @@ Values cond_transpose(Builder& builder, const TransposeInput& input, const Attrs
 }
 
 // Examples that take different branches: all are computed, then chosen from.
-std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                         const Branches& branches) {
   std::vector<Batched> results;
   for (size_t b = branches.size(); b-- > 0;) {
-    const std::vector<Batched> found = batch_inline(builder, *branches[b], operands.subspan(1), size);
+    const std::vector<Batched> found = batch_inline(builder, *branches[b], operands.subspan(1), axis);
     if (results.empty() && b + 1 == branches.size()) {
       results = found;
       continue;
@@ -203,33 +203,42 @@ std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batch
     const Value here = le(index, full_integer(builder, index.aval(), static_cast<int64_t>(b)));
     for (size_t k = 0; k < found.size(); ++k) {
       if (found[k].value == results[k].value && found[k].axis == results[k].axis) continue;
-      const Value chosen = materialize_batch(builder, found[k], 0, size);
-      const Value other = materialize_batch(builder, results[k], 0, size);
+      const Value chosen = materialize_batch(builder, found[k], 0, axis);
+      const Value other = materialize_batch(builder, results[k], 0, axis);
       results[k] = {select(broadcast(here, chosen.shape(), {0}), chosen, other), 0};
     }
   }
   return results;
 }
 
-std::vector<Batched> cond_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> cond_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                 const AttrsPtr& attrs) {
   const Branches& branches = attrs->graphs("branches");
-  if (operands[0].batched()) return batch_all_branches(builder, operands, size, branches);
+  if (operands[0].batched()) return batch_all_branches(builder, operands, axis, branches);
   std::vector<int> in = axes_of(operands.subspan(1));
   std::vector<int> out(branches[0]->outputs().size(), kAnyAxis);
   const std::vector<int> any = out;
   for (const GraphPtr& branch : branches) {
-    const BatchGraph batched = batch_of(branch, in, size, any);
+    const BatchGraph batched = batch_of(branch, in, axis, any);
     for (size_t k = 0; k < out.size(); ++k) {
       if (batched.out_axes[k] >= 0) out[k] = 0;
     }
   }
   Branches batched;
-  for (const GraphPtr& branch : branches) batched.push_back(batch_of(branch, in, size, out).graph);
+  for (const GraphPtr& branch : branches) batched.push_back(batch_of(branch, in, axis, out).graph);
   const Values results = cond(builder, std::move(batched), values_of(operands));
   std::vector<Batched> outputs;
   for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], out[k] == 0 ? 0 : -1});
   return outputs;
+}
+
+Pruned cond_prune(const Flags& used, const AttrsPtr& attrs) {
+  const Branches& branches = attrs->graphs("branches");
+  Flags inputs(branches[0]->num_inputs(), false);
+  for (const GraphPtr& branch : branches) unite(inputs, pruned_of(branch, used).inputs);
+  Branches left;
+  for (const GraphPtr& branch : branches) left.push_back(with_inputs(pruned_of(branch, used).graph, inputs));
+  return {joined({{true}, inputs}), used, attrs->with("branches", std::move(left))};
 }
 
 std::vector<Masked> cond_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
@@ -280,6 +289,7 @@ Primitive cond_primitive() {
   result.split = cond_split;
   result.transpose = cond_transpose;
   result.batch = cond_batch;
+  result.prune = cond_prune;
   result.mask = cond_mask;
   result.reference = cond_reference;
   result.lowering = Lowering::kCond;

@@ -61,29 +61,21 @@ JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl
   return unpack_jvp(results, moving);
 }
 
-std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                       const AttrsPtr& attrs) {
   const GraphPtr& graph = attrs->graph("graph");
   std::vector<int> axes = axes_of(operands);
-  const GraphPtr batched = batch_of(graph, axes, size, std::vector<int>(graph->outputs().size(), 0)).graph;
+  const GraphPtr batched = batch_of(graph, axes, axis, std::vector<int>(graph->outputs().size(), 0)).graph;
   if (!attrs->has("jvp")) {
-    std::vector<Batched> outputs;
-    for (const Value& result :
-         builder.bind(*find_primitive("custom_jvp"), values_of(operands), Attrs::make({{"graph", batched}}))) {
-      outputs.push_back({result, 0});
-    }
-    return outputs;
+    return batched_in_front(
+        builder.bind(*find_primitive("custom_jvp"), values_of(operands), Attrs::make({{"graph", batched}})));
   }
   const GraphPtr& rule = attrs->graph("jvp");
   for (uint32_t i = 0; i < graph->num_inputs(); ++i) {
     if (is_inexact(graph->aval(i).dtype())) axes.push_back(axes[i]);
   }
-  const GraphPtr batched_rule = batch_of(rule, axes, size, std::vector<int>(rule->outputs().size(), 0)).graph;
-  std::vector<Batched> outputs;
-  for (const Value& result : custom_jvp_call(builder, {batched, batched_rule}, values_of(operands))) {
-    outputs.push_back({result, 0});
-  }
-  return outputs;
+  const GraphPtr batched_rule = batch_of(rule, axes, axis, std::vector<int>(rule->outputs().size(), 0)).graph;
+  return batched_in_front(custom_jvp_call(builder, {batched, batched_rule}, values_of(operands)));
 }
 
 Primitive custom_jvp_primitive() {

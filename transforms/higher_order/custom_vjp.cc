@@ -95,12 +95,12 @@ JvpResult custom_vjp_jvp(Builder& builder, absl::Span<const Value> primals, absl
 // The backward graph of a batch. Cotangents arrive with the batch at axis 0; those of operands that all examples share
 // are summed over it.
 GraphPtr batch_backward(const GraphPtr& backward, const std::vector<int>& residual_axes,
-                        const std::vector<int>& operand_axes, int64_t size) {
+                        const std::vector<int>& operand_axes, const BatchAxis& axis) {
   std::vector<int> in = residual_axes;
   in.resize(backward->num_inputs(), 0);
   std::vector<int> out;
   for (int axis : operand_axes) out.push_back(axis < 0 ? 0 : axis);
-  const BatchGraph batched = batch_of(backward, in, size, out);
+  const BatchGraph batched = batch_of(backward, in, axis, out);
   Builder builder;
   Values results = builder.inline_graph(*batched.graph, inputs_like(builder, *batched.graph));
   for (size_t i = 0; i < results.size(); ++i) {
@@ -109,29 +109,25 @@ GraphPtr batch_backward(const GraphPtr& backward, const std::vector<int>& residu
   return builder.finish(results);
 }
 
-std::vector<Batched> custom_vjp_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> custom_vjp_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                       const AttrsPtr& attrs) {
   const GraphPtr& graph = attrs->graph("graph");
   const GraphPtr& forward = attrs->graph("forward");
   const std::vector<int> axes = axes_of(operands);
   const size_t num_outputs = graph->outputs().size();
   std::vector<int> out(num_outputs, 0);
-  const GraphPtr batched = batch_of(graph, axes, size, out).graph;
+  const GraphPtr batched = batch_of(graph, axes, axis, out).graph;
   out.resize(forward->outputs().size(), kAnyAxis);
-  const BatchGraph batched_forward = batch_of(forward, axes, size, out);
+  const BatchGraph batched_forward = batch_of(forward, axes, axis, out);
   std::vector<int> inexact_axes;
   for (uint32_t i = 0; i < graph->num_inputs(); ++i) {
     if (is_inexact(graph->aval(i).dtype())) inexact_axes.push_back(axes[i]);
   }
   const std::vector<int> residual_axes(batched_forward.out_axes.begin() + static_cast<ptrdiff_t>(num_outputs),
                                        batched_forward.out_axes.end());
-  const GraphPtr batched_backward = batch_backward(attrs->graph("backward"), residual_axes, inexact_axes, size);
-  std::vector<Batched> outputs;
-  for (const Value& result :
-       custom_vjp_call(builder, {batched, batched_forward.graph, batched_backward}, values_of(operands))) {
-    outputs.push_back({result, 0});
-  }
-  return outputs;
+  const GraphPtr batched_backward = batch_backward(attrs->graph("backward"), residual_axes, inexact_axes, axis);
+  return batched_in_front(
+      custom_vjp_call(builder, {batched, batched_forward.graph, batched_backward}, values_of(operands)));
 }
 
 Primitive custom_vjp_primitive() {
@@ -220,17 +216,13 @@ Values custom_vjp_linear_transpose(Builder& builder, const TransposeInput& input
   return results;
 }
 
-std::vector<Batched> custom_vjp_linear_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
-                                             const AttrsPtr& attrs) {
+std::vector<Batched> custom_vjp_linear_batch(Builder& builder, absl::Span<const Batched> operands,
+                                             const BatchAxis& axis, const AttrsPtr& attrs) {
   const int64_t num_residuals = attrs->integer("num_residuals");
   const std::vector<int> axes = axes_of(operands);
   const GraphPtr backward = batch_backward(attrs->graph("backward"), {axes.begin(), axes.begin() + num_residuals},
-                                           {axes.begin() + num_residuals, axes.end()}, size);
-  std::vector<Batched> outputs;
-  for (const Value& result : linear_call(builder, backward, num_residuals, values_of(operands))) {
-    outputs.push_back({result, 0});
-  }
-  return outputs;
+                                           {axes.begin() + num_residuals, axes.end()}, axis);
+  return batched_in_front(linear_call(builder, backward, num_residuals, values_of(operands)));
 }
 
 Primitive custom_vjp_linear_primitive() {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/builder.h"
+#include "ir/primitive.h"
 
 namespace ct {
 
@@ -61,7 +61,7 @@ Values mask_region(Builder& builder, const MaskAttrs& attrs, absl::Span<const Va
 struct VmapAttrs {
   GraphPtr graph;            // one example's program
   std::vector<int> in_axes;  // -1: the same for every example
-  int64_t size = 0;
+  BatchAxis axis;
 };
 // Every result has its batch dimension at axis 0.
 Values vmap_region(Builder& builder, const VmapAttrs& attrs, absl::Span<const Value> operands);

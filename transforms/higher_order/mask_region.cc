@@ -371,8 +371,9 @@ Primitive mask_primitive() {
   result.jvp = mask_jvp;
   result.split = mask_split;
   result.transpose = mask_transpose;
-  result.batch = [](Builder& builder, absl::Span<const Batched> operands, int64_t size, const AttrsPtr& attrs) {
-    return batch_later(builder, get_primitive("mask"), operands, size, attrs);
+  result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
+                    const AttrsPtr& attrs) {
+    return batch_later(builder, get_primitive("mask"), operands, axis, attrs);
   };
   result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
     return mask_expansion(builder, get_primitive("mask"), operands, attrs);

@@ -89,6 +89,17 @@ Values values_of(absl::Span<const Batched> operands) {
   return result;
 }
 
+std::vector<Batched> batched_in_front(absl::Span<const Value> results) {
+  std::vector<Batched> outputs;
+  for (const Value& result : results) outputs.push_back({result, 0});
+  return outputs;
+}
+
+Pruned prune_called(const Flags& used, const AttrsPtr& attrs) {
+  const PrunedGraph left = pruned_of(attrs->graph("graph"), used);
+  return {left.inputs, used, attrs->with("graph", with_inputs(left.graph, left.inputs))};
+}
+
 // ---- mask ----------------------------------------------------------------------------------------------------------
 
 namespace {

@@ -72,9 +72,15 @@ class MaskedSubGraph {
 // whether anything was added; throws when lengths differ.
 bool unite_lengths(Values& carried, absl::Span<const Value> found, std::string_view what, size_t index);
 
+// Results whose batch dimension is at axis 0.
+std::vector<Batched> batched_in_front(absl::Span<const Value> results);
+
+// `prune` of an equation that runs its attribute "graph" on all operands and returns what it returns.
+Pruned prune_called(const Flags& used, const AttrsPtr& attrs);
+
 // The equation as a vmap_region: batched once it has been expanded.
 std::vector<Batched> batch_later(Builder& builder, const Primitive& primitive, absl::Span<const Batched> operands,
-                                 int64_t size, const AttrsPtr& attrs);
+                                 const BatchAxis& axis, const AttrsPtr& attrs);
 
 // expand, then mask: for regions inside of a mask.
 std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,

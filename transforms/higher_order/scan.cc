@@ -30,6 +30,14 @@ ScanAttrs read(const Attrs& attrs) {
           attrs.flag("reverse")};
 }
 
+AttrsPtr to_attrs(const ScanAttrs& attrs) {
+  return Attrs::make({{"graph", attrs.graph},
+                      {"length", attrs.length},
+                      {"num_carries", attrs.num_carries},
+                      {"num_constants", attrs.num_constants},
+                      {"reverse", attrs.reverse}});
+}
+
 Layout layout_of(const ScanAttrs& attrs) {
   Layout layout;
   layout.constants = static_cast<size_t>(attrs.num_constants);
@@ -358,7 +366,7 @@ Values scan_transpose(Builder& builder, const TransposeInput& input, const Attrs
 
 // ---- batch ---------------------------------------------------------------------------------------------------------
 
-std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                 const AttrsPtr& attributes) {
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
@@ -374,7 +382,7 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
     for (size_t k = 0; k < layout.carries; ++k) {
       if (axes[layout.constants + k] == 0) out[k] = 0;
     }
-    step = batch_of(attrs.graph, axes, size, out);
+    step = batch_of(attrs.graph, axes, axis, out);
     for (size_t k = 0; k < layout.carries; ++k) {
       if (step.out_axes[k] < 0 || axes[layout.constants + k] == 0) continue;
       axes[layout.constants + k] = 0;
@@ -387,7 +395,7 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
     if (axes[i] < 0 || i < layout.constants) {
       values.push_back(x.value);
     } else if (i < layout.first_sequence()) {
-      values.push_back(materialize_batch(builder, x, 0, size));
+      values.push_back(materialize_batch(builder, x, 0, axis));
     } else {
       values.push_back(x.axis == 0 ? move_axis(x.value, 0, 1) : x.value);
     }
@@ -397,10 +405,31 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
   const Values results = scan(builder, batched, values);
   std::vector<Batched> outputs;
   for (size_t k = 0; k < results.size(); ++k) {
-    const int axis = step.out_axes[k];
-    outputs.push_back({results[k], k < layout.carries || axis < 0 ? axis : axis + 1});
+    const int at = step.out_axes[k];
+    outputs.push_back({results[k], k < layout.carries || at < 0 ? at : at + 1});
   }
   return outputs;
+}
+
+// ---- prune ---------------------------------------------------------------------------------------------------------
+
+// A carry is needed when it is used in the end, or when a step makes something needed of it.
+Pruned scan_prune(const Flags& used, const AttrsPtr& attributes) {
+  const ScanAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  Flags outputs = used;
+  PrunedGraph step;
+  Flags more(layout.outputs, false);
+  do {
+    step = pruned_of(attrs.graph, outputs);
+    for (size_t k = 0; k < layout.carries; ++k) more[k] = step.inputs[layout.constants + k];
+  } while (unite(outputs, more));
+  Flags operands = step.inputs;
+  for (size_t k = 0; k < layout.carries; ++k) operands[layout.constants + k] = outputs[k];
+  const auto constants = static_cast<int64_t>(count(slice_of(operands, 0, layout.constants)));
+  const auto carries = static_cast<int64_t>(count(slice_of(outputs, 0, layout.carries)));
+  return {operands, outputs,
+          to_attrs({with_inputs(step.graph, operands), constants, carries, attrs.length, attrs.reverse})};
 }
 
 // ---- mask ----------------------------------------------------------------------------------------------------------
@@ -519,6 +548,7 @@ Primitive scan_primitive() {
   result.split = scan_split;
   result.transpose = scan_transpose;
   result.batch = scan_batch;
+  result.prune = scan_prune;
   result.mask = scan_mask;
   result.reference = scan_reference;
   result.lowering = Lowering::kScan;
@@ -531,12 +561,7 @@ const Primitive& kScan = define(scan_primitive());
 }  // namespace
 
 Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands) {
-  return builder.bind(kScan, operands,
-                      Attrs::make({{"graph", attrs.graph},
-                                   {"length", attrs.length},
-                                   {"num_carries", attrs.num_carries},
-                                   {"num_constants", attrs.num_constants},
-                                   {"reverse", attrs.reverse}}));
+  return builder.bind(kScan, operands, to_attrs(attrs));
 }
 
 }  // namespace ct

@@ -12,7 +12,7 @@
 namespace ct {
 namespace {
 
-enum class Kind : uint8_t { kJvp, kSplit, kBackward, kBatch, kExpand };
+enum class Kind : uint8_t { kJvp, kSplit, kBackward, kBatch, kPrune, kExpand };
 
 struct Key {
   Kind kind;
@@ -109,12 +109,14 @@ BackwardGraph backward_of(const GraphPtr& graph, const Flags& linear, const Flag
   });
 }
 
-BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, int64_t size,
+BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, const BatchAxis& axis,
                     const std::vector<int>& out_axes) {
   CT_CHECK(in_axes.size() == graph->num_inputs() && out_axes.size() == graph->outputs().size());
+  const int64_t size = axis.size;
   std::vector<int64_t> options{size};
   options.insert(options.end(), in_axes.begin(), in_axes.end());
   options.insert(options.end(), out_axes.begin(), out_axes.end());
+  options.insert(options.end(), axis.name.begin(), axis.name.end());
   return remembered<BatchGraph>(Kind::kBatch, graph, std::move(options), [&] {
     Builder builder;
     std::vector<Batched> inputs;
@@ -129,7 +131,7 @@ BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, int6
     }
     BatchGraph result;
     Values outputs;
-    const std::vector<Batched> results = batch_inline(builder, *graph, inputs, size);
+    const std::vector<Batched> results = batch_inline(builder, *graph, inputs, axis);
     for (size_t k = 0; k < results.size(); ++k) {
       const bool any = out_axes[k] == kAnyAxis;
       result.out_axes.push_back(any ? results[k].axis : out_axes[k]);
@@ -138,6 +140,12 @@ BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, int6
     result.graph = builder.finish(outputs);
     return result;
   });
+}
+
+PrunedGraph pruned_of(const GraphPtr& graph, const Flags& outputs) {
+  std::vector<int64_t> options;
+  add_options(options, outputs);
+  return remembered<PrunedGraph>(Kind::kPrune, graph, std::move(options), [&] { return prune(*graph, outputs); });
 }
 
 GraphPtr expanded(const GraphPtr& graph) {

@@ -35,8 +35,11 @@ struct BatchGraph {
   std::vector<int> out_axes;  // -1: not batched
 };
 // `out_axes`: where each output's batch dimension must be; kAnyAxis leaves it where the rules put it, if anywhere.
-BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, int64_t size,
+BatchGraph batch_of(const GraphPtr& graph, const std::vector<int>& in_axes, const BatchAxis& axis,
                     const std::vector<int>& out_axes);
+
+// Dead code elimination for outputs that nothing uses; see transforms.h.
+PrunedGraph pruned_of(const GraphPtr& graph, const Flags& outputs);
 
 // Everything with an `expand` rule expanded, to the bottom.
 GraphPtr expanded(const GraphPtr& graph);

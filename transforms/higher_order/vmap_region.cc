@@ -14,7 +14,9 @@ namespace {
 
 VmapAttrs read(const Attrs& attrs) {
   const Ints& axes = attrs.ints("in_axes");
-  return {attrs.graph("graph"), std::vector<int>(axes.begin(), axes.end()), attrs.integer("size")};
+  return {attrs.graph("graph"),
+          std::vector<int>(axes.begin(), axes.end()),
+          {attrs.integer("size"), attrs.has("binds") ? attrs.text("binds") : std::string()}};
 }
 
 Aval with_axis(const Aval& example, int axis, int64_t size) {
@@ -25,18 +27,18 @@ Aval with_axis(const Aval& example, int axis, int64_t size) {
 
 Avals vmap_region_type(absl::Span<const Aval> operands, const Attrs& attributes) {
   const VmapAttrs attrs = read(attributes);
-  if (attrs.in_axes.size() != operands.size() || attrs.size < 0) {
+  if (attrs.in_axes.size() != operands.size() || attrs.axis.size < 0) {
     throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", attrs.in_axes.size(),
-                                         " in_axes and a batch of ", attrs.size));
+                                         " in_axes and a batch of ", attrs.axis.size));
   }
   Avals examples;
   for (size_t i = 0; i < operands.size(); ++i) {
     Shape shape = operands[i].shape();
     const int axis = attrs.in_axes[i];
     if (axis >= 0) {
-      if (axis >= operands[i].rank() || shape[axis] != attrs.size) {
-        throw Error(ErrorKind::kShape,
-                    concat("axis ", axis, " of ", operands[i].to_string(), " does not hold a batch of ", attrs.size));
+      if (axis >= operands[i].rank() || shape[axis] != attrs.axis.size) {
+        throw Error(ErrorKind::kShape, concat("axis ", axis, " of ", operands[i].to_string(),
+                                              " does not hold a batch of ", attrs.axis.size));
       }
       shape.erase(shape.begin() + axis);
     }
@@ -44,7 +46,7 @@ Avals vmap_region_type(absl::Span<const Aval> operands, const Attrs& attributes)
   }
   check_graph_inputs(*attrs.graph, examples, "one example's program");
   Avals outputs;
-  for (const Aval& aval : attrs.graph->output_avals()) outputs.push_back(with_axis(aval, 0, attrs.size));
+  for (const Aval& aval : attrs.graph->output_avals()) outputs.push_back(with_axis(aval, 0, attrs.axis));
   return outputs;
 }
 
@@ -72,7 +74,7 @@ std::vector<SplitValue> vmap_region_split(SplitContext& context, absl::Span<cons
     (is_known ? known : unknown).push_back(on_its_sheet(operands[i]));
     (is_known ? known_axes : unknown_axes).push_back(attrs.in_axes[i]);
   }
-  const Values results = vmap_region(context.known(), {sheets.known, known_axes, attrs.size}, known);
+  const Values results = vmap_region(context.known(), {sheets.known, known_axes, attrs.axis}, known);
   const size_t num_known = count(sheets.out_known);
   Values unknown_operands;
   std::vector<int> axes;
@@ -84,7 +86,7 @@ std::vector<SplitValue> vmap_region_split(SplitContext& context, absl::Span<cons
   append(unknown_operands, unknown);
   axes.insert(axes.end(), unknown_axes.begin(), unknown_axes.end());
   return merge_sheets(sheets.out_known, results,
-                      vmap_region(context.unknown(), {sheets.unknown, axes, attrs.size}, unknown_operands));
+                      vmap_region(context.unknown(), {sheets.unknown, axes, attrs.axis}, unknown_operands));
 }
 
 // An operand that all examples share gets the sum of their cotangents.
@@ -98,7 +100,7 @@ Values vmap_region_transpose(Builder& builder, const TransposeInput& input, cons
     if (input.operands[i]) axes.push_back(attrs.in_axes[i]);
   }
   axes.resize(operands.size(), 0);
-  Values results = spread(vmap_region(builder, {backward.graph, axes, attrs.size}, operands), backward.nonzero);
+  Values results = spread(vmap_region(builder, {backward.graph, axes, attrs.axis}, operands), backward.nonzero);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i]) continue;
     results[i] = attrs.in_axes[i] < 0 ? reduce_sum(results[i], {0}) : move_axis(results[i], 0, attrs.in_axes[i]);
@@ -112,10 +114,21 @@ Values vmap_region_expand(Builder& builder, absl::Span<const Value> operands, co
   for (size_t i = 0; i < operands.size(); ++i) inputs.push_back({operands[i], attrs.in_axes[i]});
   Values results;
   // Regions inside are expanded first: their batch rule would only make another region.
-  for (const Batched& result : batch_inline(builder, *expanded(attrs.graph), inputs, attrs.size)) {
-    results.push_back(materialize_batch(builder, result, 0, attrs.size));
+  for (const Batched& result : batch_inline(builder, *expanded(attrs.graph), inputs, attrs.axis)) {
+    results.push_back(materialize_batch(builder, result, 0, attrs.axis));
   }
   return results;
+}
+
+Pruned vmap_region_prune(const Flags& used, const AttrsPtr& attrs) {
+  Pruned left = prune_called(used, attrs);
+  const Ints& axes = attrs->ints("in_axes");
+  Ints kept;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (left.operands[i]) kept.push_back(axes[i]);
+  }
+  left.attrs = left.attrs->with("in_axes", std::move(kept));
+  return left;
 }
 
 Primitive vmap_region_primitive() {
@@ -125,13 +138,15 @@ Primitive vmap_region_primitive() {
   result.jvp = vmap_region_jvp;
   result.split = vmap_region_split;
   result.transpose = vmap_region_transpose;
-  result.batch = [](Builder& builder, absl::Span<const Batched> operands, int64_t size, const AttrsPtr& attrs) {
-    return batch_later(builder, get_primitive("vmap_region"), operands, size, attrs);
+  result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
+                    const AttrsPtr& attrs) {
+    return batch_later(builder, get_primitive("vmap_region"), operands, axis, attrs);
   };
   result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
     return mask_expansion(builder, get_primitive("vmap_region"), operands, attrs);
   };
   result.expand = vmap_region_expand;
+  result.prune = vmap_region_prune;
   result.lowering = Lowering::kExpand;
   result.absent["element"] = "expands to batched equations";
   result.absent["reference"] = "expands to batched equations";
@@ -142,14 +157,14 @@ const Primitive& kVmapRegion = define(vmap_region_primitive());
 }  // namespace
 
 Values vmap_region(Builder& builder, const VmapAttrs& attrs, absl::Span<const Value> operands) {
-  return builder.bind(kVmapRegion, operands,
-                      Attrs::make({{"graph", attrs.graph},
-                                   {"in_axes", Ints(attrs.in_axes.begin(), attrs.in_axes.end())},
-                                   {"size", attrs.size}}));
+  std::vector<Attrs::Item> items{
+      {"graph", attrs.graph}, {"in_axes", Ints(attrs.in_axes.begin(), attrs.in_axes.end())}, {"size", attrs.axis.size}};
+  if (!attrs.axis.name.empty()) items.emplace_back("binds", attrs.axis.name);
+  return builder.bind(kVmapRegion, operands, Attrs::make(std::move(items)));
 }
 
 std::vector<Batched> batch_later(Builder& builder, const Primitive& primitive, absl::Span<const Batched> operands,
-                                 int64_t size, const AttrsPtr& attrs) {
+                                 const BatchAxis& axis, const AttrsPtr& attrs) {
   Avals examples;
   Values values;
   for (const Batched& operand : operands) {
@@ -160,11 +175,7 @@ std::vector<Batched> batch_later(Builder& builder, const Primitive& primitive, a
   }
   const GraphPtr graph =
       build_graph(examples, [&](Builder& inner, const Values& inputs) { return inner.bind(primitive, inputs, attrs); });
-  std::vector<Batched> outputs;
-  for (const Value& result : vmap_region(builder, {graph, axes_of(operands), size}, values)) {
-    outputs.push_back({result, 0});
-  }
-  return outputs;
+  return batched_in_front(vmap_region(builder, {graph, axes_of(operands), axis}, values));
 }
 
 }  // namespace ct

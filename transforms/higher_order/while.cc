@@ -21,6 +21,13 @@ WhileAttrs read(const Attrs& attrs) {
           attrs.integer("num_body_constants")};
 }
 
+AttrsPtr to_attrs(const WhileAttrs& attrs) {
+  return Attrs::make({{"body", attrs.body},
+                      {"condition", attrs.condition},
+                      {"num_body_constants", attrs.num_body_constants},
+                      {"num_condition_constants", attrs.num_condition_constants}});
+}
+
 // Operands: [0, body_constants) the condition's constants, [body_constants, carries) the body's, then carries.
 struct Layout {
   size_t body_constants, carries, operands, num_carries;
@@ -174,7 +181,7 @@ Values while_transpose(Builder&, const TransposeInput&, const AttrsPtr&) {
       .hint("forward mode (jvp, jacfwd) works on while_loop");
 }
 
-std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                  const AttrsPtr& attributes) {
   const WhileAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
@@ -193,9 +200,9 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
   for (bool changed = true; changed;) {
     changed = false;
     std::vector<int> out;
-    for (int axis : carries) out.push_back(axis == 0 ? 0 : kAnyAxis);
-    step = batch_of(attrs.body, with(body_constants), size, out);
-    test = batch_of(attrs.condition, with(condition_constants), size, {kAnyAxis});
+    for (int carry : carries) out.push_back(carry == 0 ? 0 : kAnyAxis);
+    step = batch_of(attrs.body, with(body_constants), axis, out);
+    test = batch_of(attrs.condition, with(condition_constants), axis, {kAnyAxis});
     by_example = by_example || test.out_axes[0] >= 0;
     for (size_t k = 0; k < carries.size(); ++k) {
       if (carries[k] == 0 || (step.out_axes[k] < 0 && !by_example)) continue;
@@ -207,7 +214,7 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
   Values values;
   for (size_t i = 0; i < operands.size(); ++i) {
     const bool carry = i >= layout.carries && carries[i - layout.carries] == 0;
-    values.push_back(carry ? materialize_batch(builder, operands[i], 0, size) : operands[i].value);
+    values.push_back(carry ? materialize_batch(builder, operands[i], 0, axis) : operands[i].value);
   }
   WhileAttrs batched = attrs;
   batched.condition = test.graph;
@@ -245,6 +252,26 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
   std::vector<Batched> outputs;
   for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], carries[k]});
   return outputs;
+}
+
+// The condition decides how often everything runs, so what it reads is needed.
+Pruned while_prune(const Flags& used, const AttrsPtr& attributes) {
+  const WhileAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const size_t body_constants = layout.carries - layout.body_constants;
+  const PrunedGraph test = pruned_of(attrs.condition, {true});
+  Flags carries = used;
+  unite(carries, slice_of(test.inputs, layout.body_constants, test.inputs.size()));
+  PrunedGraph step;
+  do {
+    step = pruned_of(attrs.body, carries);
+  } while (unite(carries, slice_of(step.inputs, body_constants, step.inputs.size())));
+  const Flags of_condition = slice_of(test.inputs, 0, layout.body_constants);
+  const Flags of_body = slice_of(step.inputs, 0, body_constants);
+  const WhileAttrs left{with_inputs(test.graph, joined({of_condition, carries})),
+                        with_inputs(step.graph, joined({of_body, carries})), static_cast<int64_t>(count(of_condition)),
+                        static_cast<int64_t>(count(of_body))};
+  return {joined({of_condition, of_body, carries}), carries, to_attrs(left)};
 }
 
 std::vector<Masked> while_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
@@ -321,6 +348,7 @@ Primitive while_primitive() {
   result.split = while_split;
   result.transpose = while_transpose;
   result.batch = while_batch;
+  result.prune = while_prune;
   result.mask = while_mask;
   result.reference = while_reference;
   result.lowering = Lowering::kWhile;
@@ -333,11 +361,7 @@ const Primitive& kWhile = define(while_primitive());
 }  // namespace
 
 Values while_loop(Builder& builder, const WhileAttrs& attrs, absl::Span<const Value> operands) {
-  return builder.bind(kWhile, operands,
-                      Attrs::make({{"body", attrs.body},
-                                   {"condition", attrs.condition},
-                                   {"num_body_constants", attrs.num_body_constants},
-                                   {"num_condition_constants", attrs.num_condition_constants}}));
+  return builder.bind(kWhile, operands, to_attrs(attrs));
 }
 
 }  // namespace ct
