@@ -85,8 +85,8 @@ def test_its_record_passes_every_check(site: Path) -> None:
     tests = site / "tests"
     shutil.copytree(ROOT / "tests", tests, ignore=shutil.ignore_patterns("__pycache__", "cpp"))
     shutil.copy(ROOT / "pyproject.toml", site)
-    with (tests / "op_records.py").open("a") as records:
-        records.write("\n\n" + blocks()["tests/op_records.py"])
+    with (tests / "records" / "elementwise.py").open("a") as records:
+        records.write("\n\n" + blocks()["tests/records/elementwise.py"])
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "tests/test_ops.py", "-k", "logistic"]
     summary = run(*command, cwd=site, env=environment(site)).strip().splitlines()[-1]
     passed = re.search(r"(\d+) passed", summary)

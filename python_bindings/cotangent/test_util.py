@@ -47,8 +47,9 @@ def check_grads(
 ) -> None:
     """Checks derivatives of ``f`` at ``args`` up to ``order``.
 
-    Forward mode is compared with central differences in a random direction; reverse mode with forward mode by the inner-product identity
-    <cotangent, J tangent> = <Jᵀ cotangent, tangent>. Higher orders check the derivative functions in the same way.
+    Forward mode is compared with central differences in a random direction; reverse mode with forward mode (with the differences where
+    ``modes`` has no ``"fwd"``) by the inner-product identity <cotangent, J tangent> = <Jᵀ cotangent, tangent>. Higher orders check the
+    derivative functions in the same way.
 
     Raises:
         AssertionError: naming mode, order and both numbers.
@@ -66,22 +67,22 @@ def _check(
     f: Any, args: Any, order: int, modes: Any, atol: float, rtol: float, step: float, rng: Any, label: str
 ) -> None:
     tangent = _random_like(rng, args)
-    value, forward = api.jvp(f, args, tangent)
+    value = f(*args)
     shift = lambda sign: tree_util.tree_map(  # noqa: E731
         lambda x, t: _core.array(np.asarray(_core.to_numpy(x) + sign * step * _core.to_numpy(t), dtype=x.dtype)),
         args,
         tangent,
     )
+    above, below = f(*shift(1.0)), f(*shift(-1.0))  # type: ignore[no-untyped-call]
+    forward = tree_util.tree_map(
+        lambda a, b: (
+            (_core.to_numpy(a).astype(np.result_type(_core.to_numpy(a), np.float64)) - _core.to_numpy(b)) / (2 * step)
+        ),
+        above,
+        below,
+    )
     if "fwd" in modes:
-        above, below = f(*shift(1.0)), f(*shift(-1.0))  # type: ignore[no-untyped-call]
-        difference = tree_util.tree_map(
-            lambda a, b: (
-                (_core.to_numpy(a).astype(np.result_type(_core.to_numpy(a), np.float64)) - _core.to_numpy(b))
-                / (2 * step)
-            ),
-            above,
-            below,
-        )
+        difference, forward = forward, api.jvp(f, args, tangent)[1]
         for index, (exact, approximate) in enumerate(
             zip(tree_util.tree_leaves(forward), tree_util.tree_leaves(difference), strict=True)
         ):
