@@ -44,7 +44,7 @@ record(
     V,
     call=lambda i, x: ct.lax.switch(i, [lambda v: (v, v.sum()), lambda v: (v * v, v.prod()), lambda v: (-v, v.max())], x),
     dtypes=WIDE,
-    masks=(ragged(None, {0: "n"}),),
+    masks=(ragged(None, {0: "n"}, n=(1, 2, 5)),),
 )
 
 
