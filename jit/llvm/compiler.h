@@ -93,6 +93,9 @@ absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_vie
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options = {});
 absl::StatusOr<std::string> emit_assembly(const loop::Program& program, const TargetOptions& options = {});
 
+// The names in passes.cc that this LLVM has no pass of: should be none.
+std::vector<std::string> unknown_pass_names();
+
 // "x86_64 sapphirerapids +avx512f ... llvm-22.1": equal strings run each other's objects.
 const std::string& host_cpu_features();
 

@@ -17,6 +17,8 @@
 #include <mutex>
 #include <vector>
 
+#include "jit/llvm/passes.h"
+
 namespace ct::jit {
 
 namespace {
@@ -40,17 +42,26 @@ void initialize_llvm() {
   });
 }
 
-// The host's features as LLVM spells them, sorted, so that equal machines give equal strings.
-const std::vector<std::string>& host_features() {
-  static const auto& features = *new std::vector<std::string>([] {
-    std::vector<std::string> list;
-    for (const auto& entry : llvm::sys::getHostCPUFeatures()) {
-      list.push_back((entry.second ? "+" : "-") + entry.first().str());
-    }
-    std::sort(list.begin(), list.end());
-    return list;
-  }());
+// Asking the processor is slow on virtual machines, so it is asked once.
+const llvm::StringMap<bool>& host_features() {
+  static const auto& features = *new llvm::StringMap<bool>(llvm::sys::getHostCPUFeatures());
   return features;
+}
+const std::string& host_cpu() {
+  static const auto& name = *new std::string(llvm::sys::getHostCPUName());
+  return name;
+}
+
+// What this machine has or lacks unlike other processors of its name. LLVM works through such a list several times; one
+// of all features would be a fifth of the time to a first result.
+std::string host_features_unlike(const llvm::MCSubtargetInfo& usual) {
+  std::string list;
+  for (const llvm::SubtargetFeatureKV& feature : usual.getAllProcessorFeatures()) {
+    const auto host = host_features().find(feature.Key);
+    if (host == host_features().end() || host->second == usual.getFeatureBits()[feature.Value]) continue;
+    list += (list.empty() ? "" : ",") + std::string(host->second ? "+" : "-") + feature.Key;
+  }
+  return list;
 }
 
 bool has_feature(const llvm::TargetMachine& machine, const char* name) {
@@ -101,19 +112,20 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
   if (description == nullptr) {
     return absl::InvalidArgumentError("cannot compile for \"" + triple.str() + "\": " + error);
   }
-  if (cpu.empty() && options.triple.empty()) {
-    cpu = llvm::sys::getHostCPUName().str();
-    for (const std::string& feature : host_features()) features += (features.empty() ? "" : ",") + feature;
+  const bool is_host = cpu.empty() && options.triple.empty();
+  if (is_host) {
+    cpu = host_cpu();
   } else if (cpu.empty()) {
     cpu = triple.isX86() ? "x86-64-v2" : triple.isNVPTX() ? "sm_80" : "generic";
   }
-  // sm_90 needs PTX ISA 7.8; sm_80 alone would already do with 7.0.
-  if (triple.isNVPTX()) features = "+ptx78";
-  // Asked before the machine is made, which would complain on stderr.
-  std::unique_ptr<llvm::MCSubtargetInfo> known(description->createMCSubtargetInfo(triple, "", ""));
+  // An unknown cpu is found before the machine is made, which would complain on stderr. LLVM knows its own host.
+  std::unique_ptr<llvm::MCSubtargetInfo> known(description->createMCSubtargetInfo(triple, is_host ? cpu : "", ""));
   if (known == nullptr || !known->isCPUStringValid(cpu)) {
     return absl::InvalidArgumentError("unknown cpu \"" + cpu + "\" for " + triple.str());
   }
+  if (is_host) features = host_features_unlike(*known);
+  // sm_90 needs PTX ISA 7.8; sm_80 alone would already do with 7.0.
+  if (triple.isNVPTX()) features = "+ptx78";
   llvm::TargetOptions machine_options;
   // A multiply and an add stay two roundings unless the program says fma: tiers agree, targets agree.
   machine_options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
@@ -151,15 +163,25 @@ void Target::set_attributes(llvm::Function* function) const {
   }
 }
 
-std::unique_ptr<Target::Pipeline> Target::build_pipeline(bool as_text) {
+std::unique_ptr<Target::Pipeline> Target::build_pipeline(bool as_text, std::vector<std::string>* unknown_names) {
   auto pipeline = std::make_unique<Pipeline>();
   // First of all, so that no pass asks a default machine: that one has no masked loads, and takes them apart.
   pipeline->passes.add(llvm::createTargetTransformInfoWrapperPass(machine_->getTargetIRAnalysis()));
   pipeline->passes.add(llvm::createEarlyCSEPass());
+  PassFilter filter(pipeline->passes, facts_);
   bool failed = machine_->addPassesToEmitFile(
-      pipeline->passes, pipeline->stream, nullptr,
+      filter, pipeline->stream, nullptr,
       as_text ? llvm::CodeGenFileType::AssemblyFile : llvm::CodeGenFileType::ObjectFile, /*DisableVerify=*/true);
+  if (unknown_names != nullptr) {
+    for (std::string_view name : filter.unknown_names()) unknown_names->emplace_back(name);
+  }
   return failed ? nullptr : std::move(pipeline);
+}
+
+std::vector<std::string> Target::unknown_pass_names() {
+  std::vector<std::string> names;
+  build_pipeline(false, &names);
+  return names;
 }
 
 std::string Target::emit(llvm::Module& module, bool as_text) {
@@ -203,13 +225,20 @@ absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
   return TargetHandle(target->release(), give_back);
 }
 
+std::vector<std::string> unknown_pass_names() {
+  absl::StatusOr<TargetHandle> target = borrow_target({});
+  return target.ok() ? (*target)->unknown_pass_names() : std::vector<std::string>{target.status().ToString()};
+}
+
 const std::string& host_cpu_features() {
   static const auto& text = *new std::string([] {
-    std::string all =
-        llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArchName().str() + " " + llvm::sys::getHostCPUName().str();
-    for (const std::string& feature : host_features()) {
-      if (feature[0] == '+') all += " " + feature;
+    std::vector<std::string> features;
+    for (const auto& feature : host_features()) {
+      if (feature.second) features.push_back(" +" + feature.first().str());
     }
+    std::sort(features.begin(), features.end());  // equal machines give equal strings
+    std::string all = llvm::Triple(llvm::sys::getDefaultTargetTriple()).getArchName().str() + " " + host_cpu();
+    for (const std::string& feature : features) all += feature;
     return all + " llvm-" LLVM_VERSION_STRING;
   }());
   return text;

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "jit/llvm/compiler.h"
@@ -42,6 +43,7 @@ class Target {
   void set_attributes(llvm::Function* function) const;
   // Runs the pipeline. Object code, or text: assembly, PTX.
   std::string emit(llvm::Module& module, bool as_text = false);
+  std::vector<std::string> unknown_pass_names();  // compiler.h
 
  private:
   struct Pipeline {
@@ -49,7 +51,7 @@ class Target {
     llvm::raw_svector_ostream stream{bytes};
     llvm::legacy::PassManager passes;
   };
-  std::unique_ptr<Pipeline> build_pipeline(bool as_text);
+  std::unique_ptr<Pipeline> build_pipeline(bool as_text, std::vector<std::string>* unknown_names = nullptr);
 
   std::unique_ptr<llvm::LLVMContext> context_;
   std::unique_ptr<llvm::TargetMachine> machine_;

@@ -485,6 +485,11 @@ TEST(Objects, AreMadeForOtherMachines) {
   EXPECT_FALSE(jit::emit_object(square_program(3), "x", {.triple = "", .cpu = "no-such-cpu", .vector_bits = 0}).ok());
 }
 
+TEST(Objects, LeaveOutPassesThatLlvmHas) {
+  if (jit::host_cpu_features().find("llvm-22") == std::string::npos) GTEST_SKIP() << "the names are those of LLVM 22";
+  EXPECT_THAT(jit::unknown_pass_names(), testing::IsEmpty());
+}
+
 TEST(Objects, CompileFromManyThreads) {
   std::vector<std::thread> threads;
   std::vector<int> failures(4);
