@@ -38,20 +38,24 @@ from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
 _array_methods.attach()
 
 __version__ = "0.1.0"
-_LAZY = ("debug", "export", "nn", "random", "test_util")
 
 
 def __getattr__(name: str) -> object:
-    # Loaded at first use, to keep the import short.
-    if name in _LAZY:
+    # Modules that are not imported above are loaded at first use, to keep the import short.
+    if not name.startswith("_"):
         import importlib
+        import importlib.util
 
-        return importlib.import_module(f"cotangent.{name}")
+        if importlib.util.find_spec(f"cotangent.{name}") is not None:
+            return importlib.import_module(f"cotangent.{name}")
     raise AttributeError(f"module 'cotangent' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    import pkgutil
+
+    modules = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
+    return sorted({*globals(), *modules})
 
 
 __all__ = [

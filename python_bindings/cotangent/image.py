@@ -1,0 +1,206 @@
+"""Resampling of images and other regularly spaced arrays, as one matrix product an axis."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import numpy as cnp
+from cotangent._core import Array
+
+__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
+
+
+class ResizeMethod(enum.Enum):
+    """The kernel that weighs the input around the place of an output element."""
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+    CUBIC_PYTORCH = 5  # the kernel of PyTorch and OpenCV without antialiasing: another parameter, edges repeated
+    AREA = 6
+
+    @staticmethod
+    def from_string(s: str) -> ResizeMethod:
+        """The method of a name."""
+        names = {
+            "nearest": ResizeMethod.NEAREST,
+            "linear": ResizeMethod.LINEAR,
+            "bilinear": ResizeMethod.LINEAR,
+            "trilinear": ResizeMethod.LINEAR,
+            "triangle": ResizeMethod.LINEAR,
+            "lanczos3": ResizeMethod.LANCZOS3,
+            "lanczos5": ResizeMethod.LANCZOS5,
+            "cubic": ResizeMethod.CUBIC,
+            "bicubic": ResizeMethod.CUBIC,
+            "tricubic": ResizeMethod.CUBIC,
+            "cubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+            "bicubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+            "tricubic-pytorch": ResizeMethod.CUBIC_PYTORCH,
+            "area": ResizeMethod.AREA,
+        }
+        if s not in names:
+            raise ValueError(f"unknown resize method {s!r}; choose one of: {', '.join(names)}")
+        return names[s]
+
+
+def _triangle(x: Array) -> Array:
+    return cnp.maximum(0, 1 - x)
+
+
+def _lanczos(radius: float) -> Callable[[Array], Array]:
+    # sinc(x) sinc(x / radius) inside the radius: Turkowski, "Filters for Common Resampling Tasks", 1990.
+    return lambda x: cnp.where(x < radius, cnp.sinc(x) * cnp.sinc(x / radius), 0.0)
+
+
+def _cubic(a: float) -> Callable[[Array], Array]:
+    # Keys, "Cubic Convolution Interpolation for Digital Image Processing", 1981, with the free parameter a.
+    def kernel(x: Array) -> Array:
+        near = ((a + 2) * x - (a + 3)) * x * x + 1
+        far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+        weights: Array = cnp.where(x < 1, near, cnp.where(x < 2, far, 0.0))
+        return weights
+
+    return kernel
+
+
+_KERNELS: dict[ResizeMethod, Callable[[Array], Array]] = {
+    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.LANCZOS3: _lanczos(3.0),
+    ResizeMethod.LANCZOS5: _lanczos(5.0),
+    ResizeMethod.CUBIC: _cubic(-0.5),
+    ResizeMethod.CUBIC_PYTORCH: _cubic(-0.75),
+}
+
+
+# How far beyond the edge PyTorch's kernel reaches, whose taps out there count for the edge.
+_REPEATED = 2
+
+
+def _weights(
+    in_size: int, out_size: int, scale: Array, translation: Array, method: ResizeMethod, antialias: bool, dtype: Any
+) -> Array:
+    """The matrix [in_size, out_size] of one axis."""
+    inverse = 1.0 / scale
+    positions = cnp.arange(out_size, dtype=dtype)
+    # The place of an output element's centre in the input.
+    place = (positions + 0.5 - translation) * inverse - 0.5
+    repeat_edges = method == ResizeMethod.CUBIC_PYTORCH and not antialias
+    beyond = _REPEATED if repeat_edges else 0
+    taps = cnp.arange(-beyond, in_size + beyond).astype(dtype)[:, None]
+    if method == ResizeMethod.AREA:
+        start = (positions - translation) * inverse
+        overlap = cnp.minimum((start + inverse)[None, :], taps + 1) - cnp.maximum(start[None, :], taps)
+        weights = cnp.maximum(0, overlap)
+    else:
+        width = cnp.maximum(inverse, 1.0) if antialias else cnp.ones_like(inverse)
+        kernel = _KERNELS[ResizeMethod.CUBIC if method == ResizeMethod.CUBIC_PYTORCH and antialias else method]
+        weights = kernel(cnp.abs(place[None, :] - taps) / width)
+    if repeat_edges:
+        inner = weights[beyond : beyond + in_size]
+        edge = cnp.arange(in_size)[:, None]
+        inner = inner + cnp.where(edge == 0, cnp.sum(weights[:beyond], axis=0), 0)
+        weights = inner + cnp.where(edge == in_size - 1, cnp.sum(weights[beyond + in_size :], axis=0), 0)
+    total = cnp.sum(weights, axis=0, keepdims=True)
+    negligible = 1000.0 * float(cnp.finfo(cnp.float32).eps)
+    weights = cnp.where(cnp.abs(total) > negligible, weights / cnp.where(total != 0, total, 1), 0)
+    if not repeat_edges:
+        inside = (place >= -0.5) & (place <= in_size - 0.5)
+        weights = cnp.where(inside[None, :], weights, 0)
+    matrix: Array = weights.astype(dtype)
+    return matrix
+
+
+def _method(method: Any) -> ResizeMethod:
+    return ResizeMethod.from_string(method) if isinstance(method, str) else method
+
+
+def scale_and_translate(
+    image: Any,
+    shape: Sequence[int],
+    spatial_dims: Sequence[int],
+    scale: Any,
+    translation: Any,
+    method: Any,
+    antialias: bool = True,
+    precision: Any = None,
+) -> Array:
+    """An array resampled at ``x_out = x_in * scale + translation`` along some axes.
+
+    Args:
+        image: an array.
+        shape: the result's shape, equal to the image's outside of ``spatial_dims``.
+        spatial_dims: the axes to resample.
+        scale: factors, one for each of these axes.
+        translation: shifts in output elements, one for each of these axes.
+        method: a `ResizeMethod` or its name; not "nearest".
+        antialias: whether the kernel is widened when an axis shrinks.
+        precision: accepted for JAX's signature.
+
+    Raises:
+        ValueError: for an unknown method, or a shape that does not fit.
+    """
+    del precision
+    image = cnp.asarray(image)
+    shape, method = tuple(shape), _method(method)
+    if len(shape) != image.ndim:
+        raise ValueError(f"scale_and_translate: shape must have {image.ndim} axes, as the image; got {shape}")
+    if method == ResizeMethod.NEAREST:
+        raise ValueError("scale_and_translate: the nearest method is not defined here; use resize")
+    axes = [axis % image.ndim for axis in spatial_dims]
+    fixed = [axis for axis in range(image.ndim) if axis not in axes]
+    if any(shape[axis] != image.shape[axis] for axis in fixed):
+        raise ValueError(
+            f"scale_and_translate: shape {shape} differs from the image's {image.shape} outside of spatial_dims {tuple(axes)}"
+        )
+    dtype = image.dtype if cnp.issubdtype(image.dtype, cnp.inexact) else cnp.result_type(image, 1.0)
+    result: Array = image.astype(dtype)
+    real = cnp.real(result).dtype if cnp.issubdtype(dtype, cnp.complexfloating) else dtype
+    working = cnp.float32 if cnp.finfo(real).bits < 32 else real
+    scale, translation = cnp.asarray(scale, working), cnp.asarray(translation, working)
+    for position, axis in enumerate(axes):
+        weights = _weights(
+            image.shape[axis], shape[axis], scale[position], translation[position], method, antialias, working
+        )
+        result = cnp.moveaxis(cnp.tensordot(result, weights.astype(result.dtype), axes=(axis, 0)), -1, axis)
+    final: Array = result.astype(dtype)
+    return final
+
+
+def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = None) -> Array:
+    """An array resampled to another shape of the same rank.
+
+    Args:
+        image: an array.
+        shape: the result's shape; axes whose size does not change are left as they are.
+        method: a `ResizeMethod` or its name: ``"nearest"``, ``"linear"``, ``"cubic"``, ``"lanczos3"``, ``"lanczos5"`` …
+        antialias: whether the kernel is widened when an axis shrinks.
+        precision: accepted for JAX's signature.
+
+    Raises:
+        ValueError: for an unknown method, or a shape of another rank.
+
+    >>> import cotangent as ct
+    >>> ct.image.resize(ct.numpy.array([0.0, 1.0]), (4,), "linear").tolist()
+    [0.0, 0.25, 0.75, 1.0]
+    """
+    array: Array = cnp.asarray(image)
+    shape, method = tuple(int(size) for size in shape), _method(method)
+    if len(shape) != array.ndim:
+        raise ValueError(f"resize: shape must have {array.ndim} axes, as the array; got {shape}")
+    axes = [axis for axis in range(array.ndim) if shape[axis] != array.shape[axis]]
+    if method == ResizeMethod.NEAREST:
+        for axis in axes:
+            size = array.shape[axis]
+            place = (cnp.arange(shape[axis], dtype=cnp.float32) + 0.5) * size / shape[axis]
+            array = cnp.take(array, cnp.floor(place).astype(cnp.int32), axis=axis)
+        return array
+    if any(array.shape[axis] == 0 for axis in axes):
+        raise ValueError(f"resize: an axis of size 0 cannot grow; the image's shape is {array.shape}")
+    scale = [shape[axis] / array.shape[axis] for axis in axes]
+    if not axes:
+        return cnp.asarray(array, dtype=cnp.result_type(array, 1.0))
+    return scale_and_translate(array, shape, axes, scale, [0.0] * len(axes), method, antialias)

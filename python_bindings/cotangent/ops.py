@@ -1,0 +1,126 @@
+"""Reductions of the segments of an array, given by an index an element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent import numpy as cnp
+from cotangent._core import Array
+from cotangent.errors import DTypeError
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
+
+def _segments(
+    name: str,
+    method: str,
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None,
+    identity: Any,
+    options: dict[str, Any],
+) -> Array:
+    data, segment_ids = cnp.asarray(data), cnp.asarray(segment_ids)
+    if not cnp.issubdtype(segment_ids.dtype, cnp.integer):
+        raise DTypeError(f"{name}: segment_ids must be integers; got {segment_ids.dtype}")
+    if segment_ids.ndim == 0 or segment_ids.shape != data.shape[: segment_ids.ndim]:
+        raise ValueError(
+            f"{name}: segment_ids {segment_ids.shape} must have the leading axes of the data, whose shape is {data.shape}"
+        )
+    if num_segments is None:
+        # The result's shape depends on the values, which must be known.
+        num_segments = int(cnp.max(segment_ids)) + 1 if segment_ids.size else 0
+    num_segments = int(num_segments)
+    if num_segments < 0:
+        raise ValueError(f"{name}: num_segments must not be negative; got {num_segments}")
+    start = cnp.full((num_segments, *data.shape[segment_ids.ndim :]), identity(data.dtype), dtype=data.dtype)
+    # Ids below 0 belong to no segment, as ids that are too high; indexing would count them from the end.
+    segment_ids = cnp.where(segment_ids < 0, num_segments, segment_ids)
+    result: Array = getattr(start.at[segment_ids], method)(data, **options)
+    return result
+
+
+def _lowest(dtype: Any) -> Any:
+    if cnp.issubdtype(dtype, cnp.inexact):
+        return -cnp.inf
+    return False if dtype == bool else cnp.iinfo(dtype).min
+
+
+def _highest(dtype: Any) -> Any:
+    if cnp.issubdtype(dtype, cnp.inexact):
+        return cnp.inf
+    return True if dtype == bool else cnp.iinfo(dtype).max
+
+
+def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> dict[str, Any]:
+    return {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
+
+
+def segment_sum(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """The sum of the rows of each segment.
+
+    Args:
+        data: array whose leading axes are those of ``segment_ids``.
+        segment_ids: integers; rows with an id outside of [0, num_segments) are left out.
+        num_segments: the number of segments, by default one more than the highest id; needed under ``jit``.
+        bucket_size: accepted for JAX's signature; the order of summation does not depend on it.
+
+    Returns:
+        An array of shape ``(num_segments, ...)``; empty segments are 0.
+
+    >>> import cotangent as ct
+    >>> ct.ops.segment_sum(ct.numpy.array([1, 2, 3]), ct.numpy.array([0, 0, 2]), 4).tolist()
+    [3, 0, 3, 0]
+    """
+    options = _options(indices_are_sorted, unique_indices, mode)
+    return _segments("segment_sum", "add", data, segment_ids, num_segments, lambda dtype: 0, options)
+
+
+def segment_prod(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """The product of the rows of each segment; 1 for empty segments. See `segment_sum`."""
+    options = _options(indices_are_sorted, unique_indices, mode)
+    return _segments("segment_prod", "multiply", data, segment_ids, num_segments, lambda dtype: 1, options)
+
+
+def segment_max(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """The maximum of the rows of each segment; the lowest value of the dtype for empty segments. See `segment_sum`."""
+    options = _options(indices_are_sorted, unique_indices, mode)
+    return _segments("segment_max", "max", data, segment_ids, num_segments, _lowest, options)
+
+
+def segment_min(
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+) -> Array:
+    """The minimum of the rows of each segment; the highest value of the dtype for empty segments. See `segment_sum`."""
+    options = _options(indices_are_sorted, unique_indices, mode)
+    return _segments("segment_min", "min", data, segment_ids, num_segments, _highest, options)

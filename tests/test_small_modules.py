@@ -1,0 +1,104 @@
+"""ops, image and flatten_util against their namesakes in jax."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+import jax
+import jax.flatten_util
+import jax.image
+import jax.ops
+
+rng = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("name", ["segment_sum", "segment_prod", "segment_max", "segment_min"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+@pytest.mark.parametrize("shape", [(6,), (6, 2)])
+def test_segments(name, dtype, shape):
+    data = (rng.standard_normal(shape) * 4).astype(dtype)
+    ids = np.array([0, 3, 0, -1, 7, 2])
+    for count in (5, 0):
+        expected = getattr(jax.ops, name)(data, ids, count)
+        actual = getattr(ct.ops, name)(data, ids, count)
+        assert actual.dtype == expected.dtype
+        np.testing.assert_allclose(actual, expected, rtol=1e-6)
+    inside = np.array([0, 3, 0, 1, 1, 2])
+    np.testing.assert_allclose(getattr(ct.ops, name)(data, inside), getattr(jax.ops, name)(data, inside), rtol=1e-6)
+    jitted = ct.jit(lambda d, i: getattr(ct.ops, name)(d, i, 4))
+    np.testing.assert_allclose(jitted(data, inside), getattr(jax.ops, name)(data, inside, 4), rtol=1e-6)
+
+
+def test_segment_gradients_and_batches():
+    data, ids = rng.standard_normal((5, 2)).astype(np.float32), np.array([0, 2, 0, 1, 2])
+    weights = rng.standard_normal((3, 2)).astype(np.float32)
+    for name in ["segment_sum", "segment_max", "segment_min", "segment_prod"]:
+        expected = jax.grad(lambda d: (getattr(jax.ops, name)(d, ids, 3) * weights).sum())(data)
+        actual = ct.grad(lambda d: (getattr(ct.ops, name)(d, ids, 3) * weights).sum())(data)
+        np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    batch = ct.vmap(lambda d: ct.ops.segment_sum(d, ids, 3))(np.stack([data, 2 * data]))
+    np.testing.assert_allclose(batch[1], jax.ops.segment_sum(2 * data, ids, 3), rtol=1e-6)
+
+
+def test_segment_errors():
+    with pytest.raises(ct.errors.DTypeError, match="integers"):
+        ct.ops.segment_sum(np.ones(3), np.ones(3), 2)
+    with pytest.raises(ValueError, match="leading axes"):
+        ct.ops.segment_sum(np.ones(3), np.zeros(4, int), 2)
+
+
+@pytest.mark.parametrize("method", ["nearest", "linear", "cubic", "lanczos3", "lanczos5", "cubic-pytorch", "area"])
+@pytest.mark.parametrize("antialias", [True, False])
+def test_resize(method, antialias):
+    image = rng.standard_normal((7, 5, 3)).astype(np.float32)
+    for shape in [(14, 10, 3), (3, 4, 3), (7, 5, 3), (9, 2, 3)]:
+        expected = jax.image.resize(image, shape, method, antialias)
+        np.testing.assert_allclose(ct.image.resize(image, shape, method, antialias), expected, atol=2e-5)
+
+
+def test_resize_of_other_dtypes_and_its_gradient():
+    image = rng.integers(0, 255, (6, 6)).astype(np.uint8)
+    expected = jax.image.resize(image, (4, 9), "linear")
+    actual = ct.image.resize(image, (4, 9), "linear")
+    assert actual.dtype == expected.dtype
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
+    x = rng.standard_normal((5, 5)).astype(np.float32)
+    weights = rng.standard_normal((3, 8)).astype(np.float32)
+    expected = jax.grad(lambda x: (jax.image.resize(x, (3, 8), "cubic") * weights).sum())(x)
+    np.testing.assert_allclose(
+        ct.grad(lambda x: (ct.image.resize(x, (3, 8), "cubic") * weights).sum())(x), expected, atol=1e-5
+    )
+    with pytest.raises(ValueError, match="unknown resize method"):
+        ct.image.resize(x, (3, 8), "bicubical")
+    with pytest.raises(ValueError, match="axes"):
+        ct.image.resize(x, (3,), "linear")
+
+
+def test_scale_and_translate():
+    image = rng.standard_normal((6, 8)).astype(np.float32)
+    arguments = ((5, 9), (0, 1), np.array([0.7, 1.3], np.float32), np.array([0.4, -1.1], np.float32), "linear")
+    expected = jax.image.scale_and_translate(image, *arguments)
+    np.testing.assert_allclose(ct.image.scale_and_translate(image, *arguments), expected, atol=1e-5)
+
+
+def test_ravel_pytree():
+    tree = {"w": rng.standard_normal((2, 3)).astype(np.float32), "n": np.int32(4), "z": [np.complex64(1 + 2j)]}
+    vector, unravel = ct.flatten_util.ravel_pytree(tree)
+    expected, _ = jax.flatten_util.ravel_pytree(tree)
+    assert vector.dtype == expected.dtype
+    np.testing.assert_array_equal(vector, expected)
+    back = unravel(vector)
+    assert [x.dtype for x in ct.tree.leaves(back)] == [np.asarray(x).dtype for x in ct.tree.leaves(tree)]
+    for a, b in zip(ct.tree.leaves(back), ct.tree.leaves(tree), strict=True):
+        np.testing.assert_array_equal(a, b)
+    gradient = ct.grad(lambda t: (ct.flatten_util.ravel_pytree(t)[0] ** 2).sum())(
+        {"a": 2.0, "b": np.ones(2, np.float32)}
+    )
+    assert float(gradient["a"]) == 4.0
+    with pytest.raises(TypeError, match="shape"):
+        unravel(vector[:-1])
+    empty, unravel_empty = ct.flatten_util.ravel_pytree({})
+    assert empty.shape == (0,) and unravel_empty(empty) == {}
