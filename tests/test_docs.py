@@ -47,6 +47,14 @@ def test_every_relative_link_resolves(name: str) -> None:
     assert missing == []
 
 
+def test_the_page_of_primitives_is_current() -> None:
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import generate_primitives; print(generate_primitives.page(), end='')"
+    done = subprocess.run(
+        [sys.executable, "-c", script, ROOT / "docs"], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert (ROOT / "docs/primitives.md").read_text() == done.stdout, "run ./dev docs"
+
+
 @pytest.mark.parametrize("name", EXECUTED)
 def test_every_snippet_gives_what_the_page_shows(name: str) -> None:
     script = (

@@ -190,7 +190,7 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     array: Array = cnp.asarray(image)
     shape, method = tuple(int(size) for size in shape), _method(method)
     if len(shape) != array.ndim:
-        raise ValueError(f"resize: shape must have {array.ndim} axes, as the array; got {shape}")
+        raise ValueError(f"resize: shape must have {array.ndim} axes, as the image; got {shape}")
     axes = [axis for axis in range(array.ndim) if shape[axis] != array.shape[axis]]
     if method == ResizeMethod.NEAREST:
         for axis in axes:
