@@ -27,6 +27,12 @@ struct Operand {
   Shape shape;
 };
 
+// NumPy's float64 and complex128 numbers are Python floats and complex numbers by class, and mostly come from constants
+// like np.sqrt(2): while 64 bits are not the default, they yield to an array's dtype as Python's numbers do.
+bool yields_to_arrays(PyObject* object) {
+  return (PyFloat_Check(object) || PyComplex_Check(object)) && !config().enable_x64;
+}
+
 // False: not something arithmetic understands, so Python may try the other operand.
 bool read_operand(PyObject* object, Operand& operand) {
   if (is_array(object)) {
@@ -42,7 +48,7 @@ bool read_operand(PyObject* object, Operand& operand) {
     return false;
   }
   const Aval& aval = datum_aval(operand.datum);
-  operand.type = {aval.dtype(), aval.weak()};
+  operand.type = {aval.dtype(), aval.weak() || yields_to_arrays(object)};
   operand.shape = aval.shape();
   return true;
 }

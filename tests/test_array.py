@@ -230,3 +230,15 @@ def test_traced_values_have_no_value_under_jit():
     for use in (bool, float, lambda x: x.item(), lambda x: x.tolist(), np.asarray):
         with pytest.raises(ct.errors.ConcretizationError):
             ct.jit(use)(1.0)
+
+
+def test_numpy_numbers_yield_to_arrays_while_64_bits_are_not_the_default():
+    single, whole = cnp.ones(3), cnp.arange(3)
+    assert (single * np.sqrt(2)).dtype == (np.sqrt(2) * single).dtype == np.float32
+    assert cnp.where(single > 0, single, np.float64(0)).dtype == np.float32
+    assert (single * np.complex128(1j)).dtype == np.complex64
+    np.testing.assert_array_equal(whole * np.float64(0.1), np.arange(3) * 0.1)
+    assert (single * np.ones(3)).dtype == np.float64  # an array of float64 stays one
+    assert float(cnp.multiply(np.float64(0.1), np.float64(0.1))) == 0.1 * 0.1
+    with ct.config.enable_x64(True):
+        assert (single * np.sqrt(2)).dtype == np.float64

@@ -29,7 +29,7 @@ def solve(f, start):
 
 @partial(jax.custom_vjp, nondiff_argnums=(0,))
 def fixed_point(f, params, start):
-    """z with f(params, z) = z."""
+    """The z with f(params, z) = z."""
     return solve(lambda z: f(params, z), start)
 
 
