@@ -1,4 +1,4 @@
-// The identity, whose derivative is taken as zero.
+// The identity, whose derivative is taken as zero. Nothing is left of it once all derivatives are taken.
 #include "ir/combinators.h"
 #include "ir/ops.h"
 
@@ -16,6 +16,7 @@ Primitive barrier() {
   result.jvp = zero_jvp(self);
   result.differentiable = false;
   result.absent["transpose"] = "not differentiable: that is its purpose";
+  result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) { return Values{operands[0]}; };
   result.batch = elementwise_batch(self);
   result.mask = elementwise_mask(self);
   result.element = [](ElementBuilder& element, const Attrs&, const Aval&, int, absl::Span<const Index> position) {

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/dead_rows.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/rules.h"
 
@@ -189,23 +190,53 @@ Values cond_transpose(Builder& builder, const TransposeInput& input, const Attrs
   return spread(cond(builder, std::move(backward), operands), nonzero);
 }
 
-// Examples that take different branches: all are computed, then chosen from.
+// One branch on the whole batch, for the rows that take it: skipped when there are none, unless it costs too little for
+// that to pay. The other rows' results mean nothing.
+std::vector<Batched> batch_branch(Builder& builder, Value rows, absl::Span<const Batched> operands,
+                                  const BatchAxis& axis, const GraphPtr& branch) {
+  if (meets(*branch, axis)) return batch_inline(builder, *branch, operands, axis);
+  if (is_cheap(*branch) && !reads_shared(branch, operands)) {
+    return batch_inline(builder, *branch, operands_of_rows(rows, operands, /*borrow=*/false), axis);
+  }
+  Builder skip, run;
+  Values arguments{convert(any_row(rows), DType::kInt32), rows};
+  const Value inner_rows = run.input(rows.aval());
+  skip.input(rows.aval());
+  std::vector<Batched> inputs;
+  for (const Batched& operand : operands) {
+    arguments.push_back(operand.value);
+    skip.input(operand.value.aval());
+    inputs.push_back({run.input(operand.value.aval()), operand.axis});
+  }
+  Values nothing, results;
+  for (const Batched& result :
+       batch_inline(run, *branch, operands_of_rows(inner_rows, inputs, /*borrow=*/true), axis)) {
+    results.push_back(materialize_batch(run, result, 0, axis));
+    nothing.push_back(zeros(skip, results.back().aval()));
+  }
+  return batched_in_front(cond(builder, {skip.finish(nothing), run.finish(results)}, arguments));
+}
+
+// Examples that take different branches: each branch that some example takes is computed, then chosen from.
 std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                         const Branches& branches) {
+  const auto constant = [&](size_t b) {
+    return full_integer(builder, operands[0].value.aval(), static_cast<int64_t>(b));
+  };
+  const Value index = max(constant(0), min(operands[0].value, constant(branches.size() - 1)));
   std::vector<Batched> results;
   for (size_t b = branches.size(); b-- > 0;) {
-    const std::vector<Batched> found = batch_inline(builder, *branches[b], operands.subspan(1), axis);
-    if (results.empty() && b + 1 == branches.size()) {
+    const Value rows = eq(index, constant(b));
+    const std::vector<Batched> found = batch_branch(builder, rows, operands.subspan(1), axis, branches[b]);
+    if (b + 1 == branches.size()) {
       results = found;
       continue;
     }
-    const Value index = operands[0].value;
-    const Value here = le(index, full_integer(builder, index.aval(), static_cast<int64_t>(b)));
     for (size_t k = 0; k < found.size(); ++k) {
       if (found[k].value == results[k].value && found[k].axis == results[k].axis) continue;
       const Value chosen = materialize_batch(builder, found[k], 0, axis);
       const Value other = materialize_batch(builder, results[k], 0, axis);
-      results[k] = {select(broadcast(here, chosen.shape(), {0}), chosen, other), 0};
+      results[k] = {select(broadcast(rows, chosen.shape(), {0}), chosen, other), 0};
     }
   }
   return results;

@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/dead_rows.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/rules.h"
 
@@ -181,6 +182,57 @@ Values while_transpose(Builder&, const TransposeInput&, const AttrsPtr&) {
       .hint("forward mode (jvp, jacfwd) works on while_loop");
 }
 
+// The loop when each example stops by itself: while any of them goes on. Which ones do is carried along; those that are
+// done keep their carries. `values`: the operands, the carries batched at axis 0; `axes`: of the body's inputs.
+Values loop_by_example(Builder& builder, const WhileAttrs& attrs, const Graph& test, const Graph& step,
+                       const BatchAxis& axis, const Values& values, const std::vector<int>& axes) {
+  const Layout layout = layout_of(attrs);
+  const absl::Span<const Value> all(values);
+  const absl::Span<const Value> test_constants = all.subspan(0, layout.body_constants);
+  const absl::Span<const Value> first_carries = all.subspan(layout.carries);
+  Values tested(test_constants.begin(), test_constants.end());
+  append(tested, first_carries);
+  const Value first_active = builder.inline_graph(test, tested)[0];
+
+  Builder condition;
+  const Value going_on = any_row(condition.input(first_active.aval()));
+  for (const Value& carry : first_carries) condition.input(carry.aval());
+
+  Builder body;
+  const auto inputs = [&](absl::Span<const Value> like) {
+    Values result;
+    for (const Value& value : like) result.push_back(body.input(value.aval()));
+    return result;
+  };
+  const Values constants = inputs(all.subspan(layout.body_constants, layout.carries - layout.body_constants));
+  tested = inputs(test_constants);
+  const Value active = body.input(first_active.aval());
+  const Values before = inputs(first_carries);
+  std::vector<Batched> operands;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    operands.push_back({i < constants.size() ? constants[i] : before[i - constants.size()], axes[i]});
+  }
+  if (!meets(*attrs.body, axis)) {
+    operands = operands_of_rows(active, operands, may_not_end(*attrs.body) || reads_shared(attrs.body, operands));
+  }
+  Values after = body.inline_graph(step, values_of(operands));
+  for (size_t k = 0; k < after.size(); ++k) {
+    after[k] = select(broadcast(active, after[k].shape(), {0}), after[k], before[k]);
+  }
+  append(tested, after);
+  after.insert(after.begin(), bit_and(active, body.inline_graph(test, tested)[0]));
+
+  Values arguments(all.begin() + static_cast<ptrdiff_t>(layout.body_constants),
+                   all.begin() + static_cast<ptrdiff_t>(layout.carries));
+  append(arguments, test_constants);
+  arguments.push_back(first_active);
+  append(arguments, first_carries);
+  Values results = while_loop(
+      builder, {condition.finish({going_on}), body.finish(after), 0, static_cast<int64_t>(layout.carries)}, arguments);
+  results.erase(results.begin());
+  return results;
+}
+
 std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                  const AttrsPtr& attributes) {
   const WhileAttrs attrs = read(*attributes);
@@ -216,42 +268,17 @@ std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> ope
     const bool carry = i >= layout.carries && carries[i - layout.carries] == 0;
     values.push_back(carry ? materialize_batch(builder, operands[i], 0, axis) : operands[i].value);
   }
-  WhileAttrs batched = attrs;
-  batched.condition = test.graph;
-  batched.body = step.graph;
-  if (by_example) {
-    Builder any;
-    const Values inputs = inputs_like(any, *test.graph);
-    const Value running = any.inline_graph(*test.graph, inputs)[0];
-    const Value most = reduce_max(convert(running, DType::kInt32), {0});
-    // Of no examples, none runs.
-    batched.condition = any.finish({gt(most, zeros_like(most))});
-
-    // Examples that are done keep their carries. The test's effects happen in the condition.
-    const GraphPtr retest =
-        rewire(*test.graph, range(0, test.graph->num_inputs()), range(0, 1), Builder::Keep::kOutputs);
-    Builder body;
-    Values tested, stepped;
-    for (size_t i = 0; i < layout.body_constants; ++i) tested.push_back(body.input(values[i].aval()));
-    for (size_t i = layout.body_constants; i < layout.carries; ++i) stepped.push_back(body.input(values[i].aval()));
-    Values before;
-    for (size_t i = layout.carries; i < layout.operands; ++i) before.push_back(body.input(values[i].aval()));
-    append(tested, before);
-    append(stepped, before);
-    const Value active = body.inline_graph(*retest, tested)[0];
-    Values after = body.inline_graph(*step.graph, stepped);
-    for (size_t k = 0; k < after.size(); ++k) {
-      after[k] = select(broadcast(active, after[k].shape(), {0}), after[k], before[k]);
-    }
-    batched.body = body.finish(after);
-    batched.num_body_constants += batched.num_condition_constants;
-    const Values again(values.begin(), values.begin() + static_cast<ptrdiff_t>(layout.body_constants));
-    values.insert(values.begin() + static_cast<ptrdiff_t>(layout.body_constants), again.begin(), again.end());
-  }
-  const Values results = while_loop(builder, batched, values);
   std::vector<Batched> outputs;
-  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], carries[k]});
-  return outputs;
+  if (!by_example) {
+    WhileAttrs batched = attrs;
+    batched.condition = test.graph;
+    batched.body = step.graph;
+    const Values results = while_loop(builder, batched, values);
+    for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], carries[k]});
+    return outputs;
+  }
+  return batched_in_front(
+      loop_by_example(builder, attrs, *test.graph, *step.graph, axis, values, with(body_constants)));
 }
 
 // The condition decides how often everything runs, so what it reads is needed.

@@ -1,0 +1,88 @@
+#include "transforms/higher_order/dead_rows.h"
+
+#include <algorithm>
+
+#include "ir/combinators.h"
+#include "ir/ops.h"
+
+namespace ct {
+namespace {
+
+template <class Predicate>
+bool any_equation(const Graph& graph, const Predicate& predicate) {
+  for (const Equation& equation : graph.equations()) {
+    if (predicate(equation)) return true;
+    for (const auto& [key, value] : graph.attrs(equation).items()) {
+      if (const auto* inner = std::get_if<GraphPtr>(&value); inner != nullptr && any_equation(**inner, predicate)) {
+        return true;
+      }
+      if (const auto* several = std::get_if<std::vector<GraphPtr>>(&value)) {
+        for (const GraphPtr& inner : *several) {
+          if (any_equation(*inner, predicate)) return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Value any_row(Value rows) {
+  const Value most = reduce_max(convert(rows, DType::kInt32), {0});
+  return gt(most, zeros_like(most));  // of no rows, none
+}
+
+std::vector<Batched> operands_of_rows(Value rows, absl::Span<const Batched> operands, bool borrow) {
+  Value row;  // one that counts
+  std::vector<Batched> result(operands.begin(), operands.end());
+  for (Batched& operand : result) {
+    const Value x = operand.value;
+    if (!operand.batched() || x.aval().size() == 0 || (!borrow && !is_inexact(x.dtype()))) continue;
+    Value other = x;
+    if (borrow) {
+      if (!row) {
+        const Aval numbers(DType::kInt32, rows.shape());
+        row = reduce_max(select(rows, iota(*rows.builder, numbers, 0), zeros(*rows.builder, numbers)), {0});
+      }
+      other = broadcast_axis(gather(x, row, operand.axis, 0), operand.axis, rows.shape()[0]);
+    }
+    operand.value = select(broadcast(rows, x.shape(), {operand.axis}), x, stop_gradient(other));
+  }
+  return result;
+}
+
+bool reads_shared(const GraphPtr& graph, absl::Span<const Batched> operands) {
+  const Flags read = pruned_of(graph, Flags(graph->outputs().size(), true)).inputs;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (read[i] && !operands[i].batched() && is_inexact(operands[i].value.dtype())) return true;
+  }
+  return false;
+}
+
+bool may_not_end(const Graph& graph) {
+  static const Primitive* const kWhile = &get_primitive("while");
+  return any_equation(graph, [](const Equation& equation) { return equation.primitive == kWhile; });
+}
+
+bool is_cheap(const Graph& graph) {
+  return !any_equation(graph, [](const Equation& equation) {
+    switch (equation.primitive->lowering) {
+      case Lowering::kElement:
+      case Lowering::kAlias:
+      case Lowering::kReduce:
+      case Lowering::kExpand:
+        return false;
+      default:
+        return true;
+    }
+  });
+}
+
+bool meets(const Graph& graph, const BatchAxis& axis) {
+  if (axis.name.empty()) return false;
+  return std::any_of(graph.equations().begin(), graph.equations().end(),
+                     [&](const Equation& equation) { return names_axis(graph.attrs(equation), axis.name); });
+}
+
+}  // namespace ct
