@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import cotangent as ct
@@ -130,3 +131,21 @@ def test_errors() -> None:
 
     with pytest.raises(TypeError, match="output tangent"):
         ct.grad(f)(1.0)
+
+
+def test_a_forward_rule_that_calls_its_own_function():
+    @ct.custom_vjp
+    def f(x):
+        return cnp.sin(x)
+
+    def forward(x):
+        return f(x), x
+
+    # Twice the derivative, so that every order tells whether the rule was used.
+    f.defvjp(forward, lambda x, g: (2 * g * cnp.cos(x),))
+    assert float(ct.grad(f)(0.5)) == pytest.approx(2 * math.cos(0.5), rel=1e-6)
+    assert float(ct.jit(ct.grad(ct.grad(f)))(0.5)) == pytest.approx(-2 * math.sin(0.5), rel=1e-6)
+    rule = ct.vjp(f, 0.5)[1]
+    assert float(rule(1.0)[0]) == pytest.approx(2 * math.cos(0.5), rel=1e-6)
+    value = ct.grad(lambda x: ct.value_and_grad(f)(x)[0])(0.5)
+    assert float(value) == pytest.approx(2 * math.cos(0.5), rel=1e-6)

@@ -7,6 +7,7 @@ The rules are captured with the function, as sub-graphs of one equation, so they
 from __future__ import annotations
 
 import functools
+import threading
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -186,6 +187,18 @@ def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
     return x if x.dtype == dtype else _core.convert(x, dtype)
 
 
+# A forward rule may call its own function, whose rule then serves the next order of derivatives. A graph is finite, so the calls
+# are cut off: inside of so many forward rules the function is a plain one, differentiated as its body is.
+_RULE_ORDERS = 2
+_thread = threading.local()
+
+
+def _forward_rules() -> list[Any]:
+    """The custom_vjp functions whose forward rules are being captured in this thread, the outermost first."""
+    rules: list[Any] = _thread.__dict__.setdefault("forward_rules", [])
+    return rules
+
+
 class custom_vjp:  # noqa: N801
     """A function with a reverse-mode rule of its own.
 
@@ -229,6 +242,8 @@ class custom_vjp:  # noqa: N801
             raise AttributeError(
                 f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
             )
+        if _forward_rules().count(self) >= _RULE_ORDERS:
+            return self.fun(*args)
         dynamic, static = _split_static(args, self.nondiff_argnums)
         leaves, structure = flatten_arguments((dynamic, {}), name)
         run = lambda *xs: self.fun(*_merge_static(xs, static, self.nondiff_argnums))  # noqa: E731
@@ -284,7 +299,11 @@ class custom_vjp:  # noqa: N801
             residuals, residual_structure = flatten_arguments(result[1], f"the residuals of {name}")
             return [*outputs, *residuals], None
 
-        graph, closure, _ = _core.capture(run, [aval_of(x) for x in leaves], [], "jit", f"forward rule of {name}")
+        _forward_rules().append(self)
+        try:
+            graph, closure, _ = _core.capture(run, [aval_of(x) for x in leaves], [], "jit", f"forward rule of {name}")
+        finally:
+            _forward_rules().pop()
         return Captured(graph, closure, residual_structure)
 
     def _capture_backward(
