@@ -7,8 +7,8 @@ The rules are captured with the function, as sub-graphs of one equation, so they
 from __future__ import annotations
 
 import functools
-import threading
 import inspect
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 

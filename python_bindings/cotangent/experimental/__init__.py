@@ -1,0 +1,1 @@
+"""Modules whose interface may still change, under their names in ``jax.experimental``."""
