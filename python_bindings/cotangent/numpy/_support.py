@@ -123,6 +123,23 @@ def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
     return axes
 
 
+def flattened(x: Array, axis: int | None, name: str) -> tuple[Array, int]:
+    """The array and an axis counted from the front; for None, the flattened array and its axis."""
+    if axis is None:
+        return bind1("reshape", x, shape=[x.size]), 0
+    return x, normalize_axis(axis, x.ndim, name)
+
+
+def move_last(x: Array, axis: int, back: bool = False) -> Array:
+    """``axis`` moved behind all others, or the last axis moved ``back`` to that position."""
+    last = x.ndim - 1
+    if axis == last:
+        return x
+    order = [i for i in range(last + 1) if i != (last if back else axis)]
+    order.insert(axis if back else last, last if back else axis)
+    return bind1("transpose", x, permutation=order)
+
+
 def axis_size(x: Array, axis: int) -> Size:
     """The size of an axis: an int, or an int32 scalar when the axis is ragged."""
     return bind1("dimension_size", x, axis=axis) if axis in _core.ragged_axes(x) else x._bound_shape[axis]

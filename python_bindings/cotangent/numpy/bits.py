@@ -1,17 +1,31 @@
-"""Signs, bits and the parts of floating numbers."""
+"""Signs, bits, the parts of floating numbers, divisors of whole numbers."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, choose, kind, literal, promoted
+from cotangent.errors import DTypeError
+from cotangent.numpy._support import (
+    bind1,
+    choose,
+    flattened,
+    is_inexact,
+    kind,
+    literal,
+    move_last,
+    no_out,
+    promoted,
+    real_only,
+)
 
 __all__ = [
     "bitwise_and",
+    "bitwise_count",
     "bitwise_invert",
     "bitwise_left_shift",
     "bitwise_not",
@@ -19,11 +33,20 @@ __all__ = [
     "bitwise_right_shift",
     "bitwise_xor",
     "copysign",
+    "frexp",
+    "gcd",
     "heaviside",
     "invert",
+    "lcm",
+    "ldexp",
     "left_shift",
+    "modf",
+    "nextafter",
+    "packbits",
     "right_shift",
     "signbit",
+    "spacing",
+    "unpackbits",
 ]
 
 # ---- Signs and bits --------------------------------------------------------------------------------------------------
@@ -92,3 +115,222 @@ def right_shift(x: Any, y: Any, /) -> Array:
 
 
 bitwise_right_shift = right_shift
+
+
+def bitwise_count(x: Any, /) -> Array:
+    """How many bits are set in the magnitude of integers, as uint8.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.bitwise_count(ct.numpy.array([0, 7, -8])).tolist()
+    [0, 3, 1]
+    """
+    array = _core.array(x)
+    if kind(array) not in ("bool", "signed", "unsigned"):
+        raise DTypeError(f"bitwise_count takes integers; got {array.dtype}")
+    if kind(array) == "signed":
+        array = bind1("abs", array)
+    width = 8 * array.dtype.itemsize
+    bits = _core.convert(array, f"uint{width}")
+    # Neighbouring counts are added: of single bits, of pairs, of groups of four, ...
+    group = 1
+    while group < width:
+        ones = (1 << group) - 1
+        mask = literal(bits, sum(ones << shift for shift in range(0, width, 2 * group)))
+        bits = (bits & mask) + (bind1("shift_right_logical", bits, literal(bits, group)) & mask)
+        group *= 2
+    return _core.convert(bits, "uint8")
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Eight truth values an element: the bits of uint8, along an axis or of the flattened array, padded with zeros."""
+    array = _core.array(a)
+    if is_inexact(array):
+        raise DTypeError(f"packbits takes integers or bools; got {array.dtype}")
+    array, position = flattened(array, axis, "packbits")
+    moved = move_last(bind1("ne", array, literal(array, 0)), position)
+    size = moved._bound_shape[-1]
+    high = [0] * (moved.ndim - 1) + [-size % 8]
+    bits = bind1(
+        "pad",
+        _core.convert(moved, "uint8"),
+        _core.full((), 0, "uint8"),
+        low=[0] * moved.ndim,
+        high=high,
+        interior=[0] * moved.ndim,
+    )
+    bits = bind1("reshape", bits, shape=[*bits._bound_shape[:-1], -(-size // 8), 8])
+    weights = bind1("shift_left", _core.full((8,), 1, "uint8"), _bit_positions(bitorder, "packbits"))
+    weights = bind1("broadcast", weights, shape=list(bits._bound_shape), axes=[bits.ndim - 1])
+    return move_last(bind1("reduce_sum", bits * weights, axes=[bits.ndim - 1]), position, back=True)
+
+
+def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+    """The bits of uint8 as elements 0 and 1, along an axis or of the flattened array; ``count`` cuts or pads with zeros."""
+    array = _core.array(a)
+    if array.dtype != np.dtype("uint8"):
+        raise DTypeError(f"unpackbits takes uint8; got {array.dtype}")
+    array, position = flattened(array, axis, "unpackbits")
+    moved = move_last(array, position)
+    shape = [*moved._bound_shape, 8]
+    shifts = bind1("broadcast", _bit_positions(bitorder, "unpackbits"), shape=shape, axes=[moved.ndim])
+    wide = bind1("broadcast", moved, shape=shape, axes=list(range(moved.ndim)))
+    bits = bind1("shift_right_logical", wide, shifts) & literal(wide, 1)
+    bits = bind1("reshape", bits, shape=[*shape[:-2], 8 * shape[-2]])
+    if count is not None:
+        size = bits._bound_shape[-1]
+        limit = max(size + count, 0) if count < 0 else count
+        none = [0] * (bits.ndim - 1)
+        bits = bind1(
+            "pad", bits, _core.full((), 0, "uint8"), low=[*none, 0], high=[*none, limit - size], interior=[*none, 0]
+        )
+    return move_last(bits, position, back=True)
+
+
+def _bit_positions(bitorder: str, name: str) -> Array:
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"{name}: bitorder must be 'big' or 'little'; got {bitorder!r}")
+    positions = bind1("iota", shape=[8], dtype=np.dtype("uint8"), axis=0)
+    return positions if bitorder == "little" else bind1("reverse", positions, axes=[0])
+
+
+# ---- Parts of floating numbers ---------------------------------------------------------------------------------------
+
+_MANTISSA_BITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+
+
+def _integers_of(x: Array) -> Array:
+    """The bits of floating numbers as signed integers."""
+    return bind1("bitcast", x, dtype=np.dtype(f"int{8 * x.dtype.itemsize}"))
+
+
+def _power_of_two(exponent: Array, like: Array) -> Array:
+    """``2 ** exponent``, exactly; the exponent must be that of a normal number."""
+    mantissa = _MANTISSA_BITS[like.dtype.name]
+    bias = (1 << (8 * like.dtype.itemsize - 2 - mantissa)) - 1
+    integers = _core.convert(exponent, f"int{8 * like.dtype.itemsize}")
+    bits = bind1("shift_left", integers + literal(integers, bias), literal(integers, mantissa))
+    return bind1("bitcast", bits, dtype=like.dtype)
+
+
+def frexp(x: Any, /) -> tuple[Array, Array]:
+    """The mantissa, of magnitude in [0.5, 1), and the exponent: ``x == mantissa * 2 ** exponent``.
+
+    Zero, infinities and NaN are their own mantissa, with exponent 0.
+    """
+    array = real_only(x, "frexp")
+    if array.dtype.itemsize == 2:
+        mantissa, exponent = frexp(_core.convert(array, "float32"))
+        return _core.convert(mantissa, array.dtype), exponent
+    bits = _MANTISSA_BITS[array.dtype.name]
+    special = ~bind1("is_finite", array) | (array == literal(array, 0.0))
+    # Numbers below the normal ones are scaled up first.
+    lift = literal(array, 2.0 ** (bits + 1))
+    tiny = bind1("abs", array) < literal(array, 2.0 ** (2 - (1 << (8 * array.dtype.itemsize - 2 - bits))))
+    normal = bind1("select", tiny, array * lift, array)
+    integers = _integers_of(bind1("abs", bind1("stop_gradient", normal)))
+    bias = (1 << (8 * array.dtype.itemsize - 2 - bits)) - 2
+    raised = bind1("shift_right_arithmetic", integers, literal(integers, bits)) - literal(integers, bias)
+    # Four times what is wanted, which is a normal number for every exponent.
+    scale = _power_of_two(bind1("select", special, literal(raised, 0), literal(raised, 2) - raised), normal)
+    mantissa = bind1("select", special, array, normal * scale * literal(normal, 0.25))
+    exponent = bind1("select", tiny, raised - literal(raised, bits + 1), raised)
+    return mantissa, _core.convert(bind1("select", special, literal(exponent, 0), exponent), "int32")
+
+
+def ldexp(x1: Any, x2: Any, /) -> Array:
+    """``x1 * 2 ** x2`` for integers ``x2``, rounded once."""
+    x, n = _core.array(x1), _core.array(x2)
+    if is_inexact(n):
+        raise DTypeError(f"ldexp: the exponent must be an integer; got {n.dtype}")
+    x = real_only(x, "ldexp")
+    if x.dtype.itemsize == 2:
+        return _core.convert(ldexp(_core.convert(x, "float32"), n), x.dtype)
+    shape = _core.broadcast_shapes([x._bound_shape, n._bound_shape])
+    x = _core.broadcast_to(x, shape)
+    mantissa, exponent = frexp(x)
+    n = _core.broadcast_to(_core.convert(n, "int64"), shape)
+    top = 1 << (8 * x.dtype.itemsize - 2 - _MANTISSA_BITS[x.dtype.name])  # 128, 1024
+    total = bind1("max", bind1("min", n, literal(n, 4 * top)), literal(n, -4 * top)) + _core.convert(exponent, "int64")
+    # In two steps, of which only the second may round.
+    first = bind1("max", bind1("min", total, literal(total, top - 1)), literal(total, 4 - top))
+    rest = total - first
+    second = bind1("max", bind1("min", rest, literal(rest, top - 1)), literal(rest, 2 - top))
+    return mantissa * _power_of_two(first, x) * _power_of_two(second, x)
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+    """The fractional and the whole part, both with the sign of ``x``."""
+    no_out(out, "modf")
+    array = real_only(x, "modf")
+    zero = literal(array, 0.0)
+    whole = bind1("select", array < zero, bind1("ceil", array), bind1("floor", array))
+    infinite = bind1("abs", array) == literal(array, math.inf)
+    fraction = bind1("select", infinite, zero, array - whole)
+    return copysign(fraction, array), copysign(whole, array)
+
+
+def nextafter(x: Any, y: Any, /) -> Array:
+    """The next number after ``x`` toward ``y``."""
+    x, y = _core.promote([x, y], inexact=True)
+    if kind(x) == "complex":
+        raise DTypeError(f"nextafter takes real arrays; got {x.dtype}")
+    integers = _integers_of(x)
+    zero, one = literal(x, 0.0), literal(integers, 1)
+    away = (y > x) == (x > zero)
+    moved = bind1("select", away, integers + one, integers - one)
+    smallest = _integers_of(copysign(_smallest_subnormal(x), y))
+    result = bind1("bitcast", bind1("select", x == zero, smallest, moved), dtype=x.dtype)
+    result = bind1("select", x == y, y, result)
+    return choose((x != x) | (y != y), math.nan, result)
+
+
+def _smallest_subnormal(like: Array) -> Array:
+    integers = _integers_of(literal(like, 0.0))
+    return bind1("bitcast", literal(integers, 1), dtype=like.dtype)
+
+
+def spacing(x: Any, /) -> Array:
+    """The distance to the next number away from 0, with the sign of ``x``; NaN of infinities."""
+    array = real_only(x, "spacing")
+    magnitude = bind1("abs", array)
+    gap = nextafter(magnitude, literal(magnitude, math.inf)) - magnitude
+    signed = bind1("select", array < literal(array, 0.0), bind1("neg", gap), gap)
+    return choose(bind1("is_finite", array), signed, math.nan)
+
+
+# ---- Whole numbers ---------------------------------------------------------------------------------------------------
+
+
+def _magnitudes(x1: Any, x2: Any, name: str) -> tuple[Array, Array]:
+    x, y = _core.promote([x1, x2])
+    if kind(x) not in ("signed", "unsigned"):
+        raise DTypeError(f"{name} takes integers; got {x.dtype}")
+    return (x, y) if kind(x) == "unsigned" else (bind1("abs", x), bind1("abs", y))
+
+
+def gcd(x1: Any, x2: Any) -> Array:
+    """The greatest common divisor of integers; of 0 and 0, 0.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.gcd(ct.numpy.array([12, 0, -9]), 18).tolist()
+    [6, 18, 9]
+    """
+    from cotangent.lax import while_loop
+
+    def unfinished(pair: tuple[Array, Array]) -> Array:
+        return bind1("reduce_max", bind1("ne", pair[1], literal(pair[1], 0)), axes=list(range(pair[1].ndim)))
+
+    def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, y = pair
+        done = bind1("eq", y, literal(y, 0))
+        rest = bind1("rem", x, choose(done, 1, y))
+        return bind1("select", done, x, y), bind1("select", done, y, rest)
+
+    return while_loop(unfinished, step, _magnitudes(x1, x2, "gcd"))[0]  # type: ignore[no-any-return]
+
+
+def lcm(x1: Any, x2: Any) -> Array:
+    """The least common multiple of integers, not negative; with 0, 0."""
+    x, y = _magnitudes(x1, x2, "lcm")
+    divisor = gcd(x, y)
+    return bind1("mul", x, bind1("div", y, choose(divisor == literal(divisor, 0), 1, divisor)))

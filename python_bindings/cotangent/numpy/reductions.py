@@ -20,6 +20,7 @@ from cotangent.numpy._support import (
     bind1,
     convert,
     element_count,
+    flattened,
     inexact,
     is_inexact,
     keep_axes,
@@ -405,13 +406,6 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
 # ---- Running sums ----------------------------------------------------------------------------------------------------
 
 
-def _flattened(a: Any, axis: int | None, name: str) -> tuple[Array, int]:
-    x = _core.array(a)
-    if axis is None:
-        return bind1("reshape", x, shape=[x.size]), 0
-    return x, normalize_axis(axis, x.ndim, name)
-
-
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Running sums along an axis, or over the flattened array.
 
@@ -420,7 +414,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     [1, 3, 6]
     """
     no_out(out, "cumsum")
-    x, position = _flattened(a, axis, "cumsum")
+    x, position = flattened(_core.array(a), axis, "cumsum")
     result_dtype = _accumulator(x, dtype, promote_integers=False)
     result = bind1("cumsum", _core.convert(x, working_dtype(result_dtype)), axis=position, reverse=False)
     return _core.convert(result, result_dtype)
@@ -448,7 +442,7 @@ def _scan(combine: str, x: Array, axis: int, identity: complex) -> Array:
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Running products along an axis, or over the flattened array."""
     no_out(out, "cumprod")
-    x, position = _flattened(a, axis, "cumprod")
+    x, position = flattened(_core.array(a), axis, "cumprod")
     result_dtype = _accumulator(x, dtype, promote_integers=False)
     x = _core.convert(x, working_dtype(result_dtype))
     if position in _core.ragged_axes(x):
