@@ -18,7 +18,17 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError
-from cotangent.numpy import comparisons, creation, elementwise, indexing, products, reductions, shapes
+from cotangent.numpy import (
+    comparisons,
+    creation,
+    elementwise,
+    exchange,
+    indexing,
+    products,
+    reductions,
+    selection,
+    shapes,
+)
 
 
 def _operand(x: Any) -> bool:
@@ -143,11 +153,7 @@ def _concrete_or_none(self: Array) -> Any:
 def _repr(self: Array) -> str:
     if _core.is_traced(self):
         return _traced_text(self)
-    values = _core.to_numpy(self)
-    weak = ", weak_type=True" if self.weak_type else ""
-    body = np.array2string(values, separator=", ", prefix="Array(", suffix=")") if values.size else "[]"
-    size = f", shape={self.shape}" if values.size == 0 and self.ndim != 1 else ""
-    return f"Array({body}{size}, dtype={self.dtype.name}{weak})"
+    return exchange.array_repr(self)
 
 
 def _traced_text(self: Array) -> str:
@@ -220,7 +226,7 @@ _METHODS: dict[str, Any] = {
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
-    "nonzero": comparisons.nonzero,
+    "nonzero": selection.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": shapes.ravel,

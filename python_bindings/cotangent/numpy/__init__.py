@@ -8,17 +8,27 @@ from types import ModuleType as _ModuleType
 
 from cotangent._core import Array
 from cotangent.numpy.bits import *
+from cotangent.numpy.calculus import *
 from cotangent.numpy.comparisons import *
 from cotangent.numpy.constants import *
 from cotangent.numpy.creation import *
 from cotangent.numpy.dtypes import *
 from cotangent.numpy.elementwise import *
+from cotangent.numpy.exchange import *
+from cotangent.numpy.functional import *
 from cotangent.numpy.functions import *
+from cotangent.numpy.grids import *
 from cotangent.numpy.indexing import *
 from cotangent.numpy.polynomials import *
 from cotangent.numpy.products import *
 from cotangent.numpy.reductions import *
+from cotangent.numpy.selection import *
+from cotangent.numpy.sets import *
 from cotangent.numpy.shapes import *
+from cotangent.numpy.sorting import *
+from cotangent.numpy.statistics import *
+from cotangent.numpy.ufuncs import *
+from cotangent.numpy.windows import *
 
 ndarray = Array
 # Derived: each name is in one module's list.

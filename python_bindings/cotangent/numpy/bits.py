@@ -24,14 +24,11 @@ from cotangent.numpy._support import (
 )
 
 __all__ = [
-    "bitwise_and",
     "bitwise_count",
     "bitwise_invert",
     "bitwise_left_shift",
     "bitwise_not",
-    "bitwise_or",
     "bitwise_right_shift",
-    "bitwise_xor",
     "copysign",
     "frexp",
     "gcd",

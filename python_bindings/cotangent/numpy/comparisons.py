@@ -30,11 +30,7 @@ __all__ = [
     "isscalar",
     "less",
     "less_equal",
-    "logical_and",
     "logical_not",
-    "logical_or",
-    "logical_xor",
-    "nonzero",
     "not_equal",
     "select",
     "where",
@@ -213,11 +209,11 @@ def array_equiv(a: Any, b: Any) -> Array:
     return bind1("reduce_min", same, axes=list(range(same.ndim)))
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Elements of ``x`` where the condition holds, else of ``y``; everything is broadcast.
 
     With the condition alone: `nonzero`, whose result has a shape that depends on values, so the condition must be
-    concrete.
+    concrete, or ``size`` given.
     A derivative flows only into the chosen operand; to keep an undefined derivative out, make the argument of the
     other branch harmless
     too (``where(x > 0, log(where(x > 0, x, 1)), 0)``).
@@ -230,22 +226,17 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     [1.0, 2.0]
     """
     if x is None and y is None:
-        return nonzero(condition)
+        from cotangent.numpy.selection import nonzero
+
+        return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("where takes the condition alone, or the condition, x and y")
+    if size is not None or fill_value is not None:
+        raise ValueError("where: size and fill_value belong to the form with the condition alone")
     x, y = _core.promote([x, y])
     predicate = truth(condition)
     shape = _core.broadcast_shapes([predicate._bound_shape, x._bound_shape])
     return bind1("select", *(_core.broadcast_to(operand, shape) for operand in (predicate, x, y)))
-
-
-def nonzero(a: Any) -> tuple[Array, ...]:
-    """The indices of the elements that are not zero, an integer array for each axis. The array must be concrete."""
-    import numpy as np
-
-    return tuple(
-        _core.array(index.astype(_core.default_int_dtype())) for index in np.nonzero(np.atleast_1d(_core.to_numpy(a)))
-    )
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:

@@ -35,8 +35,6 @@ __all__ = [
     "empty",
     "empty_like",
     "eye",
-    "from_dlpack",
-    "frombuffer",
     "full",
     "full_like",
     "geomspace",
@@ -105,17 +103,6 @@ def copy(a: Any, order: str | None = None) -> Array:
     """An array of the same elements; arrays are immutable, so nothing need be copied."""
     del order
     return _core.array(a)
-
-
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Array:
-    """The bytes of a buffer as a one-axis array."""
-    return _core.array(np.frombuffer(buffer, _core.canonical_dtype(dtype), count, offset))
-
-
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library that offers ``__dlpack__``, sharing its memory where possible."""
-    del device, copy
-    return _core.from_dlpack(x)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:

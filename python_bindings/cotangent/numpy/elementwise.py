@@ -31,7 +31,6 @@ from cotangent.numpy._support import (
 __all__ = [
     "abs",
     "absolute",
-    "add",
     "angle",
     "around",
     "ceil",
@@ -50,12 +49,8 @@ __all__ = [
     "fmod",
     "hypot",
     "imag",
-    "maximum",
-    "minimum",
     "mod",
-    "multiply",
     "nan_to_num",
-    "negative",
     "positive",
     "pow",
     "power",
@@ -66,7 +61,6 @@ __all__ = [
     "round",
     "sign",
     "square",
-    "subtract",
     "true_divide",
     "trunc",
 ]

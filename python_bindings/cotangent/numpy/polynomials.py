@@ -4,20 +4,242 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._core import Array
+from cotangent.numpy._support import bind1, convert, inexact, insert_axes, literal, static_int
+from cotangent.numpy.dtypes import finfo
+from cotangent.numpy.elementwise import conjugate
+from cotangent.numpy.elementwise import real as _real
+from cotangent.numpy.products import convolve, outer
+from cotangent.numpy.reductions import sum as _sum
+from cotangent.numpy.selection import trim_zeros
+from cotangent.numpy.shapes import concatenate, matrix_transpose
 
-__all__ = [
-    "polyval",
-]
+__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
 
-def polyval(p: Any, x: Any) -> Array:
-    """The polynomial with coefficients ``p``, the highest power first, at ``x``."""
+def _coefficients(p: Any, name: str) -> Array:
+    x = _core.array(p)
+    x = insert_axes(x, [0]) if x.ndim == 0 else x
+    if x.ndim != 1:
+        raise ValueError(f"{name}: coefficients must have one axis; got shape {x.shape}")
+    return x
+
+
+def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
+    """Two polynomials of one dtype and length."""
+    x, y = _coefficients(a1, name), _coefficients(a2, name)
+    dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])[0]
+    size = max(x.size, y.size)
+
+    def raised(p: Array) -> Array:
+        p = convert(p, dtype)
+        return bind1("pad", p, _core.full((), 0, dtype), low=[size - p.size], high=[0], interior=[0])
+
+    return raised(x), raised(y)
+
+
+def polyadd(a1: Any, a2: Any) -> Array:
+    """The sum of two polynomials."""
+    x, y = _pair(a1, a2, "polyadd")
+    return x + y
+
+
+def polysub(a1: Any, a2: Any) -> Array:
+    """The difference of two polynomials."""
+    x, y = _pair(a1, a2, "polysub")
+    return x - y
+
+
+def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials; leading zeros can be trimmed where values are known."""
+    x, y = _coefficients(a1, "polymul"), _coefficients(a2, "polymul")
+    if trim_leading_zeros:
+        x, y = _trimmed(x), _trimmed(y)
+    x, y = (literal(p, 0)[:1] if p.size == 0 else p for p in (x, y))
+    return convolve(x, y)
+
+
+def _trimmed(p: Array) -> Array:
+    """Without leading zeros; zero is one coefficient."""
+    short = trim_zeros(p, "f")
+    return short if short.size else _core.full((1,), 0, p.dtype)
+
+
+def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
+    """Quotient and remainder of two polynomials.
+
+    The remainder has as many coefficients as ``u``, unless leading zeros are trimmed, for which values must be known.
+    """
+    x, y = _coefficients(u, "polydiv"), _coefficients(v, "polydiv")
+    dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])
+    x, y = inexact(_core.convert(x, dtype[0])), inexact(_core.convert(y, dtype[0]))
+    steps = x.size - y.size + 1
+    if steps <= 0:
+        quotient, rest = _core.full((1,), 0, x.dtype), x
+    else:
+        parts = []
+        rest = x
+        for i in range(steps):
+            factor = rest[i] / y[0]
+            parts.append(insert_axes(factor, [0]))
+            taken = bind1("pad", factor * y, _core.full((), 0, x.dtype), low=[i], high=[steps - 1 - i], interior=[0])
+            rest = rest - taken
+        quotient = concatenate(parts)
+    if trim_leading_zeros:
+        tiny = float(finfo(x.dtype).eps)
+        values = np.asarray(rest)
+        first = next((i for i in range(values.size - 1) if abs(values[i]) > tiny), max(values.size - 1, 0))
+        rest = rest[first:]
+    return quotient, rest
+
+
+def polyder(p: Any, m: int = 1) -> Array:
+    """The m-th derivative."""
+    x = inexact(_coefficients(p, "polyder"))
+    count = static_int(m, "polyder: the order of the derivative")
+    if count < 0:
+        raise ValueError(f"polyder: the order must not be negative; got {count}")
+    for _ in range(count):
+        if x.size <= 1:
+            return _core.full((0,), 0, x.dtype)
+        powers = np.arange(x.size - 1, 0, -1)
+        x = x[:-1] * convert(_core.array(powers), x.dtype)
+    return x
+
+
+def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
+    """The m-th integral; ``k`` are the constants, in the order of integration (by default 0)."""
+    x = inexact(_coefficients(p, "polyint"))
+    count = static_int(m, "polyint: the order of the integral")
+    if count < 0:
+        raise ValueError(f"polyint: the order must not be negative; got {count}")
+    constants = _core.full((), 0, x.dtype) if k is None else _core.array(k)
+    constants = insert_axes(constants, [0]) if constants.ndim == 0 else constants
+    if constants.size == 1:
+        constants = _core.broadcast_to(constants, (count,))
+    if constants._bound_shape != (count,):
+        raise ValueError(f"polyint: {count} integrals need as many constants, or one; got shape {constants.shape}")
+    dtype = _core.promote_types([(x.dtype, x.weak_type), (constants.dtype, constants.weak_type)])[0]
+    x, constants = convert(x, dtype), convert(constants, dtype)
+    for i in range(count):
+        powers = np.arange(x.size, 0, -1)
+        x = concatenate([x / convert(_core.array(powers), dtype), constants[i : i + 1]])
+    return x
+
+
+def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
+    """The polynomial with coefficients ``p`` at ``x``; further axes of ``p`` are broadcast with those of ``x``.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.polyval(ct.numpy.array([1.0, 2.0, 3.0]), 2.0))
+    11.0
+    """
+    del unroll
     coefficients = _core.array(p)
-    if coefficients.ndim != 1:
-        raise ValueError(f"polyval: coefficients must have one axis; got shape {coefficients.shape}")
-    result, x = _core.promote([_core.full((), 0, coefficients.dtype), x])
+    if coefficients.ndim == 0:
+        raise ValueError("polyval: coefficients need an axis")
+    start = _core.full(coefficients._bound_shape[1:], 0, coefficients.dtype)
+    result, points = _core.promote([start, x])
     for i in range(coefficients._bound_shape[0]):
-        result = result * x + coefficients[i]
+        result = result * points + coefficients[i]
     return result
+
+
+def poly(seq_of_zeros: Any) -> Array:
+    """The polynomial with given zeros, or the characteristic polynomial of a matrix."""
+    zeros = inexact(seq_of_zeros)
+    zeros = insert_axes(zeros, [0]) if zeros.ndim == 0 else zeros
+    if zeros.ndim == 2 and zeros.size and zeros._bound_shape[0] == zeros._bound_shape[1]:
+        from cotangent.numpy.linalg import eigvals  # type: ignore[import-not-found, unused-ignore]
+
+        zeros = eigvals(zeros)
+    if zeros.ndim != 1:
+        raise ValueError(f"poly takes zeros along one axis, or a square matrix; got shape {zeros.shape}")
+    result = _core.full((1,), 1, zeros.dtype)
+    for i in range(zeros.size):
+        result = concatenate([result, literal(result, 0)[:1]]) - zeros[i] * concatenate(
+            [literal(result, 0)[:1], result]
+        )
+    return result
+
+
+def roots(p: Any, *, strip_zeros: bool = True) -> Array:
+    """The complex zeros of a polynomial, as many as its degree.
+
+    Args:
+        p: coefficients.
+        strip_zeros: leave out leading zeros, and give trailing ones as zeros of the result; the coefficients must then
+            be known. If not, they must not be zero at the front.
+    """
+    from cotangent.numpy.linalg import eigvals  # type: ignore[import-not-found, unused-ignore]
+
+    x = inexact(_coefficients(p, "roots"))
+    at_zero = 0
+    if strip_zeros:
+        x = trim_zeros(x, "f")
+        full = x.size
+        x = trim_zeros(x, "b")
+        at_zero = full - x.size
+    complex_dtype = _core.promote_types([(x.dtype, False), (np.dtype("complex64"), False)])[0]
+    zeros = _core.full((at_zero,), 0, complex_dtype)
+    if x.size < 2:
+        return zeros
+    size = x.size - 1
+    row = insert_axes(-x[1:] / x[0], [0])
+    companion = concatenate([row, convert(_core.array(np.eye(size - 1, size)), x.dtype)])
+    found = convert(eigvals(companion), complex_dtype)
+    return concatenate([found, zeros]) if at_zero else found
+
+
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
+    """The polynomial of degree ``deg`` that fits points best in the sense of least squares.
+
+    Args:
+        y: values along one axis, or several sets of them as columns.
+        rcond: singular values below this share of the largest count as zero.
+        full: also return residuals, rank, singular values and ``rcond``.
+        w: weights of the residuals, which are squared afterwards.
+        cov: also return the covariance of the coefficients; ``"unscaled"``: for weights that are 1 / sigma.
+    """
+    from cotangent.numpy.creation import vander
+    from cotangent.numpy.linalg import inv, lstsq  # type: ignore[import-not-found, unused-ignore]
+
+    points, values = _core.array(x), _core.array(y)
+    if deg < 0:
+        raise ValueError(f"polyfit: the degree must not be negative; got {deg}")
+    if points.ndim != 1 or points.size == 0:
+        raise TypeError(f"polyfit: x must have one axis and elements; got shape {points.shape}")
+    if values.ndim not in (1, 2) or values._bound_shape[0] != points.size:
+        raise TypeError(f"polyfit: y must have {points.size} rows; got shape {values.shape}")
+    dtype = _core.promote_types([(points.dtype, points.weak_type), (values.dtype, values.weak_type)])
+    points, values = inexact(_core.convert(points, dtype[0])), inexact(_core.convert(values, dtype[0]))
+    rcond = points.size * float(finfo(points.dtype).eps) if rcond is None else rcond
+    matrix = vander(points, deg + 1)
+    if w is not None:
+        weights = convert(_core.array(w), matrix.dtype)
+        if weights._bound_shape != (points.size,):
+            raise TypeError(f"polyfit: {points.size} points need as many weights; got shape {weights.shape}")
+        matrix = matrix * weights[:, None]
+        values = values * (weights if values.ndim == 1 else weights[:, None])
+    scale = bind1("sqrt", _real(_sum(matrix * conjugate(matrix), 0)))
+    matrix = matrix / scale
+    solution, residuals, rank, singular = lstsq(matrix, values, rcond)
+    solution = solution / (scale if values.ndim == 1 else scale[:, None])
+    if full:
+        return solution, residuals, rank, singular, _core.array(rcond)
+    if not cov:
+        return solution
+    base = inv(matrix_transpose(matrix) @ matrix) / outer(scale, scale)
+    if isinstance(cov, str) and cov == "unscaled":
+        return solution, base
+    freedom = points.size - (deg + 1)
+    if freedom <= 0:
+        raise ValueError(f"polyfit: {points.size} points do not give the covariance of {deg + 1} coefficients")
+    gap = values - matrix @ (solution * (scale if values.ndim == 1 else scale[:, None]))
+    factor = _sum(_real(gap * conjugate(gap)), 0) / freedom
+    return solution, base * factor if values.ndim == 1 else base[..., None] * factor

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,24 +11,26 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import bind1, insert_axes, kind, normalize_axis
+from cotangent.numpy._support import bind1, insert_axes, kind, no_out, normalize_axis
 from cotangent.numpy.reductions import sum as _sum
 
 __all__ = [
     "convolve",
     "correlate",
     "cross",
-    "diff",
     "dot",
     "einsum",
+    "einsum_path",
     "inner",
     "kron",
     "matmul",
+    "matvec",
     "outer",
     "tensordot",
     "trace",
     "vdot",
     "vecdot",
+    "vecmat",
 ]
 
 
@@ -154,6 +157,26 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
         x = bind1("conj", x)
     _check_sizes("vecdot", x, y, normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot"))
     return _sum(x * y, axis)
+
+
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """The product of matrices and vectors, in the last axes; leading axes are broadcast."""
+    x, y = _pair(x1, x2, None)
+    if x.ndim < 2 or y.ndim < 1:
+        raise ValueError(f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}")
+    product = matmul(x, insert_axes(y, [y.ndim]))
+    return bind1("reshape", product, shape=list(product._bound_shape[:-1]))
+
+
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """The product of vectors, conjugated, and matrices, in the last axes; leading axes are broadcast."""
+    x, y = _pair(x1, x2, None)
+    if x.ndim < 1 or y.ndim < 2:
+        raise ValueError(f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}")
+    x = bind1("conj", x) if kind(x) == "complex" else x
+    product = matmul(insert_axes(x, [x.ndim - 1]), y)
+    shape = list(product._bound_shape)
+    return bind1("reshape", product, shape=[*shape[:-2], shape[-1]])
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
@@ -351,21 +374,82 @@ def _drop_axis(x: Array, axis: int) -> Array:
     return bind1("reshape", x, shape=[size for i, size in enumerate(x._bound_shape) if i != axis])
 
 
+def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as subscripts and operands."""
+    items = list(operands)
+    arrays, lists = items[: len(items) // 2 * 2 : 2], items[1 : len(items) // 2 * 2 : 2]
+    labels = sorted({label for item in [*lists, *items[2 * len(lists) :]] for label in item if label is not Ellipsis})
+    letters = dict(zip(labels, _letters(len(labels), ""), strict=True))
+
+    def term(item: Any) -> str:
+        return "".join("..." if label is Ellipsis else letters[label] for label in item)
+
+    text = ",".join(map(term, lists))
+    return (text + "->" + term(items[-1]) if len(items) % 2 else text), arrays
+
+
+def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Array]]:
+    arrays: list[Any] = list(operands)
+    if not isinstance(subscripts, str):
+        if not operands or not isinstance(operands[0], (list, tuple)):
+            raise TypeError("einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'")
+        subscripts, arrays = _as_text((subscripts, *operands))
+    if not arrays:
+        raise ValueError("einsum needs at least one operand")
+    return subscripts, [_core.array(x) for x in arrays]
+
+
+@functools.lru_cache(maxsize=1024)
+def _path(terms: str, shapes: tuple[tuple[int, ...], ...], optimize: str) -> list[tuple[int, ...]]:
+    """The order of contraction: positions of operands, of which each step takes some and appends their product."""
+    import opt_einsum  # type: ignore[import-untyped, unused-ignore]
+
+    path, _ = opt_einsum.contract_path(terms, *shapes, shapes=True, optimize=optimize)
+    return [tuple(step) for step in path]
+
+
+def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) -> list[tuple[int, ...]]:
+    if isinstance(optimize, (list, tuple)):
+        return [tuple(step) for step in optimize if not isinstance(step, str)]
+    if len(arrays) <= 2 or optimize is False:
+        return [tuple(range(len(arrays)))]
+    name = "auto" if optimize is True else optimize
+    return _path(",".join(terms) + "->" + result, tuple(x._bound_shape for x in arrays), name)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
+    """The order in which `einsum` contracts, and a report on its cost.
+
+    Args:
+        optimize: True or the name of an algorithm of the package opt_einsum.
+    """
+    import opt_einsum
+
+    text, arrays = _operands(subscripts, operands)
+    terms, result = _parse(text, [x.ndim for x in arrays])
+    shapes = [x._bound_shape for x in arrays]
+    name = "auto" if optimize is True else optimize
+    path, report = opt_einsum.contract_path(",".join(terms) + "->" + result, *shapes, shapes=True, optimize=name)
+    return [tuple(step) for step in path], report
+
+
 def einsum(
-    subscripts: str,
+    subscripts: Any,
     /,
     *operands: Any,
     out: None = None,
-    optimize: Any = True,
+    optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Array:
-    """The sum of products that ``subscripts`` describes; operands are contracted in pairs, from left to right.
+    """The sum of products that ``subscripts`` describes; operands are contracted in pairs.
 
     Args:
-        subscripts: labels of the axes of each operand, and of the result after ``->``; ``...`` stands for further
-        axes, which are
-            broadcast. Without ``->``, labels that occur once, sorted.
+        subscripts: labels of the axes of each operand, and of the result after ``->``; ``...`` stands for further axes,
+            which are broadcast. Without ``->``, labels that occur once, sorted. Or arrays and lists of integer labels
+            in turn.
+        optimize: in which order more than two operands are contracted: an algorithm of the package opt_einsum, False
+            for from left to right, or a list of steps as `einsum_path` returns it.
 
     Raises:
         ValueError: the subscripts do not fit the operands. ShapeError: a label has two sizes.
@@ -374,21 +458,16 @@ def einsum(
     >>> ct.numpy.einsum("ij,j->i", ct.numpy.ones((2, 3)), ct.numpy.ones(3)).tolist()
     [3.0, 3.0]
     """
-    del optimize, precision
-    if out is not None:
-        raise NotImplementedError("einsum: the out argument is not supported")
-    if not isinstance(subscripts, str):
-        raise TypeError("einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'")
-    if not operands:
-        raise ValueError("einsum needs at least one operand")
-    arrays = [_core.array(x) for x in operands]
+    del precision
+    no_out(out, "einsum")
+    text, arrays = _operands(subscripts, operands)
     dtype = (
         _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
         if preferred_element_type is None
         else _core.canonical_dtype(preferred_element_type)
     )
     arrays = [_core.convert(x, dtype) for x in arrays]
-    terms, result = _parse(subscripts, [x.ndim for x in arrays])
+    terms, result = _parse(text, [x.ndim for x in arrays])
     sizes: dict[str, int] = {}
     for i, (x, term) in enumerate(zip(arrays, terms, strict=True)):
         for label, size in zip(term, x._bound_shape, strict=True):
@@ -397,11 +476,17 @@ def einsum(
                 raise ShapeError(f"einsum: label {label!r} has size {size} in operand {i}, but {known} before")
             sizes[label] = size if known == 1 else known
     pending = [_diagonals(x, term) for x, term in zip(arrays, terms, strict=True)]
-    current, labels = pending[0]
-    for position in range(1, len(pending)):
-        keep = set(result).union(*(other for _, other in pending[position + 1 :]))
-        current, labels = _contract(current, labels, *pending[position], keep)
-    current, labels = _sum_labels(current, labels, set(result))
+    for step in _order([labels for _, labels in pending], result, [x for x, _ in pending], optimize):
+        taken = [pending[i] for i in step]
+        pending = [pair for i, pair in enumerate(pending) if i not in step]
+        current, labels = taken[0]
+        for position in range(1, len(taken)):
+            later = [other for _, other in [*taken[position + 1 :], *pending]]
+            current, labels = _contract(current, labels, *taken[position], set(result).union(*later))
+        pending.append((current, labels))
+    if len(pending) != 1:
+        raise ValueError(f"einsum: the steps of optimize leave {len(pending)} operands")
+    current, labels = _sum_labels(*pending[0], set(result))
     order = [labels.index(label) for label in result]
     if order != list(range(len(order))):
         current = bind1("transpose", current, permutation=order)
@@ -446,36 +531,3 @@ def correlate(
 
     x, y = _pair(a, v, preferred_element_type)
     return convolve(x, bind1("reverse", conjugate(y), axes=[0]), mode, precision=precision)
-
-
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
-    """The n-th differences of neighbours along an axis."""
-    from cotangent.numpy.shapes import concatenate, slice_axis
-
-    x = _core.array(a)
-    if n < 0:
-        raise ValueError(f"diff: n must not be negative; got {n}")
-    if x.ndim == 0:
-        raise ValueError("diff needs an array with at least one axis")
-    axis = normalize_axis(axis, x.ndim, "diff")
-    pieces = [x]
-    for extra, front in ((prepend, True), (append, False)):
-        if extra is None:
-            continue
-        piece = _core.array(extra)
-        if piece.ndim == 0:
-            shape = list(x._bound_shape)
-            shape[axis] = 1
-            piece = _core.broadcast_to(piece, shape)
-        pieces = [piece, *pieces] if front else [*pieces, piece]
-    if len(pieces) > 1:
-        x = concatenate(pieces, axis)
-    for _ in range(n):
-        size = x._bound_shape[axis]
-        # Slices from 1 first: its length is the smaller one when the axis is ragged.
-        ahead = slice_axis(x, axis, min(1, size), size)
-        behind = slice_axis(x, axis, 0, max(size - 1, 0))
-        if axis in _core.ragged_axes(x):
-            behind = bind1("set_length", behind, bind1("dimension_size", ahead, axis=axis), axis=axis)
-        x = bind1("ne" if kind(x) == "bool" else "sub", ahead, behind)
-    return x

@@ -52,6 +52,8 @@ __all__ = [
     "min",
     "nanargmax",
     "nanargmin",
+    "nancumprod",
+    "nancumsum",
     "nanmax",
     "nanmean",
     "nanmin",
@@ -506,6 +508,16 @@ def nanprod(
 ) -> Array:
     """The product of elements that are not NaN."""
     return prod(_without_nan(a, 1)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running sums, NaN counting as 0."""
+    return cumsum(_without_nan(a, 0)[0], axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running products, NaN counting as 1."""
+    return cumprod(_without_nan(a, 1)[0], axis, dtype, out)
 
 
 def _nan_extreme(name: str, function: Any, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:

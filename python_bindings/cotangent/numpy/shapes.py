@@ -28,6 +28,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "block",
     "broadcast_arrays",
     "broadcast_shapes",
     "broadcast_to",
@@ -293,7 +294,9 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
     return bind1("concatenate", *_joined_dtype(items, dtype), axis=axis)
 
 
-concat = concatenate
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+    """Arrays joined along an axis; with None, flattened first."""
+    return concatenate(arrays, axis)
 
 
 def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
@@ -341,6 +344,39 @@ def column_stack(tup: Any) -> Array:
     """One-axis arrays as columns, and two-axis arrays, side by side."""
     items = [_core.array(x) for x in tup]
     return concatenate([insert_axes(atleast_1d(x), [1]) if x.ndim < 2 else x for x in items], 1)
+
+
+def block(arrays: Any) -> Array:
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis, the next along the one before.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.block([[ct.numpy.ones((1, 1)), ct.numpy.zeros((1, 2))]]).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+
+    def depth_of(item: Any) -> int:
+        if not isinstance(item, list):
+            return 0
+        if not item:
+            raise ValueError("block: a list is empty")
+        depths = {depth_of(part) for part in item}
+        if len(depths) != 1:
+            raise ValueError(f"block: lists are nested to different depths, {sorted(depths)}")
+        return depths.pop() + 1
+
+    def rank_of(item: Any) -> int:
+        return max(map(rank_of, item)) if isinstance(item, list) else _core.array(item).ndim
+
+    depth = depth_of(arrays)
+    rank = max(depth, rank_of(arrays))
+
+    def join(item: Any, axis: int) -> Array:
+        if isinstance(item, list):
+            return concatenate([join(part, axis + 1) for part in item], axis)
+        array = _core.array(item)
+        return insert_axes(array, list(range(rank - array.ndim))) if array.ndim < rank else array
+
+    return join(arrays, rank - depth)
 
 
 def append(arr: Any, values: Any, axis: int | None = None) -> Array:

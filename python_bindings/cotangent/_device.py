@@ -1,0 +1,56 @@
+"""Where arrays live: one place so far, the memory of the host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Device", "check_device", "devices"]
+
+
+@dataclass(frozen=True)
+class Device:
+    """A place that holds arrays and computes with them."""
+
+    platform: str
+    id: int
+
+    @property
+    def device_kind(self) -> str:
+        """What the device calls itself."""
+        return self.platform
+
+    @property
+    def process_index(self) -> int:
+        """Of the process that the device belongs to."""
+        return 0
+
+    def __repr__(self) -> str:
+        return f"{self.platform.capitalize()}Device(id={self.id})"
+
+    def __str__(self) -> str:
+        return f"{self.platform}:{self.id}"
+
+
+CPU = Device("cpu", 0)
+
+
+def devices(backend: str | None = None) -> list[Device]:
+    """The devices of a platform: ``"cpu"`` or None.
+
+    Raises:
+        RuntimeError: there is no such platform.
+    """
+    if backend not in (None, "cpu"):
+        raise RuntimeError(f"unknown platform {backend!r}; there is 'cpu'")
+    return [CPU]
+
+
+def check_device(device: Any, name: str) -> None:
+    """Raises for a device that is not there.
+
+    Raises:
+        ValueError: the device is neither None, ``"cpu"`` nor one of `devices`.
+    """
+    if device is not None and device != CPU and device not in ("cpu", "cpu:0"):
+        raise ValueError(f"{name}: unknown device {device!r}; there is {CPU!r}, also called 'cpu'")

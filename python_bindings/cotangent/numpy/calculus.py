@@ -1,0 +1,223 @@
+"""Differences, integrals and interpolation of sampled functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.numpy._support import (
+    bind1,
+    choose,
+    inexact,
+    insert_axes,
+    is_inexact,
+    kind,
+    literal,
+    normalize_axes,
+    normalize_axis,
+)
+from cotangent.numpy.comparisons import where
+from cotangent.numpy.elementwise import remainder
+from cotangent.numpy.reductions import cumsum
+from cotangent.numpy.reductions import sum as _sum
+from cotangent.numpy.shapes import concatenate, moveaxis, ravel, slice_axis
+
+__all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
+
+
+def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+    """The n-th differences of neighbours along an axis."""
+    x = _core.array(a)
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative; got {n}")
+    if x.ndim == 0:
+        raise ValueError("diff needs an array with at least one axis")
+    axis = normalize_axis(axis, x.ndim, "diff")
+    pieces = [x]
+    for extra, front in ((prepend, True), (append, False)):
+        if extra is None:
+            continue
+        piece = _core.array(extra)
+        if piece.ndim == 0:
+            shape = list(x._bound_shape)
+            shape[axis] = 1
+            piece = _core.broadcast_to(piece, shape)
+        pieces = [piece, *pieces] if front else [*pieces, piece]
+    if len(pieces) > 1:
+        x = concatenate(pieces, axis)
+    for _ in range(n):
+        ahead, behind = _neighbours(x, axis)
+        x = bind1("ne" if kind(x) == "bool" else "sub", ahead, behind)
+    return x
+
+
+def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
+    """All but the first, and all but the last element of an axis."""
+    size = x._bound_shape[axis]
+    # Slices from 1 first: its length is the smaller one when the axis is ragged.
+    ahead = slice_axis(x, axis, min(1, size), size)
+    behind = slice_axis(x, axis, 0, max(size - 1, 0))
+    if axis in _core.ragged_axes(x):
+        behind = bind1("set_length", behind, bind1("dimension_size", ahead, axis=axis), axis=axis)
+    return ahead, behind
+
+
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
+    """Differences of neighbours of the flattened array, with numbers before and behind them."""
+    differences = diff(ravel(ary))
+    parts = [differences]
+    if to_begin is not None:
+        parts.insert(0, _core.convert(ravel(to_begin), differences.dtype))
+    if to_end is not None:
+        parts.append(_core.convert(ravel(to_end), differences.dtype))
+    return concatenate(parts) if len(parts) > 1 else differences
+
+
+def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
+    """The derivative of sampled values along axes, by central differences, one-sided at the ends.
+
+    Args:
+        varargs: the distance of samples, for all axes or each; or the coordinates along each axis.
+        axis: the axes; all for None. One array is returned for an int, a list for several.
+        edge_order: 1; other orders at the ends are not supported.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.gradient(ct.numpy.array([1.0, 2.0, 4.0, 7.0])).tolist()
+    [1.0, 1.5, 2.5, 3.0]
+    """
+    if edge_order not in (None, 1):
+        raise NotImplementedError(f"gradient: edge_order must be 1; got {edge_order}")
+    x = inexact(f)
+    axes = normalize_axes(axis, x.ndim, "gradient") if not isinstance(axis, (tuple, list)) else [
+        normalize_axis(item, x.ndim, "gradient") for item in axis
+    ]  # fmt: skip
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError(f"gradient: {len(varargs)} spacings for {len(axes)} axes")
+    spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
+    results = []
+    for position, spacing in zip(axes, spacings, strict=True):
+        if x._bound_shape[position] < 2:
+            raise ValueError(f"gradient needs two elements along axis {position}; the shape is {x.shape}")
+        if position in _core.ragged_axes(x):
+            raise NotImplementedError(f"gradient along ragged axis {position} is not supported")
+        results.append(_gradient(x, _core.array(spacing), position))
+    return results[0] if len(results) == 1 else results
+
+
+def _gradient(x: Array, spacing: Array, axis: int) -> Array:
+    ahead, behind = _neighbours(x, axis)
+    if spacing.ndim == 0:
+        slopes = (ahead - behind) / spacing
+        later, earlier = _neighbours(slopes, axis)
+        middle = (later + earlier) * 0.5
+    else:
+        size = x._bound_shape[axis]
+        if spacing.ndim != 1 or spacing.size != size:
+            raise ShapeError(
+                f"gradient: {size} elements along axis {axis} need as many coordinates; got shape {spacing.shape}"
+            )
+        steps = insert_axes(diff(spacing), [i for i in range(x.ndim) if i != axis])
+        steps = _core.convert(steps, x.dtype)
+        slopes = (ahead - behind) / steps
+        later, earlier = _neighbours(slopes, axis)
+        step_later, step_earlier = _neighbours(steps, axis)
+        middle = (later * step_earlier + earlier * step_later) / (step_earlier + step_later)
+    count = slopes._bound_shape[axis]
+    return concatenate([slice_axis(slopes, axis, 0, 1), middle, slice_axis(slopes, axis, count - 1, count)], axis)
+
+
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
+    """The integral of sampled values along an axis by the trapezoidal rule; at coordinates ``x``, or ``dx`` apart."""
+    if x is None:
+        values, step = inexact(y), _core.array(dx)
+        position = normalize_axis(axis, values.ndim, "trapezoid")
+        steps: Any = step if step.ndim == 0 else moveaxis(step, -1, -1)
+    else:
+        values, points = inexact(y), inexact(x)
+        position = normalize_axis(axis, values.ndim, "trapezoid")
+        steps = diff(points, axis=0 if points.ndim == 1 else position)
+        if points.ndim != 1:
+            steps = moveaxis(steps, position, -1)
+    values = moveaxis(values, position, -1)
+    ahead, behind = _neighbours(values, values.ndim - 1)
+    return _sum((ahead + behind) * steps, -1) * 0.5
+
+
+def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:
+    """Angles without jumps: neighbours that differ by more than half a period get multiples of it added."""
+    x = _core.array(p)
+    if kind(x) == "complex":
+        raise TypeError("unwrap takes real arrays")
+    if not is_inexact(x) and not isinstance(period, int):
+        x = inexact(x)
+    axis = normalize_axis(axis, x.ndim, "unwrap")
+    half = period // 2 if isinstance(period, int) and not is_inexact(x) else period / 2
+    ends = -half
+    step = diff(x, axis=axis)
+    wrapped = remainder(step - ends, period) + ends
+    wrapped = where((wrapped == ends) & (step > 0), _core.convert(_core.array(half), wrapped.dtype), wrapped)
+    correction = where(abs(step) < (half if discont is None else discont), literal(wrapped, 0), wrapped - step)
+    first = slice_axis(x, axis, 0, min(1, x._bound_shape[axis]))
+    rest = slice_axis(x, axis, min(1, x._bound_shape[axis]), x._bound_shape[axis])
+    return concatenate([first, rest + cumsum(correction, axis)], axis)
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Array:
+    """The piecewise linear function through the points ``(xp, fp)``, at ``x``.
+
+    Args:
+        xp: increasing coordinates along one axis; with ``period``, in any order.
+        left: the value below the first point, by default its own; ``"extrapolate"`` continues the line.
+        right: the value above the last point.
+        period: the function repeats at this distance.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.interp(2.5, ct.numpy.array([1.0, 2.0, 3.0]), ct.numpy.array([3.0, 2.0, 0.0])))
+    1.0
+    """
+    from cotangent.numpy.sorting import argsort, searchsorted
+
+    xp_array, values = inexact(xp), inexact(fp)
+    if xp_array.ndim != 1 or values.ndim != 1:
+        raise ValueError(f"interp: points must have one axis; got shapes {xp_array.shape} and {values.shape}")
+    if xp_array.size != values.size:
+        raise ValueError(f"interp: {xp_array.size} coordinates for {values.size} values")
+    for name, bound in (("left", left), ("right", right)):
+        if isinstance(bound, str) and bound != "extrapolate":
+            raise ValueError(f"interp: {name} must be a number or 'extrapolate'; got {bound!r}")
+    where_to, points = _core.promote([x, xp_array[0]], inexact=True)[0], xp_array
+    points = _core.convert(points, where_to.dtype)
+    if period is not None:
+        if _core.array(period).ndim:
+            raise ValueError("interp: period must be a scalar")
+        length = abs(_core.array(period))
+        where_to, points = remainder(where_to, length), remainder(points, length)
+        order = argsort(points)
+        points, values = points[order], values[order]
+        points = concatenate([points[-1:] - length, points, points[:1] + length])
+        values = concatenate([values[-1:], values, values[:1]])
+    count = points.size
+    if count == 1:
+        result: Array = _core.broadcast_to(values[0], where_to._bound_shape)
+    else:
+        upper = searchsorted(points, where_to, side="right")
+        upper = bind1("max", bind1("min", upper, literal(upper, count - 1)), literal(upper, 1))
+        lower = upper - literal(upper, 1)
+        x0, x1, y0, y1 = points[lower], points[upper], values[lower], values[upper]
+        width = x1 - x0
+        # Points at one place: the line between them is not asked for anywhere else.
+        width = choose(width == literal(width, 0.0), 1.0, width)
+        fraction = (where_to - x0) / width
+        result = y0 + fraction * (y1 - y0)
+    if period is None:
+        low = values[0] if left is None else left
+        high = values[-1] if right is None else right
+        if not isinstance(low, str):
+            result = where(where_to < points[0], _core.convert(_core.array(low), result.dtype), result)
+        if not isinstance(high, str):
+            result = where(where_to > points[-1], _core.convert(_core.array(high), result.dtype), result)
+    return result

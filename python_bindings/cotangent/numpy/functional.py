@@ -1,0 +1,256 @@
+"""Functions that take functions: over elements, along axes, over pieces of the domain, over indices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.numpy._support import insert_axes, normalize_axis
+from cotangent.numpy.comparisons import truth, where
+from cotangent.numpy.creation import arange
+from cotangent.numpy.shapes import expand_dims, moveaxis
+
+__all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "piecewise", "vectorize"]
+
+Function = Callable[..., Any]
+Dims = tuple[str, ...]
+
+_DIMS = r"\(\s*(?:\w+\s*(?:,\s*\w+\s*)*,?\s*)?\)"
+_SIGNATURE = re.compile(rf"\s*({_DIMS}\s*(?:,\s*{_DIMS}\s*)*)?->\s*({_DIMS}\s*(?:,\s*{_DIMS}\s*)*)\s*")
+
+
+def _parse_signature(text: str) -> tuple[list[Dims], list[Dims]]:
+    """``"(m,n),(n)->(m)"``: the names of the core dimensions of the arguments and of the results."""
+    match = _SIGNATURE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"vectorize: {text!r} is not a signature\n  write it like '(m,n),(n)->(m)'")
+
+    def groups(part: str | None) -> list[Dims]:
+        return [tuple(re.findall(r"\w+", group)) for group in re.findall(_DIMS, part or "")]
+
+    return groups(match[1]), groups(match[2])
+
+
+def vectorize(
+    pyfunc: Function, *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+) -> Function:
+    """A function of arrays that applies ``pyfunc`` to each element, or each sub-array, with broadcasting: `vmap` for every axis.
+
+    Args:
+        pyfunc: a function of scalars, or of arrays of the axes that ``signature`` names.
+        excluded: positions and names of arguments that are passed on as they are.
+        signature: such as ``"(m,n),(n)->(m)"``: the last axes of each argument that one call takes, and of each result.
+
+    Raises:
+        ValueError: a signature that cannot be read, or does not fit the arguments. ShapeError: sizes that differ.
+
+    >>> import cotangent as ct
+    >>> inner = ct.numpy.vectorize(ct.numpy.dot, signature="(n),(n)->()")
+    >>> inner(ct.numpy.ones((4, 3)), ct.numpy.ones(3)).tolist()
+    [3.0, 3.0, 3.0, 3.0]
+    """
+    for item in excluded:
+        if not isinstance(item, (int, str)):
+            raise TypeError(f"vectorize: excluded holds positions and names of arguments; got {item!r}")
+        if isinstance(item, int) and item < 0:
+            raise ValueError(f"vectorize: excluded positions must not be negative; got {item}")
+    parsed = None if signature is None else _parse_signature(signature)
+
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        kept = {name: value for name, value in kwargs.items() if name in excluded}
+        names = [name for name in kwargs if name not in excluded]
+        if parsed is not None and names:
+            raise TypeError(f"vectorize: arguments of a signature are positional; got {names} by name")
+        mapped = [i for i in range(len(args)) if i not in excluded]
+
+        def core(*arrays: Any) -> Any:
+            values = list(args)
+            for i, value in zip(mapped, arrays, strict=False):
+                values[i] = value
+            return pyfunc(*values, **dict(zip(names, arrays[len(mapped) :], strict=True)), **kept)
+
+        arrays = [_core.array(args[i]) for i in mapped] + [_core.array(kwargs[name]) for name in names]
+        return _broadcast_map(core, arrays, parsed)
+
+    vectorized.__name__ = getattr(pyfunc, "__name__", "vectorized")
+    vectorized.__doc__ = getattr(pyfunc, "__doc__", None)
+    vectorized.__wrapped__ = pyfunc  # type: ignore[attr-defined]
+    return vectorized
+
+
+def _broadcast_map(core: Function, arrays: list[Array], parsed: tuple[list[Dims], list[Dims]] | None) -> Any:
+    from cotangent.api import vmap
+
+    inputs = [()] * len(arrays) if parsed is None else parsed[0]
+    if len(inputs) != len(arrays):
+        raise ValueError(f"vectorize: the signature has {len(inputs)} arguments, but {len(arrays)} are given")
+    sizes: dict[str, int] = {}
+    leads: list[tuple[int, ...]] = []
+    for i, (x, dims) in enumerate(zip(arrays, inputs, strict=True)):
+        if x.ndim < len(dims):
+            raise ShapeError(f"vectorize: argument {i} of shape {x.shape} needs the axes ({','.join(dims)})")
+        split = x.ndim - len(dims)
+        leads.append(x._bound_shape[:split])
+        for name, size in zip(dims, x._bound_shape[split:], strict=True):
+            if sizes.setdefault(name, size) != size:
+                raise ShapeError(f"vectorize: dimension {name!r} is {sizes[name]}, but {size} in argument {i}")
+    lead = _core.broadcast_shapes(leads)
+    rank = len(lead)
+    # An axis of size 1 that others stretch is dropped, and not mapped.
+    mapped: list[list[bool]] = []
+    squeezed: list[Array] = []
+    for x, own in zip(arrays, leads, strict=True):
+        wide = (1,) * (rank - len(own)) + own
+        mapped.append([size != 1 for size in wide])
+        kept = [size for size in own if size != 1]
+        shape = [*kept, *x._bound_shape[len(own) :]]
+        squeezed.append(x if len(kept) == len(own) else _core.bind("reshape", [x], shape=shape)[0])
+    function = _checked(core, parsed, sizes)
+    for axis in reversed(range(rank)):
+        in_axes = tuple(0 if flags[axis] else None for flags in mapped)
+        if any(item is not None for item in in_axes):
+            function = vmap(function, in_axes=in_axes)
+    result = function(*squeezed)
+    single = [axis for axis in range(rank) if not any(flags[axis] for flags in mapped)]
+    if not single:
+        return result
+
+    def widen(x: Any) -> Array:
+        array = _core.array(x)
+        return insert_axes(array, single)
+
+    return tuple(widen(x) for x in result) if isinstance(result, tuple) else widen(result)
+
+
+def _checked(core: Function, parsed: tuple[list[Dims], list[Dims]] | None, sizes: dict[str, int]) -> Function:
+    """The function, with its results compared with the signature."""
+    if parsed is None:
+        return core
+    outputs = parsed[1]
+
+    def function(*arrays: Any) -> Any:
+        result = core(*arrays)
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) != len(outputs):
+            raise TypeError(
+                f"vectorize: the signature has {len(outputs)} results; the function returned {len(results)}"
+            )
+        known = dict(sizes)
+        for dims, x in zip(outputs, results, strict=True):
+            shape = _core.array(x)._bound_shape
+            if len(shape) != len(dims) or any(known.setdefault(n, s) != s for n, s in zip(dims, shape, strict=True)):
+                raise ShapeError(
+                    f"vectorize: the function returned shape {shape}, but the signature has ({','.join(dims)}) "
+                    f"with {', '.join(f'{name}={size}' for name, size in sizes.items())}"
+                )
+        return result
+
+    return function
+
+
+def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """``func1d`` of every line along an axis; the axes of its result take the place of that axis.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.apply_along_axis(ct.numpy.cumsum, 0, ct.numpy.ones((2, 2))).tolist()
+    [[1.0, 1.0], [2.0, 2.0]]
+    """
+    from cotangent.api import vmap
+    from cotangent.tree_util import tree_map
+
+    x = _core.array(arr)
+    axis = normalize_axis(axis, x.ndim, "apply_along_axis")
+
+    def function(line: Array) -> Any:
+        return func1d(line, *args, **kwargs)
+
+    for _ in range(x.ndim - 1):
+        function = vmap(function)
+    result = function(moveaxis(x, axis, -1))
+    lead = x.ndim - 1
+
+    def place(y: Any) -> Array:
+        array = _core.array(y)
+        count = array.ndim - lead
+        return moveaxis(array, tuple(range(lead, array.ndim)), tuple(range(axis, axis + count)))
+
+    return tree_map(place, result)
+
+
+def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
+    """``func(a, axis)`` for one axis after the other; an axis that it removes is put back with size 1."""
+    x = _core.array(a)
+    rank = x.ndim
+    for axis in axes if isinstance(axes, (tuple, list, np.ndarray)) else (axes,):
+        position = normalize_axis(axis, rank, "apply_over_axes")
+        result = _core.array(func(x, position))
+        if result.ndim == rank - 1:
+            result = expand_dims(result, position)
+        if result.ndim != rank:
+            raise ValueError(
+                f"apply_over_axes: the function returned {result.ndim} axes of an array with {rank}; "
+                "it must keep them, or remove the one that it is given"
+            )
+        x = result
+    return x
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+    """A function defined by pieces: where a condition holds, its function (or number) of the elements; the last that holds.
+
+    Args:
+        condlist: bool arrays of the shape of ``x``, or one.
+        funclist: one for each condition, and possibly one for where none holds, which otherwise is 0.
+
+    Raises:
+        ValueError: the lists do not have the same length.
+    """
+    array = _core.array(x)
+    if not isinstance(condlist, (list, tuple)):
+        whole = _core.array(condlist)
+        condlist = [whole] if whole.ndim == array.ndim else list(whole)
+    elif condlist and not isinstance(condlist[0], (list, tuple, np.ndarray, Array)) and array.ndim:
+        condlist = [condlist]
+    functions = list(funclist)
+    if len(functions) == len(condlist) + 1:
+        other = functions.pop()
+    elif len(functions) == len(condlist):
+        other = 0
+    else:
+        raise ValueError(
+            f"piecewise: {len(condlist)} conditions take as many functions, or one more; got {len(functions)}"
+        )
+
+    def value(function: Any) -> Array:
+        made = _core.array(function(array, *args, **kw) if callable(function) else function)
+        return _core.broadcast_to(_core.convert(made, array.dtype), array._bound_shape)
+
+    result = value(other)
+    for condition, function in zip(condlist, functions, strict=True):
+        result = where(truth(condition), value(function), result)
+    return result
+
+
+def fromfunction(function: Function, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """The array whose element at an index is ``function(*index)``; it is called once, on traced scalars.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
+    [[0, 1], [1, 2]]
+    """
+    from cotangent.api import vmap
+
+    sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
+
+    def mapped(*index: Any) -> Any:
+        return function(*index, **kwargs)
+
+    for position in reversed(range(len(sizes))):
+        mapped = vmap(mapped, in_axes=tuple(0 if i == position else None for i in range(len(sizes))))
+    return mapped(*(arange(size, dtype=dtype) for size in sizes))

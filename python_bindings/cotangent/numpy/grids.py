@@ -1,0 +1,123 @@
+"""Grids and joined ranges by slice notation: ``mgrid[0:3, 0:2]``, ``ogrid``, ``r_[0:3, 5]``, ``c_``, ``s_``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import insert_axes
+from cotangent.numpy.creation import arange, linspace, meshgrid
+from cotangent.numpy.shapes import concatenate, stack, transpose
+
+__all__ = ["c_", "index_exp", "mgrid", "ogrid", "r_", "s_"]
+
+
+def _range(item: slice) -> Array:
+    """``start:stop:step``; an imaginary step is a number of points, both ends included."""
+    start = 0 if item.start is None else item.start
+    if item.stop is None:
+        raise ValueError("a range needs an end: write start:stop or start:stop:step")
+    step = item.step
+    if isinstance(step, complex):
+        return linspace(start, item.stop, int(abs(step)))  # type: ignore[no-any-return]
+    return arange(start, item.stop, 1 if step is None else step)
+
+
+class _Grid:
+    """``mgrid[a:b, c:d]``: the coordinates of a grid, one array for each axis, stacked.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.mgrid[0:2, 0:2].tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+
+    def __init__(self, name: str, sparse: bool) -> None:
+        self._name = name
+        self._sparse = sparse
+
+    def __repr__(self) -> str:
+        return f"<ct.numpy.{self._name}>"
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice):
+            return _range(key)
+        grid = meshgrid(*_promoted(key), indexing="ij", sparse=self._sparse)
+        return tuple(grid) if self._sparse else stack(grid) if grid else _core.full((0,), 0, _core.default_int_dtype())
+
+
+def _promoted(key: Any) -> list[Array]:
+    ranges = [_range(item) for item in key]
+    if not ranges:
+        return []
+    dtype = _core.promote_types([(x.dtype, x.weak_type) for x in ranges])[0]
+    return [_core.convert(x, dtype) for x in ranges]
+
+
+class _Joined:
+    """``r_[0:3, x, 5]``: ranges, arrays and numbers joined along an axis.
+
+    A first item ``"axis,ndmin,start"`` says along which axis, how many axes each part has at least, and at which of
+    these a part's own axes begin (-1: at the end).
+
+    >>> import cotangent as ct
+    >>> ct.numpy.r_[0:3, 7].tolist()
+    [0, 1, 2, 7]
+    """
+
+    def __init__(self, name: str, axis: int, ndmin: int, start: int) -> None:
+        self._name = name
+        self._defaults = (axis, ndmin, start)
+
+    def __repr__(self) -> str:
+        return f"<ct.numpy.{self._name}>"
+
+    def __getitem__(self, key: Any) -> Array:
+        items = list(key) if isinstance(key, tuple) else [key]
+        axis, ndmin, start = self._defaults
+        if items and isinstance(items[0], str):
+            axis, ndmin, start = self._directive(items.pop(0))
+        parts = []
+        for item in items:
+            if isinstance(item, str):
+                raise ValueError(f"{self._name}: a directive comes first; got {item!r} later")
+            part = _range(item) if isinstance(item, slice) else _core.array(item)
+            parts.append(_raised(part, max(ndmin, 1), start))
+        if not parts:
+            raise ValueError(f"{self._name}: there is nothing to join")
+        return concatenate(parts, axis)
+
+    def _directive(self, text: str) -> tuple[int, int, int]:
+        if text in ("r", "c"):
+            raise NotImplementedError(f"{self._name}: the matrix class is not supported (directive {text!r})")
+        try:
+            given = [int(word) for word in text.split(",")]
+        except ValueError:
+            given = []
+        if not 1 <= len(given) <= 3:
+            raise ValueError(f"{self._name}: {text!r} is not a directive\n  write it like '0,2' or '0,2,-1'")
+        return (*given, *self._defaults[len(given) :])  # type: ignore[return-value]
+
+
+def _raised(x: Array, ndmin: int, start: int) -> Array:
+    """``x`` with at least ``ndmin`` axes, its own from position ``start`` on."""
+    extra = ndmin - x.ndim
+    if extra <= 0:
+        return x
+    x_rank = x.ndim
+    wide = insert_axes(x, list(range(extra)))
+    if start < 0:
+        start += ndmin - x_rank + 1
+    own = list(range(extra, ndmin))
+    others = list(range(extra))
+    return transpose(wide, [*others[:start], *own, *others[start:]])
+
+
+mgrid = _Grid("mgrid", sparse=False)
+ogrid = _Grid("ogrid", sparse=True)
+r_ = _Joined("r_", 0, 1, -1)
+c_ = _Joined("c_", -1, 2, 0)
+s_ = np.s_
+index_exp = np.index_exp

@@ -1,0 +1,303 @@
+"""Arrays as sets: their different elements, and unions, intersections and differences of them.
+
+How many elements a result has depends on values: these must be known, or ``size`` given.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import bind1, insert_axes, is_inexact, literal, normalize_axis, static_int
+from cotangent.numpy.comparisons import where
+from cotangent.numpy.selection import known, true_positions
+from cotangent.numpy.shapes import concatenate, moveaxis, ravel, reshape
+from cotangent.numpy.sorting import positions_along, searchsorted, sort, sort_together
+
+__all__ = [
+    "intersect1d",
+    "isin",
+    "setdiff1d",
+    "setxor1d",
+    "union1d",
+    "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+]
+
+_INT32 = np.dtype("int32")
+
+
+class UniqueAllResult(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCountsResult(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverseResult(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def _differs(x: Array, equal_nan: bool) -> Array:
+    """Whether each row differs from the one before it; the first does."""
+    ahead, behind = x[1:], x[:-1]
+    differs = bind1("ne", ahead, behind)
+    if equal_nan and is_inexact(x):
+        differs = differs & ~((ahead != ahead) & (behind != behind))
+    if x.ndim > 1:
+        differs = bind1("reduce_max", differs, axes=list(range(1, x.ndim)))
+    return concatenate([_core.full((min(1, x._bound_shape[0]),), True, bool), differs])
+
+
+def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | None]:
+    """The positions of the true elements, and, where ``size`` is given, which of them are real."""
+    if size is None:
+        return _core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), None
+    size = static_int(size, f"{name}: size")
+    found, total = true_positions(mask, size)
+    return found, bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
+
+
+def _filled(x: Array, real: Array | None, fill_value: Any) -> Array:
+    """``x`` with the fill value (by default its first element) where it has no element of its own."""
+    if real is None:
+        return x
+    if fill_value is None:
+        fill = x[:1] if x._bound_shape[0] else x
+    else:
+        fill = _core.convert(_core.array(fill_value), x.dtype)
+    return where(real if x.ndim == 1 else insert_axes(real, list(range(1, x.ndim))), x, fill)  # type: ignore[no-any-return]
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,  # noqa: A002
+) -> Any:
+    """The different elements in order, or the different slices of an axis.
+
+    Args:
+        return_index: also the position of the first occurrence of each.
+        return_inverse: also, for each element, the position of its value in the result.
+        return_counts: also how often each occurs.
+        equal_nan: all NaN are one value.
+        size: how many values to return; needed where they are not known. What is missing is filled with ``fill_value``,
+            by default the least value; its count is 0.
+
+    >>> import cotangent as ct
+    >>> values, counts = ct.numpy.unique(ct.numpy.array([2, 1, 2]), return_counts=True)
+    >>> values.tolist(), counts.tolist()
+    ([1, 2], [1, 2])
+    """
+    del sorted
+    x = _core.array(ar)
+    shape = x._bound_shape
+    if axis is None:
+        rows = ravel(x)
+    else:
+        axis = normalize_axis(axis, x.ndim, "unique")
+        rows = moveaxis(x, axis, 0)
+    count = rows._bound_shape[0]
+    index = positions_along(rows, 0) if rows.ndim == 1 else bind1("iota", shape=[count], dtype=_INT32, axis=0)
+    if rows.ndim == 1:
+        ordered, order = sort_together([rows, index], 0)
+    else:
+        flat = reshape(rows, (count, rows.size // max(count, 1)))
+        keys = [flat[:, i] for i in range(flat._bound_shape[1])]
+        order = sort_together([*keys, index], 0, max(len(keys), 1))[-1]
+        ordered = bind1("gather", rows, order, axis=0, batch_dims=0)
+    first = _differs(ordered, equal_nan)
+    found, real = _chosen(first, size, "unique")
+    values = bind1("gather", ordered, found, axis=0, batch_dims=0) if count else ordered[:0]
+    if count == 0 and size:
+        values = _core.full((size, *rows._bound_shape[1:]), 0 if fill_value is None else fill_value, rows.dtype)
+    elif count:
+        values = _filled(values, real, fill_value)
+    results = [values if axis is None else moveaxis(values, 0, axis)]
+    integer = _core.default_int_dtype()
+    if return_index:
+        starts = bind1("gather", order, found, axis=0, batch_dims=0) if count else found
+        results.append(_core.convert(_filled(starts, real, None), integer))
+    if return_inverse:
+        group = bind1("cumsum", _core.convert(first, _INT32), axis=0, reverse=False) - literal(index, 1)
+        inverse = bind1("scatter_add", literal(index, 0), order, group, axis=0, batch_dims=0)
+        results.append(_core.convert(reshape(inverse, shape) if axis is None else inverse, integer))
+    if return_counts:
+        if real is None:
+            ends = concatenate([found[1:], _core.full((min(found.size, 1),), count, _INT32)])
+        else:
+            # One more than asked for: where the last one that is returned ends. Behind those that are real come zeros.
+            starts, total = true_positions(first, found.size + 1)
+            more = bind1("iota", shape=[found.size + 1], dtype=_INT32, axis=0) < total
+            ends = where(real, where(more, starts, count)[1:], 0)
+            found = where(real, found, 0)
+        results.append(_core.convert(ends - found, integer))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The different elements in order; each NaN is one of its own."""
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)  # type: ignore[no-any-return]
+
+
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCountsResult:
+    """The different elements in order, and how often each occurs."""
+    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverseResult:
+    """The different elements in order, and for each element the position of its value."""
+    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAllResult:
+    """The different elements in order, their first positions, the positions of values, and counts."""
+    return UniqueAllResult(*unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value))
+
+
+# ---- Two sets --------------------------------------------------------------------------------------------------------
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+) -> Array:
+    """Whether each element is among the test elements (with ``invert``: is not)."""
+    del assume_unique
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(f"isin: unknown method {method!r}")
+    x, tests = _core.array(element), ravel(test_elements)
+    dtype = _core.promote_types([(x.dtype, x.weak_type), (tests.dtype, tests.weak_type)])[0]
+    x, tests = _core.convert(x, dtype), _core.convert(tests, dtype)
+    if tests.size == 0:
+        return _core.full(x._bound_shape, invert, bool)
+    ordered = sort(tests)
+    at = searchsorted(ordered, x)
+    last = literal(at, tests.size - 1)
+    found = bind1("gather", ordered, bind1("min", at, last), axis=0, batch_dims=0) == x
+    return ~found if invert else found
+
+
+def _joined(ar1: Any, ar2: Any) -> tuple[Array, Array]:
+    x, y = ravel(ar1), ravel(ar2)
+    dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])[0]
+    return _core.convert(x, dtype), _core.convert(y, dtype)
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The different elements of both arrays, in order."""
+    return unique(concatenate(list(_joined(ar1, ar2))), size=size, fill_value=fill_value)  # type: ignore[no-any-return]
+
+
+def setxor1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Array:
+    """The elements that are in one array only, in order."""
+    del assume_unique
+    x, y = _joined(ar1, ar2)
+    values, origin = _tagged(x, y)
+    first = _differs(values, False)
+    # Of the sorted elements of both, those of a group that holds one origin only; the first of each.
+    from_x, from_y = _in_group(first, origin == 0), _in_group(first, origin == 1)
+    found, real = _chosen(first & (from_x != from_y), size, "setxor1d")
+    return _taken(values, found, real, fill_value)
+
+
+def setdiff1d(
+    ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+) -> Array:
+    """The elements of the first array that are not in the second: in order, or as they are if ``assume_unique``."""
+    x = ravel(ar1)
+    left = isin(x, ar2, invert=True)
+    if assume_unique:
+        found, real = _chosen(left, size, "setdiff1d")
+        return _taken(x, found, real, fill_value)
+    ordered, kept = sort_together([x, _core.convert(left, _INT32)], 0)
+    found, real = _chosen(_differs(ordered, True) & (kept > 0), size, "setdiff1d")
+    return _taken(ordered, found, real, fill_value)
+
+
+def intersect1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """The elements that are in both arrays, in order; also, if wanted, their first positions in each."""
+    del assume_unique
+    x, y = _joined(ar1, ar2)
+    values, origin, index = _tagged(x, y, with_index=True)
+    first = _differs(values, False)
+    second = _in_group(first, origin == 1)
+    found, real = _chosen(first & (origin == 0) & second, size, "intersect1d")
+    result = _taken(values, found, real, fill_value)
+    if not return_indices:
+        return result
+    # The sort is stable: the first of a group is the first of x; that of y is at the first place with origin 1.
+    x_at = bind1("gather", index, found, axis=0, batch_dims=0)
+    places = searchsorted(sort(y), result) if real is None else searchsorted(sort(y), _taken(values, found, None, None))
+    y_order = sort_together([y, positions_along(y, 0)], 0)[1]
+    y_at = bind1("gather", y_order, places, axis=0, batch_dims=0)
+    integer = _core.default_int_dtype()
+    if real is not None:
+        x_at, y_at = where(real, x_at, x.size), where(real, y_at, y.size)
+    return result, _core.convert(x_at, integer), _core.convert(y_at, integer)
+
+
+def _tagged(x: Array, y: Array, with_index: bool = False) -> Any:
+    """The elements of both in order, and for each 0 or 1, which it comes from (and where it was there)."""
+    both = concatenate([x, y])
+    origin = concatenate([_core.full((x.size,), 0, _INT32), _core.full((y.size,), 1, _INT32)])
+    operands = [both, origin]
+    if with_index:
+        operands.append(concatenate([positions_along(x, 0), positions_along(y, 0)]))
+    return sort_together(operands, 0)
+
+
+def _in_group(first: Array, flag: Array) -> Array:
+    """For each element of a sorted array, whether the flag holds for any of those that are equal to it."""
+    group = bind1("cumsum", _core.convert(first, _INT32), axis=0, reverse=False) - _core.full(
+        first._bound_shape, 1, _INT32
+    )
+    counts = bind1(
+        "scatter_add",
+        _core.full(first._bound_shape, 0, _INT32),
+        group,
+        _core.convert(flag, _INT32),
+        axis=0,
+        batch_dims=0,
+    )
+    return bind1("gather", counts, group, axis=0, batch_dims=0) > 0
+
+
+def _taken(values: Array, found: Array, real: Array | None, fill_value: Any) -> Array:
+    if values.size == 0:
+        return _core.full(found._bound_shape, 0 if fill_value is None else fill_value, values.dtype)
+    return _filled(bind1("gather", values, found, axis=0, batch_dims=0), real, fill_value)

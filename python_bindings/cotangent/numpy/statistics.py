@@ -1,0 +1,559 @@
+"""Order statistics, histograms, counts, covariances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import (
+    as_dtype,
+    bind1,
+    choose,
+    convert,
+    element_count,
+    inexact,
+    insert_axes,
+    is_inexact,
+    is_integer,
+    literal,
+    no_out,
+    normalize_axes,
+    static_int,
+)
+from cotangent.numpy.comparisons import where
+from cotangent.numpy.creation import diagonal, linspace
+from cotangent.numpy.elementwise import clip, conjugate, real
+from cotangent.numpy.products import dot
+from cotangent.numpy.reductions import average
+from cotangent.numpy.reductions import max as _max
+from cotangent.numpy.reductions import min as _min
+from cotangent.numpy.reductions import sum as _sum
+from cotangent.numpy.selection import known
+from cotangent.numpy.shapes import concatenate, ravel, reshape
+from cotangent.numpy.sorting import check_real, searchsorted, sort, sort_together
+
+__all__ = [
+    "bincount",
+    "corrcoef",
+    "cov",
+    "digitize",
+    "histogram",
+    "histogram2d",
+    "histogram_bin_edges",
+    "histogramdd",
+    "median",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+    "percentile",
+    "quantile",
+]
+
+_INT32 = np.dtype("int32")
+
+
+# ---- Quantiles -------------------------------------------------------------------------------------------------------
+
+# Where the q-quantile of n sorted elements lies, counted from 0: q n + (a + q (1 - a - b)) - 1 (Hyndman and Fan, 1996).
+_CONTINUOUS = {
+    "linear": (1.0, 1.0),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_DISCRETE = ("lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
+
+
+def _places(q: Array, count: Array, method: str) -> tuple[Array, Array, Array]:
+    """The positions on both sides of a quantile, and how far it lies toward the upper one."""
+    a, b = _CONTINUOUS.get(method, (1.0, 1.0))
+    if method in ("inverted_cdf", "averaged_inverted_cdf", "closest_observation"):
+        at = q * count - literal(q, 1.0)
+    else:
+        at = q * count + (literal(q, a) + q * literal(q, 1.0 - a - b)) - literal(q, 1.0)
+    low = bind1("floor", at)
+    fraction = at - low
+    half, one, zero = literal(q, 0.5), literal(q, 1.0), literal(q, 0.0)
+    if method == "lower":
+        fraction = zero
+    elif method == "higher":
+        fraction = choose(fraction > zero, one, zero)
+    elif method == "midpoint":
+        fraction = choose(fraction > zero, half, zero)
+    elif method == "nearest":
+        even = bind1("rem", low, literal(low, 2.0)) == zero
+        fraction = choose((fraction > half) | ((fraction == half) & ~even), one, zero)
+    elif method == "inverted_cdf":
+        fraction = choose(fraction > zero, one, zero)
+    elif method == "averaged_inverted_cdf":
+        fraction = choose(fraction > zero, one, half)
+    elif method == "closest_observation":
+        nearest = bind1("round", q * count) - one  # halves to even
+        low, fraction = nearest, zero
+    last = count - one
+
+    def limit(x: Array) -> Array:
+        return bind1("max", bind1("min", x, last), zero)
+
+    fraction = choose(at < zero, 0.0, choose(at > last, 1.0, fraction)) if method in _CONTINUOUS else fraction
+    return limit(low), limit(low + one), fraction
+
+
+def _quantile(
+    name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, weights: Any = None
+) -> Array:
+    if method not in _CONTINUOUS and method not in _DISCRETE:
+        raise ValueError(f"{name}: unknown method {method!r}; there are {', '.join([*_CONTINUOUS, *_DISCRETE])}")
+    x, levels = inexact(a), inexact(q)
+    check_real(x, name)
+    if levels.ndim > 1:
+        raise ValueError(f"{name}: q must be a number or have one axis; got shape {levels.shape}")
+    axes = normalize_axes(axis, x.ndim, name)
+    kept = [1 if i in axes else size for i, size in enumerate(x._bound_shape)]
+    # The reduced axes are brought to the end and made one.
+    rest = [i for i in range(x.ndim) if i not in axes]
+    lines = bind1("transpose", x, permutation=[*rest, *axes]) if axes != list(range(x.ndim))[len(rest) :] else x
+    total = element_count(x, axes)
+    if len(axes) != 1:
+        lines = bind1(
+            "reshape", lines, shape=[*(x._bound_shape[i] for i in rest), math.prod(x._bound_shape[i] for i in axes)]
+        )
+    if lines._bound_shape[-1] == 0:
+        raise ValueError(f"{name} of zero elements has no value")
+    if weights is not None:
+        found = _weighted(name, x, lines, levels, axes, rest, method, weights, skip_nan)
+    else:
+        found = _unweighted(lines, levels, total, method, skip_nan)
+    # The axis of q first.
+    found = bind1("transpose", found, permutation=[found.ndim - 1, *range(found.ndim - 1)])
+    lead = list(levels._bound_shape)
+    shape = kept if keepdims else [x._bound_shape[i] for i in rest]
+    return convert(reshape(found, [*lead, *shape]), x.dtype)
+
+
+def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: bool) -> Array:
+    """The quantiles of each line: [..., levels]."""
+    wide = np.dtype("float64") if lines.dtype.itemsize == 8 or levels.dtype.itemsize == 8 else np.dtype("float32")
+    axis = lines.ndim - 1
+    ordered = sort(lines, axis)
+    missing = lines != lines
+    flat = reshape(_core.convert(levels, wide), (levels.size,))
+    if skip_nan:
+        valid = bind1("reduce_sum", _core.convert(~missing, _INT32), axes=[axis])
+        count = _core.convert(valid, wide)
+        shape = [*count._bound_shape, flat.size]
+        q = bind1("broadcast", flat, shape=shape, axes=[len(shape) - 1])
+        low, high, fraction = _places(q, bind1("broadcast", count, shape=shape, axes=list(range(count.ndim))), method)
+    else:
+        low, high, fraction = _places(flat, _core.broadcast_to(as_dtype(total, wide), flat._bound_shape), method)
+    below, above = (
+        bind1("gather", ordered, _core.convert(at, _INT32), axis=axis, batch_dims=axis if skip_nan else 0)
+        for at in (low, high)
+    )
+    fraction = _core.convert(fraction, lines.dtype)
+    if not skip_nan:
+        fraction = bind1("broadcast", fraction, shape=list(below._bound_shape), axes=[axis])
+    # Equal neighbours, infinite ones too, are the quantile.
+    same = below == above
+    gap = choose(same, 0.0, above - below)
+    result = bind1(
+        "select",
+        fraction < literal(fraction, 0.5),
+        below + gap * fraction,
+        above - gap * (literal(fraction, 1.0) - fraction),
+    )
+    result = bind1("select", same, below, result)
+    empty = bind1("reduce_min" if skip_nan else "reduce_max", missing, axes=[axis])
+    return choose(bind1("broadcast", empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result)
+
+
+def _weighted(
+    name: str,
+    x: Array,
+    lines: Array,
+    levels: Array,
+    axes: list[int],
+    rest: list[int],
+    method: str,
+    weights: Any,
+    skip_nan: bool,
+) -> Array:
+    """The smallest element at which the running share of weights reaches the level."""
+    if method != "inverted_cdf":
+        raise ValueError(f"{name}: weights need method='inverted_cdf'; got {method!r}")
+    w = inexact(weights)
+    if w._bound_shape != x._bound_shape:
+        if w.ndim != 1 or len(axes) != 1 or w._bound_shape[0] != x._bound_shape[axes[0]]:
+            raise ValueError(f"{name}: weights of shape {w.shape} do not fit an array of shape {x.shape}")
+        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=axes)
+    w = reshape(bind1("transpose", w, permutation=[*rest, *axes]), lines._bound_shape)
+    axis = lines.ndim - 1
+    missing = lines != lines
+    if skip_nan:
+        w = choose(missing, 0.0, w)
+    ordered, w = sort_together([lines, w], axis)
+    running = bind1("cumsum", w, axis=axis, reverse=False)
+    whole = bind1("reduce_sum", w, axes=[axis])
+    found = []
+    for i in range(levels.size):
+        level = reshape(levels, (levels.size,))[i]
+        target = whole * _core.broadcast_to(_core.convert(level, whole.dtype), whole._bound_shape)
+        reached = running >= insert_axes(target, [axis])
+        reached = reached & (w > literal(w, 0.0))
+        first = bind1(
+            "reduce_sum",
+            _core.convert(bind1("cumsum", _core.convert(reached, _INT32), axis=axis, reverse=False) == 0, _INT32),
+            axes=[axis],
+        )
+        first = bind1("min", first, literal(first, lines._bound_shape[axis] - 1))
+        found.append(insert_axes(bind1("gather", ordered, first, axis=axis, batch_dims=axis), [axis]))
+    result = concatenate(found, axis) if found else ordered[..., :0]
+    empty = bind1("reduce_min" if skip_nan else "reduce_max", missing, axes=[axis])
+    return choose(bind1("broadcast", empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result)
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """The values below which the shares ``q`` of the elements along axes lie; NaN if any element is.
+
+    Args:
+        q: numbers in [0, 1]; an axis of them comes first in the result.
+        method: what to take between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"midpoint"``, ``"nearest"``,
+            and NumPy's other names.
+        weights: of the elements, with ``method="inverted_cdf"``.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.quantile(ct.numpy.array([1.0, 2.0, 3.0, 4.0]), 0.5))
+    2.5
+    """
+    _no_overwrite(out, overwrite_input, "quantile")
+    return _quantile("quantile", a, q, axis, method, keepdims, False, weights)
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """As `quantile`, of the elements that are not NaN."""
+    _no_overwrite(out, overwrite_input, "nanquantile")
+    return _quantile("nanquantile", a, q, axis, method, keepdims, True, weights)
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """As `quantile`, with ``q`` in percent."""
+    _no_overwrite(out, overwrite_input, "percentile")
+    return _quantile("percentile", a, inexact(q) / 100.0, axis, method, keepdims, False, weights)
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    *,
+    weights: Any = None,
+) -> Array:
+    """As `percentile`, of the elements that are not NaN."""
+    _no_overwrite(out, overwrite_input, "nanpercentile")
+    return _quantile("nanpercentile", a, inexact(q) / 100.0, axis, method, keepdims, True, weights)
+
+
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
+    """The element in the middle of the order, or the mean of the two there; NaN if any element is."""
+    _no_overwrite(out, overwrite_input, "median")
+    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
+
+
+def nanmedian(
+    a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
+    """As `median`, of the elements that are not NaN."""
+    _no_overwrite(out, overwrite_input, "nanmedian")
+    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
+
+
+def _no_overwrite(out: Any, overwrite_input: bool, name: str) -> None:
+    no_out(out, name)
+    if overwrite_input:
+        raise ValueError(f"{name}: overwrite_input is not supported; arrays are immutable")
+
+
+# ---- Counting --------------------------------------------------------------------------------------------------------
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Array:
+    """How often each of the integers 0, 1, 2, … occurs; with weights, their sums. Negative ones count as 0.
+
+    Args:
+        minlength: the least size of the result.
+        length: its size; needed where ``x`` is not known. Larger numbers are left out.
+    """
+    index = _core.array(x)
+    if index.size and not is_integer(index):
+        raise TypeError(f"bincount takes integers; got {index.dtype}")
+    if index.ndim != 1:
+        raise ValueError(f"bincount takes an array with one axis; got shape {index.shape}")
+    least = static_int(minlength, "bincount: minlength")
+    if least < 0:
+        raise ValueError(f"bincount: minlength must not be negative; got {least}")
+    if length is None:
+        values = known(index, "bincount", "pass length=, the size of the result")
+        length = max(int(values.max()) + 1 if values.size else 0, least)
+    index = clip(_core.convert(index, index.dtype if is_integer(index) else _INT32), 0)
+    if weights is None:
+        updates = _core.full(index._bound_shape, 1, _core.default_int_dtype())
+    else:
+        updates = _core.array(weights)
+        if updates._bound_shape != index._bound_shape:
+            raise ValueError(f"bincount: {index.size} numbers need as many weights; got shape {updates.shape}")
+    start = _core.full((static_int(length, "bincount: length"),), 0, updates.dtype)
+    if index.size == 0:
+        return start
+    return bind1("scatter_add", start, index, updates, axis=0, batch_dims=0)
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+    """The number of the bin that each element lies in, for edges that increase or decrease.
+
+    Args:
+        right: whether bins include their right edge instead of the left one.
+    """
+    values, edges = _core.array(x), _core.array(bins)
+    if edges.ndim != 1:
+        raise ValueError(f"digitize: bins must have one axis; got shape {edges.shape}")
+    if edges.size == 0:
+        return _core.full(values._bound_shape, 0, _core.default_int_dtype())
+    up = searchsorted(edges, values, "left" if right else "right", method=method or "scan")
+    flipped = bind1("reverse", edges, axes=[0])
+    down = searchsorted(flipped, values, "right" if right else "left", method=method or "scan")
+    down = literal(down, edges.size) - down
+    increasing = _core.broadcast_to(edges[-1] >= edges[0], up._bound_shape)
+    return bind1("select", increasing, up, down)
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:  # noqa: A002
+    """The edges of the bins of `histogram`."""
+    del weights
+    x = _core.array(a)
+    if isinstance(bins, str):
+        values = known(x, "histogram_bin_edges", "pass the number of bins or their edges")
+        return inexact(_core.array(np.histogram_bin_edges(values, bins, range)))
+    edges = _core.array(bins)
+    if edges.ndim == 1:
+        return inexact(edges) if not is_inexact(edges) else edges
+    count = static_int(bins, "histogram: the number of bins")
+    dtype = inexact(x).dtype
+    if range is None:
+        x = ravel(x)
+        low, high = (_min(x), _max(x)) if x.size else (_core.full((), 0, dtype), _core.full((), 1, dtype))
+        low, high = _core.convert(low, dtype), _core.convert(high, dtype)
+    else:
+        low, high = (_core.convert(_core.array(bound), dtype) for bound in range)
+    flat = low == high
+    low, high = where(flat, low - 0.5, low), where(flat, high + 0.5, high)
+    return linspace(low, high, count + 1, dtype=dtype)  # type: ignore[no-any-return]
+
+
+def _bin_of(x: Array, edges: Array) -> Array:
+    """The bin of each element, -1 outside; the last one includes its right edge."""
+    found = searchsorted(edges, x, "right")
+    inside = choose(x == edges[-1], edges.size - 1, found)
+    inside = inside - literal(inside, 1)
+    return choose((inside >= 0) & (inside < edges.size - 1), inside, -1)
+
+
+def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> Any:  # noqa: A002
+    """How many elements lie in each bin, and the edges of the bins.
+
+    Args:
+        bins: how many, between the least and largest element or ``range``; or their edges.
+        weights: of the elements; the result is their sums.
+        density: divide by the whole and the widths, so that the integral is 1.
+    """
+    x = ravel(a)
+    edges = histogram_bin_edges(x, bins, range)
+    dtype = inexact(x).dtype
+    w = _core.full(x._bound_shape, 1, dtype) if weights is None else inexact(ravel(weights))
+    if w._bound_shape != x._bound_shape:
+        raise ValueError(f"histogram: {x.size} elements need as many weights; got {w.size}")
+    counts = _core.full((edges.size - 1,), 0, w.dtype)
+    x, compared = _core.promote([x, edges[0]])[0], edges
+    if x.size:
+        index = _bin_of(_core.convert(x, compared.dtype), compared)
+        counts = bind1("scatter_add", counts, index, w, axis=0, batch_dims=0)
+    if density:
+        widths = convert(edges[1:] - edges[:-1], counts.dtype)
+        counts = counts / widths / _sum(counts)
+    return counts, edges
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, Array, Array]:
+    """How many points lie in each cell of a grid of bins, and the edges along both axes."""
+    columns = _core.promote([ravel(x), ravel(y)])
+    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    sample = concatenate([insert_axes(column, [1]) for column in columns], 1)
+    counts, edges = histogramdd(sample, bins, range, weights, density)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Sequence[Any] | None = None,  # noqa: A002
+    weights: Any = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
+    """How many rows of ``sample``, points of N coordinates, lie in each cell of a grid of bins, and the edges."""
+    points = _core.array(sample)
+    if points.ndim == 1:
+        points = insert_axes(points, [1])
+    if points.ndim != 2:
+        raise ValueError(f"histogramdd takes points as rows; got shape {points.shape}")
+    number, rank = points._bound_shape
+    if range is not None and len(range) != rank:
+        raise ValueError(f"histogramdd: {len(range)} ranges for {rank} coordinates")
+    per_axis = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * rank
+    per_axis = per_axis * rank if len(per_axis) == 1 else per_axis
+    if len(per_axis) != rank:
+        raise ValueError(f"histogramdd: bins of {len(per_axis)} axes for {rank} coordinates")
+    edges = [
+        histogram_bin_edges(points[:, i], per_axis[i], None if range is None else range[i])
+        for i in np.arange(rank).tolist()
+    ]
+    shape = [edge.size - 1 for edge in edges]
+    w = _core.full((number,), 1, _core.default_int_dtype()) if weights is None else inexact(weights)
+    counts = _core.full((math.prod(shape),), 0, w.dtype)
+    if number:
+        cell: Any = 0
+        inside: Any = True
+        for i, edge in enumerate(edges):
+            at = _bin_of(_core.convert(points[:, i], edge.dtype), edge)
+            cell = cell * shape[i] + at
+            inside = (at >= 0) & inside
+        counts = bind1("scatter_add", counts, choose(inside, cell, -1), w, axis=0, batch_dims=0)
+    counts = reshape(counts, shape)
+    if density:
+        counts = inexact(counts) / _sum(counts)
+        for i, edge in enumerate(edges):
+            widths = insert_axes(edge[1:] - edge[:-1], [axis for axis in np.arange(rank).tolist() if axis != i])
+            counts = counts / convert(widths, counts.dtype)
+    return counts, edges
+
+
+# ---- Covariance ------------------------------------------------------------------------------------------------------
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: Any = None,
+) -> Array:
+    """The covariances of variables, which are rows (columns if not ``rowvar``) of observations.
+
+    Args:
+        y: further variables.
+        bias: divide by the number of observations N, and not by N - 1.
+        ddof: divide by N - ddof.
+        fweights: how often each observation was made; integers.
+        aweights: the importance of each observation.
+    """
+    x = inexact(m)
+    parts = [x] if y is None else [x, inexact(y)]
+    if dtype is not None:
+        parts = [convert(part, dtype) for part in parts]
+    for part in parts:
+        if part.ndim > 2:
+            raise ValueError(f"cov takes one or two axes; got shape {part.shape}")
+    rows = [insert_axes(part, list(np.arange(2 - part.ndim).tolist())) if part.ndim < 2 else part for part in parts]
+    rows = [
+        bind1("transpose", row, permutation=[1, 0]) if not rowvar and part.ndim == 2 else row
+        for row, part in zip(rows, parts, strict=True)
+    ]
+    x = concatenate(rows) if len(rows) > 1 else rows[0]
+    if ddof is None:
+        ddof = 0 if bias else 1
+    w: Array | None = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        one = _core.array(given)
+        if one._bound_shape != (x._bound_shape[1],):
+            raise ValueError(f"cov: {x._bound_shape[1]} observations need as many {name}; got shape {one.shape}")
+        if name == "fweights" and not is_integer(one):
+            raise TypeError(f"cov: fweights must be integers; got {one.dtype}")
+        w = one if w is None else w * one
+    mean, total = average(x, axis=1, weights=w, returned=True)
+    total = total[0]
+    if w is None:
+        factor = total - ddof
+    elif ddof == 0:
+        factor = total
+    elif aweights is None:
+        factor = total - ddof
+    else:
+        factor = total - ddof * _sum(w * _core.array(aweights)) / total
+    centered = x - insert_axes(mean, [1])
+    weighted = centered if w is None else centered * w
+    result = dot(weighted, conjugate(bind1("transpose", centered, permutation=[1, 0]))) / factor
+    return bind1("reshape", result, shape=[s for s in result._bound_shape if s != 1]) if result.size == 1 else result
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+    """The correlation coefficients of variables: covariances divided by the standard deviations of both."""
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    deviation = bind1("sqrt", real(diagonal(c)))
+    c = c / insert_axes(deviation, [1]) / insert_axes(deviation, [0])
+    if c.dtype.kind == "c":
+        return bind1("complex", clip(real(c), -1, 1), clip(bind1("imag", c), -1, 1))
+    return clip(c, -1, 1)

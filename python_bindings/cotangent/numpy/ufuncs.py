@@ -1,0 +1,388 @@
+"""Functions of elements as objects: ``add(x, y)``, and ``add.reduce``, ``accumulate``, ``outer``, ``at``, ``reduceat``.
+
+A `ufunc` is a function of elements with, for its methods, the array functions that do the same faster (`sum` for
+``add.reduce``) where there are some. The others are folds: a tree of halves for functions that are associative, a scan from
+left to right for what `frompyfunc` makes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy import bits, comparisons, elementwise, functions, reductions
+from cotangent.numpy._support import (
+    bind1,
+    convert,
+    insert_axes,
+    is_host_value,
+    keep_axes,
+    kind,
+    move_last,
+    no_out,
+    normalize_axes,
+    normalize_axis,
+)
+from cotangent.numpy.comparisons import where as _where
+from cotangent.numpy.selection import known
+
+__all__ = [
+    "add",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "frompyfunc",
+    "logaddexp",
+    "logaddexp2",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "negative",
+    "subtract",
+    "ufunc",
+]
+
+Function = Callable[..., Any]
+
+
+class ufunc:  # noqa: N801 (NumPy's name)
+    """A function of elements.
+
+    Args:
+        function: of ``nin`` arrays, with broadcasting; returns ``nout``.
+        identity: the element that changes nothing, the result of folding none; None if there is none.
+        associative: whether folds may take elements in pairs; else they go from left to right.
+        reduce, accumulate: functions of (array, axis, dtype, …) that do the same as folding with this one.
+        at: the name of the method of ``x.at[...]`` that does the same.
+    """
+
+    def __init__(
+        self,
+        function: Function,
+        nin: int,
+        nout: int,
+        *,
+        name: str | None = None,
+        identity: Any = None,
+        associative: bool = False,
+        reduce: Function | None = None,
+        accumulate: Function | None = None,
+        at: str | None = None,
+    ) -> None:
+        self._function = function
+        self.nin = nin
+        self.nout = nout
+        self.identity = identity
+        self.__name__ = name or getattr(function, "__name__", "ufunc")
+        self.__doc__ = function.__doc__
+        self._associative = associative
+        self._reduce = reduce
+        self._accumulate = accumulate
+        self._at = at
+
+    @property
+    def nargs(self) -> int:
+        """How many arrays go in and come out."""
+        return self.nin + self.nout
+
+    def __repr__(self) -> str:
+        return f"<ct.numpy.ufunc '{self.__name__}'>"
+
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+        """The function of elements of the arguments, which are broadcast."""
+        if out is not None or where is not None:
+            raise NotImplementedError(f"{self.__name__}: the arguments out and where are not supported")
+        if len(args) != self.nin:
+            raise TypeError(f"{self.__name__} takes {self.nin} arguments; got {len(args)}")
+        return self._function(*args)
+
+    def _of_two(self, method: str) -> None:
+        if self.nin != 2 or self.nout != 1:
+            raise ValueError(f"{self.__name__}.{method}: only functions of two arguments with one result have it")
+
+    def reduce(
+        self,
+        a: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        where: Any = None,
+    ) -> Array:
+        """Folds elements along axes: ``add.reduce`` is `sum`.
+
+        Raises:
+            ValueError: several axes and a function that is not associative; no elements and no identity; ``where``
+                without identity or ``initial``.
+        """
+        self._of_two("reduce")
+        no_out(out, f"{self.__name__}.reduce")
+        x = _core.array(a)
+        axes = normalize_axes(axis, x.ndim, f"{self.__name__}.reduce")
+        if self._reduce is not None:
+            return self._reduce(x, tuple(axes), dtype, keepdims, initial, where)  # type: ignore[no-any-return]
+        start = self.identity if initial is None else initial
+        if where is not None:
+            if start is None:
+                raise ValueError(f"{self.__name__}.reduce: where needs initial, as there is no identity")
+            x = _where(where, x, _core.convert(start, x.dtype))
+        if len(axes) != 1 and not self._associative:
+            raise ValueError(
+                f"{self.__name__}.reduce: the order of {len(axes)} axes would matter\n  reduce one axis at a time"
+            )
+        result = x if dtype is None else convert(x, dtype)
+        for position in reversed(axes):
+            result = self._fold(result, position)
+        if initial is not None:
+            result = self._function(_core.convert(initial, result.dtype), result)
+        return keep_axes(result, x, axes) if keepdims else result
+
+    def _fold(self, x: Array, axis: int) -> Array:
+        """All elements along one axis."""
+        if axis in _core.ragged_axes(x):
+            if self.identity is None:
+                raise NotImplementedError(f"{self.__name__}.reduce along a ragged axis needs an identity")
+            # All bits of an unsigned integer, where -1 would be cut off to 0.
+            low = self.identity == -1 and kind(x) == "unsigned"
+            x = bind1("fill_padding", x, axes=[axis], value=2.0**64 if low else float(self.identity))
+        x = move_last(x, axis)
+        size = x._bound_shape[-1]
+        if size == 0:
+            if self.identity is None:
+                raise ValueError(f"{self.__name__}.reduce of zero elements has no value, as there is no identity")
+            return _core.full(x._bound_shape[:-1], self.identity, x.dtype)
+        if not self._associative:
+            last = _running(self._function, x)
+            return last[..., -1]
+        while size > 1:
+            half = size // 2
+            pairs = convert(self._function(x[..., :half], x[..., half : 2 * half]), x.dtype)
+            x = bind1("concatenate", pairs, x[..., 2 * half :], axis=x.ndim - 1) if size % 2 else pairs
+            size = x._bound_shape[-1]
+        return bind1("reshape", x, shape=list(x._bound_shape[:-1]))
+
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+        """Running folds along an axis: ``add.accumulate`` is `cumsum`."""
+        self._of_two("accumulate")
+        no_out(out, f"{self.__name__}.accumulate")
+        x = _core.array(a)
+        position = normalize_axis(axis, x.ndim, f"{self.__name__}.accumulate")
+        if self._accumulate is not None:
+            return self._accumulate(x, position, dtype)  # type: ignore[no-any-return]
+        x = move_last(x if dtype is None else convert(x, dtype), position)
+        return move_last(_running(self._function, x), position, back=True)
+
+    def outer(self, A: Any, B: Any, /) -> Array:
+        """The function of all pairs of elements: axes of the first, then of the second."""
+        self._of_two("outer")
+        x, y = _core.array(A), _core.array(B)
+        if y.ndim:
+            x = insert_axes(x, list(range(x.ndim, x.ndim + y.ndim)))
+        return self._function(x, y)  # type: ignore[no-any-return]
+
+    def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Array:
+        """The array with the function applied to the elements at ``indices``, once for each time that one is named."""
+        if inplace:
+            raise ValueError(
+                f"{self.__name__}.at: arrays are immutable\n  pass inplace=False, and use the array that is returned"
+            )
+        if (b is None) != (self.nin == 1) or self.nout != 1:
+            raise ValueError(f"{self.__name__}.at takes {'an array' if self.nin == 2 else 'no second operand'}")
+        x = _core.array(a)
+        if self._at is not None:
+            return getattr(x.at[indices], self._at)(b)  # type: ignore[no-any-return]
+        return _one_by_one(self._function, x, indices, b)
+
+    def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+        """Folds of slices: of those from each index to the next; the element at an index that is not below the next."""
+        self._of_two("reduceat")
+        no_out(out, f"{self.__name__}.reduceat")
+        x, index = _core.array(a), _core.array(indices)
+        if index.ndim != 1 or kind(index) not in ("signed", "unsigned"):
+            raise TypeError(f"{self.__name__}.reduceat: indices must be integers along one axis")
+        axis = normalize_axis(axis, x.ndim, f"{self.__name__}.reduceat")
+        x = move_last(x, axis)
+        size = x._bound_shape[-1]
+        if not is_host_value(index) and self.identity is not None:
+            return move_last(self._masked_folds(x, index, dtype), axis, back=True)
+        starts = [
+            int(i) for i in known(index, f"{self.__name__}.reduceat", "indices must be known, as there is no identity")
+        ]
+        if any(not 0 <= i < size for i in starts):
+            raise IndexError(f"{self.__name__}.reduceat: an index is outside of [0, {size})")
+        parts = []
+        for start, limit in zip(starts, [*starts[1:], size], strict=True):
+            part = x[..., start : max(limit, start + 1)]
+            parts.append(self.reduce(part, -1, dtype, keepdims=True))
+        if not parts:
+            return move_last(x[..., :0], axis, back=True)
+        return move_last(bind1("concatenate", *parts, axis=x.ndim - 1), axis, back=True)
+
+    def _masked_folds(self, x: Array, index: Array, dtype: Any) -> Array:
+        """Slices along the last axis whose bounds are values: every fold goes over the whole axis, with a mask."""
+        size, count = x._bound_shape[-1], index.size
+        starts = _core.convert(index, "int32")
+        ends = bind1("concatenate", starts[1:], _core.full((min(count, 1),), size, "int32"), axis=0)
+        ends = elementwise.maximum(ends, starts + 1)
+        position = bind1("iota", shape=[count, size], dtype=np.dtype("int32"), axis=1)
+        inside = (position >= starts[:, None]) & (position < ends[:, None])
+        return self.reduce(x[..., None, :], -1, dtype, where=inside)
+
+
+def _running(function: Function, x: Array) -> Array:
+    """The folds of the first 1, 2, 3, … elements along the last axis, from left to right."""
+    from cotangent.lax import scan
+
+    if x._bound_shape[-1] == 0:
+        return x
+    rows = bind1("transpose", x, permutation=[x.ndim - 1, *range(x.ndim - 1)])
+    kind_of = function(rows[0], rows[0]).dtype
+    rows = convert(rows, kind_of)
+
+    def step(carry: Array, row: Array) -> tuple[Array, Array]:
+        result = convert(function(carry, row), kind_of)
+        return result, result
+
+    _, rest = scan(step, rows[0], rows[1:])
+    every = bind1("concatenate", rows[:1], rest, axis=0)
+    return bind1("transpose", every, permutation=[*range(1, x.ndim), 0])
+
+
+def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
+    """The function applied at each index in turn, so that an element named twice is changed twice."""
+    from cotangent.lax import scan
+
+    places = _core.array(np.arange(x.size, dtype=np.int32).reshape(x._bound_shape))[indices]
+    flat = bind1("reshape", x, shape=[x.size])
+    order = bind1("reshape", places, shape=[places.size])
+    if b is None:
+        operands: Any = order
+    else:
+        values = _core.broadcast_to(_core.array(b), places._bound_shape)
+        operands = (order, bind1("reshape", values, shape=[places.size]))
+
+    def step(carry: Array, item: Any) -> tuple[Array, None]:
+        place, *rest = (item,) if b is None else item
+        return carry.at[place].set(convert(function(carry[place], *rest), carry.dtype)), None
+
+    changed, _ = scan(step, flat, operands)
+    return bind1("reshape", changed, shape=list(x._bound_shape))
+
+
+def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A `ufunc` of a Python function of scalars.
+
+    >>> import cotangent as ct
+    >>> f = ct.numpy.frompyfunc(lambda x, y: 10 * x + y, 2, 1)
+    >>> int(f.reduce(ct.numpy.array([1, 2, 3])))
+    123
+    """
+    from cotangent.numpy.functional import vectorize
+
+    if operator.index(nin) < 1 or operator.index(nout) < 1:
+        raise ValueError(f"frompyfunc: nin and nout must be positive; got {nin} and {nout}")
+    return ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", None), identity=identity)
+
+
+# ---- The ones that are there -----------------------------------------------------------------------------------------
+
+
+def _sum(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+    return reductions.sum(x, axis, dtype, None, keepdims, initial, where)
+
+
+def _product(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+    return reductions.prod(x, axis, dtype, None, keepdims, initial, where)
+
+
+def _extreme(function: Function) -> Function:
+    def reduce(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+        x = x if dtype is None else convert(x, dtype)
+        return function(x, axis, None, keepdims, initial, where)  # type: ignore[no-any-return]
+
+    return reduce
+
+
+def _quantifier(function: Function, combine: Function) -> Function:
+    def reduce(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+        result = function(x, axis, None, keepdims, where=where)
+        result = result if initial is None else combine(result, initial)
+        return result if dtype is None else convert(result, dtype)
+
+    return reduce
+
+
+def _difference(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+    """The first element less the others."""
+    if len(axis) != 1 or where is not None:
+        raise ValueError("subtract.reduce takes one axis and no where: there is no identity")
+    x = x if dtype is None else convert(x, dtype)
+    if initial is not None:
+        return convert(initial - reductions.sum(x, axis, x.dtype, None, keepdims), x.dtype)
+    last = move_last(x, axis[0])
+    if last._bound_shape[-1] == 0:
+        raise ValueError("subtract.reduce of zero elements has no value, as there is no identity")
+    result = convert(last[..., 0] - reductions.sum(last[..., 1:], -1, last.dtype), x.dtype)
+    return keep_axes(result, x, axis) if keepdims else result
+
+
+def _log_sum(base: float) -> Function:
+    """The logarithm of the sum of powers."""
+
+    def reduce(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
+        x = _core.promote([x], inexact=True)[0] if dtype is None else convert(x, dtype)
+        scale = np.log(base)
+        peak = reductions.max(x, axis, None, True, initial=-np.inf, where=where)
+        peak = _where(comparisons.isfinite(peak), peak, 0.0)
+        total = reductions.sum(functions.exp((x - peak) * scale), axis, None, None, True, None, where)
+        result = functions.log(total) / scale + peak
+        result = (
+            result
+            if keepdims
+            else bind1("reshape", result, shape=[s for i, s in enumerate(x._bound_shape) if i not in axis])
+        )
+        if initial is not None:
+            result = (functions.logaddexp if base == np.e else functions.logaddexp2)(result, initial)
+        return convert(result, x.dtype)
+
+    return reduce
+
+
+def _tree(function: Function, identity: Any, at: str | None = None) -> ufunc:
+    return ufunc(function, 2, 1, identity=identity, associative=True, at=at)
+
+
+def _odd(x: Array, axis: Any, out: None, keepdims: bool, *, where: Any) -> Array:
+    """Whether an odd number of elements is nonzero."""
+    del out
+    count = reductions.sum(comparisons.truth(x), axis, "int32", None, keepdims, None, where)
+    return comparisons.truth(bits.bitwise_and(count, 1))
+
+
+def _logic(function: Function, quantifier: Function, identity: bool) -> ufunc:
+    return ufunc(function, 2, 1, identity=identity, associative=True, reduce=_quantifier(quantifier, function))
+
+
+add = ufunc(elementwise.add, 2, 1, identity=0, reduce=_sum, accumulate=reductions.cumsum, at="add")
+multiply = ufunc(elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=reductions.cumprod, at="multiply")
+subtract = ufunc(elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
+negative = ufunc(elementwise.negative, 1, 1)
+maximum = ufunc(elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), at="max")
+minimum = ufunc(elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), at="min")
+bitwise_and = _tree(bits.bitwise_and, -1)
+bitwise_or = _tree(bits.bitwise_or, 0)
+bitwise_xor = _tree(bits.bitwise_xor, 0)
+logical_and = _logic(comparisons.logical_and, reductions.all, True)
+logical_or = _logic(comparisons.logical_or, reductions.any, False)
+logical_xor = _logic(comparisons.logical_xor, _odd, False)
+logaddexp = ufunc(functions.logaddexp, 2, 1, identity=-np.inf, reduce=_log_sum(np.e))
+logaddexp2 = ufunc(functions.logaddexp2, 2, 1, identity=-np.inf, reduce=_log_sum(2.0))
