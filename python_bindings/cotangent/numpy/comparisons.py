@@ -8,7 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, inexact, is_inexact, is_integer, kind, literal
+from cotangent.numpy._support import bind1, inexact, is_inexact, is_integer, kind, literal, no_out
 
 __all__ = [
     "allclose",
@@ -123,14 +123,16 @@ def isinf(x: Any, /) -> Array:
     return bind1("eq", bind1("abs", array), literal(array, math.inf))
 
 
-def isposinf(x: Any, /) -> Array:
+def isposinf(x: Any, /, out: None = None) -> Array:
     """Whether elements are positive infinity."""
+    no_out(out, "isposinf")
     array = inexact(x)
     return bind1("eq", array, literal(array, math.inf))
 
 
-def isneginf(x: Any, /) -> Array:
+def isneginf(x: Any, /, out: None = None) -> Array:
     """Whether elements are negative infinity."""
+    no_out(out, "isneginf")
     array = inexact(x)
     return bind1("eq", array, literal(array, -math.inf))
 
@@ -187,9 +189,9 @@ def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bo
     return bind1("reduce_min", close, axes=list(range(close.ndim)))
 
 
-def array_equal(a: Any, b: Any, equal_nan: bool = False) -> Array:
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     """Whether shapes and all elements are equal, a bool scalar."""
-    a, b = _core.array(a), _core.array(b)
+    a, b = _core.array(a1), _core.array(a2)
     if a._bound_shape != b._bound_shape:
         return _core.full((), False, bool)
     a, b = _core.promote([a, b])
@@ -199,9 +201,9 @@ def array_equal(a: Any, b: Any, equal_nan: bool = False) -> Array:
     return bind1("reduce_min", same, axes=list(range(same.ndim)))
 
 
-def array_equiv(a: Any, b: Any) -> Array:
+def array_equiv(a1: Any, a2: Any) -> Array:
     """Whether the arrays are equal after broadcasting, a bool scalar."""
-    a, b = _core.array(a), _core.array(b)
+    a, b = _core.array(a1), _core.array(a2)
     try:
         same = equal(a, b)
     except TypeError:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._device import check_device
 from cotangent.numpy._support import (
     bind1,
     convert,
@@ -62,7 +63,15 @@ def _holds_arrays(value: Any) -> bool:
     return isinstance(value, Array) or hasattr(value, "__ct_array__")
 
 
-def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str | None = "K", ndmin: int = 0) -> Array:  # noqa: A002
+def array(
+    object: Any,  # noqa: A002
+    dtype: Any = None,
+    copy: bool | None = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+) -> Array:
     """An array of numbers, nested lists, NumPy arrays or anything with ``__array__``.
 
     Python numbers become int32, float32 or complex64 (64 bits wide with ``enable_x64``); NumPy arrays keep their dtype.
@@ -75,6 +84,7 @@ def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str |
     (2, 2)
     """
     del copy, order
+    check_device(device, "array")
     if dtype is None:
         result = _core.array(object)
     else:
@@ -94,9 +104,13 @@ def array(object: Any, dtype: Any = None, copy: bool | None = True, order: str |
     return insert_axes(result, list(range(ndmin - result.ndim))) if result.ndim < ndmin else result
 
 
-def asarray(a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None) -> Array:
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
+) -> Array:
     """``a`` as an array; an array of the dtype is returned as it is."""
-    return array(a, dtype, copy, order)
+    if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
+        raise ValueError("asarray: this needs a copy\n  leave copy as None, to copy where it is necessary")
+    return array(a, dtype, copy, order, device=device)
 
 
 def copy(a: Any, order: str | None = None) -> Array:
@@ -105,48 +119,54 @@ def copy(a: Any, order: str | None = None) -> Array:
     return _core.array(a)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False) -> Array:
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
     """The elements as another dtype. Complex to real drops the imaginary part."""
     del copy
+    check_device(device, "astype")
     return convert(_core.array(x), dtype)
 
 
-def _filled(shape: Any, value: complex, dtype: Any, weak: bool = False) -> Array:
+def _filled(shape: Any, value: complex, dtype: Any, device: Any, weak: bool = False) -> Array:
+    check_device(device, "array")
     sizes, lengths = static_shape(shape)
     if any(size < 0 for size in sizes):
         raise ValueError(f"sizes must not be negative; got {tuple(sizes)}")
     return give_lengths(_core.full(sizes, value, dtype, weak), lengths)
 
 
-def zeros(shape: Any, dtype: Any = None) -> Array:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Zeros of a shape, by default floating.
 
     >>> import cotangent as ct
     >>> ct.numpy.zeros((2, 1)).tolist()
     [[0.0], [0.0]]
     """
-    return _filled(shape, 0, _core.default_float_dtype() if dtype is None else dtype)
+    return _filled(shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
-def ones(shape: Any, dtype: Any = None) -> Array:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Ones of a shape, by default floating."""
-    return _filled(shape, 1, _core.default_float_dtype() if dtype is None else dtype)
+    return _filled(shape, 1, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
-empty = zeros
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+    """Zeros of a shape: arrays always have values."""
+    return zeros(shape, dtype, device=device)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Array:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
     """Copies of a number, or of an array that is broadcast."""
     if _core.is_python_scalar(fill_value):
         kind, weak = _core.scalar_type(fill_value)
-        return _filled(shape, fill_value, kind if dtype is None else dtype, weak and dtype is None)
+        return _filled(shape, fill_value, kind if dtype is None else dtype, device, weak and dtype is None)
+    check_device(device, "full")
     sizes, lengths = static_shape(shape)
     value = _core.array(fill_value)
     return give_lengths(_core.broadcast_to(value if dtype is None else convert(value, dtype), sizes), lengths)
 
 
-def _like(a: Any, value: Any, dtype: Any, shape: Any) -> Array:
+def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
+    check_device(device, "array")
     x = _core.array(a)
     dtype = x.dtype if dtype is None else dtype
     if shape is not None:
@@ -155,22 +175,24 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any) -> Array:
     return give_lengths(full(x._bound_shape, value, dtype), lengths)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Zeros of the shape and dtype of ``a``."""
-    return _like(a, 0, dtype, shape)
+    return _like(a, 0, dtype, shape, device)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None) -> Array:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Ones of the shape and dtype of ``a``."""
-    return _like(a, 1, dtype, shape)
+    return _like(a, 1, dtype, shape, device)
 
 
-empty_like = zeros_like
+def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+    """Zeros of the shape and dtype of ``prototype``: arrays always have values."""
+    return _like(prototype, 0, dtype, shape, device)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Array:
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Copies of a number, of the shape and dtype of ``a``."""
-    return _like(a, fill_value, dtype, shape)
+    return _like(a, fill_value, dtype, shape, device)
 
 
 # ---- Ranges ----------------------------------------------------------------------------------------------------------
@@ -189,7 +211,7 @@ def _number(value: Any, name: str) -> Any:
     return _core.to_numpy(value).item()
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) -> Array:
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Array:
     """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known.
 
     Inside ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged axis.
@@ -201,6 +223,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
     >>> ct.numpy.arange(3).tolist()
     [0, 1, 2]
     """
+    check_device(device, "arange")
     if stop is None and step is None and is_dimension(start):
         sizes, lengths = static_shape((start,))
         return give_lengths(_iota(sizes[0], _core.default_int_dtype() if dtype is None else dtype), lengths)
@@ -231,13 +254,22 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None) ->
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
 ) -> Any:
     """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end; arrays give a new axis.
 
     Raises:
         ValueError: ``num`` is negative.
     """
+    check_device(device, "linspace")
     num = static_int(num, "linspace: num")
     if num < 0:
         raise ValueError(f"linspace: num must not be negative; got {num}")
@@ -346,8 +378,9 @@ def _offsets(rows: int, columns: int) -> Array:
     )
 
 
-def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None) -> Array:
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """A matrix with ones on the k-th diagonal."""
+    check_device(device, "eye")
     rows = static_shape((N,))[0][0]
     columns = rows if M is None else static_shape((M,))[0][0]
     offset = _offsets(rows, columns)

@@ -143,17 +143,17 @@ def minimum(x: Any, y: Any, /) -> Array:
     return promoted("min", x, y)
 
 
-def fmax(x: Any, y: Any, /) -> Array:
+def fmax(x1: Any, x2: Any) -> Array:
     """The larger of two; if one is NaN, the other."""
-    x, y = _core.promote([x, y])
+    x, y = _core.promote([x1, x2])
     if kind(x) != "float":
         return bind1("max", x, y)
     return choose(bind1("or", bind1("ne", y, y), bind1("gt", x, y)), x, y)
 
 
-def fmin(x: Any, y: Any, /) -> Array:
+def fmin(x1: Any, x2: Any) -> Array:
     """The smaller of two; if one is NaN, the other."""
-    x, y = _core.promote([x, y])
+    x, y = _core.promote([x1, x2])
     if kind(x) != "float":
         return bind1("min", x, y)
     return choose(bind1("or", bind1("ne", y, y), bind1("lt", x, y)), x, y)
@@ -309,11 +309,11 @@ def rint(x: Any, /) -> Array:
     return unary("round", x)
 
 
-def round(x: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
+def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     """Rounded to a number of decimals, halves to even; integers stay as they are."""
     if out is not None:
         raise NotImplementedError("round: the out argument is not supported")
-    array = _core.array(x)
+    array = _core.array(a)
     if not is_inexact(array):
         if decimals < 0:
             raise NotImplementedError(
@@ -334,13 +334,15 @@ def round(x: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
 around = round
 
 
-def clip(arr: Any, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
+def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
     """``arr`` limited to [min, max]; None is no limit.
 
     >>> import cotangent as ct
     >>> ct.numpy.clip(ct.numpy.array([-1.0, 0.5, 2.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
+    if arr is None:
+        raise TypeError("clip: an array is required")
     result = _core.array(arr)
     if kind(result) == "complex":
         raise DTypeError("clip takes real arrays; complex numbers have no order")

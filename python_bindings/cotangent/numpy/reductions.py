@@ -284,6 +284,9 @@ def mean(
     return convert(total / _count(x, axes, where, x.dtype, keepdims), result_dtype)
 
 
+_mean = mean
+
+
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
     """The weighted mean; with ``returned`` also the sum of weights. Weights of one axis belong to ``axis``."""
     x = inexact(a)
@@ -321,15 +324,21 @@ def var(
     keepdims: bool = False,
     *,
     where: Any = None,
+    mean: Any = None,
     correction: float | None = None,
 ) -> Array:
-    """The variance along axes: the sum of squared deviations from the mean over the count less ``ddof``."""
+    """The variance along axes: the sum of squared deviations from the mean over the count less ``ddof``.
+
+    Args:
+        mean: the mean, with reduced axes of size 1, where it is known already.
+        correction: the array API's name for ``ddof``.
+    """
     no_out(out, "var")
     x = _core.array(a)
     result_dtype = real_dtype(_mean_dtype(x, dtype))
     x = _core.convert(x, working_dtype(_mean_dtype(x, dtype)))
     axes = normalize_axes(axis, x.ndim, "var")
-    center = mean(x, tuple(axes), keepdims=True, where=where)
+    center = _mean(x, tuple(axes), keepdims=True, where=where) if mean is None else _core.convert(mean, x.dtype)
     deviation = bind1("sub", x, _core.broadcast_to(center, x._bound_shape))
     if kind(deviation) == "complex":
         re, im = bind1("real", deviation), bind1("imag", deviation)
@@ -351,11 +360,12 @@ def std(
     keepdims: bool = False,
     *,
     where: Any = None,
+    mean: Any = None,
     correction: float | None = None,
 ) -> Array:
     """The standard deviation along axes: the square root of `var`."""
     no_out(out, "std")
-    return bind1("sqrt", var(a, axis, dtype, None, ddof, keepdims, where=where, correction=correction))
+    return bind1("sqrt", var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
 
 
 # ---- Positions of extremes -------------------------------------------------------------------------------------------
@@ -568,9 +578,10 @@ def nanvar(
     ddof: float = 0,
     keepdims: bool = False,
     where: Any = None,
+    mean: Any = None,
 ) -> Array:
     """The variance of elements that are not NaN."""
-    return var(_without_nan(a, 0)[0], axis, dtype, out, ddof, keepdims, where=_valid(a, where))
+    return var(_without_nan(a, 0)[0], axis, dtype, out, ddof, keepdims, where=_valid(a, where), mean=mean)
 
 
 def nanstd(
@@ -581,9 +592,10 @@ def nanstd(
     ddof: float = 0,
     keepdims: bool = False,
     where: Any = None,
+    mean: Any = None,
 ) -> Array:
     """The standard deviation of elements that are not NaN."""
-    return bind1("sqrt", nanvar(a, axis, dtype, out, ddof, keepdims, where))
+    return bind1("sqrt", nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: bool) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -51,9 +51,10 @@ __all__ = [
 ]
 
 Function = Callable[..., Any]
+Result = TypeVar("Result")
 
 
-class ufunc:  # noqa: N801 (NumPy's name)
+class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
     """A function of elements.
 
     Args:
@@ -96,13 +97,13 @@ class ufunc:  # noqa: N801 (NumPy's name)
     def __repr__(self) -> str:
         return f"<ct.numpy.ufunc '{self.__name__}'>"
 
-    def __call__(self, *args: Any, out: None = None, where: None = None) -> Any:
+    def __call__(self, *args: Any, out: None = None, where: None = None) -> Result:
         """The function of elements of the arguments, which are broadcast."""
         if out is not None or where is not None:
             raise NotImplementedError(f"{self.__name__}: the arguments out and where are not supported")
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} arguments; got {len(args)}")
-        return self._function(*args)
+        return self._function(*args)  # type: ignore[no-any-return]
 
     def _of_two(self, method: str) -> None:
         if self.nin != 2 or self.nout != 1:
@@ -278,7 +279,7 @@ def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     return bind1("reshape", changed, shape=list(x._bound_shape))
 
 
-def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc[Any]:
     """A `ufunc` of a Python function of scalars.
 
     >>> import cotangent as ct
@@ -357,7 +358,7 @@ def _log_sum(base: float) -> Function:
     return reduce
 
 
-def _tree(function: Function, identity: Any, at: str | None = None) -> ufunc:
+def _tree(function: Function, identity: Any, at: str | None = None) -> ufunc[Array]:
     return ufunc(function, 2, 1, identity=identity, associative=True, at=at)
 
 
@@ -368,21 +369,21 @@ def _odd(x: Array, axis: Any, out: None, keepdims: bool, *, where: Any) -> Array
     return comparisons.truth(bits.bitwise_and(count, 1))
 
 
-def _logic(function: Function, quantifier: Function, identity: bool) -> ufunc:
+def _logic(function: Function, quantifier: Function, identity: bool) -> ufunc[Array]:
     return ufunc(function, 2, 1, identity=identity, associative=True, reduce=_quantifier(quantifier, function))
 
 
-add = ufunc(elementwise.add, 2, 1, identity=0, reduce=_sum, accumulate=reductions.cumsum, at="add")
-multiply = ufunc(elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=reductions.cumprod, at="multiply")
-subtract = ufunc(elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
-negative = ufunc(elementwise.negative, 1, 1)
-maximum = ufunc(elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), at="max")
-minimum = ufunc(elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), at="min")
+add = ufunc[Array](elementwise.add, 2, 1, identity=0, reduce=_sum, accumulate=reductions.cumsum, at="add")
+multiply = ufunc[Array](elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=reductions.cumprod, at="multiply")
+subtract = ufunc[Array](elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
+negative = ufunc[Array](elementwise.negative, 1, 1)
+maximum = ufunc[Array](elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), at="max")
+minimum = ufunc[Array](elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), at="min")
 bitwise_and = _tree(bits.bitwise_and, -1)
 bitwise_or = _tree(bits.bitwise_or, 0)
 bitwise_xor = _tree(bits.bitwise_xor, 0)
 logical_and = _logic(comparisons.logical_and, reductions.all, True)
 logical_or = _logic(comparisons.logical_or, reductions.any, False)
 logical_xor = _logic(comparisons.logical_xor, _odd, False)
-logaddexp = ufunc(functions.logaddexp, 2, 1, identity=-np.inf, reduce=_log_sum(np.e))
-logaddexp2 = ufunc(functions.logaddexp2, 2, 1, identity=-np.inf, reduce=_log_sum(2.0))
+logaddexp = ufunc[Array](functions.logaddexp, 2, 1, identity=-np.inf, reduce=_log_sum(np.e))
+logaddexp2 = ufunc[Array](functions.logaddexp2, 2, 1, identity=-np.inf, reduce=_log_sum(2.0))
