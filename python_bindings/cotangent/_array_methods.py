@@ -17,8 +17,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._device import CPU, check_device
 from cotangent.errors import ConcretizationError
 from cotangent.numpy import (
+    bits,
     comparisons,
     creation,
     elementwise,
@@ -28,6 +30,7 @@ from cotangent.numpy import (
     reductions,
     selection,
     shapes,
+    sorting,
 )
 
 
@@ -74,12 +77,16 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     return array.copy() if copy else array
 
 
-def _dlpack(self: Array, *, stream: Any = None, **options: Any) -> Any:
-    """A DLPack capsule that shares the array's memory."""
-    del options
+def _dlpack(
+    self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """A DLPack capsule that shares the array's memory, or holds a copy if ``copy`` is true."""
+    del max_version  # a consumer takes older versions of the protocol
+    if dl_device not in (None, _dlpack_device(self)):
+        raise BufferError(f"__dlpack__: arrays are in host memory, (1, 0); got dl_device={dl_device!r}")
     if stream is not None:
         raise ValueError(f"__dlpack__: arrays are in host memory, which has no streams; got stream={stream!r}")
-    return _core.to_dlpack(self)
+    return _core.to_dlpack(_core.array(np.array(_core.to_numpy(self))) if copy else self)
 
 
 def _dlpack_device(self: Array) -> tuple[int, int]:
@@ -188,32 +195,80 @@ def _transpose(self: Array, *axes: Any) -> Array:
     return shapes.transpose(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
 
 
-def _view(self: Array, dtype: Any) -> Array:
-    """The same bits read as another dtype of the same size."""
-    return _core.bind("bitcast", [self], dtype=_core.canonical_dtype(dtype))[0]
+def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A002
+    """The same bytes read as another dtype; the last axis grows or shrinks with the size of an element."""
+    if type is not None:
+        raise NotImplementedError("view: the argument type is not supported")
+    return self if dtype is None else bits.reinterpret(self, dtype)
 
 
-def _method(function: Any, name: str) -> Any:
-    """A function of an array as a method, with the function's signature and documentation."""
+def _compress(
+    self: Array,
+    condition: Any,
+    axis: int | None = None,
+    *,
+    out: None = None,
+    size: int | None = None,
+    fill_value: Any = 0,
+) -> Array:
+    """The slices of an axis at which a condition holds."""
+    return selection.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
-    def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        return function(self, *args, **kwargs)
 
-    method.__name__ = name
-    method.__doc__ = function.__doc__
-    return method
+def _setitem(self: Array, index: Any, value: Any) -> None:
+    raise TypeError(
+        "arrays are immutable: x[i] = y is not possible\n  use x = x.at[i].set(y), or .add, .multiply, .min, .max"
+    )
+
+
+# ---- The array API standard ------------------------------------------------------------------------------------------
+
+
+def _namespace(self: Array, *, api_version: str | None = None) -> Any:
+    """The array functions: the module ``cotangent.numpy``.
+
+    Raises:
+        ValueError: a version of the array API standard that is not supported.
+    """
+    from cotangent import numpy
+
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ValueError(f"version {api_version!r} of the array API is not supported; 2024.12 is")
+    return numpy
+
+
+def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
+    """The array on a device: itself, as there is one.
+
+    Raises:
+        ValueError: the device is not there, or a stream is given.
+    """
+    check_device(device, "to_device")
+    if stream is not None:
+        raise ValueError(f"to_device: arrays are in host memory, which has no streams; got stream={stream!r}")
+    return self
+
+
+def _tobytes(self: Array, order: str = "C") -> bytes:
+    """The bytes of the elements."""
+    return _core.to_numpy(self).tobytes(order)  # type: ignore[arg-type]
 
 
 def _property(function: Any, text: str) -> Any:
     return property(function, doc=text)
 
 
+# Functions of an array, which as attributes of the type take it as their first argument.
 _METHODS: dict[str, Any] = {
     "all": reductions.all,
     "any": reductions.any,
     "argmax": reductions.argmax,
     "argmin": reductions.argmin,
+    "argpartition": sorting.argpartition,
+    "argsort": sorting.argsort,
     "astype": creation.astype,
+    "byteswap": bits.byteswap,
+    "choose": indexing.choose,
     "clip": elementwise.clip,
     "conj": elementwise.conj,
     "conjugate": elementwise.conj,
@@ -232,6 +287,8 @@ _METHODS: dict[str, Any] = {
     "ravel": shapes.ravel,
     "repeat": shapes.repeat,
     "round": elementwise.round,
+    "searchsorted": sorting.searchsorted,
+    "sort": sorting.sort,
     "squeeze": shapes.squeeze,
     "std": reductions.std,
     "sum": reductions.sum,
@@ -261,6 +318,8 @@ _MEMBERS: dict[str, Any] = {
     "__array_priority__": 100,
     "__dlpack__": _dlpack,
     "__dlpack_device__": _dlpack_device,
+    "__array_namespace__": _namespace,
+    "__setitem__": _setitem,
     "__repr__": _repr,
     "__str__": _str,
     "__format__": _format,
@@ -276,8 +335,14 @@ _MEMBERS: dict[str, Any] = {
         "Indexed updates: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.get``.",
     ),
     "block_until_ready": _identity,
+    "compress": _compress,
+    "device": property(lambda self: CPU, doc="Where the elements are."),
+    "devices": lambda self: {CPU},
+    "flat": _property(shapes.ravel, "All elements along one axis."),
     "item": _item,
     "reshape": _reshape,
+    "to_device": _to_device,
+    "tobytes": _tobytes,
     "tolist": _tolist,
     "transpose": _transpose,
     "view": _view,
@@ -286,16 +351,5 @@ _MEMBERS: dict[str, Any] = {
 
 def attach() -> None:
     """Gives the type `Array` its methods."""
-    for name, member in _MEMBERS.items():
+    for name, member in {**_MEMBERS, **_METHODS}.items():
         setattr(Array, name, member)
-    for name, function in _METHODS.items():
-        setattr(Array, name, _method(function, name))
-
-
-def _setitem(self: Array, index: Any, value: Any) -> None:
-    raise TypeError(
-        "arrays are immutable: x[i] = y is not possible\n  use x = x.at[i].set(y), or .add, .multiply, .min, .max"
-    )
-
-
-_MEMBERS["__setitem__"] = _setitem

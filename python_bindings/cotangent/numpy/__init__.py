@@ -7,6 +7,7 @@ NumPy arrays, numbers and nested lists. Nearly every one is a composition of pri
 from types import ModuleType as _ModuleType
 
 from cotangent._core import Array
+from cotangent.numpy.array_api import *
 from cotangent.numpy.bits import *
 from cotangent.numpy.calculus import *
 from cotangent.numpy.comparisons import *

@@ -9,17 +9,19 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.errors import DTypeError
+from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import (
     bind1,
     choose,
     flattened,
+    insert_axes,
     is_inexact,
     kind,
     literal,
     move_last,
     no_out,
     promoted,
+    real_dtype,
     real_only,
 )
 
@@ -331,3 +333,78 @@ def lcm(x1: Any, x2: Any) -> Array:
     x, y = _magnitudes(x1, x2, "lcm")
     divisor = gcd(x, y)
     return bind1("mul", x, bind1("div", y, choose(divisor == literal(divisor, 0), 1, divisor)))
+
+
+# ---- Bytes -----------------------------------------------------------------------------------------------------------
+
+
+def _unsigned(size: int) -> Any:
+    return np.dtype(f"uint{8 * size}")
+
+
+def reinterpret(x: Array, dtype: Any) -> Array:
+    """The same bytes as elements of another dtype, the lowest byte first; the last axis grows or shrinks.
+
+    Raises:
+        ShapeError: the bytes of the last axis are not a whole number of elements.
+    """
+    dtype = _core.canonical_dtype(dtype)
+    if x.dtype == dtype:
+        return x
+    if kind(x) == "complex":
+        parts = bind1("concatenate", *[insert_axes(bind1(part, x), [x.ndim]) for part in ("real", "imag")], axis=x.ndim)
+        if x.ndim == 0:
+            raise ShapeError("view: an array without axes cannot change the size of its elements")
+        return reinterpret(bind1("reshape", parts, shape=[*x._bound_shape[:-1], 2 * x._bound_shape[-1]]), dtype)
+    if _core.dtype_kind(dtype) == "complex":
+        part = reinterpret(x, real_dtype(dtype))
+        if part.ndim == 0 or part._bound_shape[-1] % 2:
+            raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
+        pairs = bind1("reshape", part, shape=[*part._bound_shape[:-1], part._bound_shape[-1] // 2, 2])
+        return bind1("complex", pairs[..., 0], pairs[..., 1])
+    if kind(x) == "bool":
+        x = _core.convert(x, "uint8")
+    if dtype == np.dtype(bool):
+        return bind1("ne", reinterpret(x, "uint8"), literal(reinterpret(x, "uint8"), 0))
+    old, new = x.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return bind1("bitcast", x, dtype=dtype)
+    if x.ndim == 0:
+        raise ShapeError("view: an array without axes cannot change the size of its elements")
+    integers = bind1("bitcast", x, dtype=_unsigned(old)) if x.dtype != _unsigned(old) else x
+    shape = list(x._bound_shape)
+    if new < old:
+        pieces = [
+            insert_axes(
+                _core.convert(bind1("shift_right_logical", integers, literal(integers, 8 * new * i)), _unsigned(new)),
+                [x.ndim],
+            )
+            for i in range(old // new)
+        ]
+        wide = bind1("concatenate", *pieces, axis=x.ndim)
+        result = bind1("reshape", wide, shape=[*shape[:-1], shape[-1] * (old // new)])
+    else:
+        count = new // old
+        if shape[-1] % count:
+            raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
+        groups = bind1("reshape", integers, shape=[*shape[:-1], shape[-1] // count, count])
+        result = _core.convert(groups[..., 0], _unsigned(new))
+        for i in range(1, count):
+            piece = _core.convert(groups[..., i], _unsigned(new))
+            result = result | bind1("shift_left", piece, literal(piece, 8 * old * i))
+    return result if dtype == _unsigned(new) else bind1("bitcast", result, dtype=dtype)
+
+
+def byteswap(a: Any, inplace: bool = False) -> Array:
+    """The elements with their bytes in reverse order."""
+    if inplace:
+        raise ValueError("byteswap: arrays are immutable\n  leave inplace as False, and use the array that is returned")
+    x = _core.array(a)
+    size = real_dtype(x.dtype).itemsize
+    if size == 1:
+        return x
+    bytes_ = reinterpret(insert_axes(x, [x.ndim]), "uint8")
+    shape = list(bytes_._bound_shape)
+    groups = bind1("reshape", bytes_, shape=[*shape[:-1], shape[-1] // size, size])
+    swapped = bind1("reshape", bind1("reverse", groups, axes=[groups.ndim - 1]), shape=shape)
+    return bind1("reshape", reinterpret(swapped, x.dtype), shape=list(x._bound_shape))

@@ -374,7 +374,9 @@ def _logic(function: Function, quantifier: Function, identity: bool) -> ufunc[Ar
 
 
 add = ufunc[Array](elementwise.add, 2, 1, identity=0, reduce=_sum, accumulate=reductions.cumsum, at="add")
-multiply = ufunc[Array](elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=reductions.cumprod, at="multiply")
+multiply = ufunc[Array](
+    elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=reductions.cumprod, at="multiply"
+)
 subtract = ufunc[Array](elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
 negative = ufunc[Array](elementwise.negative, 1, 1)
 maximum = ufunc[Array](elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), at="max")

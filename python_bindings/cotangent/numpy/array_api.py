@@ -1,0 +1,73 @@
+"""What the array API standard (2024.12) asks of the namespace itself: its version, and what it is capable of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent import _core
+from cotangent._device import CPU, Device, check_device
+
+__all__ = ["__array_api_version__", "__array_namespace_info__"]
+
+__array_api_version__ = "2024.12"
+
+_KINDS = {
+    "bool": ("bool",),
+    "signed integer": ("int8", "int16", "int32", "int64"),
+    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
+    "real floating": ("float32", "float64"),
+    "complex floating": ("complex64", "complex128"),
+}
+_UNIONS = {
+    "integral": ("signed integer", "unsigned integer"),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
+}
+
+
+class NamespaceInfo:
+    """What ``cotangent.numpy`` is capable of, by the array API standard.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.__array_namespace_info__().default_dtypes()["real floating"]
+    dtype('float32')
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """Optional parts of the standard: values must be known for the first two, so not under ``jit``."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Device:
+        """Where new arrays are."""
+        return CPU
+
+    def devices(self) -> list[Device]:
+        """Where arrays can be."""
+        return [CPU]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtypes that functions choose; they are 64 bits wide with ``enable_x64``."""
+        check_device(device, "default_dtypes")
+        integer = _core.default_int_dtype()
+        return {
+            "real floating": _core.default_float_dtype(),
+            "complex floating": _core.default_complex_dtype(),
+            "integral": integer,
+            "indexing": integer,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Any]:
+        """The dtypes of the standard by name: all, or those of a kind (``"integral"``) or of several."""
+        check_device(device, "dtypes")
+        kinds = tuple(_KINDS) if kind is None else kind if isinstance(kind, tuple) else (kind,)
+        names: list[str] = []
+        for item in kinds:
+            for part in _UNIONS.get(item, (item,)):
+                if part not in _KINDS:
+                    raise ValueError(f"dtypes: unknown kind {item!r}; there are {', '.join([*_KINDS, *_UNIONS])}")
+                names += _KINDS[part]
+        return {name: _core.canonical_dtype(name) for name in dict.fromkeys(names)}
+
+
+def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807
+    """What the namespace is capable of."""
+    return NamespaceInfo()
