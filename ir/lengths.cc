@@ -75,6 +75,10 @@ Value divided_length(Value x, int64_t divisor) {
   return scale_length({x.builder, operands[0]}, *factor / divisor);
 }
 Value at_least_zero(Value x) { return shared(max(x, constant_length(*x.builder, 0))); }
+Value smaller_length(Value x, Value y) {
+  if (x.var > y.var) std::swap(x, y);
+  return shared(min(x, y));
+}
 Value smaller_length(Value x, int64_t limit) { return shared(min(x, constant_length(*x.builder, limit))); }
 
 Value strided_length(Value x, int64_t start, int64_t stride) {

@@ -24,6 +24,7 @@ Value at_least_zero(Value x);
 // max(0, ceil((x - start) / stride)): how many elements of every `stride`-th from `start` lie below x.
 Value strided_length(Value x, int64_t start, int64_t stride);
 Value smaller_length(Value x, int64_t limit);
+Value smaller_length(Value x, Value y);
 // The length between elements when `interior` zeros are put between neighbours: 0 for 0, else x + (x - 1) * interior.
 Value dilated_length(Value x, int64_t interior);
 

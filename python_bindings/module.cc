@@ -14,4 +14,5 @@ PYBIND11_MODULE(_core, module) {
   register_graph(module);
   register_jit(module);
   register_export(module);
+  register_libraries(module);
 }

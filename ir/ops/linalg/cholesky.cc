@@ -1,0 +1,80 @@
+// cholesky: A = L L^H with L lower triangular, of Hermitian positive definite matrices; reads the lower triangle of A
+// (and the real part of its diagonal). A matrix that is not positive definite gives NaN in the triangle.
+#include "ir/ops/linalg/host.h"
+#include "ir/ops/linalg/matrices.h"
+#include "ir/ops/linalg/small.h"
+
+namespace ct::linalg {
+namespace {
+
+Avals cholesky_type(absl::Span<const Aval> operands, const Attrs&) {
+  if (operands.empty()) check_operand_count(operands, 1);
+  check_square(operands[0]);
+  check_sizes(operands, 1, 1, operands[0]);
+  return {operands[0].strong()};
+}
+
+// dL = L Phi(L^-1 dA L^-H), where Phi takes the lower triangle and halves the diagonal: Murray, "Differentiation of the
+// Cholesky decomposition", 2016.
+JvpResult cholesky_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                       const AttrsPtr& attrs) {
+  check_without_sizes(primals, 1);
+  const Value factor = builder.bind1(get_primitive("cholesky"), primals, attrs);
+  if (!tangents[0]) return {{factor}, {Value()}};
+  const Value change = hermitian_of_triangle(with_lengths(tangents[0], primals[0]), /*lower=*/true);
+  const Value right = triangular_solve(factor, change, {.left_side = false, .transpose = true, .conjugate = true});
+  const Value both = triangular_solve(factor, right, {});
+  const Value half = select(is_diagonal(both), scaled(both, 0.5), lower_triangle(both, -1));
+  return {{factor}, {multiply(factor, half)}};
+}
+
+std::vector<Masked> cholesky_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+  const Masked& a = operands[0];
+  const Value length = square_length(a, "cholesky");
+  Values values{a.value};
+  if (length) append_size(builder, values, length, 0, a.value.aval());
+  return {{builder.bind1(get_primitive("cholesky"), values, attrs), result_lengths(a, {length, length})}};
+}
+
+template <class T>
+void factor_in_place(T* l, int64_t n, int64_t stride) {
+  // Row-major lower is column-major upper: A^T = U^H U gives L = U^T.
+  const bool positive = n <= kSmall ? small_cholesky(l, n, stride) : lapack::potrf('U', n, l, stride) == 0;
+  if (positive) return;
+  for (int64_t i = 0; i < n; ++i) std::fill_n(l + i * stride, i + 1, nan<T>());
+}
+
+std::vector<Tensor> cholesky_reference(const ReferenceInput& input) {
+  const Extent extent(input.output_avals[0]);
+  Tensor result = zeroed(input.output_avals[0]);
+  with_scalar(result.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    for (int64_t m = 0; m < extent.count; ++m) {
+      const int64_t n = real_size(input, 1, m, extent.rows);
+      const T* a = input.operands[0].as<T>() + m * extent.size();
+      T* l = result.as<T>() + m * extent.size();
+      for (int64_t i = 0; i < n; ++i) std::copy_n(a + i * extent.rows, i + 1, l + i * extent.rows);
+      if (n > 0) factor_in_place(l, n, extent.rows);
+    }
+  });
+  return {result};
+}
+
+Primitive cholesky_primitive() {
+  const PrimitiveRef self("cholesky");
+  Primitive result;
+  result.name = self.name();
+  result.type = cholesky_type;
+  result.jvp = cholesky_jvp;
+  result.batch = leading_batch(self);
+  result.mask = cholesky_mask;
+  result.reference = cholesky_reference;
+  result.lowering = Lowering::kHost;
+  result.absent["transpose"] = "not linear";
+  result.absent["element"] = "elements mix: LAPACK";
+  return result;
+}
+const Primitive& kCholesky = define(cholesky_primitive());
+
+}  // namespace
+}  // namespace ct::linalg

@@ -1,0 +1,363 @@
+#include "ir/ops/linalg/lapack.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <string_view>
+
+#include "ir/error.h"
+
+namespace ct::lapack {
+namespace {
+
+// ---- The library ----------------------------------------------------------------------------------------------------
+
+enum Routine : uint8_t { kPotrf, kGetrf, kTrsm, kGeqrf, kOrgqr, kGesdd, kSyevd, kGeev, kGees, kNumRoutines };
+
+// Names for real and for complex elements, without the type letter.
+constexpr std::string_view kNames[kNumRoutines][2] = {
+    {"potrf", "potrf"}, {"getrf", "getrf"}, {"trsm", "trsm"}, {"geqrf", "geqrf"}, {"orgqr", "ungqr"},
+    {"gesdd", "gesdd"}, {"syevd", "heevd"}, {"geev", "geev"}, {"gees", "gees"},
+};
+constexpr char kLetters[] = {'s', 'd', 'c', 'z'};
+
+// How symbols are spelled: NumPy's wheels, their older versions, everybody else.
+struct Spelling {
+  std::string_view prefix, suffix;
+  bool wide;  // integers have 64 bits
+};
+constexpr Spelling kSpellings[] = {
+    {"scipy_", "_64_", true}, {"", "_64_", true}, {"scipy_", "_", false}, {"", "_", false}};
+
+struct Library {
+  std::array<std::array<void*, std::size(kLetters)>, kNumRoutines> functions{};
+  bool wide = false;
+};
+
+std::string& library_directory() {
+  static std::string* directory = new std::string;
+  return *directory;
+}
+
+std::optional<Library> library_in(const std::string& file) {
+  // Never closed: its threads live on.
+  void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return std::nullopt;
+  for (const Spelling& spelling : kSpellings) {
+    Library library;
+    library.wide = spelling.wide;
+    bool complete = true;
+    for (int routine = 0; routine < kNumRoutines; ++routine) {
+      for (size_t type = 0; type < std::size(kLetters); ++type) {
+        std::string symbol(spelling.prefix);
+        symbol += kLetters[type];
+        symbol += kNames[routine][type / 2];
+        symbol += spelling.suffix;
+        complete = complete && (library.functions[routine][type] = dlsym(handle, symbol.c_str())) != nullptr;
+      }
+    }
+    if (complete) return library;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> candidates() {
+  std::vector<std::string> files;
+  std::error_code error;
+  if (!library_directory().empty()) {
+    for (const auto& entry : std::filesystem::directory_iterator(library_directory(), error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.find("openblas") != std::string::npos) files.push_back(entry.path().string());
+    }
+    std::sort(files.begin(), files.end());
+  }
+  files.insert(files.end(), {"libopenblas.so.0", "liblapack.so.3", "libmkl_rt.so.2"});
+  return files;
+}
+
+const Library& library() {
+  static std::once_flag once;
+  static Library* found = nullptr;
+  std::call_once(once, [] {
+    for (const std::string& file : candidates()) {
+      if (const std::optional<Library> here = library_in(file)) {
+        found = new Library(*here);
+        return;
+      }
+    }
+  });
+  if (found == nullptr) {
+    throw Error(ErrorKind::kUnsupported, "linear algebra needs LAPACK, and no library that has it was found")
+        .hint(
+            "install NumPy from PyPI, which brings OpenBLAS (pip install numpy), or Debian's libopenblas0-pthread "
+            "or liblapack3");
+  }
+  return *found;
+}
+
+// ---- Calls ----------------------------------------------------------------------------------------------------------
+
+template <class T>
+constexpr size_t type_index() {
+  constexpr bool wide = sizeof(Real<T>) == 8;
+  return (kIsComplex<T> ? 2 : 0) + (wide ? 1 : 0);
+}
+
+// Fortran takes addresses. An integer is kept in 64 bits that start as zero: on a little-endian machine the same
+// address serves libraries of either width.
+static_assert(std::endian::native == std::endian::little);
+
+class Integer {
+ public:
+  Integer(int64_t value = 0) : value_(value) {}  // NOLINT: converts on purpose
+  int64_t* address() { return &value_; }
+  int narrow() const { return static_cast<int32_t>(value_); }  // of small results: right for both widths
+
+ private:
+  int64_t value_;
+};
+
+template <class P>
+P* address(P* pointer) {
+  return pointer;
+}
+inline const char* address(const char& letter) { return &letter; }
+inline int64_t* address(Integer& integer) { return integer.address(); }
+
+// Calls with every argument by address, and after them the lengths (1) of the `letters` strings, which gfortran's
+// convention appends and C libraries ignore.
+template <int letters, class T, class... Arguments>
+void call(Routine routine, Arguments&&... arguments) {
+  void* function = library().functions[routine][type_index<T>()];
+  if constexpr (letters == 0) {
+    reinterpret_cast<void (*)(decltype(address(arguments))...)>(function)(address(arguments)...);
+  } else if constexpr (letters == 1) {
+    reinterpret_cast<void (*)(decltype(address(arguments))..., size_t)>(function)(address(arguments)..., 1);
+  } else if constexpr (letters == 2) {
+    reinterpret_cast<void (*)(decltype(address(arguments))..., size_t, size_t)>(function)(address(arguments)..., 1, 1);
+  } else {
+    static_assert(letters == 4);
+    reinterpret_cast<void (*)(decltype(address(arguments))..., size_t, size_t, size_t, size_t)>(function)(
+        address(arguments)..., 1, 1, 1, 1);
+  }
+}
+
+template <class T>
+int64_t reported_size(const T& report) {
+  return static_cast<int64_t>(std::real(report));
+}
+
+// LAPACK says how much work space it wants when it is asked with size -1; `run(work, size)` makes the call.
+template <class T, class Run>
+void size_work(Workspace<T>& workspace, Run&& run) {
+  T report{};
+  run(&report, Integer(-1));
+  const auto wanted = static_cast<size_t>(std::max<int64_t>(reported_size(report), 1));
+  if (workspace.work.size() < wanted) workspace.work.resize(wanted);
+}
+
+template <class V>
+void at_least(V& vector, int64_t size) {
+  if (static_cast<int64_t>(vector.size()) < size) vector.resize(static_cast<size_t>(size));
+}
+
+int64_t at_least_one(int64_t n) { return std::max<int64_t>(n, 1); }
+
+}  // namespace
+
+void set_library_directory(std::string directory) { library_directory() = std::move(directory); }
+
+template <class T>
+int potrf(char uplo, int64_t n, T* a, int64_t lda) {
+  Integer order = n, stride = lda, info;
+  call<1, T>(kPotrf, uplo, order, a, stride, info);
+  return info.narrow();
+}
+
+template <class T>
+int getrf(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, Workspace<T>& workspace) {
+  const int64_t count = std::min(m, n);
+  at_least(workspace.integers, at_least_one(count));
+  Integer rows = m, columns = n, stride = lda, info;
+  call<0, T>(kGetrf, rows, columns, a, stride, workspace.integers.data(), info);
+  const auto* narrow = reinterpret_cast<const int32_t*>(workspace.integers.data());
+  for (int64_t i = 0; i < count; ++i) {
+    pivots[i] = (library().wide ? static_cast<int32_t>(workspace.integers[static_cast<size_t>(i)]) : narrow[i]) - 1;
+  }
+  return info.narrow();
+}
+
+template <class T>
+void trsm(char side, char uplo, char op, char diagonal, int64_t m, int64_t n, const T* a, int64_t lda, T* b,
+          int64_t ldb) {
+  Integer rows = m, columns = n, stride = lda, stride_b = ldb;
+  const T one = 1;
+  const T* scale = &one;
+  call<4, T>(kTrsm, side, uplo, op, diagonal, rows, columns, scale, a, stride, b, stride_b);
+}
+
+template <class T>
+int geqrf(int64_t m, int64_t n, T* a, int64_t lda, T* tau, Workspace<T>& workspace) {
+  Integer rows = m, columns = n, stride = lda, info;
+  const auto run = [&](T* work, Integer size) { call<0, T>(kGeqrf, rows, columns, a, stride, tau, work, size, info); };
+  size_work(workspace, run);
+  run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+  return info.narrow();
+}
+
+template <class T>
+int orgqr(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau, Workspace<T>& workspace) {
+  Integer rows = m, columns = n, reflectors = k, stride = lda, info;
+  const auto run = [&](T* work, Integer size) {
+    call<0, T>(kOrgqr, rows, columns, reflectors, a, stride, tau, work, size, info);
+  };
+  size_work(workspace, run);
+  run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+  return info.narrow();
+}
+
+template <class T>
+int gesdd(char jobz, int64_t m, int64_t n, T* a, int64_t lda, Real<T>* s, T* u, int64_t ldu, T* vt, int64_t ldvt,
+          Workspace<T>& workspace) {
+  const int64_t small = std::min(m, n), large = std::max(m, n);
+  at_least(workspace.integers, at_least_one(8 * small));
+  Integer rows = m, columns = n, stride = lda, stride_u = ldu, stride_v = ldvt, info;
+  int64_t* integers = workspace.integers.data();
+  const auto run = [&](T* work, Integer size) {
+    if constexpr (kIsComplex<T>) {
+      const int64_t wanted = small * std::max(5 * small + 7, 2 * large + 2 * small + 1);
+      at_least(workspace.real_work, at_least_one(wanted));
+      call<1, T>(kGesdd, jobz, rows, columns, a, stride, s, u, stride_u, vt, stride_v, work, size,
+                 workspace.real_work.data(), integers, info);
+    } else {
+      call<1, T>(kGesdd, jobz, rows, columns, a, stride, s, u, stride_u, vt, stride_v, work, size, integers, info);
+    }
+  };
+  size_work(workspace, run);
+  run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+  return info.narrow();
+}
+
+template <class T>
+int syevd(char jobz, char uplo, int64_t n, T* a, int64_t lda, Real<T>* w, Workspace<T>& workspace) {
+  Integer order = n, stride = lda, info;
+  Real<T> real_report{};
+  Integer integer_report;
+  const auto run = [&](T* work, Integer size, Real<T>* real_work, Integer real_size, int64_t* integers,
+                       Integer integer_size) {
+    if constexpr (kIsComplex<T>) {
+      call<2, T>(kSyevd, jobz, uplo, order, a, stride, w, work, size, real_work, real_size, integers, integer_size,
+                 info);
+    } else {
+      call<2, T>(kSyevd, jobz, uplo, order, a, stride, w, work, size, integers, integer_size, info);
+    }
+  };
+  size_work(workspace, [&](T* work, Integer size) { run(work, size, &real_report, -1, integer_report.address(), -1); });
+  at_least(workspace.real_work, at_least_one(reported_size(real_report)));
+  at_least(workspace.integers, at_least_one(integer_report.narrow()));
+  const auto size_of = [](const auto& vector) { return static_cast<int64_t>(vector.size()); };
+  run(workspace.work.data(), size_of(workspace.work), workspace.real_work.data(), size_of(workspace.real_work),
+      workspace.integers.data(), size_of(workspace.integers));
+  return info.narrow();
+}
+
+namespace {
+
+// A real matrix's complex eigenvectors: LAPACK gives columns j and j + 1 as real and imaginary part of a pair.
+template <class R>
+void unpack_vectors(int64_t n, const std::complex<R>* w, const R* packed, std::complex<R>* vectors) {
+  for (int64_t j = 0; j < n; ++j) {
+    const R* first = packed + j * n;
+    std::complex<R>* out = vectors + j * n;
+    if (w[j].imag() == 0 || j + 1 == n) {
+      std::copy(first, first + n, out);
+      continue;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      out[i] = {first[i], first[n + i]};
+      out[n + i] = {first[i], -first[n + i]};
+    }
+    ++j;
+  }
+}
+
+}  // namespace
+
+template <class T>
+int geev(int64_t n, T* a, int64_t lda, std::complex<Real<T>>* w, std::complex<Real<T>>* left,
+         std::complex<Real<T>>* right, Workspace<T>& workspace) {
+  const char want_left = left != nullptr ? 'V' : 'N', want_right = right != nullptr ? 'V' : 'N';
+  Integer order = n, stride = lda, stride_v = at_least_one(n), info;
+  at_least(workspace.real_work, 2 * at_least_one(n));
+  Real<T>* real_work = workspace.real_work.data();
+  if constexpr (kIsComplex<T>) {
+    const auto run = [&](T* work, Integer size) {
+      call<2, T>(kGeev, want_left, want_right, order, a, stride, w, left, stride_v, right, stride_v, work, size,
+                 real_work, info);
+    };
+    size_work(workspace, run);
+    run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+  } else {
+    std::vector<T> packed(static_cast<size_t>(2 * n * n));
+    T *packed_left = packed.data(), *packed_right = packed.data() + n * n, *imaginary = real_work + n;
+    const auto run = [&](T* work, Integer size) {
+      call<2, T>(kGeev, want_left, want_right, order, a, stride, real_work, imaginary, packed_left, stride_v,
+                 packed_right, stride_v, work, size, info);
+    };
+    size_work(workspace, run);
+    run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+    if (info.narrow() != 0) return info.narrow();
+    for (int64_t i = 0; i < n; ++i) w[i] = {real_work[i], imaginary[i]};
+    if (left != nullptr) unpack_vectors(n, w, packed_left, left);
+    if (right != nullptr) unpack_vectors(n, w, packed_right, right);
+  }
+  return info.narrow();
+}
+
+template <class T>
+int gees(int64_t n, T* a, int64_t lda, T* z, Workspace<T>& workspace) {
+  const char vectors = z != nullptr ? 'V' : 'N', unsorted = 'N';
+  Integer order = n, stride = lda, stride_z = at_least_one(n), selected, info;
+  void (*no_selection)() = nullptr;
+  void* selection = reinterpret_cast<void*>(no_selection);
+  int64_t* no_flags = nullptr;
+  std::vector<T> values(static_cast<size_t>(2 * at_least_one(n)));
+  T *w = values.data(), *imaginary = values.data() + n;
+  at_least(workspace.real_work, at_least_one(n));
+  const auto run = [&](T* work, Integer size) {
+    if constexpr (kIsComplex<T>) {
+      call<2, T>(kGees, vectors, unsorted, selection, order, a, stride, selected, w, z, stride_z, work, size,
+                 workspace.real_work.data(), no_flags, info);
+    } else {
+      call<2, T>(kGees, vectors, unsorted, selection, order, a, stride, selected, w, imaginary, z, stride_z, work, size,
+                 no_flags, info);
+    }
+  };
+  size_work(workspace, run);
+  run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+  return info.narrow();
+}
+
+#define CT_LAPACK_INSTANTIATE(T)                                                                                     \
+  template int potrf<T>(char, int64_t, T*, int64_t);                                                                 \
+  template int getrf<T>(int64_t, int64_t, T*, int64_t, int32_t*, Workspace<T>&);                                     \
+  template void trsm<T>(char, char, char, char, int64_t, int64_t, const T*, int64_t, T*, int64_t);                   \
+  template int geqrf<T>(int64_t, int64_t, T*, int64_t, T*, Workspace<T>&);                                           \
+  template int orgqr<T>(int64_t, int64_t, int64_t, T*, int64_t, const T*, Workspace<T>&);                            \
+  template int gesdd<T>(char, int64_t, int64_t, T*, int64_t, Real<T>*, T*, int64_t, T*, int64_t, Workspace<T>&);     \
+  template int syevd<T>(char, char, int64_t, T*, int64_t, Real<T>*, Workspace<T>&);                                  \
+  template int geev<T>(int64_t, T*, int64_t, std::complex<Real<T>>*, std::complex<Real<T>>*, std::complex<Real<T>>*, \
+                       Workspace<T>&);                                                                               \
+  template int gees<T>(int64_t, T*, int64_t, T*, Workspace<T>&);
+CT_LAPACK_INSTANTIATE(float)
+CT_LAPACK_INSTANTIATE(double)
+CT_LAPACK_INSTANTIATE(std::complex<float>)
+CT_LAPACK_INSTANTIATE(std::complex<double>)
+#undef CT_LAPACK_INSTANTIATE
+
+}  // namespace ct::lapack

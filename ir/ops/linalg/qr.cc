@@ -1,0 +1,124 @@
+// qr: A = Q R by Householder reflections, with k = min(m, n) columns of Q, or all m when `full_matrices`. As LAPACK
+// leaves it: the signs of R's diagonal are not normalised.
+#include "ir/error.h"
+#include "ir/ops/linalg/host.h"
+#include "ir/ops/linalg/matrices.h"
+#include "ir/text.h"
+
+namespace ct::linalg {
+namespace {
+
+Avals qr_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  if (operands.empty()) check_operand_count(operands, 1);
+  const Aval& a = operands[0];
+  check_matrix(a);
+  check_sizes(operands, 1, 2, a);
+  const Extent extent(a);
+  const int64_t k = attrs.flag("full_matrices") ? extent.rows : std::min(extent.rows, extent.columns);
+  Shape q = batch_shape(a), r = q;
+  q.insert(q.end(), {extent.rows, k});
+  r.insert(r.end(), {k, extent.columns});
+  return {Aval(a.dtype(), q), Aval(a.dtype(), r)};
+}
+
+// The first k columns of A, square R1 and Q make a decomposition A1 = Q R1 with its derivative (Walter, Lehmann,
+// Lamour, "On evaluating higher-order derivatives of the QR decomposition", 2012): with M = Q^H dA1 R1^-1 and the
+// anti-Hermitian W that has M's strictly lower triangle, dQ = Q (W - M) + dA1 R1^-1. All of R follows from R = Q^H A:
+// dR = dQ^H A + Q^H dA.
+JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                 const AttrsPtr& attrs) {
+  check_without_sizes(primals, 1);
+  const Values outputs = builder.bind(get_primitive("qr"), primals, attrs);
+  if (!tangents[0]) return {outputs, Values(2)};
+  const Value a = primals[0], q = outputs[0], r = outputs[1];
+  const int rank = a.rank();
+  const int64_t m = a.shape()[rank - 2], n = a.shape()[rank - 1], k = std::min(m, n);
+  if (attrs->flag("full_matrices") && m > n) {
+    throw Error(ErrorKind::kNotDifferentiable,
+                concat("the full Q of ", a.aval().to_string(), " has columns that A does not determine"))
+        .hint("use mode='reduced'");
+  }
+  const Value change = with_lengths(tangents[0], a);
+  // In a mask region k is the smaller of two lengths, which Q's columns have.
+  const Value size = dimension_size(q, rank - 1);
+  const Value square_r = set_length(slice_axis(r, rank - 1, 0, k), size, rank - 1);
+  const Value square_change = set_length(slice_axis(change, rank - 1, 0, k), size, rank - 1);
+  const Value scaled_change = triangular_solve(square_r, square_change, {.left_side = false, .lower = false});
+  const Value inner = multiply(adjoint(q), scaled_change);
+  const Value strict = lower_triangle(inner, -1);
+  Value rotation = sub(strict, adjoint(strict));
+  if (is_complex(a.dtype())) {
+    const Value imaginary = sub(inner, convert(real(inner), a.dtype()));
+    rotation = select(is_diagonal(inner), imaginary, rotation);
+  }
+  const Value dq = add(multiply(q, sub(rotation, inner)), scaled_change);
+  const Value dr = add(multiply(adjoint(dq), a), multiply(adjoint(q), change));
+  return {outputs, {dq, upper_triangle(dr)}};
+}
+
+std::vector<Masked> qr_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+  const Masked& a = operands[0];
+  const int rank = a.value.rank();
+  const int64_t row_bound = a.value.shape()[rank - 2], column_bound = a.value.shape()[rank - 1];
+  const Value rows = a.lengths[rank - 2], columns = a.lengths[rank - 1];
+  const bool full = attrs->flag("full_matrices");
+  if (full && rows != columns) {
+    throw Error(ErrorKind::kUnsupported, "mode='complete' takes only square matrices when their sizes are ragged")
+        .hint("use mode='reduced'");
+  }
+  const Value k = full ? rows : smaller_of(rows, row_bound, columns, column_bound);
+  Values values{a.value};
+  if (rows || columns) {
+    append_size(builder, values, rows, row_bound, a.value.aval());
+    append_size(builder, values, columns, column_bound, a.value.aval());
+  }
+  const Values outputs = builder.bind(get_primitive("qr"), values, attrs);
+  return {{outputs[0], result_lengths(a, {rows, k})}, {outputs[1], result_lengths(a, {k, columns})}};
+}
+
+std::vector<Tensor> qr_reference(const ReferenceInput& input) {
+  const Extent extent(input.operands[0].aval());
+  const bool full = input.attrs.flag("full_matrices");
+  const Tensor q = zeroed(input.output_avals[0]), r = zeroed(input.output_avals[1]);
+  const Extent q_extent(q.aval()), r_extent(r.aval());
+  with_scalar(q.dtype(), [&](auto zero) {
+    using T = decltype(zero);
+    lapack::Workspace<T> workspace;
+    std::vector<T> columns, scales;
+    for (int64_t i = 0; i < extent.count; ++i) {
+      const int64_t m = real_size(input, 1, i, extent.rows), n = real_size(input, 2, i, extent.columns);
+      const int64_t reflectors = std::min(m, n), k = full ? m : reflectors;
+      if (m == 0 || k == 0) continue;
+      columns.assign(static_cast<size_t>(m * std::max(n, k)), T(0));
+      scales.assign(static_cast<size_t>(std::max<int64_t>(reflectors, 1)), T(0));
+      to_columns(input.operands[0].as<T>() + i * extent.size(), m, n, extent.columns, columns.data());
+      if (reflectors > 0) lapack::geqrf(m, n, columns.data(), m, scales.data(), workspace);
+      T* out = r.as<T>() + i * r_extent.size();
+      for (int64_t row = 0; row < reflectors; ++row) {
+        for (int64_t j = row; j < n; ++j) out[row * r_extent.columns + j] = columns[static_cast<size_t>(j * m + row)];
+      }
+      lapack::orgqr(m, k, reflectors, columns.data(), m, scales.data(), workspace);
+      from_columns(columns.data(), m, k, q.as<T>() + i * q_extent.size(), q_extent.columns);
+    }
+  });
+  return {q, r};
+}
+
+Primitive qr_primitive() {
+  const PrimitiveRef self("qr");
+  Primitive result;
+  result.name = self.name();
+  result.type = qr_type;
+  result.jvp = qr_jvp;
+  result.batch = leading_batch(self);
+  result.mask = qr_mask;
+  result.reference = qr_reference;
+  result.lowering = Lowering::kHost;
+  result.absent["transpose"] = "not linear";
+  result.absent["element"] = "elements mix: LAPACK";
+  return result;
+}
+const Primitive& kQr = define(qr_primitive());
+
+}  // namespace
+}  // namespace ct::linalg
