@@ -218,6 +218,14 @@ Value simplify_cumsum(const Match& m) {
   return m.operands[0].shape()[m.attrs->integer("axis")] <= 1 ? m.operands[0] : Value{};
 }
 
+// All elements in their order.
+Value simplify_gather(const Match& m) {
+  const Value x = m.operands[0];
+  const int64_t axis = m.attrs->integer("axis");
+  const bool all = m.operands[1].rank() == 1 && m.operands[1].shape()[0] == x.shape()[axis];
+  return all && m.attrs->integer("batch_dims") == 0 && m.made_by(m.operands[1], "iota") != nullptr ? x : Value{};
+}
+
 // Outside of mask regions sizes are what the shapes say.
 Value simplify_dimension_size(const Match& m) {
   return full_integer(m.builder, m.output, m.operands[0].shape()[m.attrs->integer("axis")]);
@@ -276,6 +284,7 @@ const absl::flat_hash_map<const Primitive*, Rule>& rule_table() {
         {"reduce_max", simplify_reduce},
         {"reduce_min", simplify_reduce},
         {"cumsum", simplify_cumsum},
+        {"gather", simplify_gather},
         {"dimension_size", simplify_dimension_size},
         {"set_length", simplify_set_length},
     };

@@ -118,9 +118,9 @@ Primitive fft_primitive() {
   result.type = fft_type;
   result.jvp = linear_jvp(self);
   result.transpose = linear_transpose(fft_transpose);
-  result.batch = [](Builder&, absl::Span<const Batched> operands, int64_t size, const AttrsPtr& attrs) {
+  result.batch = [](Builder&, absl::Span<const Batched> operands, const BatchAxis& batch, const AttrsPtr& attrs) {
     return std::vector<Batched>{
-        {bind_fft(batch_at(operands[0], 0, size), attrs->text("kind"), attrs->ints("lengths")), 0}};
+        {bind_fft(batch_at(operands[0], 0, batch.size), attrs->text("kind"), attrs->ints("lengths")), 0}};
   };
   result.mask = fft_mask;
   result.reference = fft_reference;

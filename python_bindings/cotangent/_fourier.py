@@ -21,9 +21,10 @@ _WRITES_RESULT = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
 def transform(kind: str, operand: np.ndarray[Any, Any], lengths: list[int], result: np.ndarray[Any, Any]) -> None:
     """Writes the transform of the last axes of ``operand`` to ``result``."""
     one, several = _TRANSFORMS[kind]
-    if len(lengths) > 1:
-        result[...] = several(operand, lengths, range(-len(lengths), 0))
-    elif _WRITES_RESULT:
-        one(operand, lengths[0], -1, out=result)
-    else:
-        result[...] = one(operand, lengths[0], -1)
+    with np.errstate(all="ignore"):
+        if len(lengths) > 1:
+            result[...] = several(operand, lengths, range(-len(lengths), 0))
+        elif _WRITES_RESULT:
+            one(operand, lengths[0], -1, out=result)
+        else:
+            result[...] = one(operand, lengths[0], -1)

@@ -194,15 +194,15 @@ Values lu_solve_transpose(Builder&, const TransposeInput& input, const AttrsPtr&
 }
 
 // Many right-hand sides of one matrix are further columns of B.
-std::vector<Batched> lu_solve_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+std::vector<Batched> lu_solve_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& batch,
                                     const AttrsPtr& attrs) {
   static const BatchRule whole = leading_batch(PrimitiveRef("lu_solve"));
   const bool alone = !operands[0].batched() && !operands[1].batched() && !operands[2].batched();
-  if (!alone || operands.size() > 4) return whole(builder, operands, size, attrs);
+  if (!alone || operands.size() > 4) return whole(builder, operands, batch, attrs);
   const int at = operands[3].value.rank() - 1;
   const Value b = move_axis(operands[3].value, operands[3].axis, at);
   Shape shape = b.shape();
-  shape[static_cast<size_t>(at) - 1] *= size;
+  shape[static_cast<size_t>(at) - 1] *= batch.size;
   shape.pop_back();
   const Values factored{operands[0].value, operands[1].value, operands[2].value};
   return {{reshape(bind_lu_solve(factored, reshape(b, shape), attrs), b.shape()), at}};

@@ -120,10 +120,10 @@ void check_without_sizes(absl::Span<const Value> operands, size_t count) {
 }
 
 BatchRule leading_batch(PrimitiveRef primitive) {
-  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Batched> operands, int64_t size,
-                                            const AttrsPtr& attrs) {
+  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Batched> operands,
+                                            const BatchAxis& batch, const AttrsPtr& attrs) {
     Values values;
-    for (const Batched& operand : operands) values.push_back(batch_at(operand, 0, size));
+    for (const Batched& operand : operands) values.push_back(batch_at(operand, 0, batch.size));
     std::vector<Batched> results;
     for (const Value& output : builder.bind(*primitive, values, attrs)) results.push_back({output, 0});
     return results;

@@ -39,10 +39,12 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
         .hint("use mode='reduced'");
   }
   const Value change = with_lengths(tangents[0], a);
-  // In a mask region k is the smaller of two lengths, which Q's columns have.
+  // In a mask region k is the smaller of two lengths, which Q's columns have. A gather, because its transpose puts
+  // zeros at all other columns; that of a slice would put a fixed number of columns behind the k.
   const Value size = dimension_size(q, rank - 1);
+  const Value first = iota(builder, Aval(DType::kInt32, {k}), 0);
   const Value square_r = set_length(slice_axis(r, rank - 1, 0, k), size, rank - 1);
-  const Value square_change = set_length(slice_axis(change, rank - 1, 0, k), size, rank - 1);
+  const Value square_change = set_length(gather(change, first, rank - 1, 0), size, rank - 1);
   const Value scaled_change = triangular_solve(square_r, square_change, {.left_side = false, .lower = false});
   const Value inner = multiply(adjoint(q), scaled_change);
   const Value strict = lower_triangle(inner, -1);

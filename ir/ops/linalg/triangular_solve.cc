@@ -74,16 +74,16 @@ Values triangular_solve_transpose(Builder&, const TransposeInput& input, const A
 }
 
 // Many right-hand sides of one matrix are further columns of B (or rows, when A is on the right).
-std::vector<Batched> triangular_solve_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
-                                            const AttrsPtr& attrs) {
+std::vector<Batched> triangular_solve_batch(Builder& builder, absl::Span<const Batched> operands,
+                                            const BatchAxis& batch, const AttrsPtr& attrs) {
   static const BatchRule whole = leading_batch(PrimitiveRef("triangular_solve"));
-  if (operands[0].batched() || operands.size() > 2) return whole(builder, operands, size, attrs);
+  if (operands[0].batched() || operands.size() > 2) return whole(builder, operands, batch, attrs);
   const Triangular system = system_of(*attrs);
   const int rank = operands[1].value.rank();  // with the batch axis
   const int at = system.left_side ? rank - 1 : rank - 2;
   const Value b = move_axis(operands[1].value, operands[1].axis, at);
   Shape shape = b.shape();
-  shape[static_cast<size_t>(at) - 1] *= size;
+  shape[static_cast<size_t>(at) - 1] *= batch.size;
   shape.erase(shape.begin() + at);
   const Value x = triangular_solve(operands[0].value, reshape(b, shape), system);
   return {{reshape(x, b.shape()), at}};
