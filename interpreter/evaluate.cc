@@ -145,6 +145,7 @@ std::vector<Tensor> run_graph(const Graph& graph, absl::Span<const Tensor> input
     for (uint32_t k = 0; k < equation.output_count; ++k) {
       output_avals.push_back(graph.aval(equation.first_output + k));
     }
+    LocationScope location(equation.location);
     try {
       const Kernel kernel = mode == Mode::kKernels ? find_kernel(*equation.primitive) : nullptr;
       std::vector<Tensor> results = run_primitive(*equation.primitive, operands, graph.attrs_ptr(equation),

@@ -395,9 +395,10 @@ class Fuser {
     if (lowering == Lowering::kHost) kind = StepKind::kHost;
     append(
         {.kind = kind, .equation = i, .shape = {}, .reduced = {}, .elements = {}, .reductions = {}, .epilogues = {}});
-    for (uint32_t k = 0; k < equation.output_count; ++k) step_of_[equation.first_output + k] = last_step();
-    if (fusion_.transposed[equation.first_output] != kNoVar) {
-      step_of_[fusion_.transposed[equation.first_output]] = last_step();
+    for (uint32_t k = 0; k < equation.output_count; ++k) {
+      const Var var = equation.first_output + k;
+      step_of_[var] = last_step();
+      if (fusion_.transposed[var] != kNoVar) step_of_[fusion_.transposed[var]] = last_step();
     }
   }
 

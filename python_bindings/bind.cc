@@ -4,23 +4,10 @@
 #include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
+#include "python_bindings/python_object.h"
 
 namespace ct::python {
 namespace {
-
-// A Python object the IR only carries.
-class PythonObject : public Opaque {
- public:
-  explicit PythonObject(py::object object) : object_(std::move(object)) {}
-  ~PythonObject() override {
-    py::gil_scoped_acquire gil;
-    object_ = py::object();
-  }
-  std::string to_string() const override { return py::cast<std::string>(py::repr(object_)); }
-
- private:
-  py::object object_;
-};
 
 AttrValue attr_from_python(py::handle value) {
   PyObject* object = value.ptr();
@@ -44,7 +31,7 @@ AttrValue attr_from_python(py::handle value) {
     return py::cast<Ints>(value);
   }
   if (py::isinstance<py::dtype>(value) || PyType_Check(object)) return dtype_from_python(value);
-  return std::make_shared<const PythonObject>(py::reinterpret_borrow<py::object>(value));
+  return PythonObject::of(value);
 }
 
 py::list arrays(const std::vector<Datum>& data) {

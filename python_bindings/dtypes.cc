@@ -61,6 +61,7 @@ DType dtype_from_python(py::handle spec) {
 }
 
 void register_dtypes(py::module_& module) {
+  module.def("dtype_name", [](py::handle spec) { return std::string(dtype_name(dtype_from_python(spec))); });
   module.def("canonical_dtype", [](py::handle spec) { return numpy_dtype(dtype_from_python(spec)); });
   module.def("default_float_dtype", [] { return numpy_dtype(default_float()); });
   module.def("default_int_dtype", [] { return numpy_dtype(default_int()); });

@@ -15,6 +15,7 @@
 #include "ir/serialize.h"
 #include "ir/text.h"
 #include "python_bindings/array.h"
+#include "python_bindings/python_object.h"
 #include "transforms/transforms.h"
 
 namespace ct::python {
@@ -82,7 +83,10 @@ py::object attr_to_python(const AttrValue& value) {
       return result;
     }
     py::object operator()(DType dtype) const { return numpy_dtype(dtype); }
-    py::object operator()(const OpaquePtr& opaque) const { return py::str(opaque->to_string()); }
+    py::object operator()(const OpaquePtr& opaque) const {
+      const auto* object = dynamic_cast<const PythonObject*>(opaque.get());
+      return object != nullptr ? object->object() : py::object(py::str(opaque->to_string()));
+    }
     py::object operator()(bool v) const { return py::bool_(v); }
     py::object operator()(int64_t v) const { return py::int_(v); }
     py::object operator()(double v) const { return py::float_(v); }

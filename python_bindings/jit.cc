@@ -353,14 +353,19 @@ py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   return rebuild(*entry, outputs);
 }
 
+// What could not be compiled, as the kind of error that it was.
+[[noreturn]] void throw_status(const absl::Status& status, const std::string& what) {
+  ErrorKind kind = ErrorKind::kValue;
+  if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
+  if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
+  throw Error(kind, concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
+}
+
 void compile_entry(JitFunction* self, const EntryPtr& entry) {
   CompileOptions options;
   options.backend = *self->backend;
   auto executable = compile(entry->graph, options);
-  if (!executable.ok()) {
-    throw Error(ErrorKind::kValue,
-                "compiling " + *self->name + " failed: " + std::string(executable.status().message()));
-  }
+  if (!executable.ok()) throw_status(executable.status(), "compiling " + *self->name);
   entry->executable = *executable;
 }
 
@@ -563,8 +568,7 @@ void register_jit(py::module_& module) {
         options.cpu = cpu;
         options.use_disk_cache = use_disk_cache;
         auto executable = compile(handle.graph, options);
-        if (!executable.ok())
-          throw Error(ErrorKind::kValue, "compiling failed: " + std::string(executable.status().message()));
+        if (!executable.ok()) throw_status(executable.status(), "compiling");
         return ExecutableHandle{*executable};
       },
       py::arg("graph"), py::arg("backend") = "llvm", py::arg("cpu") = "", py::arg("use_disk_cache") = true);

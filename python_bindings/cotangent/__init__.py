@@ -16,6 +16,7 @@ _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH12
 _core.set_library_directory(_os.path.dirname(_os.path.dirname(_np.__file__)) + "/numpy.libs")  # noqa: PTH120
 
 from cotangent import _array_methods, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
+from cotangent._callbacks import effects_barrier, pure_callback  # noqa: E402
 from cotangent._capture import ShapeDtypeStruct  # noqa: E402
 from cotangent._core import Array  # noqa: E402
 from cotangent.api import (  # noqa: E402
@@ -71,6 +72,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "device_put",
+    "effects_barrier",
     "errors",
     "eval_shape",
     "grad",
@@ -87,6 +89,7 @@ __all__ = [
     "make_ir",
     "mask",
     "numpy",
+    "pure_callback",
     "ragged",
     "tree",
     "tree_util",

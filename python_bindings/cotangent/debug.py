@@ -1,7 +1,109 @@
-"""Running without transforms' machinery, for looking at programs."""
+"""Looking into running programs: `print` and `callback`, which work under every transform and in compiled code.
+
+Both see the values of the program itself, not of its derivative: they run once, in the order of the program, whatever is
+differentiated. Under ``vmap`` they run once for each example if anything that they are given differs between examples. Inside of
+``mask`` they are given the real elements without the padding.
+"""
 
 from __future__ import annotations
 
+import builtins
+import functools
+import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent._callbacks import bind_debug
+from cotangent._capture import check_callable
 from cotangent.ir import slot_matrix
 
-__all__ = ["slot_matrix"]
+__all__ = ["callback", "print", "slot_matrix"]
+
+
+def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Calls ``callback(*args, **kwargs)`` with the values of the arguments.
+
+    Args:
+        callback: takes read-only NumPy arrays in place of arrays; what it returns is ignored.
+        args: pytrees; leaves that are no arrays or numbers are passed on as they are.
+        ordered: accepted for compatibility: calls are always in the program's order.
+
+    >>> import cotangent as ct
+    >>> seen = []
+    >>> @ct.jit
+    ... def f(x):
+    ...     ct.debug.callback(lambda v: seen.append(float(v)), x * 2)
+    ...     return x
+    >>> _ = f(3.0); seen
+    [6.0]
+    """
+    del ordered
+    check_callable(callback, "debug.callback")
+    bind_debug(callback, args, kwargs)
+
+
+class _Anything:
+    """Stands for a value that is not known yet while a format is checked."""
+
+    def __getattr__(self, name: str) -> _Anything:
+        return self
+
+    def __getitem__(self, key: Any) -> _Anything:
+        return self
+
+    def __format__(self, spec: str) -> str:
+        return ""
+
+
+class _Formatter(string.Formatter):
+    def format_field(self, value: Any, format_spec: str) -> str:
+        # A float32 in its own digits: as a Python float, 0.1 would be 0.10000000149011612.
+        return str(value) if isinstance(value, np.generic) and not format_spec else str(format(value, format_spec))
+
+    def check_unused_args(self, used_args: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        unused = [str(i) for i in range(len(args)) if i not in used_args] + [k for k in kwargs if k not in used_args]
+        if unused:
+            raise ValueError(
+                f"debug.print: the format does not use these arguments: {', '.join(unused)}\n  name them in it: {{{unused[0]}}}"
+            )
+
+
+_FORMATTER = _Formatter()
+
+
+@functools.lru_cache(maxsize=4096)
+def _printer(fmt: str) -> Callable[..., None]:
+    """One function a format, so that programs captured again are equal."""
+
+    def printed(*args: Any, **kwargs: Any) -> None:
+        from cotangent.tree_util import tree_map
+
+        # Scalars print, and take format specifications, like numbers.
+        args, kwargs = tree_map(lambda x: x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x, (args, kwargs))
+        builtins.print(_FORMATTER.vformat(fmt, args, kwargs))
+
+    printed.__name__ = "print"
+    return printed
+
+
+def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:  # noqa: A001
+    """Prints values when the program runs.
+
+    Args:
+        fmt: a format as of ``str.format``: ``"x = {x}, loss = {:.3f}"``.
+        args: what ``{}`` and ``{0}`` stand for; pytrees of arrays, or any Python values.
+        ordered: accepted for compatibility: calls are always in the program's order.
+        kwargs: what ``{name}`` stands for.
+
+    Raises:
+        ValueError: the format does not use one of the arguments. KeyError, IndexError: it uses one that is not there.
+
+    >>> import cotangent as ct
+    >>> _ = ct.jit(ct.grad(lambda x: (ct.debug.print("x = {}", x), x * x)[1]))(3.0)
+    x = 3.0
+    """
+    del ordered
+    _FORMATTER.vformat(fmt, [_Anything()] * len(args), dict.fromkeys(kwargs, _Anything()))
+    bind_debug(_printer(fmt), args, kwargs)

@@ -1,1 +1,5 @@
-"""Modules whose interface may still change, under their names in ``jax.experimental``."""
+"""Functions and modules whose interface may still change, under their names in ``jax.experimental``."""
+
+from cotangent._callbacks import io_callback
+
+__all__ = ["io_callback"]

@@ -1,0 +1,27 @@
+// Python objects as attributes of equations. One object makes one attribute, so that graphs captured at different times
+// with the same function are equal.
+#pragma once
+
+#include "python_bindings/python.h"
+#include "transforms/higher_order/host_callback.h"
+
+namespace ct::python {
+
+class PythonObject final : public HostCallable {
+ public:
+  static std::shared_ptr<const PythonObject> of(py::handle object);
+  ~PythonObject() override;
+  PythonObject(const PythonObject&) = delete;
+  PythonObject& operator=(const PythonObject&) = delete;
+
+  py::object object() const { return object_; }
+  std::string to_string() const override;
+  // object([operands as NumPy arrays]) -> one array-like for each result. Takes the GIL.
+  std::vector<Tensor> call(absl::Span<const Tensor> operands, absl::Span<const Aval> results) const override;
+
+ private:
+  explicit PythonObject(py::object object) : object_(std::move(object)) {}
+  py::object object_;
+};
+
+}  // namespace ct::python
