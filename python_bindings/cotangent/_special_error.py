@@ -1,0 +1,89 @@
+"""The error function's relatives: its complement, scaled, and its inverse."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import _core
+from cotangent import _special_tables as tables
+from cotangent._core import Array
+from cotangent._elementwise import by_precision, elementwise, pick
+from cotangent._special_support import exp_of_minus_square, fitted, floats
+from cotangent.numpy._support import bind1
+
+__all__ = ["erf", "erf_inv", "erfc", "erfcx"]
+
+_TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+
+
+def erf(x: Any) -> Array:
+    """The error function: the integral of ``2 / sqrt(pi) exp(-t**2)`` from 0 to ``x``."""
+    return bind1("erf", *floats("erf", x))
+
+
+def _scaled(x: Array) -> Array:
+    """``exp(x**2) erfc(x)`` for ``x >= 0``."""
+    far = x > 1e18
+    near = pick(far, 1.0, x)
+    series = fitted((near - 3.75) / (near + 3.75), tables, "ERFCX") / (1.0 + 2.0 * near)
+    return pick(far, (0.5 * _TWO_OVER_ROOT_PI) / pick(far, x, 1.0), series)
+
+
+@elementwise(lambda x, result: -_TWO_OVER_ROOT_PI * bind1("exp", -x * x))
+def _erfc(x: Array) -> Array:
+    magnitude = bind1("abs", x)
+    tail = exp_of_minus_square(magnitude) * _scaled(magnitude)
+    return pick(magnitude < 0.5, 1.0 - bind1("erf", x), pick(x < 0.0, 2.0 - tail, tail))
+
+
+@elementwise(lambda x, result: 2.0 * x * result - _TWO_OVER_ROOT_PI)
+def _erfcx(x: Array) -> Array:
+    magnitude = bind1("abs", x)
+    value = _scaled(magnitude)
+    # exp(x**2), with what rounding the square loses.
+    growth = 2.0 / exp_of_minus_square(magnitude)
+    return pick(x < 0.0, growth - value, value)
+
+
+def erfc(x: Any) -> Array:
+    """``1 - erf(x)``, accurate where erf is close to 1.
+
+    >>> round(float(erfc(2.0)), 6)
+    0.004678
+    """
+    return _erfc(*floats("erfc", x))
+
+
+def erfcx(x: Any) -> Array:
+    """``exp(x**2) erfc(x)``, which does not underflow."""
+    return _erfcx(*floats("erfcx", x))
+
+
+@elementwise(lambda x, result: (0.5 * math.sqrt(math.pi)) * bind1("exp", result * result))
+def _erf_inv(x: Array) -> Array:
+    magnitude = bind1("abs", x)
+    inside = magnitude < 1.0
+    safe = pick(inside, x, 0.0)
+    # Factored away from 0: squaring would lose digits of 1 - x**2.
+    w = -bind1("log1p", -safe * safe)
+    w = pick(w < 1.0, w, -bind1("log", (1.0 - safe) * (1.0 + safe)))
+    limit = by_precision(x, 5.0, 6.25)
+    near = w < limit
+    root = bind1("sqrt", pick(near, limit, w))
+    close = pick(near, w, 0.0)
+    far = fitted(root, tables, "ERF_INV_FAR")
+    if x.dtype.itemsize == 8:
+        far = pick(w < 16.0, fitted(root, tables, "ERF_INV_MIDDLE"), far)
+    ratio = pick(near, fitted(close, tables, "ERF_INV_NEAR"), far)
+    ends = pick(magnitude > 1.0, math.nan, pick(x < 0.0, -math.inf, _core.full((), math.inf, x.dtype)))
+    return pick(inside, ratio * safe, pick(bind1("ne", x, x), x, ends))
+
+
+def erf_inv(x: Any) -> Array:
+    """The inverse of the error function: infinite at -1 and 1, NaN beyond.
+
+    >>> float(erf_inv(0.0))
+    0.0
+    """
+    return _erf_inv(*floats("erf_inv", x))

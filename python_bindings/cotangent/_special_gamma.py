@@ -1,0 +1,174 @@
+"""The gamma function, its logarithm and that one's derivatives, and the zeta function of Hurwitz."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import _core
+from cotangent import _special_tables as tables
+from cotangent._core import Array
+from cotangent._elementwise import by_precision, elementwise, pick
+from cotangent._special_support import fitted, floats, is_integral, is_odd, sin_of_pi, where_needed
+from cotangent.numpy._support import bind1
+
+__all__ = ["digamma", "gamma", "lgamma", "polygamma", "zeta"]
+
+_HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
+# B_2j / (2j)! of the formula of Euler and Maclaurin.
+_BERNOULLI = [
+    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
+    -3617 / 10670622842880000, 43867 / 5109094217170944000, -174611 / 802857662698291200000,
+]  # fmt: skip
+
+
+def _hurwitz(s: Array, q: Array) -> Array:
+    """``sum (q + k)**-s`` over k from 0, for s > 1 and q > 0."""
+    count, corrections = by_precision(s, (6, 5), (10, 10))
+    a = q + float(count)
+    power = bind1("pow", a, 1.0 - s)
+    inverse = 1.0 / a
+    rising = s * inverse
+    tail = 0.5 + rising * _BERNOULLI[0]
+    for j in range(1, corrections):
+        rising = rising * ((s + (2.0 * j - 1.0)) * inverse) * ((s + 2.0 * j) * inverse)
+        tail = tail + rising * _BERNOULLI[j]
+    tail = 1.0 / (s - 1.0) + tail * inverse
+    result = pick(power > 0.0, power * tail, 0.0)
+    for k in reversed(range(count)):
+        result = result + bind1("pow", q + float(k), -s)
+    return result
+
+
+@elementwise()
+def _zeta(s: Array, q: Array) -> Array:
+    positive = q > 0.0
+    ordinary = s > 1.0
+    order = pick(ordinary, s, 2.0)
+    result = _hurwitz(order, pick(positive, q, 1.0))
+    # Below 0, for whole s: the sum over all of the line, less what lies below q.
+    whole = is_integral(s)
+    below = bind1("and", q < 0.0, bind1("and", whole, bind1("not", is_integral(q))))
+    below = bind1("and", bind1("and", below, ordinary), bind1("is_finite", q))
+
+    def of_negative() -> Array:
+        fraction = pick(below, q - bind1("floor", q), 0.5)
+        mirrored = _hurwitz(order, 1.0 - fraction) - _hurwitz(order, pick(below, 1.0 - q, 1.0))
+        return _hurwitz(order, fraction) + pick(is_odd(order), -mirrored, mirrored)
+
+    result = where_needed(below, of_negative, result)
+    undefined = bind1("and", q < 0.0, bind1("not", whole))
+    infinite = bind1("and", bind1("not", positive), is_integral(q))
+    result = pick(infinite, math.inf, pick(undefined, math.nan, result))
+    result = pick(bind1("eq", s, 0.0 * s + 1.0), math.inf, pick(s < 1.0, math.nan, result))
+    return pick(bind1("or", bind1("ne", s, s), bind1("ne", q, q)), math.nan, result)
+
+
+@elementwise(lambda x, result: _zeta(pick(x < math.inf, 2.0, x), x))
+def _digamma(x: Array) -> Array:
+    low = x <= 0.0
+    y = pick(low, 1.0 - x, x)
+    tiny, near = y < 1.0, y < 2.0
+    close = pick(near, y, 1.0)
+    close = pick(tiny, close + 1.0, close)
+    head, tail = by_precision(x, tables.DIGAMMA_ROOT32, tables.DIGAMMA_ROOT)
+    around_root = ((close - head) - tail) * fitted(close, tables, "DIGAMMA")
+    around_root = around_root - pick(tiny, 1.0 / pick(tiny, y, 1.0), 0.0)
+    far = pick(near, 2.0, y)
+    inverse = 1.0 / far
+    squared = inverse * inverse
+    asymptotic = bind1("log", far) - (0.5 * inverse + squared * fitted(squared, tables, "DIGAMMA_TAIL"))
+    positive = pick(near, around_root, asymptotic)
+    # digamma(1 - x) - digamma(x) = pi / tan(pi x)
+    turned = pick(low, x, 0.25)
+    cotangent = sin_of_pi(turned + 0.5) / sin_of_pi(turned)
+    reflected = pick(is_integral(turned), math.nan, positive - math.pi * cotangent)
+    return pick(low, reflected, positive)
+
+
+def _below_three(y: Array) -> tuple[Array, Array]:
+    """For 0 < y < 2.5: ``log gamma(y + k)`` and what ``gamma(y + k) / gamma(y)`` is, for k such that y + k is in [1.5, 2.5]."""
+    tiny, small = y < 0.5, y < 1.5
+    t = pick(tiny, y, y - pick(small, 1.0, _core.full((), 2.0, y.dtype)))
+    factor = pick(tiny, y * (1.0 + y), pick(small, y, 1.0))
+    return t * fitted(t, tables, "LGAMMA"), factor
+
+
+@elementwise(lambda x, result: _digamma(x))
+def _lgamma(x: Array) -> Array:
+    y = bind1("abs", x)
+    near = y < 2.5
+    close = pick(near, y, 1.0)
+    above, factor = _below_three(close)
+    far = pick(near, 2.5, y)
+    logarithm = bind1("log", pick(near, factor, far))
+    inverse = 1.0 / far
+    # Arranged so that infinity gives no infinity less infinity.
+    stirling = (far - 0.5) * (logarithm - 1.0) + (_HALF_LOG_TWO_PI - 0.5)
+    stirling = stirling + fitted(inverse * inverse, tables, "STIRLING") * inverse
+    positive = pick(near, above - logarithm, stirling)
+    # gamma(y) gamma(-y) = -pi / (y sin(pi y))
+    sine = bind1("abs", sin_of_pi(y))
+    reflected = (bind1("log", math.pi / sine) - bind1("log", y)) - positive
+    reflected = pick(bind1("is_finite", y), reflected, y)
+    return pick(x < 0.0, reflected, positive)
+
+
+@elementwise(lambda x, result: result * _digamma(x))
+def _gamma(x: Array) -> Array:
+    y = bind1("abs", x)
+    near = y < 2.5
+    above, factor = _below_three(pick(near, y, 1.0))
+    far = pick(near, 2.5, y)
+    inverse = 1.0 / far
+    # Half of the power at a time: the whole would overflow before the result does.
+    half = bind1("pow", far, 0.5 * far - 0.25)
+    rest = bind1("exp", fitted(inverse * inverse, tables, "STIRLING") * inverse) * bind1("exp", -far)
+    overflows = far > by_precision(x, 36.0, 172.0)
+    stirling = pick(overflows, math.inf, math.sqrt(2.0 * math.pi) * half * (half * rest))
+    positive = pick(near, bind1("exp", above) / factor, stirling)
+    reflected = -math.pi / (y * sin_of_pi(y) * positive)
+    reflected = pick(is_integral(y), math.nan, reflected)
+    return pick(bind1("eq", x, 0.0 * y), 1.0 / x, pick(x < 0.0, reflected, positive))
+
+
+@elementwise()
+def _polygamma(m: Array, x: Array) -> Array:
+    first = m < 0.5
+    order = pick(first, 1.0, m)
+    value = _gamma(order + 1.0) * _zeta(order + 1.0, x)
+    value = pick(first, _digamma(x), pick(is_odd(order), value, -value))
+    return pick(bind1("and", m >= 0.0, is_integral(m)), value, math.nan)
+
+
+def lgamma(x: Any) -> Array:
+    """The logarithm of the magnitude of the gamma function; infinite at its poles.
+
+    >>> round(float(lgamma(10.0)), 5)
+    12.80183
+    """
+    return _lgamma(*floats("lgamma", x))
+
+
+def gamma(x: Any) -> Array:
+    """The gamma function; NaN at negative integers, infinite with the sign of zero at 0.
+
+    >>> float(gamma(5.0))
+    24.0
+    """
+    return _gamma(*floats("gamma", x))
+
+
+def digamma(x: Any) -> Array:
+    """The derivative of the logarithm of the gamma function; NaN at its poles."""
+    return _digamma(*floats("digamma", x))
+
+
+def polygamma(m: Any, x: Any) -> Array:
+    """The derivative of order ``m`` of `digamma`; NaN for other than whole m from 0 on."""
+    return _polygamma(*floats("polygamma", m, x))
+
+
+def zeta(s: Any, q: Any) -> Array:
+    """The sum of ``(q + k)**-s`` over k = 0, 1, …, for s > 1; NaN for s < 1, and for fractional s with q < 0."""
+    return _zeta(*floats("zeta", s, q))

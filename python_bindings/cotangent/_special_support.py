@@ -1,0 +1,69 @@
+"""What the special functions share: promotion of arguments, and tools of programs of one element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent._elementwise import by_precision, pick, polynomial
+from cotangent.errors import DTypeError
+from cotangent.numpy._support import bind1, kind
+
+
+def floats(name: str, *operands: Any) -> list[Array]:
+    """The operands as arrays of one floating dtype and shape.
+
+    Raises:
+        DTypeError: they are complex.
+    """
+    arrays = _core.promote(list(operands), inexact=True)
+    if kind(arrays[0]) != "float":
+        raise DTypeError(f"{name} takes real arrays; got {arrays[0].dtype}")
+    return arrays
+
+
+def fitted(x: Array, tables: Any, name: str) -> Array:
+    """The fit of special_fit.py that belongs to the precision of ``x``, at ``x``."""
+    centre, coefficients = getattr(tables, name + by_precision(x, "32", "64"))
+    return polynomial(x - centre if centre else x, coefficients)
+
+
+def exp_of_minus_square(x: Array) -> Array:
+    """``exp(-x**2)`` without the error of rounding the square."""
+    unsigned, mask = by_precision(x, (np.dtype("uint32"), 0xFFFFF000), (np.dtype("uint64"), 0xFFFFFFFFF8000000))
+    bits = bind1("bitcast", x, dtype=unsigned)
+    high = bind1("bitcast", bind1("and", bits, _core.full((), mask, unsigned)), dtype=x.dtype)
+    # An infinite square less itself would be NaN.
+    rest = pick(bind1("abs", x) < 1e4, (high - x) * (high + x), 0.0)
+    return bind1("exp", -high * high) * bind1("exp", rest)
+
+
+def is_integral(x: Array) -> Array:
+    """Whether a float is a whole number."""
+    return bind1("eq", x, bind1("floor", x))
+
+
+def is_odd(x: Array) -> Array:
+    """Whether a whole number is odd."""
+    return bind1("ne", 0.5 * x, bind1("floor", 0.5 * x))
+
+
+def sin_of_pi(x: Array) -> Array:
+    """``sin(pi * x)``, exactly 0 at integers."""
+    turns = bind1("round", x)
+    sine = bind1("sin", (x - turns) * math.pi)
+    return pick(is_odd(turns), -sine, sine)
+
+
+def where_needed(condition: Array, compute: Callable[[], Array], otherwise: Array) -> Array:
+    """``compute()`` where the condition holds; not computed at all when it holds for no element of an array."""
+    from cotangent.lax import while_loop
+
+    return while_loop(  # type: ignore[no-any-return]
+        lambda state: state[0], lambda state: (bind1("ne", state[0], state[0]), compute()), (condition, otherwise)
+    )[1]

@@ -1,0 +1,192 @@
+"""Print cotangent/_special_tables.py: the polynomials that the special functions are made of.
+
+Run with mpmath installed: `python python_bindings/special_fit.py > python_bindings/cotangent/_special_tables.py`. Each is
+a near-minimax fit, by interpolation at Chebyshev nodes with 80 digits; its worst relative error is printed with it.
+"""
+
+from collections.abc import Callable
+
+from mpmath import (
+    besseli,
+    chebyfit,
+    digamma,
+    erfc,
+    erfinv,
+    exp,
+    expm1,
+    findroot,
+    linspace,
+    log,
+    log1p,
+    loggamma,
+    mp,
+    mpf,
+    pi,
+    polyval,
+    psi,
+    sqrt,
+)
+
+mp.dps = 80
+
+Function = Callable[[mpf], mpf]
+
+
+def numbers(values: list[mpf], digits: int) -> str:
+    """As Python text."""
+    text = ", ".join(mp.nstr(value, digits, strip_zeros=True) for value in values)
+    return f"({text},)" if len(values) == 1 else f"({text})"
+
+
+def fit(name: str, function: Function, low: mpf, high: mpf, single: int, double: int) -> None:
+    """Fit with `single` terms for float32 and `double` terms for float64, in the variable less its centre."""
+    low, high = mpf(low), mpf(high)
+    centre = mpf(float((low + high) / 2))
+    for precision, terms, digits in [("32", single, 10), ("64", double, 19)]:
+        if not terms:
+            continue
+        coefficients = chebyfit(lambda t: function(t + centre), [low - centre, high - centre], terms)
+        worst = max(
+            abs(polyval(coefficients, t) / function(t + centre) - 1) for t in linspace(low - centre, high - centre, 300)
+        )
+        print(f"# Error {mp.nstr(worst, 2)}.")
+        print(f"{name}{precision} = ({float(centre)!r}, {numbers(coefficients, digits)})  # fmt: skip")
+
+
+def scaled_erfc(t: mpf) -> mpf:
+    """(1 + 2 x) exp(x^2) erfc(x) at t = (x - 3.75) / (x + 3.75)."""
+    if t > 1 - mpf("1e-9"):
+        return 2 / sqrt(pi)
+    x = mpf("3.75") * (1 + t) / (1 - t)
+    if x > 10000:  # the asymptotic series
+        return (
+            (1 + 2 * x) / (x * sqrt(pi)) * (1 - 1 / (2 * x**2) + 3 / (4 * x**4) - 15 / (8 * x**6) + 105 / (16 * x**8))
+        )
+    return (1 + 2 * x) * exp(x * x) * erfc(x)
+
+
+def ratio_of_erf_inv(w: mpf) -> mpf:
+    """erf_inv(x) / x at w = -log(1 - x^2)."""
+    if w < mpf("1e-40"):
+        return sqrt(pi) / 2
+    x = sqrt(-expm1(-w))
+    return erfinv(x) / x
+
+
+def near_zero(function: Function, at_zero: mpf) -> Function:
+    """The function, and its limit where it would cancel."""
+    return lambda t: function(t) if abs(t) > mpf("1e-40") else at_zero
+
+
+def stirling(u: mpf) -> mpf:
+    """What Stirling's formula for log gamma(x) lacks, times x, at u = 1 / x^2."""
+    x = 1 / sqrt(u)
+    return (loggamma(x) - ((x - mpf(1) / 2) * log(x) - x + log(2 * pi) / 2)) * x
+
+
+def digamma_tail(u: mpf) -> mpf:
+    """(log(x) - 1 / (2 x) - digamma(x)) x^2 at u = 1 / x^2."""
+    x = 1 / sqrt(u)
+    return (log(x) - 1 / (2 * x) - digamma(x)) * x**2
+
+
+def bessel(order: int) -> tuple[Function, Function]:
+    """exp(-x) I_order(x) / x^order, and at u = 1 / x times sqrt(x) instead."""
+
+    def far(u: mpf) -> mpf:
+        x = 1 / u
+        return exp(-x) * besseli(order, x) * sqrt(x)
+
+    return near_zero(lambda x: exp(-x) * besseli(order, x) / x**order, mpf(1) / 2**order), near_zero(
+        far, 1 / sqrt(2 * pi)
+    )
+
+
+def temme(orders: int, terms: list[int]) -> list[list[mpf]]:
+    """Taylor coefficients of the functions c_k in Temme's expansion of the incomplete gamma function.
+
+    With l = x / a and eta^2 / 2 = l - 1 - log(l): c_0 = 1 / (l - 1) - 1 / eta, and
+    c_k = (d c_(k-1) / d eta) / eta + g_k / (l - 1), where sum g_k a^-k is Stirling's series of 1 / gamma*(a).
+    """
+    count = max(terms) + 2 * orders + 4
+    # l - 1 as a series in eta, from eta d eta = (l - 1) / l dl, so m m' = eta (1 + m).
+    m = [mpf(0), mpf(1)]
+    for n in range(2, count + 2):
+        # The coefficient of eta^n in m m' = eta + eta m.
+        known = sum(m[i] * (n + 1 - i) * m[n + 1 - i] for i in range(2, n))
+        m.append((m[n - 1] - known) / (n + 1))
+    # 1 / m = 1 / eta * 1 / (m / eta).
+    ratio, inverse = m[1:], [mpf(1)]
+    for n in range(1, count + 1):
+        inverse.append(-sum(ratio[i] * inverse[n - i] for i in range(1, n + 1)))
+    # 1 / gamma*(a) as a series in 1 / a: exp of minus Stirling's series of the logarithm.
+    logarithm = [mpf(0)] * (orders + 2)
+    for k in range(1, orders // 2 + 2):
+        if 2 * k - 1 < len(logarithm):
+            logarithm[2 * k - 1] = -mp.bernoulli(2 * k) / (2 * k * (2 * k - 1))
+    g = [mpf(1)]
+    for n in range(1, orders + 1):
+        g.append(sum(i * logarithm[i] * g[n - i] for i in range(1, n + 1)) / n)
+    # Coefficients of eta^-1, eta^0, ...; the poles cancel.
+    c = inverse[1:]
+    result = [c[: terms[0]]]
+    for k in range(1, orders):
+        # (c' / eta) has coefficients n c_n at eta^(n - 2): its pole is that of -g_k / (l - 1).
+        c = [(n + 2) * c[n + 2] + g[k] * inverse[n + 1] for n in range(len(c) - 2)]
+        result.append(c[: terms[k]])
+    return result
+
+
+def main() -> None:
+    """Print the module."""
+    print(
+        '"""Polynomials of the special functions: (centre, coefficients, the highest first). Written by special_fit.py."""'
+    )
+    print("# ruff: noqa: E501")
+    print("\n# (1 + 2 x) exp(x^2) erfc(x) in (x - 3.75) / (x + 3.75), for x >= 0.")
+    fit("ERFCX", scaled_erfc, -1, 1, 12, 25)
+    print("\n# erf_inv(x) / x in w = -log(1 - x^2), and further out in sqrt(w).")
+    at_root = lambda r: ratio_of_erf_inv(r * r)  # noqa: E731
+    fit("ERF_INV_NEAR", ratio_of_erf_inv, 0, 5, 10, 0)
+    fit("ERF_INV_FAR", at_root, mpf(5) ** 0.5, 4.25, 10, 0)
+    fit("ERF_INV_NEAR", ratio_of_erf_inv, 0, 6.25, 0, 23)
+    fit("ERF_INV_MIDDLE", at_root, 2.5, 4, 0, 19)
+    fit("ERF_INV_FAR", at_root, 4, 6.25, 0, 17)
+    print("\n# log gamma(2 + t) / t.")
+    fit("LGAMMA", near_zero(lambda t: loggamma(2 + t) / t, digamma(2)), -0.5, 0.5, 10, 21)
+    print("\n# What Stirling's formula for log gamma(x) lacks, times x, in 1 / x^2, for x >= 2.5.")
+    fit("STIRLING", near_zero(stirling, mpf(1) / 12), 0, 0.16, 5, 16)
+    print("\n# digamma(x) / (x - its root) on [1, 2].")
+    root = findroot(digamma, mpf("1.4616"))
+    parts = [mpf(float(root))]
+    parts.append(mpf(float(root - parts[0])))
+    print(f"DIGAMMA_ROOT = ({float(parts[0])!r}, {float(parts[1])!r})")
+    # float32 has the root as a sum of a float32 and the rest.
+    head = mp.ldexp(mp.nint(mp.ldexp(root, 20)), -20)
+    print(f"DIGAMMA_ROOT32 = ({float(head)!r}, {mp.nstr(root - head, 12)})")
+    fit("DIGAMMA", lambda x: digamma(x) / (x - root) if abs(x - root) > 1e-40 else psi(1, root), 1, 2, 10, 22)
+    print("\n# (log(x) - 1 / (2 x) - digamma(x)) x^2 in 1 / x^2, for x >= 2.")
+    fit("DIGAMMA_TAIL", near_zero(digamma_tail, mpf(1) / 12), 0, 0.25, 7, 20)
+    for order in (0, 1):
+        near, far = bessel(order)
+        print(f"\n# exp(-x) I{order}(x){' / x' * order} on [0, 8]; exp(-x) I{order}(x) sqrt(x) in 1 / x, for x >= 8.")
+        fit(f"I{order}E_NEAR", near, 0, 8, 17, 29)
+        fit(f"I{order}E_FAR", far, 0, 0.125, 6, 22)
+    print("\n# Temme's eta / (x / a - 1) in x / a - 1.")
+    fit(
+        "TEMME_ETA",
+        near_zero(lambda u: sqrt(2 * (u - log1p(u))) / abs(u), mpf(1)),
+        -0.35,
+        0.35,
+        0,
+        24,
+    )
+    print("\n# Temme's functions c_0, c_1, ... in eta.")
+    print("TEMME = (")
+    for row in temme(12, [16, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4]):
+        print(f"    {numbers(row[::-1], 19)},")
+    print(")  # fmt: skip")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,176 @@
+"""Special functions against SciPy and mpmath: values, derivatives, batches, masks."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import numpy as np
+import pytest
+from cotangent import _special as special
+from cotangent import test_util
+
+scipy_special = pytest.importorskip("scipy.special")
+
+NEAR = np.concatenate([np.linspace(-6, 6, 121), [-30.0, -12.5, 12.5, 30.0, 1e-10, -1e-10]])
+ABOVE = np.concatenate([np.linspace(0.01, 12, 151), 10.0 ** np.arange(-20, 20, 3)])
+BELOW = -np.linspace(0.013, 9.3, 101)
+INSIDE = np.concatenate([np.linspace(-0.999, 0.999, 101), 1 - 10.0 ** -np.arange(3, 16), [1e-300, 1e-20, 0.0]])
+ORDERS, SHIFTS = (
+    grid.ravel()
+    for grid in np.meshgrid(np.concatenate([np.linspace(1.05, 12, 12), [50.0]]), [0.1, 0.5, 1, 3.7, 20, 1e5])
+)
+DERIVATIVES, POINTS = (grid.ravel() for grid in np.meshgrid(np.arange(8.0), np.linspace(0.1, 9.7, 15)))
+
+
+def of_order(m, x):
+    return scipy_special.polygamma(m.astype(int), x)
+
+
+# Name, SciPy's function, operands; tolerance in float64 and in float32, relative to 1 where the function has zeros.
+VALUES = [
+    ("erf", scipy_special.erf, (NEAR,), 1e-15, 3e-7),
+    ("erfc", scipy_special.erfc, (NEAR,), 2e-13, 4e-7),
+    ("erfcx", scipy_special.erfcx, (NEAR[NEAR > -9],), 1e-13, 4e-7),
+    ("erf_inv", scipy_special.erfinv, (INSIDE,), 2e-15, 4e-7),
+    ("lgamma", scipy_special.gammaln, (ABOVE,), 5e-14, 6e-7),
+    ("lgamma", scipy_special.gammaln, (BELOW,), 1e-13, 3e-5),
+    ("gamma", scipy_special.gamma, (ABOVE[:151],), 3e-15, 6e-7),
+    ("gamma", scipy_special.gamma, (BELOW,), 3e-15, 6e-7),
+    ("digamma", scipy_special.digamma, (ABOVE,), 2e-15, 6e-7),
+    ("digamma", scipy_special.digamma, (BELOW[BELOW > -1],), 1e-14, 2e-6),
+    ("zeta", scipy_special.zeta, (ORDERS, SHIFTS), 3e-15, 1e-6),
+    ("polygamma", of_order, (DERIVATIVES, POINTS), 5e-15, 2e-6),
+    ("i0e", scipy_special.i0e, (NEAR,), 1e-15, 4e-7),
+    ("i1e", scipy_special.i1e, (NEAR,), 3e-15, 5e-7),
+    ("i0", scipy_special.i0, (NEAR,), 2e-15, 5e-7),
+    ("i1", scipy_special.i1, (NEAR,), 3e-15, 6e-7),
+]
+
+
+@pytest.mark.parametrize(("name", "oracle", "operands", "double", "single"), VALUES)
+def test_values(name, oracle, operands, double, single):
+    for dtype, rtol in (("float64", double), ("float32", single)):
+        xs = [x.astype(dtype) for x in operands]
+        expected = oracle(*(x.astype("float64") for x in xs))
+        for function in (getattr(special, name), ct.jit(getattr(special, name))):
+            actual = function(*xs)
+            assert actual.dtype == dtype
+            with np.errstate(over="ignore"):
+                np.testing.assert_allclose(np.asarray(actual), expected.astype(dtype), rtol=rtol, atol=0.2 * rtol)
+    narrow = [np.clip(x, -6e4, 6e4).astype("float16") for x in operands]
+    inside = np.abs(narrow[-1]) < 5
+    expected = oracle(*(x.astype("float64") for x in narrow))
+    inside &= (np.abs(expected) < 6e4) & (np.abs(expected) > 1e-4)
+    actual = getattr(special, name)(*narrow)
+    assert actual.dtype == "float16"
+    np.testing.assert_allclose(np.asarray(actual)[inside], expected[inside], rtol=1e-3)
+
+
+def test_zeta_left_of_zero():
+    """By summing up to the first positive shift."""
+    for s in (2.0, 3.0, 6.0):
+        for q in (-0.3, -1.5, -7.25):
+            terms = sum(np.array([(q + k) ** -s for k in range(int(-q) + 1)]))
+            expected = terms + scipy_special.zeta(s, q + int(-q) + 1)
+            np.testing.assert_allclose(float(special.zeta(np.float64(s), np.float64(q))), expected, rtol=1e-13)
+
+
+INF, NAN = np.inf, np.nan
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("name", "points"),
+    [
+        ("erfc", {(INF,): 0, (-INF,): 2, (NAN,): NAN, (0,): 1}),
+        ("erfcx", {(INF,): 0, (-INF,): INF, (NAN,): NAN, (0,): 1}),
+        ("erf_inv", {(1,): INF, (-1,): -INF, (2,): NAN, (NAN,): NAN}),
+        ("lgamma", {(0,): INF, (-3,): INF, (INF,): INF, (-INF,): INF, (NAN,): NAN, (1,): 0, (2,): 0}),
+        ("gamma", {(-0.0,): -INF, (-2,): NAN, (INF,): INF, (NAN,): NAN, (4,): 6, (200,): INF}),
+        ("digamma", {(0,): NAN, (-2,): NAN, (INF,): INF, (-INF,): NAN, (NAN,): NAN}),
+        ("zeta", {(1, 2): INF, (0.5, 2): NAN, (2, 0): INF, (3, -4): INF, (2.5, -1.5): NAN, (2, INF): 0, (2, NAN): NAN}),
+        ("polygamma", {(-1, 2): NAN, (1.5, 2): NAN, (0, NAN): NAN}),
+        ("i0e", {(0,): 1, (INF,): 0, (-INF,): 0, (NAN,): NAN}),
+        ("i1e", {(0,): 0, (INF,): 0, (NAN,): NAN}),
+    ],
+)
+def test_ends(name, points, dtype):
+    for point, expected in points.items():
+        actual = getattr(special, name)(*np.array(point, dtype))
+        np.testing.assert_allclose(
+            np.asarray(actual), np.array(expected, dtype), rtol=1e-6, atol=0.0, err_msg=f"{name}{point}"
+        )
+
+
+GRADIENTS = {
+    "erfc": [[-1.3, 0.2, 2.5]],
+    "erfcx": [[-1.3, 0.2, 2.5, 30.0]],
+    "erf_inv": [[-0.9, 0.0, 0.4]],
+    "lgamma": [[-1.7, 0.3, 1.2, 2.2, 8.0]],
+    "gamma": [[-1.7, 0.3, 1.2, 2.2, 4.0]],
+    "digamma": [[-1.7, 0.3, 1.2, 2.2, 8.0]],
+    "zeta": [[2.2, 3.0, 5.0], [0.4, 2.0, 7.0]],
+    "i0e": [[-9.5, -1.0, 0.3, 7.0]],
+    "i1e": [[-9.5, -1.0, 0.3, 7.0]],
+    "i0": [[-1.0, 0.3, 2.0]],
+    "i1": [[-1.0, 0.3, 2.0]],
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients(name):
+    test_util.check_grads(getattr(special, name), [np.array(x) for x in GRADIENTS[name]], order=2, rtol=1e-6, atol=1e-7)
+
+
+def test_derivatives_of_polygamma():
+    x = np.linspace(0.3, 8, 9)
+    for m in range(4):
+        actual = ct.vmap(ct.grad(lambda x, m=m: special.polygamma(float(m), x)))(x)
+        np.testing.assert_allclose(np.asarray(actual), scipy_special.polygamma(m + 1, x), rtol=1e-13)
+    third = ct.grad(ct.grad(ct.grad(special.lgamma)))
+    np.testing.assert_allclose(np.asarray(ct.vmap(third)(x)), scipy_special.polygamma(2, x), rtol=1e-12)
+
+
+def test_derivatives_at_corners():
+    assert float(ct.grad(special.i1e)(0.0)) == 0.5
+    assert float(ct.grad(special.i0)(0.0)) == 0.0
+    assert float(ct.grad(special.erf_inv)(np.float64(0.0))) == pytest.approx(0.5 * np.sqrt(np.pi))
+    np.testing.assert_allclose(
+        float(ct.grad(ct.grad(ct.grad(special.erfcx)))(np.float64(2.0))), -0.09276382658574602, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", ["erfc", "lgamma", "digamma", "zeta", "polygamma"])
+def test_transforms(name):
+    function = getattr(special, name)
+    x = np.linspace(0.3, 7, 6).reshape(2, 3)
+    operands = (np.full((2, 3), 2.0), x) if name in ("zeta", "polygamma") else (x,)
+    expected = np.asarray(function(*operands))
+    np.testing.assert_allclose(np.asarray(ct.vmap(ct.vmap(function))(*operands)), expected, rtol=1e-14)
+    np.testing.assert_allclose(np.asarray(ct.vmap(function, in_axes=1, out_axes=1)(*operands)), expected, rtol=1e-14)
+    assert function(*(np.zeros((0, 3)) for _ in operands)).shape == (0, 3)
+    padded = [np.concatenate([o, np.full((2, 2), np.nan)], axis=1) for o in operands]
+    ragged = [ct.Ragged(o, {1: 3}, names={1: "n"}) for o in padded]
+    total = ct.mask(lambda *xs: function(*xs).sum())
+    np.testing.assert_allclose(float(total(*ragged)), expected.sum(), rtol=1e-13)
+    gradient = ct.grad(lambda *xs: total(*xs), argnums=len(operands) - 1)(*ragged)
+    plain = ct.grad(lambda *xs: function(*xs).sum(), argnums=len(operands) - 1)(*operands)
+    np.testing.assert_allclose(np.asarray(gradient.data)[:, :3], np.asarray(plain), rtol=1e-12)
+    assert not np.asarray(gradient.data)[:, 3:].any()
+
+
+def test_promotion_and_errors():
+    assert special.lgamma(3).dtype == "float32"
+    assert special.zeta(np.float64(2), np.ones(3, np.float32)).dtype == "float64"
+    assert special.zeta(2.0, np.ones((4, 1), "float32")).shape == (4, 1)
+    with pytest.raises(TypeError, match="lgamma takes real arrays"):
+        special.lgamma(1j)
+    with pytest.raises(TypeError, match="operands must have equal shapes"):
+        ct._core.bind("elementwise", [np.ones(2), np.ones(3)], graph=ct.make_ir(lambda x, y: x)(1.0, 1.0), name="f")
+    with pytest.raises(TypeError, match="must return one scalar"):
+        ct._core.bind("elementwise", [np.ones(2)], graph=ct.make_ir(lambda x: (x, x))(np.float64(1)), name="f")
+    with pytest.raises(TypeError, match="all real or all complex"):
+        ct._core.bind("elementwise", [np.ones(2) + 1j], graph=ct.make_ir(lambda x: x.real)(np.complex128(1j)), name="f")
+    graph = ct.make_ir(lambda x, y: x)(np.float64(1), np.float64(1))
+    partial = ct.make_ir(lambda x, y, z: x)(*[np.float64(1)] * 3)
+    with pytest.raises(TypeError, match="fewer partial derivatives"):
+        ct._core.bind("elementwise", [np.ones(2)] * 2, graph=graph, name="f", partials=[partial])
