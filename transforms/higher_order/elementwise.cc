@@ -111,7 +111,7 @@ Values elementwise_expand(Builder& builder, absl::Span<const Value> operands, co
   GraphPtr graph = expanded(attrs->graph("graph"));
   const Shape& shape = operands[0].shape();
   const std::vector<int> axes(operands.size(), 0);
-  for (size_t axis = shape.size(); axis-- > 0;) graph = batch_of(graph, axes, shape[axis], {0}).graph;
+  for (size_t axis = shape.size(); axis-- > 0;) graph = batch_of(graph, axes, BatchAxis{shape[axis]}, {0}).graph;
   return builder.inline_graph(*graph, operands);
 }
 
@@ -122,7 +122,10 @@ Primitive elementwise_primitive() {
   result.type = elementwise_type;
   result.jvp = elementwise_jvp;
   result.batch = elementwise_batch(self);
-  result.mask = elementwise_mask(self);
+  // Expanded first, so that loops do not wait for padding.
+  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+    return mask_expansion(builder, get_primitive("elementwise"), operands, attrs);
+  };
   result.expand = elementwise_expand;
   result.lowering = Lowering::kExpand;
   result.absent["transpose"] = "jvp replaces it by a product with its derivative";
