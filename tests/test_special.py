@@ -160,7 +160,7 @@ def test_transforms(name):
 
 def test_promotion_and_errors():
     assert special.lgamma(3).dtype == "float32"
-    assert special.zeta(np.float64(2), np.ones(3, np.float32)).dtype == "float64"
+    assert special.zeta(np.full(1, 2.0), np.ones(3, np.float32)).dtype == "float64"
     assert special.zeta(2.0, np.ones((4, 1), "float32")).shape == (4, 1)
     with pytest.raises(TypeError, match="lgamma takes real arrays"):
         special.lgamma(1j)
