@@ -73,6 +73,28 @@ AttrsPtr map_graphs(const AttrsPtr& attrs, const std::function<GraphPtr(const Gr
   return result;
 }
 
+bool any_sub_graph(const Attrs& attrs, const std::function<bool(const Graph&)>& predicate) {
+  for (const auto& [key, value] : attrs.items()) {
+    if (const auto* graph = std::get_if<GraphPtr>(&value)) {
+      if (predicate(**graph)) return true;
+    } else if (const auto* graphs = std::get_if<std::vector<GraphPtr>>(&value)) {
+      for (const GraphPtr& graph : *graphs) {
+        if (predicate(*graph)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool any_equation(const Graph& graph, const std::function<bool(const Equation&)>& predicate) {
+  for (const Equation& equation : graph.equations()) {
+    if (predicate(equation)) return true;
+    const auto inside = [&](const Graph& sub_graph) { return any_equation(sub_graph, predicate); };
+    if (any_sub_graph(graph.attrs(equation), inside)) return true;
+  }
+  return false;
+}
+
 GraphPtr rewrite(const Graph& graph, const Visit& visit) {
   Builder builder;
   Values values = inputs_like(builder, graph);

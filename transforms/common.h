@@ -46,6 +46,11 @@ class Producers {
 // The attributes with every sub-graph replaced by pass(sub-graph); the same pointer when there is none.
 AttrsPtr map_graphs(const AttrsPtr& attrs, const std::function<GraphPtr(const Graph&)>& pass);
 
+// Whether the predicate holds for some sub-graph among the attributes.
+bool any_sub_graph(const Attrs& attrs, const std::function<bool(const Graph&)>& predicate);
+// Whether it holds for some equation, in sub-graphs too.
+bool any_equation(const Graph& graph, const std::function<bool(const Equation&)>& predicate);
+
 // A new graph with the same inputs and outputs: `visit` emits, or replaces, one equation after the other. Equations
 // that are not needed any more are dropped.
 using Visit = std::function<Values(Builder& builder, const Equation& equation, absl::Span<const Value> operands,

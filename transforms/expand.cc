@@ -17,11 +17,9 @@ bool is_region(const Primitive& primitive) { return primitive.expand && primitiv
 bool is_expandable(const Primitive& primitive) { return static_cast<bool>(primitive.expand); }
 using Which = bool (*)(const Primitive&);
 
+// In sub-graphs too: what is expanded may emit a loop with a region inside.
 bool has_any(const Graph& graph, Which which) {
-  for (const Equation& equation : graph.equations()) {
-    if (which(*equation.primitive)) return true;
-  }
-  return false;
+  return any_equation(graph, [which](const Equation& equation) { return which(*equation.primitive); });
 }
 
 GraphPtr expand_once(const Graph& graph, Which which, Pass inside) {

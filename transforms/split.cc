@@ -7,12 +7,7 @@
 namespace ct {
 namespace {
 
-// Chains of cheap equations longer than this are carried rather than made again.
-constexpr int kLongestChain = 8;
-
-// What is made again on the unknown sheet rather than carried over: it reads at most as many bytes as the residual
-// would take and does no arithmetic.
-bool is_cheap(const Builder& builder, const Equation& equation) {
+bool is_free(const Builder& builder, const Equation& equation) {
   static const Primitive* const free_of_cost[] = {
       &get_primitive("full"),    &get_primitive("iota"),      &get_primitive("broadcast"),
       &get_primitive("reshape"), &get_primitive("transpose"),
@@ -27,25 +22,47 @@ bool is_cheap(const Builder& builder, const Equation& equation) {
 
 }  // namespace
 
-Value SplitContext::residual(Value known) { return carry(known, 0); }
+const Remake& remake_what_is_free() {
+  static const Remake* const instance = new Remake{is_free, 8};
+  return *instance;
+}
 
-Value SplitContext::carry(Value known, int depth) {
-  CT_CHECK(known.builder == known_);
+Value SplitContext::residual(Value wanted) {
+  CT_CHECK(wanted.builder == known_);
   if (carried_.size() < known_->num_vars()) carried_.resize(known_->num_vars());
-  if (carried_[known.var]) return carried_[known.var];
-  const Equation* equation = producers_.find(known.var);
-  Value carried;
-  if (equation != nullptr && depth < kLongestChain && is_cheap(*known_, *equation)) {
+  // Depth first through what is made again; a variable stays on the list until its operands are carried.
+  std::vector<std::pair<Var, int>> pending{{wanted.var, 0}};
+  while (!pending.empty()) {
+    const auto [var, depth] = pending.back();
+    if (carried_[var]) {
+      pending.pop_back();
+      continue;
+    }
+    const Equation* equation = producers_.find(var);
+    if (equation == nullptr || depth >= remake_->longest_chain || !remake_->equation(*known_, *equation)) {
+      carried_[var] = unknown_->input(known_->aval(var));
+      residuals_.push_back({known_, var});
+      residual_inputs_.push_back(carried_[var]);
+      continue;
+    }
+    bool ready = true;
+    const absl::Span<const Var> operands = known_->operands(*equation);
+    for (size_t k = operands.size(); k-- > 0;) {
+      if (carried_[operands[k]]) continue;
+      pending.emplace_back(operands[k], depth + 1);
+      ready = false;
+    }
+    if (!ready) continue;
     LocationScope scope(location_of(*equation));
-    Values operands;
-    for (Var var : known_->operands(*equation)) operands.push_back(carry({known_, var}, depth + 1));
-    carried = unknown_->bind1(*equation->primitive, operands, known_->attrs_ptr(*equation));
-  } else {
-    carried = unknown_->input(known.aval());
-    residuals_.push_back(known);
-    residual_inputs_.push_back(carried);
+    Values values;
+    for (Var operand : operands) values.push_back(carried_[operand]);
+    const Values made = unknown_->bind(*equation->primitive, values, known_->attrs_ptr(*equation));
+    for (uint32_t k = 0; k < equation->output_count; ++k) {
+      Value& carried = carried_[equation->first_output + k];
+      if (!carried) carried = made[k];
+    }
   }
-  return carried_[known.var] = carried;
+  return carried_[wanted.var];
 }
 
 Values SplitContext::on_unknown(absl::Span<const SplitValue> values) {
@@ -105,12 +122,13 @@ std::vector<SplitValue> split_inline(SplitContext& context, const Graph& graph, 
   return outputs;
 }
 
-SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate) {
+SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate,
+                 const Remake& remake) {
   CT_CHECK(in_unknown.size() == graph.num_inputs());
   CT_CHECK(instantiate.empty() || instantiate.size() == graph.outputs().size());
   Builder known;
   Builder unknown;
-  SplitContext context(known, unknown);
+  SplitContext context(known, unknown, remake);
   std::vector<SplitValue> inputs;
   Values unknown_inputs;
   for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
@@ -156,6 +174,10 @@ SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const 
   result.unknown = with_inputs(left.graph, kept);
   result.known = eliminate_dead_code(*known.finish(known_outputs));
   return result;
+}
+
+SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate) {
+  return split(graph, in_unknown, instantiate, remake_what_is_free());
 }
 
 }  // namespace ct

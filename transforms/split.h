@@ -8,12 +8,14 @@
 // Start with SplitContext::residual, then `split_inline` and `split` in split.cc.
 #pragma once
 
+#include <functional>
 #include <utility>
 #include <vector>
 
 #include "ir/builder.h"
 #include "ir/primitive.h"
 #include "transforms/common.h"
+#include "transforms/transforms.h"
 
 namespace ct {
 
@@ -29,18 +31,27 @@ struct SplitValue {
   static SplitValue on_unknown(Value value) { return {{}, value}; }
 };
 
+// Which values the unknown sheet makes again from others rather than have them carried over.
+struct Remake {
+  std::function<bool(const Builder& known, const Equation& equation)> equation;
+  int longest_chain;  // more of them in a row are carried
+};
+// What reads at most as many bytes as the residual would take, and does no arithmetic: constants, iotas, broadcasts,
+// reshapes, transposes, widening conversions.
+const Remake& remake_what_is_free();
+
 class SplitContext {
  public:
-  SplitContext(Builder& known, Builder& unknown) : known_(&known), unknown_(&unknown), producers_(known) {}
+  SplitContext(Builder& known, Builder& unknown, const Remake& remake = remake_what_is_free())
+      : known_(&known), unknown_(&unknown), remake_(&remake), producers_(known) {}
   SplitContext(const SplitContext&) = delete;
   SplitContext& operator=(const SplitContext&) = delete;
 
   Builder& known() { return *known_; }
   Builder& unknown() { return *unknown_; }
 
-  // The value of the unknown sheet that carries `known`, the same one each time it is asked for. Constants, iotas and
-  // what costs nothing to make from something smaller (broadcasts, reshapes, transposes, widening conversions) are made
-  // again on the unknown sheet; anything else becomes an input of the unknown builder.
+  // The value of the unknown sheet that carries `known`, the same one each time it is asked for: made again, or a new
+  // input of the unknown builder.
   Value residual(Value known);
   // The value on the unknown sheet, wherever it is now.
   Value on_unknown(const SplitValue& value) { return value.is_known() ? residual(value.known) : value.unknown; }
@@ -52,10 +63,9 @@ class SplitContext {
   absl::Span<const Value> residual_inputs() const { return residual_inputs_; }
 
  private:
-  Value carry(Value known, int depth);
-
   Builder* known_;
   Builder* unknown_;
+  const Remake* remake_;
   Values carried_;       // by variable of the known builder: its value on the unknown sheet, or null
   Producers producers_;  // of the known builder
   Values residuals_;
@@ -68,6 +78,10 @@ std::vector<bool> unknown_mask(absl::Span<const SplitValue> operands);
 // The equations of `graph` divided between the context's sheets, by `split` rules where there are any. Returns the
 // outputs, each on its sheet.
 std::vector<SplitValue> split_inline(SplitContext& context, const Graph& graph, absl::Span<const SplitValue> inputs);
+
+// transforms.h's `split` with another choice of what is made again.
+SplitGraph split(const Graph& graph, const std::vector<bool>& in_unknown, const std::vector<bool>& instantiate,
+                 const Remake& remake);
 
 // The equation kept whole: on the known sheet when all operands are known, else on the unknown sheet with residuals for
 // the known operands. What happens to primitives without a `split` rule; rules fall back on it.

@@ -46,24 +46,14 @@ Value materialize_batch(Builder& builder, const Batched& x, int axis, int64_t si
 }
 
 bool names_axis(const Attrs& attrs, std::string_view name) {
-  const auto inside = [&](const Graph& graph) {
-    for (const Equation& equation : graph.equations()) {
-      if (names_axis(graph.attrs(equation), name)) return true;
-    }
-    return false;
-  };
-  bool found = false;
-  for (const auto& [key, value] : attrs.items()) {
-    if (const auto* text = std::get_if<std::string>(&value)) {
-      if (key == "binds" && *text == name) return false;
-      found |= key == "axis_name" && *text == name;
-    } else if (const auto* graph = std::get_if<GraphPtr>(&value)) {
-      found |= inside(**graph);
-    } else if (const auto* graphs = std::get_if<std::vector<GraphPtr>>(&value)) {
-      for (const GraphPtr& sub_graph : *graphs) found |= inside(*sub_graph);
-    }
-  }
-  return found;
+  const auto is = [&](std::string_view key) { return attrs.has(key) && attrs.text(key) == name; };
+  if (is("binds")) return false;
+  return is("axis_name") || any_sub_graph(attrs, [&](const Graph& graph) {
+           for (const Equation& equation : graph.equations()) {
+             if (names_axis(graph.attrs(equation), name)) return true;
+           }
+           return false;
+         });
 }
 
 std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Span<const Batched> inputs,

@@ -19,6 +19,7 @@ from cotangent import _array_methods, config, errors, ir, lax, numpy, tree, tree
 from cotangent._callbacks import effects_barrier, pure_callback  # noqa: E402
 from cotangent._capture import ShapeDtypeStruct  # noqa: E402
 from cotangent._core import Array  # noqa: E402
+from cotangent.ad_checkpoint import checkpoint, checkpoint_policies, remat  # noqa: E402
 from cotangent.api import (  # noqa: E402
     block_until_ready,
     device_put,
@@ -68,6 +69,8 @@ __all__ = [
     "Ragged",
     "ShapeDtypeStruct",
     "block_until_ready",
+    "checkpoint",
+    "checkpoint_policies",
     "config",
     "custom_jvp",
     "custom_vjp",
@@ -91,6 +94,7 @@ __all__ = [
     "numpy",
     "pure_callback",
     "ragged",
+    "remat",
     "tree",
     "tree_util",
     "value_and_grad",

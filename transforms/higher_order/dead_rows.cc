@@ -4,30 +4,9 @@
 
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "transforms/common.h"
 
 namespace ct {
-namespace {
-
-template <class Predicate>
-bool any_equation(const Graph& graph, const Predicate& predicate) {
-  for (const Equation& equation : graph.equations()) {
-    if (predicate(equation)) return true;
-    for (const auto& [key, value] : graph.attrs(equation).items()) {
-      if (const auto* inner = std::get_if<GraphPtr>(&value); inner != nullptr && any_equation(**inner, predicate)) {
-        return true;
-      }
-      if (const auto* several = std::get_if<std::vector<GraphPtr>>(&value)) {
-        for (const GraphPtr& inner : *several) {
-          if (any_equation(*inner, predicate)) return true;
-        }
-      }
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 Value any_row(Value rows) {
   const Value most = reduce_max(convert(rows, DType::kInt32), {0});
   return gt(most, zeros_like(most));  // of no rows, none

@@ -8,11 +8,12 @@
 #include "ir/hash.h"
 #include "ir/ops.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/checkpoint.h"
 
 namespace ct {
 namespace {
 
-enum class Kind : uint8_t { kJvp, kSplit, kBackward, kBatch, kPrune, kExpand };
+enum class Kind : uint8_t { kJvp, kSplit, kSplitByPolicy, kBackward, kBatch, kPrune, kExpand };
 
 struct Key {
   Kind kind;
@@ -79,6 +80,14 @@ SplitGraph split_of(const GraphPtr& graph, const Flags& in_unknown, const Flags&
   add_options(options, instantiate);
   return remembered<SplitGraph>(Kind::kSplit, graph, std::move(options),
                                 [&] { return split(*graph, in_unknown, instantiate); });
+}
+
+SplitGraph split_by_policy(const GraphPtr& graph, const Flags& in_unknown, const std::string& policy) {
+  std::vector<int64_t> options;
+  add_options(options, in_unknown);
+  options.insert(options.end(), policy.begin(), policy.end());
+  return remembered<SplitGraph>(Kind::kSplitByPolicy, graph, std::move(options),
+                                [&] { return split(*inline_calls(*graph), in_unknown, {}, remake_by_policy(policy)); });
 }
 
 BackwardGraph backward_of(const GraphPtr& graph, const Flags& linear, const Flags& cotangents, const Flags& force) {

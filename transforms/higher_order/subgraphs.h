@@ -9,6 +9,7 @@
 // the order that a primitive wants.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "ir/builder.h"
@@ -20,6 +21,8 @@ using Flags = std::vector<bool>;
 
 JvpGraph jvp_of(const GraphPtr& graph, const Flags& nonzero_in, const Flags& force_out = {});
 SplitGraph split_of(const GraphPtr& graph, const Flags& in_unknown, const Flags& instantiate = {});
+// The unknown graph makes again what the checkpoint policy does not save; calls are inlined, so that it sees into them.
+SplitGraph split_by_policy(const GraphPtr& graph, const Flags& in_unknown, const std::string& policy);
 
 // Inputs: those of `graph` that are not linear, then the cotangents of the outputs marked in `cotangents`. Outputs: the
 // cotangents of the linear inputs marked in `nonzero`, which are those that do not vanish and those that are forced.

@@ -1,0 +1,146 @@
+"""Checkpointing: trading computation for memory in reverse mode.
+
+`checkpoint` (also called `remat`) marks a function whose intermediate results are computed again when a derivative runs backward
+through it, rather than kept from the forward pass. A policy says which of them are kept after all.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cotangent import _core
+from cotangent._capture import capture, check_callable, flatten_arguments, function_name
+
+Function = Callable[..., Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which intermediate results of a checkpointed function are kept: clauses, of which one must hold."""
+
+    clauses: tuple[str, ...] = ()
+
+
+def _named(kind: str, names: tuple[Any, ...]) -> Policy:
+    for name in names:
+        if not isinstance(name, str) or not name or set(name) & set(",|"):
+            raise ValueError(f"checkpoint policies: a name is a non-empty str without ',' and '|'; got {name!r}")
+    return Policy((f"{kind}:{','.join(names)}",))
+
+
+class checkpoint_policies:  # noqa: N801
+    """The policies of `checkpoint`: which intermediate results are kept rather than computed again."""
+
+    everything_saveable = Policy(("everything",))
+    nothing_saveable = Policy()
+    dots_saveable = Policy(("dots",))
+    checkpoint_dots = dots_saveable
+    dots_with_no_batch_dims_saveable = Policy(("dots_without_batch",))
+    checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+
+    @staticmethod
+    def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
+        """Keeps what `checkpoint_name` gave one of these names."""
+        return _named("names", names_which_can_be_saved)
+
+    @staticmethod
+    def save_any_names_but_these(*names_not_to_save: str) -> Policy:
+        """Keeps what `checkpoint_name` gave a name, except for these."""
+        return _named("other_names", names_not_to_save)
+
+    @staticmethod
+    def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
+        """Keeps everything but what has one of these names."""
+        return _named("all_but_names", names_not_to_save)
+
+    @staticmethod
+    def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+        """Keeps what either policy keeps."""
+        return Policy(policy_1.clauses + policy_2.clauses)
+
+
+def checkpoint_name(x: T, name: str) -> T:
+    """``x`` itself, under a name by which checkpoint policies know it.
+
+    >>> import cotangent as ct
+    >>> policy = ct.checkpoint_policies.save_only_these_names("hidden")
+    >>> f = ct.checkpoint(lambda x: ct.numpy.sin(ct.ad_checkpoint.checkpoint_name(ct.numpy.exp(x), "hidden")), policy=policy)
+    >>> round(float(ct.grad(f)(0.0)), 4)
+    0.5403
+    """
+    _named("names", (name,))
+    leaves, structure = flatten_arguments(x, "checkpoint_name's argument")
+    return structure.unflatten([_core.bind("tag", [leaf], name=name)[0] for leaf in leaves])  # type: ignore[no-any-return]
+
+
+def checkpoint(
+    fun: Function | None = None,
+    *,
+    concrete: bool = False,
+    prevent_cse: bool = True,
+    static_argnums: int | Sequence[int] = (),
+    policy: Policy | None = None,
+) -> Any:
+    """``fun``, whose intermediate results reverse mode computes again instead of keeping them.
+
+    Args:
+        fun: any function of pytrees of arrays; without it a decorator is returned.
+        concrete: accepted for compatibility; values may be looked at whenever the enclosing transform allows it.
+        prevent_cse: whether the compiler must not find that the second computation equals the first. Switch it off inside a `scan`,
+            where the two are in different loops anyway.
+        static_argnums: positions of arguments that are plain Python values.
+        policy: which intermediate results are kept after all, one of `checkpoint_policies`; None keeps nothing but the arguments.
+
+    A loop inside ``fun`` is computed again as a whole; to keep part of what its steps compute, checkpoint its body.
+
+    >>> import cotangent as ct
+    >>> f = ct.checkpoint(lambda x: ct.numpy.sin(ct.numpy.sin(x)))
+    >>> float(ct.grad(f)(0.0))
+    1.0
+    """
+    del concrete
+    if fun is None:
+        return functools.partial(checkpoint, prevent_cse=prevent_cse, static_argnums=static_argnums, policy=policy)
+    check_callable(fun, "checkpoint")
+    if policy is not None and not isinstance(policy, Policy):
+        raise TypeError(f"checkpoint: policy must be one of ct.checkpoint_policies; got {policy!r}")
+    clauses = "|".join(policy.clauses) if policy is not None else ""
+    static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    name = function_name(fun)
+
+    @functools.wraps(fun)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        if not _core.is_capturing():
+            return fun(*args, **kwargs)
+        for number in static:
+            if not -len(args) <= number < len(args):
+                raise ValueError(
+                    f"checkpoint of {name}: static_argnums={static_argnums}, but there are {len(args)} arguments"
+                )
+        fixed = {number % len(args): args[number % len(args)] for number in static}
+        dynamic = tuple(arg for number, arg in enumerate(args) if number not in fixed)
+
+        def run(*xs: Any, **keywords: Any) -> Any:
+            given = iter(xs)
+            return fun(*[fixed[i] if i in fixed else next(given) for i in range(len(args))], **keywords)
+
+        leaves, structure = flatten_arguments((dynamic, kwargs), name)
+        captured = capture(run, leaves, structure, _core.capture_mode() or "jit", name=name, concrete=True)
+        outputs = _core.bind(
+            "checkpoint",
+            leaves + captured.closure,
+            graph=captured.graph,
+            policy=clauses,
+            prevent_cse=prevent_cse,
+            recomputes=False,
+        )
+        return captured.structure.unflatten(outputs)
+
+    return checkpointed
+
+
+remat = checkpoint
