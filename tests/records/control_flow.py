@@ -27,6 +27,18 @@ record(
     dtypes=WIDE,
 )
 
+# Inside a jit: outside of a capture the function itself is called.
+record(
+    "checkpoint",
+    lambda x, y: (smooth(np, smooth(np, x)) * y, x.sum() * y),
+    M,
+    M,
+    call=lambda x, y: ct.jit(
+        lambda a, b: ct.checkpoint(lambda v, w: (smooth(cnp, smooth(cnp, v)) * w, v.sum() * w))(a, b)
+    )(x, y),
+    dtypes=FLOATS,
+)
+
 record(
     "cond",
     lambda p, x, y: np.sin(x) if p else x * y,
@@ -42,7 +54,9 @@ record(
     lambda i, x: (x, np.sum(x)) if i <= 0 else (x * x, np.prod(x)) if i == 1 else (-x, np.max(x, initial=-np.inf)),
     constant(np.int32(1), np.int32(0), np.int32(7)),
     V,
-    call=lambda i, x: ct.lax.switch(i, [lambda v: (v, v.sum()), lambda v: (v * v, v.prod()), lambda v: (-v, v.max())], x),
+    call=lambda i, x: ct.lax.switch(
+        i, [lambda v: (v, v.sum()), lambda v: (v * v, v.prod()), lambda v: (-v, v.max())], x
+    ),
     dtypes=WIDE,
     masks=(ragged(None, {0: "n"}, n=(1, 2, 5)),),
 )
