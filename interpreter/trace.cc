@@ -305,16 +305,19 @@ EagerScope::~EagerScope() { capture_stack = std::move(hidden_); }
 // ---- inputs ---------------------------------------------------------------------------------------------------------
 
 Traced Capture::add_input(Aval aval, std::string name, std::optional<Datum> shadow) {
-  std::vector<std::optional<Traced>> lengths(aval.rank());
-  const Traced* enclosing = shadow ? std::get_if<Traced>(&*shadow) : nullptr;
-  Values inherited(aval.rank());
-  if (state_->mask != nullptr && enclosing != nullptr && enclosing->capture->live() &&
-      datum_aval(*shadow).shape() == aval.shape()) {
-    inherited = enclosing->capture->lengths_of(enclosing->var);
-  }
-  const Traced input = add_ragged_input(aval, std::move(name), lengths, std::move(shadow));
-  if (state_->mask != nullptr) state_->masked[input.var].lengths = std::move(inherited);
+  const Traced input = add_ragged_input(aval, std::move(name), std::vector<std::optional<Traced>>(aval.rank()), shadow);
+  if (shadow && datum_aval(*shadow).shape() == aval.shape()) inherit_lengths(input, *shadow, std::nullopt);
   return input;
+}
+
+void Capture::inherit_lengths(const Traced& input, const Datum& from, std::optional<int> element_axis) {
+  const Traced* enclosing = std::get_if<Traced>(&from);
+  if (state_->mask == nullptr || enclosing == nullptr || !enclosing->capture->live()) return;
+  if (enclosing->capture->state_->mask != state_->mask) return;
+  Values lengths = enclosing->capture->lengths_of(enclosing->var);
+  if (element_axis) lengths.erase(lengths.begin() + *element_axis);
+  CT_CHECK(input.capture.get() == this && lengths.size() == state_->masked[input.var].lengths.size());
+  state_->masked[input.var].lengths = std::move(lengths);
 }
 
 Traced Capture::add_ragged_input(Aval aval, std::string name, const std::vector<std::optional<Traced>>& lengths,

@@ -51,6 +51,8 @@ class Capture : public std::enable_shared_from_this<Capture> {
   // Adds an input; all inputs come before the first operation. `shadow`: the concrete or enclosing value it stands for,
   // needed when options.concrete_shadow. Inside a mask an input is as ragged as an enclosing shadow of its shape.
   Traced add_input(Aval aval, std::string name, std::optional<Datum> shadow = std::nullopt);
+  // Inside a mask: the input is as ragged as an enclosing value, or as one element of it along `element_axis`.
+  void inherit_lengths(const Traced& input, const Datum& from, std::optional<int> element_axis);
   // Of a kMask capture, or of one nested in it: an input whose axes with non-null entries are ragged, measured by
   // int32 scalars of this capture (inputs made before) or of enclosing ones.
   Traced add_ragged_input(Aval aval, std::string name, const std::vector<std::optional<Traced>>& lengths,

@@ -240,6 +240,14 @@ TransposeRule linear_transpose(LinearTranspose transpose) {
   };
 }
 
+Value known_operand(const TransposeInput& input, int operand) {
+  if (!input.linear(operand)) return input.operands[operand];
+  throw Error(ErrorKind::kNotDifferentiable,
+              concat("operand ", operand, ", ", input.avals[operand].to_string(),
+                     ", depends on what the program should be linear in, and so does another operand"))
+      .hint("a derivative rule must be linear in the tangents");
+}
+
 BatchRule elementwise_batch(PrimitiveRef primitive) {
   return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Batched> operands, int64_t size,
                                             const AttrsPtr& attrs) {

@@ -92,6 +92,9 @@ JvpRule linear_jvp(PrimitiveRef primitive);
 JvpRule linear_in_first_jvp(PrimitiveRef primitive);
 
 TransposeRule linear_transpose(LinearTranspose transpose);  // of a primitive with one operand and one result
+// For transpose rules of primitives that are linear in one operand at a time: the value of another one. A user Error
+// when that depends on the linear inputs, too: the program is not linear.
+Value known_operand(const TransposeInput& input, int operand);
 
 // Works on each element alone, so the batch axis may be anywhere: operands of one shape, attributes without axes. An
 // axis all batched operands share is kept; else it is axis 0. Operands that are not batched are broadcast.

@@ -1,6 +1,7 @@
 #include "ir/lengths.h"
 
 #include <algorithm>
+#include <numeric>
 #include <limits>
 
 #include "ir/error.h"
@@ -99,6 +100,12 @@ Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axe
     tangent = set_length(tangent, dimension_size(primal, at), at);
   }
   return tangent;
+}
+
+Value with_lengths_of(Value tangent, Value primal) {
+  Ints axes(primal.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  return with_lengths_of(tangent, primal, axes);
 }
 
 bool means_lengths(const Primitive& primitive, const Attrs& attrs) {

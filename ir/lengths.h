@@ -31,6 +31,7 @@ Value dilated_length(Value x, int64_t interior);
 // The tangent with the ragged lengths of its primal along `axes`. Linear rules whose transpose changes or moves an axis
 // put it before the linear equation, so that the cotangent gets the operand's length back.
 Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes);
+Value with_lengths_of(Value tangent, Value primal);  // along all axes
 
 // Whether the equation says something about lengths, so that its mask rule is needed even where no operand is ragged:
 // set_length, dimension_size (whose constant other lengths are compared with), the ragged_* primitives that take

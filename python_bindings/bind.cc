@@ -78,12 +78,34 @@ class CaptureScope {
   bool finished_ = false;
 };
 
-// Calls `function` with one traced Array an aval and records what it does until it returns its outputs. Returns the
+// What an input of a capture is made from: an aval, the value that it stands for, or (value, axis) for one element of
+// the value along the axis. Inside a mask it is as ragged as that value.
+struct Source {
+  Aval aval;
+  std::optional<Datum> value;
+  std::optional<int> element_axis;
+};
+
+Source source_from_python(py::handle object) {
+  if (is_array(object.ptr())) {
+    const Datum& datum = array_datum(object.ptr());
+    return {datum_aval(datum), datum, std::nullopt};
+  }
+  const py::tuple parts = py::cast<py::tuple>(object);
+  if (parts.size() != 2) return {aval_from_python(object), std::nullopt, std::nullopt};
+  Source source = source_from_python(parts[0]);
+  const int axis = py::cast<int>(parts[1]);
+  Shape shape = source.aval.shape();
+  shape.erase(shape.begin() + axis);
+  return {source.aval.with_shape(shape), source.value, axis};
+}
+
+// Calls `function` with one traced Array a source and records what it does until it returns its outputs. Returns the
 // graph, the captured outside values (its extra inputs), and what else the function returned.
 //
 // `ragged` (mask only): for each input a dict axis -> position of the length input made before it.
 // `finish_in_capture`: called with the capture still live and the outputs; its list is appended to the outputs.
-py::tuple capture(const py::function& function, const py::list& avals, const std::vector<std::string>& names,
+py::tuple capture(const py::function& function, const py::list& sources, const std::vector<std::string>& names,
                   const std::string& mode, const std::string& function_name, const py::object& shadows,
                   const py::object& ragged) {
   CaptureOptions options;
@@ -93,8 +115,9 @@ py::tuple capture(const py::function& function, const py::list& avals, const std
   CaptureScope scope(std::move(options));
   py::list inputs;
   std::vector<Traced> traced;
-  for (size_t i = 0; i < avals.size(); ++i) {
-    const Aval aval = aval_from_python(avals[i]);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    const Source source = source_from_python(sources[i]);
+    const Aval& aval = source.aval;
     const std::string name = i < names.size() ? names[i] : "";
     std::optional<Datum> shadow;
     if (!shadows.is_none()) shadow = datum_from_python(shadows[py::int_(i)]);
@@ -107,6 +130,7 @@ py::tuple capture(const py::function& function, const py::list& avals, const std
       value = (*scope).add_ragged_input(aval, name, lengths, shadow);
     } else {
       value = (*scope).add_input(aval, name, shadow);
+      if (source.value) (*scope).inherit_lengths(value, *source.value, source.element_axis);
     }
     traced.push_back(value);
     inputs.append(array_object(value));
@@ -175,7 +199,7 @@ void register_bind(py::module_& module) {
     return arrays(
         bind_with_location(primitive, data(operands), items.empty() ? Attrs::empty() : Attrs::make(std::move(items))));
   });
-  module.def("capture", capture, py::arg("function"), py::arg("avals"), py::arg("names"), py::arg("mode"),
+  module.def("capture", capture, py::arg("function"), py::arg("sources"), py::arg("names"), py::arg("mode"),
              py::arg("function_name"), py::arg("shadows") = py::none(), py::arg("ragged") = py::none());
   module.def("apply_graph", [](const GraphHandle& handle, const py::list& operands) {
     LocationScope scope(user_location());

@@ -42,7 +42,7 @@ using EntryPtr = std::shared_ptr<Entry>;
 struct JitFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;
-  PyObject* trace;  // (function, tree, [(shape, dtype, weak)], statics) -> (Graph, captured, PyTreeDef, cacheable)
+  PyObject* trace;  // (function, args, kwargs, sources, statics) -> (Graph, captured, PyTreeDef, cacheable)
   PyObject* dict;   // __name__, __doc__, __wrapped__, attributes the user sets
   PyObject* weak_references;
   std::vector<Py_ssize_t>* static_positions;
@@ -282,7 +282,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   std::vector<py::object> leaves;
   entry->tree = flatten(py::make_tuple(dynamic, keywords), leaves);
   const std::vector<std::string> paths = leaf_paths(*entry->tree);
-  py::list avals;
+  py::list sources;
   for (size_t i = 0; i < leaves.size(); ++i) {
     // "[0][2]['w']" is leaf 'w' of positional argument 2; "[1]['lr']" is keyword lr.
     const bool positional = paths[i].substr(0, 3) == "[0]";
@@ -290,15 +290,19 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     const Datum datum = leaf_from_python(leaves[i], path + " of " + *self->name);
     const Aval aval = datum_aval(datum);
     entry->avals.push_back(aval);
-    avals.append(py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))),
-                                numpy_dtype(aval.dtype()), aval.weak()));
+    if (is_array(leaves[i].ptr())) {
+      sources.append(leaves[i]);
+      continue;
+    }
+    sources.append(py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))),
+                                  numpy_dtype(aval.dtype()), aval.weak()));
   }
   py::list static_positions;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (is_static_position(self, i, count)) static_positions.append(py::make_tuple(i, py::handle(args[i])));
   }
-  const py::tuple traced = py::cast<py::tuple>(
-      py::handle(self->trace)(py::handle(self->function), dynamic, keywords, avals, static_positions, static_keywords));
+  const py::tuple traced = py::cast<py::tuple>(py::handle(self->trace)(py::handle(self->function), dynamic, keywords,
+                                                                       sources, static_positions, static_keywords));
   entry->graph = py::cast<GraphHandle&>(traced[0]).graph;
   cacheable = true;
   for (py::handle captured : py::list(traced[1])) {
@@ -316,12 +320,25 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   return entry;
 }
 
+// Whether a leaf has ragged axes: then the program may depend on which, and it serves this call only.
+bool any_ragged(absl::Span<const Datum> data) {
+  for (const Datum& datum : data) {
+    const auto* traced = std::get_if<Traced>(&datum);
+    if (traced == nullptr || !traced->capture->live()) continue;
+    for (const Value& length : traced->capture->lengths_of(traced->var)) {
+      if (length) return true;
+    }
+  }
+  return false;
+}
+
 // The entry that fits, moved to the front; or a new one.
 EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject* const* args, Py_ssize_t count,
                     PyObject* keyword_names) {
   std::vector<EntryPtr>& entries = *self->entries;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!matches(self, *entries[i], leaves, recording, args, count, keyword_names)) continue;
+    if (any_ragged(leaves.data)) break;
     EntryPtr entry = entries[i];
     if (i != 0) std::swap(entries[0], entries[i]);
     return entry;
@@ -331,7 +348,7 @@ EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject*
   if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) {
     throw Error(ErrorKind::kInternal, "a call does not match the signature made from it");
   }
-  if (cacheable) {
+  if (cacheable && !any_ragged(leaves.data)) {
     if (entries.size() >= kMostEntries) entries.pop_back();
     entries.insert(entries.begin(), entry);
   }

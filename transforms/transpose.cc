@@ -21,6 +21,16 @@ Values apply_rule(Builder& builder, const Primitive& primitive, const TransposeI
   throw error.hint("reverse mode needs it; forward mode (jvp, jacfwd) does not");
 }
 
+// An integer or a bool made of what the program is linear in: a choice or a position that depends on a tangent, say.
+void check_linear(absl::Span<const Value> operands, absl::Span<const Aval> avals) {
+  for (size_t k = 0; k < operands.size(); ++k) {
+    if (operands[k] || is_inexact(avals[k].dtype())) continue;
+    throw Error(ErrorKind::kNotDifferentiable,
+                concat("operand ", k, ", ", avals[k].to_string(), ", depends on what the program should be linear in"))
+        .hint("a derivative rule must be linear in the tangents: take sizes, indices and choices from the primals");
+  }
+}
+
 void check_cotangent(const Primitive& primitive, const Value& cotangent, const Aval& operand, size_t index) {
   if (same_type(cotangent.aval(), operand)) return;
   throw Error(ErrorKind::kType, concat("the transpose rule returned a cotangent of type ", cotangent.aval().to_string(),
@@ -64,6 +74,7 @@ void walk_back(Builder& builder, const Source& source, size_t first, size_t last
     const AttrsPtr attrs = source.attrs_ptr(equation);
     LocationScope scope(location_of(equation));
     try {
+      check_linear(operands, avals);
       const Values found = apply_rule(builder, *equation.primitive, {operands, avals, results}, attrs);
       CT_CHECK(found.size() == vars.size());
       for (size_t k = 0; k < vars.size(); ++k) {

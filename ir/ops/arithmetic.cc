@@ -33,7 +33,7 @@ Primitive multiplication() {
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
-    return input.linear(0) ? Values{cotangent * input.operands[1], Value()}
+    return input.linear(0) ? Values{cotangent * known_operand(input, 1), Value()}
                            : Values{Value(), input.operands[0] * cotangent};
   };
   return result;
@@ -46,8 +46,7 @@ Primitive division() {
       [](Value tangent, Value, Value y, Value quotient) { return -(tangent * (quotient / y)); });
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
-    CT_CHECK(!input.linear(1));
-    return Values{input.cotangents[0] / input.operands[1], Value()};
+    return Values{input.cotangents[0] / known_operand(input, 1), Value()};
   };
   return result;
 }

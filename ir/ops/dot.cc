@@ -163,7 +163,7 @@ Value rhs_cotangent(Value cotangent, Value lhs, const Aval& rhs, const DotDimens
 Values dot_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
   const DotDimensions dimensions = dimensions_of(*attrs);
   const Value cotangent = input.cotangents[0];
-  if (input.linear(0)) return {lhs_cotangent(cotangent, input.avals[0], input.operands[1], dimensions), Value()};
+  if (input.linear(0)) return {lhs_cotangent(cotangent, input.avals[0], known_operand(input, 1), dimensions), Value()};
   return {Value(), rhs_cotangent(cotangent, input.operands[0], input.avals[1], dimensions)};
 }
 

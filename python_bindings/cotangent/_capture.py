@@ -56,6 +56,14 @@ def aval_of(leaf: Any) -> Aval:
     return tuple(leaf.shape), leaf.dtype, False
 
 
+def source_of(leaf: Any) -> Any:
+    """What `_core.capture` makes an input from: an array that the input stands for, or the aval of a spec.
+
+    Inside a mask the input is as ragged as the array; a pair (array, axis) stands for one element along the axis.
+    """
+    return leaf if isinstance(leaf, Array) else aval_of(leaf)
+
+
 def flatten_arguments(tree: Any, name: str) -> tuple[list[Array], PyTreeDef]:
     """The leaves of arguments as arrays, with errors that name the path of an unsupported leaf."""
     leaves, structure = _core.tree_flatten(tree, is_spec)
@@ -119,7 +127,7 @@ def capture(
 
     graph, closure, _ = _core.capture(
         run,
-        [aval_of(leaf) for leaf in leaves],
+        [source_of(leaf) for leaf in leaves],
         list(names) if names is not None else structure_names(structure),
         mode,
         name,

@@ -262,7 +262,7 @@ def bind(name: str, operands: Sequence[Any], /, **attributes: Any) -> list[Array
 def promote(objects: Sequence[Any], inexact: bool = False) -> list[Array]: ...
 def capture(
     function: Callable[..., Any],
-    avals: Sequence[Any],
+    sources: Sequence[Any],
     names: Sequence[str],
     mode: str,
     function_name: str,

@@ -72,10 +72,21 @@ def _differentiated(
     return leaves, structure, wrt
 
 
+def _as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:
+    """``x`` inside a mask, its axes from ``first`` on as ragged as those of ``model``.
+
+    Derivatives already are, but for zeros, which nothing has given a length.
+    """
+    for axis in _core.ragged_axes(model):
+        if first + axis not in _core.ragged_axes(x):
+            x = _core.bind("set_length", [x, _core.length_of(model, axis)], axis=first + axis)[0]
+    return x
+
+
 def _zero_gradient(leaf: Array) -> Any:
     """The gradient of an integer leaf: JAX's float0 zeros; bools while capturing, which outer transforms can carry."""
     if _core.is_capturing():
-        return _core.full(leaf._bound_shape, False, "bool")
+        return _as_ragged_as(_core.full(leaf._bound_shape, False, "bool"), leaf)
     return np.zeros(leaf._bound_shape, dtype=[("float0", "V")])
 
 
@@ -144,7 +155,7 @@ def value_and_grad(
         lengths = _is_length(args) + [False] * len(leaves)
         by_leaf = iter(
             [
-                next(gradients) if flag else leaf if lengths[index] else _zero_gradient(leaf)
+                _as_ragged_as(next(gradients), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
                 for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
             ]
         )
@@ -244,10 +255,15 @@ def _tangent_leaves(
     return result
 
 
-def _fill_tangents(values: list[Array], avals: Sequence[Any]) -> list[Any]:
+def _fill_tangents(values: list[Array], outputs: Sequence[Array]) -> list[Any]:
     """A tangent for each output: what the graph gives for inexact ones, float0 for the rest."""
     given = iter(values)
-    return [next(given) if _is_inexact(aval[1]) else np.zeros(aval[0], dtype=[("float0", "V")]) for aval in avals]
+    return [
+        _as_ragged_as(next(given), output)
+        if _is_inexact(output.dtype)
+        else np.zeros(output._bound_shape, dtype=[("float0", "V")])
+        for output in outputs
+    ]
 
 
 def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
@@ -276,7 +292,7 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     results = _core.apply_graph(graph, leaves + captured.closure + [d for d in directions if d is not None])
     flags = [flag for flag in range(len(avals)) if nonzero_out[flag]]
     by_output = dict(zip(flags, results[len(avals) :], strict=True))
-    out_tangents = _fill_tangents([by_output[i] for i in range(out_count) if i in by_output], avals[:out_count])
+    out_tangents = _fill_tangents([by_output[i] for i in range(out_count) if i in by_output], results[:out_count])
     output = captured.structure.unflatten(results[:out_count])
     tangent = captured.structure.unflatten(out_tangents)
     if has_aux:
@@ -304,12 +320,11 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     """
     leaves, _, captured, outputs, residuals, tangent = _linearized(fun, primals, "linearize", has_aux)
     out_count = captured.structure.num_leaves
-    avals = captured.graph.out_avals
 
     def f_jvp(*tangents: Any) -> Any:
         directions = _tangent_leaves(primals, tangents, leaves, "linearize")
         values = _core.apply_graph(tangent, residuals + [d for d in directions if d is not None])
-        return captured.structure.unflatten(_fill_tangents(values, avals)[:out_count])
+        return captured.structure.unflatten(_fill_tangents(values, outputs)[:out_count])
 
     output = captured.structure.unflatten(outputs[:out_count])
     return (output, f_jvp, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, f_jvp)
@@ -355,7 +370,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
         lengths = _is_length(tuple(primals))
         return structure.unflatten(
             [
-                next(pulled) if flag else leaf if lengths[index] else _zero_gradient(leaf)
+                _as_ragged_as(next(pulled), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
                 for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
             ]
         )
@@ -453,10 +468,7 @@ def vmap(
         if any(other != size for other in sizes.values()):
             listing = ", ".join(f"{path}: {value}" for path, value in sizes.items())
             raise ValueError(f"vmap of {name}: the mapped axes have different sizes ({listing})")
-        examples = []
-        for leaf, axis in zip(leaves, batch_axes, strict=True):
-            shape, dtype, weak = aval_of(leaf)
-            examples.append(_Example(shape if axis < 0 else shape[:axis] + shape[axis + 1 :], dtype, weak))
+        examples = [leaf if axis < 0 else (leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True)]
         captured = _capture_examples(fun, examples, structure, name)
         placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
         positions = []
@@ -475,14 +487,7 @@ def vmap(
     return vmap_fun
 
 
-class _Example:
-    """The aval of one example of a batched argument."""
-
-    def __init__(self, shape: tuple[int, ...], dtype: Any, weak: bool) -> None:
-        self.aval = (shape, dtype, weak)
-
-
-def _capture_examples(fun: Function, examples: list[_Example], structure: PyTreeDef, name: str) -> Captured:
+def _capture_examples(fun: Function, examples: list[Any], structure: PyTreeDef, name: str) -> Captured:
     out_structure: PyTreeDef | None = None
 
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
@@ -491,7 +496,7 @@ def _capture_examples(fun: Function, examples: list[_Example], structure: PyTree
         out_leaves, out_structure = flatten_arguments(fun(*args, **kwargs), f"the output of {name}")
         return out_leaves, None
 
-    graph, closure, _ = _core.capture(run, [example.aval for example in examples], [], "batch", name)
+    graph, closure, _ = _core.capture(run, examples, [], "batch", name)
     assert out_structure is not None
     return Captured(graph, closure, out_structure)
 
@@ -532,7 +537,8 @@ def _jacobian(fun: Function, argnums: int | Sequence[int], has_aux: bool, holomo
         primal, tangent, count = _core.graph_linearize(captured.graph, wrt + [False] * len(captured.closure))
         results = _core.apply_graph(primal, leaves + captured.closure)
         outputs, residuals = results[: len(results) - count], results[len(results) - count :]
-        sources = [(leaf._bound_shape, leaf.dtype) for leaf, flag in zip(leaves, wrt, strict=True) if flag]
+        differentiated = [leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag]
+        sources = [(leaf._bound_shape, leaf.dtype) for leaf in differentiated]
         inexact_out = [aval for aval in avals if _is_inexact(aval[1])]
         targets = [(aval[0], aval[1]) for aval in inexact_out]
         rows = sources if forward else [target for target, aval in zip(targets, avals[:out_count], strict=False)]
@@ -550,7 +556,13 @@ def _jacobian(fun: Function, argnums: int | Sequence[int], has_aux: bool, holomo
         blocks = _jacobian_blocks(columns, rows, forward)
         per_output = []
         for out_index in range(out_count):
-            row = [blocks[i][out_index] if forward else blocks[out_index][i] for i in range(len(sources))]
+            output = outputs[out_index]
+            row = [
+                _as_ragged_as(
+                    _as_ragged_as(blocks[i][out_index] if forward else blocks[out_index][i], output), leaf, output.ndim
+                )
+                for i, leaf in enumerate(differentiated)
+            ]
             by_leaf = iter(row)
             trees: dict[int, Any] = {}
             for number, arg in enumerate(args):
@@ -630,7 +642,7 @@ def _trace_jit(
     fun: Function,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
-    avals: list[Any],
+    sources: list[Any],
     static_args: list[tuple[int, Any]],
     static_kwargs: dict[str, Any],
 ) -> tuple[Graph, list[Array], Any]:
@@ -651,7 +663,7 @@ def _trace_jit(
 
     from cotangent._capture import structure_names
 
-    graph, closure, _ = _core.capture(run, avals, structure_names(structure), "jit", name)
+    graph, closure, _ = _core.capture(run, sources, structure_names(structure), "jit", name)
     assert out_structure is not None
     return graph, closure, out_structure.unflatten([0] * out_structure.num_leaves)
 

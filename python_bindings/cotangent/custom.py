@@ -53,10 +53,10 @@ def _merge_static(dynamic: Sequence[Any], static: Sequence[Any], positions: Sequ
     return merged
 
 
-def _rewire(graph: Graph, avals: Sequence[Any], select: Callable[[list[Array]], list[Array]]) -> Graph:
-    """The graph with inputs of ``avals``, of which ``select`` picks the graph's own."""
+def _rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]], list[Array]]) -> Graph:
+    """The graph with inputs like ``sources``, of which ``select`` picks the graph's own."""
     return _core.capture(
-        lambda inputs: (_core.apply_graph(graph, select(inputs)), None), list(avals), [], "jit", "rewire"
+        lambda inputs: (_core.apply_graph(graph, select(inputs)), None), list(sources), [], "jit", "rewire"
     )[0]
 
 
@@ -138,13 +138,12 @@ class custom_jvp:  # noqa: N801
         closure = primal.closure + rule.closure
         operands = leaves + closure
         n, p, q = len(leaves), len(primal.closure), len(rule.closure)
-        avals = [aval_of(x) for x in operands]
         # Tangents belong to inexact operands; those of closed-over values are not differentiated here.
-        tangents = [aval_of(x) for x in operands if _is_inexact(x.dtype)]
-        graph = _rewire(primal.graph, avals, lambda xs: xs[: n + p])
+        tangents = [x for x in operands if _is_inexact(x.dtype)]
+        graph = _rewire(primal.graph, operands, lambda xs: xs[: n + p])
         start = n + p + q
         jvp = _rewire(
-            rule.graph, avals + tangents, lambda xs: xs[:n] + xs[start : start + len(inexact)] + xs[n + p : start]
+            rule.graph, operands + tangents, lambda xs: xs[:n] + xs[start : start + len(inexact)] + xs[n + p : start]
         )
         return primal.structure.unflatten(_core.bind("custom_jvp", operands, graph=graph, jvp=jvp))
 
@@ -175,8 +174,7 @@ class custom_jvp:  # noqa: N801
                     )
             return results, None
 
-        avals = [aval_of(x) for x in leaves] + [aval_of(x) for x in inexact]
-        graph, closure, _ = _core.capture(run, avals, [], "jit", f"jvp rule of {name}")
+        graph, closure, _ = _core.capture(run, [*leaves, *inexact], [], "jit", f"jvp rule of {name}")
         return Captured(graph, closure, primal.structure)
 
 
@@ -250,29 +248,42 @@ class custom_vjp:  # noqa: N801
         primal = capture(run, leaves, structure, "jit", name=name)
         forward = self._capture_forward(leaves, structure, static, primal, name)
         outputs = primal.structure.num_leaves
-        residual_avals = forward.graph.out_avals[outputs:]
-        backward = self._capture_backward(leaves, structure, static, primal, forward, residual_avals, name)
+        results: list[Any] = forward.graph.out_avals
+        if any(_core.ragged_axes(x) for x in leaves + forward.closure):
+            # Only an application knows how ragged the results are. Nothing uses it: it goes with the dead code.
+            results = _core.apply_graph(forward.graph, leaves + forward.closure)
+        residuals = results[outputs:]
+        differentiable = [k for k, aval in enumerate(primal.graph.out_avals) if _is_inexact(aval[1])]
+        cotangents = [results[k] for k in differentiable]
+        # A zero cotangent has no lengths of its own: those of the result travel as residuals.
+        ragged = [(k, axis) for k, x in enumerate(cotangents) for axis in _core.ragged_axes(x)]
+        backward = self._capture_backward(leaves, structure, static, primal, forward, residuals, cotangents, name)
         closure = primal.closure + forward.closure + backward.closure
         operands = leaves + closure
         avals = [aval_of(x) for x in operands]
         n, p, f, b = len(leaves), len(primal.closure), len(forward.closure), len(backward.closure)
-        graph = _rewire(primal.graph, avals, lambda xs: xs[: n + p])
+        graph = _rewire(primal.graph, operands, lambda xs: xs[: n + p])
 
         # The backward rule's own closed-over values travel as residuals.
         def run_forward(xs: list[Array]) -> tuple[list[Array], None]:
-            return _core.apply_graph(forward.graph, xs[:n] + xs[n + p : n + p + f]) + xs[n + p + f :], None
+            found = _core.apply_graph(forward.graph, xs[:n] + xs[n + p : n + p + f])
+            lengths = [_core.bind("dimension_size", [found[differentiable[k]]], axis=axis)[0] for k, axis in ragged]
+            return found + xs[n + p + f :] + lengths, None
 
-        forward_graph = _core.capture(run_forward, avals, [], "jit", name)[0]
-        cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if _is_inexact(dtype)]
-        r = len(residual_avals)
+        forward_graph = _core.capture(run_forward, operands, [], "jit", name)[0]
+        r = len(residuals)
 
         def run_backward(xs: list[Array]) -> tuple[list[Array], None]:
-            pulled = _core.apply_graph(backward.graph, xs[:r] + xs[r + b :] + xs[r : r + b])
+            given = xs[r + b + len(ragged) :]
+            for (k, axis), length in zip(ragged, xs[r + b :], strict=False):
+                given[k] = _core.bind("set_length", [given[k], length], axis=axis)[0]
+            pulled = _core.apply_graph(backward.graph, xs[:r] + given + xs[r : r + b])
             zeros = [_core.full(shape, 0.0, dtype) for shape, dtype, _ in avals[n:] if _is_inexact(dtype)]
             return pulled + zeros, None
 
-        closed = [aval_of(x) for x in backward.closure]
-        backward_graph = _core.capture(run_backward, [*residual_avals, *closed, *cotangents], [], "jit", name)[0]
+        lengths = [((), np.dtype("int32"), False) for _ in ragged]
+        sources = [*residuals, *backward.closure, *lengths, *cotangents]
+        backward_graph = _core.capture(run_backward, sources, [], "jit", name)[0]
         return primal.structure.unflatten(
             _core.bind("custom_vjp", operands, graph=graph, forward=forward_graph, backward=backward_graph)
         )
@@ -301,7 +312,7 @@ class custom_vjp:  # noqa: N801
 
         _forward_rules().append(self)
         try:
-            graph, closure, _ = _core.capture(run, [aval_of(x) for x in leaves], [], "jit", f"forward rule of {name}")
+            graph, closure, _ = _core.capture(run, leaves, [], "jit", f"forward rule of {name}")
         finally:
             _forward_rules().pop()
         return Captured(graph, closure, residual_structure)
@@ -313,15 +324,16 @@ class custom_vjp:  # noqa: N801
         static: list[Any],
         primal: Captured,
         forward: Captured,
-        residual_avals: list[Any],
+        residual_sources: list[Any],
+        cotangent_sources: list[Any],
         name: str,
     ) -> Captured:
         bwd = self.bwd
         assert bwd is not None
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
-            residuals = forward.structure.unflatten(inputs[: len(residual_avals)])
-            given = iter(inputs[len(residual_avals) :])
+            residuals = forward.structure.unflatten(inputs[: len(residual_sources)])
+            given = iter(inputs[len(residual_sources) :])
             cotangent = primal.structure.unflatten(
                 [
                     next(given) if _is_inexact(dtype) else np.zeros(shape, dtype=[("float0", "V")])
@@ -350,6 +362,6 @@ class custom_vjp:  # noqa: N801
                     )
             return outputs, None
 
-        cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if _is_inexact(dtype)]
-        graph, closure, _ = _core.capture(run, [*residual_avals, *cotangents], [], "jit", f"backward rule of {name}")
+        sources = [*residual_sources, *cotangent_sources]
+        graph, closure, _ = _core.capture(run, sources, [], "jit", f"backward rule of {name}")
         return Captured(graph, closure, primal.structure)

@@ -3,6 +3,7 @@
 // captured to a limited depth: the innermost equation has no rule, and differentiating it is an error.
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
@@ -53,7 +54,9 @@ JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl
   Values operands(primals.begin(), primals.end());
   for (size_t i = 0; i < primals.size(); ++i) {
     const Aval aval = primals[i].aval();
-    if (is_inexact(aval.dtype())) operands.push_back(instantiate(builder, tangents[i], aval));
+    if (!is_inexact(aval.dtype())) continue;
+    // A rule may ask for the size of a tangent, also of one that is zero.
+    operands.push_back(tangents[i] ? tangents[i] : with_lengths_of(zeros(builder, aval), primals[i]));
   }
   const Values results = builder.inline_graph(*attrs->graph("jvp"), operands);
   Flags moving;

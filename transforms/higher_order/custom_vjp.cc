@@ -2,8 +2,6 @@
 // `custom_vjp_linear`, a linear function known only by its transpose: the backward graph. Reverse mode transposes it
 // away; evaluating one, or differentiating it by its residuals, is forward mode through a custom_vjp function, which
 // does not exist.
-#include <numeric>
-
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
@@ -85,9 +83,7 @@ JvpResult custom_vjp_jvp(Builder& builder, absl::Span<const Value> primals, absl
       spread(linear_call(builder, attrs->graph("backward"), num_residuals, operands), inexact_flags(outputs));
   // Its mask rule cannot know the lengths of what it returns.
   for (size_t k = 0; k < outputs.size(); ++k) {
-    Ints axes(outputs[k].shape().size());
-    std::iota(axes.begin(), axes.end(), 0);
-    if (tangents_out[k]) tangents_out[k] = with_lengths_of(tangents_out[k], forward[k], axes);
+    if (tangents_out[k]) tangents_out[k] = with_lengths_of(tangents_out[k], forward[k]);
   }
   return {Values(forward.begin(), forward.begin() + static_cast<ptrdiff_t>(outputs.size())), tangents_out};
 }

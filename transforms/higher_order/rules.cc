@@ -183,9 +183,12 @@ MaskedSubGraph::MaskedSubGraph(Builder& outer, absl::Span<const Masked> operands
 
 Masked MaskedSubGraph::constant(const Masked& operand) {
   const Value input = inner_.input(operand.value.aval());
-  Value same;
-  if (is_length(operand.value.aval())) same = rebuild_length(operand.value, inner_, inward_);
-  return {same ? same : input, lengths_inside(operand.lengths)};
+  if (!is_length(operand.value.aval())) return {input, lengths_inside(operand.lengths)};
+  if (const Value same = rebuild_length(operand.value, inner_, inward_)) return {same, {}};
+  // What declares a length inside may be all that knows it: set_length(broadcast(x), n), the transpose of a sum.
+  inward_.emplace(operand.value.var, input);
+  outward_.emplace(input.var, operand.value);
+  return {input, {}};
 }
 
 Values MaskedSubGraph::lengths_inside(absl::Span<const Value> lengths) {

@@ -53,7 +53,8 @@ class MaskedSubGraph {
   // Values of the outer builder for the inputs that the constructor has made in the inner one: they come first.
   const Values& base_lengths() const { return outer_base_; }
   // A new inner input for an operand that stays the same throughout. An int32 scalar that is made of base lengths is
-  // those inside, too: programs say set_length(x, dimension_size(y)).
+  // those inside, too: programs say set_length(x, dimension_size(y)). Any other may be a length of what the sub-graph
+  // makes, so it is one of the values that lengths_outside knows.
   Masked constant(const Masked& operand);
   // A value of the outer builder as one of the inner.
   Value length_inside(Value length) { return length ? rebuild_length(length, inner_, inward_) : Value(); }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._capture import Captured, aval_of, check_callable, flatten_arguments, function_name
+from cotangent._capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import DTypeError, ShapeError
 
@@ -14,9 +14,9 @@ __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
 
 def _capture_body(
-    function: Callable[..., Any], avals: list[Any], structures: list[PyTreeDef], name: str, ragged: Any = None
+    function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str
 ) -> Captured:
-    """Captures ``function(*trees)`` on inputs of the given types, cut into trees by their structures."""
+    """Captures ``function(*trees)`` on inputs like the given arrays, cut into trees by their structures."""
     out_structure: PyTreeDef | None = None
 
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
@@ -28,7 +28,7 @@ def _capture_body(
         leaves, out_structure = flatten_arguments(function(*trees), f"the output of {name}")
         return leaves, None
 
-    graph, closure, _ = _core.capture(run, avals, [], _core.capture_mode() or "jit", name, None, ragged)
+    graph, closure, _ = _core.capture(run, sources, [], _core.capture_mode() or "jit", name)
     assert out_structure is not None
     return Captured(graph, closure, out_structure)
 
@@ -101,10 +101,10 @@ def scan(
     if len(lengths) > 1:
         raise ValueError(f"scan: leading axes and length differ: {sorted(lengths)}")
     steps = lengths.pop()
-    slices = [(leaf._bound_shape[1:], leaf.dtype, leaf.weak_type) for leaf in sequences]
+    slices = [(leaf, 0) for leaf in sequences]
 
     def run(carries: list[Array]) -> Captured:
-        return _capture_body(f, [aval_of(c) for c in carries] + slices, [carry_structure, sequence_structure], name)
+        return _capture_body(f, [*carries, *slices], [carry_structure, sequence_structure], name)
 
     carry, captured = _promote_carry(f, carry, run, len(carry))
     template = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
@@ -113,7 +113,7 @@ def scan(
     out_carry_structure = _core.tree_flatten(template[0], None)[1]
     y_structure = _core.tree_flatten(template[1], None)[1]
     _match_carry(captured, len(carry), carry, carry_structure, f"scan: {name}", out_carry_structure)
-    graph = _constants_first(captured, len(carry) + len(sequences))
+    graph = _constants_first(captured, [*carry, *slices])
     outputs = _core.bind(
         "scan",
         captured.closure + carry + sequences,
@@ -126,15 +126,13 @@ def scan(
     return carry_structure.unflatten(outputs[: len(carry)]), y_structure.unflatten(outputs[len(carry) :])
 
 
-def _constants_first(captured: Captured, count: int) -> Any:
-    """The graph with its closed-over inputs before the others."""
+def _constants_first(captured: Captured, sources: list[Any]) -> Any:
+    """The graph with its closed-over inputs before the others, which are like ``sources``."""
     constants = len(captured.closure)
     if constants == 0:
         return captured.graph
-    avals = captured.graph.in_avals
-    reordered = avals[count:] + avals[:count]
     run = lambda xs: (_core.apply_graph(captured.graph, xs[constants:] + xs[:constants]), None)  # noqa: E731
-    return _core.capture(run, reordered, [], "jit", "reorder")[0]
+    return _core.capture(run, [*captured.closure, *sources], [], "jit", "reorder")[0]
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -154,11 +152,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     carry, structure = flatten_arguments(init_val, "while_loop's init_val")
 
     def run(carries: list[Array]) -> Captured:
-        return _capture_body(body_fun, [aval_of(c) for c in carries], [structure], function_name(body_fun))
+        return _capture_body(body_fun, carries, [structure], function_name(body_fun))
 
     carry, body = _promote_carry(body_fun, carry, run, len(carry))
     _match_carry(body, len(carry), carry, structure, f"while_loop: {function_name(body_fun)}", body.structure)
-    condition = _capture_body(cond_fun, [aval_of(c) for c in carry], [structure], function_name(cond_fun))
+    condition = _capture_body(cond_fun, carry, [structure], function_name(cond_fun))
     shape, dtype, _ = condition.graph.out_avals[0] if condition.graph.out_avals else ((), None, False)
     if len(condition.graph.out_avals) != 1 or tuple(shape) != () or dtype != bool:
         raise TypeError(
@@ -167,8 +165,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     outputs = _core.bind(
         "while",
         condition.closure + body.closure + carry,
-        condition=_constants_first(condition, len(carry)),
-        body=_constants_first(body, len(carry)),
+        condition=_constants_first(condition, carry),
+        body=_constants_first(body, carry),
         num_condition_constants=len(condition.closure),
         num_body_constants=len(body.closure),
     )
@@ -222,7 +220,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     leaves, structure = flatten_arguments(tuple(operands), "the operands")
     call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
     captured = [
-        _capture_body(run, [aval_of(x) for x in leaves], [structure], function_name(branch))
+        _capture_body(run, leaves, [structure], function_name(branch))
         for run, branch in zip(call, branches, strict=True)
     ]
     first = captured[0]
@@ -240,11 +238,10 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     closure = [x for branch in captured for x in branch.closure]
     graphs = []
     offset = len(leaves)
-    avals = [aval_of(x) for x in leaves] + [aval_of(x) for x in closure]
     for branch in captured:  # type: ignore[assignment]
         begin, end = offset, offset + len(branch.closure)  # type: ignore[attr-defined]
         run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
-        graphs.append(_core.capture(run, avals, [], "jit", "branch")[0])
+        graphs.append(_core.capture(run, [*leaves, *closure], [], "jit", "branch")[0])
         offset = end
     outputs = _core.bind("cond", [_core.convert(index, "int32"), *leaves, *closure], branches=graphs)
     return first.structure.unflatten(outputs)

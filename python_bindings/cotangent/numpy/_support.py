@@ -142,7 +142,8 @@ def move_last(x: Array, axis: int, back: bool = False) -> Array:
 
 def axis_size(x: Array, axis: int) -> Size:
     """The size of an axis: an int, or an int32 scalar when the axis is ragged."""
-    return bind1("dimension_size", x, axis=axis) if axis in _core.ragged_axes(x) else x._bound_shape[axis]
+    length = _core.length_of(x, axis)
+    return x._bound_shape[axis] if length is None else length
 
 
 def element_count(x: Array, axes: Sequence[int]) -> Size:
@@ -151,7 +152,7 @@ def element_count(x: Array, axes: Sequence[int]) -> Size:
     static = math.prod(x._bound_shape[axis] for axis in axes if axis not in ragged)
     count: Size = static
     for axis in ragged:
-        count = bind1("dimension_size", x, axis=axis) * count
+        count = axis_size(x, axis) * count
     return count
 
 

@@ -171,7 +171,7 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
     dtype = x.dtype if dtype is None else dtype
     if shape is not None:
         return full(shape, value, dtype)
-    lengths = {axis: bind1("dimension_size", x, axis=axis) for axis in _core.ragged_axes(x)}
+    lengths = {axis: _core.length_of(x, axis) for axis in _core.ragged_axes(x)}
     return give_lengths(full(x._bound_shape, value, dtype), lengths)
 
 

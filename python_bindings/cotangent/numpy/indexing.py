@@ -137,7 +137,7 @@ def _plan(index: Any, x: Array) -> Plan:
         elif (number := _static_index(item)) is not None:
             if not -sizes[axis] <= number < sizes[axis]:
                 raise IndexError(f"index {number} is out of bounds for axis {axis} with size {sizes[axis]}")
-            if gathers or (axis in ragged and number < 0):
+            if gathers or axis in ragged:
                 plan.looked_up.append((axis, np.asarray(number, np.int32)))
                 places.append(place)
             else:
@@ -216,7 +216,7 @@ def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> 
 def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> None:
     """A slice of an axis of n elements, n a value up to the bound."""
     size = x._bound_shape[axis]
-    length = bind1("dimension_size", x, axis=axis)
+    length = _core.length_of(x, axis)
     start, stop = item.start, item.stop
     if is_dimension(stop) and stop.bound == size:
         stop = None
@@ -363,10 +363,10 @@ def _get_row(x: Array, index: int) -> Array:
     sizes = x._bound_shape
     if not -sizes[0] <= index < sizes[0]:
         raise IndexError(f"index {index} is out of bounds for axis 0 with size {sizes[0]}")
+    if 0 in _core.ragged_axes(x):
+        row = bind1("max", *_core.promote([axis_size(x, 0) + index, 0])) if index < 0 else np.int32(index)
+        return bind1("gather", x, row, axis=0, batch_dims=0)
     if index < 0:
-        if 0 in _core.ragged_axes(x):
-            index_array = bind1("dimension_size", x, axis=0) + index
-            return bind1("gather", x, bind1("max", *_core.promote([index_array, 0])), axis=0, batch_dims=0)
         index += sizes[0]
     start, limit = [0] * len(sizes), list(sizes)
     start[0], limit[0] = index, index + 1

@@ -37,7 +37,7 @@ def positions_along(x: Array, axis: int) -> Array:
     """The position along an axis of every element."""
     result = bind1("iota", shape=list(x._bound_shape), dtype=_INT32, axis=axis)
     for ragged in _core.ragged_axes(x):
-        result = bind1("set_length", result, bind1("dimension_size", x, axis=ragged), axis=ragged)
+        result = bind1("set_length", result, _core.length_of(x, ragged), axis=ragged)
     return result
 
 
