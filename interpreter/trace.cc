@@ -255,7 +255,7 @@ std::shared_ptr<Capture> Capture::begin(CaptureOptions options) {
   std::shared_ptr<Capture> capture(new Capture(std::move(options)));
   if (!capture_stack.empty()) {
     capture->state_->enclosing = capture_stack.back().get();
-    capture->state_->mask = capture_stack.back()->state_->mask;
+    if (!capture->options().outside_masks) capture->state_->mask = capture_stack.back()->state_->mask;
   }
   if (mask && capture->state_->mask == nullptr) capture->state_->mask = std::make_shared<MaskShadow>();
   capture_stack.push_back(capture);

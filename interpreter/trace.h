@@ -39,6 +39,7 @@ struct CaptureOptions {
   CaptureMode mode = CaptureMode::kTransform;
   std::string function_name;  // of the user's function, for messages
   bool concrete_shadow = false;
+  bool outside_masks = false;  // every axis is exact: a captured graph is put together anew
 };
 
 class Capture : public std::enable_shared_from_this<Capture> {

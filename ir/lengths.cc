@@ -1,8 +1,8 @@
 #include "ir/lengths.h"
 
 #include <algorithm>
-#include <numeric>
 #include <limits>
+#include <numeric>
 
 #include "ir/error.h"
 #include "ir/ops.h"

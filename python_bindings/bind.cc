@@ -56,6 +56,7 @@ CaptureMode mode_from_text(const std::string& mode) {
   if (mode == "jit") return CaptureMode::kJit;
   if (mode == "batch") return CaptureMode::kBatch;
   if (mode == "mask") return CaptureMode::kMask;
+  if (mode == "rearrange") return CaptureMode::kJit;
   throw Error(ErrorKind::kInternal, "unknown capture mode " + mode);
 }
 
@@ -112,6 +113,7 @@ py::tuple capture(const py::function& function, const py::list& sources, const s
   options.mode = mode_from_text(mode);
   options.function_name = function_name;
   options.concrete_shadow = !shadows.is_none();
+  options.outside_masks = mode == "rearrange";
   CaptureScope scope(std::move(options));
   py::list inputs;
   std::vector<Traced> traced;

@@ -138,6 +138,17 @@ def capture(
     return Captured(graph, closure, out_structure, aux_structure)
 
 
+def as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:
+    """``x`` inside a mask, its axes from ``first`` on as ragged as those of ``model``.
+
+    Derivatives already are, but for zeros, which nothing has given a length.
+    """
+    for axis in _core.ragged_axes(model):
+        if first + axis not in _core.ragged_axes(x):
+            x = _core.bind("set_length", [x, _core.length_of(model, axis)], axis=first + axis)[0]
+    return x
+
+
 def structure_names(structure: PyTreeDef) -> list[str]:
     """Names of inputs for printing: the path without punctuation, where it is one word."""
     names = []

@@ -17,7 +17,7 @@ from cotangent import _core
 from cotangent._capture import (
     Captured,
     ShapeDtypeStruct,
-    aval_of,
+    as_ragged_as,
     capture,
     check_callable,
     flatten_arguments,
@@ -72,21 +72,10 @@ def _differentiated(
     return leaves, structure, wrt
 
 
-def _as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:
-    """``x`` inside a mask, its axes from ``first`` on as ragged as those of ``model``.
-
-    Derivatives already are, but for zeros, which nothing has given a length.
-    """
-    for axis in _core.ragged_axes(model):
-        if first + axis not in _core.ragged_axes(x):
-            x = _core.bind("set_length", [x, _core.length_of(model, axis)], axis=first + axis)[0]
-    return x
-
-
 def _zero_gradient(leaf: Array) -> Any:
     """The gradient of an integer leaf: JAX's float0 zeros; bools while capturing, which outer transforms can carry."""
     if _core.is_capturing():
-        return _as_ragged_as(_core.full(leaf._bound_shape, False, "bool"), leaf)
+        return as_ragged_as(_core.full(leaf._bound_shape, False, "bool"), leaf)
     return np.zeros(leaf._bound_shape, dtype=[("float0", "V")])
 
 
@@ -155,7 +144,7 @@ def value_and_grad(
         lengths = _is_length(args) + [False] * len(leaves)
         by_leaf = iter(
             [
-                _as_ragged_as(next(gradients), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
+                as_ragged_as(next(gradients), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
                 for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
             ]
         )
@@ -259,7 +248,7 @@ def _fill_tangents(values: list[Array], outputs: Sequence[Array]) -> list[Any]:
     """A tangent for each output: what the graph gives for inexact ones, float0 for the rest."""
     given = iter(values)
     return [
-        _as_ragged_as(next(given), output)
+        as_ragged_as(next(given), output)
         if _is_inexact(output.dtype)
         else np.zeros(output._bound_shape, dtype=[("float0", "V")])
         for output in outputs
@@ -370,7 +359,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
         lengths = _is_length(tuple(primals))
         return structure.unflatten(
             [
-                _as_ragged_as(next(pulled), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
+                as_ragged_as(next(pulled), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
                 for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
             ]
         )
@@ -558,8 +547,8 @@ def _jacobian(fun: Function, argnums: int | Sequence[int], has_aux: bool, holomo
         for out_index in range(out_count):
             output = outputs[out_index]
             row = [
-                _as_ragged_as(
-                    _as_ragged_as(blocks[i][out_index] if forward else blocks[out_index][i], output), leaf, output.ndim
+                as_ragged_as(
+                    as_ragged_as(blocks[i][out_index] if forward else blocks[out_index][i], output), leaf, output.ndim
                 )
                 for i, leaf in enumerate(differentiated)
             ]

@@ -15,7 +15,15 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import Captured, aval_of, capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import (
+    Captured,
+    as_ragged_as,
+    aval_of,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+)
 from cotangent._core import Array, Graph
 from cotangent.errors import ShapeError
 
@@ -56,7 +64,7 @@ def _merge_static(dynamic: Sequence[Any], static: Sequence[Any], positions: Sequ
 def _rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]], list[Array]]) -> Graph:
     """The graph with inputs like ``sources``, of which ``select`` picks the graph's own."""
     return _core.capture(
-        lambda inputs: (_core.apply_graph(graph, select(inputs)), None), list(sources), [], "jit", "rewire"
+        lambda inputs: (_core.apply_graph(graph, select(inputs)), None), list(sources), [], "rearrange", "rewire"
     )[0]
 
 
@@ -253,10 +261,9 @@ class custom_vjp:  # noqa: N801
             # Only an application knows how ragged the results are. Nothing uses it: it goes with the dead code.
             results = _core.apply_graph(forward.graph, leaves + forward.closure)
         residuals = results[outputs:]
-        differentiable = [k for k, aval in enumerate(primal.graph.out_avals) if _is_inexact(aval[1])]
-        cotangents = [results[k] for k in differentiable]
-        # A zero cotangent has no lengths of its own: those of the result travel as residuals.
-        ragged = [(k, axis) for k, x in enumerate(cotangents) for axis in _core.ragged_axes(x)]
+        cotangents = [
+            x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if _is_inexact(aval[1])
+        ]
         backward = self._capture_backward(leaves, structure, static, primal, forward, residuals, cotangents, name)
         closure = primal.closure + forward.closure + backward.closure
         operands = leaves + closure
@@ -266,24 +273,18 @@ class custom_vjp:  # noqa: N801
 
         # The backward rule's own closed-over values travel as residuals.
         def run_forward(xs: list[Array]) -> tuple[list[Array], None]:
-            found = _core.apply_graph(forward.graph, xs[:n] + xs[n + p : n + p + f])
-            lengths = [_core.bind("dimension_size", [found[differentiable[k]]], axis=axis)[0] for k, axis in ragged]
-            return found + xs[n + p + f :] + lengths, None
+            return _core.apply_graph(forward.graph, xs[:n] + xs[n + p : n + p + f]) + xs[n + p + f :], None
 
-        forward_graph = _core.capture(run_forward, operands, [], "jit", name)[0]
+        forward_graph = _core.capture(run_forward, operands, [], "rearrange", name)[0]
         r = len(residuals)
 
         def run_backward(xs: list[Array]) -> tuple[list[Array], None]:
-            given = xs[r + b + len(ragged) :]
-            for (k, axis), length in zip(ragged, xs[r + b :], strict=False):
-                given[k] = _core.bind("set_length", [given[k], length], axis=axis)[0]
-            pulled = _core.apply_graph(backward.graph, xs[:r] + given + xs[r : r + b])
+            pulled = _core.apply_graph(backward.graph, xs[:r] + xs[r + b :] + xs[r : r + b])
             zeros = [_core.full(shape, 0.0, dtype) for shape, dtype, _ in avals[n:] if _is_inexact(dtype)]
             return pulled + zeros, None
 
-        lengths = [((), np.dtype("int32"), False) for _ in ragged]
-        sources = [*residuals, *backward.closure, *lengths, *cotangents]
-        backward_graph = _core.capture(run_backward, sources, [], "jit", name)[0]
+        sources = [*residuals, *backward.closure, *cotangents]
+        backward_graph = _core.capture(run_backward, sources, [], "rearrange", name)[0]
         return primal.structure.unflatten(
             _core.bind("custom_vjp", operands, graph=graph, forward=forward_graph, backward=backward_graph)
         )
@@ -325,7 +326,7 @@ class custom_vjp:  # noqa: N801
         primal: Captured,
         forward: Captured,
         residual_sources: list[Any],
-        cotangent_sources: list[Any],
+        results: list[Any],
         name: str,
     ) -> Captured:
         bwd = self.bwd
@@ -333,7 +334,8 @@ class custom_vjp:  # noqa: N801
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
             residuals = forward.structure.unflatten(inputs[: len(residual_sources)])
-            given = iter(inputs[len(residual_sources) :])
+            # A cotangent that turns out zero has no lengths of its own, so those of the result are declared.
+            given = map(as_ragged_as, inputs[len(residual_sources) :], results)
             cotangent = primal.structure.unflatten(
                 [
                     next(given) if _is_inexact(dtype) else np.zeros(shape, dtype=[("float0", "V")])
@@ -362,6 +364,7 @@ class custom_vjp:  # noqa: N801
                     )
             return outputs, None
 
-        sources = [*residual_sources, *cotangent_sources]
+        cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if _is_inexact(dtype)]
+        sources = [*residual_sources, *cotangents]
         graph, closure, _ = _core.capture(run, sources, [], "jit", f"backward rule of {name}")
         return Captured(graph, closure, primal.structure)

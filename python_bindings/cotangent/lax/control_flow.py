@@ -13,9 +13,7 @@ from cotangent.errors import DTypeError, ShapeError
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
 
-def _capture_body(
-    function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str
-) -> Captured:
+def _capture_body(function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str) -> Captured:
     """Captures ``function(*trees)`` on inputs like the given arrays, cut into trees by their structures."""
     out_structure: PyTreeDef | None = None
 
@@ -132,7 +130,7 @@ def _constants_first(captured: Captured, sources: list[Any]) -> Any:
     if constants == 0:
         return captured.graph
     run = lambda xs: (_core.apply_graph(captured.graph, xs[constants:] + xs[:constants]), None)  # noqa: E731
-    return _core.capture(run, [*captured.closure, *sources], [], "jit", "reorder")[0]
+    return _core.capture(run, [*captured.closure, *sources], [], "rearrange", "reorder")[0]
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
@@ -241,7 +239,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     for branch in captured:  # type: ignore[assignment]
         begin, end = offset, offset + len(branch.closure)  # type: ignore[attr-defined]
         run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
-        graphs.append(_core.capture(run, [*leaves, *closure], [], "jit", "branch")[0])
+        graphs.append(_core.capture(run, [*leaves, *closure], [], "rearrange", "branch")[0])
         offset = end
     outputs = _core.bind("cond", [_core.convert(index, "int32"), *leaves, *closure], branches=graphs)
     return first.structure.unflatten(outputs)

@@ -140,6 +140,13 @@ def move_last(x: Array, axis: int, back: bool = False) -> Array:
     return bind1("transpose", x, permutation=order)
 
 
+def ragged_length(x: Array, axis: int) -> Array:
+    """The length of a ragged axis, an int32 scalar."""
+    length = _core.length_of(x, axis)
+    assert length is not None, f"axis {axis} is not ragged"
+    return length
+
+
 def axis_size(x: Array, axis: int) -> Size:
     """The size of an axis: an int, or an int32 scalar when the axis is ragged."""
     length = _core.length_of(x, axis)

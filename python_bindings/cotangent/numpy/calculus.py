@@ -19,6 +19,7 @@ from cotangent.numpy._support import (
     literal,
     normalize_axes,
     normalize_axis,
+    ragged_length,
 )
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.elementwise import remainder
@@ -62,7 +63,7 @@ def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
     ahead = slice_axis(x, axis, min(1, size), size)
     behind = slice_axis(x, axis, 0, max(size - 1, 0))
     if axis in _core.ragged_axes(x):
-        behind = bind1("set_length", behind, _core.length_of(ahead, axis), axis=axis)
+        behind = bind1("set_length", behind, ragged_length(ahead, axis), axis=axis)
     return ahead, behind
 
 

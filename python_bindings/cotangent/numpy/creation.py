@@ -19,6 +19,7 @@ from cotangent.numpy._support import (
     is_dimension,
     literal,
     normalize_axis,
+    ragged_length,
     static_int,
     static_shape,
 )
@@ -171,7 +172,7 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
     dtype = x.dtype if dtype is None else dtype
     if shape is not None:
         return full(shape, value, dtype)
-    lengths = {axis: _core.length_of(x, axis) for axis in _core.ragged_axes(x)}
+    lengths = {axis: ragged_length(x, axis) for axis in _core.ragged_axes(x)}
     return give_lengths(full(x._bound_shape, value, dtype), lengths)
 
 

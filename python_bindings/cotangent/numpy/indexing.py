@@ -37,6 +37,7 @@ from cotangent.numpy._support import (
     kind,
     literal,
     normalize_axis,
+    ragged_length,
 )
 
 __all__ = [
@@ -216,7 +217,7 @@ def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> 
 def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> None:
     """A slice of an axis of n elements, n a value up to the bound."""
     size = x._bound_shape[axis]
-    length = _core.length_of(x, axis)
+    length = ragged_length(x, axis)
     start, stop = item.start, item.stop
     if is_dimension(stop) and stop.bound == size:
         stop = None

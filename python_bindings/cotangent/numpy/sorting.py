@@ -20,6 +20,7 @@ from cotangent.numpy._support import (
     kind,
     literal,
     normalize_axis,
+    ragged_length,
     static_int,
 )
 
@@ -37,7 +38,7 @@ def positions_along(x: Array, axis: int) -> Array:
     """The position along an axis of every element."""
     result = bind1("iota", shape=list(x._bound_shape), dtype=_INT32, axis=axis)
     for ragged in _core.ragged_axes(x):
-        result = bind1("set_length", result, _core.length_of(x, ragged), axis=ragged)
+        result = bind1("set_length", result, ragged_length(x, ragged), axis=ragged)
     return result
 
 
