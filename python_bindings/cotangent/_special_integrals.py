@@ -1,0 +1,421 @@
+"""Integrals of elementary functions: exponential, sine, cosine and Fresnel integrals, Dawson's and Faddeeva's functions, dilogarithm.
+
+Derivatives are the integrands. Formulas are those of the Digital Library of Mathematical Functions (DLMF, dlmf.nist.gov).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent import numpy as cnp
+from cotangent._core import Array
+from cotangent._elementwise import by_precision, elementwise, pick, polynomial
+from cotangent._special_error import erf
+from cotangent._special_gamma import digamma
+from cotangent._special_support import floats
+from cotangent.lax import while_loop
+
+__all__ = ["dawsn", "exp1", "expi", "expn", "fresnel", "ndtr", "owens_t", "sici", "spence", "wofz"]
+
+_ROOT_TWO_PI = math.sqrt(2 * math.pi)
+_MOST_TERMS = 500
+
+
+def _epsilon(x: Array) -> float:
+    return by_precision(x, 2.0**-24, 2.0**-53)  # type: ignore[no-any-return]
+
+
+def series(first: Array, ratio: Callable[[Array], Array], limit: int = _MOST_TERMS) -> Array:
+    """``first + first * ratio(1) + first * ratio(1) * ratio(2) + …`` until terms no longer count."""
+    tolerance = 0.25 * _epsilon(cnp.real(first))
+    real = cnp.real(first).dtype
+
+    def unfinished(state: Any) -> Array:
+        n, term, total = state
+        return (cnp.abs(term) > tolerance * cnp.abs(total)) & (n < limit)
+
+    def add(state: Any) -> Any:
+        n, term, total = state
+        term = term * ratio(n)
+        return n + 1, term, total + term
+
+    result: Array = while_loop(unfinished, add, (_core.full((), 1.0, real), first, first))[2]
+    return result
+
+
+def _continued_fraction(start: Array, step: Callable[[Array], tuple[Array, Array]], limit: int = _MOST_TERMS) -> Array:
+    """``start + a1 / (b1 + a2 / (b2 + …))`` with ``step(n) -> (an, bn)``, by the modified Lentz method (Thompson & Barnett, 1986)."""
+    real = cnp.real(start).dtype
+    tiny = _core.full((), by_precision(start, 1e-30, 1e-290), start.dtype)
+    tolerance = 2 * _epsilon(cnp.real(start))
+
+    def nonzero(z: Array) -> Array:
+        result: Array = cnp.where(z == 0, tiny, z)
+        return result
+
+    def unfinished(state: Any) -> Array:
+        n, _, _, _, change = state
+        return (cnp.abs(change - 1) > tolerance) & (n < limit)
+
+    def refine(state: Any) -> Any:
+        n, value, c, d, _ = state
+        a, b = step(n)
+        d = 1 / nonzero(b + a * d)
+        c = nonzero(b + a / c)
+        change = c * d
+        return n + 1, value * change, c, d, change
+
+    start = nonzero(start)
+    zero = _core.full((), 0.0, start.dtype)
+    state = (_core.full((), 1.0, real), start, start, zero, zero + 2)
+    result: Array = while_loop(unfinished, refine, state)[1]
+    return result
+
+
+# ---- the exponential integrals ---------------------------------------------------------------------------------------
+
+
+def _expn_slope(n: Array, x: Array, result: Array) -> Array:
+    slope: Array = cnp.where(n < 1, -cnp.exp(-x) / x * (1 + 1 / x), -_expn(cnp.maximum(n - 1, 0.0), x))
+    return slope
+
+
+@elementwise(None, _expn_slope)
+def _expn(n: Array, x: Array) -> Array:
+    """For a whole number n >= 0 and x >= 0."""
+    zero = n == 0
+    near = x <= 1
+    order = cnp.maximum(n, 1)
+    # DLMF 8.9.2
+    far = cnp.where(near, 2.0, x)
+    fraction = _continued_fraction(far + order, lambda k: (-k * (order - 1 + k), far + order + 2 * k))
+    tail = cnp.exp(-far) / fraction
+    # DLMF 8.19.8: a sum over k, where the term of k = n - 1 has a logarithm instead.
+    close = cnp.where(near & (x > 0), x, 0.5)
+
+    def add(state: Any) -> Any:
+        k, power, total, _ = state
+        special = k == order - 1
+        term = cnp.where(special, 0.0, -power / cnp.where(special, 1.0, k - order + 1))
+        return k + 1, power * -close / (k + 1), total + term, cnp.where(special, 1.0, term)
+
+    tolerance = 0.25 * _epsilon(x)
+    one = cnp.ones_like(x)
+    at_pole = cnp.exp((order - 1) * cnp.log(close) - _log_factorial(order - 1)) * cnp.where(
+        cnp.floor(order / 2) * 2 == order, -1.0, 1.0
+    )
+    start = at_pole * (digamma(order) - cnp.log(close))
+    unfinished = lambda s: ((cnp.abs(s[3]) > tolerance * cnp.abs(s[2])) | (s[0] <= order)) & (s[0] < _MOST_TERMS)  # noqa: E731
+    head = while_loop(unfinished, add, (0 * one, one, start, one))[2]
+    result = cnp.where(near, head, tail)
+    result = cnp.where(x == 0, cnp.where(order > 1, 1 / cnp.maximum(order - 1, 0.5), cnp.inf), result)
+    result = cnp.where(zero, cnp.exp(-x) / x, result)
+    value: Array = cnp.where((x < 0) | (n < 0) | cnp.isnan(x), cnp.nan, cnp.where(x == cnp.inf, 0.0, result))
+    return value
+
+
+def _log_factorial(n: Array) -> Array:
+    from cotangent._special_gamma import lgamma
+
+    return lgamma(n + 1)
+
+
+def expn(n: Any, x: Any) -> Array:
+    """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity, for whole n >= 0."""
+    return _expn(*floats("expn", n, x))
+
+
+def exp1(x: Any) -> Array:
+    """The exponential integral of order 1, NaN for negative numbers.
+
+    >>> round(float(exp1(1.0)), 6)
+    0.219384
+    """
+    (x,) = floats("exp1", x)
+    return _expn(cnp.ones_like(x), x)
+
+
+@elementwise(lambda x, result: cnp.exp(x) / x)
+def _expi(x: Array) -> Array:
+    negative = x < 0
+    below = -_expn(cnp.ones_like(x), cnp.where(negative, -x, 1.0))
+    large = x > by_precision(x, 20.0, 45.0)
+    near = cnp.where(negative | large | (x == 0), 1.0, x)
+    # DLMF 6.6.2; the sum is x + x^2 / (2 2!) + …
+    total = series(near, lambda n: near * n / ((n + 1) * (n + 1)))
+    head = (np.euler_gamma + cnp.log(near)) + total
+    # DLMF 6.12.2, cut off where its terms grow.
+    far = cnp.where(large, x, 50.0)
+    tail = cnp.exp(far) / far * series(cnp.ones_like(x), lambda n: cnp.where(n < far, n / far, 0.0))
+    result = cnp.where(negative, below, cnp.where(large, tail, head))
+    value: Array = cnp.where(x == 0, -cnp.inf, cnp.where(cnp.isinf(x), cnp.maximum(x, 0.0), result))
+    return value
+
+
+def expi(x: Any) -> Array:
+    """The exponential integral Ei: the principal value of the integral of ``exp(t) / t`` from minus infinity to x."""
+    return _expi(*floats("expi", x))
+
+
+# ---- Faddeeva's function and what follows from it --------------------------------------------------------------------
+
+
+def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
+    """The scale and the coefficients, the highest first, of J. A. C. Weideman, "Computation of the complex error function", 1994."""
+    points = 4 * count
+    scale = math.sqrt(count / math.sqrt(2))
+    theta = np.arange(-points + 1, points) * (math.pi / points)
+    t = scale * np.tan(theta / 2)
+    f = np.concatenate([[0.0], np.exp(-(t**2)) * (scale**2 + t**2)])
+    coefficients = np.real(np.fft.fft(np.fft.fftshift(f))) / (2 * points)
+    return scale, tuple(float(c) for c in coefficients[1 : count + 1][::-1])
+
+
+_SCALE, _COEFFICIENTS = _weideman(48)
+
+
+@elementwise(lambda z, result: 2j / math.sqrt(math.pi) - 2 * z * result)
+def _wofz(z: Array) -> Array:
+    lower = cnp.imag(z) < 0
+    up = cnp.where(lower, -z, z)  # w(-z) = 2 exp(-z**2) - w(z)
+    far = cnp.abs(cnp.real(up)) + cnp.imag(up) > 12.0
+    # DLMF 7.9.1, the fraction of Laplace: enough terms for numbers that are large.
+    large = cnp.where(far, up, 20.0j)
+    fraction = large
+    for k in range(12, 0, -1):
+        fraction = large - (k / 2) / fraction
+    tail = 1j / math.sqrt(math.pi) / fraction
+    near = cnp.where(far, 1j, up)
+    quotient = 1 / (_SCALE - 1j * near)
+    disc = (_SCALE + 1j * near) * quotient
+    head = quotient * (1 / math.sqrt(math.pi) + 2 * quotient * polynomial(disc, _COEFFICIENTS))
+    value = cnp.where(far, tail, head)
+    result: Array = cnp.where(lower, 2 * cnp.exp(-z * z) - value, value)
+    return result
+
+
+def wofz(z: Any) -> Array:
+    """Faddeeva's function ``exp(-z**2) erfc(-i z)`` of complex numbers, to about 1e-13 (DLMF 7.2.3).
+
+    >>> abs(complex(wofz(1j)) - 0.427583576) < 1e-6
+    True
+    """
+    (array,) = _core.promote([z], inexact=True)
+    if not cnp.issubdtype(array.dtype, cnp.complexfloating):
+        array = array.astype(cnp.result_type(array.dtype, cnp.complex64))
+    return _wofz(array)
+
+
+# Rybicki's sum (Computers in Physics 3, 85, 1989) with the step 1/4, whose error is below 1e-16.
+_STEP = 0.25
+_DAWSON = [(n, math.exp(-((n * _STEP) ** 2))) for n in range(1, 26, 2)]
+
+
+@elementwise(lambda x, result: 1 - 2 * x * result)
+def _dawsn(x: Array) -> Array:
+    magnitude = cnp.abs(x)
+    small, large = magnitude < 0.25, magnitude > 50.0
+    # DLMF 7.6.4 near zero, 7.12.1 far out
+    close = cnp.where(small, x, 0.0)
+    square = close * close
+    terms = cnp.ones_like(x)
+    for n in range(11, 0, -1):
+        terms = 1 - (2 * square / (2 * n + 1)) * terms
+    head = close * terms
+    far = cnp.where(large, magnitude, 60.0)
+    inverse = 1 / (far * far)
+    tail = 0.5 / far * (1 + inverse * (0.5 + inverse * (0.75 + inverse * 1.875)))
+    middle = cnp.where(small | large, 1.0, magnitude)
+    even = 2 * cnp.round(0.5 * middle / _STEP)
+    offset = middle - even * _STEP
+    step, total = cnp.exp(2 * offset * _STEP), cnp.zeros_like(x)
+    power = step
+    for n, weight in _DAWSON:
+        total = total + weight * (power / (even + n) + 1 / (power * (even - n)))
+        power = power * step * step
+    middle = cnp.exp(-offset * offset) / math.sqrt(math.pi) * total
+    beyond = cnp.where(large, cnp.where(cnp.isinf(x), 0.0, tail), middle)
+    result: Array = cnp.where(small, head, cnp.where(x < 0, -beyond, beyond))
+    return result
+
+
+def dawsn(x: Any) -> Array:
+    """Dawson's integral ``exp(-x**2)`` times the integral of ``exp(t**2)`` from 0 to x."""
+    return _dawsn(*floats("dawsn", x))
+
+
+def _fresnel_pair(x: Array) -> tuple[Array, Array]:
+    magnitude = cnp.abs(x)
+    small = magnitude < 1.6
+    close = cnp.where(small, magnitude, 1.0)
+    quarter = (0.5 * math.pi * close * close) ** 2
+    # DLMF 7.6.4 and 7.6.6
+    sine = series((math.pi / 6) * close**3, lambda n: -quarter * (4 * n - 1) / ((4 * n + 3) * (2 * n) * (2 * n + 1)))
+    cosine = series(close, lambda n: -quarter * (4 * n - 3) / ((4 * n + 1) * (2 * n - 1) * (2 * n)))
+    # DLMF 7.5.8: both from the error function of a complex number.
+    far = cnp.where(small, 2.0, magnitude)
+    ray = 0.5 * math.sqrt(math.pi) * far
+    w = _wofz((1 + 1j) * ray)
+    reduced = far - 2 * cnp.round(0.5 * far)  # exp(i pi x**2 / 2) has no digits left beyond 1e7; there w vanishes
+    phase = 0.5 * math.pi * cnp.where(far < 1e3, far * far, reduced * reduced)
+    spiral = (0.5 + 0.5j) * (1 - (cnp.cos(phase) + 1j * cnp.sin(phase)) * w)
+    sine = cnp.where(small, sine, cnp.imag(spiral))
+    cosine = cnp.where(small, cosine, cnp.real(spiral))
+    infinite = cnp.isinf(x)
+    sign = cnp.sign(x)
+    return sign * cnp.where(infinite, 0.5, sine), sign * cnp.where(infinite, 0.5, cosine)
+
+
+@elementwise(lambda x, result: cnp.sin(0.5 * math.pi * x * x))
+def _fresnel_sine(x: Array) -> Array:
+    return _fresnel_pair(x)[0]
+
+
+@elementwise(lambda x, result: cnp.cos(0.5 * math.pi * x * x))
+def _fresnel_cosine(x: Array) -> Array:
+    return _fresnel_pair(x)[1]
+
+
+def fresnel(x: Any) -> tuple[Array, Array]:
+    """The Fresnel integrals (S, C) of ``sin(pi t**2 / 2)`` and ``cos(pi t**2 / 2)`` from 0 to x."""
+    (x,) = floats("fresnel", x)
+    return _fresnel_sine(x), _fresnel_cosine(x)
+
+
+# ---- sine and cosine integrals ---------------------------------------------------------------------------------------
+
+
+def _sici_pair(x: Array) -> tuple[Array, Array]:
+    """For x > 0."""
+    small = x < 4.0
+    close = cnp.where(small, x, 1.0)
+    square = close * close
+    # DLMF 6.6.5 and 6.6.6
+    sine = series(close, lambda n: -square * (2 * n - 1) / ((2 * n) * (2 * n + 1) * (2 * n + 1)))
+    total = series(-0.25 * square, lambda n: -square * n / (2 * (2 * n + 1) * (n + 1) * (n + 1)))
+    cosine = np.euler_gamma + cnp.log(close) + total
+    # E1(i x) = -Ci(x) + i (Si(x) - pi / 2), by its fraction DLMF 6.9.1.
+    far = cnp.where(small, 5.0, x)
+    z = 1j * far
+    fraction = _continued_fraction(z + 1, lambda k: (-(k * k) + 0j * far, z + 2 * k + 1))
+    e1 = (cnp.cos(far) - 1j * cnp.sin(far)) / fraction
+    infinite = x == cnp.inf
+    sine = cnp.where(infinite, 0.5 * math.pi, cnp.where(small, sine, 0.5 * math.pi + cnp.imag(e1)))
+    cosine = cnp.where(infinite, 0.0, cnp.where(small, cosine, -cnp.real(e1)))
+    return sine, cosine
+
+
+@elementwise(lambda x, result: cnp.sinc(x / math.pi))
+def _si(x: Array) -> Array:
+    zero = x == 0
+    sine, _ = _sici_pair(cnp.where(zero, 1.0, cnp.abs(x)))
+    result: Array = cnp.where(zero, x, cnp.sign(x) * sine)
+    return result
+
+
+@elementwise(lambda x, result: cnp.cos(x) / x)
+def _ci(x: Array) -> Array:
+    positive = x > 0
+    _, cosine = _sici_pair(cnp.where(positive, x, 1.0))
+    result: Array = cnp.where(positive, cosine, cnp.where(x == 0, -cnp.inf, cnp.nan))
+    return result
+
+
+def sici(x: Any) -> tuple[Array, Array]:
+    """The sine and cosine integrals (Si, Ci): of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity."""
+    (x,) = floats("sici", x)
+    return _si(x), _ci(x)
+
+
+# ---- the dilogarithm -------------------------------------------------------------------------------------------------
+
+
+def _spence_slope(x: Array, result: Array) -> Array:
+    one = cnp.abs(x - 1) < 1e-4
+    away = cnp.where(one, 2.0, x)
+    t = x - 1
+    slope: Array = cnp.where(one, -(1 - t * (0.5 - t / 3)), cnp.log(away) / (1 - away))
+    return slope
+
+
+@elementwise(_spence_slope)
+def _spence(x: Array) -> Array:
+    """The dilogarithm of 1 - x (DLMF 25.12)."""
+    large = x > 2.0
+    y = cnp.where(large, 1 / cnp.where(large, x, 1.0), x)  # in [0, 2]
+    low = y < 0.5
+    z = cnp.where(low, y, 1 - y)  # |z| <= 1/2, or up to -1
+    negative = z < 0
+    # 25.12.3 brings what is negative to z / (z - 1), at most 1/2.
+    u = cnp.where(negative, z / cnp.where(negative, z - 1, 1.0), z)
+    total = cnp.where(u == 0, 0.0, series(cnp.where(u == 0, 1.0, u), lambda n: u * n * n / ((n + 1) * (n + 1))))
+    log_rest = cnp.log1p(-z)
+    total = cnp.where(negative, -0.5 * log_rest * log_rest - total, total)
+    # 25.12.6 between y and 1 - y, 25.12.4 between x and 1 / x.
+    log_y = cnp.log(cnp.where(y > 0, y, 1.0))
+    reflected = math.pi**2 / 6 - cnp.where(y > 0, log_y * cnp.log1p(-cnp.where(low, y, 0.0)), 0.0) - total
+    value = cnp.where(low, reflected, total)
+    logarithm = cnp.log(cnp.where(large, x, 1.0))
+    value = cnp.where(large, -0.5 * logarithm * logarithm - value, value)
+    result: Array = cnp.where(x < 0, cnp.nan, value)
+    return result
+
+
+def spence(x: Any) -> Array:
+    """Spence's function: the dilogarithm of ``1 - x``, NaN for negative numbers."""
+    return _spence(*floats("spence", x))
+
+
+# ---- the normal distribution -----------------------------------------------------------------------------------------
+
+
+def ndtr(x: Any) -> Array:
+    """The distribution function of the standard normal distribution."""
+    from cotangent._special_error import erfc
+
+    (x,) = floats("ndtr", x)
+    return 0.5 * erfc(x * -math.sqrt(0.5))
+
+
+_NODES, _WEIGHTS = (tuple(float(v) for v in values) for values in np.polynomial.legendre.leggauss(24))
+
+
+def _owens_t_in_h(h: Array, a: Array, result: Array) -> Array:
+    slope: Array = -cnp.exp(-0.5 * h * h) / (2 * _ROOT_TWO_PI) * erf(a * h * math.sqrt(0.5))
+    return slope
+
+
+def _owens_t_in_a(h: Array, a: Array, result: Array) -> Array:
+    square = 1 + a * a
+    slope: Array = cnp.exp(-0.5 * h * h * square) / (2 * math.pi * square)
+    return slope
+
+
+@elementwise(_owens_t_in_h, _owens_t_in_a)
+def _owens_t(h: Array, a: Array) -> Array:
+    h, slope = cnp.abs(h), cnp.abs(a)
+    steep = slope > 1
+    # T(h, a) = (Phi(h) + Phi(ah)) / 2 - Phi(h) Phi(ah) - T(ah, 1 / a), written with tails (Owen, 1956).
+    height = cnp.where(steep, slope * h, h)
+    width = cnp.where(steep, 1 / cnp.where(steep, slope, 1.0), slope)
+    half = 0.5 * width
+    total = cnp.zeros_like(h)
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        square = 1 + (half * (1 + node)) ** 2
+        total = total + weight * cnp.exp(-0.5 * height * height * square) / square
+    integral = half * total / (2 * math.pi)
+    first, second = ndtr(-h), ndtr(-cnp.where(steep, slope * h, 0.0))
+    integral = cnp.where(steep, 0.5 * (first + second) - first * second - integral, integral)
+    integral = cnp.where(cnp.isinf(slope) & (h == 0), 0.25, integral)
+    result: Array = cnp.where(a < 0, -integral, integral)
+    return result
+
+
+def owens_t(h: Any, a: Any) -> Array:
+    """Owen's T: the probability of X > h and 0 < Y < a X for independent standard normal X and Y."""
+    return _owens_t(*floats("owens_t", h, a))

@@ -1,0 +1,176 @@
+"""Hypergeometric functions, Bessel functions of whole order and spherical harmonics."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import numpy as cnp
+from cotangent._core import Array
+from cotangent._elementwise import by_precision, elementwise
+from cotangent._special_gamma import gamma, lgamma
+from cotangent._special_integrals import series
+from cotangent._special_support import floats
+from cotangent.errors import DTypeError
+from cotangent.lax import fori_loop
+
+__all__ = ["bessel_jn", "hyp1f1", "hyp2f1", "sph_harm_y"]
+
+_MOST_TERMS = 2000
+
+
+def _sign_of_gamma(x: Array) -> Array:
+    sign: Array = cnp.where((x > 0) | (cnp.floor(x / 2) * 2 == cnp.floor(x)), 1.0, -1.0)
+    return sign
+
+
+def _stops(a: Array) -> Array:
+    """Whether the rising factorials of ``a`` become 0, so that a series is a polynomial."""
+    return (a <= 0) & (a == cnp.floor(a))
+
+
+@elementwise(None, None, lambda a, b, x, result: a / b * _hyp1f1(a + 1, b + 1, x))
+def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
+    # Kummer's transformation (DLMF 13.2.39) makes the terms of negative arguments positive.
+    negative = x < 0
+    first, z = cnp.where(negative, b - a, a), cnp.abs(x)
+    finite = _stops(first)
+    large = (z > by_precision(x, 60.0, 120.0)) & ~finite
+    near = cnp.where(large, 1.0, z)
+    one = cnp.ones_like(x)
+    total = series(one, lambda n: (first + n - 1) * near / ((b + n - 1) * n), _MOST_TERMS)
+    total = total * cnp.exp(cnp.where(negative, -near, 0.0))
+    # DLMF 13.7.2, cut off where its terms grow.
+    far = cnp.where(large, z, 200.0)
+
+    def ratio(n: Array) -> Array:
+        r: Array = (b - first + n - 1) * (n - first) / (n * far)
+        return cnp.where(cnp.abs(r) < 1, r, 0.0)
+
+    power = cnp.exp(lgamma(b) - lgamma(first) + cnp.where(negative, 0.0, far) + (first - b) * cnp.log(far))
+    tail = _sign_of_gamma(b) * _sign_of_gamma(first) * power * series(one, ratio)
+    value = cnp.where(x == 0, 1.0, cnp.where(large, tail, total))
+    pole = (b <= 0) & (b == cnp.floor(b))
+    result: Array = cnp.where(pole, cnp.inf, value)
+    return result
+
+
+def hyp1f1(a: Any, b: Any, x: Any) -> Array:
+    """Kummer's confluent hypergeometric function (DLMF 13.2.2) of real numbers, infinite at poles in b."""
+    return _hyp1f1(*floats("hyp1f1", a, b, x))
+
+
+@elementwise(None, None, None, lambda a, b, c, x, result: a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x))
+def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
+    negative, one = x < 0, cnp.ones_like(x)
+    # Pfaff's transformation (DLMF 15.8.1) brings negative arguments into [0, 1).
+    z = cnp.where(negative, x / (x - 1), x)
+    b = cnp.where(negative, c - b, b)
+    factor = cnp.where(negative, cnp.exp(-a * cnp.log1p(cnp.where(negative, -x, 0.0))), 1.0)
+    polynomial = _stops(a) | _stops(b)
+    finite = (z < 1) | polynomial
+    near = cnp.where(finite, z, 0.5)
+    # Euler's transformation (DLMF 15.8.1) where it makes the terms fall faster.
+    excess = c - a - b
+    turn = (excess < 0) & ~polynomial
+    p, q = cnp.where(turn, c - a, a), cnp.where(turn, c - b, b)
+    scale = cnp.where(turn, cnp.exp(excess * cnp.log1p(-cnp.where(turn, near, 0.0))), 1.0)
+    total = scale * series(one, lambda n: (p + n - 1) * (q + n - 1) * near / ((c + n - 1) * n), 20000)
+    # Gauss's sum at 1 (DLMF 15.4.20).
+    at_one = gamma(c) * gamma(cnp.where(excess > 0, excess, 1.0)) / (gamma(c - a) * gamma(c - b))
+    at_one = cnp.where(excess > 0, at_one, cnp.inf)
+    value = cnp.where(finite, total, cnp.where(z == 1, at_one, cnp.nan))
+    pole = (c <= 0) & (c == cnp.floor(c))
+    result: Array = cnp.where(x == 0, 1.0, cnp.where(pole, cnp.inf, factor * value))
+    return result
+
+
+def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
+    """Gauss's hypergeometric function (DLMF 15.2.1) of real numbers, for x up to 1; NaN beyond."""
+    return _hyp2f1(*floats("hyp2f1", a, b, c, x))
+
+
+def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
+    """Bessel functions of the first kind of the orders 0 to v, by Miller's backward recurrence (DLMF 3.6).
+
+    Args:
+        z: real array.
+        v: the highest order.
+        n_iter: the order at which the recurrence starts; more than ``v`` and than the largest argument.
+
+    Returns:
+        An array of shape ``(v + 1, *z.shape)``.
+    """
+    (z,) = floats("bessel_jn", z)
+    if v < 0 or n_iter <= v:
+        raise ValueError(f"bessel_jn: orders run from 0 to v={v}, and the recurrence must start above: n_iter={n_iter}")
+    zero = z == 0
+    x = cnp.where(zero, 1.0, z)
+    above, here = cnp.zeros_like(x), cnp.full_like(x, by_precision(x, 1e-30, 1e-280))
+    orders, total = [], cnp.zeros_like(x)
+    for n in range(n_iter, -1, -1):
+        # here is proportional to the function of order n.
+        if n <= v:
+            orders.append(here)
+        total = total + here * (1.0 if n == 0 else 2.0 if n % 2 == 0 else 0.0)
+        above, here = here, (2 * n / x) * here - above
+        # Rescaled before the growth overflows.
+        size = cnp.where(cnp.abs(here) > by_precision(x, 1e20, 1e200), by_precision(x, 1e-20, 1e-200), 1.0)
+        above, here, total = above * size, here * size, total * size
+        orders = [value * size for value in orders]
+    values = cnp.stack(orders[::-1]) / total
+    first = cnp.arange(v + 1).reshape(-1, *[1] * z.ndim) == 0
+    result: Array = cnp.where(zero, first.astype(z.dtype), values)
+    return result
+
+
+def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: int | None = None) -> Array:
+    """The spherical harmonics (DLMF 14.30.1), with the Condon-Shortley phase.
+
+    Args:
+        n: degree, a whole number >= 0. m: order, ``|m| <= n``.
+        theta: the polar angle, 0 to pi. phi: the azimuth, 0 to 2 pi.
+        diff_n: unsupported derivatives of SciPy's function; must be None.
+        n_max: the highest degree in ``n``; needed under ``jit``.
+
+    Returns:
+        A complex array of the broadcast shape.
+    """
+    if diff_n is not None:
+        raise NotImplementedError("sph_harm_y: diff_n is not supported; use ct.grad")
+    n, m = cnp.asarray(n), cnp.asarray(m)
+    for name, value in [("n", n), ("m", m)]:
+        if not cnp.issubdtype(value.dtype, cnp.integer):
+            raise DTypeError(f"sph_harm_y: {name} must be integers; got {value.dtype}")
+    highest = int(cnp.max(n)) if n_max is None else n_max
+    theta, phi = floats("sph_harm_y", theta, phi)
+    n, m, theta, phi = cnp.broadcast_arrays(n, m, theta, phi)
+    order = cnp.abs(m)
+    x, y = cnp.cos(theta), cnp.sin(theta)
+    # Normalised so that no factorial overflows: from (order, order) up to (n, order).
+    diagonal = cnp.full_like(x, math.sqrt(1 / (4 * math.pi)))
+
+    def down(k: Array, value: Array) -> Array:
+        k = k.astype(x.dtype)
+        return cnp.where(k <= order, -value * y * cnp.sqrt((2 * k + 1) / (2 * k)), value)
+
+    diagonal = fori_loop(1, highest + 1, down, diagonal)
+
+    def up(k: Array, state: Any) -> Any:
+        before, value = state
+        degree, mm = k.astype(x.dtype), order.astype(x.dtype)
+        active = (k > order) & (k <= n)
+        square = cnp.where(active, degree * degree - mm * mm, 1.0)
+        previous = cnp.where(active, (degree - 1) ** 2 - mm * mm, 0.0)
+        first = cnp.sqrt((4 * degree * degree - 1) / square)
+        second = cnp.sqrt(cnp.maximum(previous, 0.0) / cnp.maximum(4 * (degree - 1) ** 2 - 1, 1.0))
+        new = first * (x * value - second * before)
+        return cnp.where(active, value, before), cnp.where(active, new, value)
+
+    _, value = fori_loop(1, highest + 1, up, (cnp.zeros_like(x), diagonal))
+    angle = order * phi
+    positive = value * (cnp.cos(angle) + 1j * cnp.sin(angle))
+    parity = cnp.where(order % 2 == 0, 1.0, -1.0)
+    result = cnp.where(m < 0, parity * cnp.conj(positive), positive)
+    inside: Array = cnp.where(order <= n, result, 0.0)
+    return inside

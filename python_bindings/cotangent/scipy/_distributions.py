@@ -1,0 +1,162 @@
+"""What the distributions of `cotangent.scipy.stats` share: arguments, location and scale, and functions that follow from others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent import numpy as cnp
+from cotangent._core import Array
+
+Function = Callable[..., Array]
+
+
+class Distribution:
+    """A distribution whose functions are given by name, each of a variable and the shape parameters.
+
+    Args:
+        name: of the distribution, for errors.
+        shapes: the names of the shape parameters.
+        scaled: whether there is a scale beside the location.
+        functions: the functions by name, of the standardised variable (location 0, scale 1).
+    """
+
+    _variable = "x"
+
+    def __init__(self, name: str, shapes: Sequence[str], functions: dict[str, Function], scaled: bool = True) -> None:
+        self._name = name
+        self._shapes = tuple(shapes)
+        self._functions = functions
+        self._defaults = {"loc": 0.0, "scale": 1.0} if scaled else {"loc": 0.0}
+
+    def __repr__(self) -> str:
+        return f"<distribution {self._name}: {', '.join(sorted(self._names()))}>"
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._names())
+
+    def _names(self) -> set[str]:
+        raise NotImplementedError
+
+    def _arguments(self, function: str, first: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
+        """The variable, the shapes, the location and the scale, as arrays of one floating dtype and shape."""
+        names = [first, *self._shapes, *self._defaults]
+        if len(args) > len(names):
+            raise TypeError(f"{self._name}.{function} takes at most {len(names)} arguments; got {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for key, value in kwargs.items():
+            if key not in names:
+                raise TypeError(
+                    f"{self._name}.{function} has no argument {key!r}; its arguments are {', '.join(names)}"
+                )
+            if key in given:
+                raise TypeError(f"{self._name}.{function} got {key!r} twice")
+            given[key] = value
+        missing = [name for name in names if name not in given and name not in self._defaults]
+        if missing:
+            raise TypeError(f"{self._name}.{function} needs {' and '.join(missing)}")
+        values = [given[name] if name in given else self._defaults[name] for name in names]
+        return _core.promote(values, inexact=True)
+
+
+class Continuous(Distribution):
+    """A distribution with a density; see `Distribution`.
+
+    Given: ``logpdf`` (minus infinity outside of the support), and any of ``cdf``, ``sf``, ``logcdf``, ``logsf``, ``ppf``, ``isf``.
+    """
+
+    def _names(self) -> set[str]:
+        names = {"logpdf", "pdf", *self._functions}
+        if "cdf" in names or "sf" in names:
+            names |= {"cdf", "sf", "logcdf", "logsf"}
+        return names
+
+    def __getattr__(self, function: str) -> Any:
+        if function.startswith("_") or function not in self._names():
+            raise AttributeError(
+                f"the distribution {self._name} has no function {function!r}; it has: {', '.join(dir(self))}"
+            )
+        inverse = function in ("ppf", "isf")
+
+        def apply(*args: Any, **kwargs: Any) -> Array:
+            x, *shapes, loc, scale = self._arguments(function, "q" if inverse else "x", args, kwargs)
+            if inverse:
+                result: Array = self._functions[function](x, *shapes) * scale + loc
+                return result
+            z = (x - loc) / scale
+            if function in ("logpdf", "pdf"):
+                value = self._functions["logpdf"](z, *shapes) - cnp.log(scale)
+                result = value if function == "logpdf" else cnp.exp(value)
+                return result
+            return self._probability(function)(z, *shapes)
+
+        apply.__name__ = function
+        apply.__doc__ = f"The function {function} of the distribution {self._name}: ({', '.join([self._variable, *self._shapes])}, loc=0, scale=1)."
+        return apply
+
+    def _probability(self, function: str) -> Function:
+        given = self._functions
+        if function in given:
+            return given[function]
+        if function == "cdf":
+            return lambda *a: 1 - given["sf"](*a)
+        if function == "sf":
+            return lambda *a: 1 - given["cdf"](*a)
+        tail = self._probability(function.removeprefix("log"))
+        return lambda *a: cnp.log(tail(*a))
+
+
+class Discrete(Distribution):
+    """A distribution of whole numbers; see `Distribution`. Given: ``logpmf``, and any of ``cdf``, ``ppf``, ``entropy``."""
+
+    _variable = "k"
+
+    def __init__(self, name: str, shapes: Sequence[str], functions: dict[str, Function]) -> None:
+        super().__init__(name, shapes, functions, scaled=False)
+
+    def _names(self) -> set[str]:
+        return {"logpmf", "pmf", *self._functions} | ({"logcdf", "sf", "logsf"} if "cdf" in self._functions else set())
+
+    def __getattr__(self, function: str) -> Any:
+        if function.startswith("_") or function not in self._names():
+            raise AttributeError(
+                f"the distribution {self._name} has no function {function!r}; it has: {', '.join(dir(self))}"
+            )
+
+        def apply(*args: Any, **kwargs: Any) -> Array:
+            if function == "entropy":
+                kwargs = {"k": 0.0, **dict(zip([*self._shapes, "loc"], args, strict=False)), **kwargs}
+                _, *shapes, _ = self._arguments(function, "k", (), kwargs)
+                return self._functions[function](*shapes)
+            k, *shapes, loc = self._arguments(function, "q" if function == "ppf" else "k", args, kwargs)
+            if function == "ppf":
+                result: Array = self._functions[function](k, *shapes) + loc
+                return result
+            k = k - loc
+            if function in ("logpmf", "pmf"):
+                value = self._functions["logpmf"](k, *shapes)
+                value = cnp.where(k == cnp.floor(k), value, -math.inf)
+                result = value if function == "logpmf" else cnp.exp(value)
+                return result
+            below = self._functions["cdf"](cnp.floor(k), *shapes)
+            value = 1 - below if function.endswith("sf") else below
+            result = cnp.log(value) if function.startswith("log") else value
+            return result
+
+        apply.__name__ = function
+        apply.__doc__ = f"The function {function} of the distribution {self._name}: ({', '.join([self._variable, *self._shapes])}, loc=0)."
+        return apply
+
+
+def inside(condition: Array, value: Array, outside: float = -math.inf) -> Array:
+    """The value in the support; computed from harmless numbers elsewhere, so that derivatives stay finite."""
+    result: Array = cnp.where(condition, value, outside)
+    return result
+
+
+def safe(condition: Array, x: Array, instead: float = 1.0) -> Array:
+    """``x`` in the support, else a number at which the formulas are defined."""
+    result: Array = cnp.where(condition, x, instead)
+    return result

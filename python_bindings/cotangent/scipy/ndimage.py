@@ -1,0 +1,109 @@
+"""Interpolation in arrays under its name in `scipy.ndimage`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import numpy as cnp
+from cotangent._core import Array
+
+__all__ = ["map_coordinates"]
+
+
+def _reflect(index: Array, size: int) -> Array:
+    """… 2 1 0 | 0 1 2 … 2 1 0 | 0 …"""
+    place = cnp.mod(index, 2 * size)
+    return cnp.minimum(place, 2 * size - 1 - place)
+
+
+def _mirror(index: Array, size: int) -> Array:
+    """… 2 1 | 0 1 2 … 2 1 0 | 1 …"""
+    period = max(2 * (size - 1), 1)
+    place = cnp.mod(index, period)
+    return cnp.minimum(place, period - place) if size > 1 else cnp.zeros_like(index)
+
+
+# How an index outside of the array finds its element; None: it has the value cval.
+_MODES: dict[str, Callable[[Array, int], Array] | None] = {
+    "constant": None,
+    "nearest": lambda index, size: cnp.clip(index, 0, size - 1),
+    "wrap": cnp.mod,
+    "mirror": _mirror,
+    "reflect": _reflect,
+}
+
+
+def map_coordinates(
+    input: Any,  # noqa: A002
+    coordinates: Sequence[Any],
+    order: int,
+    mode: str = "constant",
+    cval: Any = 0.0,
+) -> Array:
+    """Values of an array at coordinates between its elements.
+
+    Args:
+        input: the array.
+        coordinates: one array of coordinates for each axis, broadcast against each other.
+        order: 0 for the nearest element, 1 for linear interpolation.
+        mode: what lies outside: "constant", "nearest", "wrap", "mirror" (about the last element's centre), "reflect" (about its
+            edge).
+        cval: the value outside, for the mode "constant".
+
+    Returns:
+        An array of the coordinates' shape and the input's dtype.
+
+    Raises:
+        NotImplementedError: for orders above 1, or an unknown mode. ValueError: the number of coordinates is wrong.
+    """
+    array = cnp.asarray(input)
+    points = [cnp.asarray(c) for c in coordinates]
+    if len(points) != array.ndim:
+        raise ValueError(f"map_coordinates: {len(points)} coordinates for an array with {array.ndim} axes")
+    if mode not in _MODES:
+        raise NotImplementedError(f"map_coordinates: mode {mode!r} is not supported; choose one of {', '.join(_MODES)}")
+    if order not in (0, 1):
+        raise NotImplementedError(f"map_coordinates: order {order} is not supported; splines need order 0 or 1")
+    fold = _MODES[mode]
+    # For each axis: the elements that count, with their weights.
+    choices: list[list[tuple[Array, Array, Array]]] = []
+    for point, size in zip(points, array.shape, strict=True):
+        neighbours: list[tuple[Array, Any]]
+        if cnp.issubdtype(point.dtype, cnp.integer):
+            neighbours = [(point, 1)]
+        elif order == 0:
+            neighbours = [(_nearest(point), 1)]
+        else:
+            lower = cnp.floor(point)
+            weight = point - lower
+            index = lower.astype("int32")
+            neighbours = [(index, 1 - weight), (index + 1, weight)]
+        axis = []
+        for index, weight in neighbours:
+            valid = (index >= 0) & (index < size)
+            axis.append((cnp.clip(index, 0, size - 1) if fold is None else fold(index, size), weight, valid))
+        choices.append(axis)
+    total: Any = None
+    for items in itertools.product(*choices):
+        indices, weights, valid = zip(*items, strict=True)
+        value = array[indices]
+        if fold is None:
+            inside = valid[0]
+            for one in valid[1:]:
+                inside = inside & one
+            value = cnp.where(inside, value, cnp.asarray(cval, array.dtype))
+        for weight in weights:
+            value = value * weight
+        total = value if total is None else total + value
+    if cnp.issubdtype(array.dtype, cnp.integer) and not cnp.issubdtype(total.dtype, cnp.integer):
+        total = _nearest(total)
+    result: Array = cnp.asarray(total).astype(array.dtype)
+    return result
+
+
+def _nearest(x: Array) -> Array:
+    """The nearest whole number; away from zero from the middle."""
+    rounded: Array = (cnp.sign(x) * cnp.floor(cnp.abs(x) + 0.5)).astype("int32")
+    return rounded

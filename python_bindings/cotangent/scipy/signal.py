@@ -1,0 +1,484 @@
+"""Convolution and spectra under their names in `scipy.signal`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, lax
+from cotangent import numpy as cnp
+from cotangent._core import Array
+from cotangent.numpy import fft
+
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "csd",
+    "detrend",
+    "fftconvolve",
+    "istft",
+    "stft",
+    "welch",
+]
+
+# ---- convolution -----------------------------------------------------------------------------------------------------
+
+
+def _pair(name: str, in1: Any, in2: Any, mode: str) -> tuple[Array, Array]:
+    a, b = _same_dtype(in1, in2)
+    if a.ndim != b.ndim:
+        raise ValueError(f"{name}: the operands must have as many axes as each other; got {a.ndim} and {b.ndim}")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+    return a, b
+
+
+def _same_dtype(a: Any, b: Any) -> tuple[Array, Array]:
+    a, b = cnp.asarray(a), cnp.asarray(b)
+    dtype = cnp.result_type(a, b)
+    return a.astype(dtype), b.astype(dtype)
+
+
+def _crop(full: Array, shape: Sequence[int], axes: Sequence[int]) -> Array:
+    """The middle of the full result, of a given size along some axes."""
+    window = [slice(None)] * full.ndim
+    for axis, size in zip(axes, shape, strict=True):
+        start = (full.shape[axis] - size) // 2
+        window[axis] = slice(start, start + size)
+    return full[tuple(window)]
+
+
+def _sizes(mode: str, a: Sequence[int], b: Sequence[int]) -> list[int]:
+    if mode == "same":
+        return list(a)
+    return [max(m, n) - min(m, n) + 1 for m, n in zip(a, b, strict=True)]
+
+
+def _direct(a: Array, b: Array, mode: str) -> Array:
+    """The convolution by a sum of products."""
+    if a.ndim == 0:
+        product: Array = a * b
+        return product
+    if mode == "valid" and any(m < n for m, n in zip(a.shape, b.shape, strict=True)):
+        if any(m > n for m, n in zip(a.shape, b.shape, strict=True)):
+            raise ValueError("convolve: in mode 'valid' one operand must be at least as long as the other along every axis")
+        a, b = b, a
+    flipped = cnp.flip(b)
+    # 'same' is the middle of the full result.
+    padding = {
+        "full": [(n - 1, n - 1) for n in b.shape],
+        "same": [(n // 2, n - 1 - n // 2) for n in b.shape],
+        "valid": [(0, 0)] * b.ndim,
+    }[mode]
+    result: Array = lax.conv_general_dilated(a[None, None], flipped[None, None], (1,) * a.ndim, padding)[0, 0]
+    return result
+
+
+def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+    """The convolution of two arrays with the same number of axes.
+
+    Args:
+        in1: the first array.
+        in2: the second array.
+        mode: "full", "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
+        method: "auto" and "direct" sum products, "fft" goes through Fourier transforms.
+        precision: accepted for JAX's signature.
+
+    Raises:
+        ValueError: for an unknown mode or method, or operands that do not fit.
+    """
+    del precision
+    if method == "fft":
+        return fftconvolve(in1, in2, mode)
+    if method not in ("auto", "direct"):
+        raise ValueError(f"convolve: method must be 'auto', 'direct' or 'fft'; got {method!r}")
+    a, b = _pair("convolve", in1, in2, mode)
+    return _direct(a, b, mode)
+
+
+def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Array:
+    """The cross-correlation: the convolution with the second array reversed and conjugated. See `convolve`."""
+    second = cnp.asarray(in2)
+    return convolve(in1, cnp.flip(cnp.conj(second)), mode, method, precision)
+
+
+def _boundary(name: str, boundary: str, fillvalue: float) -> None:
+    if boundary != "fill" or fillvalue != 0:
+        raise NotImplementedError(f"{name}: only boundary='fill' with fillvalue=0 is supported")
+
+
+def convolve2d(
+    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None
+) -> Array:
+    """The convolution of two matrices. See `convolve`."""
+    _boundary("convolve2d", boundary, fillvalue)
+    if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
+        raise ValueError("convolve2d: both operands must have two axes")
+    return convolve(in1, in2, mode, "direct", precision)
+
+
+def correlate2d(
+    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: float = 0, precision: Any = None
+) -> Array:
+    """The cross-correlation of two matrices. See `convolve`."""
+    _boundary("correlate2d", boundary, fillvalue)
+    if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
+        raise ValueError("correlate2d: both operands must have two axes")
+    return correlate(in1, in2, mode, "direct", precision)
+
+
+def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
+    """The convolution by Fourier transforms, along some axes; the others are broadcast. See `convolve`."""
+    a, b = _pair("fftconvolve", in1, in2, mode)
+    chosen = range(a.ndim) if axes is None else [axis % a.ndim for axis in ([axes] if isinstance(axes, int) else axes)]
+    shapes = [a.shape[axis] for axis in chosen], [b.shape[axis] for axis in chosen]
+    if mode == "valid" and any(m < n for m, n in zip(*shapes, strict=True)):
+        if any(m > n for m, n in zip(*shapes, strict=True)):
+            raise ValueError("fftconvolve: in mode 'valid' one operand must be at least as long as the other along every axis")
+        a, b = b, a
+    if a.size == 0 or b.size == 0:
+        raise ValueError("fftconvolve: the operands must not be empty")
+    sizes = [m + n - 1 for m, n in zip(*shapes, strict=True)]
+    if cnp.issubdtype(a.dtype, cnp.complexfloating):
+        full = fft.ifftn(fft.fftn(a, sizes, chosen) * fft.fftn(b, sizes, chosen), sizes, chosen)
+    else:
+        dtype = cnp.result_type(a, 1.0)
+        spectrum = fft.rfftn(a.astype(dtype), sizes, chosen) * fft.rfftn(b.astype(dtype), sizes, chosen)
+        full = fft.irfftn(spectrum, sizes, chosen)
+    return full if mode == "full" else _crop(full, _sizes(mode, *shapes), list(chosen))
+
+
+# ---- trends ----------------------------------------------------------------------------------------------------------
+
+
+def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwrite_data: None = None) -> Array:  # noqa: A002
+    """Data less its mean ("constant") or its line of least squares ("linear"), for each segment between breakpoints.
+
+    Raises:
+        ValueError: for an unknown type, or a breakpoint outside of the data.
+    """
+    if overwrite_data is not None:
+        raise NotImplementedError("detrend: overwrite_data has no meaning for immutable arrays")
+    if type not in ("constant", "linear"):
+        raise ValueError(f"detrend: type must be 'constant' or 'linear'; got {type!r}")
+    (data,) = _core.promote([data], inexact=True)
+    if type == "constant":
+        centred: Array = data - cnp.mean(data, axis=axis, keepdims=True)
+        return centred
+    rows = cnp.moveaxis(data, axis, -1)
+    size = rows.shape[-1]
+    breaks = sorted({0, size, *(int(b) for b in np.atleast_1d(bp))})
+    if breaks[0] < 0 or breaks[-1] > size:
+        raise ValueError(f"detrend: breakpoints must be between 0 and {size}")
+    parts = []
+    for start, stop in zip(breaks[:-1], breaks[1:], strict=True):
+        part = rows[..., start:stop]
+        count = stop - start
+        places = np.arange(count) - (count - 1) / 2
+        square = float((places**2).sum())
+        slope = (part @ cnp.asarray(places, part.dtype))[..., None] / (square or 1.0)
+        parts.append(part - cnp.mean(part, axis=-1, keepdims=True) - slope * cnp.asarray(places, part.dtype))
+    return cnp.moveaxis(cnp.concatenate(parts, axis=-1), -1, axis)
+
+
+# ---- spectra ---------------------------------------------------------------------------------------------------------
+
+Detrend = str | bool | Callable[[Array], Array]
+
+
+def _window(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """The window's samples: of a name (as `scipy.signal.get_window`), or given."""
+    if isinstance(window, (str, tuple)):
+        name, *parameters = (window,) if isinstance(window, str) else window
+        n = np.arange(nperseg)
+        phase = 2 * math.pi * n / nperseg  # periodic windows, as spectra want them
+        if name in ("boxcar", "rectangular", "ones"):
+            samples = np.ones(nperseg)
+        elif name in ("hann", "hanning"):
+            samples = 0.5 - 0.5 * np.cos(phase)
+        elif name == "hamming":
+            samples = 0.54 - 0.46 * np.cos(phase)
+        elif name == "blackman":
+            samples = 0.42 - 0.5 * np.cos(phase) + 0.08 * np.cos(2 * phase)
+        elif name in ("bartlett", "triang"):
+            samples = 1 - np.abs(2 * n / nperseg - 1)
+        elif name == "kaiser":
+            samples = np.kaiser(nperseg + 1, *parameters)[:-1]
+        else:
+            raise NotImplementedError(f"the window {name!r} is not known; pass its samples as an array")
+        return samples.astype(dtype)
+    samples = np.asarray(window, dtype)
+    if samples.shape != (nperseg,):
+        raise ValueError(f"the window has shape {samples.shape} for segments of {nperseg}")
+    return samples
+
+
+def _segments(x: Array, nperseg: int, step: int) -> Array:
+    """Overlapping windows of the last axis: (..., segments, nperseg)."""
+    count = (x.shape[-1] - nperseg) // step + 1
+    index = np.arange(count)[:, None] * step + np.arange(nperseg)
+    return x[..., index]
+
+
+def _detrended(segments: Array, how: Detrend) -> Array:
+    if how is False or how is None:
+        return segments
+    if callable(how):
+        return how(segments)
+    return detrend(segments, type=str(how))
+
+
+def _extended(x: Array, boundary: str | None, count: int) -> Array:
+    """More samples at both ends."""
+    if boundary is None or count == 0:
+        return x
+    if boundary not in ("even", "odd", "constant", "zeros"):
+        raise ValueError(f"boundary must be 'even', 'odd', 'constant', 'zeros' or None; got {boundary!r}")
+    first, last = x[..., 1 : count + 1][..., ::-1], x[..., -count - 1 : -1][..., ::-1]
+    if boundary == "odd":
+        first, last = 2 * x[..., :1] - first, 2 * x[..., -1:] - last
+    elif boundary == "zeros":
+        first, last = cnp.zeros_like(first), cnp.zeros_like(last)
+    elif boundary == "constant":
+        first, last = cnp.zeros_like(first) + x[..., :1], cnp.zeros_like(last) + x[..., -1:]
+    return cnp.concatenate([first, x, last], axis=-1)
+
+
+def _spectra(
+    name: str,
+    x: Any,
+    y: Any,
+    fs: Any,
+    window: Any,
+    nperseg: int | None,
+    noverlap: int | None,
+    nfft: int | None,
+    detrend_how: Detrend,
+    return_onesided: bool,
+    scaling: str,
+    axis: int,
+    mode: str,
+    boundary: str | None = None,
+    padded: bool = False,
+) -> tuple[Array, Array, Array]:
+    """Frequencies, times, and for each segment the spectrum ("stft") or the product of two ("psd"): (..., frequencies, segments)."""
+    (x,) = _core.promote([x], inexact=True)
+    same = y is None
+    if not same:
+        x, y = _core.promote([x, y], inexact=True) if cnp.shape(x) == cnp.shape(y) else _uneven(x, y, axis)
+    x = cnp.moveaxis(x, axis, -1)
+    y = x if same else cnp.moveaxis(y, axis, -1)
+    real = cnp.real(x).dtype
+    is_array = not isinstance(window, (str, tuple))
+    if nperseg is None:
+        nperseg = len(window) if is_array else 256
+    nperseg = int(nperseg)
+    if nperseg < 1:
+        raise ValueError(f"{name}: nperseg must be positive; got {nperseg}")
+    if not is_array:
+        nperseg = min(nperseg, x.shape[-1])
+    samples = _window(window, nperseg, real)
+    nfft = nperseg if nfft is None else int(nfft)
+    if nfft < nperseg:
+        raise ValueError(f"{name}: nfft={nfft} must be at least nperseg={nperseg}")
+    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
+    if noverlap >= nperseg:
+        raise ValueError(f"{name}: noverlap={noverlap} must be less than nperseg={nperseg}")
+    step = nperseg - noverlap
+    if boundary is not None:
+        x = _extended(x, boundary, nperseg // 2)
+        y = x if same else _extended(y, boundary, nperseg // 2)
+    if padded:
+        missing = (-(x.shape[-1] - nperseg)) % step % nperseg
+        ends = [(0, 0)] * (x.ndim - 1) + [(0, missing)]
+        x = cnp.pad(x, ends)
+        y = x if same else cnp.pad(y, ends)
+    if scaling == "density":
+        scale = 1.0 / (fs * float((samples**2).sum()))
+    elif scaling == "spectrum":
+        scale = 1.0 / float(samples.sum()) ** 2
+    else:
+        raise ValueError(f"{name}: scaling must be 'density' or 'spectrum'; got {scaling!r}")
+    if mode == "stft":
+        scale = math.sqrt(scale)
+    one_sided = return_onesided and not (cnp.iscomplexobj(x) or cnp.iscomplexobj(y))
+
+    def transform(signal: Array) -> Array:
+        tapered = _detrended(_segments(signal, nperseg, step), detrend_how) * samples
+        return fft.rfft(tapered, nfft) if one_sided else fft.fft(tapered, nfft)
+
+    spectrum = transform(x)
+    if mode == "psd":
+        spectrum = cnp.conj(spectrum) * (spectrum if same else transform(y))
+    spectrum = spectrum * scale
+    if mode == "psd" and one_sided:
+        doubled = np.full(spectrum.shape[-1], 2.0, real)
+        doubled[0] = 1.0
+        if nfft % 2 == 0:
+            doubled[-1] = 1.0
+        spectrum = spectrum * doubled
+    if mode == "psd" and same:
+        spectrum = cnp.real(spectrum)
+    frequencies = (fft.rfftfreq if one_sided else fft.fftfreq)(nfft, 1 / fs).astype(real)
+    times = (np.arange(spectrum.shape[-2]) * step + nperseg / 2) / fs
+    if boundary is not None:
+        times = times - nperseg / 2 / fs
+    return frequencies, cnp.asarray(times, real), cnp.swapaxes(spectrum, -1, -2)
+
+
+def _uneven(x: Array, y: Any, axis: int) -> tuple[Array, Array]:
+    """Two signals of different lengths: the shorter one is padded with zeros."""
+    y = cnp.asarray(y)
+    dtype = cnp.result_type(x, y, 1.0)
+    x, y = x.astype(dtype), y.astype(dtype)
+    size = max(x.shape[axis], y.shape[axis])
+
+    def pad(z: Array) -> Array:
+        widths = [(0, 0)] * z.ndim
+        widths[axis % z.ndim] = (0, size - z.shape[axis])
+        padded: Array = cnp.pad(z, widths)
+        return padded
+
+    x, y = pad(x), pad(y)
+    shape = cnp.broadcast_shapes(x.shape, y.shape)
+    return cnp.broadcast_to(x, shape), cnp.broadcast_to(y, shape)
+
+
+def stft(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Detrend = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Array, Array, Array]:
+    """The short-time Fourier transform: frequencies, times, and the spectra of overlapping segments.
+
+    The last axis of the spectra is the time; the axis of the frequencies takes the place of the signal's.
+    """
+    frequencies, times, z = _spectra(
+        "stft", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis, "stft", boundary, padded
+    )
+    return frequencies, times, cnp.moveaxis(z, -2, axis - 1 if axis < 0 else axis)
+
+
+def csd(
+    x: Any,
+    y: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Detrend = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
+    """The cross power spectral density by Welch's method: frequencies and the density (``y=None``: of ``x`` with itself)."""
+    frequencies, _, z = _spectra(
+        "csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
+    )
+    if average == "mean":
+        z = cnp.mean(z, axis=-1)
+    elif average == "median":
+        count = z.shape[-1]
+        # The bias of the median of exponential variables (Allen et al., 2012).
+        odd = 2 * np.arange(1, (count - 1) // 2 + 1)
+        bias = 1 + float(np.sum(1.0 / (odd + 1) - 1.0 / odd))
+        if cnp.iscomplexobj(z):
+            z = cnp.median(cnp.real(z), axis=-1) + 1j * cnp.median(cnp.imag(z), axis=-1)
+        else:
+            z = cnp.median(z, axis=-1)
+        z = z / bias
+    else:
+        raise ValueError(f"csd: average must be 'mean' or 'median'; got {average!r}")
+    return frequencies, cnp.moveaxis(z, -1, axis)
+
+
+def welch(
+    x: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Detrend = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
+    """The power spectral density by Welch's method (Welch, 1967): frequencies and the density."""
+    frequencies, density = csd(
+        x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
+    )
+    return frequencies, cnp.real(density)
+
+
+def istft(
+    Zxx: Any,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Array, Array]:
+    """The inverse of `stft` by weighted overlap and addition: times and the signal.
+
+    Raises:
+        ValueError: the segments' sizes do not fit the spectra.
+    """
+    (z,) = _core.promote([Zxx], inexact=True)
+    z = z.astype(cnp.result_type(z, cnp.complex64))
+    if z.ndim < 2:
+        raise ValueError("istft: the spectra must have axes for frequency and time")
+    if time_axis % z.ndim == freq_axis % z.ndim:
+        raise ValueError("istft: time_axis and freq_axis must differ")
+    z = cnp.moveaxis(z, (freq_axis, time_axis), (-2, -1))
+    count = z.shape[-1]
+    default = 2 * (z.shape[-2] - 1) if input_onesided else z.shape[-2]
+    nperseg = default if nperseg is None else int(nperseg)
+    if nfft is None:
+        nfft = default + 1 if input_onesided and nperseg == default + 1 else default
+    if nfft < nperseg:
+        raise ValueError(f"istft: nfft={nfft} must be at least nperseg={nperseg}")
+    noverlap = nperseg // 2 if noverlap is None else int(noverlap)
+    if noverlap >= nperseg:
+        raise ValueError(f"istft: noverlap={noverlap} must be less than nperseg={nperseg}")
+    step = nperseg - noverlap
+    real = cnp.real(z).dtype
+    samples = _window(window, nperseg, real)
+    spectra = cnp.swapaxes(z, -1, -2)
+    segments = (fft.irfft(spectra, nfft) if input_onesided else fft.ifft(spectra, nfft))[..., :nperseg]
+    size = nperseg + (count - 1) * step
+    index = np.arange(count)[:, None] * step + np.arange(nperseg)
+    signal = cnp.zeros((*segments.shape[:-2], size), segments.dtype)
+    signal = signal.at[..., index].add(segments * (samples * samples.sum()))
+    norm = np.zeros(size, real)
+    np.add.at(norm, index, samples**2)
+    if boundary:
+        cut = slice(nperseg // 2, size - nperseg // 2)
+        signal, norm = signal[..., cut], norm[cut]
+    signal = signal / np.where(norm > 1e-10, norm, 1.0)
+    if input_onesided:
+        signal = cnp.real(signal)
+    times = cnp.asarray(np.arange(signal.shape[-1]) / fs, real)
+    if signal.ndim > 1 and freq_axis != -2:
+        signal = cnp.moveaxis(signal, -1, min(freq_axis % (signal.ndim + 1), time_axis % (signal.ndim + 1)))
+    return times, signal

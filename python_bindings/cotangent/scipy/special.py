@@ -1,0 +1,369 @@
+"""Special functions under their names in `scipy.special`, of real arrays unless said otherwise."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from cotangent import _core
+from cotangent import numpy as cnp
+from cotangent._core import Array
+from cotangent._elementwise import by_precision, elementwise
+from cotangent._special import (
+    betainc,
+    digamma,
+    erf,
+    erfc,
+    erfcx,
+    gamma,
+    i0,
+    i0e,
+    i1,
+    i1e,
+    polygamma,
+)
+from cotangent._special import erf_inv as erfinv
+from cotangent._special import igamma as gammainc
+from cotangent._special import igammac as gammaincc
+from cotangent._special import lgamma as gammaln
+from cotangent._special_gamma import zeta as _hurwitz_zeta
+from cotangent._special_integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
+from cotangent._special_series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
+from cotangent._special_support import floats
+from cotangent.nn import log_softmax, logsumexp, softmax
+
+__all__ = [
+    "bernoulli",
+    "bessel_jn",
+    "beta",
+    "betainc",
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "dawsn",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp1",
+    "expi",
+    "expit",
+    "expn",
+    "factorial",
+    "fresnel",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "hyp1f1",
+    "hyp2f1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "log_ndtr",
+    "log_softmax",
+    "loggamma",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+    "poch",
+    "polygamma",
+    "psi",
+    "rel_entr",
+    "sici",
+    "softmax",
+    "spence",
+    "sph_harm_y",
+    "wofz",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
+
+_ROOT_HALF = math.sqrt(0.5)
+_HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+psi = digamma
+
+# ---- logistic and entropy functions ----------------------------------------------------------------------------------
+
+
+def expit(x: Any) -> Array:
+    """The logistic function ``1 / (1 + exp(-x))``."""
+    from cotangent.nn import sigmoid
+
+    return sigmoid(*floats("expit", x))
+
+
+@elementwise(lambda x, result: 1 / (x * (1 - x)))
+def _logit(x: Array) -> Array:
+    # Near 1/2 both logarithms are small numbers' differences: one logarithm of the odds is exact there.
+    close = cnp.abs(x - 0.5) < 0.2
+    middle = cnp.where(close, x, 0.5)
+    near = cnp.log1p((2 * middle - 1) / (1 - middle))
+    result: Array = cnp.where(close, near, cnp.log(x) - cnp.log1p(-x))
+    return result
+
+
+def logit(x: Any) -> Array:
+    """``log(x / (1 - x))``, the inverse of `expit`."""
+    return _logit(*floats("logit", x))
+
+
+@elementwise(lambda x, y, result: cnp.log(y), lambda x, y, result: x / y)
+def _xlogy(x: Array, y: Array) -> Array:
+    zero = (x == 0) & ~cnp.isnan(y)
+    result: Array = cnp.where(zero, 0.0, x * cnp.log(cnp.where(zero, 1.0, y)))
+    return result
+
+
+def xlogy(x: Any, y: Any) -> Array:
+    """``x * log(y)``, and 0 where x is 0."""
+    return _xlogy(*_core.promote([x, y], inexact=True))
+
+
+@elementwise(lambda x, y, result: cnp.log1p(y), lambda x, y, result: x / (1 + y))
+def _xlog1py(x: Array, y: Array) -> Array:
+    zero = (x == 0) & ~cnp.isnan(y)
+    result: Array = cnp.where(zero, 0.0, x * cnp.log1p(cnp.where(zero, 0.0, y)))
+    return result
+
+
+def xlog1py(x: Any, y: Any) -> Array:
+    """``x * log(1 + y)``, and 0 where x is 0."""
+    return _xlog1py(*_core.promote([x, y], inexact=True))
+
+
+@elementwise(lambda x, result: cnp.where(x < 0, 0.0, -cnp.log(x) - 1))
+def _entr(x: Array) -> Array:
+    result: Array = cnp.where(x < 0, -cnp.inf, -_xlogy(x, cnp.where(x < 0, 1.0, x)))
+    return result
+
+
+def entr(x: Any) -> Array:
+    """``-x * log(x)``: 0 at 0, minus infinity below."""
+    return _entr(*floats("entr", x))
+
+
+@elementwise(lambda p, q, result: cnp.log(p / q) + 1, lambda p, q, result: -p / q)
+def _rel_entr(p: Array, q: Array) -> Array:
+    both = (p > 0) & (q > 0)
+    ratio = cnp.where(both, p, 1.0) / cnp.where(both, q, 1.0)
+    result: Array = cnp.where(both, p * cnp.log(ratio), cnp.where((p == 0) & (q >= 0), 0.0, cnp.inf))
+    return cnp.where(cnp.isnan(p) | cnp.isnan(q), cnp.nan, result)  # type: ignore[no-any-return]
+
+
+def rel_entr(p: Any, q: Any) -> Array:
+    """``p * log(p / q)``: 0 where p is 0, infinite where a number is negative or only q is 0."""
+    return _rel_entr(*floats("rel_entr", p, q))
+
+
+def kl_div(p: Any, q: Any) -> Array:
+    """``p * log(p / q) - p + q``, with the conventions of `rel_entr`."""
+    p, q = floats("kl_div", p, q)
+    result: Array = _rel_entr(p, q) - p + q
+    return result
+
+
+def boxcox(x: Any, lmbda: Any) -> Array:
+    """``(x**lmbda - 1) / lmbda``, and ``log(x)`` where lmbda is 0 (Box & Cox, 1964)."""
+    x, power = floats("boxcox", x, lmbda)
+    return _boxcox_of_log(cnp.log(x), power)
+
+
+def boxcox1p(x: Any, lmbda: Any) -> Array:
+    """`boxcox` of ``1 + x``, accurate for small x."""
+    x, power = floats("boxcox1p", x, lmbda)
+    return _boxcox_of_log(cnp.log1p(x), power)
+
+
+def _boxcox_of_log(logarithm: Array, power: Array) -> Array:
+    zero = power == 0
+    safe = cnp.where(zero, 1.0, power)
+    result: Array = cnp.where(zero, logarithm, cnp.expm1(safe * logarithm) / safe)
+    return result
+
+
+# ---- gamma and beta --------------------------------------------------------------------------------------------------
+
+
+def loggamma(x: Any) -> Array:
+    """The principal branch of the logarithm of the gamma function on the real line: NaN for negative numbers."""
+    (x,) = floats("loggamma", x)
+    result: Array = cnp.where(x < 0, cnp.nan, gammaln(x))
+    return result
+
+
+def gammasgn(x: Any) -> Array:
+    """The sign of the gamma function; NaN at negative whole numbers and the sign of zero at zero."""
+    (x,) = floats("gammasgn", x)
+    floor = cnp.floor(x)
+    odd = cnp.floor(floor / 2) * 2 != floor
+    sign = cnp.where((x < 0) & odd, -1.0, 1.0)
+    sign = cnp.where((x < 0) & (floor == x), cnp.nan, sign)
+    result: Array = cnp.where(x == 0, cnp.copysign(1.0, x), cnp.where(cnp.isnan(x), cnp.nan, sign)).astype(x.dtype)
+    return result
+
+
+def factorial(n: Any, exact: bool = False) -> Array:
+    """``n!`` as a floating number; 0 for negative n.
+
+    Raises:
+        NotImplementedError: for ``exact=True``, which needs integers of any size.
+    """
+    if exact:
+        raise NotImplementedError("factorial: exact=True is not supported; use math.factorial")
+    (n,) = floats("factorial", n)
+    result: Array = cnp.where(n < 0, 0.0, gamma(cnp.where(n < 0, 0.0, n) + 1))
+    return result
+
+
+# Stirling's correction as a series in 1 / x**2: Bernoulli numbers over 2k (2k - 1) (DLMF 5.11.1).
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def _stirling(x: Array) -> Array:
+    inverse = 1 / (x * x)
+    total = cnp.zeros_like(x)
+    for coefficient in reversed(_STIRLING):
+        total = total * inverse + coefficient
+    return total / x
+
+
+@elementwise(lambda a, b, result: digamma(a) - digamma(a + b), lambda a, b, result: digamma(b) - digamma(a + b))
+def _betaln(a: Array, b: Array) -> Array:
+    small, large = cnp.minimum(a, b), cnp.maximum(a, b)
+    # For a large argument two huge logarithms would cancel: Stirling's formula with the difference taken by hand.
+    far = (large >= 10) & (small > 0)
+    big, little = cnp.where(far, large, 10.0), cnp.where(far, small, 1.0)
+    difference = _stirling(big) - _stirling(big + little)
+    difference = difference - (big - 0.5) * cnp.log1p(little / big) - little * cnp.log(big + little) + little
+    near = gammaln(a) + gammaln(b) - gammaln(a + b)
+    result: Array = cnp.where(far, gammaln(little) + difference, near)
+    return result
+
+
+def betaln(a: Any, b: Any) -> Array:
+    """The logarithm of the magnitude of the beta function."""
+    return _betaln(*floats("betaln", a, b))
+
+
+def beta(a: Any, b: Any) -> Array:
+    """The beta function ``gamma(a) gamma(b) / gamma(a + b)``."""
+    a, b = floats("beta", a, b)
+    return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * cnp.exp(_betaln(a, b))
+
+
+def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array:
+    """The number of ways to choose k of N things, as a floating number.
+
+    Raises:
+        NotImplementedError: for ``exact=True``.
+    """
+    if exact:
+        raise NotImplementedError("comb: exact=True is not supported; use math.comb")
+    n, k = floats("comb", N, k)
+    if repetition:
+        n = n + k - 1
+    possible = (k >= 0) & (k <= n) & (n >= 0)
+    n, k = cnp.where(possible, n, 1.0), cnp.where(possible, k, 0.0)
+    ways = cnp.exp(-cnp.log1p(n) - _betaln(n - k + 1, k + 1))
+    whole = (n == cnp.floor(n)) & (k == cnp.floor(k)) & (ways < by_precision(n, 2.0**20, 2.0**45))
+    ways = cnp.where(whole, ways + _core.bind("stop_gradient", [cnp.round(ways) - ways])[0], ways)
+    result: Array = cnp.where(possible, ways, 0.0)
+    return result
+
+
+def poch(z: Any, m: Any) -> Array:
+    """The rising factorial ``gamma(z + m) / gamma(z)``."""
+    z, m = floats("poch", z, m)
+    value = gammasgn(z + m) * gammasgn(z) * cnp.exp(gammaln(z + m) - gammaln(z))
+    small = (z > 0) & (z + m > 0) & (z + m < by_precision(z, 30.0, 150.0)) & (z < by_precision(z, 30.0, 150.0))
+    direct = gamma(cnp.where(small, z + m, 1.0)) / gamma(cnp.where(small, z, 1.0))
+    result: Array = cnp.where(m == 0, 1.0, cnp.where(small, direct, value))
+    return result
+
+
+def multigammaln(a: Any, d: int) -> Array:
+    """The logarithm of the gamma function of dimension d: of symmetric positive matrices."""
+    d = int(d)
+    (a,) = floats("multigammaln", a)
+    total = cnp.full_like(a, 0.25 * d * (d - 1) * math.log(math.pi))
+    for j in range(d):
+        total = total + gammaln(a - 0.5 * j)
+    return total
+
+
+def zeta(x: Any, q: Any = None) -> Array:
+    """The zeta function of Hurwitz: the sum of ``1 / (k + q)**x`` over k >= 0; Riemann's for ``q = 1``, the default."""
+    return _hurwitz_zeta(x, 1.0 if q is None else q)
+
+
+def bernoulli(n: int) -> Array:
+    """The Bernoulli numbers from 0 to n, with B1 = -1/2."""
+    if n < 0:
+        raise ValueError(f"bernoulli: n must not be negative; got {n}")
+    numbers = [Fraction(1)]
+    for m in range(1, n + 1):
+        total = sum((math.comb(m + 1, k) * numbers[k] for k in range(m)), Fraction(0))
+        numbers.append(-total / (m + 1))
+    # SciPy and JAX give at least the first three.
+    return cnp.array([float(value) for value in numbers])
+
+
+# ---- the normal distribution -----------------------------------------------------------------------------------------
+
+
+@elementwise(lambda x, result: cnp.exp(-0.5 * x * x - _HALF_LOG_TWO_PI - result))
+def _log_ndtr(x: Array) -> Array:
+    low = x < -1
+    left = cnp.where(low, x, -1.0)
+    right = cnp.where(low, 0.0, x)
+    below = cnp.log(0.5 * erfcx(-_ROOT_HALF * left)) - 0.5 * left * left
+    above = cnp.log1p(-0.5 * erfc(_ROOT_HALF * right))
+    result: Array = cnp.where(low, below, above)
+    return result
+
+
+def log_ndtr(x: Any, series_order: int = 3) -> Array:
+    """The logarithm of the standard normal distribution function, also where that underflows.
+
+    ``series_order`` is accepted for JAX's signature.
+    """
+    del series_order
+    return _log_ndtr(*floats("log_ndtr", x))
+
+
+@elementwise(lambda p, result: cnp.exp(0.5 * result * result + _HALF_LOG_TWO_PI))
+def _ndtri(p: Array) -> Array:
+    inside = (p > 0) & (p < 1)
+    q = cnp.where(inside, cnp.minimum(p, 1 - p), 0.25)
+    tail = q < 0.02
+    # In the tail: Newton's method on the logarithm, from the leading terms of the asymptotic form.
+    target = cnp.log(cnp.where(tail, q, 0.01))
+    start = cnp.sqrt(-2 * target)
+    x = -(start - (cnp.log(start) + _HALF_LOG_TWO_PI) / start)
+    for _ in range(4):
+        value = _log_ndtr(x)
+        x = x - (value - target) * cnp.exp(0.5 * x * x + _HALF_LOG_TWO_PI + value)
+    middle = erfinv(2 * cnp.where(tail, 0.25, q) - 1) / _ROOT_HALF
+    lower = cnp.where(tail, x, middle)
+    value = cnp.where(p > 0.5, -lower, lower)
+    ends = cnp.where(p == 0, -cnp.inf, cnp.where(p == 1, cnp.inf, cnp.nan))
+    result: Array = cnp.where(inside, value, ends)
+    return result
+
+
+def ndtri(p: Any) -> Array:
+    """The inverse of `ndtr`: infinite at 0 and 1, NaN beyond."""
+    return _ndtri(*floats("ndtri", p))

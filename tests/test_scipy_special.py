@@ -1,0 +1,162 @@
+"""cotangent.scipy.special against SciPy, over the real line, in single and double precision, with derivatives."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import cotangent.scipy.special as special
+import numpy as np
+import pytest
+
+scipy_special = pytest.importorskip("scipy.special")
+
+LINE = np.concatenate([np.linspace(-30, 30, 41), [1e-8, 1e-3, 0.1, 0.25, 0.5, 1.5, 3.9, 4.1, 49.0, 51.0, 100.0, 700.0, 1e5]])
+POSITIVE = np.array([1e-3, 0.3, 1.0, 2.5, 7.0, 40.0])
+UNIT = np.array([0.0, 1e-300, 1e-20, 1e-5, 0.01, 0.03, 0.3, 0.5, 0.7, 0.99, 1 - 1e-9, 1.0])
+WHOLE = np.arange(12.0)
+grid = np.meshgrid
+
+# name -> (arguments, relative error in float64)
+CASES: dict[str, tuple[tuple[np.ndarray, ...], float]] = {
+    "beta": (tuple(grid(POSITIVE, POSITIVE)), 1e-12),
+    "betainc": (tuple(grid(POSITIVE, POSITIVE, UNIT)), 1e-11),
+    "betaln": (tuple(grid(POSITIVE, POSITIVE)), 1e-12),
+    "boxcox": (tuple(grid(POSITIVE, [-1.0, 0.0, 0.5, 2.0])), 1e-12),
+    "boxcox1p": (tuple(grid(POSITIVE, [-1.0, 0.0, 0.5, 2.0])), 1e-12),
+    "comb": (tuple(grid([0.0, 1.0, 5.0, 10.0, 50.5], [0.0, 1.0, 3.0, 7.0, 2.5])), 1e-12),
+    "dawsn": ((LINE,), 1e-12),
+    "digamma": ((np.concatenate([POSITIVE, -POSITIVE + 0.1]),), 1e-11),
+    "entr": ((LINE,), 1e-14),
+    "erf": ((LINE,), 1e-14),
+    "erfc": ((LINE,), 1e-12),
+    "erfcx": ((LINE[LINE > -5],), 1e-12),
+    "erfinv": ((2 * UNIT - 1,), 1e-12),
+    "exp1": ((LINE,), 1e-13),
+    "expi": ((LINE,), 1e-13),
+    "expit": ((LINE,), 1e-13),
+    "expn": (tuple(grid([0.0, 1.0, 2.0, 5.0, 20.0], LINE)), 1e-13),
+    "factorial": ((WHOLE,), 1e-14),
+    "gamma": ((np.concatenate([POSITIVE, -POSITIVE + 0.1]),), 1e-12),
+    "gammainc": (tuple(grid(POSITIVE, POSITIVE)), 1e-11),
+    "gammaincc": (tuple(grid(POSITIVE, POSITIVE)), 1e-10),
+    "gammaln": ((np.concatenate([POSITIVE, -POSITIVE + 0.1]),), 1e-11),
+    "gammasgn": ((np.array([-2.5, -2.0, -1.5, -0.0, 0.0, 3.0, np.nan]),), 0),
+    "hyp1f1": (tuple(grid([0.5, 1.0, 2.5, -2.0, -0.7], [0.5, 1.2, 3.0], [-200, -30, -5, -0.1, 0, 0.2, 3, 30, 200.0])), 1e-12),
+    "hyp2f1": (tuple(grid([0.5, 2.5, -2.0], [0.5, 1.2], [1.7, 0.5, 4.0], [-20, -3, -0.5, 0, 0.2, 0.7, 0.95, 1])), 1e-11),
+    "i0": ((LINE[:41],), 1e-12),
+    "i0e": ((LINE,), 1e-12),
+    "i1": ((LINE[:41],), 1e-12),
+    "i1e": ((LINE,), 1e-12),
+    "kl_div": (tuple(grid([-1, 0, 0.5, 2.0], [-1, 0, 0.3, 2.0])), 1e-14),
+    "log_ndtr": ((LINE,), 1e-12),
+    "logit": ((UNIT,), 1e-14),
+    "ndtr": ((LINE,), 1e-12),
+    "ndtri": ((UNIT,), 1e-13),
+    "owens_t": (tuple(grid([-3, 0, 0.1, 1, 3, 8.0], [-5, -1, 0, 0.3, 1, 2, 50, np.inf])), 1e-12),
+    "poch": (tuple(grid(POSITIVE, [0.0, 1.0, 2.5, 7.0])), 1e-12),
+    "polygamma": (tuple(grid([0.0, 1.0, 2.0, 5.0], POSITIVE)), 1e-11),
+    "rel_entr": (tuple(grid([-1, 0, 0.5, 2.0], [-1, 0, 0.3, 2.0])), 1e-14),
+    "spence": ((LINE,), 1e-13),
+    "xlog1py": (tuple(grid([0.0, 1.0, -2.0], [-0.5, 0.0, 3.0])), 1e-14),
+    "xlogy": (tuple(grid([0.0, 1.0, -2.0], [0.5, 1.0, 3.0])), 1e-14),
+    "zeta": (tuple(grid([1.5, 2.0, 5.0], POSITIVE)), 1e-12),
+}
+
+
+def integer_orders(name: str, arguments: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    first_is_whole = name in ("expn", "polygamma")
+    return (arguments[0].astype(int), *arguments[1:]) if first_is_whole else arguments
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name):
+    arguments, tolerance = CASES[name]
+    with np.errstate(all="ignore"):
+        expected = getattr(scipy_special, name)(*integer_orders(name, arguments))
+    function = getattr(special, name)
+    actual = function(*arguments)
+    assert actual.dtype == np.float64
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=1e-14 if name == "betaln" else 1e-300)
+    single = ct.jit(function)(*(a.astype(np.float32) for a in arguments))
+    assert single.dtype == np.float32
+    with np.errstate(all="ignore"):
+        rounded = tuple(a.astype(np.float32).astype(np.float64) for a in arguments)
+        narrow = getattr(scipy_special, name)(*integer_orders(name, rounded))
+        np.testing.assert_allclose(single, narrow.astype(np.float32), rtol=3e-4, atol=1e-30)
+    assert function(*(a[:0] for a in arguments)).size == 0
+    half = function(*(cnp.asarray(a, "float16") for a in arguments))
+    assert half.dtype == np.float16
+
+
+DERIVATIVES = {
+    **{name: (np.linspace(-2.3, 2.6, 7),) for name in ["dawsn", "erf", "erfc", "erfcx", "expit", "ndtr", "log_ndtr", "i0e", "i1e"]},
+    **{name: (POSITIVE[1:-1],) for name in ["entr", "exp1", "expi", "gammaln", "digamma", "spence"]},
+    **{name: (UNIT[4:-2],) for name in ["logit", "ndtri"]},
+    **{name: tuple(grid([0.7, 2.2], [0.4, 3.1])) for name in ["betaln", "beta", "xlogy", "rel_entr", "kl_div", "owens_t", "boxcox"]},
+    "gammainc": tuple(grid([0.7, 4.2], [0.4, 5.1])),
+    "gammaincc": tuple(grid([0.7, 4.2], [0.4, 5.1])),
+    "betainc": tuple(grid([0.7, 3.0], [1.5], [0.2, 0.8])),
+    "hyp1f1": tuple(grid([0.7], [1.5], [-2.0, 0.4, 3.0])),
+    "hyp2f1": tuple(grid([0.7], [1.2], [2.5], [-2.0, 0.4])),
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives(name):
+    function, arguments = getattr(special, name), DERIVATIVES[name]
+    gradients = ct.grad(lambda *a: function(*a).sum(), argnums=tuple(range(len(arguments))))(*arguments)
+    for i, gradient in enumerate(gradients):
+        step = 1e-5
+        ends = [function(*(a + s * step if k == i else a for k, a in enumerate(arguments))) for s in (1, -1)]
+        np.testing.assert_allclose(gradient, (ends[0] - ends[1]) / (2 * step), rtol=2e-6, atol=1e-8)
+    second = ct.vmap(ct.grad(ct.grad(function, argnums=len(arguments) - 1), argnums=len(arguments) - 1))
+    flat = tuple(a.ravel() for a in arguments)
+    slope = ct.vmap(ct.grad(function, argnums=len(arguments) - 1))
+    ends = [slope(*flat[:-1], flat[-1] + s * 1e-5) for s in (1, -1)]
+    np.testing.assert_allclose(second(*flat), (ends[0] - ends[1]) / 2e-5, rtol=5e-5, atol=1e-6)
+
+
+def test_pairs_and_complex_numbers():
+    for ours, theirs in zip(special.fresnel(LINE), scipy_special.fresnel(LINE), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    sine, cosine = scipy_special.sici(LINE)
+    np.testing.assert_allclose(special.sici(LINE)[0], sine, rtol=1e-13)
+    np.testing.assert_allclose(special.sici(LINE[LINE > 0])[1], cosine[LINE > 0], rtol=1e-12)
+    random = np.random.default_rng(0)
+    z = np.concatenate([(random.standard_normal(40) + 1j * random.standard_normal(40)) * s for s in (0.1, 1, 3, 10)])
+    expected = scipy_special.wofz(z)
+    tame = np.abs(expected) < 1e100
+    np.testing.assert_allclose(special.wofz(z[tame]), expected[tame], rtol=1e-12)
+    x = np.array([0.0, 0.1, 1.0, 5.0, 20.0])
+    np.testing.assert_allclose(special.bessel_jn(x, v=4), [scipy_special.jv(k, x) for k in range(5)], rtol=1e-12, atol=1e-14)
+    n, m = np.meshgrid([0, 1, 2, 5, 10], [-10, -3, -1, 0, 2, 5])
+    inside = np.abs(m) <= n
+    theta, phi = np.float64(0.7), np.float64(1.3)
+    ours = special.sph_harm_y(n, m, theta, phi, n_max=10)
+    np.testing.assert_allclose(np.asarray(ours)[inside], scipy_special.sph_harm_y(n, m, theta, phi)[inside], rtol=1e-12)
+    np.testing.assert_allclose(special.bernoulli(12), scipy_special.bernoulli(12), rtol=1e-6)
+    np.testing.assert_allclose(special.multigammaln(np.array([3.0, 10.0]), 3), scipy_special.multigammaln([3.0, 10.0], 3))
+
+
+def test_reductions():
+    x = np.array([[0.1, -2.0, 3.0], [-np.inf, -np.inf, -np.inf]])
+    np.testing.assert_allclose(special.logsumexp(x, axis=1), scipy_special.logsumexp(x, axis=1))
+    np.testing.assert_allclose(special.softmax(x[0]), scipy_special.softmax(x[0]))
+    np.testing.assert_allclose(special.log_softmax(x[0]), scipy_special.log_softmax(x[0]))
+
+
+def test_masked_and_batched():
+    rows = [np.array([0.5, 2.0]), np.array([1.0, 3.0, 0.2])]
+    results = ct.vmap(ct.mask(lambda x: special.exp1(x).sum()))(ct.ragged(rows))
+    np.testing.assert_allclose(results, [scipy_special.exp1(row).sum() for row in rows], rtol=1e-12)
+
+
+def test_errors():
+    with pytest.raises(ct.errors.DTypeError, match="real"):
+        special.exp1(np.complex64(1))
+    with pytest.raises(NotImplementedError, match="exact"):
+        special.factorial(5, exact=True)
+    with pytest.raises(ValueError, match="n_iter"):
+        special.bessel_jn(1.0, v=60)
+    with pytest.raises(ValueError, match="negative"):
+        special.bernoulli(-1)

@@ -1,0 +1,136 @@
+"""cotangent.scipy.stats against SciPy."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import cotangent.scipy.stats as stats
+import numpy as np
+import pytest
+
+scipy_stats = pytest.importorskip("scipy.stats")
+
+LINE = np.array([-3.0, -0.7, 0.0, 0.2, 0.5, 1.0, 1.7, 4.0])
+PROBABILITIES = np.array([0.01, 0.3, 0.5, 0.9])
+CONTINUOUS = {
+    "norm": (),
+    "uniform": (),
+    "expon": (),
+    "laplace": (),
+    "logistic": (),
+    "cauchy": (),
+    "gumbel_r": (),
+    "gumbel_l": (),
+    "gamma": (2.5,),
+    "chi2": (3.0,),
+    "beta": (1.5, 2.5),
+    "pareto": (2.0,),
+    "t": (4.0,),
+    "gennorm": (1.7,),
+    "truncnorm": (-1.2, 2.0),
+    "vonmises": (1.3,),
+    "wrapcauchy": (0.4,),
+}
+DISCRETE = {
+    "bernoulli": (0.3,),
+    "binom": (5.0, 0.3),
+    "betabinom": (5.0, 1.5, 0.7),
+    "geom": (0.3,),
+    "nbinom": (3.0, 0.4),
+    "poisson": (2.5,),
+}
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_continuous(name):
+    ours, theirs, shapes = getattr(stats, name), getattr(scipy_stats, name), [np.float64(s) for s in CONTINUOUS[name]]
+    for function in dir(ours):
+        points = PROBABILITIES if function in ("ppf", "isf") else LINE
+        for loc, scale in [(0.0, 1.0), (0.3, 1.5)]:
+            with np.errstate(all="ignore"):
+                expected = getattr(theirs, function)(points, *shapes, loc, scale)
+            actual = getattr(ours, function)(points, *shapes, loc=np.float64(loc), scale=np.float64(scale))
+            if name == "vonmises" and function in ("pdf", "logpdf"):
+                pass  # SciPy and this one give the density on the whole circle
+            np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-14, err_msg=function)
+    logpdf = lambda x: ours.logpdf(x, *shapes)  # noqa: E731
+    inside = np.array([0.31, 0.77]) + (1.0 if name == "pareto" else 0.0)
+    slope = ct.vmap(ct.grad(logpdf))(inside)
+    np.testing.assert_allclose(slope, (logpdf(inside + 1e-6) - logpdf(inside - 1e-6)) / 2e-6, rtol=1e-5, atol=1e-8)
+    assert np.isfinite(ct.vmap(ct.grad(logpdf))(LINE)).all() or name in ("laplace", "gamma", "chi2", "beta", "gennorm")
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete(name):
+    ours, theirs, shapes = getattr(stats, name), getattr(scipy_stats, name), DISCRETE[name]
+    k = np.arange(-1.0, 8.0)
+    for function in dir(ours):
+        if function == "entropy":
+            means = np.array([0.0, 0.5, 4.0, 120.0])
+            np.testing.assert_allclose(ours.entropy(means), theirs.entropy(means), rtol=1e-6, atol=1e-9)
+            continue
+        points = PROBABILITIES if function == "ppf" else k
+        with np.errstate(all="ignore"):
+            expected = getattr(theirs, function)(points, *shapes)
+        actual = getattr(ours, function)(points, *(np.float64(s) for s in shapes))
+        np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-13, err_msg=function)
+    np.testing.assert_allclose(ours.logpmf(k + 2, *shapes, loc=2), ours.logpmf(k, *shapes), rtol=1e-6)
+
+
+def test_vectors():
+    x, p = np.array([[1.0, 2.0, 3.0], [0.0, 4.0, 2.0]]), np.array([0.2, 0.3, 0.5])
+    np.testing.assert_allclose(stats.multinomial.logpmf(x, 6, p), scipy_stats.multinomial.logpmf(x, 6, p), rtol=1e-10)
+    np.testing.assert_allclose(stats.multinomial.pmf(x[0], 6, p), scipy_stats.multinomial.pmf(x[0], 6, p), rtol=1e-10)
+    alpha, point = np.array([1.5, 2.0, 0.7]), np.array([0.2, 0.3, 0.5])
+    np.testing.assert_allclose(stats.dirichlet.logpdf(point, alpha), scipy_stats.dirichlet.logpdf(point, alpha), rtol=1e-10)
+    np.testing.assert_allclose(stats.dirichlet.pdf(point[:2], alpha), scipy_stats.dirichlet.pdf(point[:2], alpha), rtol=1e-10)
+    mean, cov = np.array([0.5, -1.0]), np.array([[2.0, 0.3], [0.3, 0.5]])
+    points = np.random.default_rng(0).standard_normal((4, 2))
+    expected = scipy_stats.multivariate_normal.logpdf(points, mean, cov)
+    np.testing.assert_allclose(stats.multivariate_normal.logpdf(points, mean, cov), expected, rtol=1e-10)
+    gradient = ct.grad(lambda c: stats.multivariate_normal.logpdf(points[0], mean, c))(cov)
+    assert np.isfinite(gradient).all()
+
+
+def test_samples():
+    a = np.array([[3, 1, 2, 3], [1, 1, 5, 5], [3, 4, 2, 5]])
+    for axis in (0, 1, None):
+        ours, theirs = stats.mode(a, axis=axis), scipy_stats.mode(a, axis=axis)
+        np.testing.assert_array_equal(ours.mode, theirs.mode)
+        np.testing.assert_array_equal(ours.count, theirs.count)
+        for method in ["average", "min", "max", "dense", "ordinal"]:
+            expected = scipy_stats.rankdata(a, method, axis=axis)
+            np.testing.assert_array_equal(stats.rankdata(a, method, axis=axis), expected)
+    x = np.random.default_rng(0).standard_normal((5, 3))
+    np.testing.assert_allclose(stats.sem(x), scipy_stats.sem(x), rtol=1e-12)
+    np.testing.assert_allclose(stats.sem(x, axis=None), scipy_stats.sem(x, axis=None), rtol=1e-12)
+
+
+def test_kernel_density():
+    random = np.random.default_rng(0)
+    for shape in [(20,), (2, 15)]:
+        data, points = random.standard_normal(shape), random.standard_normal((*shape[:-1], 4))
+        for options in [{}, {"bw_method": "silverman"}, {"weights": random.uniform(size=shape[-1])}]:
+            ours, theirs = stats.gaussian_kde(data, **options), scipy_stats.gaussian_kde(data, **options)
+            np.testing.assert_allclose(ours(points), theirs(points), rtol=1e-8)
+            np.testing.assert_allclose(ours.logpdf(points), theirs.logpdf(points), rtol=1e-8)
+            np.testing.assert_allclose(ours.integrate_kde(ours), theirs.integrate_kde(theirs), rtol=1e-8)
+    line = random.standard_normal(20)
+    assert float(stats.gaussian_kde(line).integrate_box_1d(-1, 1)) == pytest.approx(
+        scipy_stats.gaussian_kde(line).integrate_box_1d(-1, 1), rel=1e-8
+    )
+    drawn = stats.gaussian_kde(line).resample(ct.random.key(0), (1000,))
+    assert drawn.shape == (1, 1000)
+    assert abs(float(drawn.mean()) - line.mean()) < 0.15
+
+
+def test_errors():
+    with pytest.raises(TypeError, match="needs a"):
+        stats.gamma.logpdf(1.0)
+    with pytest.raises(TypeError, match="no argument"):
+        stats.norm.logpdf(1.0, mean=2.0)
+    with pytest.raises(TypeError, match="at most"):
+        stats.norm.logpdf(1.0, 0.0, 1.0, 2.0)
+    with pytest.raises(AttributeError, match="it has"):
+        stats.gamma.ppf(0.5, 1.0)
+    with pytest.raises(ValueError, match="method"):
+        stats.rankdata([1, 2], "first")
