@@ -149,3 +149,20 @@ def test_a_forward_rule_that_calls_its_own_function():
     assert float(rule(1.0)[0]) == pytest.approx(2 * math.cos(0.5), rel=1e-6)
     value = ct.grad(lambda x: ct.value_and_grad(f)(x)[0])(0.5)
     assert float(value) == pytest.approx(2 * math.cos(0.5), rel=1e-6)
+
+
+def test_a_custom_vjp_function_says_so_when_it_closes_over_what_is_differentiated():
+    def program(scale):
+        @ct.custom_vjp
+        def f(x):
+            return scale * x
+
+        f.defvjp(lambda x: (f(x), None), lambda _, g: (scale * g,))
+        return f
+
+    assert float(ct.grad(lambda x: program(3.0)(x))(2.0)) == 3.0
+    np.testing.assert_allclose(ct.vmap(lambda s: ct.grad(program(s))(2.0))(np.arange(3.0)), np.arange(3.0))
+    for transform in (ct.grad, lambda f: ct.grad(lambda s: ct.vmap(f)(s * cnp.ones(2)).sum())):
+        with pytest.raises(ct.errors.NotDifferentiableError, match="closes over"):
+            transform(lambda s: program(s)(2.0))(3.0)
+    assert float(ct.grad(lambda s: program(ct.lax.stop_gradient(s))(s))(3.0)) == 3.0

@@ -260,6 +260,8 @@ class custom_vjp:  # noqa: N801
         if any(_core.ragged_axes(x) for x in leaves + forward.closure):
             # Only an application knows how ragged the results are. Nothing uses it: it goes with the dead code.
             results = _core.apply_graph(forward.graph, leaves + forward.closure)
+            # The backward rule closes over them for their lengths, which is no way for a derivative.
+            results = [_core.bind("stop_gradient", [x])[0] for x in results]
         residuals = results[outputs:]
         cotangents = [
             x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if _is_inexact(aval[1])
@@ -286,7 +288,14 @@ class custom_vjp:  # noqa: N801
         sources = [*residuals, *backward.closure, *cotangents]
         backward_graph = _core.capture(run_backward, sources, [], "rearrange", name)[0]
         return primal.structure.unflatten(
-            _core.bind("custom_vjp", operands, graph=graph, forward=forward_graph, backward=backward_graph)
+            _core.bind(
+                "custom_vjp",
+                operands,
+                graph=graph,
+                forward=forward_graph,
+                backward=backward_graph,
+                closed=len(closure),
+            )
         )
 
     def _capture_forward(

@@ -71,6 +71,13 @@ Values linear_call(Builder& builder, GraphPtr backward, int64_t num_residuals, a
 
 JvpResult custom_vjp_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                          const AttrsPtr& attrs) {
+  for (size_t i = primals.size() - static_cast<size_t>(attrs->integer("closed")); i < primals.size(); ++i) {
+    if (!tangents[i] || !is_inexact(primals[i].dtype())) continue;
+    throw Error(ErrorKind::kNotDifferentiable,
+                "a custom_vjp function closes over a value that is differentiated, but its rule gives derivatives of "
+                "arguments only")
+        .hint("pass the value as an argument, or close over ct.lax.stop_gradient of it");
+  }
   const Avals outputs = attrs->graph("graph")->output_avals();
   const Values forward = builder.inline_graph(*attrs->graph("forward"), primals);
   Values operands(forward.begin() + static_cast<ptrdiff_t>(outputs.size()), forward.end());
@@ -122,8 +129,8 @@ std::vector<Batched> custom_vjp_batch(Builder& builder, absl::Span<const Batched
   const std::vector<int> residual_axes(batched_forward.out_axes.begin() + static_cast<ptrdiff_t>(num_outputs),
                                        batched_forward.out_axes.end());
   const GraphPtr batched_backward = batch_backward(attrs->graph("backward"), residual_axes, inexact_axes, axis);
-  return batched_in_front(
-      custom_vjp_call(builder, {batched, batched_forward.graph, batched_backward}, values_of(operands)));
+  return batched_in_front(custom_vjp_call(
+      builder, {batched, batched_forward.graph, batched_backward, attrs->integer("closed")}, values_of(operands)));
 }
 
 Primitive custom_vjp_primitive() {
@@ -251,7 +258,10 @@ const Primitive& kCustomVjpLinear = define(custom_vjp_linear_primitive());
 
 Values custom_vjp_call(Builder& builder, const CustomVjpAttrs& attrs, absl::Span<const Value> operands) {
   return builder.bind(kCustomVjp, operands,
-                      Attrs::make({{"backward", attrs.backward}, {"forward", attrs.forward}, {"graph", attrs.graph}}));
+                      Attrs::make({{"backward", attrs.backward},
+                                   {"closed", attrs.closed},
+                                   {"forward", attrs.forward},
+                                   {"graph", attrs.graph}}));
 }
 
 }  // namespace ct

@@ -42,8 +42,9 @@ Values custom_jvp_call(Builder& builder, const CustomJvpAttrs& attrs, absl::Span
 
 struct CustomVjpAttrs {
   GraphPtr graph;
-  GraphPtr forward;   // -> outputs, residuals
-  GraphPtr backward;  // residuals, cotangents of inexact outputs -> cotangents of inexact operands
+  GraphPtr forward;    // -> outputs, residuals
+  GraphPtr backward;   // residuals, cotangents of inexact outputs -> cotangents of inexact operands
+  int64_t closed = 0;  // the last operands: what the functions close over, which the rule has no derivative for
 };
 Values custom_vjp_call(Builder& builder, const CustomVjpAttrs& attrs, absl::Span<const Value> operands);
 
