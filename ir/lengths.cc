@@ -94,6 +94,13 @@ Value dilated_length(Value x, int64_t interior) {
   return interior == 0 ? x : at_least_zero(add_lengths(scale_length(x, interior + 1), -interior));
 }
 
+void refuse_batched_lengths(std::string_view primitive) {
+  throw Error(ErrorKind::kUnsupported,
+              "one axis cannot have a different length for each example of a vmap inside a mask")
+      .op(primitive)
+      .hint("put the vmap outside: ct.vmap(ct.mask(f)) gives every example its own lengths");
+}
+
 Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
   for (int64_t axis : axes) {
     const int at = static_cast<int>(axis);
@@ -109,7 +116,7 @@ Value with_lengths_of(Value tangent, Value primal) {
 }
 
 bool means_lengths(const Primitive& primitive, const Attrs& attrs) {
-  if (primitive.name == "dimension_size") return true;
+  if (primitive.name == "dimension_size" || primitive.name == "fill_padding") return true;
   if (primitive.name == "mask") return false;
   const auto inside = [](const GraphPtr& graph) {
     const absl::Span<const Equation> equations = graph->equations();

@@ -28,13 +28,16 @@ Value smaller_length(Value x, Value y);
 // The length between elements when `interior` zeros are put between neighbours: 0 for 0, else x + (x - 1) * interior.
 Value dilated_length(Value x, int64_t interior);
 
+// Refuses to batch a primitive over a length that it takes as an operand.
+[[noreturn]] void refuse_batched_lengths(std::string_view primitive);
+
 // The tangent with the ragged lengths of its primal along `axes`. Linear rules whose transpose changes or moves an axis
 // put it before the linear equation, so that the cotangent gets the operand's length back.
 Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes);
 Value with_lengths_of(Value tangent, Value primal);  // along all axes
 
 // Whether the equation says something about lengths, so that its mask rule is needed even where no operand is ragged:
-// set_length, dimension_size (whose constant other lengths are compared with), the ragged_* primitives that take
+// set_length, dimension_size (whose constant other lengths are compared with), fill_padding and the ragged_* that take
 // lengths as operands, and what has one of them in a sub-graph. Regions are left to their expansion.
 bool means_lengths(const Primitive& primitive, const Attrs& attrs);
 

@@ -94,8 +94,9 @@ Value broadcast_axis(Value x, int axis, int64_t size);  // a broadcast that inse
 Value gather(Value operand, Value indices, int axis, int batch_dims);
 Value scatter_add(Value operand, Value indices, Value updates, int axis, int batch_dims);
 
-// fill_padding.cc: x; in a mask region, with `value` on the padding of `axes`, which are then exact.
-Value fill_padding(Value x, absl::Span<const int64_t> axes, double value);
+// fill_padding.cc: x; in a mask region, with `value` on the padding of `axes`, which are then exact. `lengths`: none,
+// or those of the axes.
+Value fill_padding(Value x, absl::Span<const int64_t> axes, double value, absl::Span<const Value> lengths = {});
 
 // reduce.cc, cumulative.cc, dot.cc. The reductions are x itself for no axes.
 Value reduce_sum(Value x, absl::Span<const int64_t> axes);
@@ -110,8 +111,9 @@ struct DotDimensions {
 Value dot_general(Value lhs, Value rhs, const DotDimensions& dimensions);
 
 // ragged.cc: sizes inside a mask region. Outside of one dimension_size is the static size and set_length does nothing.
-Value dimension_size(Value x, int axis);            // int32 scalar
-Value set_length(Value x, Value length, int axis);  // declares that axis holds `length` valid elements
+Value dimension_size(Value x, int axis);                // int32 scalar
+Value set_length(Value x, Value length, int axis);      // declares that axis holds `length` valid elements
+Value first_elements(Value x, Value length, int axis);  // the set_length of an axis that is exact before it
 
 // transforms/higher_order/
 Values call(Builder& builder, GraphPtr graph, std::string name, absl::Span<const Value> operands);

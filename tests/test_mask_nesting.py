@@ -70,6 +70,7 @@ SMOOTH: dict[str, Callable[[Any], Any]] = {
     "jacrev": lambda v: ct.jacrev(lambda a: a * cnp.sum(a))(v),
     "jacfwd": lambda v: ct.jacfwd(lambda a: (cnp.concatenate([a, a]), a[0]))(v)[0],
     "hessian": lambda v: ct.hessian(lambda a: cnp.mean(a) * cnp.mean(a * a))(v),
+    "hessian of a product": lambda v: ct.hessian(cnp.prod)(v),
     "custom_jvp": lambda v: MEAN(v),
     "custom_vjp": lambda v: PAIR(v)[0],
     "custom_vjp, ragged result": lambda v: PAIR(v)[1],

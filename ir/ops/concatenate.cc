@@ -256,19 +256,12 @@ Values ragged_concatenate_transpose(Builder& builder, const TransposeInput& inpu
     const Value length = input.operands[pieces + k];
     if (input.linear(static_cast<int>(k))) {
       const Value window = ragged_part("ragged_window", input.cotangents[0], offset, axis, start, size);
-      result[k] = set_length(window, length, static_cast<int>(axis));
+      result[k] = first_elements(window, length, static_cast<int>(axis));
     }
     start += size;
     if (k + 1 < pieces) offset = k == 0 ? length : add_lengths(offset, length);
   }
   return result;
-}
-
-[[noreturn]] void refuse_batched_lengths(std::string_view primitive) {
-  throw Error(ErrorKind::kUnsupported,
-              "one axis cannot have a different length for each example of a vmap inside a mask")
-      .op(primitive)
-      .hint("put the vmap outside: ct.vmap(ct.mask(f)) gives every example its own lengths");
 }
 
 Primitive ragged_concatenate_primitive() {

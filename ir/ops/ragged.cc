@@ -1,5 +1,9 @@
 // Sizes inside a mask region: dimension_size reads the length of an axis, set_length declares it. Elsewhere the one is
 // the static size and the other the identity.
+//
+// set_length mostly repeats what is true: of a tangent, say, that is as ragged as its primal. Its transpose then
+// declares the same of the cotangent. With attribute `exact` the axis is exact before: what lies behind the length is
+// left out, so the cotangent is filled up with zeros.
 #include <limits>
 
 #include "ir/combinators.h"
@@ -68,22 +72,26 @@ Avals set_length_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   return {operands[0]};
 }
 
+bool is_exact(const Attrs& attrs) { return attrs.has("exact") && attrs.flag("exact"); }
+
+Value bind_set_length(Value x, Value length, int64_t axis, bool exact) {
+  const AttrsPtr attrs = exact ? Attrs::make({{"axis", axis}, {"exact", true}}) : Attrs::make({{"axis", axis}});
+  return x.builder->bind1(get_primitive("set_length"), {x, length}, attrs);
+}
+
 // The length is known wherever the array is linear.
 Values set_length_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
-  return {set_length(input.cotangents[0], input.operands[1], static_cast<int>(attrs->integer("axis"))), {}};
+  const Value cotangent = input.cotangents[0], length = input.operands[1];
+  const int64_t axis = attrs->integer("axis");
+  if (is_exact(*attrs)) return {fill_padding(cotangent, {axis}, 0, {length}), {}};
+  return {set_length(cotangent, length, static_cast<int>(axis)), {}};
 }
 
 std::vector<Batched> set_length_batch(Builder&, absl::Span<const Batched> operands, int64_t, const AttrsPtr& attrs) {
   const Batched x = operands[0];
-  if (operands[1].batched()) {
-    throw Error(ErrorKind::kUnsupported,
-                "one axis cannot have a different length for each example of a vmap inside "
-                "a mask")
-        .op("set_length")
-        .hint("put the vmap outside: ct.vmap(ct.mask(f)) gives every example its own length");
-  }
+  if (operands[1].batched()) refuse_batched_lengths("set_length");
   const int64_t axis = past_batch(attrs->integer("axis"), x.axis);
-  return {{set_length(x.value, operands[1].value, static_cast<int>(axis)), x.axis}};
+  return {{bind_set_length(x.value, operands[1].value, axis, is_exact(*attrs)), x.axis}};
 }
 
 std::vector<Masked> set_length_mask(Builder&, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
@@ -116,8 +124,7 @@ Value dimension_size(Value x, int axis) {
   return x.builder->bind1(kDimensionSize, {x}, Attrs::make({{"axis", int64_t{axis}}}));
 }
 
-Value set_length(Value x, Value length, int axis) {
-  return x.builder->bind1(kSetLength, {x, length}, Attrs::make({{"axis", int64_t{axis}}}));
-}
+Value set_length(Value x, Value length, int axis) { return bind_set_length(x, length, axis, false); }
+Value first_elements(Value x, Value length, int axis) { return bind_set_length(x, length, axis, true); }
 
 }  // namespace ct

@@ -145,8 +145,15 @@ def as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:
     """
     for axis in _core.ragged_axes(model):
         if first + axis not in _core.ragged_axes(x):
-            x = _core.bind("set_length", [x, _core.length_of(model, axis)], axis=first + axis)[0]
+            x = set_length(x, _core.length_of(model, axis), first + axis)
     return x
+
+
+def set_length(x: Array, length: Any, axis: int) -> Array:
+    """``x`` inside a mask, with ``length`` valid elements along the axis."""
+    # Exact before it: the derivative knows that what is cut off gets zeros.
+    exact = {} if axis in _core.ragged_axes(x) else {"exact": True}
+    return _core.bind("set_length", [x, length], axis=axis, **exact)[0]
 
 
 def structure_names(structure: PyTreeDef) -> list[str]:

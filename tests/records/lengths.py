@@ -24,10 +24,21 @@ record(
     lambda x, n: x,
     M,
     constant(np.int32(4)),
-    attrs={"axis": 0},
-    known_failures={"mask": "the gradient meets two lengths"},
+    attrs={"axis": 0, "exact": True},
     unbatched={1: ONE_LENGTH},
-    masks=(ragged(None, "n", like=lambda x, n: x[:n], n=(0, 1, 3, 4)),),
+    masks=(
+        ragged(None, "n", like=lambda x, n: x[:n], n=(0, 1, 3, 4)),
+        ragged({1: "m"}, "n", like=lambda x, n: x[:n], n=(0, 1, 3, 4)),
+    ),
+)
+record(
+    "set_length",
+    lambda x, n: x,
+    M,
+    constant(np.int32(4)),
+    attrs={"axis": 0},
+    unbatched={1: ONE_LENGTH},
+    masks=(ragged({0: "n"}, "n"),),
 )
 
 
@@ -38,6 +49,18 @@ def filled(x: Any) -> Any:
 
 record("fill_padding", lambda x: x, M, attrs={"axes": [0], "value": 7.0}, masks=(ragged({0: "n"}, like=filled),))
 record(
+    "fill_padding",
+    lambda x, n: x,
+    M,
+    constant(np.int32(4)),
+    attrs={"axes": [0], "value": 7.0},
+    unbatched={1: ONE_LENGTH},
+    masks=(
+        ragged({0: "n"}, "n", like=lambda x, n: filled(x)),
+        ragged(None, "n", like=lambda x, n: filled(x[:n]), n=(0, 2, 4)),
+    ),
+)
+record(
     "ragged_concatenate",
     lambda x, y, m, n: np.concatenate([x, y]),
     M,
@@ -45,7 +68,6 @@ record(
     constant(np.int32(4)),
     constant(np.int32(2)),
     attrs={"axis": 0},
-    known_failures={"mask": "the gradient meets two lengths"},
     unbatched={2: ONE_LENGTH, 3: ONE_LENGTH},
     masks=(ragged({0: "m"}, {0: "n"}, "m", "n", like=lambda x, y, m, n: cnp.concatenate([x, y])),),
 )

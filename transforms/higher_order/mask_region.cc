@@ -209,6 +209,7 @@ std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const Split
       }
     }
     Value array = builder.input(residual.value.aval());
+    if (same_type(array.aval(), Aval(DType::kInt32, {}))) base.emplace(residual.value.var, array);
     const int input = sheets.residual_input[r];
     unknown_arrays.push_back(
         context.residual(input >= 0 ? known_operands[static_cast<size_t>(input)] : known_results[output]));
@@ -322,7 +323,7 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
         back.in_ragged.insert(back.in_ragged.end(), {static_cast<int64_t>(operands.size() - num_lengths),
                                                      static_cast<int64_t>(axis), position});
       } else {
-        cotangent = set_length(cotangent, own, static_cast<int>(axis));
+        cotangent = first_elements(cotangent, own, static_cast<int>(axis));
       }
     }
     arguments.push_back(cotangent);

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import DTypeError
 
@@ -244,5 +245,5 @@ def static_shape(shape: Any) -> tuple[list[int], dict[int, Array]]:
 def give_lengths(x: Array, lengths: dict[int, Array]) -> Array:
     """``x`` with ragged axes of the given lengths."""
     for axis, length in lengths.items():
-        x = bind1("set_length", x, length, axis=axis)
+        x = set_length(x, length, axis)
     return x

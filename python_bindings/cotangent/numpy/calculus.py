@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
@@ -63,7 +64,7 @@ def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
     ahead = slice_axis(x, axis, min(1, size), size)
     behind = slice_axis(x, axis, 0, max(size - 1, 0))
     if axis in _core.ragged_axes(x):
-        behind = bind1("set_length", behind, ragged_length(ahead, axis), axis=axis)
+        behind = set_length(behind, ragged_length(ahead, axis), axis)
     return ahead, behind
 
 

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.numpy._support import (
     axis_size,
@@ -259,7 +260,7 @@ def _take_window(x: Array, plan: Plan) -> Array:
         x = bind1("reverse", x, axes=sorted(plan.reversed_axes))
     for axis, length in plan.lengths.items():
         if axis >= 0:
-            x = bind1("set_length", x, length, axis=axis)
+            x = set_length(x, length, axis)
     return x
 
 
@@ -355,7 +356,7 @@ def get_item(x: Array, index: Any) -> Array:
         found = _lookup(window, plan, "clip")
         result = bind1("gather", _gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
         if -1 in plan.lengths:
-            result = bind1("set_length", result, plan.lengths[-1], axis=found.axis)
+            result = set_length(result, plan.lengths[-1], found.axis)
     return _shape_result(result, *_result_shape([], plan, x.ndim, found))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
@@ -581,7 +582,7 @@ def _roll_dynamic(x: Array, shift: Any, axis: int) -> Array:
     index = bind1("iota", shape=[x._bound_shape[axis]], dtype=np.dtype("int32"), axis=0)
     index = remainder(index - _core.convert(shift, "int32"), count)
     result = bind1("gather", x, index, axis=axis, batch_dims=0)
-    return bind1("set_length", result, count, axis=axis) if isinstance(count, Array) else result
+    return set_length(result, count, axis) if isinstance(count, Array) else result
 
 
 def _pad_widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
@@ -38,7 +39,7 @@ def positions_along(x: Array, axis: int) -> Array:
     """The position along an axis of every element."""
     result = bind1("iota", shape=list(x._bound_shape), dtype=_INT32, axis=axis)
     for ragged in _core.ragged_axes(x):
-        result = bind1("set_length", result, ragged_length(x, ragged), axis=ragged)
+        result = set_length(result, ragged_length(x, ragged), ragged)
     return result
 
 
