@@ -269,7 +269,7 @@ TEST(Errors, LengthsOfExamplesInsideAMask) {
       [&] {
         Builder builder;
         const std::vector<Batched> operands{{builder.input(f64({2, 3})), 0}, {builder.input(i32({2})), 0}};
-        get_primitive("set_length").batch(builder, operands, 2, graph->attrs_ptr(graph->equations()[0]));
+        get_primitive("set_length").batch(builder, operands, {2}, graph->attrs_ptr(graph->equations()[0]));
       },
       ErrorKind::kUnsupported);
   EXPECT_NE(text.find("put the vmap outside"), std::string::npos) << text;
