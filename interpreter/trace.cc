@@ -299,6 +299,15 @@ bool Capture::live() const { return state_->builder != nullptr; }
 
 std::shared_ptr<Capture> current_capture() { return capture_stack.empty() ? nullptr : capture_stack.back(); }
 
+std::vector<std::pair<std::string, int64_t>> named_axes() {
+  std::vector<std::pair<std::string, int64_t>> result;
+  for (size_t i = capture_stack.size(); i-- > 0;) {
+    const CaptureOptions& options = capture_stack[i]->options();
+    if (!options.axis_name.empty()) result.emplace_back(options.axis_name, options.axis_size);
+  }
+  return result;
+}
+
 EagerScope::EagerScope() : hidden_(std::move(capture_stack)) { capture_stack.clear(); }
 EagerScope::~EagerScope() { capture_stack = std::move(hidden_); }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct CaptureOptions {
   std::string function_name;  // of the user's function, for messages
   bool concrete_shadow = false;
   bool outside_masks = false;  // every axis is exact: a captured graph is put together anew
+  std::string axis_name{};  // of a batch that collectives may name
+  int64_t axis_size = 0;
 };
 
 class Capture : public std::enable_shared_from_this<Capture> {
@@ -93,6 +96,9 @@ class Capture : public std::enable_shared_from_this<Capture> {
 };
 
 std::shared_ptr<Capture> current_capture();  // null: eager
+
+// The axes that collectives may name here, with their sizes, innermost first.
+std::vector<std::pair<std::string, int64_t>> named_axes();
 
 // While one lives, this thread has no current capture: operations evaluate. For host callbacks that run in the midst of
 // somebody's capture.

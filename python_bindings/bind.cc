@@ -108,12 +108,13 @@ Source source_from_python(py::handle object) {
 // `finish_in_capture`: called with the capture still live and the outputs; its list is appended to the outputs.
 py::tuple capture(const py::function& function, const py::list& sources, const std::vector<std::string>& names,
                   const std::string& mode, const std::string& function_name, const py::object& shadows,
-                  const py::object& ragged) {
+                  const py::object& ragged, const py::object& axis) {
   CaptureOptions options;
   options.mode = mode_from_text(mode);
   options.function_name = function_name;
   options.concrete_shadow = !shadows.is_none();
   options.outside_masks = mode == "rearrange";
+  if (!axis.is_none()) std::tie(options.axis_name, options.axis_size) = py::cast<std::pair<std::string, int64_t>>(axis);
   CaptureScope scope(std::move(options));
   py::list inputs;
   std::vector<Traced> traced;
@@ -202,7 +203,10 @@ void register_bind(py::module_& module) {
         bind_with_location(primitive, data(operands), items.empty() ? Attrs::empty() : Attrs::make(std::move(items))));
   });
   module.def("capture", capture, py::arg("function"), py::arg("sources"), py::arg("names"), py::arg("mode"),
-             py::arg("function_name"), py::arg("shadows") = py::none(), py::arg("ragged") = py::none());
+             py::arg("function_name"), py::arg("shadows") = py::none(), py::arg("ragged") = py::none(),
+             py::arg("axis") = py::none());
+  // The axes that collectives may name here: (name, size), innermost first.
+  module.def("named_axes", named_axes);
   module.def("apply_graph", [](const GraphHandle& handle, const py::list& operands) {
     LocationScope scope(user_location());
     return arrays(bind_graph(handle.graph, data(operands)));

@@ -207,11 +207,16 @@ void register_graph(py::module_& module) {
   module.def("graph_vjp", [](const GraphHandle& self, const std::vector<bool>& wrt) {
     return GraphHandle{graphs->get(self.graph, "vjp" + bits(wrt), [&] { return vjp(*self.graph, wrt); })};
   });
-  module.def("graph_vmap", [](const GraphHandle& self, const std::vector<int>& in_axes, int64_t size,
-                              const std::vector<int>& out_axes) {
-    const std::string options = concat("vmap", join(in_axes, ","), "/", size, "/", join(out_axes, ","));
-    return GraphHandle{graphs->get(self.graph, options, [&] { return vmap(*self.graph, in_axes, size, out_axes); })};
-  });
+  module.def(
+      "graph_vmap",
+      [](const GraphHandle& self, const std::vector<int>& in_axes, int64_t size, const std::vector<int>& out_axes,
+         const std::string& axis_name) {
+        const std::string options =
+            concat("vmap", join(in_axes, ","), "/", size, "/", join(out_axes, ","), "/", axis_name);
+        return GraphHandle{
+            graphs->get(self.graph, options, [&] { return vmap(*self.graph, in_axes, size, out_axes, axis_name); })};
+      },
+      py::arg("graph"), py::arg("in_axes"), py::arg("size"), py::arg("out_axes"), py::arg("axis_name") = "");
   using Pass = GraphPtr (*)(const Graph&);
   const std::pair<const char*, Pass> passes[] = {{"dce", eliminate_dead_code},
                                                  {"cse", eliminate_common_subexpressions},

@@ -30,6 +30,7 @@ struct Entry {
   std::vector<Aval> avals;  // of the leaves
   std::vector<py::object> statics;
   uint64_t config_version = 0;
+  std::vector<std::pair<std::string, int64_t>> axes;  // that collectives could name
   GraphPtr graph;
   std::vector<Datum> captured;  // values of the extra inputs
   TreeDefPtr out_tree;
@@ -243,6 +244,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
                     bool& cacheable) {
   auto entry = std::make_shared<Entry>();
   entry->config_version = config().version;
+  entry->axes = named_axes();
   py::tuple dynamic(count);
   const auto add_static = [&](PyObject* value) {
     if (PyObject_Hash(value) == -1) {
@@ -336,7 +338,9 @@ bool any_ragged(absl::Span<const Datum> data) {
 EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject* const* args, Py_ssize_t count,
                     PyObject* keyword_names) {
   std::vector<EntryPtr>& entries = *self->entries;
+  const auto axes = named_axes();
   for (size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i]->axes != axes) continue;
     if (!matches(self, *entries[i], leaves, recording, args, count, keyword_names)) continue;
     if (any_ragged(leaves.data)) break;
     EntryPtr entry = entries[i];

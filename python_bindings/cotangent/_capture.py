@@ -6,7 +6,7 @@ function returned.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,11 @@ class ShapeDtypeStruct:
 def function_name(function: Callable[..., Any]) -> str:
     """How errors name a user function."""
     return getattr(function, "__name__", None) or type(function).__name__
+
+
+def axis_text(name: Hashable) -> str:
+    """The name of a batch axis as graphs hold it: any hashable value serves as one."""
+    return name if isinstance(name, str) and name else repr(name)
 
 
 def check_callable(function: Any, transform: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from cotangent._capture import (
     Captured,
     ShapeDtypeStruct,
     as_ragged_as,
+    axis_text,
     capture,
     check_callable,
     flatten_arguments,
@@ -403,7 +404,12 @@ def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None
 
 
 def vmap(
-    fun: Function, in_axes: Any = 0, out_axes: Any = 0, axis_name: str | None = None, axis_size: int | None = None
+    fun: Function,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
 ) -> Function:
     """Maps a function of one example over a batch.
 
@@ -412,7 +418,9 @@ def vmap(
         in_axes: the axis of each argument that is the batch: an int (negative counts from the end) or None (the same for all examples),
             for all arguments or as a pytree prefix of the positional arguments.
         out_axes: where the batch axis goes in the outputs: an int, None (the output must not depend on the example) or a prefix.
+        axis_name: a name for the batch axis, by which collectives (`lax.psum` and its like) in ``fun`` know it.
         axis_size: the size of the batch, needed only when nothing is batched.
+        spmd_axis_name: accepted for compatibility; arrays are not spread over devices.
 
     Raises:
         ValueError: batch sizes differ, or an axis does not exist.
@@ -421,6 +429,7 @@ def vmap(
     >>> ct.vmap(ct.numpy.dot)(ct.numpy.ones((5, 3)), ct.numpy.ones((5, 3))).shape
     (5,)
     """
+    del spmd_axis_name
     check_callable(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -458,7 +467,8 @@ def vmap(
             listing = ", ".join(f"{path}: {value}" for path, value in sizes.items())
             raise ValueError(f"vmap of {name}: the mapped axes have different sizes ({listing})")
         examples = [leaf if axis < 0 else (leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True)]
-        captured = _capture_examples(fun, examples, structure, name)
+        named = None if axis_name is None else (axis_text(axis_name), size)
+        captured = _capture_examples(fun, examples, structure, name, named)
         placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
         positions = []
         for axis, aval in zip(
@@ -470,13 +480,17 @@ def vmap(
                     f"vmap of {name}: out_axes={axis} is out of bounds for a batched output with {rank} axes"
                 )
             positions.append(-1 if axis is None else int(axis) % rank)
-        graph = _core.graph_vmap(captured.graph, batch_axes + [-1] * len(captured.closure), size, positions)
+        graph = _core.graph_vmap(
+            captured.graph, batch_axes + [-1] * len(captured.closure), size, positions, named[0] if named else ""
+        )
         return captured.structure.unflatten(_core.apply_graph(graph, leaves + captured.closure))
 
     return vmap_fun
 
 
-def _capture_examples(fun: Function, examples: list[Any], structure: PyTreeDef, name: str) -> Captured:
+def _capture_examples(
+    fun: Function, examples: list[Any], structure: PyTreeDef, name: str, axis: tuple[str, int] | None
+) -> Captured:
     out_structure: PyTreeDef | None = None
 
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
@@ -485,7 +499,7 @@ def _capture_examples(fun: Function, examples: list[Any], structure: PyTreeDef, 
         out_leaves, out_structure = flatten_arguments(fun(*args, **kwargs), f"the output of {name}")
         return out_leaves, None
 
-    graph, closure, _ = _core.capture(run, examples, [], "batch", name)
+    graph, closure, _ = _core.capture(run, examples, [], "batch", name, axis=axis)
     assert out_structure is not None
     return Captured(graph, closure, out_structure)
 

@@ -9,5 +9,6 @@ Each module is one idea and lists its public names in ``__all__``; this file onl
 from cotangent.lax.control_flow import *
 from cotangent.lax.cumulative import *
 from cotangent.lax.elementwise import *
+from cotangent.lax.parallel import *
 from cotangent.lax.products import *
 from cotangent.lax.shapes import *

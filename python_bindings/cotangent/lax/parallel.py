@@ -1,0 +1,351 @@
+"""Collectives: operations across the examples of a `vmap` whose batch axis has a name.
+
+``vmap(f, axis_name="i")`` binds the name for what runs inside ``f``, functions called by ``jit`` and derivatives included. A tuple of
+names means their product, the last one varying fastest. ``axis_index_groups`` divides the examples into groups that do not see each
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._capture import axis_text, flatten_arguments
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pbroadcast",
+    "pcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+]
+
+Axis = tuple[str, int]  # name and size
+Groups = Sequence[Sequence[int]] | None
+
+
+def _axes(axis_name: Hashable, what: str) -> list[Axis]:
+    """The named axes, outermost first."""
+    bound: dict[str, int] = {}
+    for name, size in _core.named_axes():
+        bound.setdefault(name, size)
+    names = axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    found = []
+    for name in names:
+        text = axis_text(name)
+        if text not in bound:
+            known = f"bound here: {', '.join(map(repr, bound))}" if bound else "no axis is bound here"
+            raise NameError(
+                f"{what}: the axis name {name!r} is not bound; {known}\n  call it in a function under vmap(..., axis_name={name!r})"
+            )
+        found.append((text, bound[text]))
+    return found
+
+
+def _bind(primitive: str, operands: list[Array], axis: Axis, **attributes: Any) -> Array:
+    return _core.bind(primitive, operands, axis_name=axis[0], axis_size=axis[1], **attributes)[0]
+
+
+def _map(f: Callable[[Array], Array], x: Any, what: str) -> Any:
+    leaves, structure = flatten_arguments(x, what)
+    return structure.unflatten([f(leaf) for leaf in leaves])
+
+
+def _size(axes: Sequence[Axis]) -> int:
+    return int(np.prod([size for _, size in axes], dtype=np.int64))
+
+
+def _reshape(x: Array, shape: Sequence[int]) -> Array:
+    return _core.bind("reshape", [x], shape=list(shape))[0]
+
+
+def _move(x: Array, source: int, target: int) -> Array:
+    order = [axis for axis in range(x.ndim) if axis != source]
+    order.insert(target, source)
+    return _core.bind("transpose", [x], permutation=order)[0] if order != list(range(x.ndim)) else x
+
+
+def _take(x: Array, index: Any) -> Array:
+    return _core.bind("gather", [x, index], axis=0, batch_dims=0)[0]
+
+
+def _sum(x: Array) -> Array:
+    return _core.bind("reduce_sum", [x], axes=[0])[0]
+
+
+def _gather(x: Array, axes: Sequence[Axis]) -> Array:
+    """``x`` of all examples, along a new first axis."""
+    for axis in reversed(axes):
+        x = _bind("all_gather", [x], axis)
+    return _reshape(x, (_size(axes), *x._bound_shape[len(axes) :])) if len(axes) != 1 else x
+
+
+def _exchange(x: Array, axes: Sequence[Axis]) -> Array:
+    """Entry j of example i becomes entry i of example j."""
+    if len(axes) == 1:
+        return _bind("all_to_all", [x], axes[0])
+    shape = x._bound_shape
+    x = _reshape(x, (*[size for _, size in axes], *shape[1:]))
+    for position, axis in enumerate(axes):
+        x = _move(_bind("all_to_all", [_move(x, position, 0)], axis), 0, position)
+    return _reshape(x, shape)
+
+
+def _index(axes: Sequence[Axis]) -> Array:
+    result = _core.full((), 0, "int32")
+    for axis in axes:
+        result = result * axis[1] + _bind("axis_index", [], axis)
+    return result
+
+
+def _grouped(groups: Groups, axes: Sequence[Axis], what: str) -> tuple[Any, Array, Array]:
+    """The groups as an array, the group that this example is in, and its place there."""
+    size = _size(axes)
+    members = [list(map(int, group)) for group in groups or ()]
+    if sorted(i for group in members for i in group) != list(range(size)):
+        raise ValueError(f"{what}: axis_index_groups must name each of the {size} examples once; got {groups}")
+    if len({len(group) for group in members}) > 1:
+        raise ValueError(f"{what}: the groups of axis_index_groups must have one size; got {groups}")
+    table = np.array(members, np.int32)
+    of, place = np.zeros(size, np.int32), np.zeros(size, np.int32)
+    for number, group in enumerate(members):
+        of[group] = number
+        place[group] = np.arange(len(group))
+    index = _index(axes)
+    return _core.array(table), _take(_core.array(of), index), _take(_core.array(place), index)
+
+
+def _gather_group(x: Array, axes: Sequence[Axis], groups: Groups, what: str) -> Array:
+    if groups is None:
+        return _gather(x, axes)
+    table, own, _ = _grouped(groups, axes, what)
+    return _take(_take(_gather(x, axes), table), own)
+
+
+def _number(x: Array) -> Array:
+    return _core.convert(x, "int32") if x.dtype == bool else x
+
+
+def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
+    """The sum of ``x`` over the examples. Bools are counted.
+
+    >>> import cotangent as ct
+    >>> ct.vmap(lambda x: x / ct.lax.psum(x, "i"), axis_name="i")(ct.numpy.array([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    axes = _axes(axis_name, "psum")
+
+    def total(leaf: Array) -> Array:
+        leaf = _number(leaf)
+        if axis_index_groups is not None:
+            table, own, _ = _grouped(axis_index_groups, axes, "psum")
+            return _take(_core.bind("reduce_sum", [_take(_gather(leaf, axes), table)], axes=[1])[0], own)
+        for axis in axes:
+            leaf = _bind("psum", [leaf], axis)
+        return leaf
+
+    return _map(total, x, "psum's argument")
+
+
+def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
+    """The mean of ``x`` over the examples."""
+    count = _size(_axes(axis_name, "pmean"))
+    if axis_index_groups is not None:
+        count = len(axis_index_groups[0])
+    return _map(lambda leaf: psum(leaf, axis_name, axis_index_groups=axis_index_groups) / count, x, "pmean's argument")
+
+
+def _extremum(primitive: str, x: Any, axis_name: Hashable, groups: Groups, what: str) -> Any:
+    axes = _axes(axis_name, what)
+    return _map(
+        lambda leaf: _core.bind(primitive, [_gather_group(_number(leaf), axes, groups, what)], axes=[0])[0],
+        x,
+        f"{what}'s argument",
+    )
+
+
+def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
+    """The largest ``x`` of the examples."""
+    return _extremum("reduce_max", x, axis_name, axis_index_groups, "pmax")
+
+
+def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
+    """The smallest ``x`` of the examples."""
+    return _extremum("reduce_min", x, axis_name, axis_index_groups, "pmin")
+
+
+def _position(axis: int, rank: int, what: str) -> int:
+    if not -rank <= axis < rank:
+        raise ValueError(f"{what}: there is no axis {axis}; the result has {rank} axes")
+    return axis % rank
+
+
+def all_gather(
+    x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
+) -> Any:
+    """``x`` of all examples, along a new axis at ``axis``; with ``tiled``, one after the other along the existing axis.
+
+    >>> import cotangent as ct
+    >>> ct.vmap(lambda x: ct.lax.all_gather(x, "i"), axis_name="i")(ct.numpy.arange(2)).tolist()
+    [[0, 1], [0, 1]]
+    """
+    axes = _axes(axis_name, "all_gather")
+
+    def gathered(leaf: Array) -> Array:
+        position = _position(axis, leaf.ndim + (not tiled), "all_gather")
+        result = _move(_gather_group(leaf, axes, axis_index_groups, "all_gather"), 0, position)
+        if not tiled:
+            return result
+        shape = list(leaf._bound_shape)
+        shape[position] *= result._bound_shape[position]
+        return _reshape(result, shape)
+
+    return _map(gathered, x, "all_gather's argument")
+
+
+def _split(x: Array, axis: int, parts: int, tiled: bool, what: str) -> Array:
+    """The parts of an axis along a new first axis."""
+    axis = _position(axis, x.ndim, what)
+    size = x._bound_shape[axis]
+    if not tiled:
+        if size != parts:
+            raise ShapeError(f"{what}: axis {axis} has size {size}; it must have the size of the named axis, {parts}")
+        return _move(x, axis, 0)
+    if size % parts:
+        raise ShapeError(f"{what}: axis {axis} of size {size} cannot be divided among {parts} examples")
+    shape = x._bound_shape
+    return _move(_reshape(x, (*shape[:axis], parts, size // parts, *shape[axis + 1 :])), axis, 0)
+
+
+def all_to_all(
+    x: Any,
+    axis_name: Hashable,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Any:
+    """Divides ``split_axis`` among the examples and joins what comes from them along ``concat_axis``.
+
+    Args:
+        split_axis: of the size of the named axis, and gone in the result; with ``tiled`` a multiple of it, and divided.
+        concat_axis: where the new axis is in the result; with ``tiled`` the existing axis that the parts are joined along.
+    """
+    axes = _axes(axis_name, "all_to_all")
+
+    def exchanged(leaf: Array) -> Array:
+        if axis_index_groups is None:
+            parts = _exchange(_split(leaf, split_axis, _size(axes), tiled, "all_to_all"), axes)
+        else:
+            table, own, place = _grouped(axis_index_groups, axes, "all_to_all")
+            pieces = _split(leaf, split_axis, table._bound_shape[1], tiled, "all_to_all")
+            everything = _move(_gather(pieces, axes), 1, 0)  # piece, example, ...
+            parts = _take(_take(_take(everything, place), table), own)
+        position = _position(concat_axis, parts.ndim - tiled, "all_to_all")
+        if not tiled:
+            return _move(parts, 0, position)
+        shape = list(parts._bound_shape[1:])
+        shape[position] *= parts._bound_shape[0]
+        return _reshape(_move(parts, 0, position), shape)
+
+    return _map(exchanged, x, "all_to_all's argument")
+
+
+def psum_scatter(
+    x: Any, axis_name: Hashable, *, scatter_dimension: int = 0, axis_index_groups: Groups = None, tiled: bool = False
+) -> Any:
+    """The sum of ``x`` over the examples, divided among them along ``scatter_dimension``; with ``tiled`` the axis stays."""
+    axes = _axes(axis_name, "psum_scatter")
+
+    def scattered(leaf: Array) -> Array:
+        if axis_index_groups is None:
+            return _sum(_exchange(_split(leaf, scatter_dimension, _size(axes), tiled, "psum_scatter"), axes))
+        count = len(axis_index_groups[0])
+        parts = _split(leaf, scatter_dimension, count, tiled, "psum_scatter")
+        parts = all_to_all(parts, axis_name, 0, 0, axis_index_groups=axis_index_groups)
+        return _sum(parts)
+
+    return _map(scattered, _map(_number, x, "psum_scatter's argument"), "psum_scatter's argument")
+
+
+def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends ``x`` from example to example: pairs (source, destination); examples that nothing is sent to get zeros.
+
+    >>> import cotangent as ct
+    >>> ct.vmap(lambda x: ct.lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(ct.numpy.array([5, 6, 7])).tolist()
+    [0, 5, 6]
+    """
+    axes = _axes(axis_name, "ppermute")
+    size = _size(axes)
+    sources = [-1] * size
+    for source, destination in perm:
+        if not 0 <= source < size or not 0 <= destination < size:
+            raise ValueError(f"ppermute: there are {size} examples; got {list(perm)}")
+        if sources[destination] >= 0 or source in sources:
+            raise ValueError(f"ppermute: each example may be a source once and a destination once; got {list(perm)}")
+        sources[destination] = source
+
+    def permuted(leaf: Array) -> Array:
+        if len(axes) == 1:
+            return _bind("ppermute", [leaf], axes[0], sources=sources)
+        return _take(_gather(leaf, axes), _take(_core.array(np.array(sources, np.int32)), _index(axes)))
+
+    return _map(permuted, x, "ppermute's argument")
+
+
+def pshuffle(x: Any, axis_name: Hashable, perm: Sequence[int]) -> Any:
+    """Example i gets ``x`` of example ``perm[i]``."""
+    if sorted(perm) != list(range(len(perm))):
+        raise ValueError(f"pshuffle: perm must be a permutation; got {list(perm)}")
+    return ppermute(x, axis_name, [(int(source), i) for i, source in enumerate(perm)])
+
+
+def pswapaxes(x: Any, axis_name: Hashable, axis: int, *, axis_index_groups: Groups = None) -> Any:
+    """Exchanges the named axis with ``axis`` of ``x``, which has its size."""
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+def pbroadcast(x: Any, axis_name: Hashable, source: int) -> Any:
+    """``x`` of example ``source``, for all examples."""
+    axes = _axes(axis_name, "pbroadcast")
+    if not 0 <= source < _size(axes):
+        raise ValueError(f"pbroadcast: there are {_size(axes)} examples; got source={source}")
+    return _map(lambda leaf: _take(_gather(leaf, axes), _core.full((), source, "int32")), x, "pbroadcast's argument")
+
+
+def pcast(x: Any, axis_name: Hashable, *, to: str) -> Any:
+    """``x`` itself: whether a value varies over an axis is found out here, not declared."""
+    _axes(axis_name, "pcast")
+    if to not in ("varying", "reduced", "unreduced"):
+        raise ValueError(f"pcast: to must be 'varying', 'reduced' or 'unreduced'; got {to!r}")
+    return _map(lambda leaf: leaf, x, "pcast's argument")
+
+
+def axis_index(axis_name: Hashable) -> Array:
+    """The number of this example along the named axis, an int32 scalar.
+
+    >>> import cotangent as ct
+    >>> ct.vmap(lambda x: x + ct.lax.axis_index("i"), axis_name="i")(ct.numpy.zeros(3)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    return _index(_axes(axis_name, "axis_index"))
+
+
+def axis_size(axis_name: Hashable) -> int:
+    """The size of the named axis."""
+    return _size(_axes(axis_name, "axis_size"))
