@@ -1,6 +1,7 @@
 #include "jit/buffers.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -409,6 +410,46 @@ void remove_copies(Program& program) {
 
 // ---- the arena ------------------------------------------------------------------------------------------------------
 
+// Which bytes are taken at a moment. Pieces go to the lowest gap that is large enough.
+class Arena {
+ public:
+  int64_t take(int64_t bytes) {
+    for (auto gap = gaps_.begin(); gap != gaps_.end(); ++gap) {
+      const auto [offset, size] = *gap;
+      if (size < bytes && offset + size != end_) continue;
+      gaps_.erase(gap);
+      if (size > bytes) gaps_.emplace(offset + bytes, size - bytes);
+      end_ = std::max(end_, offset + bytes);
+      return offset;
+    }
+    const int64_t offset = end_;
+    end_ += bytes;
+    return offset;
+  }
+
+  void give_back(int64_t offset, int64_t bytes) {
+    if (bytes == 0) return;
+    const auto next = gaps_.lower_bound(offset);
+    if (next != gaps_.end() && next->first == offset + bytes) {
+      bytes += next->second;
+      gaps_.erase(next);
+    }
+    if (const auto after = gaps_.lower_bound(offset); after != gaps_.begin()) {
+      if (const auto before = std::prev(after); before->first + before->second == offset) {
+        before->second += bytes;
+        return;
+      }
+    }
+    gaps_.emplace(offset, bytes);
+  }
+
+  int64_t bytes() const { return end_; }
+
+ private:
+  std::map<int64_t, int64_t> gaps_;  // offset, size; none touch
+  int64_t end_ = 0;
+};
+
 void assign_offsets(Program& program) {
   Timeline timeline(program);
   const std::vector<bool> swapped = swapped_buffers(program);
@@ -417,6 +458,7 @@ void assign_offsets(Program& program) {
     Interval lifetime;
     int64_t bytes;
     int64_t offset = 0;
+    int64_t shared_until = -1;  // when whatever had this place before is dead
   };
   std::vector<Piece> pieces;
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
@@ -431,51 +473,40 @@ void assign_offsets(Program& program) {
   }
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const Piece& a, const Piece& b) { return a.lifetime.first < b.lifetime.first; });
-  int64_t end = 0;
-  std::vector<Piece> placed;
-  for (Piece& piece : pieces) {
-    std::vector<const Piece*> alive;
-    for (const Piece& other : placed) {
-      if (other.lifetime.first <= piece.lifetime.last && piece.lifetime.first <= other.lifetime.last) {
-        alive.push_back(&other);
+  Arena arena;
+  std::multimap<int64_t, size_t> alive;  // by the end of their lifetimes, in `pieces`
+  for (size_t p = 0; p < pieces.size(); ++p) {
+    Piece& piece = pieces[p];
+    for (; !alive.empty() && alive.begin()->first < piece.lifetime.first; alive.erase(alive.begin())) {
+      const Piece& dead = pieces[alive.begin()->second];
+      arena.give_back(dead.offset, dead.bytes);
+    }
+    // One nest may read the last of another piece and write the first of this one.
+    const Timeline::Moment moment = timeline.statement_at(piece.lifetime.block, piece.lifetime.first);
+    auto in_place = alive.end();
+    for (auto at = alive.begin(); at != alive.end() && at->first <= moment.last && !swapped[piece.buffer]; ++at) {
+      const Piece& other = pieces[at->second];
+      if (other.bytes == piece.bytes && other.lifetime.block == piece.lifetime.block && !swapped[other.buffer] &&
+          other.lifetime.first < piece.lifetime.first && other.shared_until < piece.lifetime.first &&
+          same_layout(program, other.buffer, piece.buffer) &&
+          ElementwiseUpdate(program, *moment.statement, other.buffer, piece.buffer).safe()) {
+        in_place = at;
+        break;
       }
     }
-    auto is_free = [&](int64_t offset, const Piece* except) {
-      for (const Piece* other : alive) {
-        if (other != except && other->offset < offset + piece.bytes && offset < other->offset + other->bytes)
-          return false;
-      }
-      return true;
-    };
-    std::optional<int64_t> offset;
-    for (const Piece* other : alive) {
-      // One nest reads the last of `other` and writes the first of this piece.
-      if (offset || other->bytes != piece.bytes || other->lifetime.block != piece.lifetime.block ||
-          swapped[other->buffer] || swapped[piece.buffer]) {
-        continue;
-      }
-      if (other->lifetime.first >= piece.lifetime.first || !is_free(other->offset, other)) continue;
-      const Timeline::Moment moment = timeline.statement_at(piece.lifetime.block, piece.lifetime.first);
-      if (other->lifetime.last <= moment.last && same_layout(program, other->buffer, piece.buffer) &&
-          ElementwiseUpdate(program, *moment.statement, other->buffer, piece.buffer).safe()) {
-        offset = other->offset;
-      }
+    int64_t last = piece.lifetime.last;
+    if (in_place == alive.end()) {
+      piece.offset = arena.take(piece.bytes);
+    } else {
+      piece.offset = pieces[in_place->second].offset;
+      piece.shared_until = in_place->first;
+      last = std::max(last, in_place->first);
+      alive.erase(in_place);
     }
-    if (!offset) {
-      // The lowest gap that is large enough.
-      std::sort(alive.begin(), alive.end(), [](const Piece* a, const Piece* b) { return a->offset < b->offset; });
-      offset = 0;
-      for (const Piece* other : alive) {
-        if (other->offset - *offset >= piece.bytes) break;
-        offset = std::max(*offset, other->offset + other->bytes);
-      }
-    }
-    piece.offset = *offset;
-    end = std::max(end, piece.offset + piece.bytes);
-    placed.push_back(piece);
+    alive.emplace(last, p);
+    program.buffers[piece.buffer].position = piece.offset;
   }
-  for (const Piece& piece : placed) program.buffers[piece.buffer].position = piece.offset;
-  program.arena_bytes = end;
+  program.arena_bytes = arena.bytes();
 }
 
 }  // namespace

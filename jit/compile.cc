@@ -123,7 +123,7 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
   if (on_disk) {
     source = source_text(*graph, options);
     if (auto stored = jit::load_from_disk(source)) {
-      auto function = jit::load_object({stored->object, stored->symbol, stored->arena_bytes});
+      auto function = jit::load_object({std::move(stored->objects), stored->symbol, stored->arena_bytes});
       // The object refers to host functions by their position; lowering finds the same ones again.
       if (stored->host_functions > 0) lower_prepared(*prepare(graph), plan.name, false, &host_functions);
       if (function.ok() && host_functions.size() == stored->host_functions) {
@@ -146,8 +146,8 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
   if (!object.ok()) return object.status();
   auto function = jit::load_object(*object);
   if (!function.ok()) return function.status();
-  jit::store_on_disk(source,
-                     {object->bytes, object->symbol, object->arena_bytes, plan.donations, host_functions.size()});
+  jit::store_on_disk(
+      source, {std::move(object->objects), object->symbol, object->arena_bytes, plan.donations, host_functions.size()});
   return jit::Made{finish(*function, program)};
 }
 

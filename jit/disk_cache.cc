@@ -16,7 +16,7 @@
 namespace ct::jit {
 namespace {
 
-constexpr std::string_view kMagic = "cotangent object 2\n";
+constexpr std::string_view kMagic = "cotangent object 3\n";
 // Far above any program's; a length beyond it is a sign of a broken file.
 constexpr uint64_t kLongest = uint64_t{1} << 31;
 
@@ -149,7 +149,12 @@ std::optional<StoredCode> load_from_disk(std::string_view source) {
     if (!reader.number(donation)) return std::nullopt;
     code.donations.push_back(static_cast<int>(static_cast<int64_t>(donation)));
   }
-  if (!reader.number(code.host_functions) || !reader.text(code.object) || !reader.at_end()) return std::nullopt;
+  uint64_t objects = 0;
+  if (!reader.number(code.host_functions) || !reader.number(objects) || objects > kLongest) return std::nullopt;
+  for (uint64_t i = 0; i < objects; ++i) {
+    if (!reader.text(code.objects.emplace_back())) return std::nullopt;
+  }
+  if (!reader.at_end()) return std::nullopt;
   return code;
 }
 
@@ -164,7 +169,8 @@ void store_on_disk(std::string_view source, const StoredCode& code) {
   writer.number(code.donations.size());
   for (int donation : code.donations) writer.number(static_cast<uint64_t>(static_cast<int64_t>(donation)));
   writer.number(code.host_functions);
-  writer.text(code.object);
+  writer.number(code.objects.size());
+  for (const std::string& object : code.objects) writer.text(object);
   writer.number(checksum(writer.bytes));
 
   static std::atomic<uint64_t> counter{0};

@@ -14,7 +14,7 @@
 namespace ct::jit {
 
 struct StoredCode {
-  std::string object;  // relocatable
+  std::vector<std::string> objects;  // relocatable
   std::string symbol;
   int64_t arena_bytes = 0;
   std::vector<int> donations;

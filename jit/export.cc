@@ -178,10 +178,10 @@ absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const Expo
     ExportedLibrary library;
     library.name = options.name;
     library.header = header_text(*graph, options, object->arena_bytes);
-    auto archive = jit::write_archive({{concat(options.name, ".o"), object->bytes}});
+    auto archive = jit::write_archive({{concat(options.name, ".o"), object->objects[0]}});
     if (!archive.ok()) return archive.status();
     library.static_library = *std::move(archive);
-    auto shared = jit::link_shared_library({object->bytes}, concat("lib", options.name, ".so"));
+    auto shared = jit::link_shared_library({object->objects[0]}, concat("lib", options.name, ".so"));
     if (!shared.ok()) return shared.status();
     library.shared_library = *std::move(shared);
     library.graph = serialize(*graph);

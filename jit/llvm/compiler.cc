@@ -2,9 +2,15 @@
 
 #include <llvm/IR/Verifier.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
 
 #include "ir/error.h"
+#include "jit/cores.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/load.h"
 
@@ -12,22 +18,33 @@ namespace ct::jit {
 
 namespace {
 
-struct Emitted {
-  std::unique_ptr<llvm::Module> module;
-  int64_t arena_bytes;
-};
-
 // CT_CHECK_LLVM=1 in the environment verifies what the emitter produced: slow, for tests and bug hunts.
 bool verification_wanted() {
   static const bool wanted = std::getenv("CT_CHECK_LLVM") != nullptr;
   return wanted;
 }
 
-absl::StatusOr<Emitted> emit_module(const loop::Program& program, std::string_view symbol, Target& target) {
+Outline outline_for(const loop::Program& program, const Target& target) {
+  return outline(program,
+                 [&](const loop::For& loop) { return choose_vectorization(program, target.facts(), loop).width != 0; });
+}
+
+struct Emitted {
+  std::unique_ptr<llvm::Module> module;
+  int64_t arena_bytes;
+};
+
+// One module of the outline, or without a number the whole program as one.
+absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline& outline, std::string_view symbol,
+                                    Target& target, std::optional<uint32_t> number = std::nullopt) {
   Emitted emitted{target.new_module(program.name), 0};
   try {
-    Emitter emitter(program, target, *emitted.module);
-    emitter.emit_entry(symbol);
+    Emitter emitter(program, outline, target, *emitted.module);
+    if (number) {
+      emitter.emit_module(symbol, *number);
+    } else {
+      emitter.emit_whole(symbol);
+    }
     emitted.arena_bytes = emitter.arena_bytes();
   } catch (const Error& error) {
     return absl::InternalError(error.what());
@@ -40,15 +57,76 @@ absl::StatusOr<Emitted> emit_module(const loop::Program& program, std::string_vi
   return emitted;
 }
 
+// Modules one after the other, by as many threads as take part.
+class ObjectMaker {
+ public:
+  ObjectMaker(const loop::Program& program, const Outline& outline, std::string_view symbol,
+              const TargetOptions& options)
+      : program_(program), outline_(outline), symbol_(symbol), options_(options) {
+    code_.objects.resize(outline.modules);
+    code_.symbol = symbol_;
+  }
+
+  absl::StatusOr<ObjectCode> run(TargetHandle target) {
+    std::vector<std::thread> helpers;
+    // A thread's first module costs it a target of its own, too.
+    const uint32_t most = std::min(static_cast<uint32_t>(usable_cores()), (outline_.modules + 1) / 2);
+    while (helpers.size() + 1 < most) {
+      try {
+        helpers.emplace_back([this] {
+          absl::StatusOr<TargetHandle> own = borrow_target(options_);
+          if (own.ok()) work(**own);  // else there is less help
+        });
+      } catch (const std::system_error&) {
+        break;  // no thread to be had
+      }
+    }
+    work(*target);
+    for (std::thread& helper : helpers) helper.join();
+    if (!status_.ok()) return status_;
+    return std::move(code_);
+  }
+
+ private:
+  void work(Target& target) {
+    for (uint32_t module; (module = next_.fetch_add(1)) < outline_.modules;) {
+      absl::StatusOr<Emitted> emitted = emit_module(program_, outline_, symbol_, target, module);
+      std::string object;
+      if (emitted.ok()) object = target.emit(*emitted->module);
+      std::lock_guard lock(mutex_);
+      if (!emitted.ok()) {
+        status_.Update(emitted.status());
+        next_ = outline_.modules;  // the rest is of no use
+        return;
+      }
+      code_.objects[module] = std::move(object);
+      code_.arena_bytes = std::max(code_.arena_bytes, emitted->arena_bytes);
+    }
+  }
+
+  const loop::Program& program_;
+  const Outline& outline_;
+  const std::string symbol_;
+  const TargetOptions& options_;
+  std::atomic<uint32_t> next_ = 0;
+  std::mutex mutex_;
+  ObjectCode code_;
+  absl::Status status_;
+};
+
+// The whole program as text or as one object for C.
+absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_view symbol, Target& target) {
+  return emit_module(program, outline_for(program, target), symbol, target);
+}
+
 }  // namespace
 
 absl::StatusOr<ObjectCode> emit_object(const loop::Program& program, std::string_view symbol,
                                        const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<Emitted> emitted = emit_module(program, symbol, **target);
-  if (!emitted.ok()) return emitted.status();
-  return ObjectCode{(*target)->emit(*emitted->module), std::string(symbol), emitted->arena_bytes};
+  const Outline functions = outline_for(program, **target);
+  return ObjectMaker(program, functions, symbol, options).run(*std::move(target));
 }
 
 absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::string_view name,
@@ -56,10 +134,10 @@ absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::stri
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   const std::string entry = std::string(name) + "_entry";
-  absl::StatusOr<Emitted> emitted = emit_module(program, entry, **target);
+  absl::StatusOr<Emitted> emitted = emit_program(program, entry, **target);
   if (!emitted.ok()) return emitted.status();
   add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes);
-  return ObjectCode{(*target)->emit(*emitted->module), std::string(name), emitted->arena_bytes};
+  return ObjectCode{{(*target)->emit(*emitted->module)}, std::string(name), emitted->arena_bytes};
 }
 
 absl::StatusOr<CompiledFunction> compile(const loop::Program& program, const TargetOptions& options) {
@@ -73,7 +151,7 @@ absl::StatusOr<CompiledFunction> load_object(const ObjectCode& object) { return 
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<Emitted> emitted = emit_module(program, "entry", **target);
+  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target);
   if (!emitted.ok()) return emitted.status();
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -84,7 +162,7 @@ absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const Tar
 absl::StatusOr<std::string> emit_assembly(const loop::Program& program, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<Emitted> emitted = emit_module(program, "entry", **target);
+  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target);
   if (!emitted.ok()) return emitted.status();
   return (*target)->emit(*emitted->module, /*as_text=*/true);
 }

@@ -40,8 +40,8 @@ struct TargetOptions {
 using EntryPoint = void (*)(void* const* inputs, void* const* outputs, void* arena);
 
 struct ObjectCode {
-  std::string bytes;   // a relocatable ELF object
-  std::string symbol;  // its one global symbol, of type EntryPoint
+  std::vector<std::string> objects;  // relocatable ELF; a large program is several
+  std::string symbol;                // of type EntryPoint, in the first
   int64_t arena_bytes = 0;
 };
 
@@ -62,10 +62,11 @@ class CompiledFunction {
   std::shared_ptr<void> memory_;
 };
 
+// A large program is compiled on all cores that the process may use; the code does not depend on their number.
 absl::StatusOr<CompiledFunction> compile(const loop::Program& program, const TargetOptions& options = {});
 absl::StatusOr<ObjectCode> emit_object(const loop::Program& program, std::string_view symbol,
                                        const TargetOptions& options = {});
-// An object for C programs, with two functions instead of the entry point:
+// One object for C programs, with two functions instead of the entry point:
 //   int NAME(inputs..., outputs...) brings its own scratch memory, and returns 1 if there is none, else 0;
 //   int NAME_with_workspace(inputs..., outputs..., void* workspace) takes the caller's: arena_bytes aligned to 64.
 absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::string_view name,

@@ -16,15 +16,16 @@ using loop::Index;
 using loop::Statement;
 using loop::StatementKind;
 
-Emitter::Emitter(const loop::Program& program, Target& target, llvm::Module& module)
+Emitter::Emitter(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module)
     : program_(program),
+      outline_(outline),
       target_(target),
       facts_(target.facts()),
       module_(module),
       context_(target.context()),
       b_(context_),
       scalar_(b_, facts_),
-      arena_bytes_(program.arena_bytes),
+      arena_bytes_(outline.arena_bytes),
       i64_(b_.getInt64Ty()) {
   globals_.resize(program.buffers.size());
 }
@@ -32,60 +33,29 @@ Emitter::Emitter(const loop::Program& program, Target& target, llvm::Module& mod
 llvm::BasicBlock* Emitter::new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
 
 int64_t Emitter::reserve_scratch(int64_t bytes) {
-  int64_t offset = (program_.arena_bytes + 63) / 64 * 64;
+  int64_t offset = (outline_.arena_bytes + 63) / 64 * 64;
   arena_bytes_ = std::max(arena_bytes_, offset + bytes);
   return offset;
-}
-
-void Emitter::declare_function_state(llvm::Function* function) {
-  function_ = function;
-  failed_ = nullptr;
-  target_.set_attributes(function);
-  values_.assign(program_.values.size(), nullptr);
-  bases_.assign(program_.buffers.size(), nullptr);
-  slots_.assign(program_.buffers.size(), nullptr);
-  b_.SetInsertPoint(new_block("entry"));
-}
-
-void Emitter::emit_entry(std::string_view symbol) {
-  llvm::PointerType* pointer = b_.getPtrTy();
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer}, false);
-  declare_function_state(llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage,
-                                                llvm::StringRef(symbol.data(), symbol.size()), module_));
-  arena_ = function_->getArg(2);
-  for (BufferId id = 0; id < program_.buffers.size(); ++id) {
-    const Buffer& buffer = program_.buffers[id];
-    if (buffer.kind == BufferKind::kConstant) continue;  // base() makes it
-    if (buffer.kind == BufferKind::kTemporary) {
-      bases_[id] = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), arena_, buffer.position);
-    } else {
-      llvm::Value* list = function_->getArg(buffer.kind == BufferKind::kInput ? 0 : 1);
-      bases_[id] = b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, list, buffer.position));
-    }
-  }
-  for (const loop::Block& block : program_.blocks) {
-    for (const Statement& s : block.statements) {
-      if (s.kind != StatementKind::kSwap) continue;
-      for (BufferId id : {s.buffer, s.other}) {
-        if (slots_[id] != nullptr) continue;
-        slots_[id] = b_.CreateAlloca(pointer);
-        b_.CreateStore(bases_[id], slots_[id]);
-        bases_[id] = nullptr;
-      }
-    }
-  }
-  emit_block(0);
-  b_.CreateRetVoid();
 }
 
 // -------------------------------------------------------------------------------------------------------------
 // statements
 
 void Emitter::emit_block(BlockId id) {
+  emit_statements(id, 0, static_cast<uint32_t>(program_.blocks[id].statements.size()), outline_.calls_in(id));
+}
+
+void Emitter::emit_statements(BlockId id, uint32_t begin, uint32_t end, absl::Span<const OutlinedCall> calls) {
   const std::vector<Statement>& statements = program_.blocks[id].statements;
-  for (size_t i = 0; i < statements.size(); ++i) {
+  for (uint32_t i = begin; i < end; ++i) {
+    if (!calls.empty() && calls.front().begin == i) {
+      emit_call(calls.front());
+      i = calls.front().end - 1;
+      calls.remove_prefix(1);
+      continue;
+    }
     bool took_following = false;
-    emit_statement(statements[i], i + 1 < statements.size() ? &statements[i + 1] : nullptr, &took_following);
+    emit_statement(statements[i], i + 1 < end ? &statements[i + 1] : nullptr, &took_following);
     if (took_following) ++i;
   }
 }
@@ -117,7 +87,7 @@ void Emitter::emit_statement(const Statement& s, const Statement* following, boo
     case StatementKind::kHostCall:
       return emit_host_call(program_.host_calls[s.detail]);
     default:
-      values_[s.result] = emit_instruction(s);
+      define(s.result, emit_instruction(s));
   }
 }
 
@@ -217,10 +187,9 @@ void Emitter::emit_range(const Statement& s) {
 }
 
 void Emitter::emit_swap(BufferId a, BufferId b) {
-  llvm::Value* of_a = b_.CreateLoad(b_.getPtrTy(), slots_[a]);
-  llvm::Value* of_b = b_.CreateLoad(b_.getPtrTy(), slots_[b]);
-  b_.CreateStore(of_b, slots_[a]);
-  b_.CreateStore(of_a, slots_[b]);
+  llvm::Value *of_a = base(a), *of_b = base(b);
+  b_.CreateStore(of_b, arena_at(outline_.pointer_slots.at(a)));
+  b_.CreateStore(of_a, arena_at(outline_.pointer_slots.at(b)));
 }
 
 void Emitter::emit_host_call(const loop::HostCall& call) {
@@ -246,13 +215,7 @@ void Emitter::emit_host_call(const loop::HostCall& call) {
   declared->addRetAttr(llvm::Attribute::ZExt);
   declared->addFnAttr(llvm::Attribute::NoUnwind);
   llvm::Value* succeeded = b_.CreateCall(host, {b_.getInt32(call.function), inputs, outputs});
-  if (failed_ == nullptr) {
-    failed_ = new_block("failed");
-    llvm::IRBuilder<>(failed_).CreateRetVoid();
-  }
-  llvm::BasicBlock* next = new_block("called");
-  b_.CreateCondBr(succeeded, next, failed_);
-  b_.SetInsertPoint(next);
+  go_on_if(succeeded);
 }
 
 // --------------------------------------------------------------------------------------------------------------
@@ -302,19 +265,14 @@ llvm::Value* Emitter::uniform_index(const Index& index) {
 
 llvm::Value* Emitter::base(BufferId id) {
   if (bases_[id] != nullptr) return bases_[id];
-  if (slots_[id] != nullptr) return b_.CreateLoad(b_.getPtrTy(), slots_[id]);
-  if (globals_[id] == nullptr) {
-    auto* data =
-        llvm::ConstantDataArray::getRaw(program_.buffers[id].bytes, program_.buffers[id].bytes.size(), b_.getInt8Ty());
-    globals_[id] =
-        new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "table");
-    globals_[id]->setAlignment(llvm::Align(64));
-  }
-  return globals_[id];
+  if (program_.buffers[id].kind == BufferKind::kConstant) return table(id);
+  return b_.CreateLoad(b_.getPtrTy(), arena_at(outline_.pointer_slots.at(id)));
 }
 
 llvm::Value* Emitter::element_pointer(BufferId buffer, llvm::Value* index) {
-  return b_.CreateInBoundsGEP(memory_type(context_, real_dtype(program_.buffers[buffer].dtype)), base(buffer), index);
+  llvm::Type* element = memory_type(context_, real_dtype(program_.buffers[buffer].dtype));
+  // What a shared function is given may point outside of the array, until the index is added.
+  return is_shared_ ? b_.CreateGEP(element, base(buffer), index) : b_.CreateInBoundsGEP(element, base(buffer), index);
 }
 
 llvm::Value* Emitter::interleaved_mask() {

@@ -17,6 +17,7 @@
 
 #include <vector>
 
+#include "jit/llvm/outline.h"
 #include "jit/llvm/target.h"
 #include "jit/loop.h"
 
@@ -54,12 +55,23 @@ class ScalarEmitter {
   const TargetFacts& facts_;
 };
 
+// How a loop is vectorised on a target (emit_loop.cc).
+struct Vectorization {
+  unsigned width = 0;  // 0: the loop stays scalar
+  unsigned unroll = 1;
+  bool masked_tail = false;
+  bool one_body = false;  // with masked_tail: every vector is masked
+};
+Vectorization choose_vectorization(const loop::Program& program, const TargetFacts& facts, const loop::For& loop);
+
 class Emitter {
  public:
-  Emitter(const loop::Program& program, Target& target, llvm::Module& module);
+  Emitter(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module);
 
-  // The whole program as one function of type EntryPoint.
-  void emit_entry(std::string_view symbol);
+  // The functions of the outline that are in one of its modules; or all, if this is the only one. The entry has type
+  // EntryPoint and is called `symbol`.
+  void emit_module(std::string_view symbol, uint32_t module);
+  void emit_whole(std::string_view symbol);
   int64_t arena_bytes() const { return arena_bytes_; }
 
  private:
@@ -79,8 +91,24 @@ class Emitter {
     bool is_uniform() const { return stride == 0 && varying == nullptr; }
   };
 
+  // emit_function.cc.
+  llvm::Function* declare(uint32_t function);
+  void emit_function(uint32_t function);
+  void begin_function(llvm::Function* function);
+  void emit_call(const OutlinedCall& call);
+  void go_on_if(llvm::Value* succeeded);  // else the function returns, and with it the program
+  llvm::Value* original_base(loop::BufferId buffer);
+  void set_base(loop::BufferId buffer, llvm::Value* is);
+  llvm::GlobalVariable* table(loop::BufferId constant);
+  void know(loop::Value value, llvm::Value* is);
+  // The same for what a statement computes: values that other functions need go to their slots, too.
+  void define(loop::Value value, llvm::Value* is);
+  llvm::Value* arena_at(int64_t offset);
+  llvm::Value* load_slot(loop::Value value);
+
   // emit.cc: statements.
   void emit_block(loop::BlockId block);
+  void emit_statements(loop::BlockId block, uint32_t begin, uint32_t end, absl::Span<const OutlinedCall> calls);
   void emit_statement(const loop::Statement& statement, const loop::Statement* following, bool* took_following);
   void emit_range(const loop::Statement& statement);
   void emit_swap(loop::BufferId a, loop::BufferId b);
@@ -109,13 +137,6 @@ class Emitter {
   // emit_loop.cc: control.
   void emit_for(const loop::For& loop);
   void emit_scalar_for(const loop::For& loop);
-  struct Vectorization {
-    unsigned width = 0;  // 0: the loop stays scalar
-    unsigned unroll = 1;
-    bool masked_tail = false;
-    bool one_body = false;  // with masked_tail: every vector is masked
-  };
-  Vectorization choose_vectorization(const loop::For& loop);
   void emit_vector_for(const loop::For& loop, Vectorization how);
   void emit_while(const loop::While& loop);
   void emit_if(const loop::If& branch);
@@ -129,23 +150,29 @@ class Emitter {
   bool swaps_within(loop::BlockId block) const;
 
   llvm::BasicBlock* new_block(const char* name);
-  void declare_function_state(llvm::Function* function);
   int64_t reserve_scratch(int64_t bytes);  // offset in the arena past the program's own
 
   const loop::Program& program_;
+  const Outline& outline_;
   Target& target_;
   const TargetFacts& facts_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
   ScalarEmitter scalar_;
+  std::string symbol_;
+  uint32_t module_number_ = 0;
+  llvm::GlobalValue::LinkageTypes linkage_ = llvm::GlobalValue::InternalLinkage;  // between functions of the program
   llvm::Function* function_ = nullptr;
-  llvm::Value* arena_ = nullptr;
-  llvm::BasicBlock* failed_ = nullptr;  // where a host call that fails goes: returns
+  llvm::BasicBlock* failed_ = nullptr;                                     // where a host call that fails goes: returns
+  bool is_shared_ = false;                                                 // the function
+  llvm::Value *inputs_ = nullptr, *outputs_ = nullptr, *arena_ = nullptr;  // a shared one has only the last
   std::vector<llvm::Value*> values_;
-  std::vector<llvm::Value*> bases_;             // null until known
-  std::vector<llvm::AllocaInst*> slots_;        // of buffers that swap: where their current pointer is kept
-  std::vector<llvm::GlobalVariable*> globals_;  // of constant buffers
+  std::vector<llvm::Value*> bases_;                            // null: of a constant or of a buffer that swaps
+  std::vector<loop::Value> known_values_;                      // those that this function has set
+  std::vector<loop::BufferId> known_bases_, swapping_;         // buffers of this function
+  llvm::DenseMap<loop::Value, llvm::Value*> result_pointers_;  // of a shared function
+  std::vector<llvm::GlobalVariable*> globals_;                 // of constant buffers
   Lanes lanes_{loop::kNoValue, 0, nullptr};
   // Where the vector constants of the loop being vectorised are set up, and those that have been.
   llvm::BasicBlock* constants_block_ = nullptr;

@@ -23,8 +23,7 @@ namespace {
 class Vectorizability {
  public:
   Vectorizability(const loop::Program& program, const For& loop) : program_(program), variable_(loop.variable) {
-    varying_.assign(program.values.size(), false);
-    varying_[loop.variable] = true;
+    vary(loop.variable);
     for (const Carry& carry : loop.carries) legal = legal && carry.combine.has_value();
     walk(loop.body, false);
     for (const Carry& carry : loop.carries) contributes(carry.init);
@@ -40,7 +39,16 @@ class Vectorizability {
   int statements = 0;
 
  private:
-  bool varies(loop::Value value) const { return value != loop::kNoValue && varying_[value]; }
+  // What the loop computes is numbered after its variable; what comes before does not vary.
+  bool varies(loop::Value value) const {
+    return value != loop::kNoValue && value >= variable_ && value - variable_ < varying_.size() &&
+           varying_[value - variable_];
+  }
+  void vary(loop::Value value) {
+    const size_t at = value - variable_;
+    if (at >= varying_.size()) varying_.resize(at + 1);
+    varying_[at] = true;
+  }
 
   void contributes(loop::Value value) { widest = std::max(widest, dtype_size(program_.values[value].dtype)); }
 
@@ -66,7 +74,7 @@ class Vectorizability {
     // Half floats are computed with as float32; gathers exist for words.
     if (is_float(s.dtype) || !contiguous) size = std::max(size, 4);
     widest = std::max(widest, size);
-    if (s.result != loop::kNoValue) varying_[s.result] = true;
+    if (s.result != loop::kNoValue) vary(s.result);
   }
 
   void walk(BlockId block, bool divergent) {
@@ -79,22 +87,25 @@ class Vectorizability {
           break;
         case StatementKind::kIndex:
           for (const Index::Term& term : s.index.terms()) {
-            if (varies(term.value)) varying_[s.result] = true;
+            if (varies(term.value)) vary(s.result);
           }
           break;
         case StatementKind::kFor: {
           const For& inner = program_.fors[s.detail];
           for (const Index::Term& term : inner.extent.terms()) legal = legal && !varies(term.value);
           for (const Carry& carry : inner.carries) {
-            if (carry.argument != loop::kNoValue) varying_[carry.argument] = true;
-            varying_[carry.result] = true;
+            if (carry.argument != loop::kNoValue) vary(carry.argument);
+            vary(carry.result);
           }
           walk(inner.body, divergent);
           break;
         }
         case StatementKind::kWhile: {
           const loop::While& inner = program_.whiles[s.detail];
-          for (const Carry& carry : inner.carries) varying_[carry.argument] = varying_[carry.result] = true;
+          for (const Carry& carry : inner.carries) {
+            vary(carry.argument);
+            vary(carry.result);
+          }
           walk(inner.condition_block, true);
           walk(inner.body, true);
           break;
@@ -105,7 +116,7 @@ class Vectorizability {
           walk(inner.then_block, divergent || differs);
           walk(inner.else_block, divergent || differs);
           for (const loop::If::Merge& merge : inner.merges) {
-            varying_[merge.result] = differs || varies(merge.then_value) || varies(merge.else_value);
+            if (differs || varies(merge.then_value) || varies(merge.else_value)) vary(merge.result);
           }
           break;
         }
@@ -118,7 +129,7 @@ class Vectorizability {
           break;
         default:
           for (loop::Value operand : s.operands) {
-            if (varies(operand)) varying_[s.result] = true;
+            if (varies(operand)) vary(s.result);
           }
       }
     }
@@ -147,20 +158,20 @@ void find_vector_loops(const loop::Program& program, BlockId block, std::vector<
 
 }  // namespace
 
-Emitter::Vectorization Emitter::choose_vectorization(const For& loop) {
-  if (!loop.options.vectorize || facts_.vector_bits == 0 || lanes_.width != 0) return {};
-  Vectorizability found(program_, loop);
+Vectorization choose_vectorization(const loop::Program& program, const TargetFacts& facts, const For& loop) {
+  if (!loop.options.vectorize || facts.vector_bits == 0) return {};
+  Vectorizability found(program, loop);
   if (!found.legal) return {};
-  if (found.branches_on_memory && !(facts_.masks_any_size || (facts_.masks_words && found.narrowest_in_memory >= 4)))
+  if (found.branches_on_memory && !(facts.masks_any_size || (facts.masks_words && found.narrowest_in_memory >= 4)))
     return {};
   int64_t extent = loop.extent.is_constant() ? loop.extent.constant() : INT64_MAX;
   if (extent <= 1) return {};
 
   // An inner loop that vectorises with fewer strided accesses is the better one; with as few, the longer.
   std::vector<const For*> inner_loops;
-  find_vector_loops(program_, loop.body, inner_loops);
+  find_vector_loops(program, loop.body, inner_loops);
   for (const For* inner : inner_loops) {
-    Vectorizability other(program_, *inner);
+    Vectorizability other(program, *inner);
     if (!other.legal) continue;
     int64_t inner_extent = inner->extent.is_constant() ? inner->extent.constant() : INT64_MAX;
     if (other.strided < found.strided && inner_extent > 2) return {};
@@ -168,10 +179,9 @@ Emitter::Vectorization Emitter::choose_vectorization(const For& loop) {
   }
 
   Vectorization how;
-  unsigned width = facts_.vector_bits / 8 / found.widest;
+  unsigned width = facts.vector_bits / 8 / found.widest;
   unsigned least_width = std::max(2, 128 / 8 / found.widest);
-  how.masked_tail =
-      facts_.masks_any_size || (facts_.masks_words && found.narrowest_in_memory >= 4 && found.strided == 0);
+  how.masked_tail = facts.masks_any_size || (facts.masks_words && found.narrowest_in_memory >= 4 && found.strided == 0);
   if (how.masked_tail) {
     while (width / 2 >= extent && width > least_width) width /= 2;
     // One lane of work is cheaper as scalar code.
@@ -263,12 +273,12 @@ bool Emitter::swaps_within(BlockId block) const {
 void Emitter::emit_for(const For& loop) {
   // Pointers that swaps elsewhere may change stay the same throughout a loop without one: read them once.
   std::vector<loop::BufferId> held;
-  for (loop::BufferId id = 0; id < slots_.size(); ++id) {
-    if (slots_[id] != nullptr && bases_[id] == nullptr) held.push_back(id);
+  for (loop::BufferId id : swapping_) {
+    if (bases_[id] == nullptr) held.push_back(id);
   }
   if (!held.empty() && swaps_within(loop.body)) held.clear();
   for (loop::BufferId id : held) bases_[id] = base(id);
-  Vectorization how = choose_vectorization(loop);
+  const Vectorization how = lanes_.width == 0 ? choose_vectorization(program_, facts_, loop) : Vectorization{};
   if (how.width == 0) {
     emit_scalar_for(loop);
   } else {
@@ -282,9 +292,9 @@ void Emitter::emit_scalar_for(const For& loop) {
   for (const Carry& carry : loop.carries) inits.push_back(widen(value(carry.init)));
   Values results =
       run_loop(b_.getInt64(0), uniform_index(loop.extent), 1, inits, [&](llvm::Value* i, const Values& arguments) {
-        values_[loop.variable] = i;
+        define(loop.variable, i);
         for (size_t c = 0; c < arguments.size(); ++c) {
-          if (!loop.carries[c].combine) values_[loop.carries[c].argument] = arguments[c];
+          if (!loop.carries[c].combine) define(loop.carries[c].argument, arguments[c]);
         }
         emit_block(loop.body);
         Values next;
@@ -297,7 +307,7 @@ void Emitter::emit_scalar_for(const For& loop) {
         }
         return next;
       });
-  for (size_t c = 0; c < results.size(); ++c) values_[loop.carries[c].result] = results[c];
+  for (size_t c = 0; c < results.size(); ++c) define(loop.carries[c].result, results[c]);
 }
 
 void Emitter::emit_vector_for(const For& loop, Vectorization how) {
@@ -314,7 +324,7 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how) {
   auto dtype = [&](const Carry& carry) { return program_.values[carry.init].dtype; };
   // One vector of iterations from `i` on: accumulators [offset, offset + carries) take the contributions.
   auto step = [&](llvm::Value* i, Values& accumulators, size_t offset) {
-    values_[loop.variable] = i;
+    define(loop.variable, i);
     emit_block(loop.body);
     for (size_t c = 0; c < loop.carries.size(); ++c) {
       const Carry& carry = loop.carries[c];
@@ -392,7 +402,7 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how) {
   if (!how.masked_tail) {
     accumulators = run_loop(whole, extent, 1, accumulators, one_vector);
   }
-  for (size_t c = 0; c < carries; ++c) values_[loop.carries[c].result] = accumulators[c];
+  for (size_t c = 0; c < carries; ++c) define(loop.carries[c].result, accumulators[c]);
 }
 
 llvm::Value* Emitter::combine(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
@@ -430,8 +440,8 @@ void Emitter::emit_while(const loop::While& loop) {
   for (size_t c = 0; c < inits.size(); ++c) {
     phis.push_back(b_.CreatePHI(inits[c]->getType(), 2));
     phis.back()->addIncoming(inits[c], before);
-    values_[loop.carries[c].argument] = phis.back();
   }
+  for (size_t c = 0; c < inits.size(); ++c) define(loop.carries[c].argument, phis[c]);
   emit_block(loop.condition_block);
   // Lanes whose condition fails keep their values while the others go on.
   llvm::Value* outer_mask = lanes_.mask;
@@ -450,7 +460,7 @@ void Emitter::emit_while(const loop::While& loop) {
   b_.CreateBr(header);
   lanes_.mask = outer_mask;
   b_.SetInsertPoint(exit);
-  for (size_t c = 0; c < phis.size(); ++c) values_[loop.carries[c].result] = phis[c];
+  for (size_t c = 0; c < phis.size(); ++c) define(loop.carries[c].result, phis[c]);
 }
 
 void Emitter::emit_if(const loop::If& branch) {
@@ -491,7 +501,7 @@ void Emitter::emit_if(const loop::If& branch) {
     Values if_false =
         guarded(branch.else_block, b_.CreateNot(condition), [](const loop::If::Merge& m) { return m.else_value; });
     for (size_t i = 0; i < branch.merges.size(); ++i) {
-      values_[branch.merges[i].result] = b_.CreateSelect(condition, if_true[i], if_false[i]);
+      define(branch.merges[i].result, b_.CreateSelect(condition, if_true[i], if_false[i]));
     }
     return;
   }
@@ -516,12 +526,13 @@ void Emitter::emit_if(const loop::If& branch) {
   Side if_true = side(then_block, branch.then_block, [](const loop::If::Merge& m) { return m.then_value; });
   Side if_false = side(else_block, branch.else_block, [](const loop::If::Merge& m) { return m.else_value; });
   b_.SetInsertPoint(join);
+  llvm::SmallVector<llvm::PHINode*, 4> phis;
   for (size_t i = 0; i < branch.merges.size(); ++i) {
-    llvm::PHINode* phi = b_.CreatePHI(if_true.values[i]->getType(), 2);
-    phi->addIncoming(if_true.values[i], if_true.end);
-    phi->addIncoming(if_false.values[i], if_false.end);
-    values_[branch.merges[i].result] = phi;
+    phis.push_back(b_.CreatePHI(if_true.values[i]->getType(), 2));
+    phis.back()->addIncoming(if_true.values[i], if_true.end);
+    phis.back()->addIncoming(if_false.values[i], if_false.end);
   }
+  for (size_t i = 0; i < phis.size(); ++i) define(branch.merges[i].result, phis[i]);
 }
 
 }  // namespace ct::jit

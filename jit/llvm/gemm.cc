@@ -345,6 +345,11 @@ llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
   std::vector<llvm::Value*> lines;
   for (unsigned j = 0; j < lanes; ++j) lines.push_back(load_vector(line(0, j), lanes, lanes));
   for (unsigned distance = 1; distance < lanes; distance *= 2) {
+    // A block for each round: instruction selection looks for shorter sequences of shuffles among all of a block's, and
+    // there are none.
+    auto* round = llvm::BasicBlock::Create(e_.context_, "round", function);
+    b_.CreateBr(round);
+    b_.SetInsertPoint(round);
     llvm::SmallVector<int, 16> first, second;
     for (unsigned i = 0; i < lanes; ++i) {
       bool upper = (i & distance) != 0;

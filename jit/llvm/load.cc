@@ -16,27 +16,22 @@ namespace ct::jit {
 
 namespace {
 
-// Code first, then data, on pages of their own.
+// Code first, then data, on pages of their own; all objects of a program next to each other, so that they reach each
+// other by relative addresses.
 class Mapping : public llvm::RuntimeDyld::MemoryManager {
  public:
-  ~Mapping() override {
-    if (start_ != nullptr) munmap(start_, size_);
-  }
-
-  bool needsToReserveAllocationSpace() override { return true; }
-
-  void reserveAllocationSpace(uintptr_t code, llvm::Align code_align, uintptr_t read_only, llvm::Align read_only_align,
-                              uintptr_t data, llvm::Align data_align) override {
-    uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    auto pages = [&](uintptr_t bytes) { return (bytes + page - 1) / page * page; };
-    code_size_ = pages(code + code_align.value());
-    // Every section may need its alignment again.
-    size_ = code_size_ + pages(read_only + data + 16 * (read_only_align.value() + data_align.value()));
-    void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // No object needs more memory of either kind than the bytes that describe it, but for alignment and rounding.
+  Mapping(size_t object_bytes, size_t objects) {
+    code_size_ = pages(object_bytes + objects * kSlack);
+    size_ = 2 * code_size_;
+    void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return;
     start_ = static_cast<uint8_t*>(memory);
     next_code_ = start_;
     next_data_ = start_ + code_size_;
+  }
+  ~Mapping() override {
+    if (start_ != nullptr) munmap(start_, size_);
   }
 
   uint8_t* allocateCodeSection(uintptr_t size, unsigned alignment, unsigned, llvm::StringRef) override {
@@ -55,6 +50,11 @@ class Mapping : public llvm::RuntimeDyld::MemoryManager {
       if (error != nullptr) *error = "no memory for machine code";
       return true;
     }
+    // What is left over goes back where it is worth a system call.
+    if (uintptr_t used = pages(static_cast<uintptr_t>(next_data_ - start_)); size_ - used >= kWorthReturning) {
+      munmap(start_ + used, size_ - used);
+      size_ = used;
+    }
     if (mprotect(start_, code_size_, PROT_READ | PROT_EXEC) != 0) {
       if (error != nullptr) *error = std::string("cannot make memory executable: ") + std::strerror(errno);
       return true;
@@ -64,6 +64,13 @@ class Mapping : public llvm::RuntimeDyld::MemoryManager {
   }
 
  private:
+  static constexpr uintptr_t kSlack = 1024, kWorthReturning = 1 << 20;
+
+  static uintptr_t pages(uintptr_t bytes) {
+    const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+    return (bytes + page - 1) / page * page;
+  }
+
   uint8_t* take(uint8_t*& next, uint8_t* end, uintptr_t size, unsigned alignment) {
     if (start_ == nullptr) return nullptr;
     uintptr_t mask = std::max(alignment, 1u) - 1;
@@ -101,24 +108,30 @@ class Runtime : public llvm::LegacyJITSymbolResolver {
 
 }  // namespace
 
-absl::StatusOr<CompiledFunction> load_elf(const ObjectCode& object) {
-  auto buffer =
-      llvm::MemoryBuffer::getMemBuffer(llvm::StringRef(object.bytes), object.symbol, /*RequiresNullTerminator=*/false);
-  llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
-      llvm::object::ObjectFile::createELFObjectFile(buffer->getMemBufferRef());
-  if (!file) return absl::DataLossError("not an object file: " + llvm::toString(file.takeError()));
-  auto mapping = std::make_shared<Mapping>();
+absl::StatusOr<CompiledFunction> load_elf(const ObjectCode& code) {
+  size_t bytes = 0;
+  for (const std::string& object : code.objects) bytes += object.size();
+  auto mapping = std::make_shared<Mapping>(bytes, code.objects.size());
   Runtime runtime;
   llvm::RuntimeDyld linker(*mapping, runtime);
-  linker.loadObject(**file);
-  if (linker.hasError()) return absl::DataLossError("cannot load machine code: " + linker.getErrorString().str());
+  std::vector<std::unique_ptr<llvm::object::ObjectFile>> files;  // the linker refers to them
+  // The entry's last: calls of what is there already are direct.
+  for (size_t i = code.objects.size(); i-- > 0;) {
+    const llvm::MemoryBufferRef buffer(code.objects[i], code.symbol);
+    llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
+        llvm::object::ObjectFile::createELFObjectFile(buffer);
+    if (!file) return absl::DataLossError("not an object file: " + llvm::toString(file.takeError()));
+    linker.loadObject(**file);
+    if (linker.hasError()) return absl::DataLossError("cannot load machine code: " + linker.getErrorString().str());
+    files.push_back(std::move(*file));
+  }
   linker.resolveRelocations();
   if (linker.hasError()) return absl::InternalError("cannot link machine code: " + linker.getErrorString().str());
   std::string error;
   if (mapping->finalizeMemory(&error)) return absl::ResourceExhaustedError(error);
-  void* entry = linker.getSymbolLocalAddress(object.symbol);
-  if (entry == nullptr) return absl::DataLossError("the object does not define " + object.symbol);
-  return CompiledFunction(reinterpret_cast<EntryPoint>(entry), object.arena_bytes, mapping);
+  void* entry = linker.getSymbolLocalAddress(code.symbol);
+  if (entry == nullptr) return absl::DataLossError("the object does not define " + code.symbol);
+  return CompiledFunction(reinterpret_cast<EntryPoint>(entry), code.arena_bytes, mapping);
 }
 
 }  // namespace ct::jit

@@ -6,6 +6,6 @@
 
 namespace ct::jit {
 
-absl::StatusOr<CompiledFunction> load_elf(const ObjectCode& object);
+absl::StatusOr<CompiledFunction> load_elf(const ObjectCode& code);
 
 }  // namespace ct::jit

@@ -114,7 +114,8 @@ void KernelEmitter::begin_kernel() {
   auto* function = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), parameters, false),
                                           llvm::GlobalValue::ExternalLinkage, name, e_.module_);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  e_.declare_function_state(function);
+  e_.target_.set_attributes(function);
+  e_.begin_function(function);
   e_.arena_ = function->getArg(inputs + outputs);
   for (loop::BufferId id = 0; id < program_.buffers.size(); ++id) {
     const Buffer& buffer = program_.buffers[id];
@@ -175,7 +176,7 @@ void KernelEmitter::grid_loop(const For& outer) {
     for (size_t level = 0; level < nest.size(); ++level) {
       if (level > 0) below /= nest[level]->extent.constant();
       llvm::Value* divisor = b_.getInt64(below);
-      e_.values_[nest[level]->variable] = below == 1 ? rest : b_.CreateUDiv(rest, divisor);
+      e_.define(nest[level]->variable, below == 1 ? rest : b_.CreateUDiv(rest, divisor));
       if (below != 1) rest = b_.CreateURem(rest, divisor);
       const std::vector<Statement>& body = program_.blocks[nest[level]->body].statements;
       size_t count = level + 1 < nest.size() ? body.size() - 1 : body.size();
@@ -232,7 +233,7 @@ void KernelEmitter::block_statement(const Statement& s) {
     if (combines && shared) return block_reduction(loop);
     if (is_independent(loop)) {
       strided(thread(), e_.uniform_index(loop.extent), b_.getInt64(Kernel::kBlockThreads), [&](llvm::Value* i) {
-        e_.values_[loop.variable] = i;
+        e_.define(loop.variable, i);
         e_.emit_block(loop.body);
       });
       return barrier();
@@ -274,7 +275,7 @@ void KernelEmitter::block_reduction(const For& loop) {
     sums.push_back(b_.CreatePHI(identity->getType(), 2));
     sums.back()->addIncoming(identity, before);
   }
-  e_.values_[loop.variable] = i;
+  e_.define(loop.variable, i);
   e_.emit_block(loop.body);
   std::vector<llvm::Value*> next;
   for (size_t c = 0; c < sums.size(); ++c) {
@@ -322,7 +323,7 @@ void KernelEmitter::block_reduction(const For& loop) {
       b_.SetInsertPoint(join);
       barrier();
     }
-    e_.values_[carry.result] = e_.combine(*carry.combine, dtype(carry), e_.value(carry.init), load(b_.getInt64(0)));
+    e_.define(carry.result, e_.combine(*carry.combine, dtype(carry), e_.value(carry.init), load(b_.getInt64(0))));
   }
 }
 
@@ -371,7 +372,8 @@ absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_vie
   std::unique_ptr<llvm::Module> module = (*target)->new_module(program.name);
   PtxModule result;
   try {
-    Emitter emitter(program, **target, *module);
+    const Outline none;  // kernels are cut out another way
+    Emitter emitter(program, none, **target, *module);
     absl::Status status = KernelEmitter(emitter).emit(result.kernels);
     if (!status.ok()) return status;
   } catch (const Error& error) {

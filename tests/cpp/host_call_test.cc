@@ -193,6 +193,26 @@ TEST(HostCall, FailureEndsTheProgram) {
   EXPECT_THAT(message_of([&] { (*executable)({Tensor::scalar(DType::kFloat32, -1)}); }), HasSubstr("too small"));
 }
 
+// So many statements that they are several functions, which call each other.
+TEST(HostCall, FailureEndsALargeProgram) {
+  const Aval x(DType::kFloat32, {50});
+  const GraphPtr graph = build_graph({x}, [](Builder&, const Values& v) {
+    Value value = v[0];
+    for (int i = 0; i < 30; ++i) {
+      value = sin(cumsum(value, 0, false)) - full_like(value, 0.1 * i);
+      require(reduce_sum(value, {0}), -100);
+    }
+    return Values{value};
+  });
+  const auto executable = *compile(graph, {.use_disk_cache = false});
+  Tensor input(x);
+  for (int64_t i = 0; i < 50; ++i) store_real(input, i, 0.01 * static_cast<double>(i));
+  calls = 0;
+  EXPECT_THAT(message_of([&] { (*executable)({input}); }), HasSubstr("too small"));
+  EXPECT_LT(calls, 30);
+  EXPECT_GT(calls, 5);
+}
+
 TEST(HostCall, EffectsHappenOnceAndInOrder) {
   const Aval scalar(DType::kFloat32, {});
   const GraphPtr graph = build_graph({scalar}, [](Builder&, const Values& v) {

@@ -440,8 +440,8 @@ TEST(Objects, SurviveAsBytes) {
   void* outputs[] = {y};
   (*loaded)(inputs, outputs, nullptr);
   for (int i = 0; i < 11; ++i) EXPECT_EQ(y[i], x[i] * x[i]);
-  EXPECT_FALSE(jit::load_object({"not an object", "square", 0}).ok());
-  EXPECT_FALSE(jit::load_object({object->bytes, "cube", 0}).ok());
+  EXPECT_FALSE(jit::load_object({{"not an object"}, "square", 0}).ok());
+  EXPECT_FALSE(jit::load_object({object->objects, "cube", 0}).ok());
 }
 
 TEST(Objects, LinkIntoSharedLibrariesAndArchives) {
@@ -450,7 +450,7 @@ TEST(Objects, LinkIntoSharedLibrariesAndArchives) {
   object = jit::emit_object(square_program(11), "square", {});
 #endif
   ASSERT_TRUE(object.ok());
-  auto library = jit::link_shared_library(absl::MakeConstSpan(&object->bytes, 1), "libsquare.so");
+  auto library = jit::link_shared_library(object->objects, "libsquare.so");
   ASSERT_TRUE(library.ok()) << library.status().ToString();
   std::string path = testing::TempDir() + "/libsquare.so";
   std::ofstream(path, std::ios::binary) << *library;
@@ -467,7 +467,7 @@ TEST(Objects, LinkIntoSharedLibrariesAndArchives) {
   dlclose(handle);
   std::remove(path.c_str());
 
-  jit::ArchiveMember member{"square.o", object->bytes};
+  jit::ArchiveMember member{"square.o", object->objects[0]};
   auto archive = jit::write_archive(absl::MakeConstSpan(&member, 1));
   ASSERT_TRUE(archive.ok());
   EXPECT_EQ(archive->substr(0, 8), "!<arch>\n");
@@ -479,7 +479,7 @@ TEST(Objects, AreMadeForOtherMachines) {
   auto object =
       jit::emit_object(square_program(100), "square", {.triple = "aarch64-linux-gnu", .cpu = "", .vector_bits = 0});
   ASSERT_TRUE(object.ok()) << object.status().ToString();
-  EXPECT_EQ(object->bytes.substr(1, 3), "ELF");
+  EXPECT_EQ(object->objects[0].substr(1, 3), "ELF");
   EXPECT_FALSE(
       jit::emit_object(square_program(3), "x", {.triple = "m68k-unknown-none", .cpu = "", .vector_bits = 0}).ok());
   EXPECT_FALSE(jit::emit_object(square_program(3), "x", {.triple = "", .cpu = "no-such-cpu", .vector_bits = 0}).ok());

@@ -1,0 +1,211 @@
+// The functions that a program is cut into (outline.h), and the calls between them.
+#include "ir/error.h"
+#include "jit/llvm/emit.h"
+
+namespace ct::jit {
+
+using loop::Buffer;
+using loop::BufferId;
+using loop::BufferKind;
+
+namespace {
+
+// Tables above this size exist once in a program of several modules.
+constexpr size_t kLargeTable = 1 << 12;
+
+}  // namespace
+
+void Emitter::emit_whole(std::string_view symbol) {
+  symbol_ = symbol;
+  for (uint32_t f = 0; f < outline_.functions.size(); ++f) emit_function(f);
+}
+
+void Emitter::emit_module(std::string_view symbol, uint32_t module) {
+  symbol_ = symbol;
+  module_number_ = module;
+  if (outline_.modules > 1) linkage_ = llvm::GlobalValue::ExternalLinkage;
+  for (uint32_t f = 0; f < outline_.functions.size(); ++f) {
+    if (outline_.functions[f].module == module) emit_function(f);
+  }
+  if (outline_.modules == 1 || module != 0) return;
+  for (BufferId id = 0; id < program_.buffers.size(); ++id) {
+    if (program_.buffers[id].kind == BufferKind::kConstant && program_.buffers[id].bytes.size() > kLargeTable)
+      table(id);
+  }
+}
+
+// Parameters of a chunk: inputs, outputs, arena. Of a shared function: arena, arrays, values, where the results go.
+llvm::Function* Emitter::declare(uint32_t number) {
+  const OutlinedFunction& f = outline_.functions[number];
+  const std::string name = number == 0 ? symbol_ : symbol_ + "." + std::to_string(number);
+  if (llvm::Function* known = module_.getFunction(name)) return known;
+  llvm::PointerType* pointer = b_.getPtrTy();
+  llvm::SmallVector<llvm::Type*, 16> parameters(3, pointer);
+  if (f.shared) {
+    parameters.assign(1 + f.arrays.size(), pointer);
+    for (loop::Value value : f.values) parameters.push_back(register_type(context_, program_.values[value].dtype));
+    parameters.append(f.results.size(), pointer);
+  }
+  llvm::Type* result = number != 0 && f.may_fail ? b_.getInt1Ty() : b_.getVoidTy();
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
+                                          number == 0 ? llvm::GlobalValue::ExternalLinkage : linkage_, name, module_);
+  if (number != 0 && !function->hasLocalLinkage()) function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  target_.set_attributes(function);
+  return function;
+}
+
+void Emitter::begin_function(llvm::Function* function) {
+  function_ = function;
+  failed_ = nullptr;
+  is_shared_ = false;
+  values_.resize(program_.values.size());
+  bases_.resize(program_.buffers.size());
+  for (loop::Value value : known_values_) values_[value] = nullptr;
+  for (BufferId id : known_bases_) bases_[id] = nullptr;
+  known_values_.clear();
+  known_bases_.clear();
+  swapping_.clear();
+  result_pointers_.clear();
+  inputs_ = outputs_ = arena_ = nullptr;
+  b_.SetInsertPoint(new_block("entry"));
+}
+
+void Emitter::emit_function(uint32_t number) {
+  const OutlinedFunction& f = outline_.functions[number];
+  begin_function(declare(number));
+  for (const loop::Statement* constant : f.constants) {
+    know(constant->result, scalar_.constant(constant->dtype, constant->bits));
+  }
+  is_shared_ = f.shared;
+  if (f.shared) {
+    llvm::Argument* argument = function_->arg_begin();
+    arena_ = argument++;
+    for (BufferId id : f.arrays) set_base(id, argument++);
+    for (loop::Value value : f.values) know(value, argument++);
+    for (loop::Value value : f.results) result_pointers_[value] = argument++;
+  } else {
+    inputs_ = function_->getArg(0);
+    outputs_ = function_->getArg(1);
+    arena_ = function_->getArg(2);
+    for (BufferId id : f.buffers) {
+      if (outline_.pointer_slots.contains(id)) {
+        swapping_.push_back(id);
+      } else if (program_.buffers[id].kind != BufferKind::kConstant) {
+        set_base(id, original_base(id));
+      }
+    }
+    for (loop::Value value : f.entry_values) know(value, load_slot(value));
+  }
+  if (number == 0) {
+    for (BufferId id : outline_.swapped) {
+      b_.CreateStore(original_base(id), arena_at(outline_.pointer_slots.at(id)));
+    }
+  }
+  emit_statements(f.block, f.begin, f.end, f.calls);
+  if (function_->getReturnType()->isVoidTy()) {
+    b_.CreateRetVoid();
+  } else {
+    b_.CreateRet(b_.getTrue());
+  }
+}
+
+// Where a buffer is before any swap.
+llvm::Value* Emitter::original_base(BufferId id) {
+  const Buffer& buffer = program_.buffers[id];
+  if (buffer.kind == BufferKind::kTemporary) return arena_at(buffer.position);
+  llvm::PointerType* pointer = b_.getPtrTy();
+  llvm::Value* list = buffer.kind == BufferKind::kInput ? inputs_ : outputs_;
+  return b_.CreateLoad(pointer, b_.CreateConstInBoundsGEP1_64(pointer, list, buffer.position));
+}
+
+void Emitter::set_base(BufferId id, llvm::Value* is) {
+  bases_[id] = is;
+  known_bases_.push_back(id);
+}
+
+void Emitter::emit_call(const OutlinedCall& call) {
+  const OutlinedFunction& callee = outline_.functions[call.function];
+  llvm::SmallVector<llvm::Value*, 16> arguments;
+  if (callee.shared) {
+    arguments.push_back(arena_);
+    for (const OutlinedCall::Array& array : call.arrays) {
+      llvm::Type* element = memory_type(context_, real_dtype(program_.buffers[array.buffer].dtype));
+      // Not "inbounds": what the callee adds to it brings it back.
+      arguments.push_back(array.shift == 0
+                              ? base(array.buffer)
+                              : b_.CreateConstGEP1_64(element, base(array.buffer), static_cast<uint64_t>(array.shift)));
+    }
+    for (loop::Value is : call.values) arguments.push_back(value(is));
+    for (loop::Value is : call.results) arguments.push_back(arena_at(outline_.slots.at(is)));
+  } else {
+    arguments = {inputs_, outputs_, arena_};
+  }
+  llvm::CallInst* done = b_.CreateCall(declare(call.function), arguments);
+  if (callee.may_fail) go_on_if(done);
+  for (loop::Value is : callee.shared ? call.results : callee.results) know(is, load_slot(is));
+}
+
+void Emitter::go_on_if(llvm::Value* succeeded) {
+  if (failed_ == nullptr) {
+    failed_ = new_block("failed");
+    llvm::IRBuilder<> at(failed_);
+    if (function_->getReturnType()->isVoidTy()) {
+      at.CreateRetVoid();
+    } else {
+      at.CreateRet(at.getFalse());
+    }
+  }
+  llvm::BasicBlock* next = new_block("called");
+  b_.CreateCondBr(succeeded, next, failed_);
+  b_.SetInsertPoint(next);
+}
+
+// ------------------------------------------------------------------------------------------------------------- values
+
+void Emitter::know(loop::Value value, llvm::Value* is) {
+  values_[value] = is;
+  known_values_.push_back(value);
+}
+
+void Emitter::define(loop::Value value, llvm::Value* is) {
+  know(value, is);
+  llvm::Value* slot = nullptr;
+  if (const auto result = result_pointers_.find(value); result != result_pointers_.end()) {
+    slot = result->second;
+  } else if (outline_.slots.empty()) {
+    return;
+  } else if (const auto at = outline_.slots.find(value); at != outline_.slots.end() && arena_ != nullptr) {
+    slot = arena_at(at->second);
+  } else {
+    return;
+  }
+  CT_CHECK(!is->getType()->isVectorTy());
+  b_.CreateStore(is->getType()->isIntegerTy(1) ? b_.CreateZExt(is, b_.getInt8Ty()) : is, slot);
+}
+
+llvm::Value* Emitter::load_slot(loop::Value value) {
+  llvm::Value* slot = arena_at(outline_.slots.at(value));
+  llvm::Type* type = register_type(context_, program_.values[value].dtype);
+  return type->isIntegerTy(1) ? b_.CreateIsNotNull(b_.CreateLoad(b_.getInt8Ty(), slot)) : b_.CreateLoad(type, slot);
+}
+
+llvm::Value* Emitter::arena_at(int64_t offset) {
+  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), arena_, static_cast<uint64_t>(offset));
+}
+
+// ------------------------------------------------------------------------------------------------------------- tables
+
+llvm::GlobalVariable* Emitter::table(BufferId id) {
+  if (globals_[id] != nullptr) return globals_[id];
+  const std::string& bytes = program_.buffers[id].bytes;
+  const bool once = linkage_ != llvm::GlobalValue::InternalLinkage && bytes.size() > kLargeTable;
+  llvm::Constant* data = llvm::ConstantDataArray::getRaw(bytes, bytes.size(), b_.getInt8Ty());
+  globals_[id] = new llvm::GlobalVariable(
+      module_, data->getType(), true, once ? llvm::GlobalValue::ExternalLinkage : llvm::GlobalValue::PrivateLinkage,
+      once && module_number_ != 0 ? nullptr : data, once ? symbol_ + ".table." + std::to_string(id) : "table");
+  if (once) globals_[id]->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  globals_[id]->setAlignment(llvm::Align(64));
+  return globals_[id];
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,211 @@
+// Programs so large that they are cut into functions (jit/llvm/outline.h): what crosses between them, what they share.
+#include <gmock/gmock.h>
+
+#include "tests/cpp/compile_testing.h"
+#include "tests/cpp/loop_testing.h"
+#include "transforms/higher_order/higher_order.h"
+#include "transforms/transforms.h"
+
+namespace ct {
+namespace {
+
+int count(const std::string& text, const std::string& what) {
+  int found = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
+  return found;
+}
+
+int functions_of(const GraphPtr& graph) {
+  return count(*jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test")), "\ndefine ");
+}
+
+Value constant(Value like, double value) { return full_like(like, value); }
+
+// h <- tanh(h w + x[t]) for every row of x.
+Value recurrent(Value weight, Value state, Value rows, int64_t steps) {
+  for (int64_t t = 0; t < steps; ++t) {
+    const Value row = slice_axis(rows, 0, t, t + 1);
+    const Value product = dot_general(state, weight, {{1}, {0}, {}, {}});
+    state = tanh(product + broadcast(reshape(row, {row.shape()[1]}), product.shape(), {1}));
+  }
+  return state;
+}
+
+GraphPtr unrolled(int64_t steps) {
+  const Aval weight(DType::kFloat32, {6, 6}), state(DType::kFloat32, {3, 6}), rows(DType::kFloat32, {steps, 6});
+  const GraphPtr loss = build_graph({weight, state, rows}, [&](Builder&, const Values& v) {
+    const Value last = recurrent(v[0], v[1], v[2], steps);
+    return Values{reduce_sum(last * last, {0, 1})};
+  });
+  return value_and_grad(*loss, {true, true, true});
+}
+
+std::vector<Tensor> random_inputs(const GraphPtr& graph, double low = -1, double high = 1) {
+  std::mt19937 generator(3);
+  std::vector<Tensor> inputs;
+  for (const Aval& aval : graph->input_avals()) inputs.push_back(random_tensor(aval, generator, low, high));
+  return inputs;
+}
+
+TEST(Outline, StepsOfAnUnrolledLoopShareCode) {
+  const GraphPtr few = prepare(unrolled(12)), many = prepare(unrolled(96));
+  expect_compiles(few, random_inputs(few), 10);
+  expect_compiles(many, random_inputs(many), 50);
+  // Eight times the steps are more calls, and little more code.
+  const std::string of_few = *jit::emit_llvm_ir(lower_prepared(*few, "test"));
+  const std::string of_many = *jit::emit_llvm_ir(lower_prepared(*many, "test"));
+  EXPECT_GT(count(of_few, "\ndefine "), 1);
+  EXPECT_LT(count(of_many, "@llvm.fma"), 2 * count(of_few, "@llvm.fma"));
+}
+
+TEST(Outline, SmallProgramsAreOneFunction) {
+  EXPECT_EQ(functions_of(build_graph({Aval(DType::kFloat32, {8})},
+                                     [](Builder&, const Values& v) { return Values{tanh(v[0])}; })),
+            1);
+}
+
+TEST(Outline, ScalarsCrossBetweenFunctions) {
+  const Aval x(DType::kFloat64, {}), n(DType::kInt32, {}), p(DType::kBool, {});
+  const GraphPtr graph = build_graph({x, n, p}, [](Builder&, const Values& v) {
+    Value x = v[0], n = v[1], p = v[2];
+    const Value first = sin(x);
+    Values kept;
+    for (int i = 0; i < 60; ++i) {
+      x = sin(x * constant(x, 1.01)) + cos(x);
+      n = n * constant(n, 3) + constant(n, i);
+      p = bit_xor(p, lt(x, constant(x, 0.5)));
+      if (i % 7 == 0) kept.push_back(x);
+    }
+    // Every kind of value, used long after it was made.
+    Value sum = first;
+    for (const Value& one : kept) sum = sum + one * x;
+    return Values{sum, n, p, select(p, sum, x)};
+  });
+  EXPECT_GT(functions_of(graph), 10);
+  expect_compiles(prepare(graph), random_inputs(graph), 100);
+}
+
+TEST(Outline, BodiesOfLoopsAndBranchesAreCut) {
+  const Aval state(DType::kFloat32, {3, 6}), weight(DType::kFloat32, {6, 6}), rows(DType::kFloat32, {5, 6});
+  const Aval counter(DType::kInt32, {});
+  const auto large = [](Value state, Value weight, Value rows) {
+    for (int i = 0; i < 3; ++i) {
+      state = recurrent(weight, state, rows, 5);
+      state = state - cumsum(sin(state * constant(state, i + 0.5)), i % 2, false);
+    }
+    return state;
+  };
+  const GraphPtr body = build_graph({weight, rows, counter, state, state}, [&](Builder&, const Values& v) {
+    const Value next = large(v[3], v[0], v[1]);
+    return Values{v[2] + constant(v[2], 1), next, v[3] + next};  // one carry is the other's last value: they swap
+  });
+  const GraphPtr condition = build_graph(
+      {counter, state, state}, [&](Builder&, const Values& v) { return Values{lt(v[0], constant(v[0], 4))}; });
+  const GraphPtr looped = build_graph({weight, rows, counter, state, state}, [&](Builder& b, const Values& v) {
+    return while_loop(b, {condition, body, 0, 2}, v);
+  });
+  EXPECT_GT(functions_of(looped), 3);
+  std::vector<Tensor> inputs = random_inputs(looped);
+  store_integer(inputs[2], 0, 0);
+  expect_compiles(prepare(looped), inputs, 50);
+
+  const GraphPtr scanned = build_graph({weight, state, rows, counter}, [&](Builder& b, const Values& v) {
+    const Aval none(DType::kFloat32, {5, 0});
+    const GraphPtr step = build_graph({weight, rows, counter, state}, [&](Builder& inner, const Values& u) {
+      const GraphPtr one = build_graph({state, weight, rows},
+                                       [&](Builder&, const Values& w) { return Values{large(w[0], w[1], w[2])}; });
+      const GraphPtr other =
+          build_graph({state, weight, rows}, [&](Builder&, const Values& w) { return Values{w[0] * w[0]}; });
+      const Value next = cond(inner, {one, other}, {u[2], u[3], u[0], u[1]})[0];
+      return Values{next, reduce_sum(next, {0})};
+    });
+    return scan(b, {step, 3, 1, 3, false}, {v[0], v[2], v[3], v[1]});
+  });
+  EXPECT_GT(functions_of(scanned), 3);
+  for (int branch : {0, 1}) {
+    inputs = random_inputs(scanned);
+    store_integer(inputs[3], 0, branch);
+    expect_compiles(prepare(scanned), inputs, 50);
+  }
+}
+
+TEST(Outline, RealAndImaginaryPartsAreNotTheSame) {
+  const Aval x(DType::kComplex64, {37}), y(DType::kFloat32, {37});
+  const GraphPtr graph = build_graph({x, y}, [](Builder&, const Values& v) {
+    Values results;
+    Value z = v[0], sum = v[1];
+    for (int i = 0; i < 12; ++i) {
+      const Value part = i % 2 == 0 ? real(z) : imag(z);
+      sum = cumsum(tanh(part) + sum, 0, false) * constant(sum, 0.5);
+      results.push_back(sum);
+    }
+    return results;
+  });
+  expect_compiles(prepare(graph), random_inputs(graph), 100);
+}
+
+}  // namespace
+
+namespace loop {
+namespace {
+
+// Sums of one table, more than a module's worth, at many places; and the results of loops that share code.
+TEST(Outline, TablesAndResults) {
+  constexpr int64_t kLength = 3000, kSums = 40;
+  std::vector<float> table(kLength);
+  for (int64_t i = 0; i < kLength; ++i) table[static_cast<size_t>(i)] = static_cast<float>(i % 17) - 8;
+  Builder b("tables");
+  const BufferId in = b.input(DType::kFloat32, kLength + kSums), out = b.output(DType::kFloat32, kSums + 1);
+  const BufferId numbers = b.constant_buffer(
+      DType::kFloat32, kLength, std::string(reinterpret_cast<const char*>(table.data()), table.size() * sizeof(float)));
+  Scalar before = b.constant(DType::kFloat32, 0);
+  Scalar total = before;
+  for (int64_t s = 0; s < kSums; ++s) {
+    const Scalar scale = b.convert(b.constant(DType::kInt32, s % 3), DType::kFloat32);
+    const Scalar start = before;
+    before = b.reduce(kLength, {.vectorize = true}, ScalarOp::kAdd, start, [&](ct::loop::Index i) {
+      Scalar value = b.load(in, i + s);
+      for (int64_t k = 0; k < 8; ++k) value = b.fma(value, b.load(numbers, i), b.apply(ScalarOp::kMax, value, scale));
+      return value;
+    });
+    before = b.apply(ScalarOp::kMin, before, b.constant(DType::kFloat32, 1e3));
+    b.store(out, s, before);
+    total = b.apply(ScalarOp::kAdd, total, before);
+  }
+  b.store(out, kSums, total);
+  const Program program = b.finish();
+  std::vector<float> x(kLength + kSums, 0.25f), expected(kSums + 1), actual(kSums + 1);
+  double carried = 0, sum = 0;
+  for (int64_t s = 0; s < kSums; ++s) {
+    for (int64_t i = 0; i < kLength; ++i) {
+      double value = x[static_cast<size_t>(i + s)];
+      for (int k = 0; k < 8; ++k) {
+        value = value * table[static_cast<size_t>(i)] + std::max(value, static_cast<double>(s % 3));
+      }
+      carried += value;
+    }
+    carried = std::min(carried, 1e3);
+    expected[static_cast<size_t>(s)] = static_cast<float>(carried);
+    sum += carried;
+  }
+  expected[kSums] = static_cast<float>(sum);
+  for (const jit::TargetOptions& target : test_targets()) {
+    Runner(program, target)({x.data()}, {actual.data()});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(actual[i], expected[i], 1e-3 * std::abs(expected[i]) + 1e-3) << target.cpu << " " << i;
+    }
+    const auto object = jit::emit_object(program, "tables", target);
+    ASSERT_TRUE(object.ok());
+    EXPECT_GT(object->objects.size(), 1u);
+    // The same bytes however many threads took part, and the table once.
+    const auto again = jit::emit_object(program, "tables", target);
+    EXPECT_EQ(object->objects, again->objects);
+    size_t bytes = 0;
+    for (const std::string& one : object->objects) bytes += one.size();
+    EXPECT_LT(bytes, 2 * kLength * sizeof(float) + 60'000);
+  }
+}
+
+}  // namespace
+}  // namespace loop
+}  // namespace ct
