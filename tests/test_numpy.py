@@ -729,7 +729,7 @@ def test_jit_and_vmap_agree_with_eager(function):
         (lambda: cnp.argmax(np.zeros(0)), ValueError, "argmax of zero elements"),
         (lambda: cnp.argmax(np.ones(2, np.complex64)), TypeError, "complex numbers have no order"),
         (lambda: cnp.clip(np.ones(2, np.complex64), 0), TypeError, "complex numbers have no order"),
-        (lambda: cnp.arctan(1j), TypeError, "arctan takes real arrays"),
+        (lambda: cnp.cbrt(1j), TypeError, "cbrt takes real arrays"),
         (lambda: cnp.power(np.array([1, 2]), -1), TypeError, "integers cannot be raised to the negative power -1"),
         (lambda: cnp.reshape(A, (5, -1)), TypeError, "do not fill"),
         (lambda: cnp.reshape(A, (-1, -1)), ValueError, "only one size can be -1"),

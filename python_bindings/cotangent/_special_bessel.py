@@ -36,7 +36,7 @@ def _i0e(x: Array) -> Array:
 
 
 def _i1e_slope(x: Array, result: Array) -> Array:
-    zero = bind1("eq", x, 0.0 * result)
+    zero = x == 0.0
     ratio = pick(zero, 0.5, result / pick(zero, 1.0, x))
     return _i0e(x) - bind1("sign", x) * result - ratio
 
@@ -58,7 +58,7 @@ def _i0(x: Array) -> Array:
 
 
 def _i1_slope(x: Array, result: Array) -> Array:
-    zero = bind1("eq", x, 0.0 * result)
+    zero = x == 0.0
     return _i0(x) - pick(zero, 0.5, result / pick(zero, 1.0, x))
 
 

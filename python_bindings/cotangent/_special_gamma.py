@@ -60,7 +60,7 @@ def _zeta(s: Array, q: Array) -> Array:
     undefined = bind1("and", q < 0.0, bind1("not", whole))
     infinite = bind1("and", bind1("not", positive), is_integral(q))
     result = pick(infinite, math.inf, pick(undefined, math.nan, result))
-    result = pick(bind1("eq", s, 0.0 * s + 1.0), math.inf, pick(s < 1.0, math.nan, result))
+    result = pick(s == 1.0, math.inf, pick(s < 1.0, math.nan, result))
     return pick(bind1("or", bind1("ne", s, s), bind1("ne", q, q)), math.nan, result)
 
 
@@ -129,7 +129,7 @@ def _gamma(x: Array) -> Array:
     positive = pick(near, bind1("exp", above) / factor, stirling)
     reflected = -math.pi / (y * sin_of_pi(y) * positive)
     reflected = pick(is_integral(y), math.nan, reflected)
-    return pick(bind1("eq", x, 0.0 * y), 1.0 / x, pick(x < 0.0, reflected, positive))
+    return pick(x == 0.0, 1.0 / x, pick(x < 0.0, reflected, positive))
 
 
 @elementwise()

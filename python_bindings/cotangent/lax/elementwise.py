@@ -1,20 +1,307 @@
-"""Functions of one element at a time, under their names in ``jax.lax``: no implicit broadcasting or promotion beyond Python numbers."""
+"""Arithmetic, comparisons, choices, exponentials and circular functions of each element."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
-from cotangent import _core
+from cotangent import _core, _elementary
 from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import (
+    ANY,
+    FLOATS,
+    INEXACTS,
+    INTEGERS,
+    NUMBERS,
+    ORDERED,
+    REALS,
+    as_array,
+    binary,
+    check_kind,
+    one_dtype,
+    operands,
+    unary,
+)
+from cotangent.numpy._support import bind1, choose, kind, literal, static_int
 from cotangent.tree_util import tree_map
 
 __all__ = [
-    "convert_element_type",
-    "erf",
+    "RoundingMethod",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "cbrt",
+    "ceil",
+    "clamp",
+    "complex",
+    "conj",
+    "cos",
+    "cosh",
+    "div",
+    "eq",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "ge",
+    "gt",
+    "imag",
+    "integer_pow",
+    "is_finite",
+    "le",
+    "log",
+    "log1p",
+    "logistic",
+    "lt",
+    "max",
+    "min",
+    "mul",
+    "ne",
+    "neg",
+    "optimization_barrier",
+    "pow",
+    "real",
+    "reciprocal",
+    "rem",
+    "round",
     "rsqrt",
     "select",
+    "select_n",
+    "sign",
+    "sin",
+    "sinh",
+    "sqrt",
+    "square",
     "stop_gradient",
+    "sub",
+    "tan",
+    "tanh",
 ]
+
+
+class RoundingMethod(IntEnum):
+    """Where `round` takes halves to."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+# ---- Arithmetic ------------------------------------------------------------------------------------------------------
+
+
+def neg(x: Any) -> Array:
+    """``-x``; unsigned integers wrap."""
+    return unary("neg", x, NUMBERS)
+
+
+def sign(x: Any) -> Array:
+    """-1, 0 or 1; NaN of NaN; of complex z, ``z / |z|``."""
+    return unary("sign", x, NUMBERS)
+
+
+def abs(x: Any) -> Array:  # noqa: A001
+    """The magnitude; of complex numbers, real."""
+    return unary("abs", x, ("signed", *INEXACTS))
+
+
+def add(x: Any, y: Any) -> Array:
+    """``x + y``.
+
+    >>> import cotangent as ct
+    >>> ct.lax.add(ct.numpy.array([1.0, 2.0]), 0.5).tolist()
+    [1.5, 2.5]
+    """
+    return binary("add", x, y, NUMBERS)
+
+
+def sub(x: Any, y: Any) -> Array:
+    """``x - y``."""
+    return binary("sub", x, y, NUMBERS)
+
+
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+    """``x * y``, in ``out_dtype`` when it is given."""
+    x, y = operands("mul", (x, y), NUMBERS)
+    if out_dtype is not None:
+        x, y = _core.convert(x, out_dtype), _core.convert(y, out_dtype)
+    return bind1("mul", x, y)
+
+
+def div(x: Any, y: Any) -> Array:
+    """``x / y``; of integers, truncated toward zero."""
+    return binary("div", x, y, NUMBERS)
+
+
+def rem(x: Any, y: Any) -> Array:
+    """The remainder of `div`, with the sign of ``x``."""
+    return binary("rem", x, y, REALS)
+
+
+def max(x: Any, y: Any) -> Array:  # noqa: A001
+    """The larger of two, NaN if either is; complex numbers by real part, then imaginary part."""
+    return _extremum("max", "gt", x, y)
+
+
+def min(x: Any, y: Any) -> Array:  # noqa: A001
+    """The smaller of two, NaN if either is; complex numbers by real part, then imaginary part."""
+    return _extremum("min", "lt", x, y)
+
+
+def _extremum(name: str, before: str, x: Any, y: Any) -> Array:
+    x, y = operands(name, (x, y), ANY)
+    if kind(x) != "complex":
+        return bind1(name, x, y)
+    (a, b), (c, d) = ((bind1("real", z), bind1("imag", z)) for z in (x, y))
+    tie = bind1("and", bind1("eq", a, c), bind1(before, b, d))
+    return bind1("select", bind1("or", bind1(before, a, c), tie), x, y)
+
+
+def square(x: Any) -> Array:
+    """``x * x``."""
+    array = as_array("square", x)
+    check_kind("square", array, NUMBERS)
+    return bind1("mul", array, array)
+
+
+def reciprocal(x: Any) -> Array:
+    """``1 / x``."""
+    array = as_array("reciprocal", x)
+    check_kind("reciprocal", array, INEXACTS)
+    return bind1("div", literal(array, 1.0), array)
+
+
+def pow(x: Any, y: Any) -> Array:  # noqa: A001
+    """``x ** y``; the base is floating or complex, the exponent of its dtype or an integer."""
+    base, exponent = as_array("pow", x), as_array("pow", y)
+    check_kind("pow", base, INEXACTS)
+    if kind(exponent) in INTEGERS:
+        if isinstance(y, int):
+            return integer_pow(base, y)
+        return binary("pow", base, _core.convert(exponent, base.dtype), INEXACTS)
+    return binary("pow", x, y, INEXACTS)
+
+
+def integer_pow(x: Any, y: int) -> Array:
+    """``x ** y`` by multiplications.
+
+    Raises:
+        TypeError: an integer to a negative power.
+    """
+    from cotangent.numpy.elementwise import _integer_power
+
+    array, exponent = as_array("integer_pow", x), static_int(y, "the exponent of integer_pow")
+    check_kind("integer_pow", array, NUMBERS)
+    if exponent < 0 and kind(array) in INTEGERS:
+        raise TypeError(f"lax.integer_pow: integers cannot be raised to the negative power {exponent}")
+    return _integer_power(array, exponent)
+
+
+# ---- Comparisons -----------------------------------------------------------------------------------------------------
+
+
+def eq(x: Any, y: Any) -> Array:
+    """Whether ``x == y``."""
+    return binary("eq", x, y, ANY)
+
+
+def ne(x: Any, y: Any) -> Array:
+    """Whether ``x != y``."""
+    return binary("ne", x, y, ANY)
+
+
+def lt(x: Any, y: Any) -> Array:
+    """Whether ``x < y``."""
+    return binary("lt", x, y, ORDERED)
+
+
+def le(x: Any, y: Any) -> Array:
+    """Whether ``x <= y``."""
+    return binary("le", x, y, ORDERED)
+
+
+def gt(x: Any, y: Any) -> Array:
+    """Whether ``x > y``."""
+    return binary("gt", x, y, ORDERED)
+
+
+def ge(x: Any, y: Any) -> Array:
+    """Whether ``x >= y``."""
+    return binary("ge", x, y, ORDERED)
+
+
+def is_finite(x: Any) -> Array:
+    """Whether the elements are neither infinite nor NaN."""
+    return unary("is_finite", x, FLOATS)
+
+
+# ---- Choices ---------------------------------------------------------------------------------------------------------
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+    """Elements of ``on_true`` where ``pred`` holds, else of ``on_false``.
+
+    Raises:
+        ShapeError: the cases have unequal shapes, or ``pred`` has neither theirs nor ().
+    """
+    return _choose_case("select", pred, (on_false, on_true))
+
+
+def select_n(which: Any, *cases: Any) -> Array:
+    """From case ``which`` each element.
+
+    Args:
+        which: bool for one or two cases (False the first), or int32 indices, limited to the cases there are; a scalar or
+            of the cases' shape.
+        cases: arrays of one shape and dtype.
+
+    >>> import cotangent as ct
+    >>> a = ct.numpy.arange(3)
+    >>> ct.lax.select_n(ct.numpy.array([0, 2, 1]), a, a + 10, a + 20).tolist()
+    [0, 21, 12]
+    """
+    if not cases:
+        raise ValueError("lax.select_n needs at least one case")
+    return _choose_case("select_n", which, cases)
+
+
+def _choose_case(name: str, which: Any, cases: Any) -> Array:
+    index, arrays = as_array(name, which), one_dtype(name, cases)
+    check_kind(name, index, ("bool", *INTEGERS))
+    shape = arrays[0]._bound_shape
+    if any(x._bound_shape != shape for x in arrays):
+        raise ShapeError(f"lax.{name}: the cases must have one shape; got {[x._bound_shape for x in arrays]}")
+    if index.ndim and index._bound_shape != shape:
+        raise ShapeError(
+            f"lax.{name}: the selector must be a scalar or have the shape of the cases; got {index.shape} and {shape}"
+        )
+    index = _core.broadcast_to(index, shape)
+    if kind(index) == "bool":
+        if len(arrays) > 2:
+            raise TypeError(f"lax.{name}: a bool selector chooses between two cases; got {len(arrays)}")
+        return arrays[0] if len(arrays) == 1 else bind1("select", index, arrays[1], arrays[0])
+    result = arrays[-1]
+    for number in reversed(range(len(arrays) - 1)):
+        result = bind1("select", bind1("le", index, literal(index, number)), arrays[number], result)
+    return result
+
+
+def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
+    """``x`` limited to [min, max]; the ends are scalars or have its shape."""
+    low, array, high = one_dtype("clamp", (min, x, max))
+    check_kind("clamp", array, ORDERED)
+    for end in (low, high):
+        if end.ndim and end._bound_shape != array._bound_shape:
+            raise ShapeError(f"lax.clamp: the ends must be scalars or have shape {array.shape}; got {end.shape}")
+    shape = array._bound_shape
+    above = bind1("max", array, _core.broadcast_to(low, shape))
+    return bind1("min", above, _core.broadcast_to(high, shape))
 
 
 def stop_gradient(x: Any) -> Any:
@@ -22,22 +309,199 @@ def stop_gradient(x: Any) -> Any:
     return tree_map(lambda leaf: _core.bind("stop_gradient", [leaf])[0], x)
 
 
-def erf(x: Any) -> Array:
-    """The error function of a floating array, element by element."""
-    return _core.bind("erf", [x])[0]
+def optimization_barrier(operand: Any, /) -> Any:
+    """``operand``, a pytree of arrays. The compiler here moves nothing that this could hold back."""
+    return tree_map(_core.array, operand)
 
 
-def rsqrt(x: Any) -> Array:
+# ---- Exponentials and logarithms -------------------------------------------------------------------------------------
+
+
+def exp(x: Any, *, accuracy: Any = None) -> Array:
+    """``e ** x``."""
+    return unary("exp", x, INEXACTS)
+
+
+def exp2(x: Any, *, accuracy: Any = None) -> Array:
+    """``2 ** x``."""
+    array = as_array("exp2", x)
+    check_kind("exp2", array, INEXACTS)
+    return bind1("pow", literal(array, 2.0), array)
+
+
+def expm1(x: Any, *, accuracy: Any = None) -> Array:
+    """``exp(x) - 1``, accurate near 0."""
+    return unary("expm1", x, INEXACTS)
+
+
+def log(x: Any, *, accuracy: Any = None) -> Array:
+    """The natural logarithm."""
+    return unary("log", x, INEXACTS)
+
+
+def log1p(x: Any, *, accuracy: Any = None) -> Array:
+    """``log(1 + x)``, accurate near 0."""
+    return unary("log1p", x, INEXACTS)
+
+
+def sqrt(x: Any, *, accuracy: Any = None) -> Array:
+    """The square root."""
+    return unary("sqrt", x, INEXACTS)
+
+
+def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
     """``1 / sqrt(x)``."""
-    return 1.0 / _core.bind("sqrt", [x])[0]
+    root = unary("rsqrt", x, INEXACTS, "sqrt")
+    return bind1("div", literal(root, 1.0), root)
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Array:
-    """Elements of ``on_true`` where ``pred`` holds, else of ``on_false``; shapes equal, or ``pred`` a scalar."""
-    on_true, on_false = _core.promote([on_true, on_false])
-    return _core.bind("select", [_core.broadcast_to(pred, on_true._bound_shape), on_true, on_false])[0]
+def cbrt(x: Any, *, accuracy: Any = None) -> Array:
+    """The real cube root."""
+    return _function("cbrt", x, FLOATS)
 
 
-def convert_element_type(x: Any, new_dtype: Any) -> Array:
-    """``x`` with another dtype."""
-    return _core.convert(x, new_dtype)
+def logistic(x: Any, *, accuracy: Any = None) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    from cotangent.nn import sigmoid
+
+    array = as_array("logistic", x)
+    check_kind("logistic", array, INEXACTS)
+    return sigmoid(array)
+
+
+# ---- Circular and hyperbolic functions -------------------------------------------------------------------------------
+
+
+def _function(name: str, x: Any, kinds: Any = INEXACTS) -> Array:
+    array = as_array(name, x)
+    check_kind(name, array, kinds)
+    return getattr(_elementary, name)(array)  # type: ignore[no-any-return]
+
+
+def sin(x: Any, *, accuracy: Any = None) -> Array:
+    """The sine."""
+    return unary("sin", x, INEXACTS)
+
+
+def cos(x: Any, *, accuracy: Any = None) -> Array:
+    """The cosine."""
+    return unary("cos", x, INEXACTS)
+
+
+def tan(x: Any, *, accuracy: Any = None) -> Array:
+    """The tangent."""
+    return _function("tan", x)
+
+
+def asin(x: Any) -> Array:
+    """The inverse sine."""
+    return _function("asin", x)
+
+
+def acos(x: Any) -> Array:
+    """The inverse cosine."""
+    return _function("acos", x)
+
+
+def atan(x: Any) -> Array:
+    """The inverse tangent."""
+    return _function("atan", x)
+
+
+def atan2(x: Any, y: Any) -> Array:
+    """The angle of the point (y, x), in (-pi, pi]; of complex numbers ``-i log((y + i x) / sqrt(x**2 + y**2))``."""
+    x, y = operands("atan2", (x, y), INEXACTS)
+    if kind(x) != "complex":
+        return bind1("atan2", x, y)
+    i = literal(x, 1j)
+    return -i * bind1("log", (y + i * x) / bind1("sqrt", x * x + y * y))
+
+
+def tanh(x: Any, *, accuracy: Any = None) -> Array:
+    """The hyperbolic tangent."""
+    return unary("tanh", x, INEXACTS)
+
+
+def sinh(x: Any) -> Array:
+    """The hyperbolic sine."""
+    return _function("sinh", x)
+
+
+def cosh(x: Any) -> Array:
+    """The hyperbolic cosine."""
+    return _function("cosh", x)
+
+
+def asinh(x: Any) -> Array:
+    """The inverse hyperbolic sine."""
+    return _function("asinh", x)
+
+
+def acosh(x: Any) -> Array:
+    """The inverse hyperbolic cosine."""
+    return _function("acosh", x)
+
+
+def atanh(x: Any) -> Array:
+    """The inverse hyperbolic tangent."""
+    return _function("atanh", x)
+
+
+# ---- Rounding, complex parts -----------------------------------------------------------------------------------------
+
+
+def floor(x: Any) -> Array:
+    """Rounded down."""
+    return unary("floor", x, FLOATS)
+
+
+def ceil(x: Any) -> Array:
+    """Rounded up."""
+    return unary("ceil", x, FLOATS)
+
+
+def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array:  # noqa: A001
+    """Rounded to whole numbers; halves as `RoundingMethod` says.
+
+    >>> import cotangent as ct
+    >>> ct.lax.round(ct.numpy.array([-0.5, 1.5, 2.5])).tolist()
+    [-1.0, 2.0, 3.0]
+    """
+    method = RoundingMethod(rounding_method)
+    array = as_array("round", x)
+    check_kind("round", array, FLOATS)
+    if method is RoundingMethod.TO_NEAREST_EVEN:
+        return bind1("round", array)
+    size = bind1("abs", array)
+    whole = bind1("floor", size)
+    up = bind1("ge", bind1("sub", size, whole), literal(size, 0.5))
+    rounded = bind1("add", whole, choose(up, 1.0, literal(whole, 0.0)))
+    signed = bind1("select", bind1("lt", array, literal(array, 0.0)), bind1("neg", rounded), rounded)
+    return bind1("select", bind1("eq", rounded, literal(rounded, 0.0)), bind1("mul", signed, array), signed)
+
+
+def complex(x: Any, y: Any) -> Array:  # noqa: A001
+    """``x + i y`` of float32 or float64 parts."""
+    x, y = operands("complex", (x, y), FLOATS)
+    if x.dtype.itemsize < 4:
+        raise DTypeError(f"lax.complex takes float32 or float64 arrays; got {x.dtype}")
+    return bind1("complex", x, y)
+
+
+def real(x: Any) -> Array:
+    """The real part of complex numbers."""
+    return unary("real", x, ("complex",))
+
+
+def imag(x: Any) -> Array:
+    """The imaginary part of complex numbers."""
+    return unary("imag", x, ("complex",))
+
+
+def conj(x: Any) -> Array:
+    """The conjugate; floats become complex."""
+    array = as_array("conj", x)
+    check_kind("conj", array, INEXACTS)
+    if kind(array) == "float":
+        return complex(array, literal(array, 0.0))
+    return bind1("conj", array)

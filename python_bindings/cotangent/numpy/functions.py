@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cotangent import _core
+from cotangent import _core, _elementary
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, choose, inexact, kind, literal, promoted, real_only, unary
+from cotangent.numpy._support import bind1, choose, inexact, literal, promoted, real_only, unary
 
 __all__ = [
     "acos",
@@ -59,11 +59,7 @@ def sqrt(x: Any, /) -> Array:
 
 def cbrt(x: Any, /) -> Array:
     """The real cube root."""
-    array = real_only(x, "cbrt")
-    below = bind1("lt", array, literal(array, 0.0))
-    magnitude = bind1("select", below, bind1("neg", array), array)
-    root = bind1("pow", magnitude, literal(magnitude, 1.0 / 3.0))
-    return bind1("select", below, bind1("neg", root), root)
+    return _elementary.cbrt(real_only(x, "cbrt"))
 
 
 def exp(x: Any, /) -> Array:
@@ -138,8 +134,7 @@ def cos(x: Any, /) -> Array:
 
 def tan(x: Any, /) -> Array:
     """The tangent of radians."""
-    array = inexact(x)
-    return bind1("div", bind1("sin", array), bind1("cos", array))
+    return _elementary.tan(inexact(x))
 
 
 def tanh(x: Any, /) -> Array:
@@ -149,22 +144,12 @@ def tanh(x: Any, /) -> Array:
 
 def sinh(x: Any, /) -> Array:
     """The hyperbolic sine."""
-    array = inexact(x)
-    half = literal(array, math.log(0.5))
-    large = bind1("sub", bind1("exp", bind1("add", array, half)), bind1("exp", bind1("sub", half, array)))
-    if kind(array) == "complex":
-        return large
-    near = bind1("lt", bind1("abs", array), literal(array, 1.0))
-    grown = bind1("expm1", choose(near, array, 0.0))
-    small = literal(array, 0.5) * (grown + grown / (grown + literal(array, 1.0)))
-    return bind1("select", near, small, large)
+    return _elementary.sinh(inexact(x))
 
 
 def cosh(x: Any, /) -> Array:
     """The hyperbolic cosine."""
-    array = inexact(x)
-    half = literal(array, math.log(0.5))
-    return bind1("add", bind1("exp", bind1("add", array, half)), bind1("exp", bind1("sub", half, array)))
+    return _elementary.cosh(inexact(x))
 
 
 def arctan2(y: Any, x: Any, /) -> Array:
@@ -174,51 +159,32 @@ def arctan2(y: Any, x: Any, /) -> Array:
 
 def arctan(x: Any, /) -> Array:
     """The inverse tangent, in [-pi/2, pi/2]."""
-    array = real_only(x, "arctan")
-    return bind1("atan2", array, literal(array, 1.0))
+    return _elementary.atan(inexact(x))
 
 
 def arcsin(x: Any, /) -> Array:
-    """The inverse sine, in [-pi/2, pi/2]; NaN outside of [-1, 1]."""
-    array = real_only(x, "arcsin")
-    one = literal(array, 1.0)
-    return bind1("atan2", array, bind1("sqrt", (one - array) * (one + array)))
+    """The inverse sine, in [-pi/2, pi/2]; of reals outside of [-1, 1], NaN."""
+    return _elementary.asin(inexact(x))
 
 
 def arccos(x: Any, /) -> Array:
-    """The inverse cosine, in [0, pi]; NaN outside of [-1, 1]."""
-    array = real_only(x, "arccos")
-    one = literal(array, 1.0)
-    return bind1("atan2", bind1("sqrt", (one - array) * (one + array)), array)
+    """The inverse cosine, in [0, pi]; of reals outside of [-1, 1], NaN."""
+    return _elementary.acos(inexact(x))
 
 
 def arcsinh(x: Any, /) -> Array:
     """The inverse hyperbolic sine."""
-    array = real_only(x, "arcsinh")
-    one = literal(array, 1.0)
-    below = bind1("lt", array, literal(array, 0.0))
-    size = bind1("select", below, bind1("neg", array), array)
-    # Beyond the threshold the square could overflow, and 1 does not count.
-    large = bind1("gt", size, literal(array, 1e3 if array.dtype.itemsize == 2 else 1e9))
-    safe = choose(large, 1.0, size)
-    squared = safe * safe
-    near = bind1("log1p", safe + squared / (one + bind1("sqrt", one + squared)))
-    far = bind1("log", choose(large, size, 1.0)) + literal(array, _LOG2)
-    result = bind1("select", large, far, near)
-    return bind1("select", below, bind1("neg", result), result)
+    return _elementary.asinh(inexact(x))
 
 
 def arccosh(x: Any, /) -> Array:
-    """The inverse hyperbolic cosine; NaN below 1."""
-    array = real_only(x, "arccosh")
-    above = array - literal(array, 1.0)
-    return bind1("log1p", above + bind1("sqrt", above) * bind1("sqrt", above + literal(array, 2.0)))
+    """The inverse hyperbolic cosine; of reals below 1, NaN."""
+    return _elementary.acosh(inexact(x))
 
 
 def arctanh(x: Any, /) -> Array:
-    """The inverse hyperbolic tangent; NaN outside of [-1, 1]."""
-    array = inexact(x)
-    return (bind1("log1p", array) - bind1("log1p", bind1("neg", array))) * literal(array, 0.5)
+    """The inverse hyperbolic tangent; of reals outside of [-1, 1], NaN."""
+    return _elementary.atanh(inexact(x))
 
 
 acos, asin, atan, atan2 = arccos, arcsin, arctan, arctan2

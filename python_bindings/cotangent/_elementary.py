@@ -1,0 +1,241 @@
+"""Elementary functions that are programs of primitives, of floating and complex arrays.
+
+The inverse functions of complex numbers follow Hull, Fairgrieve and Tang ("Implementing the complex arcsine and
+arccosine functions using exception handling", 1997), in complex128 throughout; signs of zeros choose the side of a branch
+cut.
+"""
+
+from __future__ import annotations
+
+import math
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent._elementwise import elementwise, pick
+from cotangent.numpy._support import bind1, kind
+
+__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cosh", "sinh", "tan"]
+
+_LOG2 = math.log(2.0)
+_FAR = 1e9  # the square of its inverse does not count beside 1
+
+
+def _sqrt(x: Array) -> Array:
+    return bind1("sqrt", x)
+
+
+def _with_sign(magnitude: Array, sign_of: Array) -> Array:
+    """A magnitude with the sign of another number, of zeros too."""
+    bits = bind1("bitcast", sign_of, dtype=_core.canonical_dtype(f"int{8 * sign_of.dtype.itemsize}"))
+    return pick(bits < 0, -magnitude, magnitude)
+
+
+def _hypot(x: Array, y: Array) -> Array:
+    """Of magnitudes, without overflow."""
+    large, small = bind1("max", x, y), bind1("min", x, y)
+    zero = bind1("or", large == 0.0, bind1("not", bind1("is_finite", large)))
+    ratio = small / pick(zero, 1.0, large)
+    return pick(zero, large, large * _sqrt(1.0 + ratio * ratio))
+
+
+def _parts(z: Array) -> tuple[Array, Array]:
+    """Real and imaginary part in float64."""
+    wide = _core.convert(z, "complex128")
+    return bind1("real", wide), bind1("imag", wide)
+
+
+def _complex(re: Array, im: Array, like: Array) -> Array:
+    return _core.convert(bind1("complex", re, im), like.dtype)
+
+
+def _times_i(z: Array) -> Array:
+    return bind1("complex", -bind1("imag", z), bind1("real", z))
+
+
+def _over_i(z: Array) -> Array:
+    return bind1("complex", bind1("imag", z), -bind1("real", z))
+
+
+def _arc(x: Array, y: Array) -> tuple[Array, Array, Array]:
+    """For x, y >= 0: the real parts of arcsine and arccosine, and the magnitude of their imaginary part."""
+    far = bind1("max", x, y) > _FAR
+    u, v = pick(far, 1.0, x), pick(far, 1.0, y)
+    r, s = _hypot(u + 1.0, v), _hypot(bind1("abs", u - 1.0), v)
+    a = 0.5 * (r + s)
+    b = u / a
+    beyond = u > 1.0
+    inside = s + (1.0 - u)
+    ratio = pick(v > 0.0, v * (v / pick(inside > 0.0, inside, 1.0)), 0.0)
+    over = v * (v / (r + (u + 1.0)))
+    # a - 1, without cancellation.
+    excess = 0.5 * (over + pick(beyond, s + (u - 1.0), ratio))
+    near = a <= 1.5
+    excess_near = pick(near, excess, 0.0)
+    small = bind1("log1p", excess_near + _sqrt(excess_near * (a + 1.0)))
+    imaginary = pick(near, small, bind1("log", a + _sqrt(pick(near, 3.0, a * a) - 1.0)))
+    # Where the square of v would underflow.
+    thin = bind1("and", v < 1e-120, u < 1.0)
+    imaginary = pick(thin, v / _sqrt(pick(thin, (1.0 - u) * (1.0 + u), 1.0)), imaginary)
+    # Where b is close to 1 the angle is found from both legs.
+    total = a + u
+    leg_outside = v * _sqrt(0.5 * (total / (r + (u + 1.0)) + total / pick(beyond, s + (u - 1.0), 1.0)))
+    leg = pick(beyond, leg_outside, _sqrt(0.5 * total * (over + pick(beyond, 0.0, inside))))
+    steep = b > 0.6417
+    other = pick(steep, leg, _sqrt((1.0 - b) * (1.0 + b)))
+    base = pick(steep, u, b)
+    base, other = pick(far, x, base), pick(far, y, other)
+    imaginary = pick(far, bind1("log", _hypot(pick(far, x, 1.0), pick(far, y, 1.0))) + _LOG2, imaginary)
+    return bind1("atan2", base, other), bind1("atan2", other, base), imaginary
+
+
+def _complex_asin(z: Array) -> Array:
+    x, y = _parts(z)
+    real, _, imaginary = _arc(bind1("abs", x), bind1("abs", y))
+    return _complex(_with_sign(real, x), _with_sign(imaginary, y), z)
+
+
+def _complex_acos(z: Array) -> Array:
+    x, y = _parts(z)
+    _, real, imaginary = _arc(bind1("abs", x), bind1("abs", y))
+    return _complex(pick(x < 0.0, math.pi - real, real), -_with_sign(imaginary, y), z)
+
+
+def _complex_acosh(z: Array) -> Array:
+    x, y = _parts(z)
+    _, real, imaginary = _arc(bind1("abs", x), bind1("abs", y))
+    return _complex(imaginary, _with_sign(pick(x < 0.0, math.pi - real, real), y), z)
+
+
+def _complex_atanh(z: Array) -> Array:
+    x, y = _parts(z)
+    u, v = bind1("abs", x), bind1("abs", y)
+    far = bind1("max", u, v) > _FAR
+    p, q = pick(far, 0.5, u), pick(far, 0.5, v)
+    distance = _hypot(bind1("abs", 1.0 - p), q)  # from the pole
+    close = distance < 1e-100
+    apart = pick(close, 1.0, distance)
+    real = 0.25 * bind1("log1p", 4.0 * p / (apart * apart))
+    real = pick(close, 0.5 * (_LOG2 - bind1("log", distance)), real)
+    size = _hypot(pick(far, u, 1.0), pick(far, v, 1.0))
+    real = pick(far, pick(bind1("is_finite", size), u, 0.0) / size / size, real)
+    imaginary = 0.5 * bind1("atan2", 2.0 * q, (1.0 - p) * (1.0 + p) - q * q)
+    imaginary = pick(far, 0.5 * math.pi, imaginary)
+    return _complex(_with_sign(real, x), _with_sign(imaginary, y), z)
+
+
+def _asin_slope(x: Array, result: Array) -> Array:
+    return 1.0 / (_sqrt(1.0 - x) * _sqrt(1.0 + x))
+
+
+@elementwise(_asin_slope)
+def asin(x: Array) -> Array:
+    """The inverse sine."""
+    if kind(x) == "complex":
+        return _complex_asin(x)
+    return bind1("atan2", x, _sqrt((1.0 - x) * (1.0 + x)))
+
+
+@elementwise(lambda x, result: -_asin_slope(x, result))
+def acos(x: Array) -> Array:
+    """The inverse cosine."""
+    if kind(x) == "complex":
+        return _complex_acos(x)
+    return bind1("atan2", _sqrt((1.0 - x) * (1.0 + x)), x)
+
+
+@elementwise(lambda x, result: 1.0 / (1.0 + x * x))
+def atan(x: Array) -> Array:
+    """The inverse tangent."""
+    if kind(x) == "complex":
+        return _over_i(_complex_atanh(_times_i(x)))
+    return bind1("atan2", x, _core.full((), 1.0, x.dtype))
+
+
+def _asinh_slope(x: Array, result: Array) -> Array:
+    if kind(x) == "complex":
+        turned = _times_i(x)
+        return 1.0 / (_sqrt(1.0 + turned) * _sqrt(1.0 - turned))
+    return 1.0 / _hypot(bind1("abs", x), _core.full((), 1.0, x.dtype))
+
+
+@elementwise(_asinh_slope)
+def asinh(x: Array) -> Array:
+    """The inverse hyperbolic sine."""
+    if kind(x) == "complex":
+        return _over_i(_complex_asin(_times_i(x)))
+    size = bind1("abs", x)
+    far = size > _FAR
+    near = pick(far, 1.0, size)
+    squared = near * near
+    result = bind1("log1p", near + squared / (1.0 + _sqrt(1.0 + squared)))
+    result = pick(far, bind1("log", pick(far, size, 1.0)) + _LOG2, result)
+    return _with_sign(result, x)
+
+
+@elementwise(lambda x, result: 1.0 / (_sqrt(x - 1.0) * _sqrt(x + 1.0)))
+def acosh(x: Array) -> Array:
+    """The inverse hyperbolic cosine."""
+    if kind(x) == "complex":
+        return _complex_acosh(x)
+    above = x - 1.0
+    far = x > _FAR
+    near = bind1("log1p", above + _sqrt(above) * _sqrt(above + 2.0))
+    return pick(far, bind1("log", pick(far, x, 1.0)) + _LOG2, near)
+
+
+@elementwise(lambda x, result: 1.0 / ((1.0 - x) * (1.0 + x)))
+def atanh(x: Array) -> Array:
+    """The inverse hyperbolic tangent."""
+    if kind(x) == "complex":
+        return _complex_atanh(x)
+    return 0.5 * (bind1("log1p", x) - bind1("log1p", -x))
+
+
+def _sinh_slope(x: Array, result: Array) -> Array:
+    return cosh(x)
+
+
+@elementwise(_sinh_slope)
+def sinh(x: Array) -> Array:
+    """The hyperbolic sine."""
+    if kind(x) == "complex":
+        return _over_i(bind1("sin", _times_i(x)))
+    near = bind1("abs", x) < 1.0
+    grown = bind1("expm1", pick(near, x, 0.0))
+    # Half of the exponential, which would overflow first.
+    half = bind1("exp", 0.5 * x), bind1("exp", -0.5 * x)
+    large = (0.5 * half[0]) * half[0] - (0.5 * half[1]) * half[1]
+    return pick(near, 0.5 * (grown + grown / (grown + 1.0)), large)
+
+
+def _cosh_slope(x: Array, result: Array) -> Array:
+    return sinh(x)
+
+
+@elementwise(_cosh_slope)
+def cosh(x: Array) -> Array:
+    """The hyperbolic cosine."""
+    if kind(x) == "complex":
+        return bind1("cos", _times_i(x))
+    half = bind1("exp", 0.5 * x), bind1("exp", -0.5 * x)
+    return (0.5 * half[0]) * half[0] + (0.5 * half[1]) * half[1]
+
+
+@elementwise(lambda x, result: 1.0 + result * result)
+def tan(x: Array) -> Array:
+    """The tangent."""
+    if kind(x) == "complex":
+        return _over_i(bind1("tanh", _times_i(x)))
+    return bind1("sin", x) / bind1("cos", x)
+
+
+@elementwise(lambda x, result: 1.0 / (3.0 * (result * result)))
+def cbrt(x: Array) -> Array:
+    """The real cube root."""
+    size = bind1("abs", x)
+    plain = bind1("and", bind1("is_finite", size), size > 0.0)
+    safe = pick(plain, size, 1.0)
+    root = bind1("pow", safe, _core.full((), 1.0 / 3.0, x.dtype))
+    # One step of Newton's for the rounding of 1/3.
+    root = root - (root - safe / (root * root)) * (1.0 / 3.0)
+    return _with_sign(pick(plain, root, size), x)

@@ -1,0 +1,120 @@
+"""What the functions of this package take: arrays of one dtype, of equal shapes.
+
+Python numbers (and other weakly typed values) take the dtype of the arrays beside them when they are of its kind. Scalars
+go with every shape, and axes of size 1 with every size, among arrays of equally many axes. Anything else is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+
+INTEGERS = ("signed", "unsigned")
+FLOATS = ("float",)
+INEXACTS = ("float", "complex")
+REALS = (*INTEGERS, *FLOATS)
+NUMBERS = (*INTEGERS, *INEXACTS)
+BITS = ("bool", *INTEGERS)
+ORDERED = ("bool", *REALS)
+ANY = ("bool", *NUMBERS)
+
+_WORDS = {"bool": "bool", "signed": "signed integer", "unsigned": "unsigned integer", "float": "float", "complex": "complex"}
+_SAME_AS_NUMPY = {  # where ct.numpy's function, which promotes, has another name
+    "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "fmod", "max": "maximum", "min": "minimum",
+    "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
+    "select": "where", "clamp": "clip", "shift_left": "left_shift", "shift_right_arithmetic": "right_shift",
+}  # fmt: skip
+
+
+def as_array(name: str, x: Any) -> Array:
+    """An operand as an array.
+
+    Raises:
+        TypeError: it is a list, a tuple or another nest.
+    """
+    if isinstance(x, Array):
+        return x
+    if isinstance(x, (list, tuple, dict)):
+        raise TypeError(f"lax.{name} takes arrays and numbers; got a {type(x).__name__}\n  make an array with ct.numpy.array")
+    return _core.array(x)
+
+
+def _kinds(dtype: Any) -> str:
+    kind = _core.dtype_kind(dtype)
+    return "integer" if kind in INTEGERS else kind
+
+
+def _is_weak(given: Any, array: Array) -> bool:
+    # NumPy's scalars of Python's types yield as they do everywhere, while 64 bits are not the default.
+    return array.weak_type or (isinstance(given, (float, complex)) and not _core.get_enable_x64())
+
+
+def one_dtype(name: str, operands: Sequence[Any]) -> list[Array]:
+    """The operands as arrays of one dtype.
+
+    Raises:
+        DTypeError: they have several, beyond Python numbers of the same kind.
+    """
+    arrays = [as_array(name, x) for x in operands]
+    first = arrays[0].dtype
+    if all(x.dtype == first for x in arrays):
+        return arrays
+    strong = {x.dtype for given, x in zip(operands, arrays, strict=True) if not _is_weak(given, x)}
+    if len(strong) > 1 or len({_kinds(x.dtype) for x in arrays}) > 1:
+        listed = ", ".join(str(x.dtype) for x in arrays)
+        other = _SAME_AS_NUMPY.get(name, name)
+        raise DTypeError(
+            f"lax.{name} takes operands of one dtype; got {listed}\n  convert them with lax.convert_element_type, or use "
+            f"ct.numpy.{other}, which promotes"
+        )
+    target = next(iter(strong)) if strong else _core.promote_types([(x.dtype, True) for x in arrays])[0]
+    return [x if x.dtype == target else _core.convert(x, target) for x in arrays]
+
+
+def check_kind(name: str, array: Array, kinds: Sequence[str]) -> None:
+    """Raises DTypeError when the elements are of none of ``kinds``."""
+    if _core.dtype_kind(array.dtype) not in kinds:
+        wanted = " or ".join(_WORDS[kind] for kind in kinds)
+        raise DTypeError(f"lax.{name} takes {wanted} arrays; got {array.dtype}\n  convert with lax.convert_element_type")
+
+
+def one_shape(name: str, arrays: Sequence[Array]) -> list[Array]:
+    """The arrays broadcast to one shape.
+
+    Raises:
+        ShapeError: they have unequal numbers of axes, or sizes that do not fit.
+    """
+    first = arrays[0]._bound_shape
+    if all(x._bound_shape == first for x in arrays):
+        return list(arrays)
+    shapes = [x._bound_shape for x in arrays if x.ndim]
+    if len({len(shape) for shape in shapes}) > 1:
+        listed = ", ".join(map(str, shapes))
+        raise ShapeError(
+            f"lax.{name} takes arrays with equally many axes; got shapes {listed}\n  add axes with lax.expand_dims"
+        )
+    shape = _core.broadcast_shapes(shapes)
+    return [x if x._bound_shape == shape else _core.broadcast_to(x, shape) for x in arrays]
+
+
+def operands(name: str, given: Sequence[Any], kinds: Sequence[str]) -> list[Array]:
+    """Arrays of one dtype, of one of ``kinds``, and of one shape."""
+    arrays = one_dtype(name, given)
+    check_kind(name, arrays[0], kinds)
+    return one_shape(name, arrays)
+
+
+def unary(name: str, x: Any, kinds: Sequence[str], primitive: str | None = None) -> Array:
+    """A primitive of one operand."""
+    array = as_array(name, x)
+    check_kind(name, array, kinds)
+    return _core.bind(primitive or name, [array])[0]
+
+
+def binary(name: str, x: Any, y: Any, kinds: Sequence[str], primitive: str | None = None) -> Array:
+    """A primitive of two operands."""
+    return _core.bind(primitive or name, operands(name, (x, y), kinds))[0]
