@@ -172,6 +172,9 @@ def main() -> None:
         print(f"\n# exp(-x) I{order}(x){' / x' * order} on [0, 8]; exp(-x) I{order}(x) sqrt(x) in 1 / x, for x >= 8.")
         fit(f"I{order}E_NEAR", near, 0, 8, 17, 29)
         fit(f"I{order}E_FAR", far, 0, 0.125, 6, 22)
+    print("\n# Bernoulli's numbers B_2j over (2j)!, from j = 1.")
+    bernoulli = [mp.bernoulli(2 * j) / mp.factorial(2 * j) for j in range(1, 19)]
+    print(f"BERNOULLI = {numbers(bernoulli, 19)}  # fmt: skip")
     print("\n# Temme's eta / (x / a - 1) in x / a - 1.")
     fit(
         "TEMME_ETA",

@@ -15,24 +15,22 @@ from cotangent.numpy._support import bind1
 __all__ = ["digamma", "gamma", "lgamma", "polygamma", "zeta"]
 
 _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
-# B_2j / (2j)! of the formula of Euler and Maclaurin.
-_BERNOULLI = [
-    1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600,
-    -3617 / 10670622842880000, 43867 / 5109094217170944000, -174611 / 802857662698291200000,
-]  # fmt: skip
+# How many terms of the zeta function are summed one by one, and the coefficients of Euler and Maclaurin's series for the
+# rest: so many that its terms are at their smallest, near rounding.
+_TERMS = {4: (3, tables.BERNOULLI[:7]), 8: (6, tables.BERNOULLI)}
 
 
 def _hurwitz(s: Array, q: Array) -> Array:
     """``sum (q + k)**-s`` over k from 0, for s > 1 and q > 0."""
-    count, corrections = by_precision(s, (6, 5), (10, 10))
+    count, coefficients = _TERMS[s.dtype.itemsize]
     a = q + float(count)
     power = bind1("pow", a, 1.0 - s)
     inverse = 1.0 / a
     rising = s * inverse
-    tail = 0.5 + rising * _BERNOULLI[0]
-    for j in range(1, corrections):
+    tail = 0.5 + rising * coefficients[0]
+    for j, coefficient in enumerate(coefficients[1:], 1):
         rising = rising * ((s + (2.0 * j - 1.0)) * inverse) * ((s + 2.0 * j) * inverse)
-        tail = tail + rising * _BERNOULLI[j]
+        tail = tail + rising * coefficient
     tail = 1.0 / (s - 1.0) + tail * inverse
     result = pick(power > 0.0, power * tail, 0.0)
     for k in reversed(range(count)):
@@ -42,29 +40,49 @@ def _hurwitz(s: Array, q: Array) -> Array:
 
 @elementwise()
 def _zeta(s: Array, q: Array) -> Array:
-    positive = q > 0.0
     ordinary = s > 1.0
     order = pick(ordinary, s, 2.0)
-    result = _hurwitz(order, pick(positive, q, 1.0))
+    left = bind1("and", q < 0.0, bind1("is_finite", q))
+    right = pick(left, 1.0 - q, q)
+    result = _hurwitz(order, pick(right > 0.0, right, 1.0))
     # Below 0, for whole s: the sum over all of the line, less what lies below q.
     whole = is_integral(s)
-    below = bind1("and", q < 0.0, bind1("and", whole, bind1("not", is_integral(q))))
-    below = bind1("and", bind1("and", below, ordinary), bind1("is_finite", q))
+    below = bind1("and", bind1("and", left, ordinary), bind1("and", whole, bind1("not", is_integral(q))))
 
     def of_negative() -> Array:
         fraction = pick(below, q - bind1("floor", q), 0.5)
-        mirrored = _hurwitz(order, 1.0 - fraction) - _hurwitz(order, pick(below, 1.0 - q, 1.0))
+        mirrored = _hurwitz(order, 1.0 - fraction) - result
         return _hurwitz(order, fraction) + pick(is_odd(order), -mirrored, mirrored)
 
     result = where_needed(below, of_negative, result)
     undefined = bind1("and", q < 0.0, bind1("not", whole))
-    infinite = bind1("and", bind1("not", positive), is_integral(q))
+    infinite = bind1("and", q <= 0.0, is_integral(q))
     result = pick(infinite, math.inf, pick(undefined, math.nan, result))
     result = pick(s == 1.0, math.inf, pick(s < 1.0, math.nan, result))
     return pick(bind1("or", bind1("ne", s, s), bind1("ne", q, q)), math.nan, result)
 
 
-@elementwise(lambda x, result: _zeta(pick(x < math.inf, 2.0, x), x))
+@elementwise(lambda x, result: -2.0 * _zeta(pick(x < math.inf, 3.0, x), x))
+def _trigamma(x: Array) -> Array:
+    count, coefficients = _TERMS[x.dtype.itemsize]
+    low = x <= 0.0
+    y = pick(low, 1.0 - x, x)
+    inverse = 1.0 / (y + float(count))
+    squared = inverse * inverse
+    # The same sums as of zeta, for s = 2: (2j)! of the coefficients and of the rising factorial meet.
+    tail = coefficients[-1] * math.factorial(2 * len(coefficients)) * squared
+    for j in reversed(range(1, len(coefficients))):
+        tail = (tail + coefficients[j - 1] * math.factorial(2 * j)) * squared
+    result = inverse + (0.5 * inverse + tail) * inverse
+    for k in reversed(range(count)):
+        shifted = 1.0 / (y + float(k))
+        result = result + shifted * shifted
+    # trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))^2
+    sine = sin_of_pi(pick(low, x, 0.5)) / math.pi
+    return pick(low, 1.0 / (sine * sine) - result, result)
+
+
+@elementwise(lambda x, result: _trigamma(x))
 def _digamma(x: Array) -> Array:
     low = x <= 0.0
     y = pick(low, 1.0 - x, x)

@@ -6,9 +6,12 @@ once, as sub-graphs. The other functions neither broadcast nor promote beyond Py
 Each module is one idea and lists its public names in ``__all__``; this file only joins them.
 """
 
+from cotangent.lax.bits import *
 from cotangent.lax.control_flow import *
+from cotangent.lax.creation import *
 from cotangent.lax.cumulative import *
 from cotangent.lax.elementwise import *
 from cotangent.lax.parallel import *
 from cotangent.lax.products import *
 from cotangent.lax.shapes import *
+from cotangent.lax.special import *

@@ -22,7 +22,13 @@ BITS = ("bool", *INTEGERS)
 ORDERED = ("bool", *REALS)
 ANY = ("bool", *NUMBERS)
 
-_WORDS = {"bool": "bool", "signed": "signed integer", "unsigned": "unsigned integer", "float": "float", "complex": "complex"}
+_WORDS = {
+    "bool": "bool",
+    "signed": "signed integer",
+    "unsigned": "unsigned integer",
+    "float": "float",
+    "complex": "complex",
+}
 _SAME_AS_NUMPY = {  # where ct.numpy's function, which promotes, has another name
     "sub": "subtract", "mul": "multiply", "div": "divide", "rem": "fmod", "max": "maximum", "min": "minimum",
     "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal",
@@ -39,7 +45,9 @@ def as_array(name: str, x: Any) -> Array:
     if isinstance(x, Array):
         return x
     if isinstance(x, (list, tuple, dict)):
-        raise TypeError(f"lax.{name} takes arrays and numbers; got a {type(x).__name__}\n  make an array with ct.numpy.array")
+        raise TypeError(
+            f"lax.{name} takes arrays and numbers; got a {type(x).__name__}\n  make an array with ct.numpy.array"
+        )
     return _core.array(x)
 
 
@@ -79,7 +87,9 @@ def check_kind(name: str, array: Array, kinds: Sequence[str]) -> None:
     """Raises DTypeError when the elements are of none of ``kinds``."""
     if _core.dtype_kind(array.dtype) not in kinds:
         wanted = " or ".join(_WORDS[kind] for kind in kinds)
-        raise DTypeError(f"lax.{name} takes {wanted} arrays; got {array.dtype}\n  convert with lax.convert_element_type")
+        raise DTypeError(
+            f"lax.{name} takes {wanted} arrays; got {array.dtype}\n  convert with lax.convert_element_type"
+        )
 
 
 def one_shape(name: str, arrays: Sequence[Array]) -> list[Array]:

@@ -477,7 +477,7 @@ def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array
     up = bind1("ge", bind1("sub", size, whole), literal(size, 0.5))
     rounded = bind1("add", whole, choose(up, 1.0, literal(whole, 0.0)))
     signed = bind1("select", bind1("lt", array, literal(array, 0.0)), bind1("neg", rounded), rounded)
-    return bind1("select", bind1("eq", rounded, literal(rounded, 0.0)), bind1("mul", signed, array), signed)
+    return bind1("select", bind1("eq", rounded, literal(rounded, 0.0)), bind1("mul", rounded, array), signed)
 
 
 def complex(x: Any, y: Any) -> Array:  # noqa: A001

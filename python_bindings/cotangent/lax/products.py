@@ -2,35 +2,324 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import as_array
+from cotangent.numpy._support import bind1, insert_axes, kind, literal
 
 __all__ = [
+    "DotAlgorithmPreset",
+    "Precision",
+    "RaggedDotDimensionNumbers",
+    "batch_matmul",
+    "dot",
     "dot_general",
+    "ragged_dot",
+    "ragged_dot_general",
 ]
 
 
+class Precision(Enum):
+    """How exact a product is asked to be. Products here are always exact to the rounding of their dtype."""
+
+    DEFAULT = 0
+    HIGH = 1
+    HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        return _PRECISIONS.get(value) if isinstance(value, str) or value is None else None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_PRECISIONS: dict[Any, Precision] = {
+    None: Precision.DEFAULT, "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
+    "high": Precision.HIGH, "tensorfloat32": Precision.HIGH, "bfloat16_3x": Precision.HIGH,
+    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
+}  # fmt: skip
+
+
+class DotAlgorithmPreset(Enum):
+    """Algorithms of accelerators, named by the dtypes of operands and sums; accepted, and of no effect."""
+
+    DEFAULT = 0
+    F16_F16_F16 = 1
+    F16_F16_F32 = 2
+    BF16_BF16_BF16 = 3
+    BF16_BF16_F32 = 4
+    BF16_BF16_F32_X3 = 5
+    BF16_BF16_F32_X6 = 6
+    BF16_BF16_F32_X9 = 7
+    TF32_TF32_F32 = 8
+    TF32_TF32_F32_X3 = 9
+    F32_F32_F32 = 10
+    F64_F64_F64 = 11
+
+
+def _check_precision(precision: Any) -> None:
+    parts = precision if isinstance(precision, (tuple, list)) else (precision,)
+    for part in parts:
+        known = part in _PRECISIONS or isinstance(part, (Precision, DotAlgorithmPreset))
+        if not known and part not in DotAlgorithmPreset.__members__:
+            raise ValueError(
+                f"unknown precision {part!r}\n  supported: {', '.join(map(repr, _PRECISIONS))}, lax.Precision, "
+                "lax.DotAlgorithmPreset, or a pair of them"
+            )
+    if len(parts) not in (1, 2):
+        raise ValueError(f"a precision is one value or a pair; got {precision!r}")
+
+
+def _numbers(name: str, dimension_numbers: Any) -> tuple[list[int], list[int], list[int], list[int]]:
+    try:
+        (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
+        return list(lhs_contract), list(rhs_contract), list(lhs_batch), list(rhs_batch)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"lax.{name}: dimension_numbers must be ((lhs contracting, rhs contracting), (lhs batch, rhs batch)); got "
+            f"{dimension_numbers!r}"
+        ) from None
+
+
+def _check_axes(name: str, side: str, array: Array, contract: list[int], batch: list[int]) -> None:
+    axes = contract + batch
+    if any(not 0 <= axis < array.ndim for axis in axes) or len(set(axes)) != len(axes):
+        raise ValueError(
+            f"lax.{name}: contracting axes {tuple(contract)} and batch axes {tuple(batch)} must be distinct axes of the "
+            f"{side} operand, which has shape {array.shape}"
+        )
+
+
 def dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
+    lhs: Any,
+    rhs: Any,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """Products summed over contracted axes, for every index of batch axes.
 
     Args:
-        dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``.
-        preferred_element_type: the dtype that operands are converted to first.
+        lhs: the left operand.
+        rhs: the right operand; different dtypes are promoted.
+        dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``, axes that belong together in
+            the same places.
+        precision: checked only; products are exact to the rounding of their dtype.
+        preferred_element_type: the dtype of the result, and of sums where it is the wider one.
+        out_sharding: of no effect.
+
+    Returns:
+        Shape (batch..., other lhs axes..., other rhs axes...).
+
+    >>> import cotangent as ct
+    >>> a = ct.numpy.ones((2, 3), "int8") * 100
+    >>> ct.lax.dot_general(a, a, (((1,), (1,)), ((), ())), preferred_element_type="int32").tolist()
+    [[30000, 30000], [30000, 30000]]
     """
-    del precision
-    (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs, rhs = _core.array(lhs), _core.array(rhs)
-    if preferred_element_type is not None:
-        lhs, rhs = _core.convert(lhs, preferred_element_type), _core.convert(rhs, preferred_element_type)
-    return _core.bind(
+    del out_sharding
+    _check_precision(precision)
+    left, right = as_array("dot_general", lhs), as_array("dot_general", rhs)
+    lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("dot_general", dimension_numbers)
+    _check_axes("dot_general", "left", left, lhs_contract, lhs_batch)
+    _check_axes("dot_general", "right", right, rhs_contract, rhs_batch)
+    for what, ours, theirs in (("contracting", lhs_contract, rhs_contract), ("batch", lhs_batch, rhs_batch)):
+        sizes, others = [left._bound_shape[i] for i in ours], [right._bound_shape[i] for i in theirs]
+        if sizes != others:
+            raise ShapeError(f"lax.dot_general: {what} axes have sizes {tuple(sizes)} and {tuple(others)}")
+    common, _ = _core.promote_types([(left.dtype, left.weak_type), (right.dtype, right.weak_type)])
+    result = common if preferred_element_type is None else _core.canonical_dtype(preferred_element_type)
+    if _core.dtype_kind(common) == "complex" and _core.dtype_kind(result) != "complex":
+        raise DTypeError(f"lax.dot_general: a product of {common} cannot be {result}")
+    # What is multiplied: nothing of either dtype is lost. Bools are counted.
+    working = common if _core.dtype_kind(common) != "bool" else _core.canonical_dtype("int32")
+    if _core.dtype_kind(result) == _core.dtype_kind(working) or _core.dtype_kind(result) in ("float", "complex"):
+        working, _ = _core.promote_types([(working, False), (result, False)])
+    product = bind1(
         "dot_general",
-        [lhs, rhs],
-        lhs_contract=list(lhs_contract),
-        rhs_contract=list(rhs_contract),
-        lhs_batch=list(lhs_batch),
-        rhs_batch=list(rhs_batch),
-    )[0]
+        _core.convert(left, working),
+        _core.convert(right, working),
+        lhs_contract=lhs_contract,
+        rhs_contract=rhs_contract,
+        lhs_batch=lhs_batch,
+        rhs_batch=rhs_batch,
+    )
+    return product if product.dtype == result else _core.convert(product, result)
+
+
+def dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """The product of vectors and matrices; with ``dimension_numbers``, `dot_general`.
+
+    Raises:
+        ShapeError: more than two axes, or sizes that do not fit.
+    """
+    left, right = as_array("dot", lhs), as_array("dot", rhs)
+    if dimension_numbers is None:
+        fits = left.ndim in (1, 2) and right.ndim in (1, 2) and left._bound_shape[-1] == right._bound_shape[0]
+        if not fits:
+            raise ShapeError(
+                f"lax.dot multiplies vectors and matrices; got shapes {left.shape} and {right.shape}\n"
+                "  give dimension_numbers for other products"
+            )
+        dimension_numbers = (((left.ndim - 1,), (0,)), ((), ()))
+    return dot_general(left, right, dimension_numbers, precision, preferred_element_type, out_sharding=out_sharding)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Array:
+    """Products of the matrices in the last two axes, for every index of the axes before."""
+    left, right = as_array("batch_matmul", lhs), as_array("batch_matmul", rhs)
+    if left.ndim < 2 or left.ndim != right.ndim:
+        raise ShapeError(
+            f"lax.batch_matmul takes arrays of equally many axes, at least two; got {left.shape} and {right.shape}"
+        )
+    batch = tuple(range(left.ndim - 2))
+    return dot_general(left, right, (((left.ndim - 1,), (right.ndim - 2,)), (batch, batch)), precision)
+
+
+# ---- Ragged groups ---------------------------------------------------------------------------------------------------
+
+
+class RaggedDotDimensionNumbers(NamedTuple):
+    """Which axes `ragged_dot_general` pairs, cuts into groups, and finds a group's operand on."""
+
+    dot_dimension_numbers: Any
+    lhs_ragged_dimensions: Sequence[int]
+    rhs_group_dimensions: Sequence[int]
+
+
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """Rows in consecutive groups, each group times a matrix of its own.
+
+    Args:
+        lhs: shape (m, k).
+        rhs: shape (groups, k, n).
+        group_sizes: shape (groups,): how many rows the groups have, one after the other; rows beyond give 0.
+        precision: as in `dot_general`.
+        preferred_element_type: as in `dot_general`.
+        group_offset: not supported.
+        out_sharding: of no effect.
+
+    Returns:
+        Shape (m, n).
+
+    >>> import cotangent as ct
+    >>> rhs = ct.numpy.array([[[1.0]], [[10.0]]])
+    >>> ct.lax.ragged_dot(ct.numpy.ones((3, 1)), rhs, ct.numpy.array([1, 2])).tolist()
+    [[1.0], [10.0], [10.0]]
+    """
+    numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, numbers, precision, preferred_element_type, group_offset, out_sharding
+    )
+
+
+def ragged_dot_general(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    ragged_dot_dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """`dot_general` of consecutive groups along an axis of ``lhs``.
+
+    The axis may be one that the result keeps (each group has its own slice of ``rhs``, along its group axis), one that is
+    contracted (each group has a slice of the result, along a new axis 0), or a batch axis (rows beyond the groups give 0).
+
+    Args:
+        group_sizes: shape (groups,), or (batch..., groups) with the batch axes of ``lhs``.
+        ragged_dot_dimension_numbers: a `RaggedDotDimensionNumbers`.
+    """
+    if group_offset is not None:
+        raise NotImplementedError("lax.ragged_dot: group_offset is not supported\n  give the sizes of all groups")
+    left, right, sizes = (as_array("ragged_dot", x) for x in (lhs, rhs, group_sizes))
+    if kind(sizes) not in ("signed", "unsigned"):
+        raise DTypeError(f"lax.ragged_dot: group_sizes must be integers; got {sizes.dtype}")
+    numbers, ragged_axes, group_axes = ragged_dot_dimension_numbers
+    lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("ragged_dot", numbers)
+    if len(tuple(ragged_axes)) != 1:
+        raise ValueError(f"lax.ragged_dot: one axis of lhs is ragged; got {tuple(ragged_axes)}")
+    (axis,) = ragged_axes
+    options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
+    if axis in lhs_batch:
+        inside = _groups(left, axis, sizes, [])
+        covered = bind1("reduce_max", _core.convert(inside, "int32"), axes=[inside.ndim - 1])
+        return dot_general(_times(left, bind1("ne", covered, literal(covered, 0)), [axis]), right, numbers, **options)
+    lead = lhs_batch if sizes.ndim > 1 else []
+    inside = _groups(left, axis, sizes, lead)
+    # The groups become an axis in front of lhs.
+    spread = _times(insert_axes(left, [0]), _to_front(inside), [i + 1 for i in lead] + [axis + 1], groups=True)
+    shifted = [i + 1 for i in lhs_contract], [i + 1 for i in lhs_batch]
+    if axis in lhs_contract:
+        return _group_first(spread, right, shifted, rhs_contract, rhs_batch, options)
+    if len(tuple(group_axes)) != 1:
+        raise ValueError(f"lax.ragged_dot: one axis of rhs holds the groups; got {tuple(group_axes)}")
+    paired = ([0, *shifted[0]], [group_axes[0], *rhs_contract]), (shifted[1], rhs_batch)
+    return dot_general(spread, right, paired, **options)
+
+
+def _group_first(
+    spread: Array, right: Array, shifted: Any, rhs_contract: list[int], rhs_batch: list[int], options: dict[str, Any]
+) -> Array:
+    product = dot_general(spread, right, ((shifted[0], rhs_contract), (shifted[1], rhs_batch)), **options)
+    # The groups are the first axis that lhs keeps: after the batch.
+    batch = len(rhs_batch)
+    order = [batch, *range(batch), *range(batch + 1, product.ndim)]
+    return bind1("transpose", product, permutation=order)
+
+
+def _groups(left: Array, axis: int, sizes: Array, lead: list[int]) -> Array:
+    """Bools of shape (batch..., size of the axis, groups): whether a position is in a group."""
+    from cotangent.numpy.reductions import cumsum
+
+    count = sizes._bound_shape[-1]
+    shape = [left._bound_shape[i] for i in lead] + [left._bound_shape[axis], count]
+    ends = cumsum(sizes, axis=-1)
+    starts = ends - sizes
+    lead_axes = list(range(len(lead)))
+    first, last = (bind1("broadcast", x, shape=shape, axes=[*lead_axes, len(shape) - 1]) for x in (starts, ends))
+    position = bind1("iota", shape=shape, dtype=first.dtype, axis=len(shape) - 2)
+    return bind1("and", bind1("ge", position, first), bind1("lt", position, last))
+
+
+def _to_front(inside: Array) -> Array:
+    last = inside.ndim - 1
+    return bind1("transpose", inside, permutation=[last, *range(last)])
+
+
+def _times(x: Array, mask: Array, axes: list[int], groups: bool = False) -> Array:
+    """``x``, zero where the mask over some of its axes (and over the groups, its first) is false."""
+    shape = list(x._bound_shape)
+    places = list(axes)
+    if groups:
+        shape[0] = mask._bound_shape[0]
+        places = [0, *places]
+    order = sorted(range(len(places)), key=places.__getitem__)
+    mask = bind1("transpose", mask, permutation=order)
+    wide = bind1("broadcast", mask, shape=shape, axes=sorted(places))
+    return bind1("select", wide, _core.broadcast_to(x, shape), _core.full(shape, 0, x.dtype))

@@ -1,97 +1,357 @@
-"""Shapes and positions, under their names in ``jax.lax``: iota, reshaping, slicing, padding, joining."""
+"""Shapes and positions: broadcasting, reshaping, slicing, padding, joining, taking apart."""
 
 from __future__ import annotations
 
+import builtins
+import math
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.lax._operands import as_array, one_dtype
 from cotangent.lax.elementwise import select
-from cotangent.numpy._support import normalize_axis
+from cotangent.numpy._support import bind1, give_lengths, normalize_axis, static_int, static_shape
 
 __all__ = [
+    "broadcast",
+    "broadcast_in_dim",
+    "broadcast_like",
+    "broadcast_shapes",
+    "broadcast_to_rank",
+    "collapse",
     "concatenate",
     "dynamic_index_in_dim",
     "expand_dims",
-    "iota",
+    "index_in_dim",
     "pad",
+    "reshape",
     "rev",
     "slice",
     "slice_in_dim",
+    "split",
+    "squeeze",
+    "stack",
+    "tile",
     "transpose",
+    "unstack",
 ]
 
 
-def iota(dtype: Any, size: int) -> Array:
-    """``0, 1, …, size - 1``."""
-    return _core.bind("iota", [], shape=[size], dtype=_core.canonical_dtype(dtype), axis=0)[0]
+def _integers(name: str, values: Any, what: str) -> list[int]:
+    try:
+        return [static_int(value, f"lax.{name}: {what}") for value in values]
+    except TypeError as error:
+        if hasattr(values, "__iter__"):
+            raise
+        raise TypeError(f"lax.{name}: {what} must be a sequence of integers; got {values!r}") from error
 
 
-def transpose(x: Any, permutation: Sequence[int]) -> Array:
-    """Axes reordered: result axis i is axis ``permutation[i]``."""
-    return _core.bind("transpose", [x], permutation=list(permutation))[0]
+def _axes(name: str, dimensions: Any, rank: int) -> list[int]:
+    """Distinct axes, negative ones counted from the end."""
+    axes = [normalize_axis(axis, rank, f"lax.{name}") for axis in _integers(name, dimensions, "the axes")]
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"lax.{name}: an axis is named twice in {tuple(dimensions)}")
+    return axes
 
 
-def rev(x: Any, dimensions: Sequence[int]) -> Array:
-    """Elements reversed along ``dimensions``."""
-    return _core.bind("reverse", [x], axes=list(dimensions))[0]
+# ---- Broadcasting ----------------------------------------------------------------------------------------------------
 
 
-def slice(
-    x: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
-) -> Array:  # noqa: A001
-    """The elements from start up to limit in steps, on every axis."""
-    return _core.bind(
-        "slice",
-        [x],
-        start=list(start_indices),
-        limit=list(limit_indices),
-        stride=list(strides or [1] * len(start_indices)),
-    )[0]
+def broadcast(operand: Any, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
+    """New axes of the given sizes in front.
 
-
-def slice_in_dim(x: Any, start_index: int, limit_index: int, stride: int = 1, axis: int = 0) -> Array:
-    """A slice of one axis."""
-    array = _core.array(x)
-    shape = array._bound_shape
-    axis = normalize_axis(axis, len(shape), "slice_in_dim")
-    start, limit, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    start[axis], limit[axis], strides[axis] = start_index, limit_index, stride
-    return _core.bind("slice", [array], start=start, limit=limit, stride=strides)[0]
-
-
-def pad(x: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """Pads with a scalar: (low, high, interior) an axis; negative low and high crop."""
-    array = _core.array(x)
-    low, high, interior = (
-        (list(column) for column in zip(*padding_config, strict=True)) if padding_config else ([], [], [])
+    >>> import cotangent as ct
+    >>> ct.lax.broadcast(ct.numpy.array([1, 2]), (3,)).shape
+    (3, 2)
+    """
+    array = as_array("broadcast", operand)
+    lead = list(sizes)
+    return broadcast_in_dim(
+        array, (*lead, *array.shape), range(len(lead), len(lead) + array.ndim), out_sharding=out_sharding
     )
-    return _core.bind("pad", [array, _core.convert(padding_value, array.dtype)], low=low, high=high, interior=interior)[
-        0
-    ]
 
 
-def concatenate(operands: Sequence[Any], dimension: int) -> Array:
-    """Arrays joined along an axis."""
-    arrays = [_core.array(x) for x in operands]
-    if not arrays:
-        raise ValueError("concatenate needs at least one array")
-    return _core.bind("concatenate", arrays, axis=normalize_axis(dimension, arrays[0].ndim, "concatenate"))[0]
+def broadcast_in_dim(
+    operand: Any, shape: Any, broadcast_dimensions: Sequence[int], *, out_sharding: Any = None
+) -> Array:
+    """Broadcast to a shape, axis i of the operand at ``broadcast_dimensions[i]`` of the result.
+
+    Raises:
+        ShapeError: a size is neither 1 nor that of the result.
+    """
+    del out_sharding
+    array = as_array("broadcast_in_dim", operand)
+    sizes, lengths = static_shape(shape)
+    axes = _axes("broadcast_in_dim", broadcast_dimensions, len(sizes))
+    if len(axes) != array.ndim:
+        raise ValueError(
+            f"lax.broadcast_in_dim: {array.ndim} axes need as many positions; got {tuple(broadcast_dimensions)}"
+        )
+    for size, axis in zip(array._bound_shape, axes, strict=True):
+        if size not in (1, sizes[axis]):
+            raise ShapeError(
+                f"lax.broadcast_in_dim: shape {array.shape} does not fit {tuple(sizes)} at axes {tuple(axes)}"
+            )
+    order = sorted(range(len(axes)), key=axes.__getitem__)
+    if order != list(range(len(axes))):
+        array, axes = bind1("transpose", array, permutation=order), sorted(axes)
+    wide = bind1("broadcast", array, shape=sizes, axes=axes)
+    kept = {axis: length for axis, length in lengths.items() if axis not in _core.ragged_axes(wide)}
+    return give_lengths(wide, kept)
 
 
-def expand_dims(x: Any, dimensions: Sequence[int]) -> Array:
+def broadcast_like(arr: Any, like_arr: Any) -> Array:
+    """``arr`` broadcast, by NumPy's rules, to the shape of another array."""
+    from cotangent import numpy
+
+    return numpy.broadcast_to(as_array("broadcast_like", arr), as_array("broadcast_like", like_arr).shape)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of the given shapes broadcast to, by NumPy's rules."""
+    return tuple(_core.broadcast_shapes([static_shape(shape)[0] for shape in shapes]))
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Array:
+    """New axes of size 1 in front, up to a number of axes."""
+    array = as_array("broadcast_to_rank", x)
+    return expand_dims(array, range(rank - array.ndim)) if rank > array.ndim else array
+
+
+# ---- Shapes ----------------------------------------------------------------------------------------------------------
+
+
+def reshape(
+    operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = None, *, out_sharding: Any = None
+) -> Array:
+    """The elements, in row-major order, under another shape.
+
+    Args:
+        new_sizes: the shape; all sizes are given.
+        dimensions: the order that axes are put into first.
+
+    Raises:
+        ShapeError: the sizes do not have the same product.
+    """
+    del out_sharding
+    array = as_array("reshape", operand)
+    if dimensions is not None:
+        array = transpose(array, dimensions)
+    sizes, _ = static_shape(new_sizes)
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"lax.reshape: sizes must be nonnegative; got {tuple(sizes)}\n  ct.numpy.reshape takes -1")
+    if math.prod(sizes) != array.size:
+        raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
+    return array if tuple(sizes) == array._bound_shape else bind1("reshape", array, shape=sizes)
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """The axes from start up to stop made one.
+
+    >>> import cotangent as ct
+    >>> ct.lax.collapse(ct.numpy.ones((2, 3, 4)), 0, 2).shape
+    (6, 4)
+    """
+    array = as_array("collapse", operand)
+    shape = list(array._bound_shape)
+    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
+    stop = max(start, stop)
+    return reshape(array, [*shape[:start], math.prod(shape[start:stop]), *shape[stop:]])
+
+
+def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """New axes of size 1 at the positions they have in the result."""
-    array = _core.array(x)
-    rank = array.ndim + len(dimensions)
-    positions = {normalize_axis(d, rank, "expand_dims") for d in dimensions}
-    sizes = iter(array._bound_shape)
-    return _core.bind("reshape", [array], shape=[1 if axis in positions else next(sizes) for axis in range(rank)])[0]
+    operand = as_array("expand_dims", array)
+    rank = operand.ndim + len(dimensions)
+    new = set(_axes("expand_dims", dimensions, rank))
+    sizes = iter(operand._bound_shape)
+    shape = [1 if axis in new else next(sizes) for axis in range(rank)]
+    return bind1("broadcast", operand, shape=shape, axes=[axis for axis in range(rank) if axis not in new])
+
+
+def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
+    """Without some axes of size 1.
+
+    Raises:
+        ValueError: an axis has another size.
+    """
+    operand = as_array("squeeze", array)
+    axes = _axes("squeeze", dimensions, operand.ndim)
+    for axis in axes:
+        if operand._bound_shape[axis] != 1:
+            raise ValueError(f"lax.squeeze: axis {axis} of shape {operand.shape} has not size 1")
+    return bind1("reshape", operand, shape=[n for i, n in enumerate(operand._bound_shape) if i not in axes])
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+    """Axes reordered: result axis i is axis ``permutation[i]``."""
+    array = as_array("transpose", operand)
+    order = _integers("transpose", permutation, "the order")
+    if sorted(order) != list(range(array.ndim)):
+        raise ValueError(f"lax.transpose: {tuple(order)} is not an order of the axes of shape {array.shape}")
+    return bind1("transpose", array, permutation=order)
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+    """Elements reversed along axes."""
+    array = as_array("rev", operand)
+    return bind1("reverse", array, axes=sorted(_axes("rev", dimensions, array.ndim)))
+
+
+# ---- Slices ----------------------------------------------------------------------------------------------------------
+
+
+def slice(  # noqa: A001
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Array:
+    """The elements from start up to limit in steps, on every axis.
+
+    Raises:
+        ValueError: not 0 <= start <= limit <= size, or a step below 1.
+    """
+    array = as_array("slice", operand)
+    start = _integers("slice", start_indices, "the starts")
+    limit = _integers("slice", limit_indices, "the limits")
+    steps = [1] * len(start) if strides is None else _integers("slice", strides, "the steps")
+    if not len(start) == len(limit) == len(steps) == array.ndim:
+        raise ValueError(f"lax.slice: an array of shape {array.shape} needs {array.ndim} starts, limits and steps")
+    for axis, size in enumerate(array._bound_shape):
+        if not 0 <= start[axis] <= limit[axis] <= size or steps[axis] < 1:
+            raise ValueError(
+                f"lax.slice: axis {axis} of shape {array.shape} cannot be cut from {start[axis]} to {limit[axis]} in "
+                f"steps of {steps[axis]}"
+            )
+    return bind1("slice", array, start=start, limit=limit, stride=steps)
+
+
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
+    """A slice of one axis; None is its end, negative positions count from the end."""
+    array = as_array("slice_in_dim", operand)
+    axis = normalize_axis(axis, array.ndim, "lax.slice_in_dim")
+    size = array._bound_shape[axis]
+    first, last = (
+        default if given is None else operator.index(given) + (size if operator.index(given) < 0 else 0)
+        for given, default in ((start_index, 0), (limit_index, size))
+    )
+    start, limit, strides = [0] * array.ndim, list(array._bound_shape), [1] * array.ndim
+    start[axis], limit[axis], strides[axis] = first, last, stride
+    return slice(array, start, limit, strides)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """One slice of an axis, at a known position.
+
+    Raises:
+        IndexError: it is outside.
+    """
+    array = as_array("index_in_dim", operand)
+    axis = normalize_axis(axis, array.ndim, "lax.index_in_dim")
+    position, size = static_int(index, "the index of index_in_dim"), array._bound_shape[axis]
+    if not -size <= position < size:
+        raise IndexError(f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}")
+    found = slice_in_dim(array, position % size, position % size + 1, 1, axis)
+    return found if keepdims else squeeze(found, (axis,))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """Consecutive pieces of an axis, of the given sizes.
+
+    Raises:
+        ValueError: they do not add up to the axis.
+    """
+    array = as_array("split", operand)
+    axis = normalize_axis(axis, array.ndim, "lax.split")
+    counts = _integers("split", sizes, "the sizes")
+    if sum(counts) != array._bound_shape[axis] or any(count < 0 for count in counts):
+        raise ValueError(
+            f"lax.split: sizes {tuple(counts)} do not add up to {array._bound_shape[axis]}, the size of axis {axis}"
+        )
+    ends = [sum(counts[:i]) for i in range(len(counts) + 1)]
+    return [slice_in_dim(array, ends[i], ends[i + 1], 1, axis) for i in range(len(counts))]
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of an axis, without it."""
+    array = as_array("unstack", x)
+    axis = normalize_axis(axis, array.ndim, "lax.unstack")
+    return tuple(index_in_dim(array, i, axis, keepdims=False) for i in range(array._bound_shape[axis]))
+
+
+# ---- Joining ---------------------------------------------------------------------------------------------------------
+
+
+def concatenate(operands: Any, dimension: int) -> Array:
+    """Arrays of one dtype joined along an axis; of an array, its slices.
+
+    >>> import cotangent as ct
+    >>> ct.lax.concatenate([ct.numpy.array([1, 2]), ct.numpy.array([3])], 0).tolist()
+    [1, 2, 3]
+    """
+    pieces = unstack(operands) if isinstance(operands, Array) else list(operands)
+    if not pieces:
+        raise ValueError("lax.concatenate needs at least one array")
+    arrays = one_dtype("concatenate", pieces)
+    shapes = [x._bound_shape for x in arrays]
+    axis = static_int(dimension, "the axis of concatenate")
+    if not 0 <= axis < arrays[0].ndim:
+        raise ValueError(f"lax.concatenate: axis {axis} is out of bounds for arrays with {arrays[0].ndim} axes")
+    if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
+        raise ShapeError(f"lax.concatenate: shapes {', '.join(map(str, shapes))} differ in other axes than {axis}")
+    return bind1("concatenate", *arrays, axis=axis)
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+    """Arrays of one shape and dtype along a new axis."""
+    pieces = list(operands)
+    if not pieces:
+        raise ValueError("lax.stack needs at least one array")
+    arrays = one_dtype("stack", pieces)
+    if any(x._bound_shape != arrays[0]._bound_shape for x in arrays):
+        raise ShapeError(f"lax.stack: shapes {', '.join(str(x.shape) for x in arrays)} are not equal")
+    position = normalize_axis(axis, arrays[0].ndim + 1, "lax.stack")
+    return bind1("concatenate", *[expand_dims(x, (position,)) for x in arrays], axis=position)
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Array:
+    """The array repeated, a number of times for every axis."""
+    array, counts = as_array("tile", operand), _integers("tile", reps, "the repetitions")
+    if len(counts) != array.ndim:
+        raise ValueError(
+            f"lax.tile: an array of shape {array.shape} needs {array.ndim} repetitions; got {tuple(counts)}"
+        )
+    shape = array._bound_shape
+    pairs = [number for pair in zip(counts, shape, strict=True) for number in pair]
+    wide = bind1("broadcast", array, shape=pairs, axes=list(range(1, 2 * array.ndim, 2)))
+    return bind1("reshape", wide, shape=[n * size for n, size in zip(counts, shape, strict=True)])
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+    """Padded with a scalar: (low, high, interior) an axis; negative low and high crop.
+
+    >>> import cotangent as ct
+    >>> ct.lax.pad(ct.numpy.array([1, 2]), 0, [(1, 0, 1)]).tolist()
+    [0, 1, 0, 2]
+    """
+    array, value = one_dtype("pad", (operand, padding_value))
+    if value.ndim:
+        raise ShapeError(f"lax.pad: the padding must be a scalar; got shape {value.shape}")
+    config = [_integers("pad", triple, "the padding") for triple in padding_config]
+    if len(config) != array.ndim or any(len(triple) != 3 for triple in config):
+        raise ValueError(f"lax.pad: shape {array.shape} needs {array.ndim} triples (low, high, interior); got {config}")
+    if any(interior < 0 for _, _, interior in config):
+        raise ValueError(f"lax.pad: interior padding must be nonnegative; got {config}")
+    low, high, interior = ([triple[i] for triple in config] for i in range(3))
+    return bind1("pad", array, value, low=low, high=high, interior=interior)
 
 
 def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """The slice of an axis at an index that may be traced, clamped into range."""
-    array = _core.array(operand)
+    array = as_array("dynamic_index_in_dim", operand)
     axis = normalize_axis(axis, array.ndim, "dynamic_index_in_dim")
     size = array._bound_shape[axis]
     index = _core.array(index)

@@ -1,0 +1,184 @@
+"""Bits of integers and floats: logic, shifts, counts, neighbours, and reading the same bytes as another dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import BITS, FLOATS, INTEGERS, as_array, binary, check_kind, operands, unary
+from cotangent.numpy._support import bind1, insert_axes, kind, literal
+
+__all__ = [
+    "bitcast_convert_type",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "clz",
+    "convert_element_type",
+    "mulhi",
+    "nextafter",
+    "population_count",
+    "shift_left",
+    "shift_right_arithmetic",
+    "shift_right_logical",
+]
+
+
+def bitwise_not(x: Any) -> Array:
+    """All bits flipped; of bools, not."""
+    return unary("bitwise_not", x, BITS, "not")
+
+
+def bitwise_and(x: Any, y: Any) -> Array:
+    """Bits set in both."""
+    return binary("bitwise_and", x, y, BITS, "and")
+
+
+def bitwise_or(x: Any, y: Any) -> Array:
+    """Bits set in either."""
+    return binary("bitwise_or", x, y, BITS, "or")
+
+
+def bitwise_xor(x: Any, y: Any) -> Array:
+    """Bits set in one of both."""
+    return binary("bitwise_xor", x, y, BITS, "xor")
+
+
+def shift_left(x: Any, y: Any) -> Array:
+    """Bits moved up; 0 when moved by the width or more."""
+    return binary("shift_left", x, y, INTEGERS)
+
+
+def shift_right_arithmetic(x: Any, y: Any) -> Array:
+    """Bits moved down, the sign filled in."""
+    return binary("shift_right_arithmetic", x, y, INTEGERS)
+
+
+def shift_right_logical(x: Any, y: Any) -> Array:
+    """Bits moved down, zeros filled in."""
+    return binary("shift_right_logical", x, y, INTEGERS)
+
+
+def _unsigned(dtype: Any) -> Any:
+    return np.dtype(f"uint{8 * dtype.itemsize}")
+
+
+def _as_bits(x: Array) -> Array:
+    return bind1("bitcast", x, dtype=_unsigned(x.dtype))
+
+
+def population_count(x: Any) -> Array:
+    """How many bits are set, in the dtype of ``x``.
+
+    >>> import cotangent as ct
+    >>> ct.lax.population_count(ct.numpy.array([0, 7, -1])).tolist()
+    [0, 3, 32]
+    """
+    from cotangent.numpy.bits import bitwise_count
+
+    array = as_array("population_count", x)
+    check_kind("population_count", array, INTEGERS)
+    return _core.convert(bitwise_count(_as_bits(array)), array.dtype)
+
+
+def clz(x: Any) -> Array:
+    """How many leading zeros there are, in the dtype of ``x``."""
+    array = as_array("clz", x)
+    check_kind("clz", array, INTEGERS)
+    bits, shift = _as_bits(array), 1
+    # Every bit below the highest one is set; what is left are the leading zeros.
+    while shift < 8 * array.dtype.itemsize:
+        bits = bind1("or", bits, bind1("shift_right_logical", bits, literal(bits, shift)))
+        shift *= 2
+    return population_count(bind1("bitcast", bind1("not", bits), dtype=array.dtype))
+
+
+def mulhi(x: Any, y: Any, /) -> Array:
+    """The upper half of the product of twice the width."""
+    x, y = operands("mulhi", (x, y), INTEGERS)
+    width = 8 * x.dtype.itemsize
+    if width < 64:
+        wide = np.dtype(f"{'u' if kind(x) == 'unsigned' else ''}int{2 * width}")
+        product = bind1("mul", _core.convert(x, wide), _core.convert(y, wide))
+        return _core.convert(bind1("shift_right_arithmetic", product, literal(product, width)), x.dtype)
+    half = literal(x, 32)
+    low_mask = literal(x, 0xFFFFFFFF)
+    shift = "shift_right_logical" if kind(x) == "unsigned" else "shift_right_arithmetic"
+    (a, b), (c, d) = ((bind1(shift, z, half), bind1("and", z, low_mask)) for z in (x, y))
+    middle = a * d + bind1("shift_right_logical", b * d, half)
+    carry = c * b + bind1("and", middle, low_mask)
+    return a * c + bind1(shift, middle, half) + bind1(shift, carry, half)
+
+
+def nextafter(x1: Any, x2: Any) -> Array:
+    """The next number after ``x1`` toward ``x2``."""
+    from cotangent import numpy
+
+    return numpy.nextafter(*operands("nextafter", (x1, x2), FLOATS))
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
+    """``operand`` with another dtype, which is not weak.
+
+    Raises:
+        ValueError: there is no dtype.
+    """
+    if new_dtype is None:
+        raise ValueError("lax.convert_element_type needs a dtype; got None")
+    array, dtype = as_array("convert_element_type", operand), _core.canonical_dtype(new_dtype)
+    if _core.dtype_kind(array.dtype) == "complex" and _core.dtype_kind(dtype) not in ("complex", "bool"):
+        array = bind1("real", array)
+    return array if array.dtype == dtype and not array.weak_type else bind1("convert", array, dtype=dtype)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
+    """The same bytes as another dtype; a narrower one adds an axis at the end, a wider one takes it.
+
+    Raises:
+        ShapeError: the last axis does not hold the bytes of one element.
+
+    >>> import cotangent as ct
+    >>> ct.lax.bitcast_convert_type(ct.numpy.array([1.0]), "uint16").tolist()
+    [[0, 16256]]
+    """
+    array, dtype = as_array("bitcast_convert_type", operand), _core.canonical_dtype(new_dtype)
+    if array.dtype == dtype:
+        return array
+    for side in (array.dtype, dtype):
+        if _core.dtype_kind(side) in ("bool", "complex"):
+            raise DTypeError(
+                f"lax.bitcast_convert_type: bool and complex numbers keep their dtype; got {array.dtype} to {dtype}"
+            )
+    old, new = array.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return bind1("bitcast", array, dtype=dtype)
+    if old > new:
+        bits = _as_bits(array)
+        parts = [
+            insert_axes(
+                _core.convert(bind1("shift_right_logical", bits, literal(bits, 8 * new * i)), f"uint{8 * new}"),
+                [bits.ndim],
+            )
+            for i in range(old // new)
+        ]
+        return bind1("bitcast", bind1("concatenate", *parts, axis=bits.ndim), dtype=dtype)
+    count = new // old
+    if array.ndim == 0 or array._bound_shape[-1] != count:
+        raise ShapeError(
+            f"lax.bitcast_convert_type: the last axis must hold the {count} parts of one {dtype}; got shape {array.shape}"
+        )
+    bits = _core.convert(_as_bits(array), _unsigned(dtype))
+    from cotangent.numpy.shapes import slice_axis
+
+    total: Array | None = None
+    for i in range(count):
+        part = bind1("reshape", slice_axis(bits, -1, i, i + 1), shape=list(bits._bound_shape[:-1]))
+        part = bind1("shift_left", part, literal(part, 8 * old * i))
+        total = part if total is None else bind1("or", total, part)
+    assert total is not None
+    return bind1("bitcast", total, dtype=dtype)

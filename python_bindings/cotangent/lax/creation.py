@@ -1,0 +1,80 @@
+"""Constants: filled arrays and counts along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import as_array
+from cotangent.numpy._support import bind1, give_lengths, static_int, static_shape
+
+__all__ = ["broadcasted_iota", "dtype", "empty", "full", "full_like", "iota"]
+
+
+def dtype(x: Any) -> Any:
+    """The dtype of an array or number; of a dtype, what it is here."""
+    if isinstance(x, (type, str)) or type(x).__module__ == "numpy.dtypes":
+        return _core.canonical_dtype(x)
+    return x.dtype if hasattr(x, "dtype") else _core.array(x).dtype
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Array:
+    """An array of one value.
+
+    Raises:
+        TypeError: the value is not a scalar.
+
+    >>> import cotangent as ct
+    >>> ct.lax.full((2,), 1.5).tolist()
+    [1.5, 1.5]
+    """
+    del sharding
+    sizes, lengths = static_shape(shape)
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"lax.full: sizes must be nonnegative; got {tuple(sizes)}")
+    value = as_array("full", fill_value)
+    if value.ndim:
+        raise TypeError(f"lax.full: the value must be a scalar; got shape {value.shape}")
+    if dtype is not None:
+        value = _core.convert(value, dtype)
+    return give_lengths(_core.broadcast_to(value, sizes), lengths)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None) -> Array:
+    """An array of one value with the shape and dtype of ``x``, unless others are given."""
+    array = x if hasattr(x, "shape") and hasattr(x, "dtype") else as_array("full_like", x)
+    sizes = array.shape if shape is None else shape
+    return full(sizes, fill_value, array.dtype if dtype is None else dtype, sharding=sharding)
+
+
+def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Array:
+    """An array to be overwritten; of zeros."""
+    return full(shape, 0, dtype, sharding=out_sharding)
+
+
+def iota(dtype: Any, size: Any) -> Array:
+    """``0, 1, …, size - 1``."""
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sharding: Any = None) -> Array:
+    """The positions along one axis.
+
+    Raises:
+        DTypeError: the dtype is bool.
+        ValueError: there is no such axis.
+    """
+    del out_sharding
+    target = _core.canonical_dtype(dtype)
+    if _core.dtype_kind(target) == "bool":
+        raise DTypeError("lax.iota takes a dtype of numbers; got bool")
+    sizes, lengths = static_shape(shape)
+    axis = static_int(dimension, "the axis of broadcasted_iota")
+    if any(size < 0 for size in sizes):
+        raise ShapeError(f"lax.iota: sizes must be nonnegative; got {tuple(sizes)}")
+    if not 0 <= axis < len(sizes):
+        raise ValueError(f"lax.broadcasted_iota: axis {axis} is out of bounds for an array with {len(sizes)} axes")
+    return give_lengths(bind1("iota", shape=sizes, dtype=target, axis=axis), lengths)

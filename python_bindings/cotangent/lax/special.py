@@ -1,0 +1,66 @@
+"""Special functions under their names in ``jax.lax``: of floats only, without promotion."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent import _special
+from cotangent._core import Array
+from cotangent.lax._operands import FLOATS, operands
+
+__all__ = [
+    "bessel_i0e",
+    "bessel_i1e",
+    "digamma",
+    "erf",
+    "erf_inv",
+    "erfc",
+    "lgamma",
+    "polygamma",
+    "zeta",
+]
+
+
+def erf(x: Any) -> Array:
+    """The error function."""
+    return _special.erf(*operands("erf", (x,), FLOATS))
+
+
+def erfc(x: Any) -> Array:
+    """``1 - erf(x)``, accurate where erf is close to 1."""
+    return _special.erfc(*operands("erfc", (x,), FLOATS))
+
+
+def erf_inv(x: Any) -> Array:
+    """The inverse of the error function."""
+    return _special.erf_inv(*operands("erf_inv", (x,), FLOATS))
+
+
+def lgamma(x: Any) -> Array:
+    """The logarithm of the magnitude of the gamma function."""
+    return _special.lgamma(*operands("lgamma", (x,), FLOATS))
+
+
+def digamma(x: Any) -> Array:
+    """The derivative of `lgamma`."""
+    return _special.digamma(*operands("digamma", (x,), FLOATS))
+
+
+def polygamma(m: Any, x: Any) -> Array:
+    """The derivative of order ``m``, a whole number of floating dtype, of `digamma`."""
+    return _special.polygamma(*operands("polygamma", (m, x), FLOATS))
+
+
+def zeta(x: Any, q: Any) -> Array:
+    """The zeta function of Hurwitz: the sum of ``(q + k)**-x`` over k from 0."""
+    return _special.zeta(*operands("zeta", (x, q), FLOATS))
+
+
+def bessel_i0e(x: Any) -> Array:
+    """``exp(-|x|)`` times the modified Bessel function of order 0."""
+    return _special.i0e(*operands("bessel_i0e", (x,), FLOATS))
+
+
+def bessel_i1e(x: Any) -> Array:
+    """``exp(-|x|)`` times the modified Bessel function of order 1."""
+    return _special.i1e(*operands("bessel_i1e", (x,), FLOATS))
