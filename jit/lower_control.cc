@@ -123,6 +123,14 @@ void Frame::emit_scan(const Equation& equation) {
   const auto num_carries = static_cast<size_t>(attrs.integer("num_carries"));
   const int64_t length = attrs.integer("length");
   absl::Span<const Var> operands = graph_.operands(equation);
+  loop::Index steps = length;
+  if (attrs.has("counted")) {
+    const DType dtype = DType::kInt64;
+    const loop::Scalar given = b_.convert(scalar(operands.back()), dtype);
+    const loop::Scalar positive = b_.apply(ScalarOp::kMax, given, b_.constant(dtype, 0));
+    steps = b_.to_index(b_.apply(ScalarOp::kMin, positive, b_.constant(dtype, length)));
+    operands.remove_suffix(1);
+  }
   absl::Span<const Var> carry_operands = operands.subspan(num_constants, num_carries);
   absl::Span<const Var> sequences = operands.subspan(num_constants + num_carries);
 
@@ -140,8 +148,16 @@ void Frame::emit_scan(const Equation& equation) {
 
   std::vector<loop::Builder::CarrySpec> specs;
   for (const loop::Scalar& value : registers) specs.push_back({value});
-  const auto [step, arguments] = b_.begin_for(length, {}, specs);
-  const loop::Index at = attrs.flag("reverse") ? loop::Index(length - 1) - step : step;
+  if (attrs.has("counted")) {
+    for (size_t i = 0; i < stacked.size(); ++i) {
+      const Aval slice = body.aval(body.outputs()[num_carries + i]);
+      const loop::Index made = steps * slice.size();
+      b_.fill(stacked[i].buffer, stacked[i].offset + made, loop::Index(length * slice.size()) - made,
+              b_.constant(slice.dtype(), 0));
+    }
+  }
+  const auto [step, arguments] = b_.begin_for(steps, {}, specs);
+  const loop::Index at = attrs.flag("reverse") ? steps - loop::Index(1) - step : step;
   std::vector<Source> inputs;
   for (Var var : operands.subspan(0, num_constants)) inputs.push_back(source(var));
   for (const Source& carry : carry_sources(carried, carry_operands, arguments)) inputs.push_back(carry);

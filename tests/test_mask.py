@@ -196,3 +196,31 @@ def test_equal_names_share_a_length() -> None:
     a = ct.Ragged(np.array([1.0, 2.0, np.nan]), {0: 2}, {0: "n"})
     b = ct.Ragged(np.array([3.0, 4.0, np.inf]), {0: 2}, {0: "n"})
     assert float(ct.mask(cnp.dot)(a, b)) == 11.0
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_masked_scan_takes_as_many_steps_as_the_longest_row_needs(reverse):
+    taken = []
+
+    def total(x):
+        def step(carry, row):
+            ct.debug.callback(lambda r: taken.append(float(r)), row)
+            return carry + row, carry * row
+
+        return ct.lax.scan(step, cnp.float32(0.0), x, reverse=reverse)
+
+    for length in (0, 1, 3, 8):
+        data = np.full(8, np.nan, np.float32)
+        data[:length] = np.arange(length)
+        taken.clear()
+        carry, rows = ct.jit(ct.mask(total))(ct.Ragged(data, {0: length}))
+        ct.block_until_ready(carry)
+        assert taken == (list(range(length))[::-1] if reverse else list(range(length)))
+        expected, expected_rows = total(data[:length])
+        assert float(carry) == float(expected)
+        np.testing.assert_array_equal(rows.unpad(), expected_rows)
+    rows = [np.arange(n, dtype=np.float32) for n in (2, 5, 0)]
+    taken.clear()
+    carries, _ = ct.jit(ct.vmap(ct.mask(total)))(ct.ragged(rows, bound=8))
+    np.testing.assert_array_equal(carries, [row.sum() for row in rows])
+    assert len(taken) <= 3 * 5

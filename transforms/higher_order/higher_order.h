@@ -18,8 +18,12 @@ struct ScanAttrs {
   int64_t num_carries = 0;
   int64_t length = 0;
   bool reverse = false;
+  bool counted = false;  // the number of steps is an operand
 };
 // Operands: constants, first carries, sequences (stacked at axis 0). Results: last carries, stacked slices.
+// `counted`: the last operand, an int32 scalar, says how many steps are taken (at most `length`): the first ones of the
+// sequences, in reverse from there on down. Slices that no step makes are 0. Masks make such loops, when all
+// derivatives are taken; so their cost is that of the real length.
 Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands);
 
 struct WhileAttrs {

@@ -22,20 +22,31 @@ struct Layout {
   size_t constants, carries, sequences, outputs, stacked;
 
   size_t first_sequence() const { return constants + carries; }
-  size_t operands() const { return constants + carries + sequences; }
+  size_t operands() const { return constants + carries + sequences; }  // without the count of a counted loop
 };
 
 ScanAttrs read(const Attrs& attrs) {
-  return {attrs.graph("graph"), attrs.integer("num_constants"), attrs.integer("num_carries"), attrs.integer("length"),
-          attrs.flag("reverse")};
+  return {attrs.graph("graph"),    attrs.integer("num_constants"), attrs.integer("num_carries"),
+          attrs.integer("length"), attrs.flag("reverse"),          attrs.has("counted")};
 }
 
 AttrsPtr to_attrs(const ScanAttrs& attrs) {
-  return Attrs::make({{"graph", attrs.graph},
-                      {"length", attrs.length},
-                      {"num_carries", attrs.num_carries},
-                      {"num_constants", attrs.num_constants},
-                      {"reverse", attrs.reverse}});
+  std::vector<std::pair<std::string, AttrValue>> entries{{"graph", attrs.graph},
+                                                         {"length", attrs.length},
+                                                         {"num_carries", attrs.num_carries},
+                                                         {"num_constants", attrs.num_constants},
+                                                         {"reverse", attrs.reverse}};
+  if (attrs.counted) entries.emplace_back("counted", true);
+  return Attrs::make(std::move(entries));
+}
+
+// The rules of derivatives: masks are expanded when all of these are taken, so no program gets here but a text that
+// someone has written.
+void check_not_counted(const Attrs& attributes) {
+  if (!attributes.has("counted")) return;
+  throw Error(ErrorKind::kUnsupported,
+              "loops with a counted number of steps are made by expanding masks and have no derivative")
+      .hint("differentiate the program before its masks are expanded");
 }
 
 Layout layout_of(const ScanAttrs& attrs) {
@@ -66,10 +77,13 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
   }
   if (attrs.length < 0) throw Error(ErrorKind::kValue, concat("the length must not be negative, got ", attrs.length));
   const Layout layout = layout_of(attrs);
-  if (operands.size() != layout.operands()) {
+  if (operands.size() != layout.operands() + (attrs.counted ? 1 : 0)) {
     throw Error(ErrorKind::kType, concat("the body takes ", inputs, " values, got ", operands.size()));
   }
-  for (size_t i = 0; i < operands.size(); ++i) {
+  if (attrs.counted && !same_type(operands.back(), Aval(DType::kInt32, {}))) {
+    throw Error(ErrorKind::kType, concat("the number of steps must be int32[], got ", operands.back().to_string()));
+  }
+  for (size_t i = 0; i < layout.operands(); ++i) {
     const Aval expected = graph.aval(static_cast<Var>(i));
     if (i < layout.first_sequence()) {
       if (same_type(expected, operands[i])) continue;
@@ -102,6 +116,7 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
 
 JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attributes) {
+  check_not_counted(*attributes);
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   const Flags in = present(tangents);
@@ -164,6 +179,7 @@ Value any_slice(Value sequence) { return squeeze(slice_axis(fill_padding(sequenc
 
 std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                    const AttrsPtr& attributes) {
+  check_not_counted(*attributes);
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   const Flags in = unknown_mask(operands);
@@ -281,6 +297,7 @@ Values divide_and_transpose(Builder& builder, const TransposeInput& input, const
 }
 
 Values scan_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
+  check_not_counted(*attributes);
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   const Graph& graph = *attrs.graph;
@@ -370,7 +387,7 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
                                 const AttrsPtr& attributes) {
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
-  std::vector<int> axes = axes_of(operands);
+  std::vector<int> axes = axes_of(operands.subspan(0, layout.operands()));
   for (size_t i = layout.constants; i < layout.operands(); ++i) {
     if (axes[i] < 0) continue;
     axes[i] = i < layout.first_sequence() ? 0 : std::max(axes[i] - 1, 0);  // of a slice
@@ -390,7 +407,7 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
     }
   }
   Values values;
-  for (size_t i = 0; i < operands.size(); ++i) {
+  for (size_t i = 0; i < layout.operands(); ++i) {
     const Batched& x = operands[i];
     if (axes[i] < 0 || i < layout.constants) {
       values.push_back(x.value);
@@ -399,6 +416,11 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
     } else {
       values.push_back(x.axis == 0 ? move_axis(x.value, 0, 1) : x.value);
     }
+  }
+  if (attrs.counted) {
+    // As many steps as the longest row needs; the body leaves rows alone that have ended.
+    const Batched& steps = operands.back();
+    values.push_back(steps.batched() ? reduce_max(steps.value, {0}) : steps.value);
   }
   ScanAttrs batched = attrs;
   batched.graph = step.graph;
@@ -428,8 +450,9 @@ Pruned scan_prune(const Flags& used, const AttrsPtr& attributes) {
   for (size_t k = 0; k < layout.carries; ++k) operands[layout.constants + k] = outputs[k];
   const auto constants = static_cast<int64_t>(count(slice_of(operands, 0, layout.constants)));
   const auto carries = static_cast<int64_t>(count(slice_of(outputs, 0, layout.carries)));
-  return {operands, outputs,
-          to_attrs({with_inputs(step.graph, operands), constants, carries, attrs.length, attrs.reverse})};
+  const GraphPtr graph = with_inputs(step.graph, operands);
+  if (attrs.counted) operands.push_back(true);
+  return {operands, outputs, to_attrs({graph, constants, carries, attrs.length, attrs.reverse, attrs.counted})};
 }
 
 // ---- mask ----------------------------------------------------------------------------------------------------------
@@ -441,7 +464,7 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
   const Layout layout = layout_of(attrs);
   Value steps;                  // null: all of them
   std::vector<Values> lengths;  // of constants, carries and slices, in the outer builder
-  for (size_t i = 0; i < operands.size(); ++i) {
+  for (size_t i = 0; i < layout.operands(); ++i) {
     Values own = operands[i].lengths;
     if (i >= layout.first_sequence()) {
       steps = merge_lengths(steps, own[0], "scan", 0);
@@ -461,19 +484,14 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
     for (size_t i = 0; i < layout.constants; ++i) {
       inputs.push_back(step.constant(operands[i]));
     }
-    const Value index = steps ? inner.input(Aval(DType::kInt32, {})) : Value();
     for (size_t i = layout.constants; i < layout.operands(); ++i) {
       inputs.push_back({inner.input(attrs.graph->aval(static_cast<Var>(i))), step.lengths_inside(lengths[i])});
     }
     const std::vector<Masked> results = mask_inline(inner, *attrs.graph, inputs);
     Values outputs;
-    Value active;
-    if (steps) {
-      const Value one = full_integer(inner, index.aval(), 1);
-      const Value last = full_integer(inner, index.aval(), attrs.length - 1);
-      outputs.push_back(add(index, one));
-      active = lt(attrs.reverse ? sub(last, index) : index, step.length_inside(steps));
-    }
+    // All loops of a batch take as many steps, so each says which are its own.
+    const Value at = steps ? inner.input(Aval(DType::kInt32, {})) : Value();
+    const Value active = steps ? lt(at, step.length_inside(steps)) : Value();
     for (size_t k = 0; k < layout.outputs; ++k) {
       Value result = results[k].value;
       found[k] = step.lengths_outside(results[k].lengths, k < layout.carries ? "a carry" : "a stacked result");
@@ -489,21 +507,22 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
   }
 
   Values values = base;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (i == layout.constants && steps) values.push_back(zeros(builder, Aval(DType::kInt32, {})));
-    values.push_back(operands[i].value);
+  for (size_t i = 0; i < layout.operands(); ++i) values.push_back(operands[i].value);
+  Value taken = attrs.counted ? operands.back().value : steps;
+  if (steps) {
+    values.push_back(iota(builder, Aval(DType::kInt32, {attrs.length}), 0));
+    taken = attrs.counted ? min(taken, steps) : steps;
   }
-  if (operands.size() == layout.constants && steps) values.push_back(zeros(builder, Aval(DType::kInt32, {})));
-  const size_t extra = steps ? 1 : 0;
+  if (taken) values.push_back(taken);
   const Values results = scan(builder,
-                              {graph, attrs.num_constants + static_cast<int64_t>(base.size()),
-                               attrs.num_carries + static_cast<int64_t>(extra), attrs.length, attrs.reverse},
+                              {graph, attrs.num_constants + static_cast<int64_t>(base.size()), attrs.num_carries,
+                               attrs.length, attrs.reverse, static_cast<bool>(taken)},
                               values);
   std::vector<Masked> outputs;
   for (size_t k = 0; k < layout.outputs; ++k) {
     Values own = k < layout.carries ? lengths[layout.constants + k] : found[k];
     if (k >= layout.carries) own.insert(own.begin(), steps);
-    outputs.push_back({results[k + extra], std::move(own)});
+    outputs.push_back({results[k], std::move(own)});
   }
   return outputs;
 }
@@ -518,8 +537,15 @@ std::vector<Tensor> scan_reference(const ReferenceInput& input) {
   std::vector<Tensor> results(input.operands.begin() + layout.constants,
                               input.operands.begin() + layout.first_sequence());
   for (size_t k = layout.carries; k < layout.outputs; ++k) results.emplace_back(input.output_avals[k]);
-  for (int64_t t = 0; t < attrs.length; ++t) {
-    const int64_t at = attrs.reverse ? attrs.length - 1 - t : t;
+  int64_t steps = attrs.length;
+  if (attrs.counted) {
+    steps = std::clamp<int64_t>(*input.operands.back().as<int32_t>(), 0, attrs.length);
+    for (size_t k = layout.carries; k < layout.outputs; ++k) {
+      std::fill_n(results[k].as<char>(), results[k].aval().bytes(), '\0');
+    }
+  }
+  for (int64_t t = 0; t < steps; ++t) {
+    const int64_t at = attrs.reverse ? steps - 1 - t : t;
     for (size_t i = layout.first_sequence(); i < layout.operands(); ++i) {
       Tensor slice(attrs.graph->aval(static_cast<Var>(i)));
       const auto bytes = static_cast<size_t>(slice.aval().bytes());
