@@ -111,6 +111,7 @@ Primitive scalar_primitive(std::string name, ScalarOp op, DTypeSet dtypes) {
   result.mask = elementwise_mask(ref);
   result.element = two ? binary_element(op) : unary_element(op);
   result.scalar = true;
+  result.elementwise = true;
   result.scalar_op = op;
   return result;
 }

@@ -38,6 +38,8 @@ Value pow(Value x, Value y);
 Value atan2(Value x, Value y);
 Value max(Value x, Value y);
 Value min(Value x, Value y);
+Value mul_no_nan(Value x, Value y);  // no_nan.cc: 0 where either is 0, else x * y
+Value div_no_nan(Value x, Value y);  // 0 where x is 0, else x / y
 Value bit_and(Value x, Value y);
 Value bit_or(Value x, Value y);
 Value bit_xor(Value x, Value y);

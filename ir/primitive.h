@@ -146,6 +146,7 @@ struct Primitive {
       identity{};       // of kReduce and kCumulative; converting it saturates: inf is an integer's highest value
   bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it
   ScalarOp scalar_op = ScalarOp::kAdd;
+  bool elementwise = false;    // an element of the result needs the elements at its position only
   bool differentiable = true;  // false: tangents of outputs are always zero
   // Acts on the world: every equation is kept, once, where it stands. Where attributes decide it, `effects` does.
   bool has_side_effects = false;

@@ -5,6 +5,7 @@
 // To add a rule, write a function of type `Rule` and name its primitive in `rule_table` at the end. A rule may emit
 // equations; what it emits is not looked at again in this run.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
@@ -47,6 +48,11 @@ struct Match {
     if (is_float(value.dtype())) return constant.real("value") == wanted;
     return static_cast<double>(constant.integer("value")) == wanted;
   }
+  // A constant of a real floating dtype that is neither infinite nor NaN.
+  bool is_finite_full(Value value) const {
+    const Equation* equation = made_by(value, "full");
+    return equation != nullptr && std::isfinite(builder.attrs(*equation).real("value"));
+  }
   // The constant that made `value`, in another shape.
   Value full_of(Value value, absl::Span<const int64_t> shape) const {
     const Equation* equation = made_by(value, "full");
@@ -85,6 +91,29 @@ Value simplify_mul(const Match& m) {
 }
 
 Value simplify_div(const Match& m) { return m.is_full(m.operands[1], 1) ? m.operands[0] : Value{}; }
+
+// Where the zero that matters is a constant, or one operand is known not to be zero.
+Value simplify_mul_no_nan(const Match& m) {
+  for (int side = 0; side < 2; ++side) {
+    const Value constant = m.operands[side];
+    const Value other = m.operands[1 - side];
+    if (!m.is_full(constant)) continue;
+    if (m.is_full(constant, 0)) return zeros(m.builder, m.output);
+    if (m.is_full(constant, 1)) return other;
+    if (m.is_full(constant, -1) && !is_complex(m.output.dtype())) return neg(other);
+    if (is_float(m.output.dtype()) && m.is_finite_full(constant)) return mul(constant, other);
+  }
+  return {};
+}
+
+Value simplify_div_no_nan(const Match& m) {
+  const Value x = m.operands[0], y = m.operands[1];
+  if (m.is_full(y, 1)) return x;
+  if (m.is_full(x, 0)) return zeros(m.builder, m.output);
+  if (!is_float(m.output.dtype())) return {};
+  const bool never_zero = m.is_full(x);
+  return never_zero || (m.is_finite_full(y) && !m.is_full(y, 0)) ? div(x, y) : Value{};
+}
 
 Value simplify_pow(const Match& m) {
   const Value x = m.operands[0];
@@ -262,6 +291,8 @@ const absl::flat_hash_map<const Primitive*, Rule>& rule_table() {
         {"sub", simplify_sub},
         {"mul", simplify_mul},
         {"div", simplify_div},
+        {"mul_no_nan", simplify_mul_no_nan},
+        {"div_no_nan", simplify_div_no_nan},
         {"pow", simplify_pow},
         {"neg", simplify_involution},
         {"not", simplify_involution},

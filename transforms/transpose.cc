@@ -2,6 +2,9 @@
 // equations are visited in reverse, each turning the cotangents of its outputs into those of its operands.
 #include "transforms/transpose.h"
 
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/text.h"
@@ -39,11 +42,105 @@ void check_cotangent(const Primitive& primitive, const Value& cotangent, const A
       .hint("a cotangent has the shape and dtype of its operand");
 }
 
+// A cotangent that a `select` in the program has cut to where its predicate holds. The cut is made late: equations that
+// work element by element get the whole of `value`, and the zeros are put in behind them. So what such equations
+// multiply with at elements that were not selected, infinity and NaN included, does not matter; and where they were one
+// select with a derivative at the front, they are one select at the back.
+struct Cut {
+  Value value;
+  Value predicate{};  // null: not cut
+  bool when = true;
+  LocationId location = LocationScope::current();
+};
+
+Value made_cut(const Cut& cut) {
+  LocationScope scope(cut.location);
+  const Value zero = zeros_like(cut.value);
+  return cut.when ? select(cut.predicate, cut.value, zero) : select(cut.predicate, zero, cut.value);
+}
+
+// The cut that a rule made with its last equations: `cotangent` as a select between a value and zero.
+Cut find_cut(const Builder& builder, Value cotangent, size_t first_new) {
+  static const Primitive& select_primitive = get_primitive("select");
+  static const Primitive& full_primitive = get_primitive("full");
+  const absl::Span<const Equation> emitted = builder.equations().subspan(first_new);
+  const auto maker = [&](Var var) {
+    return std::find_if(emitted.begin(), emitted.end(), [&](const Equation& e) { return e.first_output == var; });
+  };
+  const auto is_zero = [&](Var var) {
+    const auto found = maker(var);
+    if (found == emitted.end() || found->primitive != &full_primitive) return false;
+    const AttrsPtr& attrs = builder.attrs_ptr(*found);
+    return is_float(attrs->dtype("dtype")) && attrs->real("value") == 0;
+  };
+  const auto found = maker(cotangent.var);
+  if (found == emitted.end() || found->primitive != &select_primitive) return {cotangent};
+  const absl::Span<const Var> operands = builder.operands(*found);
+  Builder* self = cotangent.builder;
+  if (is_zero(operands[2])) return {{self, operands[1]}, {self, operands[0]}, true};
+  if (is_zero(operands[1])) return {{self, operands[2]}, {self, operands[0]}, false};
+  return {cotangent};
+}
+
+// What is cut by both.
+Cut intersect(const Cut& outer, const Cut& inner) {
+  if (!inner.predicate) return {inner.value, outer.predicate, outer.when};
+  if (inner.predicate == outer.predicate && inner.when == outer.when) return inner;
+  const Value a = outer.when ? outer.predicate : logical_not(outer.predicate);
+  return {inner.value, bit_and(a, inner.when ? inner.predicate : logical_not(inner.predicate)), true};
+}
+
+// The cotangents of a walk: those in `cotangents`, and those that are to be cut, by variable.
+class Cotangents {
+ public:
+  explicit Cotangents(Values& values) : values_(values) {}
+
+  Value get(Var var) {
+    if (const auto cut = cuts_.find(var); cut != cuts_.end()) {
+      values_[var] = made_cut(cut->second);
+      cuts_.erase(cut);
+    }
+    return values_[var];
+  }
+  bool has(Var var) const { return values_[var] || cuts_.contains(var); }
+  // The cut that is still to be made, if any.
+  Cut uncut(Var var) const {
+    const auto cut = cuts_.find(var);
+    return cut != cuts_.end() ? cut->second : Cut{values_[var]};
+  }
+  void add(Var var, const Cut& more) {
+    if (!has(var) && more.predicate) {
+      cuts_[var] = more;
+      return;
+    }
+    const Cut before = uncut(var);
+    if (before.predicate && before.predicate == more.predicate && before.when != more.when) {
+      // Both sides of one select.
+      cuts_.erase(var);
+      values_[var] = before.when ? select(before.predicate, before.value, more.value)
+                                 : select(before.predicate, more.value, before.value);
+      return;
+    }
+    values_[var] = add_tangents(get(var), more.predicate ? made_cut(more) : more.value);
+  }
+  void finish() {
+    std::vector<Var> left;
+    for (const auto& [var, _] : cuts_) left.push_back(var);
+    std::sort(left.begin(), left.end());  // the order of equations is the same in every run
+    for (Var var : left) get(var);
+  }
+
+ private:
+  Values& values_;
+  absl::flat_hash_map<Var, Cut> cuts_;
+};
+
 }  // namespace
 
 template <class Source>
 void walk_back(Builder& builder, const Source& source, size_t first, size_t last, const std::vector<bool>& linear,
-               absl::Span<const Value> values, Values& cotangents) {
+               absl::Span<const Value> values, Values& all_cotangents) {
+  Cotangents cotangents(all_cotangents);
   absl::InlinedVector<Var, 6> vars;
   absl::InlinedVector<Value, 6> operands;
   absl::InlinedVector<Aval, 6> avals;
@@ -54,11 +151,17 @@ void walk_back(Builder& builder, const Source& source, size_t first, size_t last
     if (equation.output_count == 0 || !linear[equation.first_output]) continue;
     results.clear();
     bool any = false;
-    for (uint32_t k = 0; k < equation.output_count; ++k) {
-      results.push_back(cotangents[equation.first_output + k]);
-      any |= static_cast<bool>(results.back());
-    }
+    for (uint32_t k = 0; k < equation.output_count; ++k) any |= cotangents.has(equation.first_output + k);
     if (!any) continue;
+    LocationScope scope(location_of(equation));
+    const bool through = equation.primitive->elementwise && equation.output_count == 1;
+    Cut cut;
+    if (through) {
+      cut = cotangents.uncut(equation.first_output);
+      results.push_back(cut.value);
+    } else {
+      for (uint32_t k = 0; k < equation.output_count; ++k) results.push_back(cotangents.get(equation.first_output + k));
+    }
     vars.clear();
     operands.clear();
     avals.clear();
@@ -72,21 +175,23 @@ void walk_back(Builder& builder, const Source& source, size_t first, size_t last
       avals.push_back(source.aval(var));
     }
     const AttrsPtr attrs = source.attrs_ptr(equation);
-    LocationScope scope(location_of(equation));
     try {
       check_linear(operands, avals);
+      const size_t first_new = builder.equations().size();
       const Values found = apply_rule(builder, *equation.primitive, {operands, avals, results}, attrs);
       CT_CHECK(found.size() == vars.size());
       for (size_t k = 0; k < vars.size(); ++k) {
         if (!found[k] || !linear[vars[k]]) continue;
         check_cotangent(*equation.primitive, found[k], avals[k], k);
-        cotangents[vars[k]] = add_tangents(cotangents[vars[k]], found[k]);
+        const Cut more = through ? find_cut(builder, found[k], first_new) : Cut{found[k]};
+        cotangents.add(vars[k], cut.predicate ? intersect(cut, more) : more);
       }
     } catch (Error& error) {
       error.op(equation.primitive->name).at(location_of(equation));
       throw;
     }
   }
+  cotangents.finish();
 }
 
 template void walk_back<Graph>(Builder&, const Graph&, size_t, size_t, const std::vector<bool>&,

@@ -30,6 +30,13 @@ Primitive multiplication() {
   Primitive result = binary(
       "mul", ScalarOp::kMul, kArithmetic, [](Value tangent, Value, Value y, Value) { return tangent * y; },
       [](Value tangent, Value x, Value, Value) { return x * tangent; });
+  // A square is even: at 0 its derivative is zero whatever it is composed with, so that the norm of zeros has one.
+  result.jvp = [product = result.jvp](Builder& builder, absl::Span<const Value> primals,
+                                      absl::Span<const Value> tangents, const AttrsPtr& attrs) {
+    const Value x = primals[0], tangent = tangents[0];
+    if (!tangent || x != primals[1] || tangent != tangents[1]) return product(builder, primals, tangents, attrs);
+    return JvpResult{{x * x}, {mul_no_nan(tangent, x + x)}};
+  };
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
@@ -42,8 +49,8 @@ const Primitive& kMul = define(multiplication());
 
 Primitive division() {
   Primitive result = binary(
-      "div", ScalarOp::kDiv, kNumbers, [](Value tangent, Value, Value y, Value) { return tangent / y; },
-      [](Value tangent, Value, Value y, Value quotient) { return -(tangent * (quotient / y)); });
+      "div", ScalarOp::kDiv, kNumbers, [](Value tangent, Value, Value y, Value) { return div_no_nan(tangent, y); },
+      [](Value tangent, Value, Value y, Value quotient) { return -mul_no_nan(tangent, quotient / y); });
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     return Values{input.cotangents[0] / known_operand(input, 1), Value()};
@@ -60,7 +67,7 @@ const Primitive& kRem = define(binary(
 // |z| of a complex number is real: its derivative is the component of the tangent along z. At 0 both kinds give 0.
 Primitive absolute() {
   Primitive result = unary("abs", ScalarOp::kAbs, kNumbers, [](Value tangent, Value x, Value) {
-    return is_complex(x.dtype()) ? real(tangent * conj(sign(x))) : tangent * sign(x);
+    return is_complex(x.dtype()) ? real(mul_no_nan(tangent, conj(sign(x)))) : mul_no_nan(tangent, sign(x));
   });
   result.type = [operand_rule = result.type](absl::Span<const Aval> operands, const Attrs& attrs) {
     const Aval same = operand_rule(operands, attrs)[0];
@@ -82,7 +89,8 @@ const Primitive& kSign = define(unary("sign", ScalarOp::kSign, kNumbers, [](Valu
 // The operand that is the result gets the tangent; ties split it in equal parts.
 Value share(Value tangent, Value mine, Value other, Value result) {
   const Value one = full_like(result, 1), zero = zeros_like(result);
-  return tangent * (select(eq(mine, result), one, zero) / select(eq(other, result), full_like(result, 2), one));
+  const Value part = select(eq(other, result), full_like(result, 0.5), one);
+  return mul_no_nan(tangent, select(eq(mine, result), part, zero));
 }
 
 Primitive extremum(std::string name, ScalarOp op) {

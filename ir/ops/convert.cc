@@ -32,6 +32,7 @@ Primitive conversion() {
   result.name = self.name();
   result.type = convert_type;
   result.jvp = convert_jvp;
+  result.elementwise = true;
   // Real to complex and back: Re(c * t) of a real t only sees the real part of c, which is what converting keeps.
   result.transpose = linear_transpose(
       [](Value cotangent, const Aval& operand, const AttrsPtr&) { return convert(cotangent, operand.dtype()); });

@@ -112,9 +112,24 @@ Avals dot_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 // ---- Derivative ---------------------------------------------------------------------------------------------------
 
+// A vector with itself (or several, along batch dimensions in order): a sum of squares, whose derivative at zeros is
+// zero whatever it is composed with, as that of a square is.
+bool is_sum_of_squares(Value lhs, Value rhs, const DotDimensions& dimensions) {
+  return lhs == rhs && dimensions.lhs_contract == dimensions.rhs_contract &&
+         dimensions.lhs_batch == dimensions.rhs_batch &&
+         std::is_sorted(dimensions.lhs_batch.begin(), dimensions.lhs_batch.end()) &&
+         free_axes(lhs.rank(), dimensions.lhs_contract, dimensions.lhs_batch).empty();
+}
+
 JvpResult dot_jvp(Builder&, absl::Span<const Value> primals, absl::Span<const Value> tangents, const AttrsPtr& attrs) {
   const DotDimensions dimensions = dimensions_of(*attrs);
   const Value lhs = primals[0], rhs = primals[1];
+  if (tangents[0] && tangents[0] == tangents[1] && is_sum_of_squares(lhs, rhs, dimensions)) {
+    Ints axes = dimensions.lhs_contract;
+    std::sort(axes.begin(), axes.end());
+    const Value twice = mul_no_nan(with_lengths_of(tangents[0], lhs, axes), lhs + lhs);
+    return {{dot_general(lhs, rhs, dimensions)}, {reduce_sum(twice, axes)}};
+  }
   Value tangent;
   // In the transpose, a contracted dimension of one side is a free one of the other: it gets its length back here.
   if (tangents[0]) tangent = dot_general(with_lengths_of(tangents[0], lhs, dimensions.lhs_contract), rhs, dimensions);

@@ -5,22 +5,23 @@
 namespace ct {
 namespace {
 
-const Primitive& kExp = define(
-    unary("exp", ScalarOp::kExp, kInexacts, [](Value tangent, Value, Value result) { return tangent * result; }));
+const Primitive& kExp = define(unary("exp", ScalarOp::kExp, kInexacts,
+                                     [](Value tangent, Value, Value result) { return mul_no_nan(tangent, result); }));
 
 const Primitive& kExpm1 = define(unary("expm1", ScalarOp::kExpm1, kInexacts, [](Value tangent, Value, Value result) {
-  return tangent * (result + full_like(result, 1));
+  return mul_no_nan(tangent, result + full_like(result, 1));
 }));
 
-const Primitive& kLog =
-    define(unary("log", ScalarOp::kLog, kInexacts, [](Value tangent, Value x, Value) { return tangent / x; }));
+const Primitive& kLog = define(
+    unary("log", ScalarOp::kLog, kInexacts, [](Value tangent, Value x, Value) { return div_no_nan(tangent, x); }));
 
-const Primitive& kLog1p = define(unary("log1p", ScalarOp::kLog1p, kInexacts,
-                                       [](Value tangent, Value x, Value) { return tangent / (x + full_like(x, 1)); }));
+const Primitive& kLog1p = define(unary("log1p", ScalarOp::kLog1p, kInexacts, [](Value tangent, Value x, Value) {
+  return div_no_nan(tangent, x + full_like(x, 1));
+}));
 
 // Infinite at 0, as the slope is.
 const Primitive& kSqrt = define(unary("sqrt", ScalarOp::kSqrt, kInexacts, [](Value tangent, Value, Value result) {
-  return tangent * (full_like(result, 0.5) / result);
+  return mul_no_nan(tangent, full_like(result, 0.5) / result);
 }));
 
 Value where_zero(Value x, Value replacement) { return select(eq(x, zeros_like(x)), replacement, x); }
@@ -29,12 +30,12 @@ Value where_zero(Value x, Value replacement) { return select(eq(x, zeros_like(x)
 Value pow_by_x(Value tangent, Value x, Value y, Value) {
   const Value zero = zeros_like(x), one = full_like(x, 1);
   const Value base = select(bit_and(eq(x, zero), eq(y, zero)), one, x);
-  return tangent * (y * pow(base, y - one));
+  return mul_no_nan(tangent, y * pow(base, y - one));
 }
 
 // d/dy x^y = log(x) x^y, which tends to 0 with x.
 Value pow_by_y(Value tangent, Value x, Value, Value result) {
-  return tangent * (log(where_zero(x, full_like(x, 1))) * result);
+  return mul_no_nan(tangent, log(where_zero(x, full_like(x, 1))) * result);
 }
 
 const Primitive& kPow = define(binary("pow", ScalarOp::kPow, kNumbers, pow_by_x, pow_by_y));

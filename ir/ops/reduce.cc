@@ -171,7 +171,7 @@ JvpRule extremum_jvp(PrimitiveRef primitive) {
     const Value result = builder.bind1(*primitive, {x}, attrs);
     if (!tangents[0]) return JvpResult{{result}, {Value()}};
     const Value chosen = convert(eq(x, spread(result, x.aval(), axes)), x.dtype());
-    return JvpResult{{result}, {reduce_sum(tangents[0] * chosen, axes) / reduce_sum(chosen, axes)}};
+    return JvpResult{{result}, {reduce_sum(mul_no_nan(tangents[0], chosen), axes) / reduce_sum(chosen, axes)}};
   };
 }
 

@@ -50,6 +50,7 @@ Primitive selection() {
   result.transpose = select_transpose;
   result.batch = elementwise_batch(self);
   result.mask = elementwise_mask(self);
+  result.elementwise = true;
   result.element = [](ElementBuilder& element, const Attrs&, const Aval&, int, absl::Span<const Index> position) {
     const Scalar predicate = element.read(0, position);
     const Scalar if_true = element.read(1, position);

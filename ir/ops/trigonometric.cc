@@ -17,11 +17,22 @@ const Primitive& kTanh = define(unary("tanh", ScalarOp::kTanh, kInexacts, [](Val
   return tangent * ((one + result) * (one - result));
 }));
 
-// The angle of the point (y, x), y first. No direction is right at the origin: NaN there, as in JAX.
+// x / (x^2 + y^2); 0 at the origin. Both are divided by the larger one first, so that no square overflows or vanishes;
+// the result does not depend on that scale.
+Value turn(Value x, Value y) {
+  const Value size = max(abs(x), abs(y));
+  const Value zero = zeros_like(size), one = full_like(size, 1);
+  const Value scale = stop_gradient(select(eq(size, zero), one, size));
+  const Value u = x / scale, v = y / scale;
+  const Value square = u * u + v * v;
+  return u / (select(eq(square, zero), one, square) * scale);
+}
+
+// The angle of the point (y, x), y first. At the origin no direction is right; its derivative is taken as zero.
 const Primitive& kAtan2 = define(binary(
     "atan2", ScalarOp::kAtan2, kFloats,
-    [](Value tangent, Value y, Value x, Value) { return tangent * (x / (x * x + y * y)); },
-    [](Value tangent, Value y, Value x, Value) { return -(tangent * (y / (x * x + y * y))); }));
+    [](Value tangent, Value y, Value x, Value) { return mul_no_nan(tangent, turn(x, y)); },
+    [](Value tangent, Value y, Value x, Value) { return -mul_no_nan(tangent, turn(y, x)); }));
 
 }  // namespace
 

@@ -27,6 +27,14 @@ def complex_of(real: Any, imag: Any) -> Any:
     return result
 
 
+def product_no_nan(x: Any, y: Any) -> Any:
+    return np.where((x == 0) | (y == 0), np.zeros_like(x), x * y)
+
+
+def quotient_no_nan(x: Any, y: Any) -> Any:
+    return np.where(x == 0, np.zeros_like(x), x / y)
+
+
 elementwise("neg", np.negative, 1, NUMBERS + COMPLEXES)
 elementwise("abs", np.abs, 1, NUMBERS)
 elementwise("sign", np.sign, 1, NUMBERS)
@@ -54,6 +62,8 @@ elementwise("add", np.add, 2, NUMBERS + COMPLEXES)
 elementwise("sub", np.subtract, 2, NUMBERS + COMPLEXES)
 elementwise("mul", np.multiply, 2, NUMBERS + COMPLEXES)
 elementwise("div", np.divide, 2, FLOATS + COMPLEXES, domain=(0.5, 2.0))
+elementwise("mul_no_nan", product_no_nan, 2, FLOATS + COMPLEXES)
+elementwise("div_no_nan", quotient_no_nan, 2, FLOATS + COMPLEXES, domain=(0.5, 2.0))
 elementwise("rem", np.fmod, 2, domain=(0.5, 2.0))
 elementwise("pow", np.power, 2, domain=(0.5, 2.0))
 elementwise("atan2", np.arctan2, 2, domain=(0.5, 2.0))

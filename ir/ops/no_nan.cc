@@ -1,0 +1,74 @@
+// mul_no_nan and div_no_nan: product and quotient in which an exact zero wins over infinity and NaN. Derivatives are
+// written with them where the factor of the chain rule has no bound (of sqrt, log, a power, a quotient, exp): what
+// arrives as zero, because a slice, an index or a sum of nothing cut it off, stays zero; and a factor of zero is not
+// undone by an infinite derivative further out (the norm of a zero vector). See docs/design/010-safe-gradients.md.
+//
+// A function may use them too, for a factor that is zero at the edge of its domain (arcsin).
+#include "ir/combinators.h"
+#include "ir/ops.h"
+
+namespace ct {
+namespace {
+
+Value is_zero(Value x) { return eq(x, zeros_like(x)); }
+
+// Linear in each operand: where x is zero, so is every product with it.
+Primitive product() {
+  const PrimitiveRef self("mul_no_nan");
+  Primitive result;
+  result.name = self.name();
+  result.type = same_type_rule(2, kInexacts);
+  result.jvp =
+      derivative_jvp(self, BinaryTangent([](Value tangent, Value, Value y, Value) { return mul_no_nan(tangent, y); }),
+                     BinaryTangent([](Value tangent, Value x, Value, Value) { return mul_no_nan(x, tangent); }));
+  result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
+    const Value cotangent = input.cotangents[0];
+    return input.linear(0) ? Values{mul_no_nan(cotangent, input.operands[1]), Value()}
+                           : Values{Value(), mul_no_nan(input.operands[0], cotangent)};
+  };
+  result.batch = elementwise_batch(self);
+  result.mask = elementwise_mask(self);
+  result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) {
+    const Value x = operands[0], y = operands[1];
+    return Values{select(bit_or(is_zero(x), is_zero(y)), zeros_like(x), x * y)};
+  };
+  result.elementwise = true;
+  result.absent["element"] = "expands";
+  result.absent["reference"] = "expands";
+  return result;
+}
+const Primitive& kMulNoNan = define(product());
+
+Primitive quotient() {
+  const PrimitiveRef self("div_no_nan");
+  Primitive result;
+  result.name = self.name();
+  result.type = same_type_rule(2, kInexacts);
+  result.jvp =
+      derivative_jvp(self, BinaryTangent([](Value tangent, Value, Value y, Value) { return div_no_nan(tangent, y); }),
+                     BinaryTangent([](Value tangent, Value, Value y, Value quotient) {
+                       return -div_no_nan(mul_no_nan(quotient, tangent), y);
+                     }));
+  result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
+    CT_CHECK(!input.linear(1));
+    return Values{div_no_nan(input.cotangents[0], input.operands[1]), Value()};
+  };
+  result.batch = elementwise_batch(self);
+  result.mask = elementwise_mask(self);
+  result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) {
+    const Value x = operands[0], y = operands[1];
+    return Values{select(is_zero(x), zeros_like(x), x / y)};
+  };
+  result.elementwise = true;
+  result.absent["element"] = "expands";
+  result.absent["reference"] = "expands";
+  return result;
+}
+const Primitive& kDivNoNan = define(quotient());
+
+}  // namespace
+
+Value mul_no_nan(Value x, Value y) { return x.builder->bind1(kMulNoNan, {x, y}); }
+Value div_no_nan(Value x, Value y) { return x.builder->bind1(kDivNoNan, {x, y}); }
+
+}  // namespace ct
