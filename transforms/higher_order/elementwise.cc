@@ -100,7 +100,7 @@ JvpResult elementwise_jvp(Builder& builder, absl::Span<const Value> primals, abs
         attrs->has("partials") ? attrs->graphs("partials")[position] : forward_partial(attrs->graph("graph"), i);
     const Value slope = builder.bind1(
         self, given, Attrs::make({{"name", concat("d", inexact, "_", attrs->text("name"))}, {"graph", partial}}));
-    const Value part = convert(tangents[i], slope.dtype()) * slope;
+    const Value part = mul_no_nan(convert(tangents[i], slope.dtype()), slope);  // slopes may be infinite
     tangent = tangent ? tangent + part : part;
   }
   return {{result}, {tangent}};
