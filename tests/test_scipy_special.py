@@ -10,7 +10,9 @@ import pytest
 
 scipy_special = pytest.importorskip("scipy.special")
 
-LINE = np.concatenate([np.linspace(-30, 30, 41), [1e-8, 1e-3, 0.1, 0.25, 0.5, 1.5, 3.9, 4.1, 49.0, 51.0, 100.0, 700.0, 1e5]])
+LINE = np.concatenate(
+    [np.linspace(-30, 30, 41), [1e-8, 1e-3, 0.1, 0.25, 0.5, 1.5, 3.9, 4.1, 49.0, 51.0, 100.0, 700.0, 1e5]]
+)
 POSITIVE = np.array([1e-3, 0.3, 1.0, 2.5, 7.0, 40.0])
 UNIT = np.array([0.0, 1e-300, 1e-20, 1e-5, 0.01, 0.03, 0.3, 0.5, 0.7, 0.99, 1 - 1e-9, 1.0])
 WHOLE = np.arange(12.0)
@@ -41,8 +43,14 @@ CASES: dict[str, tuple[tuple[np.ndarray, ...], float]] = {
     "gammaincc": (tuple(grid(POSITIVE, POSITIVE)), 1e-10),
     "gammaln": ((np.concatenate([POSITIVE, -POSITIVE + 0.1]),), 1e-11),
     "gammasgn": ((np.array([-2.5, -2.0, -1.5, -0.0, 0.0, 3.0, np.nan]),), 0),
-    "hyp1f1": (tuple(grid([0.5, 1.0, 2.5, -2.0, -0.7], [0.5, 1.2, 3.0], [-200, -30, -5, -0.1, 0, 0.2, 3, 30, 200.0])), 1e-12),
-    "hyp2f1": (tuple(grid([0.5, 2.5, -2.0], [0.5, 1.2], [1.7, 0.5, 4.0], [-20, -3, -0.5, 0, 0.2, 0.7, 0.95, 1])), 1e-11),
+    "hyp1f1": (
+        tuple(grid([0.5, 1.0, 2.5, -2.0, -0.7], [0.5, 1.2, 3.0], [-200, -30, -5, -0.1, 0, 0.2, 3, 30, 200.0])),
+        1e-12,
+    ),
+    "hyp2f1": (
+        tuple(grid([0.5, 2.5, -2.0], [0.5, 1.2], [1.7, 0.5, 4.0], [-20, -3, -0.5, 0, 0.2, 0.7, 0.95, 1])),
+        1e-11,
+    ),
     "i0": ((LINE[:41],), 1e-12),
     "i0e": ((LINE,), 1e-12),
     "i1": ((LINE[:41],), 1e-12),
@@ -89,10 +97,16 @@ def test_values(name):
 
 
 DERIVATIVES = {
-    **{name: (np.linspace(-2.3, 2.6, 7),) for name in ["dawsn", "erf", "erfc", "erfcx", "expit", "ndtr", "log_ndtr", "i0e", "i1e"]},
+    **{
+        name: (np.linspace(-2.3, 2.6, 7),)
+        for name in ["dawsn", "erf", "erfc", "erfcx", "expit", "ndtr", "log_ndtr", "i0e", "i1e"]
+    },
     **{name: (POSITIVE[1:-1],) for name in ["entr", "exp1", "expi", "gammaln", "digamma", "spence"]},
     **{name: (UNIT[4:-2],) for name in ["logit", "ndtri"]},
-    **{name: tuple(grid([0.7, 2.2], [0.4, 3.1])) for name in ["betaln", "beta", "xlogy", "rel_entr", "kl_div", "owens_t", "boxcox"]},
+    **{
+        name: tuple(grid([0.7, 2.2], [0.4, 3.1]))
+        for name in ["betaln", "beta", "xlogy", "rel_entr", "kl_div", "owens_t", "boxcox"]
+    },
     "gammainc": tuple(grid([0.7, 4.2], [0.4, 5.1])),
     "gammaincc": tuple(grid([0.7, 4.2], [0.4, 5.1])),
     "betainc": tuple(grid([0.7, 3.0], [1.5], [0.2, 0.8])),
@@ -128,14 +142,18 @@ def test_pairs_and_complex_numbers():
     tame = np.abs(expected) < 1e100
     np.testing.assert_allclose(special.wofz(z[tame]), expected[tame], rtol=1e-12)
     x = np.array([0.0, 0.1, 1.0, 5.0, 20.0])
-    np.testing.assert_allclose(special.bessel_jn(x, v=4), [scipy_special.jv(k, x) for k in range(5)], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        special.bessel_jn(x, v=4), [scipy_special.jv(k, x) for k in range(5)], rtol=1e-12, atol=1e-14
+    )
     n, m = np.meshgrid([0, 1, 2, 5, 10], [-10, -3, -1, 0, 2, 5])
     inside = np.abs(m) <= n
     theta, phi = np.float64(0.7), np.float64(1.3)
     ours = special.sph_harm_y(n, m, theta, phi, n_max=10)
     np.testing.assert_allclose(np.asarray(ours)[inside], scipy_special.sph_harm_y(n, m, theta, phi)[inside], rtol=1e-12)
     np.testing.assert_allclose(special.bernoulli(12), scipy_special.bernoulli(12), rtol=1e-6)
-    np.testing.assert_allclose(special.multigammaln(np.array([3.0, 10.0]), 3), scipy_special.multigammaln([3.0, 10.0], 3))
+    np.testing.assert_allclose(
+        special.multigammaln(np.array([3.0, 10.0]), 3), scipy_special.multigammaln([3.0, 10.0], 3)
+    )
 
 
 def test_reductions():

@@ -81,8 +81,12 @@ def test_vectors():
     np.testing.assert_allclose(stats.multinomial.logpmf(x, 6, p), scipy_stats.multinomial.logpmf(x, 6, p), rtol=1e-10)
     np.testing.assert_allclose(stats.multinomial.pmf(x[0], 6, p), scipy_stats.multinomial.pmf(x[0], 6, p), rtol=1e-10)
     alpha, point = np.array([1.5, 2.0, 0.7]), np.array([0.2, 0.3, 0.5])
-    np.testing.assert_allclose(stats.dirichlet.logpdf(point, alpha), scipy_stats.dirichlet.logpdf(point, alpha), rtol=1e-10)
-    np.testing.assert_allclose(stats.dirichlet.pdf(point[:2], alpha), scipy_stats.dirichlet.pdf(point[:2], alpha), rtol=1e-10)
+    np.testing.assert_allclose(
+        stats.dirichlet.logpdf(point, alpha), scipy_stats.dirichlet.logpdf(point, alpha), rtol=1e-10
+    )
+    np.testing.assert_allclose(
+        stats.dirichlet.pdf(point[:2], alpha), scipy_stats.dirichlet.pdf(point[:2], alpha), rtol=1e-10
+    )
     mean, cov = np.array([0.5, -1.0]), np.array([[2.0, 0.3], [0.3, 0.5]])
     points = np.random.default_rng(0).standard_normal((4, 2))
     expected = scipy_stats.multivariate_normal.logpdf(points, mean, cov)

@@ -37,7 +37,8 @@ def series(first: Array, ratio: Callable[[Array], Array], limit: int = _MOST_TER
 
     def unfinished(state: Any) -> Array:
         n, term, total = state
-        return (cnp.abs(term) > tolerance * cnp.abs(total)) & (n < limit)
+        more: Array = (cnp.abs(term) > tolerance * cnp.abs(total)) & (n < limit)
+        return more
 
     def add(state: Any) -> Any:
         n, term, total = state
@@ -60,7 +61,8 @@ def _continued_fraction(start: Array, step: Callable[[Array], tuple[Array, Array
 
     def unfinished(state: Any) -> Array:
         n, _, _, _, change = state
-        return (cnp.abs(change - 1) > tolerance) & (n < limit)
+        more: Array = (cnp.abs(change - 1) > tolerance) & (n < limit)
+        return more
 
     def refine(state: Any) -> Any:
         n, value, c, d, _ = state

@@ -26,10 +26,15 @@ def _sign_of_gamma(x: Array) -> Array:
 
 def _stops(a: Array) -> Array:
     """Whether the rising factorials of ``a`` become 0, so that a series is a polynomial."""
-    return (a <= 0) & (a == cnp.floor(a))
+    stops: Array = (a <= 0) & (a == cnp.floor(a))
+    return stops
 
 
-@elementwise(None, None, lambda a, b, x, result: a / b * _hyp1f1(a + 1, b + 1, x))
+def _hyp1f1_slope(a: Array, b: Array, x: Array, result: Array) -> Array:
+    return a / b * _hyp1f1(a + 1, b + 1, x)
+
+
+@elementwise(None, None, _hyp1f1_slope)
 def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     # Kummer's transformation (DLMF 13.2.39) makes the terms of negative arguments positive.
     negative = x < 0
@@ -45,7 +50,8 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
 
     def ratio(n: Array) -> Array:
         r: Array = (b - first + n - 1) * (n - first) / (n * far)
-        return cnp.where(cnp.abs(r) < 1, r, 0.0)
+        kept: Array = cnp.where(cnp.abs(r) < 1, r, 0.0)
+        return kept
 
     power = cnp.exp(lgamma(b) - lgamma(first) + cnp.where(negative, 0.0, far) + (first - b) * cnp.log(far))
     tail = _sign_of_gamma(b) * _sign_of_gamma(first) * power * series(one, ratio)
@@ -60,7 +66,11 @@ def hyp1f1(a: Any, b: Any, x: Any) -> Array:
     return _hyp1f1(*floats("hyp1f1", a, b, x))
 
 
-@elementwise(None, None, None, lambda a, b, c, x, result: a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x))
+def _hyp2f1_slope(a: Array, b: Array, c: Array, x: Array, result: Array) -> Array:
+    return a * b / c * _hyp2f1(a + 1, b + 1, c + 1, x)
+
+
+@elementwise(None, None, None, _hyp2f1_slope)
 def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     negative, one = x < 0, cnp.ones_like(x)
     # Pfaff's transformation (DLMF 15.8.1) brings negative arguments into [0, 1).
@@ -152,7 +162,8 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: 
 
     def down(k: Array, value: Array) -> Array:
         k = k.astype(x.dtype)
-        return cnp.where(k <= order, -value * y * cnp.sqrt((2 * k + 1) / (2 * k)), value)
+        lower: Array = cnp.where(k <= order, -value * y * cnp.sqrt((2 * k + 1) / (2 * k)), value)
+        return lower
 
     diagonal = fori_loop(1, highest + 1, down, diagonal)
 

@@ -99,7 +99,8 @@ def _integrate(f: Dynamics, y0: Array, times: Array, rtol: float, atol: float, m
     def to(carry: Any, target: Array) -> tuple[Any, Array]:
         def unfinished(state: Any) -> Array:
             count, _, _, t, dt, _, _ = state
-            return (t < target) & (count < limit) & (dt > 0)
+            more: Array = (t < target) & (count < limit) & (dt > 0)
+            return more
 
         def body(state: Any) -> Any:
             count, y, slope, t, dt, last, coefficients = state

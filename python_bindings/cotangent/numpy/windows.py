@@ -68,6 +68,6 @@ def kaiser(M: Any, beta: Any) -> Array:
 
 def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind and order 0."""
-    from cotangent.scipy.special import i0 as bessel  # type: ignore[import-not-found, unused-ignore]
+    from cotangent.scipy.special import i0 as bessel
 
-    return bessel(real_only(x, "i0"))  # type: ignore[no-any-return]
+    return bessel(real_only(x, "i0"))

@@ -66,7 +66,9 @@ def _direct(a: Array, b: Array, mode: str) -> Array:
         return product
     if mode == "valid" and any(m < n for m, n in zip(a.shape, b.shape, strict=True)):
         if any(m > n for m, n in zip(a.shape, b.shape, strict=True)):
-            raise ValueError("convolve: in mode 'valid' one operand must be at least as long as the other along every axis")
+            raise ValueError(
+                "convolve: in mode 'valid' one operand must be at least as long as the other along every axis"
+            )
         a, b = b, a
     flipped = cnp.flip(b)
     # 'same' is the middle of the full result.
@@ -139,7 +141,9 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | No
     shapes = [a.shape[axis] for axis in chosen], [b.shape[axis] for axis in chosen]
     if mode == "valid" and any(m < n for m, n in zip(*shapes, strict=True)):
         if any(m > n for m, n in zip(*shapes, strict=True)):
-            raise ValueError("fftconvolve: in mode 'valid' one operand must be at least as long as the other along every axis")
+            raise ValueError(
+                "fftconvolve: in mode 'valid' one operand must be at least as long as the other along every axis"
+            )
         a, b = b, a
     if a.size == 0 or b.size == 0:
         raise ValueError("fftconvolve: the operands must not be empty")
@@ -310,7 +314,8 @@ def _spectra(
 
     def transform(signal: Array) -> Array:
         tapered = _detrended(_segments(signal, nperseg, step), detrend_how) * samples
-        return fft.rfft(tapered, nfft) if one_sided else fft.fft(tapered, nfft)
+        spectrum: Array = fft.rfft(tapered, nfft) if one_sided else fft.fft(tapered, nfft)
+        return spectrum
 
     spectrum = transform(x)
     if mode == "psd":
@@ -367,7 +372,21 @@ def stft(
     The last axis of the spectra is the time; the axis of the frequencies takes the place of the signal's.
     """
     frequencies, times, z = _spectra(
-        "stft", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis, "stft", boundary, padded
+        "stft",
+        x,
+        None,
+        fs,
+        window,
+        nperseg,
+        noverlap,
+        nfft,
+        detrend,
+        return_onesided,
+        "spectrum",
+        axis,
+        "stft",
+        boundary,
+        padded,
     )
     return frequencies, times, cnp.moveaxis(z, -2, axis - 1 if axis < 0 else axis)
 
