@@ -101,8 +101,8 @@ DERIVATIVES = {
         name: (np.linspace(-2.3, 2.6, 7),)
         for name in ["dawsn", "erf", "erfc", "erfcx", "expit", "ndtr", "log_ndtr", "i0e", "i1e"]
     },
-    **{name: (POSITIVE[1:-1],) for name in ["entr", "exp1", "expi", "gammaln", "digamma", "spence"]},
-    **{name: (UNIT[4:-2],) for name in ["logit", "ndtri"]},
+    **dict.fromkeys(["entr", "exp1", "expi", "gammaln", "digamma", "spence"], (POSITIVE[1:-1],)),
+    **dict.fromkeys(["logit", "ndtri"], (UNIT[4:-2],)),
     **{
         name: tuple(grid([0.7, 2.2], [0.4, 3.1]))
         for name in ["betaln", "beta", "xlogy", "rel_entr", "kl_div", "owens_t", "boxcox"]

@@ -14,7 +14,7 @@ import numpy as np
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise, pick, polynomial
+from cotangent._elementwise import by_precision, elementwise, polynomial
 from cotangent._special_error import erf
 from cotangent._special_gamma import digamma
 from cotangent._special_support import floats

@@ -88,8 +88,7 @@ class Continuous(Distribution):
             z = (x - loc) / scale
             if function in ("logpdf", "pdf"):
                 value = self._functions["logpdf"](z, *shapes) - cnp.log(scale)
-                result = value if function == "logpdf" else cnp.exp(value)
-                return result
+                return value if function == "logpdf" else cnp.exp(value)
             return self._probability(function)(z, *shapes)
 
         apply.__name__ = function
@@ -138,12 +137,10 @@ class Discrete(Distribution):
             if function in ("logpmf", "pmf"):
                 value = self._functions["logpmf"](k, *shapes)
                 value = cnp.where(k == cnp.floor(k), value, -math.inf)
-                result = value if function == "logpmf" else cnp.exp(value)
-                return result
+                return value if function == "logpmf" else cnp.exp(value)
             below = self._functions["cdf"](cnp.floor(k), *shapes)
             value = 1 - below if function.endswith("sf") else below
-            result = cnp.log(value) if function.startswith("log") else value
-            return result
+            return cnp.log(value) if function.startswith("log") else value
 
         apply.__name__ = function
         apply.__doc__ = f"The function {function} of the distribution {self._name}: ({', '.join([self._variable, *self._shapes])}, loc=0)."

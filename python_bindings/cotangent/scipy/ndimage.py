@@ -13,13 +13,13 @@ __all__ = ["map_coordinates"]
 
 
 def _reflect(index: Array, size: int) -> Array:
-    """… 2 1 0 | 0 1 2 … 2 1 0 | 0 …"""
+    """… 2 1 0 | 0 1 2 … 2 1 0 | 0 …."""
     place = cnp.mod(index, 2 * size)
     return cnp.minimum(place, 2 * size - 1 - place)
 
 
 def _mirror(index: Array, size: int) -> Array:
-    """… 2 1 | 0 1 2 … 2 1 0 | 1 …"""
+    """… 2 1 | 0 1 2 … 2 1 0 | 1 …."""
     period = max(2 * (size - 1), 1)
     place = cnp.mod(index, period)
     return cnp.minimum(place, period - place) if size > 1 else cnp.zeros_like(index)

@@ -618,11 +618,10 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
         spread: Array = cnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims)
         result: Array = spread / cnp.sqrt(count.astype(spread.dtype))
         return result
-    result = cnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(a.shape[axis])
-    return result
+    return cnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(a.shape[axis])
 
 
-class gaussian_kde:
+class gaussian_kde:  # noqa: N801 (its name in SciPy)
     """A density estimated from points by a Gaussian kernel (Scott, 1992); see `scipy.stats.gaussian_kde`.
 
     Args:
