@@ -19,10 +19,12 @@ using loop::Value;
 
 namespace {
 
-// In statements, of which each becomes an instruction or two.
-constexpr int64_t kChunk = 160;       // of a function, about
-constexpr int64_t kMost = 240;        // a function of no more is not cut
+// In statements, of which each becomes an instruction or two. A function costs as much to compile as some 50 of them,
+// however small: each pass has to come into the processor's caches again.
+constexpr int64_t kChunk = 400;       // of a function, about
+constexpr int64_t kMost = 600;        // a function of no more is not cut
 constexpr int64_t kLeastShared = 24;  // below, the call costs as much as the code
+constexpr int64_t kLeastSaved = 80;
 constexpr int64_t kMostShared = 4000;
 constexpr int64_t kGemm = 100;
 constexpr int64_t kCall = 4;
@@ -326,7 +328,7 @@ class Outliner {
     Form form(program_, constants_);
     form.add(s);
     Repeat& repeat = repeats_[form.take_words()];
-    if (repeat.count < 2) return false;
+    if ((repeat.count - 1) * weight_of(s) < kLeastSaved) return false;
     if (repeat.function == 0) {
       repeat.function = static_cast<uint32_t>(result_.functions.size());
       OutlinedFunction& f = result_.functions.emplace_back();
