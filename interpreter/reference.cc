@@ -395,8 +395,7 @@ Tensor dot_general(const Tensor& lhs, const Tensor& rhs, const Attrs& attrs, con
 }
 
 // operand [batch, before, N, after], indices [batch, indices], updates [batch, before, indices, after].
-Tensor scatter_add(const Primitive& primitive, absl::Span<const Tensor> operands, const Attrs& attrs,
-                   const Aval& aval) {
+Tensor scatter(const Primitive& primitive, absl::Span<const Tensor> operands, const Attrs& attrs, const Aval& aval) {
   const Tensor& indices = operands[1];
   const Tensor& updates = operands[2];
   Tensor result(aval);
@@ -417,7 +416,13 @@ Tensor scatter_add(const Primitive& primitive, absl::Span<const Tensor> operands
     for (size_t i = axis + 1; i < operand_strides.size(); ++i) {
       offset += position[i - 1 + index_dims] * operand_strides[i];
     }
-    combine_into(result, offset, primitive.combine, load_number(updates, linear, aval.dtype()).bytes);
+    const Number update = load_number(updates, linear, aval.dtype());
+    if (primitive.replaces) {
+      const int size = dtype_size(aval.dtype());
+      std::memcpy(result.as<std::byte>() + offset * size, update.bytes, size);
+    } else {
+      combine_into(result, offset, primitive.combine, update.bytes);
+    }
   });
   return result;
 }
@@ -453,7 +458,7 @@ std::vector<Tensor> reference_primitive(const Primitive& primitive, absl::Span<c
     case Lowering::kDot:
       return {dot_general(operands[0], operands[1], attrs, output_avals[0])};
     case Lowering::kScatter:
-      return {scatter_add(primitive, operands, attrs, output_avals[0])};
+      return {scatter(primitive, operands, attrs, output_avals[0])};
     case Lowering::kAlias:
       return {operands[0].reinterpret(output_avals[0])};
     default:

@@ -1,7 +1,7 @@
 // The reference evaluation: what every primitive means, computed the slow and readable way, one element at a time.
 //
 // It is derived. A primitive with an `element` rule is evaluated by running that rule on numbers (`NumberBuilder`); the
-// reductions, cumulative ops, dot_general, scatter_add and reshape follow from their descriptors in the Primitive
+// reductions, cumulative ops, dot_general, scatters and reshape follow from their descriptors in the Primitive
 // record. Only what follows from neither (control flow, callbacks) has a `reference` rule of its own. The kernels and
 // the compiler are tested against this. Start at `reference_primitive`.
 #pragma once

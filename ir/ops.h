@@ -92,9 +92,17 @@ Value squeeze(Value x, int axis);                       // a reshape
 Value broadcast_axis(Value x, int axis, int64_t size);  // a broadcast that inserts a new axis
 
 // index.cc. gather: operand [batch..., before..., N, after...], integer indices [batch..., indices...];
-// result [batch..., before..., indices..., after...]. Reads outside [0, N) give 0; scatter_add drops such updates.
+// result [batch..., before..., indices..., after...]. Reads outside [0, N) give 0; scatters drop such updates.
 Value gather(Value operand, Value indices, int axis, int batch_dims);
 Value scatter_add(Value operand, Value indices, Value updates, int axis, int batch_dims);
+Value scatter(Value operand, Value indices, Value updates, int axis, int batch_dims);  // the last of equal indices wins
+
+// dynamic_slice.cc. One integer start an axis, clamped so that the slice lies inside.
+Value dynamic_slice(Value x, absl::Span<const Value> starts, absl::Span<const int64_t> sizes);
+Value dynamic_update_slice(Value x, Value update, absl::Span<const Value> starts);
+
+// sort.cc. Sorts lines of `axis` by the first `num_keys` operands, ascending, equal ones in their order.
+Values sort(absl::Span<const Value> operands, int axis, int num_keys);
 
 // fill_padding.cc: x; in a mask region, with `value` on the padding of `axes`, which are then exact. `lengths`: none,
 // or those of the axes.

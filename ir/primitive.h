@@ -118,7 +118,8 @@ enum class Lowering : uint8_t {
   kReduce,      // folds `combine` from `identity` over attribute `axes`
   kCumulative,  // running `combine` along attribute `axis`, from the end when `reverse`
   kDot,         // dot_general
-  kScatter,     // scatter_add: a copy of operand 0, then updates accumulated in row-major order
+  kScatter,     // a copy of operand 0, then updates combined into it in row-major order
+  kUpdate,      // dynamic_update_slice: by the element rule, or in memory as a copy of operand 0 written over in part
   kAlias,       // the same bytes under another shape: reshape
   kScan,
   kWhile,
@@ -141,7 +142,8 @@ struct Primitive {
   PruneRule prune{};
 
   Lowering lowering = Lowering::kElement;
-  ScalarOp combine = ScalarOp::kAdd;  // of kReduce and kCumulative
+  ScalarOp combine = ScalarOp::kAdd;  // of kReduce, kCumulative and kScatter
+  bool replaces = false;              // of kScatter: updates replace what was there, and nothing is combined
   std::function<double(DType)>
       identity{};       // of kReduce and kCumulative; converting it saturates: inf is an integer's highest value
   bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it

@@ -276,12 +276,23 @@ bool same_layout(const Program& program, BufferId a, BufferId b) {
   return dtype_size(x) == dtype_size(y) && is_complex(x) == is_complex(y);
 }
 
+// The copy of all of one buffer to another of its size.
+bool copies_whole(const Program& program, const Statement& s, BufferId from, BufferId to) {
+  if (s.kind != StatementKind::kCopy) return false;
+  const loop::MemoryRange& range = program.ranges[s.detail];
+  return range.source == from && range.destination == to && range.source_offset == loop::Index(0) &&
+         range.destination_offset == loop::Index(0) &&
+         program.buffers[from].elements == program.buffers[to].elements &&
+         range.count == loop::Index(program.buffers[to].elements);
+}
+
 // Whether `to` may lie where `from` does, as far as the statements of `block` go: nothing in it reads an element of
-// `from` once that element of `to` is written.
+// `from` once that element of `to` is written, but by copying it whole.
 bool can_overwrite(const Program& program, BlockId block, BufferId from, BufferId to) {
   if (!same_layout(program, from, to)) return false;
   bool written = false;
   for (const Statement& s : program.blocks[block].statements) {
+    if (!written && copies_whole(program, s, from, to)) continue;
     bool reads = false, writes = false;
     auto look = [&](const Statement& at) {
       if (at.kind == StatementKind::kSwap) return;
@@ -393,12 +404,12 @@ void remove_copies(Program& program) {
       if (s.kind != StatementKind::kCopy) continue;
       const loop::MemoryRange range = program.ranges[s.detail];
       const BufferId from = range.source, to = range.destination;
-      if (from == to || !is_temporary(program, from) || swapped[from]) continue;
-      if (!(range.source_offset == loop::Index(0)) || !(range.destination_offset == loop::Index(0)) ||
-          program.buffers[from].elements != program.buffers[to].elements ||
-          !(range.count == loop::Index(program.buffers[to].elements))) {
+      if (from == to) {
+        // Of two buffers that have become one.
+        if (copies_whole(program, s, from, to)) erase(program, block, i--);
         continue;
       }
+      if (!is_temporary(program, from) || swapped[from] || !copies_whole(program, s, from, to)) continue;
       const Interval source = timeline->lifetime(from), destination = timeline->lifetime(to);
       if (source.block != block || destination.block != block || source.last != destination.first) continue;
       erase(program, block, i--);

@@ -262,6 +262,7 @@ DotAxes dot_axes(const Graph& graph, const Equation& equation) {
 bool has_elements(const Graph& graph, const Equation& equation) {
   switch (equation.primitive->lowering) {
     case Lowering::kElement:
+    case Lowering::kUpdate:
       return static_cast<bool>(equation.primitive->element);
     case Lowering::kAlias:
       return true;

@@ -242,6 +242,10 @@ class Fuser {
         const Var result = consumer.first_output + k;
         const OperandAccess& access = facts_[result].operands[use.operand];
         if (access.reads == 0) continue;
+        if (consumer.primitive->lowering == Lowering::kUpdate && fusion_.stored[result]) {
+          add_home(homes, result, false, 1);  // by a step of its own
+          continue;
+        }
         const double evaluations = access.same ? 1
                                                : access.reads * static_cast<double>(size_of(result)) /
                                                      static_cast<double>(std::max<int64_t>(size_of(var), 1));
@@ -258,8 +262,20 @@ class Fuser {
     }
     double evaluations = 0;
     for (const Home& home : homes) evaluations += home.evaluations();
-    fusion_.stored[var] = homes.size() > kMostHomes || (evaluations - 1) * cost_[var] > kCheap;
+    fusion_.stored[var] =
+        homes.size() > kMostHomes || (evaluations - 1) * cost_[var] > kCheap || is_updated_in_memory(equation, var);
     if (!fusion_.stored[var]) homes_[var] = std::move(homes);
+  }
+
+  // Updates of updates are made one after the other in the same memory.
+  bool is_updated_in_memory(const Equation& equation, Var var) const {
+    if (equation.primitive->lowering != Lowering::kUpdate) return false;
+    return std::any_of(uses_[var].begin(), uses_[var].end(), [&](const Use& use) {
+      const Equation& consumer = graph_.equations()[use.equation];
+      const Lowering lowering = consumer.primitive->lowering;
+      return use.operand == 0 && (lowering == Lowering::kScatter ||
+                                  (lowering == Lowering::kUpdate && fusion_.stored[consumer.first_output]));
+    });
   }
 
   // ---- steps ------------------------------------------------------------------------------------------------------
@@ -352,7 +368,9 @@ class Fuser {
   void schedule(uint32_t i) {
     const Equation& equation = graph_.equations()[i];
     const Lowering lowering = equation.primitive->lowering;
-    if (is_inline(i)) {
+    const bool in_memory = lowering == Lowering::kUpdate && fusion_.stored[equation.first_output] &&
+                           size_of(equation.first_output) > 1;
+    if (is_inline(i) && !in_memory) {
       for (uint32_t k = 0; k < equation.output_count; ++k) {
         const Var var = equation.first_output + k;
         if (!fusion_.stored[var] || step_of_[var] >= 0) continue;
@@ -392,6 +410,7 @@ class Fuser {
     if (lowering == Lowering::kDot) kind = StepKind::kDot;
     if (lowering == Lowering::kCumulative) kind = StepKind::kCumulative;
     if (lowering == Lowering::kScatter) kind = StepKind::kScatter;
+    if (lowering == Lowering::kUpdate) kind = StepKind::kUpdate;
     if (lowering == Lowering::kHost) kind = StepKind::kHost;
     append(
         {.kind = kind, .equation = i, .shape = {}, .reduced = {}, .elements = {}, .reductions = {}, .epilogues = {}});

@@ -20,6 +20,7 @@ enum class StepKind : uint8_t {
   kDot,         // a matrix product
   kCumulative,  // a running fold
   kScatter,
+  kUpdate,   // an array written over in part
   kHost,     // a call out of the program
   kControl,  // scan, while, cond
 };

@@ -31,17 +31,17 @@ int64_t extent(const AxisGroup& group, const Shape& shape) {
   return num_elements(absl::MakeConstSpan(shape).subspan(group.first, group.last - group.first + 1));
 }
 
-loop::Scalar identity(loop::Builder& b, const Primitive& primitive, DType dtype) {
+}  // namespace
+
+loop::Scalar Frame::identity(const Primitive& primitive, DType dtype) {
   const double value = primitive.identity(dtype);
-  if (is_inexact(dtype)) return b.constant(dtype, value);
+  if (is_inexact(dtype)) return b_.constant(dtype, value);
   // Infinities become the highest and the lowest number.
   return dispatch_dtype(dtype, [&](auto tag) {
     const auto element = convert_element<typename decltype(tag)::type>(value);
-    return b.constant_from_bytes(dtype, &element);
+    return b_.constant_from_bytes(dtype, &element);
   });
 }
-
-}  // namespace
 
 loop::Program lower(const Graph& graph, std::string_view name, const LoweringOptions& options) {
   loop::Builder builder{std::string(name)};
@@ -153,6 +153,8 @@ void Frame::emit_step(const Step& step) {
       return emit_cumulative(equation);
     case StepKind::kScatter:
       return emit_scatter(equation);
+    case StepKind::kUpdate:
+      return emit_update(equation);
     case StepKind::kHost:
       return emit_host(equation);
     default:
@@ -222,7 +224,7 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
   std::vector<loop::Builder::CarrySpec> carries;
   for (Var var : step.reductions) {
     const Primitive& primitive = *graph_.equations()[fusion_.definition[var]].primitive;
-    carries.push_back({identity(b_, primitive, graph_.aval(var).dtype()), primitive.combine});
+    carries.push_back({identity(primitive, graph_.aval(var).dtype()), primitive.combine});
   }
   int reduced_loops = 0;
   for (AxisGroup& group : groups) {

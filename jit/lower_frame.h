@@ -64,6 +64,7 @@ class Frame {
   void emit_nest(const Step& step);
   bool try_nest(const Step& step, Cuts cuts);
   void emit_straight(const Step& step);
+  loop::Scalar identity(const Primitive& primitive, DType dtype);  // of a fold
   void store_at(Var var, const Position& position, loop::Scalar value);
   void finish_outputs(std::vector<Source>& results);
   void copy_to(const Source& source, const Aval& aval, const Place& to);
@@ -88,6 +89,8 @@ class Frame {
   void emit_dot(const Equation& equation);
   void emit_cumulative(const Equation& equation);
   void emit_scatter(const Equation& equation);
+  void emit_update(const Equation& equation);
+  void write_copy(Var var, Var result);  // all of `var`'s elements into the place of `result`, of the same type
   // An operand of a product: where its elements lie.
   struct Operand {
     Place place;

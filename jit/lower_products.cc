@@ -1,4 +1,4 @@
-// Matrix products, running folds and scatters.
+// Matrix products, running folds, scatters and updates of slices.
 #include <algorithm>
 
 #include "ir/error.h"
@@ -208,7 +208,7 @@ void Frame::emit_cumulative(const Equation& equation) {
   const DType wide = is_half(aval.dtype()) ? DType::kFloat32 : aval.dtype();
   std::vector<loop::Index> indices(shape.size());
   over_axes(shape, others, {.vectorize = true, .parallel = true}, indices, [&] {
-    const loop::Builder::CarrySpec carry{b_.constant(wide, primitive.identity(wide))};
+    const loop::Builder::CarrySpec carry{identity(primitive, wide)};
     const auto [step, arguments] = b_.begin_for(shape[axis], {}, absl::MakeConstSpan(&carry, 1));
     loop::Scalar sum;
     {
@@ -219,6 +219,17 @@ void Frame::emit_cumulative(const Equation& equation) {
       store_at(var, position, b_.convert(sum, aval.dtype()));
     }
     b_.end_for(absl::MakeConstSpan(&sum, 1));
+  });
+}
+
+void Frame::write_copy(Var var, Var result) {
+  const Var base = alias_base(graph_, fusion_.definition, var);
+  if (places_[base] || registers_[base]) return copy_to(source(var), graph_.aval(result), *places_[result]);
+  const Shape& shape = graph_.aval(result).shape();
+  std::vector<loop::Index> at(shape.size());
+  over_axes(shape, axis_range(0, shape.size()), {.vectorize = true, .parallel = true}, at, [&] {
+    const Position position = position_at(shape, at);
+    store_at(result, position, element(var, position));
   });
 }
 
@@ -237,15 +248,7 @@ void Frame::emit_scatter(const Equation& equation) {
   const Place out = *places_[var];
   if (graph_.aval(var).size() == 0) return;
 
-  if (places_[operands[0]] || registers_[operands[0]]) {
-    copy_to(source(operands[0]), graph_.aval(var), out);
-  } else {
-    std::vector<loop::Index> at(shape.size());
-    over_axes(shape, axis_range(0, shape.size()), {.vectorize = true, .parallel = true}, at, [&] {
-      const Position position = position_at(shape, at);
-      store_at(var, position, element(operands[0], position));
-    });
-  }
+  write_copy(operands[0], var);
   if (num_elements(update_shape) == 0) return;
 
   const Shape strides = dense_strides(shape);
@@ -260,6 +263,10 @@ void Frame::emit_scatter(const Equation& equation) {
       const loop::Scalar inside =
           b_.apply(ScalarOp::kAnd, b_.apply(ScalarOp::kGe, number, b_.constant(DType::kInt64, 0)),
                    b_.apply(ScalarOp::kLt, number, b_.constant(DType::kInt64, shape[axis])));
+      auto combined = [&](const loop::Index& target, loop::Scalar value) {
+        if (equation.primitive->replaces) return value;
+        return b_.apply(equation.primitive->combine, b_.load(out.buffer, target), value);
+      };
       auto update = [&] {
         over_axes(update_shape, axis_range(axis + index_dims, update_shape.size()),
                   {.vectorize = true, .parallel = true}, at, [&] {
@@ -267,12 +274,45 @@ void Frame::emit_scatter(const Equation& equation) {
                     for (size_t i = 0; i < axis; ++i) target += at[i] * strides[i];
                     for (size_t i = axis + 1; i < shape.size(); ++i) target += at[i - 1 + index_dims] * strides[i];
                     const loop::Scalar value = element(operands[2], position_at(update_shape, at));
-                    b_.store(out.buffer, target,
-                             b_.apply(equation.primitive->combine, b_.load(out.buffer, target), value));
+                    b_.store(out.buffer, target, combined(target, value));
                   });
         return loop::Scalars{};
       };
       b_.if_else(inside, update, [] { return loop::Scalars{}; });
+    });
+  });
+}
+
+// array [batch, axes], update [batch, sizes], a start [batch] for each axis.
+void Frame::emit_update(const Equation& equation) {
+  const Var var = equation.first_output;
+  absl::Span<const Var> operands = graph_.operands(equation);
+  const Shape& shape = graph_.aval(var).shape();
+  const Shape& update_shape = graph_.aval(operands[1]).shape();
+  const auto batch_dims = static_cast<size_t>(graph_.attrs(equation).integer("batch_dims"));
+  ensure_place(var);
+  const Place out = *places_[var];
+  write_copy(operands[0], var);
+  if (num_elements(update_shape) == 0) return;
+
+  const Shape strides = dense_strides(shape);
+  const Shape batch(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(batch_dims));
+  const loop::LoopOptions options{.vectorize = true, .parallel = true};
+  std::vector<loop::Index> at(shape.size());
+  over_axes(update_shape, axis_range(0, batch_dims), options, at, [&] {
+    loop::Index start = out.offset;
+    for (size_t axis = batch_dims; axis < shape.size(); ++axis) {
+      const int64_t room = shape[axis] - update_shape[axis];
+      if (room == 0) continue;
+      loop::Scalar first = element(operands[2 + axis - batch_dims], position_at(batch, at));
+      if (first.dtype == DType::kUInt64) first = b_.apply(ScalarOp::kMin, first, b_.constant(first.dtype, room));
+      first = b_.apply(ScalarOp::kMax, b_.convert(first, DType::kInt64), b_.constant(DType::kInt64, 0));
+      start += b_.to_index(b_.apply(ScalarOp::kMin, first, b_.constant(DType::kInt64, room))) * strides[axis];
+    }
+    over_axes(update_shape, axis_range(batch_dims, shape.size()), options, at, [&] {
+      loop::Index target = start;
+      for (size_t axis = 0; axis < shape.size(); ++axis) target += at[axis] * strides[axis];
+      b_.store(out.buffer, target, element(operands[1], position_at(update_shape, at)));
     });
   });
 }

@@ -1,7 +1,8 @@
-// Reading and adding at computed positions along one axis. See ops.h for the layout of operands and results.
+// Reading and updating at computed positions along one axis. See ops.h for the layout of operands and results.
 #include <cstring>
 #include <vector>
 
+#include "interpreter/kernels/folds.h"
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/scalar_semantics.h"
 #include "ir/float_types.h"
@@ -66,36 +67,47 @@ bool gather(const KernelInput& input, absl::Span<Tensor> results) {
   return true;
 }
 
-bool scatter_add(const KernelInput& input, absl::Span<Tensor> results) {
+bool scatter(const KernelInput& input, absl::Span<Tensor> results) {
   const Tensor& operand = input.operands[0];
   const Tensor& updates = input.operands[2];
-  if (!dtype_info(operand.dtype()).computes) return false;
+  const bool replaces = input.primitive.replaces;
+  if (!replaces && !dtype_info(operand.dtype()).computes) return false;
   const Layout layout = layout_of(operand, input.operands[1], input.attrs);
   const std::vector<int64_t> indices = load_indices(input.operands[1]);
   const bool overwrite = input.may_overwrite && operand.buffer().use_count() == 1 && !operand.buffer()->borrowed();
   Tensor result = overwrite ? operand.reinterpret(input.output_avals[0]) : Tensor(input.output_avals[0]);
   if (!overwrite) std::memcpy(result.data(), operand.data(), static_cast<size_t>(operand.aval().bytes()));
-  dispatch_dtype(operand.dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    using C = ComputeType<T>;
-    const T* from = updates.as<T>();
+  // Calls visit(line of the result, line of the updates) in the order in which updates count.
+  const auto for_each_line = [&]<class T>(T* to, const T* from, auto&& visit) {
     for (int64_t b = 0; b < layout.batch; ++b) {
       for (int64_t p = 0; p < layout.before; ++p) {
-        T* target = result.as<T>() + (b * layout.before + p) * layout.length * layout.after;
+        T* target = to + (b * layout.before + p) * layout.length * layout.after;
         for (int64_t i = 0; i < layout.count; ++i, from += layout.after) {
           const int64_t index = indices[b * layout.count + i];
-          if (index < 0 || index >= layout.length) continue;
-          T* line = target + index * layout.after;
-          for (int64_t j = 0; j < layout.after; ++j) {
-            line[j] =
-                convert_element<T>(apply<ScalarOp::kAdd>(convert_element<C>(line[j]), convert_element<C>(from[j])));
-          }
+          if (index >= 0 && index < layout.length) visit(target + index * layout.after, from);
         }
       }
     }
+  };
+  const bool done = dispatch_dtype(operand.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using C = ComputeType<T>;
+    if (replaces) {
+      for_each_line(result.as<T>(), updates.as<const T>(), [&](T* line, const T* from) {
+        std::memcpy(line, from, static_cast<size_t>(layout.after) * sizeof(T));
+      });
+      return true;
+    }
+    return dispatch_fold<T>(input.primitive.combine, [&]<ScalarOp op>() {
+      for_each_line(result.as<T>(), updates.as<const T>(), [&](T* line, const T* from) {
+        for (int64_t j = 0; j < layout.after; ++j) {
+          line[j] = convert_element<T>(apply<op>(convert_element<C>(line[j]), convert_element<C>(from[j])));
+        }
+      });
+    });
   });
-  results[0] = std::move(result);
-  return true;
+  if (done) results[0] = std::move(result);
+  return done;
 }
 
 }  // namespace ct::kernels

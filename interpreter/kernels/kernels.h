@@ -54,7 +54,11 @@ bool cumulative(const KernelInput& input, absl::Span<Tensor> results);  // by lo
 bool dot_general(const KernelInput& input, absl::Span<Tensor> results);
 // index.cc
 bool gather(const KernelInput& input, absl::Span<Tensor> results);
-bool scatter_add(const KernelInput& input, absl::Span<Tensor> results);
+bool scatter(const KernelInput& input, absl::Span<Tensor> results);  // by lowering == kScatter
+// windows.cc
+bool dynamic_slice(const KernelInput& input, absl::Span<Tensor> results);
+bool dynamic_update_slice(const KernelInput& input, absl::Span<Tensor> results);
+bool window_slice(const KernelInput& input, absl::Span<Tensor> results);
 
 }  // namespace kernels
 }  // namespace ct

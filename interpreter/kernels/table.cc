@@ -28,7 +28,9 @@ constexpr Row kRows[] = {
     {"concatenate", kernels::concatenate},
     {"dot_general", kernels::dot_general},
     {"gather", kernels::gather},
-    {"scatter_add", kernels::scatter_add},
+    {"dynamic_slice", kernels::dynamic_slice},
+    {"dynamic_update_slice", kernels::dynamic_update_slice},
+    {"window_slice", kernels::window_slice},
 };
 
 using Table = absl::flat_hash_map<const Primitive*, Kernel>;
@@ -50,6 +52,7 @@ Kernel find_kernel(const Primitive& primitive) {
   if (primitive.scalar) return kernels::scalar_op;
   if (primitive.lowering == Lowering::kReduce) return kernels::reduce;
   if (primitive.lowering == Lowering::kCumulative) return kernels::cumulative;
+  if (primitive.lowering == Lowering::kScatter) return kernels::scatter;
   const auto it = table().find(&primitive);
   return it == table().end() ? nullptr : it->second;
 }

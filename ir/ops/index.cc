@@ -1,12 +1,17 @@
-// gather (elements at computed positions along one axis) and scatter_add (its transpose).
+// gather, elements at computed positions along one axis, and the scatters, which combine updates into such elements.
 //
 //   operand [batch..., before..., N, after...]   indices [batch..., indices...]
-//   gather's result and scatter_add's updates [batch..., before..., indices..., after...]
+//   gather's result and a scatter's updates [batch..., before..., indices..., after...]
 //
-// Negative indices and those from N on are outside: gather reads 0 there, scatter_add drops the update. Mask rules
-// lean on that: an index that must not count becomes -1.
+// Negative indices and those from N on are outside: gather reads 0 there, scatters drop the update. Mask rules lean on
+// that: an index that must not count becomes -1.
+//
+// The scatters differ in how an update is combined with what is there, and in their derivatives: scatter replaces
+// (where indices repeat, the last update stays), scatter_add adds, scatter_mul multiplies, scatter_min and scatter_max
+// keep one of both. Attribute `unique`, if given and true, promises that indices inside [0, N) do not repeat.
 #include <algorithm>
 
+#include "ir/associative_scan.h"
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
@@ -180,103 +185,318 @@ const Primitive& kGather = define({
     .split = {},
 });
 
-// ---- scatter_add --------------------------------------------------------------------------------------------------
+// ---- The scatters: what they share --------------------------------------------------------------------------------
 
-Avals scatter_add_type(absl::Span<const Aval> operands, const Attrs& attrs) {
-  check_operand_count(operands, 3);
-  const Aval& operand = operands[0];
-  const Aval& updates = operands[2];
-  check_dtype(operand, kArithmetic);
-  const Aval expected(operand.dtype(), gathered_shape(operand, operands[1], attrs));
-  if (updates.dtype() != operand.dtype()) {
-    throw Error(ErrorKind::kDType, concat("updates have dtype ", dtype_name(updates.dtype()), ", the operand ",
-                                          dtype_name(operand.dtype())))
-        .hint("convert the updates to the operand's dtype");
-  }
-  if (updates.shape() != expected.shape()) {
-    throw Error(ErrorKind::kShape, concat("updates are ", updates.to_string(), ", but operand ", operand.to_string(),
-                                          " and indices ", operands[1].to_string(), " need ", expected.to_string()))
-        .hint("updates have the operand's shape with the indexed axis replaced by the axes of the indices");
-  }
-  return {updates.weak() ? operand : operand.strong()};
+bool is_unique(const Attrs& attrs) { return attrs.has("unique") && attrs.flag("unique"); }
+
+AttrsPtr with_layout(const AttrsPtr& attrs, int axis, int batch_dims) {
+  return attrs->with("axis", int64_t{axis})->with("batch_dims", int64_t{batch_dims});
 }
 
-JvpResult scatter_add_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
-                          const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
-  const auto [axis, batch_dims] = layout;
-  const Value operand = primals[0];
-  const Value result = scatter_add(operand, primals[1], primals[2], axis, batch_dims);
-  if (!tangents[2]) return {{result}, {tangents[0]}};
-  // The length is declared on both sides: an update that was dropped because of it must get no cotangent either.
-  const Value base = with_lengths_of(instantiate(builder, tangents[0], operand.aval()), operand, {axis});
-  const Value tangent = scatter_add(base, primals[1], tangents[2], axis, batch_dims);
-  return {{result}, {with_lengths_of(tangent, operand, {axis})}};
+// The tangent's length along the indexed axis declared: an update that is dropped because of it has no derivative.
+Value with_indexed_length(Value tangent, Value operand, const AttrsPtr& attrs) {
+  return with_lengths_of(tangent, operand, {attrs->integer("axis")});
 }
 
-Values scatter_add_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
+Value gather_like(Value operand, Value indices, const AttrsPtr& attrs) {
   const Layout layout(*attrs);
-  const Value cotangent = input.cotangents[0];
-  Values result(3);
-  if (input.linear(0)) result[0] = cotangent;
-  if (input.linear(2)) result[2] = gather(cotangent, input.operands[1], layout.axis, layout.batch_dims);
-  return result;
+  return gather(operand, indices, layout.axis, layout.batch_dims);
 }
 
-std::vector<Batched> scatter_add_batch(Builder&, absl::Span<const Batched> operands, int64_t size,
-                                       const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
-  const Batched& indices = operands[1];
-  // Shared indices: one more free axis in front. Otherwise one more batch axis.
-  const int at = indices.batched() ? 0 : layout.batch_dims;
-  const int batch_dims = layout.batch_dims + (indices.batched() ? 1 : 0);
-  const Value chosen = indices.batched() ? batch_at(indices, 0, size) : indices.value;
-  const Value result = scatter_add(batch_at(operands[0], at, size), chosen, batch_at(operands[2], at, size),
-                                   layout.axis + 1, batch_dims);
-  return {{result, at}};
+// The sum, with every update that an index brings to one element. Attributes say more than scatter_add_primitive needs.
+Value sum_at(Value operand, Value indices, Value updates, const AttrsPtr& attrs) {
+  return operand.builder->bind1(get_primitive("scatter_add"), {operand, indices, updates}, attrs);
+}
+
+TypeRule scatter_type(DTypeSet dtypes) {
+  return [dtypes](absl::Span<const Aval> operands, const Attrs& attrs) {
+    check_operand_count(operands, 3);
+    const Aval& operand = operands[0];
+    const Aval& updates = operands[2];
+    if (dtypes != 0) check_dtype(operand, dtypes);
+    is_unique(attrs);
+    const Aval expected(operand.dtype(), gathered_shape(operand, operands[1], attrs));
+    if (updates.dtype() != operand.dtype()) {
+      throw Error(ErrorKind::kDType, concat("updates have dtype ", dtype_name(updates.dtype()), ", the operand ",
+                                            dtype_name(operand.dtype())))
+          .hint("convert the updates to the operand's dtype");
+    }
+    if (updates.shape() != expected.shape()) {
+      throw Error(ErrorKind::kShape, concat("updates are ", updates.to_string(), ", but operand ", operand.to_string(),
+                                            " and indices ", operands[1].to_string(), " need ", expected.to_string()))
+          .hint("updates have the operand's shape with the indexed axis replaced by the axes of the indices");
+    }
+    return Avals{updates.weak() ? operand : operand.strong()};
+  };
+}
+
+BatchRule scatter_batch(PrimitiveRef primitive) {
+  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                            const AttrsPtr& attrs) {
+    const Layout layout(*attrs);
+    const Batched& indices = operands[1];
+    // Shared indices: one more free axis in front. Otherwise one more batch axis.
+    const int at = indices.batched() ? 0 : layout.batch_dims;
+    const int batch_dims = layout.batch_dims + (indices.batched() ? 1 : 0);
+    const Value chosen = indices.batched() ? batch_at(indices, 0, size) : indices.value;
+    const Value result =
+        builder.bind1(*primitive, {batch_at(operands[0], at, size), chosen, batch_at(operands[2], at, size)},
+                      with_layout(attrs, layout.axis + 1, batch_dims));
+    return std::vector<Batched>{{result, at}};
+  };
 }
 
 // Updates at padded indices must not land. What lands behind the valid elements of the operand is padding there.
-std::vector<Masked> scatter_add_mask(Builder&, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
-  const Masked& operand = operands[0];
-  const Masked& updates = operands[2];
-  Value indices = operands[1].value;
-  const int index_rank = indices.rank();
-  for (int i = layout.batch_dims; i < index_rank; ++i) {
-    const int at = layout.of_index(i);
-    const Value length = merge_lengths(operands[1].lengths[i], updates.lengths[at], "scatter_add", at);
-    if (!length) continue;
-    indices = signed_indices(indices);
-    indices = keep_where(valid_positions(length, indices.shape(), i), indices);
-  }
-  Masked result = exact(scatter_add(operand.value, indices, updates.value, layout.axis, layout.batch_dims));
-  for (int i = 0; i < operand.value.rank(); ++i) {
-    result.lengths[i] = operand.lengths[i];
-    if (i == layout.axis) continue;
-    const Value other = updates.lengths[layout.of_operand(i, index_rank)];
-    result.lengths[i] = merge_lengths(result.lengths[i], other, "scatter_add", i);
-    if (i >= layout.batch_dims) continue;
-    result.lengths[i] = merge_lengths(result.lengths[i], operands[1].lengths[i], "scatter_add", i);
-  }
-  return {result};
+MaskRule scatter_mask(PrimitiveRef primitive) {
+  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands,
+                                            const AttrsPtr& attrs) {
+    const Layout layout(*attrs);
+    const std::string& name = primitive.name();
+    const Masked& operand = operands[0];
+    const Masked& updates = operands[2];
+    Value indices = operands[1].value;
+    const int index_rank = indices.rank();
+    for (int i = layout.batch_dims; i < index_rank; ++i) {
+      const int at = layout.of_index(i);
+      const Value length = merge_lengths(operands[1].lengths[i], updates.lengths[at], name, at);
+      if (!length) continue;
+      indices = signed_indices(indices);
+      indices = keep_where(valid_positions(length, indices.shape(), i), indices);
+    }
+    Masked result = exact(builder.bind1(*primitive, {operand.value, indices, updates.value}, attrs));
+    for (int i = 0; i < operand.value.rank(); ++i) {
+      result.lengths[i] = operand.lengths[i];
+      if (i == layout.axis) continue;
+      const Value other = updates.lengths[layout.of_operand(i, index_rank)];
+      result.lengths[i] = merge_lengths(result.lengths[i], other, name, i);
+      if (i >= layout.batch_dims) continue;
+      result.lengths[i] = merge_lengths(result.lengths[i], operands[1].lengths[i], name, i);
+    }
+    return std::vector<Masked>{result};
+  };
 }
 
-Primitive scatter_add_primitive() {
+// Everything but the derivative.
+Primitive scatter_primitive(std::string name, ScalarOp combine, DTypeSet dtypes) {
+  const PrimitiveRef self(name);
   Primitive result;
-  result.name = "scatter_add";
-  result.type = scatter_add_type;
-  result.jvp = scatter_add_jvp;
-  result.transpose = scatter_add_transpose;
-  result.batch = scatter_add_batch;
-  result.mask = scatter_add_mask;
+  result.name = std::move(name);
+  result.type = scatter_type(dtypes);
+  result.batch = scatter_batch(self);
+  result.mask = scatter_mask(self);
   result.lowering = Lowering::kScatter;
-  result.combine = ScalarOp::kAdd;
+  result.combine = combine;
   result.absent["element"] = "several updates may meet in one element: lowered as a scatter";
   result.absent["reference"] = "derived from the lowering";
   return result;
 }
+
+// The jvp of those that are linear in operand and updates together.
+JvpRule linear_scatter_jvp(PrimitiveRef primitive) {
+  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Value> primals,
+                                            absl::Span<const Value> tangents, const AttrsPtr& attrs) {
+    const Value operand = primals[0];
+    const Value result = builder.bind1(*primitive, primals, attrs);
+    if (!tangents[0] && !tangents[2]) return JvpResult{{result}, {Value()}};
+    if (!tangents[2] && !(*primitive).replaces) return JvpResult{{result}, {tangents[0]}};
+    // Declared on both sides, for the transpose.
+    const Value base = with_indexed_length(instantiate(builder, tangents[0], operand.aval()), operand, attrs);
+    const Value updates = instantiate(builder, tangents[2], primals[2].aval());
+    const Value tangent = builder.bind1(*primitive, {base, primals[1], updates}, attrs);
+    return JvpResult{{result}, {with_indexed_length(tangent, operand, attrs)}};
+  };
+}
+
+// ---- scatter_add --------------------------------------------------------------------------------------------------
+
+Values scatter_add_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
+  const Value cotangent = input.cotangents[0];
+  Values result(3);
+  if (input.linear(0)) result[0] = cotangent;
+  if (input.linear(2)) result[2] = gather_like(cotangent, input.operands[1], attrs);
+  return result;
+}
+
+Primitive scatter_add_primitive() {
+  Primitive result = scatter_primitive("scatter_add", ScalarOp::kAdd, kArithmetic);
+  result.jvp = linear_scatter_jvp(PrimitiveRef(result.name));
+  result.transpose = scatter_add_transpose;
+  return result;
+}
 const Primitive& kScatterAdd = define(scatter_add_primitive());
+
+// ---- scatter ------------------------------------------------------------------------------------------------------
+
+// Row-major positions of the indices of one batch element, in the shape of the indices.
+Value positions_of(Value indices, int batch_dims) {
+  Ints shape(indices.shape().begin() + batch_dims, indices.shape().end());
+  const Value positions = iota(*indices.builder, Aval(DType::kInt32, {num_elements(shape)}), 0);
+  Ints axes;
+  for (int axis = batch_dims; axis < indices.rank(); ++axis) axes.push_back(axis);
+  return broadcast(reshape(positions, shape), indices.shape(), axes);
+}
+
+// The indices, -1 in place of all but the last of equal ones.
+Value last_of_equal(Value indices, int64_t size, const AttrsPtr& attrs) {
+  const Layout layout(*attrs);
+  if (is_unique(*attrs) || num_elements(absl::MakeConstSpan(indices.shape()).subspan(layout.batch_dims)) <= 1) {
+    return indices;
+  }
+  indices = signed_indices(indices);
+  const Value positions = positions_of(indices, layout.batch_dims);
+  Ints table_shape(indices.shape().begin(), indices.shape().begin() + layout.batch_dims);
+  table_shape.push_back(size);
+  const Value table = zeros(*indices.builder, Aval(DType::kInt32, table_shape));
+  const Value last = scatter(table, indices, positions, layout.batch_dims, layout.batch_dims);
+  return keep_where(eq(gather(last, indices, layout.batch_dims, layout.batch_dims), positions), indices);
+}
+
+Values replace_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
+  const Value cotangent = input.cotangents[0];
+  const Value indices = last_of_equal(input.operands[1], input.avals[0].dim(attrs->integer("axis")), attrs);
+  Values result(3);
+  if (input.linear(0)) {
+    result[0] = builder.bind1(get_primitive("scatter"), {cotangent, indices, zeros(builder, input.avals[2])}, attrs);
+  }
+  if (input.linear(2)) result[2] = gather_like(cotangent, indices, attrs);
+  return result;
+}
+
+Primitive replacing() {
+  Primitive result = scatter_primitive("scatter", ScalarOp::kAdd, 0);
+  result.replaces = true;
+  result.jvp = linear_scatter_jvp(PrimitiveRef(result.name));
+  result.transpose = replace_transpose;
+  return result;
+}
+const Primitive& kScatter = define(replacing());
+
+// ---- scatter_mul --------------------------------------------------------------------------------------------------
+
+// The axes of the indices (from `batch_dims` on), or of the updates (from `axis` on), made one.
+Value with_one_index_axis(Value x, int first, int count) {
+  Ints shape(x.shape().begin(), x.shape().begin() + first);
+  shape.push_back(num_elements(absl::MakeConstSpan(x.shape()).subspan(first, count)));
+  shape.insert(shape.end(), x.shape().begin() + first + count, x.shape().end());
+  return reshape(x, shape);
+}
+
+Ints ints_between(int first, int limit) {
+  Ints result;
+  for (int i = first; i < limit; ++i) result.push_back(i);
+  return result;
+}
+
+// For each update the product of the others with the same index. Brought together by sorting, then running products
+// from both ends that start anew where the index changes: no division, which zeros would spoil.
+Value product_of_others(Value indices, Value updates, const AttrsPtr& attrs) {
+  const Layout layout(*attrs);
+  const int batch_dims = layout.batch_dims, axis = layout.axis;
+  const int index_dims = indices.rank() - batch_dims;
+  const Shape shape = updates.shape();
+  indices = fill_padding(signed_indices(indices), ints_between(batch_dims, indices.rank()), -1);
+  updates = fill_padding(updates, ints_between(axis, axis + index_dims), 1);
+  indices = with_one_index_axis(indices, batch_dims, index_dims);
+  updates = with_one_index_axis(updates, axis, index_dims);
+  const int64_t count = updates.shape()[axis];
+  const Values sorted = sort({indices, iota(*indices.builder, Aval(DType::kInt32, indices.shape()), batch_dims)},
+                             batch_dims, 1);
+  const Value order = sorted[1];
+  const Value lines = gather(updates, order, axis, batch_dims);
+
+  // Whether the index differs from the one before, and from the one after.
+  const Value changes = ne(slice_axis(sorted[0], batch_dims, 1, count), slice_axis(sorted[0], batch_dims, 0, count - 1));
+  Ints edge_shape(changes.shape().begin(), changes.shape().end());
+  edge_shape[batch_dims] = 1;
+  const Value edge = full(*indices.builder, Aval(DType::kBool, edge_shape), 1);
+  Ints placed = ints_between(0, batch_dims);
+  placed.push_back(axis);
+  const auto starts_at = [&](std::initializer_list<Value> parts) {
+    return broadcast(concatenate(std::vector<Value>(parts), batch_dims), lines.shape(), placed);
+  };
+  // Products of what comes before each element among those with its index.
+  const auto before = [&](Value x, Value starts) {
+    const Values scanned = associative_scan({x, starts}, axis, [](const Values& earlier, const Values& later) {
+      return Values{select(later[1], later[0], earlier[0] * later[0]), bit_or(earlier[1], later[1])};
+    });
+    const Value one = full_like(slice_axis(x, axis, 0, 1), 1);
+    const Value shifted = concatenate({one, slice_axis(scanned[0], axis, 0, count - 1)}, axis);
+    return select(starts, full_like(x, 1), shifted);
+  };
+  const auto backwards = [&](Value x) { return reverse(x, {axis}); };
+  const Value left = before(lines, starts_at({edge, changes}));
+  const Value right = backwards(before(backwards(lines), backwards(starts_at({changes, edge}))));
+  // Back to where the updates stood.
+  const Value places = sort({order, iota(*indices.builder, Aval(DType::kInt32, order.shape()), batch_dims)}, batch_dims, 1)[1];
+  return reshape(gather(left * right, places, axis, batch_dims), shape);
+}
+
+JvpResult scatter_mul_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                          const AttrsPtr& attrs) {
+  const Value operand = primals[0], indices = primals[1], updates = primals[2];
+  const Primitive& self = get_primitive("scatter_mul");
+  const Value result = builder.bind1(self, primals, attrs);
+  Value tangent;
+  if (tangents[0]) {
+    const Value base = with_indexed_length(tangents[0], operand, attrs);
+    tangent = with_indexed_length(builder.bind1(self, {base, indices, updates}, attrs), operand, attrs);
+  }
+  if (tangents[2]) {
+    Value factor = gather_like(operand, indices, attrs);
+    const auto count = num_elements(absl::MakeConstSpan(indices.shape()).subspan(attrs->integer("batch_dims")));
+    if (!is_unique(*attrs) && count > 1) factor = factor * product_of_others(indices, updates, attrs);
+    const Value base = with_indexed_length(zeros_like(operand), operand, attrs);
+    const Value term = sum_at(base, indices, tangents[2] * factor, attrs);
+    tangent = add_tangents(tangent, with_indexed_length(term, operand, attrs));
+  }
+  return {{result}, {tangent}};
+}
+
+Primitive scatter_mul_primitive() {
+  Primitive result = scatter_primitive("scatter_mul", ScalarOp::kMul, kArithmetic);
+  result.jvp = scatter_mul_jvp;
+  result.transpose = [](Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
+    const Value cotangent = input.cotangents[0];
+    return Values{
+        builder.bind1(get_primitive("scatter_mul"), {cotangent, input.operands[1], input.operands[2]}, attrs), {}, {}};
+  };
+  return result;
+}
+const Primitive& kScatterMul = define(scatter_mul_primitive());
+
+// ---- scatter_min, scatter_max -------------------------------------------------------------------------------------
+
+// 1 where x is the extremum that was kept, else 0. Of NaN the one that spoiled it.
+Value is_kept(Value x, Value kept) { return convert(bit_or(eq(x, kept), ne(x, x)), x.dtype()); }
+
+// The tangent of what was kept; the mean of them where several tie.
+JvpRule extremum_scatter_jvp(PrimitiveRef primitive) {
+  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Value> primals,
+                                            absl::Span<const Value> tangents, const AttrsPtr& attrs) {
+    const Value operand = primals[0], indices = primals[1], updates = primals[2];
+    const Value result = builder.bind1(*primitive, primals, attrs);
+    if (!tangents[0] && !tangents[2]) return JvpResult{{result}, {Value()}};
+    const Value old = is_kept(operand, result);
+    const Value fresh = is_kept(updates, gather_like(result, indices, attrs));
+    const Value count = sum_at(old, indices, fresh, attrs);
+    Value tangent = zeros_like(operand);
+    if (tangents[0]) tangent = tangents[0] * old;
+    if (tangents[2]) {
+      const Value base = with_indexed_length(tangent, operand, attrs);
+      tangent = with_indexed_length(sum_at(base, indices, tangents[2] * fresh, attrs), operand, attrs);
+    }
+    return JvpResult{{result}, {tangent / count}};
+  };
+}
+
+Primitive extremum_scatter(std::string name, ScalarOp combine) {
+  Primitive result = scatter_primitive(std::move(name), combine, kOrdered);
+  result.jvp = extremum_scatter_jvp(PrimitiveRef(result.name));
+  result.absent["transpose"] = "not linear";
+  return result;
+}
+const Primitive& kScatterMin = define(extremum_scatter("scatter_min", ScalarOp::kMin));
+const Primitive& kScatterMax = define(extremum_scatter("scatter_max", ScalarOp::kMax));
 
 }  // namespace
 
@@ -286,6 +506,10 @@ Value gather(Value operand, Value indices, int axis, int batch_dims) {
 
 Value scatter_add(Value operand, Value indices, Value updates, int axis, int batch_dims) {
   return operand.builder->bind1(kScatterAdd, {operand, indices, updates}, layout_attrs(axis, batch_dims));
+}
+
+Value scatter(Value operand, Value indices, Value updates, int axis, int batch_dims) {
+  return operand.builder->bind1(kScatter, {operand, indices, updates}, layout_attrs(axis, batch_dims));
 }
 
 }  // namespace ct

@@ -1,0 +1,303 @@
+// sort: lines along an axis put in order by the first `num_keys` operands, the other operands along with them. Equal
+// lines keep their order. Attribute `descending` puts the largest first, `count` keeps that many from the start.
+//
+// NaN is above every number and -0 equal to 0, as in jax.lax. The order of several keys is the lexicographic one, and
+// so is that of complex numbers.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/lengths.h"
+#include "ir/ops.h"
+#include "ir/sort_order.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+Avals sort_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  if (operands.empty()) check_operand_count(operands, 1);
+  const Aval& first = operands[0];
+  const int64_t axis = attrs.integer("axis");
+  const int64_t num_keys = attrs.integer("num_keys");
+  const int64_t count = attrs.integer("count");
+  attrs.flag("descending");
+  check_axis(axis, first.rank());
+  for (const Aval& operand : operands) {
+    if (operand.shape() == first.shape()) continue;
+    throw Error(ErrorKind::kShape, concat("operands must have equal shapes, got ", first.to_string(), " and ",
+                                          operand.to_string()))
+        .hint("broadcast them to one shape first");
+  }
+  if (num_keys < 1 || num_keys > static_cast<int64_t>(operands.size())) {
+    throw Error(ErrorKind::kValue, concat("num_keys is ", num_keys, ", with ", operands.size(), " operands"))
+        .hint("the first num_keys operands are compared: at least one, at most all");
+  }
+  if (count < 0 || count > first.dim(static_cast<int>(axis))) {
+    throw Error(ErrorKind::kValue, concat("cannot take ", count, " elements of axis ", axis, " of ", first.to_string()))
+        .hint(concat("the axis has ", first.dim(static_cast<int>(axis)), " elements"));
+  }
+  Avals results;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (static_cast<int64_t>(i) < num_keys) check_dtype(operands[i], kArithmetic);
+    Shape shape = operands[i].shape();
+    shape[axis] = count;
+    results.push_back(operands[i].with_shape(shape));
+  }
+  return results;
+}
+
+// ---- Evaluation ---------------------------------------------------------------------------------------------------
+
+template <class Visitor>
+void dispatch_size(int bytes, Visitor&& visitor) {
+  switch (bytes) {
+    case 1:
+      return visitor(uint8_t{});
+    case 2:
+      return visitor(uint16_t{});
+    case 4:
+      return visitor(uint32_t{});
+    case 8:
+      return visitor(uint64_t{});
+    default:
+      return visitor(std::array<uint64_t, 2>{});
+  }
+}
+
+std::vector<Tensor> sort_reference(const ReferenceInput& input) {
+  const auto axis = static_cast<size_t>(input.attrs.integer("axis"));
+  const auto num_keys = static_cast<size_t>(input.attrs.integer("num_keys"));
+  const int64_t count = input.attrs.integer("count");
+  const Shape& shape = input.operands[0].shape();
+  const int64_t size = shape[axis];
+  const absl::Span<const int64_t> all(shape);
+  const int64_t outer = num_elements(all.subspan(0, axis)), inner = num_elements(all.subspan(axis + 1));
+  std::vector<Tensor> results;
+  for (const Aval& aval : input.output_avals) results.emplace_back(aval);
+  if (results[0].size() == 0) return results;
+
+  LineSorter sorter(size, count, input.attrs.flag("descending"));
+  std::vector<SortKey> keys(num_keys);
+  for (int64_t line = 0; line < outer * inner; ++line) {
+    const int64_t from = line / inner * size * inner + line % inner;
+    const int64_t to = line / inner * count * inner + line % inner;
+    const auto element = [&](const Tensor& tensor, int64_t index) -> void* {
+      return tensor.as<std::byte>() + index * dtype_size(tensor.dtype());
+    };
+    for (size_t i = 0; i < num_keys; ++i) {
+      keys[i] = {input.operands[i].dtype(), element(input.operands[i], from), inner};
+    }
+    if (results.size() == 1 && sorter.sort_values(keys[0], element(results[0], to), inner)) continue;
+    const absl::Span<const uint32_t> order = sorter.order(keys);
+    for (size_t i = 0; i < results.size(); ++i) {
+      dispatch_size(dtype_size(results[i].dtype()), [&](auto tag) {
+        using T = decltype(tag);
+        const T* source = static_cast<const T*>(element(input.operands[i], from));
+        T* target = static_cast<T*>(element(results[i], to));
+        for (int64_t k = 0; k < count; ++k) target[k * inner] = source[order[static_cast<size_t>(k)] * inner];
+      });
+    }
+  }
+  return results;
+}
+
+// ---- A sorting network, for programs that leave this process ------------------------------------------------------
+
+// Keys as real arrays: parts of complex numbers one by one.
+Values real_keys(absl::Span<const Value> keys) {
+  Values result;
+  for (const Value& key : keys) {
+    if (is_complex(key.dtype())) {
+      result.push_back(real(key));
+      result.push_back(imag(key));
+    } else {
+      result.push_back(key);
+    }
+  }
+  return result;
+}
+
+Value nan_positions(Value x) { return ne(x, x); }
+
+// What the network moves: whether an element is padding, the keys, the position, then the operands.
+struct Columns {
+  Values values;
+  size_t num_keys = 0;
+  bool descending = false;
+
+  // Whether x comes before y, which differ in their positions.
+  Value before(const Values& x, const Values& y) const {
+    Value result = lt(x[num_keys + 1], y[num_keys + 1]);
+    for (size_t k = num_keys; k > 0; --k) {
+      const Value a = descending ? y[k] : x[k], b = descending ? x[k] : y[k];
+      Value less = lt(a, b), same = eq(a, b);
+      if (is_float(a.dtype())) {
+        less = bit_or(less, bit_and(nan_positions(b), logical_not(nan_positions(a))));
+        same = bit_or(same, bit_and(nan_positions(a), nan_positions(b)));
+      }
+      result = bit_or(less, bit_and(same, result));
+    }
+    return bit_or(lt(x[0], y[0]), bit_and(eq(x[0], y[0]), result));
+  }
+};
+
+// Bitonic: runs of doubling length, ascending and descending by turns, each merged by exchanges at halving distances.
+// The position as the last key makes it stable.
+void run_network(Builder& builder, Columns& columns, int axis, int64_t length) {
+  const Shape shape(columns.values[0].shape().begin(), columns.values[0].shape().end());
+  for (int64_t run = 2; run <= length; run *= 2) {
+    for (int64_t gap = run / 2; gap >= 1; gap /= 2) {
+      Shape paired = shape;
+      paired[axis] = length / (2 * gap);
+      paired.insert(paired.end(), {2, gap});
+      Values x, y;
+      for (const Value& column : columns.values) {
+        const Value pairs = reshape(column, paired);
+        x.push_back(slice_axis(pairs, axis + 1, 0, 1));
+        y.push_back(slice_axis(pairs, axis + 1, 1, 2));
+      }
+      const Aval block(DType::kInt32, x[0].shape());
+      const Value run_of_block = div(iota(builder, block, axis), full_integer(builder, block, run / (2 * gap)));
+      const Value two = full_integer(builder, block, 2);
+      const Value is_descending = eq(rem(run_of_block, two), full_integer(builder, block, 1));
+      const Value exchanged = bit_xor(columns.before(y, x), is_descending);
+      for (size_t i = 0; i < columns.values.size(); ++i) {
+        const Value first = select(exchanged, y[i], x[i]), second = select(exchanged, x[i], y[i]);
+        columns.values[i] = reshape(concatenate({first, second}, axis + 1), shape);
+      }
+    }
+  }
+}
+
+Values sort_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+  const auto axis = static_cast<int>(attrs->integer("axis"));
+  const auto num_keys = static_cast<size_t>(attrs->integer("num_keys"));
+  const int last = operands[0].rank() - 1;
+  const int64_t size = operands[0].shape()[axis];
+  int64_t length = 1;
+  while (length < size) length *= 2;
+
+  Values moved;
+  for (const Value& operand : operands) {
+    const Value x = move_axis(operand, axis, last);
+    Ints none(x.rank(), 0), high(x.rank(), 0);
+    high[last] = length - size;
+    moved.push_back(pad(x, zeros(builder, Aval(x.dtype(), {})), none, high, none));
+  }
+  const Value positions = iota(builder, Aval(DType::kInt32, moved[0].shape()), last);
+  Columns columns{.values = {ge(positions, full_integer(builder, positions.aval(), size))},
+                  .num_keys = 0,
+                  .descending = attrs->flag("descending")};
+  const Values keys = real_keys(absl::MakeConstSpan(moved).subspan(0, num_keys));
+  columns.num_keys = keys.size();
+  columns.values.insert(columns.values.end(), keys.begin(), keys.end());
+  columns.values.push_back(positions);
+  columns.values.insert(columns.values.end(), moved.begin(), moved.end());
+  run_network(builder, columns, last, length);
+
+  Values results(columns.values.end() - static_cast<std::ptrdiff_t>(moved.size()), columns.values.end());
+  for (Value& result : results) {
+    result = move_axis(slice_axis(result, last, 0, attrs->integer("count")), last, axis);
+  }
+  return results;
+}
+
+// ---- Transforms ---------------------------------------------------------------------------------------------------
+
+// The positions, sorted along, say where tangents go.
+JvpResult sort_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                   const AttrsPtr& attrs) {
+  const Primitive& self = get_primitive("sort");
+  const bool moves = std::any_of(tangents.begin(), tangents.end(), [](const Value& t) { return static_cast<bool>(t); });
+  if (!moves) {
+    Values outputs = builder.bind(self, primals, attrs);
+    return {outputs, Values(outputs.size())};
+  }
+  const auto axis = static_cast<int>(attrs->integer("axis"));
+  const int last = primals[0].rank() - 1;
+  Values operands(primals.begin(), primals.end());
+  operands.push_back(iota(builder, Aval(DType::kInt32, primals[0].shape()), axis));
+  Values outputs = builder.bind(self, operands, attrs);
+  const Value order = move_axis(outputs.back(), axis, last);
+  outputs.pop_back();
+  Values results;
+  for (size_t i = 0; i < tangents.size(); ++i) {
+    Value tangent = tangents[i];
+    if (tangent) {
+      tangent = move_axis(with_lengths_of(tangent, primals[i], {axis}), axis, last);
+      tangent = move_axis(gather(tangent, order, last, last), last, axis);
+    }
+    results.push_back(tangent);
+  }
+  return {outputs, results};
+}
+
+std::vector<Batched> sort_batch(Builder& builder, absl::Span<const Batched> operands, int64_t size,
+                                const AttrsPtr& attrs) {
+  const int axis = batch_axis_of(operands);
+  Values values;
+  for (const Batched& operand : operands) values.push_back(batch_at(operand, axis, size));
+  const AttrsPtr moved = attrs->with("axis", past_batch(attrs->integer("axis"), axis));
+  std::vector<Batched> results;
+  for (const Value& output : builder.bind(get_primitive("sort"), values, moved)) results.push_back({output, axis});
+  return results;
+}
+
+// One more key, before the others, puts padding last, so that real infinities and NaN stay in front of it.
+std::vector<Masked> sort_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+  const auto axis = static_cast<int>(attrs->integer("axis"));
+  const Shape& shape = operands[0].value.shape();
+  Values values, lengths(shape.size());
+  for (const Masked& operand : operands) {
+    values.push_back(operand.value);
+    for (size_t i = 0; i < shape.size(); ++i) {
+      lengths[i] = merge_lengths(lengths[i], operand.lengths[i], "sort", static_cast<int>(i));
+    }
+  }
+  const Value length = lengths[axis];
+  Values outputs;
+  if (length) {
+    Value valid = valid_positions(length, shape, axis);
+    values.insert(values.begin(), attrs->flag("descending") ? valid : logical_not(valid));
+    outputs = builder.bind(get_primitive("sort"), values, attrs->with("num_keys", attrs->integer("num_keys") + 1));
+    outputs.erase(outputs.begin());
+  } else {
+    outputs = builder.bind(get_primitive("sort"), values, attrs);
+  }
+  // A fixed number of elements is exact.
+  if (attrs->integer("count") != shape[axis]) lengths[axis] = Value();
+  std::vector<Masked> results;
+  for (const Value& output : outputs) results.push_back({output, lengths});
+  return results;
+}
+
+Primitive sorting() {
+  Primitive result;
+  result.name = "sort";
+  result.type = sort_type;
+  result.jvp = sort_jvp;
+  result.batch = sort_batch;
+  result.mask = sort_mask;
+  result.reference = sort_reference;
+  result.expand = sort_expand;
+  result.lowering = Lowering::kHost;
+  result.absent["transpose"] = "not linear: derivatives gather at the sorted positions";
+  result.absent["element"] = "elements mix: evaluated by the reference, or expanded to a sorting network";
+  return result;
+}
+const Primitive& kSort = define(sorting());
+
+}  // namespace
+
+Values sort(absl::Span<const Value> operands, int axis, int num_keys) {
+  return operands[0].builder->bind(kSort, operands,
+                                   Attrs::make({{"axis", int64_t{axis}},
+                                                {"num_keys", int64_t{num_keys}},
+                                                {"descending", false},
+                                                {"count", operands[0].shape()[axis]}}));
+}
+
+}  // namespace ct

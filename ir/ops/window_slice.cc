@@ -1,0 +1,184 @@
+// window_slice: for each place of a window, the slice that the window sees there as it slides. What convolution,
+// pooling and their derivatives are made of.
+//
+//   x      [... window axes, spatial axes ...]
+//   result [... window axes, spatial axes with `sizes` ...], other axes unchanged
+//   result[.., w, .., o, ..] = x[.., w, .., (o * step + w * window_step + offset) / dilation, ..]
+//
+// and 0 where that is no element of x: outside, or not a whole number. The attributes hold one number for each pair of
+// axes[i] (spatial) and window_axes[i]. A window of W elements that slides over an array is window_slice of the array
+// broadcast over a new axis of size W, with steps `stride` and `window_dilation`; `dilation` is what convolutions call
+// the dilation of their input. For each w and each element of x there is at most one o, so the transpose is a
+// window_slice as well, with step and dilation exchanged and the signs of window_step and offset turned: summed over
+// window axes, the gradient of a convolution by its input.
+#include <algorithm>
+
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/lengths.h"
+#include "ir/ops.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+struct Windows {
+  explicit Windows(const Attrs& attrs)
+      : axes(attrs.ints("axes")),
+        window_axes(attrs.ints("window_axes")),
+        sizes(attrs.ints("sizes")),
+        step(attrs.ints("step")),
+        window_step(attrs.ints("window_step")),
+        dilation(attrs.ints("dilation")),
+        offset(attrs.ints("offset")) {}
+  const Ints& axes;
+  const Ints& window_axes;
+  const Ints& sizes;
+  const Ints& step;
+  const Ints& window_step;
+  const Ints& dilation;
+  const Ints& offset;
+};
+
+// What keeps index arithmetic far from overflow.
+constexpr int64_t kLargest = int64_t{1} << 30;
+
+Avals window_slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  check_operand_count(operands, 1);
+  const Aval& x = operands[0];
+  const Windows windows(attrs);
+  const size_t count = windows.axes.size();
+  for (const Ints* values : {&windows.window_axes, &windows.sizes, &windows.step, &windows.window_step,
+                             &windows.dilation, &windows.offset}) {
+    if (values->size() == count) continue;
+    throw Error(ErrorKind::kValue, concat("needs one number for each of ", count, " spatial axes, got [",
+                                          join(*values, ", "), "]"));
+  }
+  Ints all = windows.axes;
+  all.insert(all.end(), windows.window_axes.begin(), windows.window_axes.end());
+  std::sort(all.begin(), all.end());
+  check_axes(all, x.rank());
+  Shape shape = x.shape();
+  for (size_t i = 0; i < count; ++i) {
+    const bool fits = windows.sizes[i] >= 0 && windows.step[i] >= 1 && windows.dilation[i] >= 1 &&
+                      windows.step[i] <= kLargest && windows.dilation[i] <= kLargest &&
+                      std::abs(windows.window_step[i]) <= kLargest && std::abs(windows.offset[i]) <= kLargest;
+    if (!fits) {
+      throw Error(ErrorKind::kValue,
+                  concat("size ", windows.sizes[i], ", step ", windows.step[i], ", window step ",
+                         windows.window_step[i], ", dilation ", windows.dilation[i], " and offset ", windows.offset[i],
+                         " do not describe a window"))
+          .hint("sizes are not negative, steps and dilations positive, none of them above 2**30");
+    }
+    shape[windows.axes[i]] = windows.sizes[i];
+  }
+  return {x.with_shape(shape)};
+}
+
+Scalar window_slice_element(ElementBuilder& element, const Attrs& attrs, const Aval& aval, int,
+                            absl::Span<const Index> position) {
+  const Windows windows(attrs);
+  const Aval& x = element.operand_aval(0);
+  Indices from(position.begin(), position.end());
+  Scalar inside = element.constant_integer(DType::kBool, 1);
+  bool guarded = false;
+  const auto require = [&](Scalar condition) {
+    inside = guarded ? element.binary(ScalarOp::kAnd, inside, condition) : condition;
+    guarded = true;
+  };
+  for (size_t i = 0; i < windows.axes.size(); ++i) {
+    const int64_t axis = windows.axes[i], window_axis = windows.window_axes[i];
+    const int64_t dilation = windows.dilation[i], step = windows.step[i], window_step = windows.window_step[i];
+    const auto scaled = [&](Index index, int64_t factor) {
+      return factor == 1 ? index : element.index_scale(index, factor);
+    };
+    Index at = element.index_add(scaled(position[axis], step), scaled(position[window_axis], window_step));
+    at = element.index_offset(at, windows.offset[i]);
+    const int64_t last = std::max<int64_t>(windows.sizes[i] - 1, 0) * step;
+    const int64_t reach = std::max<int64_t>(x.dim(static_cast<int>(window_axis)) - 1, 0) * window_step;
+    const int64_t low = windows.offset[i] + std::min<int64_t>(reach, 0);
+    const int64_t high = windows.offset[i] + last + std::max<int64_t>(reach, 0);
+    int64_t periods = 0;
+    if (dilation > 1) {
+      // Divided with an offset of whole periods that keeps the dividend from going below zero.
+      periods = low < 0 ? (-low - 1) / dilation + 1 : 0;
+      const Index shifted = element.index_offset(at, periods * dilation);
+      const Scalar phase = element.index_value(element.index_mod(shifted, dilation), DType::kInt64);
+      require(element.binary(ScalarOp::kEq, phase, element.constant_integer(DType::kInt64, 0)));
+      at = element.index_offset(element.index_div(shifted, dilation), -periods);
+    }
+    const int64_t size = x.dim(static_cast<int>(axis));
+    if (low < 0 || high > (size - 1) * dilation) require(element.in_range(at, 0, size));
+    from[axis] = at;
+  }
+  if (!guarded) return element.read(0, from);
+  const DType dtype = aval.dtype();
+  const Scalar zero = is_complex(dtype) ? element.constant_complex(dtype, 0, 0)
+                      : is_float(dtype) ? element.constant(dtype, 0)
+                                        : element.constant_integer(dtype, 0);
+  return element.read_guarded(0, from, inside, zero);
+}
+
+JvpResult window_slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                           const AttrsPtr& attrs) {
+  const Primitive& self = get_primitive("window_slice");
+  const Value result = builder.bind1(self, primals, attrs);
+  if (!tangents[0]) return {{result}, {Value()}};
+  return {{result},
+          {builder.bind1(self, {with_lengths_of(tangents[0], primals[0], attrs->ints("axes"))}, attrs)}};
+}
+
+Ints negated(const Ints& values) {
+  Ints result;
+  for (int64_t value : values) result.push_back(-value);
+  return result;
+}
+
+Value window_slice_transpose(Value cotangent, const Aval& operand, const AttrsPtr& attrs) {
+  const Windows windows(*attrs);
+  Ints sizes;
+  for (int64_t axis : windows.axes) sizes.push_back(operand.dim(static_cast<int>(axis)));
+  return cotangent.builder->bind1(get_primitive("window_slice"), {cotangent},
+                                  Attrs::make({{"axes", windows.axes},
+                                               {"window_axes", windows.window_axes},
+                                               {"sizes", sizes},
+                                               {"step", windows.dilation},
+                                               {"window_step", negated(windows.window_step)},
+                                               {"dilation", windows.step},
+                                               {"offset", negated(windows.offset)}}));
+}
+
+std::vector<Batched> window_slice_batch(Builder& builder, absl::Span<const Batched> operands, int64_t,
+                                        const AttrsPtr& attrs) {
+  const Batched& x = operands[0];
+  const AttrsPtr moved = attrs->with("axes", past_batch(attrs->ints("axes"), x.axis))
+                             ->with("window_axes", past_batch(attrs->ints("window_axes"), x.axis));
+  return {{builder.bind1(get_primitive("window_slice"), {x.value}, moved), x.axis}};
+}
+
+// Outside begins behind the valid elements. `sizes` is what it says, whatever the length: functions that mean "as many
+// places as fit" declare the result's length.
+std::vector<Masked> window_slice_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+  Masked x = operands[0];
+  for (int64_t axis : attrs->ints("axes")) {
+    x.value = fill_padded(x, static_cast<int>(axis), 0);
+    x.lengths[axis] = Value();
+  }
+  return {{builder.bind1(get_primitive("window_slice"), {x.value}, attrs), x.lengths}};
+}
+
+Primitive window_slicing() {
+  Primitive result;
+  result.name = "window_slice";
+  result.type = window_slice_type;
+  result.jvp = window_slice_jvp;
+  result.transpose = linear_transpose(window_slice_transpose);
+  result.batch = window_slice_batch;
+  result.mask = window_slice_mask;
+  result.element = window_slice_element;
+  return result;
+}
+const Primitive& kWindowSlice = define(window_slicing());
+
+}  // namespace
+}  // namespace ct

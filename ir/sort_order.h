@@ -1,0 +1,60 @@
+// The order of a line of elements: smallest first, equal ones where they were. What `sort` is evaluated with.
+//
+// Numbers are mapped to unsigned integers that compare as they do, so that one routine serves every dtype and several
+// keys: -0 equals 0, NaN is above every number and equal to itself, false is below true, complex numbers compare by
+// their real part, then by the imaginary. Long lines go through a radix sort, short ones through std::sort.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "ir/dtype.h"
+
+namespace ct {
+
+// One key of a line: elements of `dtype`, `stride` of them apart.
+struct SortKey {
+  DType dtype;
+  const void* elements;
+  int64_t stride;
+};
+
+// Orders lines of one size; keeps its scratch memory from one line to the next.
+class LineSorter {
+ public:
+  // Only the first `count` places of the order are wanted. Throws Error(kUnsupported) for lines of 2**32 and more.
+  LineSorter(int64_t size, int64_t count, bool descending);
+
+  // The positions of the elements in order, `count` of them: by the first key, equal ones by the next. Valid until the
+  // next call.
+  absl::Span<const uint32_t> order(absl::Span<const SortKey> keys);
+
+  // Sorts a line by itself, without positions, where equal elements cannot be told apart: no NaN, no -0, not complex.
+  // Else nothing is written, and false returned.
+  bool sort_values(const SortKey& key, void* result, int64_t result_stride);
+
+ private:
+  struct Wide {
+    uint64_t key;
+    uint32_t position;
+  };
+  template <class T>
+  bool map(const SortKey& key, int part);
+  template <class T>
+  void order_by(const SortKey& key, int part, bool is_last);
+  template <class T>
+  bool sort_values_of(const SortKey& key, void* result, int64_t result_stride);
+
+  size_t size_, count_;
+  bool descending_;
+  bool has_order_ = false;        // from keys that count less
+  std::vector<uint32_t> order_;   // the order so far
+  std::vector<uint64_t> mapped_;  // by position in the line
+  std::vector<uint64_t> packed_, packed_scratch_;  // a narrow key above a place in the order
+  std::vector<Wide> wide_, wide_scratch_;
+  std::vector<uint32_t> narrow_, narrow_scratch_, next_order_;
+  std::vector<uint32_t> counts_;
+};
+
+}  // namespace ct
