@@ -1,6 +1,6 @@
 // Running combinations along an axis, x0, x0 . x1, x0 . x1 . x2, ..., by an associative operation on tuples of arrays.
 //
-// A program of slices, combinations and concatenations, so that it differentiates again: the derivatives of running
+// A program of slices, combinations, pads and selects, so that it differentiates again: the derivatives of running
 // products and the like are made of it. Neighbours are combined in pairs and the pairs scanned, which gives every
 // second result; the others are one combination more. The tree is that of jax.lax.associative_scan.
 #pragma once
@@ -33,25 +33,26 @@ inline Values associative_scan(const Values& x, int axis, const CombineTuples& c
     for (const Value& value : values) result.push_back(slice_axis(value, axis, start, limit));
     return result;
   };
-  const int64_t pairs = size / 2;
-  const Values odd =
-      associative_scan(combine(every_second(x, 0, size - 1), every_second(x, 1, size)), axis, combine);
+  const Values odd = associative_scan(combine(every_second(x, 0, size - 1), every_second(x, 1, size)), axis, combine);
   const int64_t later = (size - 1) / 2;  // even positions but the first
   Values even = part(x, 0, 1);
   if (later > 0) {
     const Values rest = combine(part(odd, 0, later), every_second(x, 2, size));
     for (size_t i = 0; i < even.size(); ++i) even[i] = concatenate({even[i], rest[i]}, axis);
   }
+  // Woven: even results at even positions, odd ones between them.
+  const auto spread = [&](Value value, int64_t low) {
+    Ints before(value.rank(), 0), after(value.rank(), 0), between(value.rank(), 0);
+    before[axis] = low;
+    after[axis] = size - low - (2 * value.shape()[axis] - 1);
+    between[axis] = 1;
+    return pad(value, zeros(*value.builder, Aval(value.dtype(), {})), before, after, between);
+  };
+  const Aval positions(DType::kInt32, x[0].shape());
+  const Value last_bit = bit_and(iota(*x[0].builder, positions, axis), full_integer(*x[0].builder, positions, 1));
+  const Value is_odd = eq(last_bit, full_integer(*x[0].builder, positions, 1));
   Values result;
-  for (size_t i = 0; i < x.size(); ++i) {
-    const Value first = slice_axis(even[i], axis, 0, pairs);
-    Value woven = concatenate({expand_dims(first, axis + 1), expand_dims(odd[i], axis + 1)}, axis + 1);
-    Ints shape(x[i].shape().begin(), x[i].shape().end());
-    shape[axis] = 2 * pairs;
-    woven = reshape(woven, shape);
-    if (size % 2 == 1) woven = concatenate({woven, slice_axis(even[i], axis, pairs, pairs + 1)}, axis);
-    result.push_back(woven);
-  }
+  for (size_t i = 0; i < x.size(); ++i) result.push_back(select(is_odd, spread(odd[i], 1), spread(even[i], 0)));
   return result;
 }
 

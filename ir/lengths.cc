@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/text.h"
@@ -113,6 +114,18 @@ Value with_lengths_of(Value tangent, Value primal) {
   Ints axes(primal.rank());
   std::iota(axes.begin(), axes.end(), 0);
   return with_lengths_of(tangent, primal, axes);
+}
+
+Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
+  for (int64_t axis : axes) {
+    const int at = static_cast<int>(axis);
+    const Value bound = full_integer(*tangent.builder, Aval(DType::kInt32, {}), checked(tangent.shape()[at]));
+    const Value length = dimension_size(primal, at);
+    tangent = set_length(tangent, bound, at);
+    tangent = select(valid_positions(length, tangent.shape(), at), tangent, zeros_like(tangent));
+    tangent = set_length(tangent, length, at);
+  }
+  return tangent;
 }
 
 bool means_lengths(const Primitive& primitive, const Attrs& attrs) {

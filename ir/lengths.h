@@ -36,6 +36,10 @@ Value dilated_length(Value x, int64_t interior);
 Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes);
 Value with_lengths_of(Value tangent, Value primal);  // along all axes
 
+// The other way round: an exact tangent becomes one with the lengths of its primal, and the transpose makes a cotangent
+// exact, zero on its padding. For rules that take arrays apart by position, after the last step.
+Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes);
+
 // Whether the equation says something about lengths, so that its mask rule is needed even where no operand is ragged:
 // set_length, dimension_size (whose constant other lengths are compared with), fill_padding and the ragged_* that take
 // lengths as operands, and what has one of them in a sub-graph. Regions are left to their expansion.

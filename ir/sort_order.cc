@@ -171,9 +171,8 @@ void LineSorter::order_by(const SortKey& key, int part, bool is_last) {
     const auto less = [](const Wide& a, const Wide& b) {
       return a.key != b.key ? a.key < b.key : a.position < b.position;
     };
-    sort_first(wide_, count, kShortestWideRadix, less, [&] {
-      radix_sort(wide_, wide_scratch_, counts_, 64, [](const Wide& item) { return item.key; });
-    });
+    sort_first(wide_, count, kShortestWideRadix, less,
+               [&] { radix_sort(wide_, wide_scratch_, counts_, 64, [](const Wide& item) { return item.key; }); });
     for (size_t i = 0; i < count; ++i) next_order_[i] = position_at(wide_[i].position);
   }
   order_.swap(next_order_);
@@ -232,9 +231,8 @@ bool LineSorter::sort_values_of(const SortKey& key, void* result, int64_t result
 bool LineSorter::sort_values(const SortKey& key, void* result, int64_t result_stride) {
   // Few of many are found faster by position.
   if (count_ * 4 < size_) return false;
-  return dispatch_dtype(key.dtype, [&](auto tag) {
-    return sort_values_of<typename decltype(tag)::type>(key, result, result_stride);
-  });
+  return dispatch_dtype(
+      key.dtype, [&](auto tag) { return sort_values_of<typename decltype(tag)::type>(key, result, result_stride); });
 }
 
 }  // namespace ct

@@ -48,9 +48,9 @@ class LineSorter {
 
   size_t size_, count_;
   bool descending_;
-  bool has_order_ = false;        // from keys that count less
-  std::vector<uint32_t> order_;   // the order so far
-  std::vector<uint64_t> mapped_;  // by position in the line
+  bool has_order_ = false;                         // from keys that count less
+  std::vector<uint32_t> order_;                    // the order so far
+  std::vector<uint64_t> mapped_;                   // by position in the line
   std::vector<uint64_t> packed_, packed_scratch_;  // a narrow key above a place in the order
   std::vector<Wide> wide_, wide_scratch_;
   std::vector<uint32_t> narrow_, narrow_scratch_, next_order_;

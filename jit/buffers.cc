@@ -281,8 +281,7 @@ bool copies_whole(const Program& program, const Statement& s, BufferId from, Buf
   if (s.kind != StatementKind::kCopy) return false;
   const loop::MemoryRange& range = program.ranges[s.detail];
   return range.source == from && range.destination == to && range.source_offset == loop::Index(0) &&
-         range.destination_offset == loop::Index(0) &&
-         program.buffers[from].elements == program.buffers[to].elements &&
+         range.destination_offset == loop::Index(0) && program.buffers[from].elements == program.buffers[to].elements &&
          range.count == loop::Index(program.buffers[to].elements);
 }
 

@@ -16,6 +16,7 @@ constexpr int kLargest = 400;
 constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 8;
 constexpr int kFarthestJoin = 64;
+constexpr int kFarthestFeed = 128;
 
 // A place where a variable's elements are wanted: the nest that ends in stored variable `root`.
 struct Home {
@@ -216,6 +217,10 @@ class Fuser {
       fusion_.stored[var] = cost_[var] > 0 || equation.output_count > 1;
       if (fusion_.stored[var]) return;
     }
+    if (feeds_back(var)) {
+      fusion_.stored[var] = true;
+      return;
+    }
     std::vector<Home> homes;
     for (const Use& use : uses_[var]) {
       const Equation& consumer = graph_.equations()[use.equation];
@@ -265,6 +270,32 @@ class Fuser {
     fusion_.stored[var] =
         homes.size() > kMostHomes || (evaluations - 1) * cost_[var] > kCheap || is_updated_in_memory(equation, var);
     if (!fusion_.stored[var]) homes_[var] = std::move(homes);
+  }
+
+  // Whether `var` is what an array is updated with, and computed from that array: first, then, so that the update can
+  // be made in the array's own memory.
+  bool feeds_back(Var var) const {
+    return std::any_of(uses_[var].begin(), uses_[var].end(), [&](const Use& use) {
+      const Equation& consumer = graph_.equations()[use.equation];
+      const Lowering lowering = consumer.primitive->lowering;
+      const bool updates = (lowering == Lowering::kScatter && use.operand == 2) ||
+                           (lowering == Lowering::kUpdate && use.operand == 1 && fusion_.stored[consumer.first_output]);
+      int budget = kFarthestFeed;
+      return updates && is_behind(alias_base(graph_, fusion_.definition, graph_.operands(consumer)[0]), var, budget);
+    });
+  }
+
+  // Whether elements of `var` are computed, within its nest, from `base`. Says yes when it would take long to find out.
+  bool is_behind(Var base, Var var, int& budget) const {
+    if (var == base || --budget < 0) return true;
+    if (fusion_.definition[var] == Fusion::kInput || required_[var] || !is_inline(fusion_.definition[var]))
+      return false;
+    const Equation& equation = equation_of(var);
+    absl::Span<const Var> operands = graph_.operands(equation);
+    for (size_t k = 0; k < operands.size(); ++k) {
+      if (facts_[var].operands[k].reads > 0 && is_behind(base, operands[k], budget)) return true;
+    }
+    return false;
   }
 
   // Updates of updates are made one after the other in the same memory.
@@ -368,8 +399,8 @@ class Fuser {
   void schedule(uint32_t i) {
     const Equation& equation = graph_.equations()[i];
     const Lowering lowering = equation.primitive->lowering;
-    const bool in_memory = lowering == Lowering::kUpdate && fusion_.stored[equation.first_output] &&
-                           size_of(equation.first_output) > 1;
+    const bool in_memory =
+        lowering == Lowering::kUpdate && fusion_.stored[equation.first_output] && size_of(equation.first_output) > 1;
     if (is_inline(i) && !in_memory) {
       for (uint32_t k = 0; k < equation.output_count; ++k) {
         const Var var = equation.first_output + k;

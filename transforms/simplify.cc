@@ -63,10 +63,38 @@ struct Match {
 
 using Rule = Value (*)(const Match& match);
 
+// An update put among zeros, added to an array: the array updated, in its own memory if nothing else needs that. The
+// cotangents of what a loop reads by index are summed in this way. Only where no element is updated twice, which would
+// change the order of the sum.
+Value simplify_sum_with_update(const Match& m, Value x, Value update) {
+  if (const Equation* slice = m.made_by(update, "dynamic_update_slice")) {
+    if (!m.is_full(m.operand(*slice, 0), 0)) return {};
+    Values operands{x};
+    for (size_t i = 2; i < slice->operand_count; ++i) operands.push_back(m.operand(*slice, static_cast<int>(i)));
+    const AttrsPtr& attrs = m.builder.attrs_ptr(*slice);
+    const Value term = m.operand(*slice, 1);
+    const auto skipped = term.shape().begin() + attrs->integer("batch_dims");
+    const Value read = m.builder.bind1(get_primitive("dynamic_slice"), operands,
+                                       attrs->with("sizes", Ints(skipped, term.shape().end())));
+    operands.insert(operands.begin() + 1, read + term);
+    return m.builder.bind1(*slice->primitive, operands, attrs);
+  }
+  if (const Equation* scatter = m.made_by(update, "scatter_add")) {
+    const AttrsPtr& attrs = m.builder.attrs_ptr(*scatter);
+    const Value indices = m.operand(*scatter, 1);
+    const auto count = absl::MakeConstSpan(indices.shape()).subspan(attrs->integer("batch_dims"));
+    const bool once = num_elements(count) <= 1 || (attrs->has("unique") && attrs->flag("unique"));
+    if (!once || !m.is_full(m.operand(*scatter, 0), 0)) return {};
+    return m.builder.bind1(*scatter->primitive, {x, indices, m.operand(*scatter, 2)}, attrs);
+  }
+  return {};
+}
+
 Value simplify_add(const Match& m) {
   if (m.is_full(m.operands[1], 0)) return m.operands[0];
   if (m.is_full(m.operands[0], 0)) return m.operands[1];
-  return {};
+  if (const Value sum = simplify_sum_with_update(m, m.operands[0], m.operands[1])) return sum;
+  return simplify_sum_with_update(m, m.operands[1], m.operands[0]);
 }
 
 Value simplify_sub(const Match& m) {

@@ -51,10 +51,9 @@ bool dynamic_slice(const KernelInput& input, absl::Span<Tensor> results) {
   const int size = dtype_size(x.dtype());
   const CopyAxes axes = window_axes(x.shape(), result.shape(), batch_dims);
   if (result.size() > 0) {
-    for_each_window(x.shape(), result.shape(), input.operands.subspan(1), batch_dims,
-                    [&](int64_t from, int64_t to) {
-                      copy_strided(result.as<std::byte>() + to * size, x.as<std::byte>() + from * size, axes, size);
-                    });
+    for_each_window(x.shape(), result.shape(), input.operands.subspan(1), batch_dims, [&](int64_t from, int64_t to) {
+      copy_strided(result.as<std::byte>() + to * size, x.as<std::byte>() + from * size, axes, size);
+    });
   }
   results[0] = std::move(result);
   return true;
@@ -71,11 +70,9 @@ bool dynamic_update_slice(const KernelInput& input, absl::Span<Tensor> results) 
   CopyAxes axes = window_axes(x.shape(), update.shape(), batch_dims);
   for (CopyAxis& axis : axes) std::swap(axis.from, axis.to);
   if (update.size() > 0) {
-    for_each_window(x.shape(), update.shape(), input.operands.subspan(2), batch_dims,
-                    [&](int64_t to, int64_t from) {
-                      copy_strided(result.as<std::byte>() + to * size, update.as<std::byte>() + from * size, axes,
-                                   size);
-                    });
+    for_each_window(x.shape(), update.shape(), input.operands.subspan(2), batch_dims, [&](int64_t to, int64_t from) {
+      copy_strided(result.as<std::byte>() + to * size, update.as<std::byte>() + from * size, axes, size);
+    });
   }
   results[0] = std::move(result);
   return true;

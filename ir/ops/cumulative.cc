@@ -34,14 +34,14 @@ BatchRule cumulative_batch(PrimitiveRef primitive) {
 
 // Padding comes after the valid elements: only folds from the end meet it.
 MaskRule cumulative_mask(PrimitiveRef primitive) {
-  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands,
-                                            const AttrsPtr& attrs) {
-    const Masked& x = operands[0];
-    const auto axis = static_cast<int>(attrs->integer("axis"));
-    const double identity = (*primitive).identity(x.value.dtype());
-    const Value value = attrs->flag("reverse") ? fill_padded(x, axis, identity) : x.value;
-    return std::vector<Masked>{{builder.bind1(*primitive, {value}, attrs), x.lengths}};
-  };
+  return
+      [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+        const Masked& x = operands[0];
+        const auto axis = static_cast<int>(attrs->integer("axis"));
+        const double identity = (*primitive).identity(x.value.dtype());
+        const Value value = attrs->flag("reverse") ? fill_padded(x, axis, identity) : x.value;
+        return std::vector<Masked>{{builder.bind1(*primitive, {value}, attrs), x.lengths}};
+      };
 }
 
 Primitive cumulative(std::string name, ScalarOp op, double identity, DTypeSet dtypes) {
@@ -91,7 +91,7 @@ JvpRule scanned_jvp(PrimitiveRef primitive, ScalarOp op, CombineTangents combine
     const auto axis = static_cast<int>(attrs->integer("axis"));
     const bool reverse = attrs->flag("reverse");
     const Primitive& merge = get_primitive(scalar_op_info(op).name);
-    // Taken apart by position, so exact from here on; the result has the lengths of the operand again.
+    // Taken apart by position, so exact from here to the result.
     Values pair{fill_padding(x, {axis}, (*primitive).identity(x.dtype())),
                 fill_padding(with_lengths_of(tangents[0], x, {axis}), {axis}, 0)};
     const auto turned = [&](Values values) {
@@ -100,11 +100,10 @@ JvpRule scanned_jvp(PrimitiveRef primitive, ScalarOp op, CombineTangents combine
     };
     if (reverse) pair = turned(pair);
     pair = associative_scan(pair, axis, [&](const Values& earlier, const Values& later) {
-      return Values{builder.bind1(merge, {earlier[0], later[0]}),
-                    combine(earlier[0], earlier[1], later[0], later[1])};
+      return Values{builder.bind1(merge, {earlier[0], later[0]}), combine(earlier[0], earlier[1], later[0], later[1])};
     });
     if (reverse) pair = turned(pair);
-    return JvpResult{{result}, {with_lengths_of(pair[1], x, {axis})}};
+    return JvpResult{{result}, {give_lengths_of(pair[1], x, {axis})}};
   };
 }
 

@@ -24,6 +24,8 @@ absl::Span<const T> starts_of(absl::Span<const T> operands, size_t count) {
   return operands.subspan(std::min(count, operands.size()));
 }
 
+void append(Values& values, absl::Span<const Value> more) { values.insert(values.end(), more.begin(), more.end()); }
+
 // Checks batch axes and starts against x, and the window's sizes, without batch axes, against x's.
 void check_window(const Aval& x, absl::Span<const Aval> starts, absl::Span<const int64_t> sizes, const Attrs& attrs) {
   const int64_t batch_dims = attrs.integer("batch_dims");
@@ -39,9 +41,9 @@ void check_window(const Aval& x, absl::Span<const Aval> starts, absl::Span<const
   const Shape batch(x.shape().begin(), x.shape().begin() + batch_dims);
   for (size_t i = 0; i < axes; ++i) {
     if (!is_integer(starts[i].dtype()) || starts[i].shape() != batch) {
-      throw Error(is_integer(starts[i].dtype()) ? ErrorKind::kShape : ErrorKind::kDType,
-                  concat("start ", i, " must be an integer of shape [", join(batch, ", "), "], got ",
-                         starts[i].to_string()))
+      throw Error(
+          is_integer(starts[i].dtype()) ? ErrorKind::kShape : ErrorKind::kDType,
+          concat("start ", i, " must be an integer of shape [", join(batch, ", "), "], got ", starts[i].to_string()))
           .hint("starts are integer scalars, one an axis");
     }
     const int64_t size = x.dim(static_cast<int>(batch_dims) + static_cast<int>(i));
@@ -122,6 +124,26 @@ Values starts_inside(const Masked& x, absl::Span<const Masked> starts, absl::Spa
   return result;
 }
 
+// The starts as they are clamped for x, written out: in a mask region the transpose of a tangent's equation does not
+// see the length that they are clamped to.
+Values written_out(Value x, absl::Span<const Value> starts, absl::Span<const int64_t> sizes, int batch_dims) {
+  Values result;
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int axis = batch_dims + static_cast<int>(i);
+    if (sizes[i] == x.shape()[axis]) {
+      result.push_back(zeros_like(starts[i]));
+      continue;
+    }
+    const Value room = sub(dimension_size(x, axis), full_integer(*x.builder, Aval(DType::kInt32, {}), sizes[i]));
+    const bool large = starts[i].dtype() == DType::kUInt64;
+    const DType dtype = large ? DType::kUInt64 : DType::kInt64;
+    const Value start = convert(starts[i], dtype);
+    const Value limit = broadcast_scalar(convert(max(room, zeros_like(room)), dtype), start.shape());
+    result.push_back(min(large ? start : max(start, zeros_like(start)), limit));
+  }
+  return result;
+}
+
 Values merged_batch_lengths(absl::Span<const Masked> operands, int batch_dims, std::string_view name) {
   Values lengths(static_cast<size_t>(batch_dims));
   for (const Masked& operand : operands) {
@@ -174,8 +196,8 @@ JvpResult dynamic_slice_jvp(Builder& builder, absl::Span<const Value> primals, a
   const Primitive& self = get_primitive("dynamic_slice");
   const Value result = builder.bind1(self, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
-  Values operands(primals.begin(), primals.end());
-  operands[0] = with_lengths_of(tangents[0], primals[0], cut_axes(primals[0].aval(), *attrs));
+  Values operands{with_lengths_of(tangents[0], primals[0], cut_axes(primals[0].aval(), *attrs))};
+  append(operands, written_out(primals[0], starts_of(primals, 1), attrs->ints("sizes"), batch_dims_of(*attrs)));
   return {{result}, {builder.bind1(self, operands, attrs)}};
 }
 
@@ -183,7 +205,7 @@ AttrsPtr update_attrs(const Attrs& attrs) { return Attrs::make({{"batch_dims", a
 
 Values dynamic_slice_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
   Values operands{zeros(builder, input.avals[0]), input.cotangents[0]};
-  operands.insert(operands.end(), input.operands.begin() + 1, input.operands.end());
+  append(operands, starts_of(input.operands, 1));
   Values result(input.avals.size());
   result[0] = builder.bind1(get_primitive("dynamic_update_slice"), operands, update_attrs(*attrs));
   return result;
@@ -227,8 +249,8 @@ Avals dynamic_update_slice_type(absl::Span<const Aval> operands, const Attrs& at
   const Aval& x = operands[0];
   const Aval& update = operands[1];
   if (update.dtype() != x.dtype()) {
-    throw Error(ErrorKind::kDType, concat("the update has dtype ", dtype_name(update.dtype()), ", the array ",
-                                          dtype_name(x.dtype())))
+    throw Error(ErrorKind::kDType,
+                concat("the update has dtype ", dtype_name(update.dtype()), ", the array ", dtype_name(x.dtype())))
         .hint("convert the update to the array's dtype");
   }
   if (update.rank() != x.rank()) {
@@ -274,9 +296,10 @@ JvpResult dynamic_update_slice_jvp(Builder& builder, absl::Span<const Value> pri
   for (int axis = batch_dims_of(*attrs); axis < result.rank(); ++axis) {
     if (primals[1].shape()[axis] != result.shape()[axis]) axes.push_back(axis);
   }
-  Values operands(primals.begin(), primals.end());
-  operands[0] = with_lengths_of(instantiate(builder, tangents[0], primals[0].aval()), primals[0], axes);
-  operands[1] = instantiate(builder, tangents[1], primals[1].aval());
+  Values operands{with_lengths_of(instantiate(builder, tangents[0], primals[0].aval()), primals[0], axes),
+                  instantiate(builder, tangents[1], primals[1].aval())};
+  append(operands, written_out(primals[0], starts_of(primals, 2), without_batch(primals[1].aval(), *attrs),
+                               batch_dims_of(*attrs)));
   return {{result}, {with_lengths_of(builder.bind1(self, operands, attrs), primals[0], axes)}};
 }
 
@@ -286,12 +309,12 @@ Values dynamic_update_slice_transpose(Builder& builder, const TransposeInput& in
   Values result(input.avals.size());
   if (input.linear(0)) {
     Values operands{cotangent, zeros(builder, input.avals[1])};
-    operands.insert(operands.end(), starts.begin(), starts.end());
+    append(operands, starts);
     result[0] = builder.bind1(get_primitive("dynamic_update_slice"), operands, attrs);
   }
   if (input.linear(1)) {
     Values operands{cotangent};
-    operands.insert(operands.end(), starts.begin(), starts.end());
+    append(operands, starts);
     result[1] = builder.bind1(get_primitive("dynamic_slice"), operands,
                               attrs->with("sizes", without_batch(input.avals[1], *attrs)));
   }
@@ -308,8 +331,9 @@ std::vector<Masked> dynamic_update_slice_mask(Builder& builder, absl::Span<const
   result.lengths = merged_batch_lengths(operands, batch_dims, "dynamic_update_slice");
   for (int axis = batch_dims; axis < x.value.rank(); ++axis) {
     const bool whole = sizes[axis - batch_dims] == x.value.shape()[axis];
-    if (update.ragged(axis) && !(whole && x.ragged(axis))) {
-      throw Error(ErrorKind::kUnsupported, concat("axis ", axis, " of the update is ragged, but not all of the array's"))
+    if (update.ragged(axis) && !whole) {
+      throw Error(ErrorKind::kUnsupported,
+                  concat("axis ", axis, " of the update is ragged, and not the array's whole axis"))
           .hint("write it with x.at[start + arange(n)].set(...)");
     }
     result.lengths.push_back(whole ? merge_lengths(x.lengths[axis], update.lengths[axis], "dynamic_update_slice", axis)
@@ -336,21 +360,19 @@ Primitive dynamic_updating() {
 const Primitive& kDynamicUpdateSlice = define(dynamic_updating());
 
 Values joined(Values operands, absl::Span<const Value> starts) {
-  operands.insert(operands.end(), starts.begin(), starts.end());
+  append(operands, starts);
   return operands;
 }
 
 }  // namespace
 
 Value dynamic_slice(Value x, absl::Span<const Value> starts, absl::Span<const int64_t> sizes) {
-  return x.builder->bind1(
-      kDynamicSlice, joined({x}, starts),
-      Attrs::make({{"batch_dims", int64_t{0}}, {"sizes", Ints(sizes.begin(), sizes.end())}}));
+  return x.builder->bind1(kDynamicSlice, joined({x}, starts),
+                          Attrs::make({{"batch_dims", int64_t{0}}, {"sizes", Ints(sizes.begin(), sizes.end())}}));
 }
 
 Value dynamic_update_slice(Value x, Value update, absl::Span<const Value> starts) {
-  return x.builder->bind1(kDynamicUpdateSlice, joined({x, update}, starts),
-                          Attrs::make({{"batch_dims", int64_t{0}}}));
+  return x.builder->bind1(kDynamicUpdateSlice, joined({x, update}, starts), Attrs::make({{"batch_dims", int64_t{0}}}));
 }
 
 }  // namespace ct

@@ -248,32 +248,32 @@ BatchRule scatter_batch(PrimitiveRef primitive) {
 
 // Updates at padded indices must not land. What lands behind the valid elements of the operand is padding there.
 MaskRule scatter_mask(PrimitiveRef primitive) {
-  return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands,
-                                            const AttrsPtr& attrs) {
-    const Layout layout(*attrs);
-    const std::string& name = primitive.name();
-    const Masked& operand = operands[0];
-    const Masked& updates = operands[2];
-    Value indices = operands[1].value;
-    const int index_rank = indices.rank();
-    for (int i = layout.batch_dims; i < index_rank; ++i) {
-      const int at = layout.of_index(i);
-      const Value length = merge_lengths(operands[1].lengths[i], updates.lengths[at], name, at);
-      if (!length) continue;
-      indices = signed_indices(indices);
-      indices = keep_where(valid_positions(length, indices.shape(), i), indices);
-    }
-    Masked result = exact(builder.bind1(*primitive, {operand.value, indices, updates.value}, attrs));
-    for (int i = 0; i < operand.value.rank(); ++i) {
-      result.lengths[i] = operand.lengths[i];
-      if (i == layout.axis) continue;
-      const Value other = updates.lengths[layout.of_operand(i, index_rank)];
-      result.lengths[i] = merge_lengths(result.lengths[i], other, name, i);
-      if (i >= layout.batch_dims) continue;
-      result.lengths[i] = merge_lengths(result.lengths[i], operands[1].lengths[i], name, i);
-    }
-    return std::vector<Masked>{result};
-  };
+  return
+      [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+        const Layout layout(*attrs);
+        const std::string& name = primitive.name();
+        const Masked& operand = operands[0];
+        const Masked& updates = operands[2];
+        Value indices = operands[1].value;
+        const int index_rank = indices.rank();
+        for (int i = layout.batch_dims; i < index_rank; ++i) {
+          const int at = layout.of_index(i);
+          const Value length = merge_lengths(operands[1].lengths[i], updates.lengths[at], name, at);
+          if (!length) continue;
+          indices = signed_indices(indices);
+          indices = keep_where(valid_positions(length, indices.shape(), i), indices);
+        }
+        Masked result = exact(builder.bind1(*primitive, {operand.value, indices, updates.value}, attrs));
+        for (int i = 0; i < operand.value.rank(); ++i) {
+          result.lengths[i] = operand.lengths[i];
+          if (i == layout.axis) continue;
+          const Value other = updates.lengths[layout.of_operand(i, index_rank)];
+          result.lengths[i] = merge_lengths(result.lengths[i], other, name, i);
+          if (i >= layout.batch_dims) continue;
+          result.lengths[i] = merge_lengths(result.lengths[i], operands[1].lengths[i], name, i);
+        }
+        return std::vector<Masked>{result};
+      };
 }
 
 // Everything but the derivative.
@@ -393,19 +393,20 @@ Value product_of_others(Value indices, Value updates, const AttrsPtr& attrs) {
   const Layout layout(*attrs);
   const int batch_dims = layout.batch_dims, axis = layout.axis;
   const int index_dims = indices.rank() - batch_dims;
-  const Shape shape = updates.shape();
+  const Value original = updates;
   indices = fill_padding(signed_indices(indices), ints_between(batch_dims, indices.rank()), -1);
   updates = fill_padding(updates, ints_between(axis, axis + index_dims), 1);
   indices = with_one_index_axis(indices, batch_dims, index_dims);
   updates = with_one_index_axis(updates, axis, index_dims);
   const int64_t count = updates.shape()[axis];
-  const Values sorted = sort({indices, iota(*indices.builder, Aval(DType::kInt32, indices.shape()), batch_dims)},
-                             batch_dims, 1);
+  const Values sorted =
+      sort({indices, iota(*indices.builder, Aval(DType::kInt32, indices.shape()), batch_dims)}, batch_dims, 1);
   const Value order = sorted[1];
   const Value lines = gather(updates, order, axis, batch_dims);
 
   // Whether the index differs from the one before, and from the one after.
-  const Value changes = ne(slice_axis(sorted[0], batch_dims, 1, count), slice_axis(sorted[0], batch_dims, 0, count - 1));
+  const Value changes =
+      ne(slice_axis(sorted[0], batch_dims, 1, count), slice_axis(sorted[0], batch_dims, 0, count - 1));
   Ints edge_shape(changes.shape().begin(), changes.shape().end());
   edge_shape[batch_dims] = 1;
   const Value edge = full(*indices.builder, Aval(DType::kBool, edge_shape), 1);
@@ -427,8 +428,10 @@ Value product_of_others(Value indices, Value updates, const AttrsPtr& attrs) {
   const Value left = before(lines, starts_at({edge, changes}));
   const Value right = backwards(before(backwards(lines), backwards(starts_at({changes, edge}))));
   // Back to where the updates stood.
-  const Value places = sort({order, iota(*indices.builder, Aval(DType::kInt32, order.shape()), batch_dims)}, batch_dims, 1)[1];
-  return reshape(gather(left * right, places, axis, batch_dims), shape);
+  const Value places =
+      sort({order, iota(*indices.builder, Aval(DType::kInt32, order.shape()), batch_dims)}, batch_dims, 1)[1];
+  const Value product = reshape(gather(left * right, places, axis, batch_dims), original.shape());
+  return give_lengths_of(product, original, ints_between(axis, axis + index_dims));
 }
 
 JvpResult scatter_mul_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,

@@ -1,5 +1,6 @@
 // sort: lines along an axis put in order by the first `num_keys` operands, the other operands along with them. Equal
-// lines keep their order. Attribute `descending` puts the largest first, `count` keeps that many from the start.
+// elements keep their order. Attribute `descending`, if given and true, puts the largest first; `count`, if given,
+// keeps that many from the start.
 //
 // NaN is above every number and -0 equal to 0, as in jax.lax. The order of several keys is the lexicographic one, and
 // so is that of complex numbers.
@@ -17,27 +18,31 @@
 namespace ct {
 namespace {
 
+bool is_descending(const Attrs& attrs) { return attrs.has("descending") && attrs.flag("descending"); }
+int64_t count_of(const Attrs& attrs, int64_t size) { return attrs.has("count") ? attrs.integer("count") : size; }
+
 Avals sort_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   if (operands.empty()) check_operand_count(operands, 1);
   const Aval& first = operands[0];
   const int64_t axis = attrs.integer("axis");
   const int64_t num_keys = attrs.integer("num_keys");
-  const int64_t count = attrs.integer("count");
-  attrs.flag("descending");
+  is_descending(attrs);
   check_axis(axis, first.rank());
+  const int64_t size = first.dim(static_cast<int>(axis));
+  const int64_t count = count_of(attrs, size);
   for (const Aval& operand : operands) {
     if (operand.shape() == first.shape()) continue;
-    throw Error(ErrorKind::kShape, concat("operands must have equal shapes, got ", first.to_string(), " and ",
-                                          operand.to_string()))
+    throw Error(ErrorKind::kShape,
+                concat("operands must have equal shapes, got ", first.to_string(), " and ", operand.to_string()))
         .hint("broadcast them to one shape first");
   }
   if (num_keys < 1 || num_keys > static_cast<int64_t>(operands.size())) {
     throw Error(ErrorKind::kValue, concat("num_keys is ", num_keys, ", with ", operands.size(), " operands"))
         .hint("the first num_keys operands are compared: at least one, at most all");
   }
-  if (count < 0 || count > first.dim(static_cast<int>(axis))) {
+  if (count < 0 || count > size) {
     throw Error(ErrorKind::kValue, concat("cannot take ", count, " elements of axis ", axis, " of ", first.to_string()))
-        .hint(concat("the axis has ", first.dim(static_cast<int>(axis)), " elements"));
+        .hint(concat("the axis has ", size, " elements"));
   }
   Avals results;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -70,16 +75,15 @@ void dispatch_size(int bytes, Visitor&& visitor) {
 std::vector<Tensor> sort_reference(const ReferenceInput& input) {
   const auto axis = static_cast<size_t>(input.attrs.integer("axis"));
   const auto num_keys = static_cast<size_t>(input.attrs.integer("num_keys"));
-  const int64_t count = input.attrs.integer("count");
   const Shape& shape = input.operands[0].shape();
-  const int64_t size = shape[axis];
+  const int64_t size = shape[axis], count = count_of(input.attrs, size);
   const absl::Span<const int64_t> all(shape);
   const int64_t outer = num_elements(all.subspan(0, axis)), inner = num_elements(all.subspan(axis + 1));
   std::vector<Tensor> results;
   for (const Aval& aval : input.output_avals) results.emplace_back(aval);
   if (results[0].size() == 0) return results;
 
-  LineSorter sorter(size, count, input.attrs.flag("descending"));
+  LineSorter sorter(size, count, is_descending(input.attrs));
   std::vector<SortKey> keys(num_keys);
   for (int64_t line = 0; line < outer * inner; ++line) {
     const int64_t from = line / inner * size * inner + line % inner;
@@ -190,7 +194,7 @@ Values sort_expand(Builder& builder, absl::Span<const Value> operands, const Att
   const Value positions = iota(builder, Aval(DType::kInt32, moved[0].shape()), last);
   Columns columns{.values = {ge(positions, full_integer(builder, positions.aval(), size))},
                   .num_keys = 0,
-                  .descending = attrs->flag("descending")};
+                  .descending = is_descending(*attrs)};
   const Values keys = real_keys(absl::MakeConstSpan(moved).subspan(0, num_keys));
   columns.num_keys = keys.size();
   columns.values.insert(columns.values.end(), keys.begin(), keys.end());
@@ -200,7 +204,7 @@ Values sort_expand(Builder& builder, absl::Span<const Value> operands, const Att
 
   Values results(columns.values.end() - static_cast<std::ptrdiff_t>(moved.size()), columns.values.end());
   for (Value& result : results) {
-    result = move_axis(slice_axis(result, last, 0, attrs->integer("count")), last, axis);
+    result = move_axis(slice_axis(result, last, 0, count_of(*attrs, size)), last, axis);
   }
   return results;
 }
@@ -261,14 +265,14 @@ std::vector<Masked> sort_mask(Builder& builder, absl::Span<const Masked> operand
   Values outputs;
   if (length) {
     Value valid = valid_positions(length, shape, axis);
-    values.insert(values.begin(), attrs->flag("descending") ? valid : logical_not(valid));
+    values.insert(values.begin(), is_descending(*attrs) ? valid : logical_not(valid));
     outputs = builder.bind(get_primitive("sort"), values, attrs->with("num_keys", attrs->integer("num_keys") + 1));
     outputs.erase(outputs.begin());
   } else {
     outputs = builder.bind(get_primitive("sort"), values, attrs);
   }
   // A fixed number of elements is exact.
-  if (attrs->integer("count") != shape[axis]) lengths[axis] = Value();
+  if (count_of(*attrs, shape[axis]) != shape[axis]) lengths[axis] = Value();
   std::vector<Masked> results;
   for (const Value& output : outputs) results.push_back({output, lengths});
   return results;
@@ -294,10 +298,7 @@ const Primitive& kSort = define(sorting());
 
 Values sort(absl::Span<const Value> operands, int axis, int num_keys) {
   return operands[0].builder->bind(kSort, operands,
-                                   Attrs::make({{"axis", int64_t{axis}},
-                                                {"num_keys", int64_t{num_keys}},
-                                                {"descending", false},
-                                                {"count", operands[0].shape()[axis]}}));
+                                   Attrs::make({{"axis", int64_t{axis}}, {"num_keys", int64_t{num_keys}}}));
 }
 
 }  // namespace ct

@@ -51,8 +51,8 @@ Avals window_slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   for (const Ints* values : {&windows.window_axes, &windows.sizes, &windows.step, &windows.window_step,
                              &windows.dilation, &windows.offset}) {
     if (values->size() == count) continue;
-    throw Error(ErrorKind::kValue, concat("needs one number for each of ", count, " spatial axes, got [",
-                                          join(*values, ", "), "]"));
+    throw Error(ErrorKind::kValue,
+                concat("needs one number for each of ", count, " spatial axes, got [", join(*values, ", "), "]"));
   }
   Ints all = windows.axes;
   all.insert(all.end(), windows.window_axes.begin(), windows.window_axes.end());
@@ -64,10 +64,9 @@ Avals window_slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
                       windows.step[i] <= kLargest && windows.dilation[i] <= kLargest &&
                       std::abs(windows.window_step[i]) <= kLargest && std::abs(windows.offset[i]) <= kLargest;
     if (!fits) {
-      throw Error(ErrorKind::kValue,
-                  concat("size ", windows.sizes[i], ", step ", windows.step[i], ", window step ",
-                         windows.window_step[i], ", dilation ", windows.dilation[i], " and offset ", windows.offset[i],
-                         " do not describe a window"))
+      throw Error(ErrorKind::kValue, concat("size ", windows.sizes[i], ", step ", windows.step[i], ", window step ",
+                                            windows.window_step[i], ", dilation ", windows.dilation[i], " and offset ",
+                                            windows.offset[i], " do not describe a window"))
           .hint("sizes are not negative, steps and dilations positive, none of them above 2**30");
     }
     shape[windows.axes[i]] = windows.sizes[i];
@@ -124,8 +123,7 @@ JvpResult window_slice_jvp(Builder& builder, absl::Span<const Value> primals, ab
   const Primitive& self = get_primitive("window_slice");
   const Value result = builder.bind1(self, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
-  return {{result},
-          {builder.bind1(self, {with_lengths_of(tangents[0], primals[0], attrs->ints("axes"))}, attrs)}};
+  return {{result}, {builder.bind1(self, {with_lengths_of(tangents[0], primals[0], attrs->ints("axes"))}, attrs)}};
 }
 
 Ints negated(const Ints& values) {

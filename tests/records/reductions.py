@@ -45,19 +45,27 @@ for name, fold in [("reduce_max", extremum(np.max, 1)), ("reduce_min", extremum(
     record(name, lambda x, f=fold: f(x, (1,)), (3, 0), attrs={"axes": [1]}, dtypes=FLOATS[:1])
 
 
-def running_sum(x: Any, axis: int, reverse: bool) -> Any:
-    return np.flip(np.cumsum(np.flip(x, axis), axis, x.dtype), axis) if reverse else np.cumsum(x, axis, x.dtype)
+def running(fold: np.ufunc, x: Any, axis: int, reverse: bool) -> Any:
+    flipped = np.flip(x, axis) if reverse else x
+    result = fold.accumulate(flipped, axis, x.dtype) if x.size else flipped
+    return np.flip(result, axis) if reverse else result
 
 
-for axis, reverse in [(0, False), (0, True), (1, False)]:
-    for shape in [M, (0, 3)]:
-        record(
-            "cumsum",
-            lambda x, a=axis, r=reverse: running_sum(x, a, r),
-            shape,
-            attrs={"axis": axis, "reverse": reverse},
-            dtypes=(*FLOATS, *COMPLEXES, *INTEGERS) if shape == M and axis == 1 else FLOATS[:1],
-        )
+for name, ufunc, running_dtypes in [
+    ("cumsum", np.add, (*FLOATS, *COMPLEXES, *INTEGERS)),
+    ("cumprod", np.multiply, (*FLOATS, *COMPLEXES, *INTEGERS)),
+    ("cummax", np.maximum, (*NUMBERS, "bool")),
+    ("cummin", np.minimum, (*NUMBERS, "bool")),
+]:
+    for axis, reverse in [(0, False), (0, True), (1, False)]:
+        for shape in [M, (0, 3)]:
+            record(
+                name,
+                lambda x, f=ufunc, a=axis, r=reverse: running(f, x, a, r),
+                shape,
+                attrs={"axis": axis, "reverse": reverse},
+                dtypes=running_dtypes if shape == M and axis == 1 else FLOATS[:1],
+            )
 
 
 def product(
