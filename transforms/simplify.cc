@@ -67,27 +67,27 @@ using Rule = Value (*)(const Match& match);
 // cotangents of what a loop reads by index are summed in this way. Only where no element is updated twice, which would
 // change the order of the sum.
 Value simplify_sum_with_update(const Match& m, Value x, Value update) {
-  if (const Equation* slice = m.made_by(update, "dynamic_update_slice")) {
-    if (!m.is_full(m.operand(*slice, 0), 0)) return {};
-    Values operands{x};
-    for (size_t i = 2; i < slice->operand_count; ++i) operands.push_back(m.operand(*slice, static_cast<int>(i)));
-    const AttrsPtr& attrs = m.builder.attrs_ptr(*slice);
-    const Value term = m.operand(*slice, 1);
-    const auto skipped = term.shape().begin() + attrs->integer("batch_dims");
-    const Value read = m.builder.bind1(get_primitive("dynamic_slice"), operands,
-                                       attrs->with("sizes", Ints(skipped, term.shape().end())));
-    operands.insert(operands.begin() + 1, read + term);
-    return m.builder.bind1(*slice->primitive, operands, attrs);
+  const Equation* found = m.made_by(update, "dynamic_update_slice");
+  if (found == nullptr) found = m.made_by(update, "scatter_add");
+  if (found == nullptr || !m.is_full(m.operand(*found, 0), 0)) return {};
+  // Copies: what is found moves when equations are added.
+  const Equation equation = *found;
+  const AttrsPtr attrs = m.builder.attrs_ptr(equation);
+  const int64_t batch_dims = attrs->integer("batch_dims");
+  if (equation.primitive->name == "scatter_add") {
+    const Value indices = m.operand(equation, 1);
+    const bool once = num_elements(absl::MakeConstSpan(indices.shape()).subspan(batch_dims)) <= 1 ||
+                      (attrs->has("unique") && attrs->flag("unique"));
+    if (!once) return {};
+    return m.builder.bind1(*equation.primitive, {x, indices, m.operand(equation, 2)}, attrs);
   }
-  if (const Equation* scatter = m.made_by(update, "scatter_add")) {
-    const AttrsPtr& attrs = m.builder.attrs_ptr(*scatter);
-    const Value indices = m.operand(*scatter, 1);
-    const auto count = absl::MakeConstSpan(indices.shape()).subspan(attrs->integer("batch_dims"));
-    const bool once = num_elements(count) <= 1 || (attrs->has("unique") && attrs->flag("unique"));
-    if (!once || !m.is_full(m.operand(*scatter, 0), 0)) return {};
-    return m.builder.bind1(*scatter->primitive, {x, indices, m.operand(*scatter, 2)}, attrs);
-  }
-  return {};
+  const Value term = m.operand(equation, 1);
+  Values operands{x};
+  for (size_t i = 2; i < equation.operand_count; ++i) operands.push_back(m.operand(equation, static_cast<int>(i)));
+  const Ints sizes(term.shape().begin() + batch_dims, term.shape().end());
+  const Value read = m.builder.bind1(get_primitive("dynamic_slice"), operands, attrs->with("sizes", sizes));
+  operands.insert(operands.begin() + 1, read + term);
+  return m.builder.bind1(*equation.primitive, operands, attrs);
 }
 
 Value simplify_add(const Match& m) {
