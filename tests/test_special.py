@@ -25,6 +25,12 @@ def of_order(m, x):
     return scipy_special.polygamma(m.astype(int), x)
 
 
+GAMMA_A = 10.0 ** np.linspace(-3, 4, 113)
+GAMMA_X = GAMMA_A * np.exp(np.sin(np.arange(113.0)) * np.minimum(2, 3 / np.sqrt(GAMMA_A)))
+BETA_A, BETA_B = 10.0 ** np.linspace(-1.5, 3.3, 97), 10.0 ** (1 + 1.5 * np.sin(2.7 * np.arange(97.0)))
+BETA_X = scipy_special.betaincinv(BETA_A, BETA_B, np.linspace(0.02, 0.98, 97))
+
+
 # Name, SciPy's function, operands; tolerance in float64 and in float32, relative to 1 where the function has zeros.
 VALUES = [
     ("erf", scipy_special.erf, (NEAR,), 1e-15, 3e-7),
@@ -39,6 +45,9 @@ VALUES = [
     ("digamma", scipy_special.digamma, (BELOW[BELOW > -1],), 1e-14, 2e-6),
     ("zeta", scipy_special.zeta, (ORDERS, SHIFTS), 3e-15, 1e-6),
     ("polygamma", of_order, (DERIVATIVES, POINTS), 5e-15, 2e-6),
+    ("igamma", scipy_special.gammainc, (GAMMA_A, GAMMA_X), 2e-13, 2e-7),
+    ("igammac", scipy_special.gammaincc, (GAMMA_A, GAMMA_X), 2e-13, 2e-7),
+    ("betainc", scipy_special.betainc, (BETA_A, BETA_B, BETA_X), 3e-13, 2e-7),
     ("i0e", scipy_special.i0e, (NEAR,), 1e-15, 4e-7),
     ("i1e", scipy_special.i1e, (NEAR,), 3e-15, 5e-7),
     ("i0", scipy_special.i0, (NEAR,), 2e-15, 5e-7),
@@ -89,6 +98,13 @@ INF, NAN = np.inf, np.nan
         ("digamma", {(0,): NAN, (-2,): NAN, (INF,): INF, (-INF,): NAN, (NAN,): NAN}),
         ("zeta", {(1, 2): INF, (0.5, 2): NAN, (2, 0): INF, (3, -4): INF, (2.5, -1.5): NAN, (2, INF): 0, (2, NAN): NAN}),
         ("polygamma", {(-1, 2): NAN, (1.5, 2): NAN, (0, NAN): NAN}),
+        (
+            "igamma",
+            {(2, 0): 0, (0, 1): 1, (0, 0): NAN, (-1, 1): NAN, (1, -1): NAN, (1, INF): 1, (INF, 1): 0, (NAN, 1): NAN},
+        ),
+        ("igammac", {(2, 0): 1, (0, 1): 0, (1, INF): 0, (1, NAN): NAN}),
+        ("betainc", {(1, 2, 0): 0, (1, 2, 1): 1, (0, 1, 0.5): 1, (1, 0, 0.5): 0, (0, 0, 0.5): NAN, (1, 1, 1.5): NAN}),
+        ("random_gamma_grad", {(1, 0): 0, (0, 1): NAN, (1, NAN): NAN}),
         ("i0e", {(0,): 1, (INF,): 0, (-INF,): 0, (NAN,): NAN}),
         ("i1e", {(0,): 0, (INF,): 0, (NAN,): NAN}),
     ],
@@ -109,6 +125,11 @@ GRADIENTS = {
     "gamma": [[-1.7, 0.3, 1.2, 2.2, 4.0]],
     "digamma": [[-1.7, 0.3, 1.2, 2.2, 8.0]],
     "zeta": [[2.2, 3.0, 5.0], [0.4, 2.0, 7.0]],
+    "igamma": [[0.3, 1.4, 2.5, 19.0, 24.0, 30.0], [0.1, 1.3, 6.0, 18.0, 25.0, 45.0]],
+    "igammac": [[0.3, 0.2, 2.5, 24.0], [0.1, 1.3, 6.0, 25.0]],
+    "igamma_grad_a": [[0.3, 2.5, 24.0], [0.1, 6.0, 25.0]],
+    "random_gamma_grad": [[0.3, 2.5, 24.0], [0.1, 6.0, 25.0]],
+    "betainc": [[0.3, 2.5, 30.0], [1.2, 0.5, 20.0], [0.2, 0.7, 0.55]],
     "i0e": [[-9.5, -1.0, 0.3, 7.0]],
     "i1e": [[-9.5, -1.0, 0.3, 7.0]],
     "i0": [[-1.0, 0.3, 2.0]],
@@ -139,11 +160,25 @@ def test_derivatives_at_corners():
     )
 
 
-@pytest.mark.parametrize("name", ["erfc", "lgamma", "digamma", "zeta", "polygamma"])
+def test_derivatives_of_a_gamma_sample():
+    """The quantile function's derivative by the parameter, from differences."""
+    a, level = np.array([0.05, 0.7, 3.0, 25.0, 400.0]), np.array([0.3, 0.6, 0.05, 0.5, 0.99])
+    x = scipy_special.gammaincinv(a, level)
+    step = 1e-5 * a
+    differences = (scipy_special.gammaincinv(a + step, level) - scipy_special.gammaincinv(a - step, level)) / (2 * step)
+    np.testing.assert_allclose(np.asarray(special.random_gamma_grad(a, x)), differences, rtol=1e-7)
+    single = special.random_gamma_grad(a.astype("float32"), x.astype("float32"))
+    np.testing.assert_allclose(np.asarray(single), differences, rtol=1e-5)
+    assert np.isfinite(np.asarray(special.random_gamma_grad(np.full(3, 1e-3), np.array([1e-300, 1e-30, 0.5])))).all()
+    assert float(ct.grad(special.igamma, 1)(1.0, 0.0)) == 1.0
+    assert float(ct.grad(special.betainc, 2)(1.0, 3.0, 0.0)) == 3.0
+
+
+@pytest.mark.parametrize("name", ["erfc", "lgamma", "digamma", "zeta", "polygamma", "igamma"])
 def test_transforms(name):
     function = getattr(special, name)
     x = np.linspace(0.3, 7, 6).reshape(2, 3)
-    operands = (np.full((2, 3), 2.0), x) if name in ("zeta", "polygamma") else (x,)
+    operands = (np.full((2, 3), 2.0), x) if name in ("zeta", "polygamma", "igamma") else (x,)
     expected = np.asarray(function(*operands))
     np.testing.assert_allclose(np.asarray(ct.vmap(ct.vmap(function))(*operands)), expected, rtol=1e-14)
     np.testing.assert_allclose(np.asarray(ct.vmap(function, in_axes=1, out_axes=1)(*operands)), expected, rtol=1e-14)

@@ -28,13 +28,14 @@ class Elementwise:
         program: the function of one element: takes and returns scalar arrays.
         partials: for each floating or complex operand a function ``(*operands, result) -> derivative``, or None to
             differentiate the program. Without any, all are differentiated.
+        name: of the program, for printing.
 
     Operands of half precision are computed in float32.
     """
 
-    def __init__(self, program: Program, partials: tuple[Program | None, ...] = ()) -> None:
+    def __init__(self, program: Program, partials: tuple[Program | None, ...] = (), name: str | None = None) -> None:
         self.__doc__ = program.__doc__
-        self.__name__ = program.__name__
+        self.__name__ = name or program.__name__
         self.program = program
         self.partials = partials
         self._captured: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -63,15 +64,15 @@ class Elementwise:
             self._depth += 1
             try:
                 attributes["partials"] = [
-                    _capture(self.partials[k] or self._forward(i), given, f"derivative of {self.__name__}")
+                    _capture(self.partials[k] or self.forward(i), given, f"derivative of {self.__name__}")
                     for k, i in enumerate(inexact)
                 ]
             finally:
                 self._depth -= 1
         return attributes
 
-    def _forward(self, operand: int) -> Program:
-        """The partial derivative that follows from the program."""
+    def forward(self, operand: int) -> Program:
+        """The partial derivative that follows from the program, in forward mode."""
 
         def partial(*given: Array) -> Array:
             from cotangent.api import jvp

@@ -112,6 +112,18 @@ def _below_three(y: Array) -> tuple[Array, Array]:
     return t * fitted(t, tables, "LGAMMA"), factor
 
 
+def stirling_correction(z: Array) -> Array:
+    """``log gamma(z) - ((z - 1/2) log z - z + log(2 pi) / 2)``, for z > 0."""
+    near = z < 2.5
+    close = pick(near, z, 1.0)
+    far = pick(near, 2.5, z)
+    inverse = 1.0 / far
+    series = fitted(inverse * inverse, tables, "STIRLING") * inverse
+    above, factor = _below_three(close)
+    exact = above - bind1("log", factor) - ((close - 0.5) * bind1("log", close) - close + _HALF_LOG_TWO_PI)
+    return pick(near, exact, series)
+
+
 @elementwise(lambda x, result: _digamma(x))
 def _lgamma(x: Array) -> Array:
     y = bind1("abs", x)

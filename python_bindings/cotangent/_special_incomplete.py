@@ -1,1 +1,375 @@
-__all__: list[str] = []
+"""The incomplete gamma and beta functions, regularised, with derivatives in all arguments.
+
+Everything is computed in float64. Where an iteration converges slowly (the gamma function near x = a, both large) Temme's
+uniform expansion takes its place: N. M. Temme, "The asymptotic expansion of the incomplete gamma functions" (1979).
+Derivatives in the parameters are those of the iterations, in forward mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from cotangent import _core
+from cotangent import _special_tables as tables
+from cotangent._core import Array
+from cotangent._elementwise import Elementwise, elementwise, pick, polynomial
+from cotangent._special_error import _erfc
+from cotangent._special_gamma import _digamma, _lgamma, stirling_correction
+from cotangent._special_support import floats
+from cotangent.numpy._support import bind1
+
+__all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
+
+_EPSILON = 2.0**-52
+_SETTLED = 6  # iterations without change, for derivatives to settle too
+_MOST = 5000
+_TEMME_FROM = 20.0
+
+
+def _and(x: Array, *others: Array) -> Array:
+    for other in others:
+        x = bind1("and", x, other)
+    return x
+
+
+def _not(x: Array) -> Array:
+    return bind1("not", x)
+
+
+def _wide(*operands: Array) -> list[Array]:
+    return [x if x.dtype.itemsize == 8 else _core.convert(x, "float64") for x in operands]
+
+
+def _number(value: float) -> Array:
+    return _core.full((), value, "float64")
+
+
+def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array) -> Any:
+    """Repeats ``step(n, *state) -> (*state, change)`` until the relative change has been below rounding for a while.
+
+    Elements that are not needed do not take part.
+    """
+    from cotangent.lax import while_loop
+
+    def proceed(carry: Any) -> Array:
+        return bind1("and", carry[1] < _SETTLED, carry[0] < _MOST)
+
+    def body(carry: Any) -> Any:
+        count, quiet, *values = carry
+        *values, change = step(_core.convert(count, "float64"), *values)
+        still = bind1("abs", change) <= _EPSILON
+        return (count + 1, pick(still, quiet + 1, 0), *values)
+
+    start = _core.full((), 1, "int32"), pick(needed, _core.full((), 0, "int32"), _SETTLED)
+    return while_loop(proceed, body, (*start, *state))[2:]
+
+
+def _deviation(u: Array) -> Array:
+    """``log(1 + u) - u``, for all u > -1."""
+    near = bind1("abs", u) < 0.35
+    eta = _eta(pick(near, u, 0.0))
+    return pick(near, -0.5 * eta * eta, bind1("log1p", u) - u)
+
+
+def _eta(u: Array) -> Array:
+    """Temme's eta for x = (1 + u) a: its half square is ``u - log(1 + u)``; |u| < 0.35."""
+    return u * polynomial(u, tables.TEMME_ETA64[1])
+
+
+# ---- The gamma function ----------------------------------------------------------------------------------------------
+# P + Q = 1. With D = x^a exp(-x) / gamma(a + 1), P = D S (a series) and Q = D a C (a continued fraction).
+
+
+def _log_of_power(a: Array, x: Array) -> Array:
+    """The logarithm of D."""
+    large = a > 10.0
+    big = pick(large, a, 10.0)
+    # Without the cancellation between a log(x) and log gamma(a).
+    uniform = big * _deviation((x - big) / big) - stirling_correction(big) - 0.5 * bind1("log", 2.0 * math.pi * big)
+    little = pick(large, 1.0, a)
+    return pick(large, uniform, little * bind1("log", x) - x - _lgamma(little + 1.0))
+
+
+def _series(a: Array, x: Array, needed: Array) -> Array:
+    """S."""
+
+    def step(n: Array, term: Array, total: Array) -> Any:
+        term = term * (x / (a + n))
+        return term, total + term, term / total
+
+    return _iterate(step, (_number(1.0), _number(1.0)), needed)[1]  # type: ignore[no-any-return]
+
+
+def _fraction(a: Array, x: Array, needed: Array) -> Array:
+    """C, by Lentz' algorithm; for x > a."""
+    first = x + 1.0 - a
+
+    def step(n: Array, c: Array, d: Array, total: Array) -> Any:
+        numerator = n * (a - n)
+        b = first + 2.0 * n
+        d = 1.0 / (numerator * d + b)
+        c = b + numerator / c
+        factor = c * d
+        return c, d, total * factor, factor - 1.0
+
+    start = 1.0 / pick(needed, first, 1.0)
+    return _iterate(step, (_number(1e30), start, start), needed)[2]  # type: ignore[no-any-return]
+
+
+def _log_gamma_above_one(a: Array) -> Array:
+    """``log gamma(1 + a)`` for 0 < a < 2, exact for small a."""
+    small = a < 0.5
+    t = pick(small, a, 0.0)
+    return pick(small, t * polynomial(t, tables.LGAMMA64[1]) - bind1("log1p", t), _lgamma(1.0 + pick(small, 1.0, a)))
+
+
+def _complement_series(a: Array, x: Array, needed: Array) -> Array:
+    """Q for small x, where P is close to 1 because a is small."""
+
+    def step(n: Array, term: Array, total: Array) -> Any:
+        term = term * (-x / n)
+        change = term / (a + n)
+        return term, total + change, change / total
+
+    # The first term by hand: it is what the changes are compared with.
+    start = _number(1.0), -x / (a + 1.0) * 0.0 + 1e-300
+    total = _iterate(step, start, needed)[1]
+    logarithm = a * bind1("log", x) - _log_gamma_above_one(a)
+    return -bind1("expm1", logarithm) - bind1("exp", logarithm) * a * total
+
+
+def _temme(a: Array, x: Array) -> tuple[Array, Array]:
+    """P and Q for a >= 20 and x within 30 % of a."""
+    eta = _eta((x - a) / a)
+    inverse = 1.0 / a
+    total = polynomial(eta, tables.TEMME[-1])
+    for row in reversed(tables.TEMME[:-1]):
+        total = total * inverse + polynomial(eta, row)
+    rest = bind1("exp", -0.5 * a * eta * eta) * total / bind1("sqrt", 2.0 * math.pi * a)
+    reach = eta * bind1("sqrt", 0.5 * a)
+    return 0.5 * _erfc(-reach) - rest, 0.5 * _erfc(reach) + rest
+
+
+def _regions(a: Array, x: Array) -> tuple[Array, Array, Array]:
+    """Where arguments are ordinary; where Temme's expansion serves; where x > a otherwise."""
+    ordinary = _and(a > 0.0, x > 0.0, bind1("is_finite", a), bind1("is_finite", x))
+    uniform = _and(ordinary, a >= _TEMME_FROM, bind1("abs", x - a) < 0.3 * a)
+    return ordinary, uniform, _and(ordinary, _not(uniform), x > a)
+
+
+def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
+    """P and Q."""
+    ordinary, uniform, right = _regions(a, x)
+    a_in, x_in = pick(ordinary, a, 1.0), pick(ordinary, x, 1.0)
+    p_uniform, q_uniform = _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0))
+    # Where 1 - P would cancel.
+    steep = pick(x_in < 0.5, -0.4 / bind1("log", pick(x_in < 0.5, x_in, 0.5)), x_in * 1.1)
+    little = _and(ordinary, x_in < 1.5, a_in < steep)
+    right = _and(right, _not(little))
+    left = _and(ordinary, _not(bind1("or", uniform, bind1("or", right, little))))
+    power = bind1("exp", _log_of_power(a_in, x_in))
+    p_left = power * _series(pick(left, a, 1.0), pick(left, x, 1.0), left)
+    q_right = power * a_in * _fraction(pick(right, a, 1.0), pick(right, x, 2.0), right)
+    q_little = _complement_series(pick(little, a, 0.5), pick(little, x, 0.5), little)
+    q_given = pick(little, q_little, q_right)
+    p = pick(uniform, p_uniform, pick(left, p_left, 1.0 - q_given))
+    q = pick(uniform, q_uniform, pick(left, 1.0 - p_left, q_given))
+    # At the ends; NaN where one of the arguments is, or is negative.
+    at_zero = _and(x == 0.0, a > 0.0)
+    full = _and(x > 0.0, bind1("or", a == 0.0, _and(x == math.inf, a < math.inf)))
+    nothing = bind1("or", at_zero, _and(a == math.inf, x >= 0.0, x < math.inf))
+    for case, low in ((full, 1.0), (nothing, 0.0)):
+        p, q = pick(case, low, p), pick(case, 1.0 - low, q)
+    known = bind1("or", ordinary, bind1("or", full, nothing))
+    return pick(known, p, math.nan), pick(known, q, math.nan)
+
+
+def _density(a: Array, x: Array, result: Array) -> Array:
+    """The derivative of P by x: the density of the gamma distribution."""
+    a_wide, x_wide = _wide(a, x)
+    ordinary = _and(a_wide > 0.0, x_wide > 0.0, bind1("is_finite", a_wide), bind1("is_finite", x_wide))
+    a_in, x_in = pick(ordinary, a_wide, 1.0), pick(ordinary, x_wide, 1.0)
+    density = bind1("exp", _log_of_power(a_in, x_in)) * a_in / x_in
+    start = pick(a_wide < 1.0, math.inf, pick(a_wide == 1.0, _number(1.0), 0.0))
+    end = pick(_and(x_wide == 0.0, a_wide > 0.0), start, 0.0)
+    return _core.convert(pick(ordinary, density, end), x.dtype)
+
+
+def _lower(a: Array, x: Array) -> Array:
+    return _core.convert(_gamma_pair(*_wide(a, x))[0], x.dtype)
+
+
+def _upper(a: Array, x: Array) -> Array:
+    return _core.convert(_gamma_pair(*_wide(a, x))[1], x.dtype)
+
+
+_igamma = Elementwise(_lower, (None, _density), "igamma")
+_igammac = Elementwise(_upper, (None, lambda a, x, result: -_density(a, x, result)), "igammac")
+
+
+def _lower_by_parameter(a: Array, x: Array) -> Array:
+    return _igamma.forward(0)(a, x, x)
+
+
+def _density_by_parameter(a: Array, x: Array, result: Array) -> Array:
+    """The derivative of `_lower_by_parameter` by x: that of the density by a."""
+    density = _density(a, x, result)
+    inside = density > 0.0
+    return pick(inside, density * (bind1("log", pick(inside, x, 1.0)) - _digamma(pick(inside, a, 1.0))), 0.0)
+
+
+_igamma_grad_a = Elementwise(_lower_by_parameter, (None, _density_by_parameter), "igamma_grad_a")
+
+
+@elementwise()
+def _random_gamma_grad(a: Array, x: Array) -> Array:
+    """By the factors of the density in P and Q, which may underflow."""
+    from cotangent.api import jvp
+
+    a_wide, x_wide = _wide(a, x)
+    ordinary, uniform, right = _regions(a_wide, x_wide)
+    right = _and(right, x_wide > 1.5)
+    left = _and(ordinary, _not(bind1("or", uniform, right)))
+    one = _number(1.0)
+
+    def by_a(function: Callable[[Array], Array], at: Array) -> Any:
+        return jvp(function, (at,), (one,))
+
+    x_left = pick(left, x_wide, 1.0)
+    s, s_moved = by_a(lambda a: _series(a, x_left, left), pick(left, a_wide, 1.0))
+    x_right = pick(right, x_wide, 2.0)
+    c, c_moved = by_a(lambda a: _fraction(a, x_right, right), pick(right, a_wide, 1.0))
+    a_in, x_in = pick(ordinary, a_wide, 1.0), pick(ordinary, x_wide, 1.0)
+    # Of log D, and of log (D a).
+    slope = bind1("log", x_in) - _digamma(a_in)
+    from_left = -(x_in / a_in) * (s_moved + s * (slope - 1.0 / a_in))
+    from_right = x_in * (c_moved + c * slope)
+    a_uniform, x_uniform = pick(uniform, a_wide, 30.0), pick(uniform, x_wide, 30.0)
+    (p, _), (p_moved, _) = by_a(lambda a: _temme(a, x_uniform), a_uniform)  # type: ignore[arg-type,return-value]
+    del p
+    density = _density(a_uniform, x_uniform, x_uniform)
+    vanishes = density < 1e-290
+    # So far out, the square root of a sample moves like that of its mean.
+    from_both = pick(vanishes, bind1("sqrt", x_uniform / a_uniform), -p_moved / pick(vanishes, 1.0, density))
+    result = pick(uniform, from_both, pick(left, from_left, from_right))
+    result = pick(ordinary, result, pick(_and(x_wide == 0.0, a_wide > 0.0), 0.0, _number(math.nan)))
+    return _core.convert(result, x.dtype)
+
+
+# ---- The beta function -----------------------------------------------------------------------------------------------
+
+
+def _log_ratio(excess: Array, ratio: Array) -> Array:
+    """The logarithm of a ratio that is also known less 1."""
+    small = excess < -0.5
+    return pick(small, bind1("log", pick(small, ratio, 1.0)), bind1("log1p", pick(small, 0.0, excess)))
+
+
+def _log_of_beta_power(a: Array, b: Array, x: Array) -> Array:
+    """The logarithm of ``x**a (1 - x)**b / beta(a, b)``, without cancellation of large terms."""
+    y = 1.0 - x
+    total = a + b
+    u, v = (b * x - a * y) / a, (a * y - b * x) / b
+    near = _and(bind1("abs", u) < 0.35, bind1("abs", v) < 0.35)
+    close = a * _deviation(pick(near, u, 0.0)) + b * _deviation(pick(near, v, 0.0))
+    far = a * _log_ratio(u, x * (total / a)) + b * _log_ratio(v, y * (total / b))
+    corrections = stirling_correction(total) - stirling_correction(a) - stirling_correction(b)
+    return pick(near, close, far) + corrections + 0.5 * bind1("log", a / (2.0 * math.pi) * (b / total))
+
+
+def _beta_fraction(a: Array, b: Array, x: Array, needed: Array) -> Array:
+    """The continued fraction of the incomplete beta function, two steps at a time."""
+
+    def step(n: Array, c: Array, d: Array, total: Array) -> Any:
+        even = n * (b - n) * x / ((a + 2.0 * n - 1.0) * (a + 2.0 * n))
+        odd = -(a + n) * (a + b + n) * x / ((a + 2.0 * n) * (a + 2.0 * n + 1.0))
+        d = 1.0 / (1.0 + even * d)
+        c = 1.0 + even / c
+        factor = c * d
+        d = 1.0 / (1.0 + odd * d)
+        c = 1.0 + odd / c
+        factor = factor * (c * d)
+        return c, d, total * factor, factor - 1.0
+
+    start = 1.0 / (1.0 - (a + b) * x / (a + 1.0))
+    return _iterate(step, (_number(1.0), start, start), needed)[2]  # type: ignore[no-any-return]
+
+
+def _beta_parts(a: Array, b: Array, x: Array) -> tuple[Array, Array]:
+    """Where arguments are ordinary, and the logarithm of the power there."""
+    ordinary = _and(a > 0.0, b > 0.0, x > 0.0, x < 1.0, bind1("is_finite", a), bind1("is_finite", b))
+    power = _log_of_beta_power(pick(ordinary, a, 1.0), pick(ordinary, b, 1.0), pick(ordinary, x, 0.5))
+    return ordinary, power
+
+
+def _regularised_beta(a: Array, b: Array, x: Array) -> Array:
+    a_wide, b_wide, x_wide = _wide(a, b, x)
+    ordinary, power = _beta_parts(a_wide, b_wide, x_wide)
+    # The fraction converges below the mean; above it, that of the mirrored function.
+    turned = x_wide * (a_wide + b_wide + 2.0) > a_wide + 1.0
+    p = pick(ordinary, pick(turned, b_wide, a_wide), 1.0)
+    q = pick(ordinary, pick(turned, a_wide, b_wide), 1.0)
+    z = pick(ordinary, pick(turned, 1.0 - x_wide, x_wide), 0.5)
+    value = bind1("exp", power) / p * _beta_fraction(p, q, z, ordinary)
+    value = pick(turned, 1.0 - value, value)
+    inside = _and(a_wide >= 0.0, b_wide >= 0.0, x_wide >= 0.0, x_wide <= 1.0)
+    # Parameters at their ends put all weight at one end of the interval.
+    low = bind1("or", a_wide == 0.0, b_wide == math.inf)
+    high = bind1("or", b_wide == 0.0, a_wide == math.inf)
+    edge = pick(low, pick(x_wide > 0.0, _number(1.0), 0.0), pick(high, pick(x_wide < 1.0, _number(0.0), 1.0), x_wide))
+    edge = pick(_and(inside, _not(_and(low, high))), edge, math.nan)
+    return _core.convert(pick(ordinary, value, edge), x.dtype)
+
+
+def _beta_density(a: Array, b: Array, x: Array, result: Array) -> Array:
+    a_wide, b_wide, x_wide = _wide(a, b, x)
+    ordinary, power = _beta_parts(a_wide, b_wide, x_wide)
+    x_in = pick(ordinary, x_wide, 0.5)
+    value = bind1("exp", power) / (x_in * (1.0 - x_in))
+    left = x_wide == 0.0
+    here, there = pick(left, a_wide, b_wide), pick(left, b_wide, a_wide)
+    end = pick(here < 1.0, math.inf, pick(here == 1.0, there, 0.0))
+    end = pick(bind1("or", left, x_wide == 1.0), end, 0.0)
+    return _core.convert(pick(ordinary, value, end), x.dtype)
+
+
+_betainc = Elementwise(_regularised_beta, (None, None, _beta_density), "betainc")
+
+
+# ---- Public functions ------------------------------------------------------------------------------------------------
+
+
+def igamma(a: Any, x: Any) -> Array:
+    """The lower incomplete gamma function, regularised: the probability of a gamma sample up to ``x``.
+
+    NaN for negative arguments.
+
+    >>> round(float(igamma(1.0, 2.0)), 6)
+    0.864665
+    """
+    return _igamma(*floats("igamma", a, x))
+
+
+def igammac(a: Any, x: Any) -> Array:
+    """``1 - igamma(a, x)``, accurate where that is close to 1."""
+    return _igammac(*floats("igammac", a, x))
+
+
+def igamma_grad_a(a: Any, x: Any) -> Array:
+    """The derivative of `igamma` by ``a``."""
+    return _igamma_grad_a(*floats("igamma_grad_a", a, x))
+
+
+def random_gamma_grad(a: Any, x: Any) -> Array:
+    """How a sample ``x`` of the gamma distribution moves with ``a`` while ``igamma(a, x)`` stays the same."""
+    return _random_gamma_grad(*floats("random_gamma_grad", a, x))
+
+
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """The incomplete beta function, regularised: the probability of a beta sample up to ``x``.
+
+    NaN for negative parameters, and for x outside of [0, 1].
+    """
+    return _betainc(*floats("betainc", a, b, x))

@@ -11,12 +11,17 @@ from cotangent.lax._operands import FLOATS, operands
 __all__ = [
     "bessel_i0e",
     "bessel_i1e",
+    "betainc",
     "digamma",
     "erf",
     "erf_inv",
     "erfc",
+    "igamma",
+    "igamma_grad_a",
+    "igammac",
     "lgamma",
     "polygamma",
+    "random_gamma_grad",
     "zeta",
 ]
 
@@ -54,6 +59,31 @@ def polygamma(m: Any, x: Any) -> Array:
 def zeta(x: Any, q: Any) -> Array:
     """The zeta function of Hurwitz: the sum of ``(q + k)**-x`` over k from 0."""
     return _special.zeta(*operands("zeta", (x, q), FLOATS))
+
+
+def igamma(a: Any, x: Any) -> Array:
+    """The regularised lower incomplete gamma function."""
+    return _special.igamma(*operands("igamma", (a, x), FLOATS))
+
+
+def igammac(a: Any, x: Any) -> Array:
+    """The regularised upper incomplete gamma function."""
+    return _special.igammac(*operands("igammac", (a, x), FLOATS))
+
+
+def igamma_grad_a(a: Any, x: Any) -> Array:
+    """The derivative of `igamma` by ``a``."""
+    return _special.igamma_grad_a(*operands("igamma_grad_a", (a, x), FLOATS))
+
+
+def random_gamma_grad(a: Any, x: Any) -> Array:
+    """The derivative by ``a`` of a sample ``x`` of the gamma distribution, at a fixed quantile."""
+    return _special.random_gamma_grad(*operands("random_gamma_grad", (a, x), FLOATS))
+
+
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """The regularised incomplete beta function."""
+    return _special.betainc(*operands("betainc", (a, b, x), FLOATS))
 
 
 def bessel_i0e(x: Any) -> Array:
