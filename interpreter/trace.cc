@@ -175,36 +175,61 @@ struct Capture::State {
 
 // ---- raggedness -----------------------------------------------------------------------------------------------------
 
-void Capture::State::mask_equation(const Equation& equation) {
-  std::vector<Masked> operands;
+namespace {
+
+std::vector<Masked> apply_mask_rule(Builder& scratch, const Primitive& primitive, absl::Span<const Masked> operands,
+                                    const AttrsPtr& attrs) {
   bool ragged = false;
-  for (Var var : builder->operands(equation)) {
-    operands.push_back(masked[var]);
-    CT_CHECK(operands.back().value);
-    ragged |= operands.back().any_ragged();
-  }
-  const Primitive& primitive = *equation.primitive;
-  const AttrsPtr& attrs = builder->attrs_ptr(equation);
-  std::vector<Masked> outputs;
-  LocationScope location(equation.location);
+  for (const Masked& operand : operands) ragged |= operand.any_ragged();
   // Every primitive is itself on exact values, but for those that are about lengths.
   if (!ragged && !means_lengths(primitive, *attrs)) {
     Values plain;
     for (const Masked& operand : operands) plain.push_back(operand.value);
-    for (const Value& output : mask->scratch.bind(primitive, plain, attrs)) {
+    std::vector<Masked> outputs;
+    for (const Value& output : scratch.bind(primitive, plain, attrs))
       outputs.push_back({output, Values(output.rank())});
-    }
-  } else {
-    try {
-      if (!primitive.mask) {
-        throw Error(ErrorKind::kUnsupported, "this operation has no rule for ragged values")
-            .hint("take the ragged value's .data and treat its padding by hand");
-      }
-      outputs = primitive.mask(mask->scratch, operands, attrs);
-    } catch (Error& error) {
-      error.op(primitive.name).at(equation.location);
-      throw;
-    }
+    return outputs;
+  }
+  if (primitive.mask) return primitive.mask(scratch, operands, attrs);
+  if (!primitive.expand) {
+    const auto reason = primitive.absent.find("mask");
+    throw Error(ErrorKind::kUnsupported, concat("this operation has no rule for ragged values",
+                                                reason == primitive.absent.end() ? "" : ": " + reason->second))
+        .hint("take the ragged value's .data and treat its padding by hand");
+  }
+  std::vector<Aval> avals;
+  for (const Masked& operand : operands) avals.push_back(operand.value.aval());
+  const GraphPtr graph = build_graph(
+      avals, [&](Builder& builder, const Values& inputs) { return primitive.expand(builder, inputs, attrs); });
+  std::vector<Masked> environment(operands.begin(), operands.end());
+  environment.resize(graph->num_vars());
+  for (const Equation& equation : graph->equations()) {
+    std::vector<Masked> inner;
+    for (Var var : graph->operands(equation)) inner.push_back(environment[var]);
+    std::vector<Masked> results = apply_mask_rule(scratch, *equation.primitive, inner, graph->attrs_ptr(equation));
+    std::move(results.begin(), results.end(), environment.begin() + equation.first_output);
+  }
+  std::vector<Masked> outputs;
+  for (Var var : graph->outputs()) outputs.push_back(environment[var]);
+  return outputs;
+}
+
+}  // namespace
+
+void Capture::State::mask_equation(const Equation& equation) {
+  std::vector<Masked> operands;
+  for (Var var : builder->operands(equation)) {
+    operands.push_back(masked[var]);
+    CT_CHECK(operands.back().value);
+  }
+  const AttrsPtr attrs = builder->attrs_ptr(equation);
+  LocationScope location(equation.location);
+  std::vector<Masked> outputs;
+  try {
+    outputs = apply_mask_rule(mask->scratch, *equation.primitive, operands, attrs);
+  } catch (Error& error) {
+    error.op(equation.primitive->name).at(equation.location);
+    throw;
   }
   CT_CHECK(outputs.size() == equation.output_count);
   for (uint32_t k = 0; k < equation.output_count; ++k) set_masked(equation.first_output + k, std::move(outputs[k]));

@@ -1,38 +1,16 @@
 // The entrance of operations from Python: attribute conversion, `bind`, capture and applying whole graphs.
+#include <algorithm>
+
 #include "ir/ops.h"
 #include "ir/print.h"
 #include "ir/text.h"
 #include "python_bindings/array.h"
+#include "python_bindings/attributes.h"
 #include "python_bindings/graph.h"
-#include "python_bindings/python_object.h"
+#include "transforms/find_nan.h"
 
 namespace ct::python {
 namespace {
-
-AttrValue attr_from_python(py::handle value) {
-  PyObject* object = value.ptr();
-  if (PyBool_Check(object)) return object == Py_True;
-  if (PyLong_Check(object)) return py::cast<int64_t>(value);
-  if (PyFloat_Check(object)) return py::cast<double>(value);
-  if (PyComplex_Check(object)) {
-    const Py_complex number = PyComplex_AsCComplex(object);
-    return std::vector<double>{number.real, number.imag};
-  }
-  if (PyUnicode_Check(object)) return py::cast<std::string>(value);
-  if (py::isinstance<GraphHandle>(value)) return py::cast<GraphHandle&>(value).graph;
-  if (PyList_Check(object) || PyTuple_Check(object)) {
-    const py::sequence items = py::reinterpret_borrow<py::sequence>(value);
-    if (items.size() > 0 && py::isinstance<GraphHandle>(items[0])) {
-      std::vector<GraphPtr> graphs;
-      for (py::handle item : items) graphs.push_back(py::cast<GraphHandle&>(item).graph);
-      return graphs;
-    }
-    if (items.size() > 0 && PyFloat_Check(py::object(items[0]).ptr())) return py::cast<std::vector<double>>(value);
-    return py::cast<Ints>(value);
-  }
-  if (py::isinstance<py::dtype>(value) || PyType_Check(object)) return dtype_from_python(value);
-  return PythonObject::of(value);
-}
 
 py::list arrays(const std::vector<Datum>& data) {
   py::list result;
@@ -146,9 +124,33 @@ py::tuple capture(const py::function& function, const py::list& sources, const s
 
 }  // namespace
 
+void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs,
+                absl::Span<const Datum> results) {
+  if (operands.empty()) return;  // a literal is what the user wanted
+  const auto holds_nan = [](const Datum& datum) {
+    const auto* tensor = std::get_if<Tensor>(&datum);
+    return tensor != nullptr && has_nan(*tensor);
+  };
+  if (std::none_of(results.begin(), results.end(), holds_nan)) return;
+  std::vector<Tensor> inputs;
+  Avals avals;
+  for (const Datum& operand : operands) inputs.push_back(concrete(operand));
+  for (const Tensor& input : inputs) avals.push_back(input.aval());
+  LocationScope location(LocationScope::current() != kNoLocation ? LocationScope::current() : calling_location());
+  const GraphPtr graph = build_graph(
+      avals, [&](Builder& builder, const Values& values) { return builder.bind(primitive, values, attrs); });
+  const auto origin = find_nan(*graph, inputs);
+  // Handing a NaN on is not making one.
+  if (origin && !origin->primitive.empty()) throw nan_error(*origin);
+}
+
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs) {
-  if (!current_capture()) return bind(primitive, operands, attrs);
+  if (!current_capture()) {
+    std::vector<Datum> results = bind(primitive, operands, attrs);
+    if (config().debug_nans) check_nans(primitive, operands, attrs, results);
+    return results;
+  }
   LocationScope scope(user_location());
   return bind(primitive, operands, attrs);
 }
@@ -197,10 +199,7 @@ void register_bind(py::module_& module) {
   // bind(name, operands, **attributes) -> list of Arrays
   module.def("bind", [](const std::string& name, const py::list& operands, const py::kwargs& attributes) {
     const Primitive& primitive = get_primitive(name);
-    std::vector<Attrs::Item> items;
-    for (const auto& [key, value] : attributes) items.emplace_back(py::cast<std::string>(key), attr_from_python(value));
-    return arrays(
-        bind_with_location(primitive, data(operands), items.empty() ? Attrs::empty() : Attrs::make(std::move(items))));
+    return arrays(bind_with_location(primitive, data(operands), attrs_from_python(attributes)));
   });
   module.def("capture", capture, py::arg("function"), py::arg("sources"), py::arg("names"), py::arg("mode"),
              py::arg("function_name"), py::arg("shadows") = py::none(), py::arg("ragged") = py::none(),

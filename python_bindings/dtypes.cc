@@ -21,6 +21,14 @@ py::object import_dtype(DType dtype) {
   }
 }
 
+bool& flag(const std::string& name) {
+  if (name == "enable_x64") return config().enable_x64;
+  if (name == "disable_jit") return config().disable_jit;
+  if (name == "debug_nans") return config().debug_nans;
+  if (name == "index_checks") return config().index_checks;
+  throw Error(ErrorKind::kValue, concat("there is no option '", name, "'"));
+}
+
 }  // namespace
 
 py::object numpy_dtype(DType dtype) {
@@ -67,10 +75,8 @@ void register_dtypes(py::module_& module) {
   module.def("default_int_dtype", [] { return numpy_dtype(default_int()); });
   module.def("default_complex_dtype", [] { return numpy_dtype(default_complex()); });
   module.def("get_enable_x64", [] { return config().enable_x64; });
-  module.def("set_enable_x64", [](bool value) {
-    config().enable_x64 = value;
-    ++config().version;
-  });
+  module.def("get_flag", [](const std::string& name) { return flag(name); });
+  module.def("set_flag", [](const std::string& name, bool value) { flag(name) = value; });
   // (dtype, weak) pairs in, (dtype, weak) out.
   module.def("promote_types", [](const std::vector<std::pair<py::object, bool>>& types) {
     if (types.empty()) throw Error(ErrorKind::kValue, "promote_types needs at least one type");

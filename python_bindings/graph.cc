@@ -15,7 +15,8 @@
 #include "ir/serialize.h"
 #include "ir/text.h"
 #include "python_bindings/array.h"
-#include "python_bindings/python_object.h"
+#include "python_bindings/attributes.h"
+#include "transforms/common.h"
 #include "transforms/transforms.h"
 
 namespace ct::python {
@@ -74,51 +75,62 @@ py::list evaluate_graph(const GraphHandle& handle, const py::list& operands,
   return result;
 }
 
-py::object attr_to_python(const AttrValue& value) {
-  struct Visitor {
-    py::object operator()(const GraphPtr& graph) const { return py::cast(GraphHandle{graph}); }
-    py::object operator()(const std::vector<GraphPtr>& graphs) const {
-      py::list result;
-      for (const GraphPtr& graph : graphs) result.append(GraphHandle{graph});
-      return result;
-    }
-    py::object operator()(DType dtype) const { return numpy_dtype(dtype); }
-    py::object operator()(const OpaquePtr& opaque) const {
-      const auto* object = dynamic_cast<const PythonObject*>(opaque.get());
-      return object != nullptr ? object->object() : py::object(py::str(opaque->to_string()));
-    }
-    py::object operator()(bool v) const { return py::bool_(v); }
-    py::object operator()(int64_t v) const { return py::int_(v); }
-    py::object operator()(double v) const { return py::float_(v); }
-    py::object operator()(const std::string& v) const { return py::str(v); }
-    py::object operator()(const Ints& v) const { return py::cast(v); }
-    py::object operator()(const std::vector<double>& v) const { return py::cast(v); }
-  };
-  return std::visit(Visitor{}, value);
-}
-
 // Equations as dicts, for tools and tests: primitive, operands, outputs (variable numbers), attributes, location.
 py::list equations(const GraphHandle& handle) {
   py::list result;
   const Graph& graph = *handle.graph;
   for (const Equation& equation : graph.equations()) {
-    py::dict attributes;
-    for (const auto& [key, value] : graph.attrs(equation).items()) attributes[py::str(key)] = attr_to_python(value);
     const auto operands = graph.operands(equation);
     py::list outputs;
     for (uint32_t k = 0; k < equation.output_count; ++k) outputs.append(equation.first_output + k);
     using namespace py::literals;
     result.append(py::dict("primitive"_a = equation.primitive->name,
                            "operands"_a = std::vector<Var>(operands.begin(), operands.end()), "outputs"_a = outputs,
-                           "attributes"_a = attributes, "location"_a = location_string(equation.location)));
+                           "attributes"_a = attrs_to_python(graph.attrs(equation)),
+                           "location"_a = location_string(equation.location)));
   }
   return result;
+}
+
+const Equation& equation_at(const Graph& graph, size_t index) {
+  if (index >= graph.equations().size()) {
+    throw Error(ErrorKind::kIndex, concat("the graph has ", graph.equations().size(), " equations, not ", index + 1));
+  }
+  return graph.equations()[index];
+}
+
+// The equation on other operands: evaluated, or recorded as of the line that the graph says. `changes` replace
+// attributes.
+py::list bind_equation(const GraphHandle& handle, size_t index, const py::list& operands, const py::dict& changes) {
+  const Graph& graph = *handle.graph;
+  const Equation& equation = equation_at(graph, index);
+  AttrsPtr attrs = graph.attrs_ptr(equation);
+  for (const auto& [key, value] : changes) attrs = attrs->with(py::cast<std::string>(key), attr_from_python(value));
+  std::vector<Datum> values;
+  for (py::handle operand : operands) values.push_back(datum_from_python(operand));
+  LocationScope location(equation.location);
+  const std::vector<Datum> results = ct::bind(*equation.primitive, values, attrs);
+  if (config().debug_nans && !current_capture()) check_nans(*equation.primitive, values, attrs, results);
+  py::list arrays;
+  for (const Datum& result : results) arrays.append(array_object(result));
+  return arrays;
+}
+
+// What the equation's `expand` rule makes of it, as a graph of its operands; None without one.
+py::object expand_equation(const GraphHandle& handle, size_t index) {
+  const Graph& graph = *handle.graph;
+  const Equation& equation = equation_at(graph, index);
+  if (!equation.primitive->expand) return py::none();
+  Avals avals;
+  for (Var var : graph.operands(equation)) avals.push_back(graph.aval(var));
+  return py::cast(GraphHandle{expansion(*equation.primitive, avals, graph.attrs_ptr(equation))});
 }
 
 // Which rules every primitive has: slot -> "yes", "derived", or the declared reason for its absence ("" is a hole).
 py::dict slot_matrix() {
   py::dict matrix;
   for (const Primitive* primitive : all_primitives()) {
+    if (primitive->user_defined) continue;
     py::dict row;
     const auto fill = [&](const char* slot, bool present) {
       const auto reason = primitive->absent.find(slot);
@@ -157,7 +169,10 @@ void register_graph(py::module_& module) {
                throw Error(ErrorKind::kIndex, concat("the graph has no variable ", var));
              return aval_tuple(self.graph->aval(var));
            })
+      .def_property_readonly("input_names", [](const GraphHandle& self) { return self.graph->input_names(); })
       .def("equations", equations)
+      .def("bind_equation", bind_equation)
+      .def("expand_equation", expand_equation)
       .def(
           "text", [](const GraphHandle& self) { return print(*self.graph); },
           "The text form, which ct.ir.parse reads back.")

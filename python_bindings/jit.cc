@@ -17,6 +17,7 @@
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/tree.h"
+#include "transforms/find_nan.h"
 
 namespace ct::python {
 namespace {
@@ -203,7 +204,7 @@ bool same_static(const py::object& expected, PyObject* actual) {
 bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool recording, PyObject* const* args,
              Py_ssize_t count, PyObject* keyword_names) {
   leaves.clear();
-  if (entry.config_version != config().version) return false;
+  if (entry.config_version != config().version()) return false;
   const std::vector<TreeNode>& nodes = entry.tree->nodes;
   if (nodes[1].arity != static_cast<uint32_t>(count)) return false;
   Matcher matcher(entry, leaves, recording);
@@ -243,7 +244,7 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
 EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names,
                     bool& cacheable) {
   auto entry = std::make_shared<Entry>();
-  entry->config_version = config().version;
+  entry->config_version = config().version();
   entry->axes = named_axes();
   py::tuple dynamic(count);
   const auto add_static = [&](PyObject* value) {
@@ -390,6 +391,12 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
   entry->executable = *executable;
 }
 
+// debug_nans: throws when a result holds a NaN, with the operation that made it. Runs the program once more, slowly.
+void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
+  if (std::none_of(results.begin(), results.end(), has_nan)) return;
+  if (const auto origin = find_nan(graph, inputs)) throw nan_error(*origin, &graph);
+}
+
 py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   if (!entry->executable) compile_entry(self, entry);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
@@ -405,6 +412,14 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   } else {
     entry->executable->run(leaves.pointers.data(), pointers.data());
   }
+  if (config().debug_nans) {
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < leaves.pointers.size(); ++i) {
+      const Aval& aval = entry->graph->aval(static_cast<Var>(i));
+      inputs.emplace_back(aval, Buffer::borrow(leaves.pointers[i], static_cast<size_t>(aval.bytes()), [] {}));
+    }
+    check_nans(*entry->graph, inputs, results);
+  }
   if (results.size() == 1 && entry->out_tree->nodes.size() == 1) return array_object(std::move(results[0]));
   absl::InlinedVector<py::object, 8> outputs;
   for (Tensor& result : results) outputs.push_back(array_object(std::move(result)));
@@ -413,6 +428,7 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
 
 PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {
   auto* self = reinterpret_cast<JitFunction*>(object);
+  if (config().disable_jit) return PyObject_Vectorcall(self->function, args, flags, keyword_names);
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     Leaves leaves;
     const bool recording = current_capture() != nullptr;
@@ -521,7 +537,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
 }
 
 // Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
-std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
+std::vector<Tensor> run_or_compile(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
   struct Warm {
     GraphPtr graph;
     int calls = 0;
@@ -541,6 +557,12 @@ std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tenso
   }
   const std::shared_ptr<const Executable> executable = warm.executable;
   return (*executable)(inputs);
+}
+
+std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
+  std::vector<Tensor> results = config().disable_jit ? evaluate(*graph, inputs) : run_or_compile(graph, inputs);
+  if (config().debug_nans) check_nans(*graph, inputs, results);
+  return results;
 }
 
 struct ExecutableHandle {

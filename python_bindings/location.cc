@@ -39,8 +39,9 @@ SourceLocation resolve(const void* code_pointer, int instruction) {
 
 }  // namespace
 
-LocationId user_location() {
-  if (!current_capture()) return kNoLocation;
+LocationId user_location() { return current_capture() ? calling_location() : kNoLocation; }
+
+LocationId calling_location() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   LocationId location = kNoLocation;
   while (frame != nullptr) {

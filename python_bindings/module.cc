@@ -12,6 +12,7 @@ PYBIND11_MODULE(_core, module) {
   register_bind(module);
   register_tree(module);
   register_graph(module);
+  register_primitives(module);
   register_jit(module);
   register_export(module);
   register_libraries(module);

@@ -43,6 +43,7 @@ Result guarded(Result failure, Body&& body) noexcept {
 // ---- location.cc -------------------------------------------------------------------------------------------------
 // The innermost Python frame outside this package, as an interned location; kNoLocation when nothing is captured.
 LocationId user_location();
+LocationId calling_location();  // the same whether something is captured or not
 void register_locations(py::module_& module);
 
 // ---- dtypes.cc ---------------------------------------------------------------------------------------------------
@@ -50,7 +51,11 @@ py::object numpy_dtype(DType dtype);       // the np.dtype (ml_dtypes for bfloat
 DType dtype_from_python(py::handle spec);  // np.dtype, scalar type, name, Python type; DTypeError otherwise
 struct Config {
   bool enable_x64 = false;
-  uint64_t version = 0;  // part of the key of everything cached by signature
+  bool disable_jit = false;
+  bool debug_nans = false;
+  bool index_checks = false;  // indexing records checks that checkify looks for
+  // What captured programs depend on: part of the key of everything cached by signature.
+  uint64_t version() const { return uint64_t{enable_x64} | uint64_t{index_checks} << 1; }
 };
 Config& config();
 DType default_float();
@@ -76,6 +81,9 @@ Datum datum_from_python(py::handle object);
 Datum leaf_from_python(py::handle object, const std::string& path);
 
 // ---- bind.cc -----------------------------------------------------------------------------------------------------
+// debug_nans: throws when a result of an operation holds a NaN.
+void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs,
+                absl::Span<const Datum> results);
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs = Attrs::empty());
 Datum convert_datum(const Datum& x, DType dtype);
@@ -87,6 +95,7 @@ void register_bind(py::module_& module);
 void register_array(py::module_& module);
 void register_tree(py::module_& module);
 void register_graph(py::module_& module);
+void register_primitives(py::module_& module);
 void register_jit(py::module_& module);
 void register_export(py::module_& module);
 void register_libraries(py::module_& module);

@@ -24,14 +24,15 @@ void add_note(py::error_already_set& error) {
   }
 }
 
-Tensor result_tensor(py::handle value, const Aval& expected, size_t position) {
+}  // namespace
+
+Tensor result_tensor(py::handle value, const Aval& expected, const std::string& what, const std::string& says) {
   const Datum datum = datum_from_python(value);
   const Tensor* given = std::get_if<Tensor>(&datum);
   CT_CHECK(given != nullptr);
-  const auto what = concat("result ", position, " of the callback");
   if (given->shape() != expected.shape()) {
-    throw Error(ErrorKind::kShape, concat(what, " has shape ", shape_string(given->shape()),
-                                          "; result_shape_dtypes says ", shape_string(expected.shape())));
+    throw Error(ErrorKind::kShape, concat(what, " has shape ", shape_string(given->shape()), "; ", says, " says ",
+                                          shape_string(expected.shape())));
   }
   // Widths may differ: NumPy computes in 64 bits where it can. Kinds may not, but for Python numbers.
   const bool same_kind = (is_inexact(expected.dtype()) && is_inexact(given->dtype()) &&
@@ -39,14 +40,12 @@ Tensor result_tensor(py::handle value, const Aval& expected, size_t position) {
                          (is_integer(expected.dtype()) && is_integer(given->dtype())) ||
                          expected.dtype() == given->dtype();
   if (!same_kind && !is_python_scalar(value.ptr())) {
-    throw Error(ErrorKind::kDType, concat(what, " has dtype ", dtype_name(given->dtype()),
-                                          "; result_shape_dtypes says ", dtype_name(expected.dtype())))
+    throw Error(ErrorKind::kDType, concat(what, " has dtype ", dtype_name(given->dtype()), "; ", says, " says ",
+                                          dtype_name(expected.dtype())))
         .hint(concat("return result.astype(\"", dtype_name(expected.dtype()), "\")"));
   }
   return concrete(convert_datum(*given, expected.dtype()));
 }
-
-}  // namespace
 
 std::shared_ptr<const PythonObject> PythonObject::of(py::handle object) {
   std::weak_ptr<const PythonObject>& slot = known()[object.ptr()];
@@ -85,7 +84,10 @@ std::vector<Tensor> PythonObject::call(absl::Span<const Tensor> operands, absl::
                   concat("the callback returned ", returned.size(), " arrays; expected ", results.size()));
     }
     std::vector<Tensor> tensors;
-    for (size_t i = 0; i < results.size(); ++i) tensors.push_back(result_tensor(returned[i], results[i], i));
+    for (size_t i = 0; i < results.size(); ++i) {
+      tensors.push_back(
+          result_tensor(returned[i], results[i], concat("result ", i, " of the callback"), "result_shape_dtypes"));
+    }
     return tensors;
   } catch (py::error_already_set& error) {
     add_note(error);

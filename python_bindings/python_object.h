@@ -7,6 +7,11 @@
 
 namespace ct::python {
 
+// A value that a user's function returned, as a tensor of the type it was to have: the shape must be that, the kind of
+// dtype too (but for Python numbers), widths are converted. `what` begins the message of the error, `says` names who
+// said what it should be.
+Tensor result_tensor(py::handle value, const Aval& expected, const std::string& what, const std::string& says);
+
 class PythonObject final : public HostCallable {
  public:
   static std::shared_ptr<const PythonObject> of(py::handle object);

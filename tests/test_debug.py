@@ -210,3 +210,136 @@ def test_traced_values_show_their_type():
     assert "float32[3]" in seen[0][0] and "float32[]" in seen[1][0]
     ct.grad(lambda x: seen.append(f"{x}") or x)(3.0)
     assert "3." in seen[-1]
+
+
+# ---- disable_jit ---------------------------------------------------------------------------------------------------------
+
+
+def test_disable_jit_runs_python():
+    seen = []
+
+    @ct.jit
+    def g(x):
+        seen.append(type(x))
+        return x * 2 if x > 1 else x
+
+    with ct.disable_jit():
+        assert float(g(2.0)) == 4 and seen == [float]
+        assert float(ct.grad(g)(2.0)) == 2
+    with pytest.raises(ct.errors.ConcretizationError):
+        g(2.0)
+    ct.config.update("jax_disable_jit", True)
+    assert ct.config.read("disable_jit")
+    ct.config.update("disable_jit", False)
+
+
+def test_disable_jit_makes_loops_pythons_own():
+    log = []
+
+    def body(c, x):
+        log.append(float(x))
+        return c + x, c * x
+
+    xs = np.arange(3, dtype=np.float32)
+    expected = ct.lax.scan(lambda c, x: (c + x, c * x), 1.0, xs)
+    with ct.disable_jit():
+        carry, ys = ct.lax.scan(body, 1.0, xs)
+        assert log == [0, 1, 2]
+        np.testing.assert_array_equal(ys, expected[1])
+        assert float(carry) == float(expected[0])
+        _, ys = ct.lax.scan(body, 1.0, xs, reverse=True)
+        assert log[3:] == [2, 1, 0] and ys.tolist() == [0, 3, 2]
+        assert ct.lax.scan(lambda c, _: (c, {"a": c, "b": None}), 1.0, None, length=2)[1]["a"].tolist() == [1, 1]
+        empty = ct.lax.scan(lambda c, x: (c, (c, x)), 1.0, np.zeros((0, 2), np.float32))[1]
+        assert empty[0].shape == (0,) and empty[1].shape == (0, 2)
+        assert float(ct.lax.while_loop(lambda s: float(s) < 5, lambda s: s + 1, 0.5)) == 5.5
+        assert ct.lax.cond(True, lambda: "yes", lambda: "no") == "yes"
+        assert [ct.lax.switch(i, [lambda: 0, lambda: 1]) for i in (-3, 0, 1, 7)] == [0, 0, 1, 1]
+        assert int(ct.lax.fori_loop(0, 4, lambda i, s: s + i, 0)) == 6
+        # Derivatives work through them; what vmap does not know stays a loop of the library's.
+        assert float(ct.grad(lambda x: ct.lax.while_loop(lambda s: s < 5, lambda s: s * x, x))(2.0)) == 12
+        out = ct.vmap(lambda x: ct.lax.while_loop(lambda s: s < 5, lambda s: s * 2, x))(X)
+        np.testing.assert_array_equal(out, [8, 8, 6])
+        assert ct.vmap(lambda x: ct.lax.cond(x > 1, lambda: x, lambda: -x))(X).tolist() == [-1, 2, 3]
+
+
+# ---- debug_nans ----------------------------------------------------------------------------------------------------------
+
+
+def bad(x):
+    safe = cnp.where(x > 0, cnp.sqrt(x), 0.0)
+    return cnp.log(x - 3) + safe  # NANS
+
+
+LINE = next(i for i, line in enumerate(open(__file__), 1) if "# " + "NANS" in line)  # noqa: SIM115, PTH123
+
+NANS = {
+    "eager": lambda: bad(2.0),
+    "jit": lambda: ct.jit(bad)(-1.0),
+    "vmap": lambda: ct.vmap(bad)(np.array([5.0, 1.0])),
+    "jit vmap": lambda: ct.jit(ct.vmap(bad))(np.array([5.0, 1.0])),
+    "scan": lambda: ct.jit(lambda x: ct.lax.scan(lambda c, _: (c - 1, bad(c)), x, None, length=4))(5.5),
+    "while": lambda: ct.jit(lambda x: ct.lax.while_loop(lambda s: s[0] < 4, lambda s: (s[0] + 1, bad(s[1])), (0, x)))(
+        4.5
+    ),
+    "cond": lambda: ct.jit(lambda x: ct.lax.cond(x > 0, bad, lambda v: v, x))(1.0),
+    "jit in jit": lambda: ct.jit(lambda x: ct.jit(bad)(x) * 2)(1.0),
+    "jvp": lambda: ct.jvp(bad, (1.0,), (1.0,)),
+    "mask": lambda: ct.mask(lambda x: bad(x))(ct.Ragged(np.array([4.0, 1.0, np.nan]), {0: 2})),
+    "vmap mask": lambda: ct.jit(ct.vmap(ct.mask(lambda x: bad(x))))(ct.ragged([np.array([4.0, 5.0]), np.array([1.0])])),
+    "disable_jit": lambda: call_without_jit(),
+}
+
+
+def call_without_jit():
+    with ct.disable_jit():
+        ct.jit(bad)(2.0)
+
+
+@pytest.mark.parametrize("case", list(NANS))
+def test_debug_nans_names_operation_and_line(case):
+    NANS[case]()  # no error without the option
+    with ct.debug_nans(), pytest.raises(FloatingPointError) as error:
+        NANS[case]()
+    assert "invalid value (nan) encountered in log" in str(error.value)
+    assert f"test_debug.py:{LINE} (bad)" in str(error.value), str(error.value)
+
+
+def test_debug_nans_in_a_derivative():
+    f = lambda x: cnp.sqrt(x) * 0.0 + x  # noqa: E731
+    for g in (ct.grad(f), ct.jit(ct.grad(f)), ct.jacfwd(ct.grad(f)), lambda x: ct.vmap(ct.grad(f))(cnp.stack([x, x]))):
+        with ct.debug_nans(), pytest.raises(FloatingPointError, match=r"test_debug\.py"):
+            g(cnp.array(0.0))
+    with ct.debug_nans():
+        assert float(ct.jit(ct.grad(f))(4.0)) == 1
+
+
+def test_debug_nans_lets_harmless_ones_pass():
+    with ct.debug_nans():
+        assert float(ct.jit(lambda x: cnp.where(x > 0, cnp.sqrt(x), 0.0))(-1.0)) == 0
+        assert ct.jit(lambda x: (x / 0.0, -x / 0.0))(1.0)[0] == np.inf
+        m = ct.mask(lambda x: x / x.sum())
+        ragged = ct.Ragged(np.array([1.0, 3.0, np.nan]), {0: 2})
+        for g in (m, ct.jit(m)):
+            assert g(ragged).unpad().tolist() == [0.25, 0.75]
+        assert ct.jit(lambda i: i + 1)(1) == 2
+    with ct.debug_nans(), ct.debug_nans(False):
+        assert np.isnan(float(cnp.log(-1.0)))
+
+
+def test_debug_nans_says_when_it_was_there_before():
+    with ct.debug_nans(), pytest.raises(FloatingPointError, match=r"input 0 of the program\n.*was there before"):
+        ct.jit(lambda x: x * 2)(np.float32(np.nan))
+
+
+def test_debug_nans_does_not_repeat_prints(capsys):
+    with ct.debug_nans(), pytest.raises(FloatingPointError):
+        ct.jit(lambda x: (ct.debug.print("{}", x), cnp.log(x))[1])(-1.0)
+    assert printed(capsys) == ["-1.0"]
+
+
+def test_debug_nans_of_every_dtype():
+    for dtype in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
+        x = np.array([0.0], ct._core.canonical_dtype(dtype))
+        with ct.debug_nans(), pytest.raises(FloatingPointError, match="div"):
+            ct.jit(lambda v: v / v)(x)

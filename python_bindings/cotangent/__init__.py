@@ -38,7 +38,10 @@ from cotangent.api import (  # noqa: E402
     vjp,
     vmap,
 )
+from cotangent.config import debug_nans, disable_jit, enable_x64  # noqa: E402
 from cotangent.custom import custom_jvp, custom_vjp  # noqa: E402
+from cotangent.extend import primitive, transform  # noqa: E402
+from cotangent.ir import Interpreter  # noqa: E402
 from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
 
 _array_methods.attach()
@@ -66,6 +69,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Array",
+    "Interpreter",
     "Ragged",
     "ShapeDtypeStruct",
     "block_until_ready",
@@ -74,8 +78,11 @@ __all__ = [
     "config",
     "custom_jvp",
     "custom_vjp",
+    "debug_nans",
     "device_put",
+    "disable_jit",
     "effects_barrier",
+    "enable_x64",
     "errors",
     "eval_shape",
     "grad",
@@ -92,9 +99,11 @@ __all__ = [
     "make_ir",
     "mask",
     "numpy",
+    "primitive",
     "pure_callback",
     "ragged",
     "remat",
+    "transform",
     "tree",
     "tree_util",
     "value_and_grad",

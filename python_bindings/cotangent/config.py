@@ -1,4 +1,4 @@
-"""Settings of the process: ``ct.config.update("enable_x64", True)``."""
+"""Settings of the process: ``ct.config.update("enable_x64", True)``, or a context manager of the setting's name."""
 
 from __future__ import annotations
 
@@ -7,38 +7,77 @@ from collections.abc import Iterator
 
 from cotangent import _core
 
-_NAMES = {"enable_x64": "enable_x64", "jax_enable_x64": "enable_x64"}
+_OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
+
+
+def _name(name: str) -> str:
+    plain = name.removeprefix("jax_")
+    if plain not in _OPTIONS:
+        raise ValueError(f"unknown option {name!r}; the options are {list(_OPTIONS)}")
+    return plain
 
 
 def update(name: str, value: bool) -> None:
-    """Sets an option.
+    """Sets an option. Each also has its name in JAX, with ``jax_`` in front.
 
     Args:
-        name: ``"enable_x64"`` (alias ``"jax_enable_x64"``): the default dtype of new arrays and of Python numbers is 64 bits wide.
-            Arrays that are 64 bits wide already stay so under either setting.
+        name: ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits wide already
+            stay so under either setting.
+            ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``: see `ct.debug_nans`.
         value: the new value.
 
     Raises:
         ValueError: for an unknown name.
     """
-    if name not in _NAMES:
-        raise ValueError(f"unknown option {name!r}; the options are {sorted(set(_NAMES.values()))}")
-    _core.set_enable_x64(bool(value))
+    _core.set_flag(_name(name), bool(value))
 
 
 def read(name: str) -> bool:
     """The value of an option."""
-    if name not in _NAMES:
-        raise ValueError(f"unknown option {name!r}; the options are {sorted(set(_NAMES.values()))}")
-    return _core.get_enable_x64()
+    return _core.get_flag(_name(name))
 
 
 @contextlib.contextmanager
-def enable_x64(value: bool = True) -> Iterator[None]:
-    """Sets 64-bit defaults inside a ``with`` block."""
-    previous = _core.get_enable_x64()
-    _core.set_enable_x64(value)
+def _option(name: str, value: bool) -> Iterator[None]:
+    previous = _core.get_flag(name)
+    _core.set_flag(name, bool(value))
     try:
         yield
     finally:
-        _core.set_enable_x64(previous)
+        _core.set_flag(name, previous)
+
+
+def enable_x64(value: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Sets 64-bit defaults inside a ``with`` block."""
+    return _option("enable_x64", value)
+
+
+def disable_jit(value: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Inside a ``with`` block jitted functions are plain Python functions, and loops and branches of `ct.lax` Python's own.
+
+    Every operation is evaluated when it is called, so prints, debuggers and error tracebacks see values and the user's own lines.
+
+    >>> import cotangent as ct
+    >>> with ct.disable_jit():
+    ...     value = ct.jit(lambda x: x + 1 if float(x) > 0 else x)(1.0)
+    >>> float(value)
+    2.0
+    """
+    return _option("disable_jit", value)
+
+
+def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Inside a ``with`` block an operation that makes a NaN raises FloatingPointError, with its name and the user's line.
+
+    Operations are checked one by one, compiled programs by their results: when one holds a NaN the program is run again, operation by
+    operation, to find the first that made a NaN which reached the result. Side effects with results (`io_callback`) happen again then.
+    NaN in the padding of ragged arrays does not count.
+
+    >>> import cotangent as ct
+    >>> with ct.debug_nans():
+    ...     ct.jit(lambda x: ct.numpy.log(x) * 2)(-1.0)
+    Traceback (most recent call last):
+    ...
+    FloatingPointError: invalid value (nan) encountered in log...
+    """
+    return _option("debug_nans", value)

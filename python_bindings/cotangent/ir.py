@@ -1,11 +1,15 @@
-"""Graphs: ``ct.make_ir(f)(*args)`` makes them, `parse` and `deserialize` read them back."""
+"""Graphs: ``ct.make_ir(f)(*args)`` makes them, `parse` and `deserialize` read them back, `Interpreter` runs and `rewrite` changes them."""
 
 from __future__ import annotations
 
-from cotangent import _core
-from cotangent._core import Graph
+from collections.abc import Callable, Sequence
+from typing import Any
 
-__all__ = ["Graph", "deserialize", "parse", "slot_matrix"]
+from cotangent import _core
+from cotangent._capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name
+from cotangent._core import Array, Graph
+
+__all__ = ["Equation", "Graph", "Interpreter", "deserialize", "equations", "parse", "rewrite", "slot_matrix"]
 
 
 def parse(text: str) -> Graph:
@@ -29,3 +33,181 @@ def deserialize(data: bytes) -> Graph:
 def slot_matrix() -> dict[str, dict[str, str]]:
     """Primitive -> rule -> "yes", or the reason why it has none."""
     return _core.slot_matrix()
+
+
+class Equation:
+    """One equation of a graph.
+
+    Attributes:
+        primitive: its name.
+        operands: numbers of the variables that it takes.
+        outputs: numbers of the variables that it defines.
+        attributes: its static parameters, by name; sub-graphs of control flow are among them.
+        location: the user's line, ``"train.py:12 (loss)"``, or empty.
+    """
+
+    def __init__(self, graph: Graph, index: int, parts: dict[str, Any]) -> None:
+        self._graph = graph
+        self._index = index
+        self.primitive: str = parts["primitive"]
+        self.operands: list[int] = parts["operands"]
+        self.outputs: list[int] = parts["outputs"]
+        self.attributes: dict[str, Any] = parts["attributes"]
+        self.location: str = parts["location"]
+
+    def _types(self, variables: Sequence[int]) -> list[ShapeDtypeStruct]:
+        avals = (self._graph.aval(var) for var in variables)
+        return [ShapeDtypeStruct(shape, dtype) for shape, dtype, _ in avals]
+
+    @property
+    def in_types(self) -> list[ShapeDtypeStruct]:
+        """Shapes and dtypes of the operands."""
+        return self._types(self.operands)
+
+    @property
+    def out_types(self) -> list[ShapeDtypeStruct]:
+        """Shapes and dtypes of the results."""
+        return self._types(self.outputs)
+
+    @property
+    def subgraphs(self) -> list[Graph]:
+        """The graphs among the attributes."""
+        found: list[Graph] = []
+        for value in self.attributes.values():
+            found += (
+                [value]
+                if isinstance(value, Graph)
+                else [x for x in value if isinstance(x, Graph)]
+                if isinstance(value, list)
+                else []
+            )
+        return found
+
+    def bind(self, *values: Any, **changes: Any) -> list[Array]:
+        """The equation's results for other operands: computed, or recorded when a transform is capturing.
+
+        Args:
+            values: arrays, one an operand.
+            changes: attributes that replace the equation's own.
+        """
+        return self._graph.bind_equation(self._index, list(values), changes)
+
+    def expand(self) -> Graph | None:
+        """What the equation is made of, as a graph of its operands; None when it is elementary."""
+        return self._graph.expand_equation(self._index)
+
+    def __repr__(self) -> str:
+        return f"<equation {self.primitive} {self.in_types} -> {self.out_types}>"
+
+
+def equations(graph: Graph) -> list[Equation]:
+    """The equations of a graph, in the order in which they run."""
+    return [Equation(graph, index, parts) for index, parts in enumerate(graph.equations())]
+
+
+class Interpreter:
+    """Runs programs equation by equation; a subclass says what an equation means.
+
+    Override `process`. It is given the equation and what the equations before it gave for its operands (arrays, or whatever `process`
+    returns), and returns the results: one, or a list. The inherited method computes the equation itself.
+
+    An interpreter is applied to a function, ``MyInterpreter()(f)``, or to a graph, with `run`. While a transform is capturing, what
+    `process` computes is recorded, so interpreted functions can be differentiated, batched and compiled, and interpreters stacked.
+
+    >>> import cotangent as ct
+    >>> class SinIsCos(ct.Interpreter):
+    ...     def process(self, eqn, *values):
+    ...         return ct.numpy.cos(values[0]) if eqn.primitive == "sin" else super().process(eqn, *values)
+    >>> f = SinIsCos()(lambda x: 2.0 * ct.numpy.sin(x))
+    >>> float(f(0.0)), float(ct.jit(ct.grad(f))(0.0))
+    (2.0, -0.0)
+    """
+
+    def process(self, eqn: Equation, *values: Any) -> Any:
+        """The results of one equation. Calls of jitted functions are entered: their equations are processed one by one."""
+        if eqn.primitive == "call":
+            return self.run(eqn.attributes["graph"], *values)
+        return eqn.bind(*values)
+
+    def run(self, graph: Graph, *values: Any) -> list[Any]:
+        """The outputs of ``graph`` for these inputs."""
+        if len(values) != graph.num_inputs:
+            raise TypeError(f"the graph takes {graph.num_inputs} inputs; got {len(values)}")
+        environment = dict(enumerate(values))
+        for eqn in equations(graph):
+            results = self.process(eqn, *[environment[var] for var in eqn.operands])
+            # A tuple may be one value of the interpreter's own.
+            if not isinstance(results, list):
+                many = isinstance(results, tuple) and len(eqn.outputs) != 1
+                results = list(results) if many else [results]
+            if len(results) != len(eqn.outputs):
+                raise TypeError(
+                    f"{type(self).__name__}.process must return {len(eqn.outputs)} results for {eqn.primitive}; it returned {len(results)}"
+                )
+            environment.update(zip(eqn.outputs, results, strict=True))
+        return [environment[var] for var in graph.outputs]
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, interpreted. The structure of its result is the function's own, with what `process` made as leaves."""
+        import functools
+
+        check_callable(fun, type(self).__name__)
+
+        @functools.wraps(fun)
+        def interpreted(*args: Any, **kwargs: Any) -> Any:
+            name = function_name(fun)
+            leaves, structure = flatten_arguments((args, kwargs), name)
+            captured = capture(fun, leaves, structure, "transform", name=name, concrete=True)
+            return captured.structure.unflatten(self.run(captured.graph, *leaves, *captured.closure))
+
+        return interpreted
+
+
+class _Rewriter(Interpreter):
+    def __init__(self, visit: Callable[..., Any]) -> None:
+        self._visit = visit
+
+    def process(self, eqn: Equation, *values: Any) -> Any:
+        results = self._visit(eqn, *values)
+        if results is not None:
+            return results
+        changes: dict[str, Any] = {}
+        for name, value in eqn.attributes.items():
+            if isinstance(value, Graph):
+                changes[name] = rewrite(value, self._visit)
+            elif isinstance(value, list) and value and isinstance(value[0], Graph):
+                changes[name] = [rewrite(graph, self._visit) for graph in value]
+        return eqn.bind(*values, **changes)
+
+
+def rewrite(graph: Graph, visit: Callable[..., Any]) -> Graph:
+    """A new graph with the same inputs: what most passes are.
+
+    Args:
+        graph: the graph, whose sub-graphs are rewritten too.
+        visit: ``visit(eqn, *values)`` returns what replaces the equation's results (one array or a list), or None to keep it.
+
+    Raises:
+        ValueError: ``visit`` brings in an array from outside; numbers are fine.
+
+    >>> import cotangent as ct
+    >>> graph = ct.make_ir(lambda x: ct.numpy.sin(x) * 2.0)(1.0)
+    >>> new = ct.ir.rewrite(graph, lambda eqn, *xs: ct.numpy.cos(xs[0]) if eqn.primitive == "sin" else None)
+    >>> [eqn.primitive for eqn in ct.ir.equations(new)]
+    ['cos', 'full', 'mul']
+    """
+    types = [graph.aval(var) for var in graph.outputs]
+
+    def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        outputs = [_core.array(output) for output in _Rewriter(visit).run(graph, *inputs)]
+        for output, (shape, dtype, _) in zip(outputs, types, strict=True):
+            if output._bound_shape != tuple(shape) or output.dtype != dtype:
+                raise TypeError(
+                    f"a rewritten output has type {output.dtype}{list(output._bound_shape)}; it was {dtype}{list(shape)}"
+                )
+        return outputs, None
+
+    new, closure, _ = _core.capture(run, graph.in_avals, graph.input_names, "transform", "rewrite")
+    if closure:
+        raise ValueError("rewrite: the pass uses an array from outside of the graph; make it with ct.numpy functions")
+    return new

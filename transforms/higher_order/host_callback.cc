@@ -204,28 +204,6 @@ std::vector<Masked> callback_mask(Builder& builder, absl::Span<const Masked> ope
 // ---- evaluation
 // ------------------------------------------------------------------------------------------------------
 
-// The first elements along each axis, in memory of their own.
-Tensor leading_part(const Tensor& x, const Shape& shape) {
-  Tensor result(x.aval().with_shape(shape));
-  if (result.size() == 0) return result;
-  const auto element = static_cast<size_t>(dtype_size(x.dtype()));
-  const size_t rank = shape.size();
-  const size_t row = rank == 0 ? element : element * static_cast<size_t>(shape[rank - 1]);
-  const int64_t rows = result.aval().bytes() / static_cast<int64_t>(row);
-  Shape position(rank, 0);
-  for (int64_t i = 0; i < rows; ++i) {
-    int64_t offset = 0;
-    for (size_t axis = 0; axis < rank; ++axis) offset = offset * x.shape()[axis] + position[axis];
-    std::memcpy(result.as<char>() + static_cast<size_t>(i) * row, x.as<char>() + static_cast<size_t>(offset) * element,
-                row);
-    for (size_t axis = rank > 0 ? rank - 1 : 0; axis-- > 0;) {
-      if (++position[axis] < shape[axis]) break;
-      position[axis] = 0;
-    }
-  }
-  return result;
-}
-
 std::vector<Tensor> callback_reference(const ReferenceInput& input) {
   const size_t arrays = input.operands.size() - count_lengths(input.attrs);
   std::vector<Shape> shapes;
@@ -265,4 +243,26 @@ Primitive host_callback_primitive() {
 const Primitive& kHostCallback = define(host_callback_primitive());
 
 }  // namespace
+
+Tensor leading_part(const Tensor& x, const Shape& shape) {
+  Tensor result(x.aval().with_shape(shape));
+  if (result.size() == 0) return result;
+  const auto element = static_cast<size_t>(dtype_size(x.dtype()));
+  const size_t rank = shape.size();
+  const size_t row = rank == 0 ? element : element * static_cast<size_t>(shape[rank - 1]);
+  const int64_t rows = result.aval().bytes() / static_cast<int64_t>(row);
+  Shape position(rank, 0);
+  for (int64_t i = 0; i < rows; ++i) {
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < rank; ++axis) offset = offset * x.shape()[axis] + position[axis];
+    std::memcpy(result.as<char>() + static_cast<size_t>(i) * row, x.as<char>() + static_cast<size_t>(offset) * element,
+                row);
+    for (size_t axis = rank > 0 ? rank - 1 : 0; axis-- > 0;) {
+      if (++position[axis] < shape[axis]) break;
+      position[axis] = 0;
+    }
+  }
+  return result;
+}
+
 }  // namespace ct

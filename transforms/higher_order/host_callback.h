@@ -15,4 +15,7 @@ class HostCallable : public Opaque {
   virtual std::vector<Tensor> call(absl::Span<const Tensor> operands, absl::Span<const Aval> results) const = 0;
 };
 
+// The first elements along each axis, as many as `shape` says, in memory of their own.
+Tensor leading_part(const Tensor& x, const Shape& shape);
+
 }  // namespace ct

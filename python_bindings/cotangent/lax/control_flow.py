@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent._capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax import _python_control
 
 __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
@@ -99,6 +100,8 @@ def scan(
     if len(lengths) > 1:
         raise ValueError(f"scan: leading axes and length differ: {sorted(lengths)}")
     steps = lengths.pop()
+    if steps > 0 and _python_control.wanted():
+        return _python_control.scan(f, carry_structure.unflatten(carry), sequences, sequence_structure, steps, reverse)
     slices = [(leaf, 0) for leaf in sequences]
 
     def run(carries: list[Array]) -> Captured:
@@ -148,6 +151,11 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     check_callable(cond_fun, "while_loop")
     check_callable(body_fun, "while_loop")
     carry, structure = flatten_arguments(init_val, "while_loop's init_val")
+    if _python_control.wanted():
+        first = structure.unflatten(carry)
+        goes_on = cond_fun(first)
+        if _python_control.wanted(goes_on):
+            return _python_control.while_loop(cond_fun, body_fun, first, goes_on)
 
     def run(carries: list[Array]) -> Captured:
         return _capture_body(body_fun, carries, [structure], function_name(body_fun))
@@ -215,6 +223,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     index = _core.array(index)
     if index.ndim != 0 or _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
         raise TypeError(f"switch: the index must be an integer scalar; got {index.dtype} of shape {index.shape}")
+    if _python_control.wanted(index):
+        return _python_control.switch(index, branches, operands)
     leaves, structure = flatten_arguments(tuple(operands), "the operands")
     call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
     captured = [

@@ -1,0 +1,68 @@
+#include "python_bindings/attributes.h"
+
+#include "python_bindings/graph.h"
+#include "python_bindings/python_object.h"
+
+namespace ct::python {
+
+AttrValue attr_from_python(py::handle value) {
+  PyObject* object = value.ptr();
+  if (PyBool_Check(object)) return object == Py_True;
+  if (PyLong_Check(object)) return py::cast<int64_t>(value);
+  if (PyFloat_Check(object)) return py::cast<double>(value);
+  if (PyComplex_Check(object)) {
+    const Py_complex number = PyComplex_AsCComplex(object);
+    return std::vector<double>{number.real, number.imag};
+  }
+  if (PyUnicode_Check(object)) return py::cast<std::string>(value);
+  if (py::isinstance<GraphHandle>(value)) return py::cast<GraphHandle&>(value).graph;
+  if (PyList_Check(object) || PyTuple_Check(object)) {
+    const py::sequence items = py::reinterpret_borrow<py::sequence>(value);
+    if (items.size() > 0 && py::isinstance<GraphHandle>(items[0])) {
+      std::vector<GraphPtr> graphs;
+      for (py::handle item : items) graphs.push_back(py::cast<GraphHandle&>(item).graph);
+      return graphs;
+    }
+    if (items.size() > 0 && PyFloat_Check(py::object(items[0]).ptr())) return py::cast<std::vector<double>>(value);
+    return py::cast<Ints>(value);
+  }
+  if (py::isinstance<py::dtype>(value) || PyType_Check(object)) return dtype_from_python(value);
+  return PythonObject::of(value);
+}
+
+py::object attr_to_python(const AttrValue& value) {
+  struct Visitor {
+    py::object operator()(const GraphPtr& graph) const { return py::cast(GraphHandle{graph}); }
+    py::object operator()(const std::vector<GraphPtr>& graphs) const {
+      py::list result;
+      for (const GraphPtr& graph : graphs) result.append(GraphHandle{graph});
+      return result;
+    }
+    py::object operator()(DType dtype) const { return numpy_dtype(dtype); }
+    py::object operator()(const OpaquePtr& opaque) const {
+      const auto* object = dynamic_cast<const PythonObject*>(opaque.get());
+      return object != nullptr ? object->object() : py::object(py::str(opaque->to_string()));
+    }
+    py::object operator()(bool v) const { return py::bool_(v); }
+    py::object operator()(int64_t v) const { return py::int_(v); }
+    py::object operator()(double v) const { return py::float_(v); }
+    py::object operator()(const std::string& v) const { return py::str(v); }
+    py::object operator()(const Ints& v) const { return py::cast(v); }
+    py::object operator()(const std::vector<double>& v) const { return py::cast(v); }
+  };
+  return std::visit(Visitor{}, value);
+}
+
+py::dict attrs_to_python(const Attrs& attrs) {
+  py::dict result;
+  for (const auto& [key, value] : attrs.items()) result[py::str(key)] = attr_to_python(value);
+  return result;
+}
+
+AttrsPtr attrs_from_python(const py::kwargs& attributes) {
+  std::vector<Attrs::Item> items;
+  for (const auto& [key, value] : attributes) items.emplace_back(py::cast<std::string>(key), attr_from_python(value));
+  return items.empty() ? Attrs::empty() : Attrs::make(std::move(items));
+}
+
+}  // namespace ct::python

@@ -1,0 +1,15 @@
+// Attributes of equations as Python values, and back. Numbers, texts, dtypes, lists of numbers and graphs are what they
+// are; anything else is carried as the object it is.
+#pragma once
+
+#include "ir/attrs.h"
+#include "python_bindings/python.h"
+
+namespace ct::python {
+
+AttrValue attr_from_python(py::handle value);
+py::object attr_to_python(const AttrValue& value);
+py::dict attrs_to_python(const Attrs& attrs);
+AttrsPtr attrs_from_python(const py::kwargs& attributes);
+
+}  // namespace ct::python

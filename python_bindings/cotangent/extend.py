@@ -1,0 +1,159 @@
+"""Additions to the library from Python: `primitive` (an operation with all its rules) and `transform` (a pass over graphs).
+
+With `ct.Interpreter` they are what the built-in operations and transforms are made of, and they compose with those in any order.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from cotangent import _core
+from cotangent._capture import capture, check_callable, flatten_arguments, function_name
+from cotangent._core import Array, Graph
+
+__all__ = ["Primitive", "primitive", "transform"]
+
+Rule = Callable[..., Any]
+
+
+class Primitive:
+    """An operation defined by `primitive`. Calling it binds it: ``p(*arrays, **attributes)``."""
+
+    def __init__(self, name: str, multiple_results: bool) -> None:
+        self.name = name
+        self.multiple_results = multiple_results
+
+    def __call__(self, *operands: Any, **attributes: Any) -> Any:
+        """The result (with ``multiple_results`` a list): computed, or recorded when a transform is capturing."""
+        results = _core.bind(self.name, list(operands), **attributes)
+        return results if self.multiple_results else results[0]
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+
+def primitive(
+    name: str,
+    *,
+    type: Rule,  # noqa: A002
+    reference: Rule | None = None,
+    expand: Rule | None = None,
+    jvp: Rule | None = None,
+    transpose: Rule | None = None,
+    batch: Rule | None = None,
+    mask: Rule | None = None,
+    multiple_results: bool = False,
+    symbolic_zeros: bool = False,
+    elementwise: bool = False,
+    has_side_effects: bool = False,
+) -> Primitive:
+    """Defines an operation by its rules, each a Python function.
+
+    One of ``reference`` and ``expand`` says what it computes. ``expand`` writes it with other operations, from which every rule that is not
+    given follows, and which the compiler fuses like any others; ``reference`` computes it with NumPy, outside of compiled code (a
+    library call, say). With both, compiled programs call ``reference``, and exported libraries hold what ``expand`` says.
+
+    Attributes, the keyword arguments of a call, are numbers, text, dtypes, tuples of numbers, or any hashable object; each rule gets them as
+    keyword arguments. Rules of transforms are run on traced arrays, once for each use; what they compute must come from their
+    arguments and from numbers.
+
+    Args:
+        name: letters, digits and underscores. A later definition of the same name takes its place for calls to come.
+        type: ``type(*operands) -> result``, all things with shape and dtype (`ShapeDtypeStruct`).
+        reference: ``reference(*numpy_arrays) -> result``.
+        expand: ``expand(*arrays) -> result``.
+        jvp: ``jvp(primals, tangents) -> (result, tangent)``. A tangent of an integer is None; so is a zero tangent if
+            ``symbolic_zeros``. The rule may return None for a zero. Reverse mode follows from it.
+        transpose: ``transpose(cotangent, *operands) -> cotangents``, one an operand or None, for operations that are linear in some
+            operands: those are given as `ShapeDtypeStruct`.
+        batch: ``batch(operands, axes) -> (result, axis)``, where an axis is that of the batch, or None for values without one.
+        mask: ``mask(operands, lengths) -> (result, lengths)``, where lengths are a dict from each ragged axis to its length, an int32
+            scalar. Padding may hold anything.
+        multiple_results: every "result" above, with its tangent, cotangent, axis and lengths, is a list.
+        elementwise: operands and results have one shape and positions do not mix; ``batch`` and ``mask`` follow.
+        has_side_effects: it runs exactly once for each time that the program gets there, in the program's order.
+
+    Raises:
+        ValueError: the name is no identifier, or the library's own.
+
+    >>> import cotangent as ct, numpy as np
+    >>> cube = ct.primitive("cube", type=lambda x: x, reference=lambda x: x ** 3, elementwise=True,
+    ...                     jvp=lambda xs, ts: (cube(xs[0]), 3.0 * xs[0] * xs[0] * ts[0]))
+    >>> ct.jit(ct.vmap(ct.grad(cube)))(np.array([1.0, 2.0], np.float32)).tolist()
+    [3.0, 12.0]
+    """
+    if not (isinstance(name, str) and name.isidentifier() and name.isascii()):
+        raise ValueError(f"primitive: the name must be an identifier; got {name!r}")
+    if reference is None and expand is None:
+        raise ValueError(f"primitive {name}: give reference= or expand=, which say what it computes")
+    rules = {
+        "type": type,
+        "reference": reference,
+        "expand": expand,
+        "jvp": jvp,
+        "transpose": transpose,
+        "batch": batch,
+        "mask": mask,
+    }
+    for slot, rule in rules.items():
+        if rule is not None:
+            check_callable(rule, f"the {slot} rule of primitive {name}")
+    _core.define_primitive(name, rules, multiple_results, symbolic_zeros, has_side_effects, elementwise)
+    return Primitive(name, multiple_results)
+
+
+def transform(graph_pass: Callable[[Graph], Graph]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a transform of functions from a pass over graphs.
+
+    Args:
+        graph_pass: takes a `ct.ir.Graph` and returns one with the same inputs and as many outputs, for example made by `ct.ir.rewrite`.
+            It is run once for each different graph.
+
+    Returns:
+        A function of functions, like `ct.grad`: the function is captured, its graph handed to the pass, and the result bound in its place,
+        so it can be jitted, differentiated, batched, and transformed again.
+
+    >>> import cotangent as ct
+    >>> @ct.transform
+    ... def without_sin(graph):
+    ...     return ct.ir.rewrite(graph, lambda eqn, *xs: xs[0] if eqn.primitive == "sin" else None)
+    >>> float(ct.grad(without_sin(lambda x: ct.numpy.sin(x) * x))(3.0))
+    6.0
+    """
+    check_callable(graph_pass, "transform")
+    pass_name = function_name(graph_pass)
+    remembered = functools.lru_cache(maxsize=1024)(graph_pass)
+
+    @functools.wraps(graph_pass)
+    def transformed(fun: Callable[..., Any]) -> Callable[..., Any]:
+        check_callable(fun, pass_name)
+
+        @functools.wraps(fun)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            name = function_name(fun)
+            leaves, structure = flatten_arguments((args, kwargs), name)
+            captured = capture(fun, leaves, structure, "transform", name=name, concrete=True)
+            graph = remembered(captured.graph)
+            if not isinstance(graph, Graph):
+                raise TypeError(f"{pass_name} must return a graph; it returned {graph.__class__.__name__}")
+            _check_signature(captured.graph, graph, pass_name)
+            results: list[Array] = _core.apply_graph(graph, leaves + captured.closure)
+            return captured.structure.unflatten(results)
+
+        return run
+
+    return transformed
+
+
+def _check_signature(before: Graph, after: Graph, name: str) -> None:
+    def types(avals: list[Any]) -> list[Any]:
+        return [(tuple(shape), dtype) for shape, dtype, _ in avals]
+
+    if types(before.in_avals) != types(after.in_avals):
+        raise TypeError(f"{name} must return a graph with the inputs of the one it was given: {types(before.in_avals)}")
+    if len(before.out_avals) != len(after.out_avals):
+        raise TypeError(
+            f"{name} must return a graph with {len(before.out_avals)} outputs; it returned {len(after.out_avals)}"
+        )

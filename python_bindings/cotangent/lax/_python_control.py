@@ -1,0 +1,48 @@
+"""Loops and branches as Python's own, for `ct.disable_jit`: every step is run when it is reached, so it can be watched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array, PyTreeDef
+from cotangent.errors import ConcretizationError
+
+
+def wanted(*deciding: Any) -> bool:
+    """Whether control flow should be Python's: asked for, and the values that decide are known."""
+    if not _core.get_flag("disable_jit"):
+        return False
+    try:
+        for value in deciding:
+            _core.concrete(value)
+    except ConcretizationError:
+        return False
+    return True
+
+
+def scan(
+    f: Callable[..., Any], carry: Any, xs: list[Array], structure: PyTreeDef, steps: int, reverse: bool
+) -> tuple[Any, Any]:
+    """`ct.lax.scan` of at least one step."""
+    from cotangent import numpy as cnp
+    from cotangent.tree_util import tree_map
+
+    ys: list[Any] = [None] * steps
+    for i in reversed(range(steps)) if reverse else range(steps):
+        carry, ys[i] = f(carry, structure.unflatten([x[i] for x in xs]))
+    return carry, tree_map(lambda *parts: cnp.stack(parts), *ys)
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Any, goes_on: Any) -> Any:
+    """`ct.lax.while_loop` whose condition is known for the first carry."""
+    while goes_on:
+        carry = body_fun(carry)
+        goes_on = cond_fun(carry)
+    return carry
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:
+    """`ct.lax.switch` at a known index."""
+    return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
