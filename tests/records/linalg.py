@@ -179,17 +179,13 @@ for left in (True, False):
 # ---- qr, svd, eigh, eig, schur -------------------------------------------------------------------------------------
 
 
-def qr_call(full: bool) -> Any:
-    return lambda x: tuple(_core.bind("qr", [x], full_matrices=full))
-
-
 RECTANGLES = (ragged({0: "m"}), ragged({1: "n"}), ragged({0: "m", 1: "n"}))
 for shape in [(4, 4), (5, 3), (3, 5), (2, 4, 3), (0, 3), (3, 0)]:
     record(
         "qr",
         lambda x: tuple(np.linalg.qr(x)),
         shape,
-        attrs={"full_matrices": False},
+        attrs={"full_matrices": False, "pivoting": False},
         dtypes=DTYPES if shape in [(4, 4), (5, 3)] else DTYPES[:1],
         masks=(*RECTANGLES, ragged({0: "n", 1: "n"})) if shape == (4, 4) else RECTANGLES if len(shape) == 2 else (),
         specials=False,
@@ -200,7 +196,7 @@ for shape, masks in [((4, 4), (ragged({0: "n", 1: "n"}), ragged({0: "m"}, error=
         "qr",
         lambda x: tuple(np.linalg.qr(x, "complete")),
         shape,
-        attrs={"full_matrices": True},
+        attrs={"full_matrices": True, "pivoting": False},
         dtypes=DTYPES[:1],
         masks=masks,
         specials=False,
@@ -210,13 +206,43 @@ record(
     "qr",
     lambda x: tuple(np.linalg.qr(x, "complete")),
     (5, 3),
-    attrs={"full_matrices": True},
+    attrs={"full_matrices": True, "pivoting": False},
     dtypes=DTYPES[:1],
     differentiable=False,
     masks=(),
     specials=False,
     rtol=1e-3,
 )
+
+
+def pivoted(a: Any) -> Any:
+    import scipy.linalg
+
+    return scipy.linalg.qr(a, mode="economic", pivoting=True)
+
+
+for shape in [(4, 4), (5, 3), (3, 5)]:
+    attributes = {"full_matrices": False, "pivoting": True}
+    record(
+        "qr",
+        lambda x: pivoted(x)[:2],
+        shape,
+        call=lambda x, attrs=attributes: tuple(_core.bind("qr", [x], **attrs)[:2]),
+        dtypes=DTYPES,
+        masks=RECTANGLES,
+        specials=False,
+        rtol=1e-3,
+    )
+    record(
+        "qr",
+        lambda x: pivoted(x)[2].astype(np.int32),
+        shape,
+        call=lambda x, attrs=attributes: _core.bind("qr", [x], **attrs)[2],
+        dtypes=DTYPES[:1],
+        differentiable=False,
+        masks=(ragged({1: "n"}),),
+        specials=False,
+    )
 
 
 def signless_svd(x: Any, decompose: Any, xp: Any) -> Any:

@@ -17,12 +17,12 @@ namespace {
 
 // ---- The library ----------------------------------------------------------------------------------------------------
 
-enum Routine : uint8_t { kPotrf, kGetrf, kTrsm, kGeqrf, kOrgqr, kGesdd, kSyevd, kGeev, kGees, kNumRoutines };
+enum Routine : uint8_t { kPotrf, kGetrf, kTrsm, kGeqrf, kGeqp3, kOrgqr, kGesdd, kSyevd, kGeev, kGees, kNumRoutines };
 
 // Names for real and for complex elements, without the type letter.
 constexpr std::string_view kNames[kNumRoutines][2] = {
-    {"potrf", "potrf"}, {"getrf", "getrf"}, {"trsm", "trsm"}, {"geqrf", "geqrf"}, {"orgqr", "ungqr"},
-    {"gesdd", "gesdd"}, {"syevd", "heevd"}, {"geev", "geev"}, {"gees", "gees"},
+    {"potrf", "potrf"}, {"getrf", "getrf"}, {"trsm", "trsm"},   {"geqrf", "geqrf"}, {"geqp3", "geqp3"},
+    {"orgqr", "ungqr"}, {"gesdd", "gesdd"}, {"syevd", "heevd"}, {"geev", "geev"},   {"gees", "gees"},
 };
 constexpr char kLetters[] = {'s', 'd', 'c', 'z'};
 
@@ -168,6 +168,14 @@ void at_least(V& vector, int64_t size) {
 
 int64_t at_least_one(int64_t n) { return std::max<int64_t>(n, 1); }
 
+// Fortran's indices, in integers of the library's width, as ours from 0.
+void copy_indices(const std::vector<int64_t>& found, int64_t count, int32_t* indices) {
+  const auto* narrow = reinterpret_cast<const int32_t*>(found.data());
+  for (int64_t i = 0; i < count; ++i) {
+    indices[i] = (library().wide ? static_cast<int32_t>(found[static_cast<size_t>(i)]) : narrow[i]) - 1;
+  }
+}
+
 }  // namespace
 
 void set_library_directory(std::string directory) { library_directory() = std::move(directory); }
@@ -185,10 +193,7 @@ int getrf(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, Workspace<T>
   at_least(workspace.integers, at_least_one(count));
   Integer rows = m, columns = n, stride = lda, info;
   call<0, T>(kGetrf, rows, columns, a, stride, workspace.integers.data(), info);
-  const auto* narrow = reinterpret_cast<const int32_t*>(workspace.integers.data());
-  for (int64_t i = 0; i < count; ++i) {
-    pivots[i] = (library().wide ? static_cast<int32_t>(workspace.integers[static_cast<size_t>(i)]) : narrow[i]) - 1;
-  }
+  copy_indices(workspace.integers, count, pivots);
   return info.narrow();
 }
 
@@ -207,6 +212,25 @@ int geqrf(int64_t m, int64_t n, T* a, int64_t lda, T* tau, Workspace<T>& workspa
   const auto run = [&](T* work, Integer size) { call<0, T>(kGeqrf, rows, columns, a, stride, tau, work, size, info); };
   size_work(workspace, run);
   run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+  return info.narrow();
+}
+
+template <class T>
+int geqp3(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, T* tau, Workspace<T>& workspace) {
+  workspace.integers.assign(static_cast<size_t>(at_least_one(n)), 0);  // 0: the column may move
+  Integer rows = m, columns = n, stride = lda, info;
+  int64_t* order = workspace.integers.data();
+  const auto run = [&](T* work, Integer size) {
+    if constexpr (kIsComplex<T>) {
+      at_least(workspace.real_work, at_least_one(2 * n));
+      call<0, T>(kGeqp3, rows, columns, a, stride, order, tau, work, size, workspace.real_work.data(), info);
+    } else {
+      call<0, T>(kGeqp3, rows, columns, a, stride, order, tau, work, size, info);
+    }
+  };
+  size_work(workspace, run);
+  run(workspace.work.data(), static_cast<int64_t>(workspace.work.size()));
+  copy_indices(workspace.integers, n, pivots);
   return info.narrow();
 }
 
@@ -348,6 +372,7 @@ int gees(int64_t n, T* a, int64_t lda, T* z, Workspace<T>& workspace) {
   template int getrf<T>(int64_t, int64_t, T*, int64_t, int32_t*, Workspace<T>&);                                     \
   template void trsm<T>(char, char, char, char, int64_t, int64_t, const T*, int64_t, T*, int64_t);                   \
   template int geqrf<T>(int64_t, int64_t, T*, int64_t, T*, Workspace<T>&);                                           \
+  template int geqp3<T>(int64_t, int64_t, T*, int64_t, int32_t*, T*, Workspace<T>&);                                 \
   template int orgqr<T>(int64_t, int64_t, int64_t, T*, int64_t, const T*, Workspace<T>&);                            \
   template int gesdd<T>(char, int64_t, int64_t, T*, int64_t, Real<T>*, T*, int64_t, T*, int64_t, Workspace<T>&);     \
   template int syevd<T>(char, char, int64_t, T*, int64_t, Real<T>*, Workspace<T>&);                                  \

@@ -53,6 +53,9 @@ void trsm(char side, char uplo, char op, char diagonal, int64_t m, int64_t n, co
 // Reflectors of A = QR below R, their scales in tau; orgqr makes the first n columns of Q out of k reflectors.
 template <class T>
 int geqrf(int64_t m, int64_t n, T* a, int64_t lda, T* tau, Workspace<T>& workspace);
+// The same for A with its columns reordered so that the diagonal of R descends: column j was pivots[j], from 0.
+template <class T>
+int geqp3(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, T* tau, Workspace<T>& workspace);
 template <class T>
 int orgqr(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau, Workspace<T>& workspace);
 

@@ -1,5 +1,6 @@
 // qr: A = Q R by Householder reflections, with k = min(m, n) columns of Q, or all m when `full_matrices`. As LAPACK
-// leaves it: the signs of R's diagonal are not normalised.
+// leaves it: the signs of R's diagonal are not normalised. With `pivoting` a third result, the order of A's columns
+// that makes R's diagonal descend: A[:, order] = Q R.
 #include "ir/error.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
@@ -18,7 +19,13 @@ Avals qr_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   Shape q = batch_shape(a), r = q;
   q.insert(q.end(), {extent.rows, k});
   r.insert(r.end(), {k, extent.columns});
-  return {Aval(a.dtype(), q), Aval(a.dtype(), r)};
+  Avals results{Aval(a.dtype(), q), Aval(a.dtype(), r)};
+  if (attrs.flag("pivoting")) {
+    Shape order = batch_shape(a);
+    order.push_back(extent.columns);
+    results.push_back(Aval(DType::kInt32, order));
+  }
+  return results;
 }
 
 // The first k columns of A, square R1 and Q make a decomposition A1 = Q R1 with its derivative (Walter, Lehmann,
@@ -29,8 +36,10 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
                  const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
   const Values outputs = builder.bind(get_primitive("qr"), primals, attrs);
-  if (!tangents[0]) return {outputs, Values(2)};
-  const Value a = primals[0], q = outputs[0], r = outputs[1];
+  Values results(outputs.size());
+  if (!tangents[0]) return {outputs, results};
+  Value a = primals[0];
+  const Value q = outputs[0], r = outputs[1];
   const int rank = a.rank();
   const int64_t m = a.shape()[rank - 2], n = a.shape()[rank - 1], k = std::min(m, n);
   if (attrs->flag("full_matrices") && m > n) {
@@ -38,7 +47,11 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
                 concat("the full Q of ", a.aval().to_string(), " has columns that A does not determine"))
         .hint("use mode='reduced'");
   }
-  const Value change = with_lengths(tangents[0], a);
+  Value change = with_lengths(tangents[0], a);
+  if (attrs->flag("pivoting")) {
+    a = gather(a, outputs[2], rank - 1, rank - 2);
+    change = gather(change, outputs[2], rank - 1, rank - 2);
+  }
   // In a mask region k is the smaller of two lengths, which Q's columns have. A gather, because its transpose puts
   // zeros at all other columns; that of a slice would put a fixed number of columns behind the k.
   const Value size = dimension_size(q, rank - 1);
@@ -55,7 +68,9 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
   }
   const Value dq = add(multiply(q, sub(rotation, inner)), scaled_change);
   const Value dr = add(multiply(adjoint(dq), a), multiply(adjoint(q), change));
-  return {outputs, {dq, upper_triangle(dr)}};
+  results[0] = dq;
+  results[1] = upper_triangle(dr);
+  return {outputs, results};
 }
 
 std::vector<Masked> qr_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
@@ -75,14 +90,19 @@ std::vector<Masked> qr_mask(Builder& builder, absl::Span<const Masked> operands,
     append_size(builder, values, columns, column_bound, a.value.aval());
   }
   const Values outputs = builder.bind(get_primitive("qr"), values, attrs);
-  return {{outputs[0], result_lengths(a, {rows, k})}, {outputs[1], result_lengths(a, {k, columns})}};
+  std::vector<Masked> results{{outputs[0], result_lengths(a, {rows, k})},
+                              {outputs[1], result_lengths(a, {k, columns})}};
+  if (outputs.size() > 2) results.push_back({outputs[2], result_lengths(a, {columns})});
+  return results;
 }
 
 std::vector<Tensor> qr_reference(const ReferenceInput& input) {
   const Extent extent(input.operands[0].aval());
-  const bool full = input.attrs.flag("full_matrices");
+  const bool full = input.attrs.flag("full_matrices"), pivoting = input.attrs.flag("pivoting");
   const Tensor q = zeroed(input.output_avals[0]), r = zeroed(input.output_avals[1]);
   const Extent q_extent(q.aval()), r_extent(r.aval());
+  std::vector<Tensor> results{q, r};
+  if (pivoting) results.push_back(zeroed(input.output_avals[2]));
   with_scalar(q.dtype(), [&](auto zero) {
     using T = decltype(zero);
     lapack::Workspace<T> workspace;
@@ -90,11 +110,14 @@ std::vector<Tensor> qr_reference(const ReferenceInput& input) {
     for (int64_t i = 0; i < extent.count; ++i) {
       const int64_t m = real_size(input, 1, i, extent.rows), n = real_size(input, 2, i, extent.columns);
       const int64_t reflectors = std::min(m, n), k = full ? m : reflectors;
+      int32_t* order = pivoting ? results[2].as<int32_t>() + i * extent.columns : nullptr;
+      for (int64_t j = 0; pivoting && j < n; ++j) order[j] = static_cast<int32_t>(j);
       if (m == 0 || k == 0) continue;
       columns.assign(static_cast<size_t>(m * std::max(n, k)), T(0));
       scales.assign(static_cast<size_t>(std::max<int64_t>(reflectors, 1)), T(0));
       to_columns(input.operands[0].as<T>() + i * extent.size(), m, n, extent.columns, columns.data());
-      if (reflectors > 0) lapack::geqrf(m, n, columns.data(), m, scales.data(), workspace);
+      if (reflectors > 0 && pivoting) lapack::geqp3(m, n, columns.data(), m, order, scales.data(), workspace);
+      if (reflectors > 0 && !pivoting) lapack::geqrf(m, n, columns.data(), m, scales.data(), workspace);
       T* out = r.as<T>() + i * r_extent.size();
       for (int64_t row = 0; row < reflectors; ++row) {
         for (int64_t j = row; j < n; ++j) out[row * r_extent.columns + j] = columns[static_cast<size_t>(j * m + row)];
@@ -103,7 +126,7 @@ std::vector<Tensor> qr_reference(const ReferenceInput& input) {
       from_columns(columns.data(), m, k, q.as<T>() + i * q_extent.size(), q_extent.columns);
     }
   });
-  return {q, r};
+  return results;
 }
 
 Primitive qr_primitive() {

@@ -11,7 +11,17 @@ from cotangent.lax.control_flow import *
 from cotangent.lax.creation import *
 from cotangent.lax.cumulative import *
 from cotangent.lax.elementwise import *
+from cotangent.lax.fourier import *
 from cotangent.lax.parallel import *
 from cotangent.lax.products import *
 from cotangent.lax.shapes import *
 from cotangent.lax.special import *
+
+
+def __getattr__(name: str) -> object:
+    # Loaded at first use, to keep the import short.
+    if name == "linalg":
+        import importlib
+
+        return importlib.import_module("cotangent.lax.linalg")
+    raise AttributeError(f"module 'cotangent.lax' has no attribute {name!r}")

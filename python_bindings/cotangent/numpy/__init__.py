@@ -38,3 +38,12 @@ __all__ = [
     for name, value in globals().items()
     if name[0] != "_" and name != "Array" and not isinstance(value, _ModuleType)
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Loaded at first use, to keep the import short.
+    if name in ("fft", "linalg"):
+        import importlib
+
+        return importlib.import_module(f"cotangent.numpy.{name}")
+    raise AttributeError(f"module 'cotangent.numpy' has no attribute {name!r}")

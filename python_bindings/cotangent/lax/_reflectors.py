@@ -1,0 +1,182 @@
+"""Householder reflections ``I - tau v v^H``: products of them, and reductions that are made of them.
+
+A packed matrix has the vector v of reflection i in column i below the diagonal, where v has a 1 that is not stored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.lax.control_flow import scan
+from cotangent.numpy._support import kind
+
+
+def _conj(x: Array) -> Array:
+    return cnp.conj(x) if kind(x) == "complex" else x
+
+
+def _adjoint(x: Array) -> Array:
+    return _conj(x.mT)
+
+
+def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
+    """V [..., m, k] and T [..., k, k] with ``H_1 … H_k = I - V T V^H``."""
+    k = taus._bound_shape[-1] if taus.ndim else -1
+    if a.ndim < 2 or k < 0 or k > min(a._bound_shape[-2:]):
+        raise ShapeError(f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}")
+    m = a._bound_shape[-2]
+    v = cnp.tril(a[..., :k], -1) + cnp.eye(m, k, dtype=a.dtype)
+    # T^-1 = diag(1 / taus) + the strict upper triangle of V^H V, written so that a tau may be 0.
+    scaled = taus[..., :, None] * cnp.triu(cnp.matmul(_adjoint(v), v), 1) + cnp.eye(k, dtype=a.dtype)
+    t = _core.bind(
+        "triangular_solve",
+        [scaled, taus[..., :, None] * cnp.eye(k, dtype=a.dtype)],
+        left_side=True,
+        lower=False,
+        transpose_a=False,
+        conjugate_a=False,
+        unit_diagonal=True,
+    )[0]
+    return v, t
+
+
+def householder_product(a: Any, taus: Any) -> Array:
+    """The first n columns of the product ``H_1 … H_k`` of reflections.
+
+    Args:
+        a: the packed vectors, [..., m, n].
+        taus: [..., k].
+
+    Returns:
+        [..., m, n].
+    """
+    matrix, scales = _core.array(a), _core.array(taus)
+    v, t = _product_factors(matrix, scales, "householder_product")
+    m, n = matrix._bound_shape[-2:]
+    return cnp.eye(m, n, dtype=matrix.dtype) - cnp.matmul(v, cnp.matmul(t, _adjoint(v[..., :n, :])))
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
+    """``op(Q) c`` or ``c op(Q)`` with the product Q of reflections.
+
+    Args:
+        a: the packed vectors, [..., m, n].
+        taus: [..., k].
+        c: [..., m, p], or [..., p, m] when not ``left``.
+        left: on which side of ``c`` Q stands.
+        transpose: whether it is the adjoint of Q.
+    """
+    v, t = _product_factors(_core.array(a), _core.array(taus), "ormqr")
+    t = _adjoint(t) if transpose else t
+    other = _core.array(c)
+    if left:
+        return other - cnp.matmul(v, cnp.matmul(t, cnp.matmul(_adjoint(v), other)))
+    return other - cnp.matmul(cnp.matmul(cnp.matmul(other, v), t), _adjoint(v))
+
+
+def _reflection(x: Array, below: Array, at: Array) -> tuple[Array, Array]:
+    """The v and tau that take a vector to a multiple of the unit vector ``at``, as LAPACK chooses them.
+
+    ``below`` marks the elements that become 0.
+    """
+    alpha = cnp.sum(cnp.where(at, x, 0), -1, keepdims=True)
+    rest = cnp.where(below, x, 0)
+    tail = cnp.sum(cnp.real(rest * _conj(rest)), -1, keepdims=True)
+    trivial = (tail == 0) & (cnp.imag(alpha) == 0)
+    size = cnp.sqrt(cnp.where(trivial, 1, tail + cnp.real(alpha * _conj(alpha))))
+    beta = cnp.where(cnp.real(alpha) < 0, size, -size).astype(x.dtype)
+    tau = cnp.where(trivial, 0, (beta - alpha) / beta)
+    scale = cnp.where(trivial, 1, alpha - beta)
+    return cnp.where(at, 1, rest / scale).astype(x.dtype), tau.astype(x.dtype)
+
+
+def _reduce(a: Array) -> tuple[Array, Array, Array]:
+    """The Hessenberg form Q^H a Q, the vectors of Q's reflections as columns, and their taus."""
+    n = a._bound_shape[-1]
+    rows = cnp.arange(n)
+
+    def step(matrix: Array, j: Array) -> tuple[Array, tuple[Array, Array]]:
+        column = cnp.sum(cnp.where(rows == j, matrix, 0), -1)
+        v, tau = _reflection(column, rows > j + 1, rows == j + 1)
+        right = matrix - cnp.matmul(matrix, v[..., None]) * tau[..., None] * _conj(v)[..., None, :]
+        left = _conj(tau)[..., None] * v[..., None] * cnp.matmul(_conj(v)[..., None, :], right)
+        # What is eliminated is exactly 0.
+        clean = cnp.where((rows == j) & (rows[:, None] > j + 1), 0, right - left)
+        return clean, (v, tau[..., 0])
+
+    if n < 2:
+        return a, cnp.zeros_like(a[..., :0]), cnp.zeros((*a._bound_shape[:-2], 0), a.dtype)
+    reduced, (vectors, taus) = scan(step, a, cnp.arange(n - 1))
+    return reduced, cnp.moveaxis(vectors, 0, -1), cnp.moveaxis(taus, 0, -1)
+
+
+def _square(a: Any, name: str) -> Array:
+    matrix = _core.promote([a], inexact=True)[0]
+    if matrix.ndim < 2 or matrix._bound_shape[-1] != matrix._bound_shape[-2]:
+        raise ShapeError(f"{name} takes square matrices; got shape {matrix.shape}")
+    return matrix
+
+
+def hessenberg(a: Any) -> tuple[Array, Array]:
+    """The reduction ``a = Q H Q^H`` to a matrix H without elements below its first lower diagonal.
+
+    Args:
+        a: square matrices [..., n, n].
+
+    Returns:
+        H, with the vectors of Q's reflections below its first lower diagonal; their taus [..., n - 1].
+    """
+    matrix = _square(a, "hessenberg")
+    reduced, vectors, taus = _reduce(matrix)
+    hidden = cnp.concatenate(
+        [cnp.tril(vectors, -2), cnp.zeros_like(matrix[..., : matrix._bound_shape[-1] - taus._bound_shape[-1]])], -1
+    )
+    return cnp.triu(reduced, -1) + hidden, taus
+
+
+def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+    """The reduction ``a = Q T Q^H`` of Hermitian matrices to tridiagonal ones.
+
+    Args:
+        a: Hermitian matrices [..., n, n].
+        lower: which triangle is read, and in which the vectors are left.
+
+    Returns:
+        The packed reflections with T on the diagonals; T's diagonal [..., n] and the one beside it [..., n - 1], real; the
+        taus [..., n - 1].
+    """
+    matrix = _square(a, "tridiagonal")
+    strict = cnp.tril(matrix, -1) if lower else cnp.triu(matrix, 1)
+    diagonal = cnp.real(cnp.diagonal(matrix, axis1=-2, axis2=-1)).astype(matrix.dtype)
+    whole = strict + _adjoint(strict) + diagonal[..., None] * cnp.eye(matrix._bound_shape[-1], dtype=matrix.dtype)
+    # The upper variant is the lower one of the matrix with its rows and columns reversed.
+    turn = (lambda x, *axes: x) if lower else (lambda x, *axes: cnp.flip(x, axes))
+    packed, taus = hessenberg(turn(whole, -2, -1))
+    main = cnp.real(cnp.diagonal(packed, axis1=-2, axis2=-1))
+    beside = cnp.real(cnp.diagonal(packed, -1, -2, -1))
+    kept = cnp.triu(matrix, 1) if lower else cnp.tril(matrix, -1)
+    return turn(cnp.tril(packed), -2, -1) + kept, turn(main, -1), turn(beside, -1), turn(taus, -1)
+
+
+def packed_reflectors(q: Array) -> tuple[Array, Array]:
+    """The vectors (below the diagonal) and taus of the reflections of which ``q`` [..., m, k] is the product's columns.
+
+    ``q - I = V U`` with V unit lower trapezoidal and the taus on the diagonal of -U: an elimination without exchanges.
+    """
+    m, k = q._bound_shape[-2:]
+    rows, columns = cnp.arange(m), cnp.arange(k)
+
+    def step(rest: Array, j: Array) -> tuple[Array, tuple[Array, Array]]:
+        column = cnp.sum(cnp.where(columns == j, rest, 0), -1)
+        row = cnp.sum(cnp.where((rows == j)[:, None], rest, 0), -2)
+        pivot = cnp.sum(cnp.where(rows == j, column, 0), -1)
+        safe = cnp.where(pivot == 0, 1, pivot)[..., None]
+        v = cnp.where(rows > j, cnp.where(pivot[..., None] == 0, 0, column / safe), 0)
+        return rest - v[..., None] * row[..., None, :], (v, -pivot)
+
+    _, (vectors, taus) = scan(step, q - cnp.eye(m, k, dtype=q.dtype), columns)
+    return cnp.moveaxis(vectors, 0, -1), cnp.moveaxis(taus, 0, -1)

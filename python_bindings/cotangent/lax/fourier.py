@@ -1,0 +1,60 @@
+"""The discrete Fourier transform by its primitive; `cotangent.numpy.fft` has the friendlier functions."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._support import bind1, convert, kind
+
+__all__ = ["FftType", "fft"]
+
+
+class FftType(enum.IntEnum):
+    """Which transform `fft` computes."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def _fft_dtype(x: Array, real: bool) -> Any:
+    """The dtype in which ``x`` is transformed: at least float32, or at least complex64."""
+    dtype = _core.promote_types([(x.dtype, False), (_core.canonical_dtype("float32"), True)])[0]
+    if _core.dtype_kind(dtype) == "float" and dtype.itemsize < 4:
+        dtype = _core.canonical_dtype("float32")
+    if real or _core.dtype_kind(dtype) == "complex":
+        return dtype
+    return _core.canonical_dtype("complex128" if dtype.itemsize == 8 else "complex64")
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """The discrete Fourier transform of the last axes.
+
+    Args:
+        x: an array; its last axes have the lengths given, the last of them n // 2 + 1 for IRFFT.
+        fft_type: FFT, IFFT, RFFT or IRFFT.
+        fft_lengths: the sizes in the time domain, one for each transformed axis.
+
+    Raises:
+        ValueError: the type is unknown, a length is not positive, or RFFT gets complex numbers. ShapeError: an axis has another
+            size.
+
+    >>> import cotangent as ct
+    >>> ct.lax.fft(ct.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", [4]).tolist()
+    [(1+0j), (1+0j), (1+0j)]
+    """
+    name = fft_type.upper() if isinstance(fft_type, str) else FftType(fft_type).name
+    if name not in FftType.__members__:
+        raise ValueError(f"fft: there is no type {fft_type!r}; the types are {', '.join(FftType.__members__)}")
+    array = _core.array(x)
+    if name == "RFFT" and kind(array) == "complex":
+        raise ValueError("rfft takes real arrays; got complex ones\n  use fft, or the real part")
+    array = convert(array, _fft_dtype(array, name == "RFFT"))
+    if len(fft_lengths) == 0:
+        return array
+    return bind1("fft", array, kind=name.lower(), lengths=[int(n) for n in fft_lengths])

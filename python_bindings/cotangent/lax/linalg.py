@@ -1,0 +1,436 @@
+"""Matrix factorisations and systems, under their names in ``jax.lax.linalg``.
+
+Operands are batches of matrices ``[..., m, n]`` of float32, float64, complex64 or complex128; narrower floating dtypes are
+computed in float32 and rounded. Nothing else is promoted. `cotangent.numpy.linalg` is the friendlier interface.
+
+LAPACK does the work; see docs/design/011-lapack.md. Failures give NaN, as in JAX: a matrix that is not positive definite,
+an iteration that does not converge, input that holds NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
+from cotangent.lax.control_flow import scan
+from cotangent.numpy._matrices import matrices, one_batch, symmetrized, with_batch
+from cotangent.numpy._support import bind1, convert, literal
+
+__all__ = [
+    "cholesky",
+    "cholesky_update",
+    "eig",
+    "eigh",
+    "hessenberg",
+    "householder_product",
+    "lu",
+    "lu_pivots_to_permutation",
+    "lu_solve",
+    "ormqr",
+    "qr",
+    "schur",
+    "svd",
+    "symmetric_product",
+    "triangular_solve",
+    "tridiagonal",
+    "tridiagonal_solve",
+]
+
+# ---- Factorisations --------------------------------------------------------------------------------------------------
+
+
+@matrices(1, promote=False)
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
+    """The lower triangular L with ``x = L L^H``, of Hermitian positive definite matrices.
+
+    Args:
+        x: matrices [..., n, n].
+        symmetrize_input: whether to take the Hermitian part of ``x`` first; else only its lower triangle counts, for the
+            value and for derivatives.
+
+    Returns:
+        [..., n, n]; NaN in the triangle where ``x`` is not positive definite.
+
+    >>> import cotangent as ct
+    >>> ct.lax.linalg.cholesky(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return bind1("cholesky", symmetrized(x) if symmetrize_input else x)
+
+
+@matrices(1, promote=False)
+def lu(x: Any) -> tuple[Array, Array, Array]:
+    """The factors of ``x[permutation] = L U`` with partial pivoting.
+
+    Returns:
+        L below the diagonal (where it is 1) and U above in one matrix [..., m, n]; the pivots [..., min(m, n)], int32: row i
+        was exchanged with row ``pivots[i]``; the permutation [..., m], int32.
+    """
+    factors, pivots, permutation = _core.bind("lu", [x])
+    return factors, pivots, permutation
+
+
+@matrices(1, promote=False)
+def qr(
+    x: Any, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None
+) -> tuple[Array, Array] | tuple[Array, Array, Array]:
+    """The factors of ``x = Q R``, Q with orthonormal columns and R upper triangular.
+
+    Args:
+        x: matrices [..., m, n].
+        pivoting: whether to reorder the columns of ``x`` so that the diagonal of R descends; the order is a third result.
+        full_matrices: whether Q is [..., m, m] rather than [..., m, min(m, n)].
+        use_magma: ignored.
+    """
+    del use_magma
+    return tuple(_core.bind("qr", [x], full_matrices=full_matrices, pivoting=pivoting))  # type: ignore[return-value]
+
+
+@matrices(1, promote=False)
+def svd(
+    x: Any,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: Any = None,
+) -> Array | tuple[Array, Array, Array]:
+    """The factors of ``x = U diag(s) V^H``: (U, s, V^H), or s alone.
+
+    Derivatives of U and V are Inf or NaN where singular values coincide; those of s are not.
+
+    Args:
+        x: matrices [..., m, n].
+        full_matrices: whether U and V are square.
+        compute_uv: whether U and V are wanted.
+        subset_by_index: the first and the last but one index of the singular values that are wanted.
+        algorithm: ignored.
+    """
+    del algorithm
+    if subset_by_index is not None and full_matrices and compute_uv:
+        raise ValueError("svd: subset_by_index needs full_matrices=False, or compute_uv=False")
+    results = _core.bind("svd", [x], full_matrices=full_matrices, compute_uv=compute_uv)
+    subset = slice(None) if subset_by_index is None else slice(*subset_by_index)
+    if not compute_uv:
+        return results[0][..., subset]
+    s, u, vh = results
+    if subset_by_index is None:
+        return u, s, vh
+    return u[..., :, subset], s[..., subset], vh[..., subset, :]
+
+
+@matrices(1, promote=False)
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+    implementation: Any = None,
+) -> tuple[Array, Array]:
+    """Eigenvectors, as columns, and eigenvalues, ascending, of Hermitian matrices: (v, w).
+
+    Derivatives of v are Inf or NaN where eigenvalues coincide; those of w are not.
+
+    Args:
+        x: matrices [..., n, n].
+        lower: which triangle is read, when the input is not symmetrized.
+        symmetrize_input: whether to take the Hermitian part of ``x`` first.
+        sort_eigenvalues: they always are.
+        subset_by_index: the first and the last but one index of the eigenvalues that are wanted.
+        implementation: ignored.
+    """
+    del sort_eigenvalues, implementation
+    matrix = symmetrized(x) if symmetrize_input else x
+    w, v = _core.bind("eigh", [matrix], lower=lower, compute_vectors=True)
+    if subset_by_index is None:
+        return v, w
+    subset = slice(*subset_by_index)
+    return v[..., :, subset], w[..., subset]
+
+
+@matrices(1, promote=False)
+def eig(
+    x: Any,
+    *,
+    compute_left_eigenvectors: bool = True,
+    compute_right_eigenvectors: bool = True,
+    enable_eigvec_derivs: bool = False,
+    implementation: Any = None,
+    use_magma: bool | None = None,
+) -> list[Array]:
+    """Eigenvalues of square matrices, then left and right eigenvectors as columns where wanted, all complex.
+
+    Eigenvectors have length 1 and a real largest component; their sign is LAPACK's and may jump from one matrix to the next.
+    Derivatives exist where eigenvalues differ; elsewhere they are Inf or NaN.
+
+    Args:
+        x: matrices [..., n, n].
+        compute_left_eigenvectors: whether u with u^H x = w u^H are wanted.
+        compute_right_eigenvectors: whether v with x v = w v are wanted.
+        enable_eigvec_derivs: ignored: they always have derivatives.
+        implementation: ignored.
+        use_magma: ignored.
+    """
+    del enable_eigvec_derivs, implementation, use_magma
+    return _core.bind("eig", [x], left=compute_left_eigenvectors, right=compute_right_eigenvectors)
+
+
+@matrices(1, promote=False)
+def schur(
+    x: Any,
+    *,
+    compute_schur_vectors: bool = True,
+    sort_eig_vals: bool = False,
+    select_callable: Callable[..., Any] | None = None,
+) -> tuple[Array, ...]:
+    """The factors of ``x = Z T Z^H``, Z unitary: (T, Z).
+
+    T is upper triangular for complex matrices; real ones have a 2 x 2 block on its diagonal for each pair of complex
+    eigenvalues. There are no derivatives.
+
+    Raises:
+        NotImplementedError: a sorted decomposition is asked for.
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise NotImplementedError("schur: sorting eigenvalues is not supported\n  sort the results of eig instead")
+    return tuple(_core.bind("schur", [x], compute_vectors=compute_schur_vectors))
+
+
+# ---- Systems ---------------------------------------------------------------------------------------------------------
+
+
+@matrices(2, promote=False)
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Array:
+    """The solution of ``op(a) x = b`` or ``x op(a) = b`` for triangular ``a``.
+
+    Args:
+        a: matrices [..., n, n]; only one triangle is read.
+        b: [..., n, k] when ``left_side``, else [..., k, n]; or vectors [..., n].
+        left_side: whether ``a`` stands on the left.
+        lower: which triangle.
+        transpose_a: whether ``op`` transposes.
+        conjugate_a: whether ``op`` conjugates.
+        unit_diagonal: whether the diagonal is taken to be 1 and not read.
+
+    >>> import cotangent as ct
+    >>> a = ct.numpy.array([[2.0, 0.0], [1.0, 4.0]])
+    >>> ct.lax.linalg.triangular_solve(a, ct.numpy.array([2.0, 9.0]), left_side=True, lower=True).tolist()
+    [1.0, 2.0]
+    """
+    vectors = b.ndim == a.ndim - 1
+    if vectors:
+        b = b[..., None] if left_side else b[..., None, :]
+    x = bind1(
+        "triangular_solve",
+        a,
+        b,
+        left_side=left_side,
+        lower=lower,
+        transpose_a=transpose_a,
+        conjugate_a=conjugate_a,
+        unit_diagonal=unit_diagonal,
+    )
+    if not vectors:
+        return x
+    return x[..., 0] if left_side else x[..., 0, :]
+
+
+def solve_factored(a: Array, factors: Array, permutation: Array, b: Array, trans: int = 0) -> Array:
+    """The solution X [..., n, k] of ``op(a) X = b``, of matrices, with the results of `lu` of ``a`` given.
+
+    Derivatives are those with respect to ``a`` and ``b``.
+    """
+    batch = b._bound_shape[:-2]
+    options = {"transpose_a": trans != 0, "conjugate_a": trans == 2}
+    if a.ndim == 2 and batch and not _core.ragged_axes(b):
+        # One matrix: the right-hand sides of all batches are columns.
+        columns = cnp.moveaxis(b, -2, 0)
+        rows, *rest = columns._bound_shape
+        flat = bind1("reshape", columns, shape=[rows, math.prod(rest)])
+        x = bind1("lu_solve", a, factors, permutation, flat, **options)
+        return cnp.moveaxis(bind1("reshape", x, shape=[rows, *rest]), 0, -2)
+    a, b = one_batch((a, 2), (b, 2))
+    batch = a._bound_shape[:-2]
+    return bind1("lu_solve", a, with_batch(factors, batch, 2), with_batch(permutation, batch, 1), b, **options)
+
+
+def take_rows(x: Array, order: Array) -> Array:
+    """The rows of matrices [..., n, k] in the order [..., n] of each."""
+    return bind1("gather", x, order, axis=x.ndim - 2, batch_dims=x.ndim - 2)
+
+
+def inverse_order(order: Array) -> Array:
+    """The inverse of permutations [..., n]."""
+    axis = order.ndim - 1
+    positions = bind1("iota", shape=list(order._bound_shape), dtype=order.dtype, axis=axis)
+    return bind1("scatter_add", literal(order, 0), order, positions, axis=axis, batch_dims=axis)
+
+
+@matrices(2, promote=False)
+def _solve_by_factors(factors: Array, b: Array, order: Array, trans: int) -> Array:
+    factors, order, b = one_batch((factors, 2), (order, 1), (b, 2))
+    if trans == 0:
+        b = take_rows(b, order)
+    for lower in (False, True) if trans else (True, False):
+        b = triangular_solve(
+            factors,
+            b,
+            left_side=True,
+            lower=lower,
+            transpose_a=trans != 0,
+            conjugate_a=trans == 2,
+            unit_diagonal=lower,
+        )
+    return take_rows(b, inverse_order(order)) if trans else b
+
+
+def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
+    """The solution of ``op(A) x = b`` from the factors of A.
+
+    Args:
+        lu: the first result of `lu`, [..., n, n].
+        permutation: its third result, [..., n].
+        b: [..., n, k], or vectors [..., n] with one axis less than ``lu``.
+        trans: 0, 1 or 2 for A, its transpose, its conjugate transpose.
+
+    Raises:
+        ShapeError: the shapes do not fit. ValueError: ``trans`` is none of these.
+    """
+    factors, order, b = _core.array(lu), convert(_core.array(permutation), "int32"), _core.array(b)
+    if trans not in (0, 1, 2):
+        raise ValueError(f"lu_solve: trans must be 0, 1 or 2; got {trans}")
+    vectors = factors.ndim == b.ndim + 1
+    right = b[..., None] if vectors else b
+    if factors.ndim < 2 or right.ndim < 2 or factors._bound_shape[-1] != right._bound_shape[-2]:
+        raise ShapeError(f"lu_solve: factors of shape {factors.shape} do not fit a right-hand side of shape {b.shape}")
+    x: Array = _solve_by_factors(factors, right, order, trans)
+    return x[..., 0] if vectors else x
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
+    """The order of rows that exchanging row i with row ``pivots[i]``, one after the other, leads to.
+
+    Args:
+        pivots: integers [..., k].
+        permutation_size: the number of rows, at least k.
+
+    Returns:
+        int32 [..., permutation_size].
+
+    >>> import cotangent as ct
+    >>> ct.lax.linalg.lu_pivots_to_permutation(ct.numpy.array([2, 2, 2]), 3).tolist()
+    [2, 0, 1]
+    """
+    exchanges = convert(_core.array(pivots), "int32")
+    if exchanges.ndim == 0 or exchanges._bound_shape[-1] > permutation_size:
+        raise ShapeError(
+            f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows"
+        )
+    *batch, k = exchanges._bound_shape
+    places = bind1("iota", shape=[*batch, permutation_size], dtype=exchanges.dtype, axis=len(batch))
+    steps = bind1("iota", shape=[k], dtype=exchanges.dtype, axis=0)
+
+    def exchange(order: Array, step: tuple[Array, Array]) -> tuple[Array, None]:
+        first, second = places == step[0], places == step[1][..., None]
+
+        def at(where: Array) -> Array:
+            return cnp.sum(cnp.where(where, order, 0), -1, keepdims=True)
+
+        return convert(cnp.where(first, at(second), cnp.where(second, at(first), order)), "int32"), None
+
+    order: Array = scan(exchange, places, (steps, cnp.moveaxis(exchanges, -1, 0)))[0]
+    return order
+
+
+@matrices(4, promote=False)
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: bool = False) -> Array:
+    """The solution of systems with one diagonal on either side of the main one, by elimination with partial pivoting.
+
+    Args:
+        dl: the lower diagonal [..., n]; its first element does not count.
+        d: the main diagonal [..., n].
+        du: the upper diagonal [..., n]; its last element does not count.
+        b: right-hand sides [..., n, k].
+        perturb_singular: not supported.
+
+    Raises:
+        NotImplementedError: ``perturb_singular``. ShapeError: the shapes do not fit.
+    """
+    if perturb_singular:
+        raise NotImplementedError(
+            "tridiagonal_solve: perturb_singular is not supported\n  add to the diagonal yourself"
+        )
+    if not dl._bound_shape == d._bound_shape == du._bound_shape == b._bound_shape[:-1] or d.ndim == 0:
+        raise ShapeError(
+            "tridiagonal_solve takes diagonals [..., n] and right-hand sides [..., n, k]; "
+            f"got {dl.shape}, {d.shape}, {du.shape} and {b.shape}"
+        )
+    if d._bound_shape[-1] == 0:
+        return cnp.zeros_like(b)
+    # Along axis 0 a row a step: three coefficients from the column that is next eliminated on, and the right-hand side.
+    lower, main, upper = (cnp.moveaxis(x, -1, 0)[..., None] for x in (dl, d, du))
+    right = cnp.moveaxis(b, -2, 0)
+    upper = cnp.concatenate([upper[:-1], cnp.zeros_like(upper[:1])])
+    nothing = cnp.zeros_like(main[0])
+    Row = tuple[Array, Array, Array, Array]
+
+    def eliminate(row: Row, following: Row) -> tuple[Row, Row]:
+        swap = cnp.abs(following[0]) > cnp.abs(row[0])
+        pivot = [cnp.where(swap, y, x) for x, y in zip(row, following, strict=True)]
+        other = [cnp.where(swap, x, y) for x, y in zip(row, following, strict=True)]
+        factor = other[0] / pivot[0]
+        rest = [y - factor * x for x, y in zip(pivot[1:], other[1:], strict=True)]
+        return (rest[0], rest[1], nothing, rest[2]), (pivot[0], pivot[1], pivot[2], pivot[3])
+
+    first = (main[0], upper[0], nothing, right[0])
+    last, rows = scan(eliminate, first, (lower[1:], main[1:], upper[1:], right[1:]))
+
+    def substitute(known: tuple[Array, Array], row: Row) -> tuple[tuple[Array, Array], Array]:
+        x = (row[3] - row[1] * known[0] - row[2] * known[1]) / row[0]
+        return (x, known[0]), x
+
+    end = last[3] / last[0]
+    _, x = scan(substitute, (end, cnp.zeros_like(end)), rows, reverse=True)
+    return cnp.moveaxis(cnp.concatenate([x, end[None]]), 0, -2)
+
+
+@matrices(2, promote=False)
+def symmetric_product(
+    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Array:
+    """``alpha a a^T + beta c``, of matrices [..., n, k] and symmetric [..., n, n]."""
+    del symmetrize_output
+    result: Array = alpha * cnp.matmul(a_matrix, a_matrix.mT) + beta * c_matrix
+    return result
+
+
+@matrices(2, promote=False)
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
+    """The upper triangular factor, with a positive diagonal, of ``r^H r + w w^H``.
+
+    Args:
+        r_matrix: upper triangular [..., n, n].
+        w_vector: [..., n].
+    """
+    rows = cnp.concatenate([r_matrix, cnp.conj(w_vector)[..., None, :]], -2)
+    _, r = _core.bind("qr", [rows], full_matrices=False, pivoting=False)
+    negative = cnp.real(cnp.diagonal(r, axis1=-2, axis2=-1)) < 0
+    factor: Array = cnp.where(negative[..., None], -r, r)
+    return factor

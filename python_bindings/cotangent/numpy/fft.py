@@ -1,0 +1,270 @@
+"""Discrete Fourier transforms, named and called as ``jax.numpy.fft``'s.
+
+float16 and bfloat16 are transformed in float32; results are complex64 or complex128, or for inverse real transforms float32
+or float64. In a mask a transformed axis must have a fixed length: give ``n`` or ``s``, and it is cut or padded with zeros.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.lax.fourier import fft as _transform
+from cotangent.numpy._support import bind1, literal, normalize_axis
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+
+def _fit(x: Array, axis: int, size: int) -> Array:
+    """``x`` cut or padded with zeros to ``size`` elements along an axis."""
+    if axis in _core.ragged_axes(x):
+        x = bind1("fill_padding", x, axes=[axis], value=0.0)
+    have = x._bound_shape[axis]
+    if have > size:
+        start = [0] * x.ndim
+        limit = list(x._bound_shape)
+        limit[axis] = size
+        return bind1("slice", x, start=start, limit=limit, stride=[1] * x.ndim)
+    if have < size:
+        none, high = [0] * x.ndim, [0] * x.ndim
+        high[axis] = size - have
+        zero = _core.full((), 0, x.dtype)
+        return bind1("pad", x, zero, low=none, high=high, interior=none)
+    return x
+
+
+def _factor(norm: str | None, inverse: bool, count: int, name: str) -> float:
+    """What a result whose inverse divides by ``count`` is multiplied with for another norm."""
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(f'{name}: norm must be None, "backward", "ortho" or "forward"; got {norm!r}')
+    if norm is None or norm == "backward":
+        return 1.0
+    power = 0.5 if norm == "ortho" else 1.0
+    return math.pow(count, power if inverse else -power)
+
+
+def _fft(
+    name: str, kind: str, a: Any, sizes: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None
+) -> Array:
+    x = _core.array(a)
+    if sizes is not None:
+        sizes = [operator.index(n) for n in sizes]
+        if any(n <= 0 for n in sizes):
+            raise ValueError(f"{name}: invalid number of FFT data points: lengths must be positive; got {sizes}")
+    if axes is None:
+        count = x.ndim if sizes is None else len(sizes)
+        if count > x.ndim:
+            raise ValueError(f"{name}: {count} lengths for an array with {x.ndim} axes")
+        axes = range(x.ndim - count, x.ndim)
+    where = [normalize_axis(axis, x.ndim, name) for axis in axes]
+    if sizes is not None and len(sizes) != len(where):
+        raise ValueError(f"{name}: shape and axes have different lengths: {len(sizes)} and {len(where)}")
+    if len(set(where)) != len(where):
+        raise ValueError(f"{name}: axes must not repeat; got {list(axes)}")
+    last = list(range(x.ndim - len(where), x.ndim))
+    x = cnp.moveaxis(x, where, last) if where != last else x
+    if sizes is None:
+        sizes = [x._bound_shape[axis] for axis in last]
+        if kind == "IRFFT" and sizes:
+            sizes[-1] = 2 * (sizes[-1] - 1)
+        if any(n <= 0 for n in sizes):
+            raise ValueError(f"{name}: invalid number of FFT data points: the shape is {x.shape}")
+    else:
+        for axis, n in zip(last, sizes, strict=True):
+            x = _fit(x, axis, n // 2 + 1 if kind == "IRFFT" and axis == x.ndim - 1 else n)
+    result = _transform(x, kind, sizes)
+    factor = _factor(norm, kind[0] == "I", math.prod(sizes), name)
+    if factor != 1.0:
+        result = result * literal(result, factor)
+    return cnp.moveaxis(result, last, where) if where != last else result
+
+
+def _one_axis(axis: Any, name: str) -> None:
+    if isinstance(axis, (list, tuple)):
+        raise ValueError(f"{name} takes one axis; got {axis!r}\n  {name}n takes several")
+
+
+def _fft1(name: str, kind: str, a: Any, n: int | None, axis: int, norm: str | None) -> Array:
+    _one_axis(axis, name)
+    return _fft(name, kind, a, None if n is None else [n], [axis], norm)
+
+
+def _fft2(name: str, kind: str, a: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Array:
+    if axes is None or len(axes) != 2:
+        raise ValueError(f"{name} takes two axes; got {axes!r}\n  {name[:-1]}n takes any number")
+    return _fft(name, kind, a, s, axes, norm)
+
+
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The discrete Fourier transform along an axis.
+
+    Args:
+        a: an array.
+        n: the length; the axis is cut or padded with zeros to it. None: its size.
+        axis: which axis.
+        norm: "backward" (None): the inverse divides by n; "forward": this does; "ortho": both divide by its root.
+
+    Returns:
+        complex64 or complex128.
+
+    Raises:
+        ValueError: there is nothing to transform, or ``norm`` is none of these.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.fft.fft(ct.numpy.array([1.0, 2.0, 3.0, 4.0])).tolist()
+    [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
+    """
+    return _fft1("fft", "FFT", a, n, axis, norm)
+
+
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `fft`."""
+    return _fft1("ifft", "IFFT", a, n, axis, norm)
+
+
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The transform of real numbers: the n // 2 + 1 coefficients of `fft` that determine the others."""
+    return _fft1("rfft", "RFFT", a, n, axis, norm)
+
+
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `rfft`; ``n`` is the length of the result, 2 (m - 1) for m coefficients unless given."""
+    return _fft1("irfft", "IRFFT", a, n, axis, norm)
+
+
+def fftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+    """The transform along several axes.
+
+    Args:
+        a: an array.
+        s: the lengths; None: the sizes of the axes.
+        axes: which axes; None: the last ``len(s)``, or all.
+        norm: as for `fft`.
+    """
+    return _fft("fftn", "FFT", a, s, axes, norm)
+
+
+def ifftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+    """The inverse of `fftn`."""
+    return _fft("ifftn", "IFFT", a, s, axes, norm)
+
+
+def rfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+    """The transform of real numbers along several axes; the last of them is halved as by `rfft`."""
+    return _fft("rfftn", "RFFT", a, s, axes, norm)
+
+
+def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None) -> Array:
+    """The inverse of `rfftn`."""
+    return _fft("irfftn", "IRFFT", a, s, axes, norm)
+
+
+def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    """The transform along two axes."""
+    return _fft2("fft2", "FFT", a, s, axes, norm)
+
+
+def ifft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    """The inverse of `fft2`."""
+    return _fft2("ifft2", "IFFT", a, s, axes, norm)
+
+
+def rfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    """The transform of real numbers along two axes; the second of them is halved."""
+    return _fft2("rfft2", "RFFT", a, s, axes, norm)
+
+
+def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None) -> Array:
+    """The inverse of `rfft2`."""
+    return _fft2("irfft2", "IRFFT", a, s, axes, norm)
+
+
+_DUAL = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The transform of numbers with Hermitian symmetry, of which the first half is given: real."""
+    _one_axis(axis, "hfft")
+    return _fft("hfft", "IRFFT", cnp.conj(a), None if n is None else [n], [axis], _DUAL.get(norm, norm))
+
+
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `hfft`: of real numbers, the first half of a result with Hermitian symmetry."""
+    _one_axis(axis, "ihfft")
+    return cnp.conj(_fft("ihfft", "RFFT", a, None if n is None else [n], [axis], _DUAL.get(norm, norm)))
+
+
+def _frequency_arguments(n: Any, d: Any, name: str) -> None:
+    if isinstance(n, (list, tuple)) or isinstance(d, (list, tuple)):
+        raise ValueError(f"{name} takes an integer and a spacing; got {n!r} and {d!r}")
+    if operator.index(n) <= 0:
+        raise ValueError(f"{name}: n must be positive; got {n}")
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies of the coefficients of `fft`: 0, 1, …, -1 by ``n d``.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.fft.fftfreq(4, 0.5).tolist()
+    [0.0, 0.5, -1.0, -0.5]
+    """
+    del device
+    _frequency_arguments(n, d, "fftfreq")
+    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    order = cnp.arange(n)
+    return ((order + n // 2) % n - n // 2).astype(dtype) / _core.convert(d * n, dtype)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
+    """The frequencies of the coefficients of `rfft`."""
+    del device
+    _frequency_arguments(n, d, "rfftfreq")
+    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    return cnp.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)
+
+
+def _shifted(x: Any, axes: Any, amount: Any) -> Array:
+    array = _core.array(x)
+    if axes is None:
+        axes = range(array.ndim)
+    elif not isinstance(axes, (tuple, list)):
+        axes = (axes,)
+    move = functools.partial(normalize_axis, rank=array.ndim, name="fftshift")
+    for axis in map(move, axes):
+        array = cnp.roll(array, amount(array._bound_shape[axis]), axis)
+    return array
+
+
+def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """The zero frequency moved to the middle of each of the axes, or of all."""
+    return _shifted(x, axes, lambda n: n // 2)
+
+
+def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
+    """The inverse of `fftshift`."""
+    return _shifted(x, axes, lambda n: -(n // 2))

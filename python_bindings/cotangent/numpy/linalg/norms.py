@@ -1,0 +1,168 @@
+"""Norms of vectors and matrices, condition numbers and ranks.
+
+Norms that are roots of sums have gradient 0 at 0, where they are not differentiable.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cotangent.numpy as cnp
+from cotangent._core import Array
+from cotangent.numpy._matrices import check_matrix, check_square, matrices
+from cotangent.numpy._support import convert, keep_axes, kind, normalize_axis, real_dtype
+from cotangent.numpy.linalg.decompositions import svd, svdvals
+from cotangent.numpy.linalg.systems import default_cutoff, inv
+
+__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
+
+
+def _root_of_squares(x: Array, axis: Any, keepdims: bool) -> Array:
+    squares = cnp.sum(cnp.real(x * cnp.conj(x)) if kind(x) == "complex" else x * x, axis, keepdims=keepdims)
+    positive = squares > 0
+    # NaN stays: it is not positive, and sqrt of it is not taken at 0.
+    root: Array = cnp.where(positive, cnp.sqrt(cnp.where(positive, squares, 1)), squares)
+    return root
+
+
+def _of_vectors(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
+    if ord is None or ord == 2:
+        return _root_of_squares(x, axis, keepdims)
+    if isinstance(ord, str):
+        hint = "\n  use math.inf for the largest absolute value" if "inf" in ord else ""
+        raise ValueError(f"norm: {ord!r} is no order of a vector norm{hint}")
+    size = cnp.abs(x)
+    if ord == math.inf:
+        return cnp.max(size, axis, keepdims=keepdims, initial=0)
+    if ord == -math.inf:
+        return cnp.min(size, axis, keepdims=keepdims)
+    if ord == 0:
+        return cnp.sum((x != 0).astype(size.dtype), axis, keepdims=keepdims)
+    if ord == 1:
+        return cnp.sum(size, axis, keepdims=keepdims)
+    if ord < 0:
+        return cnp.power(cnp.sum(size**ord, axis, keepdims=keepdims), 1.0 / ord)
+    total = cnp.sum(size**ord, axis, keepdims=keepdims)
+    positive = total > 0
+    root: Array = cnp.where(positive, cnp.where(positive, total, 1) ** (1.0 / ord), total)
+    return root
+
+
+def _of_matrices(x: Array, ord: Any, rows: int, columns: int, keepdims: bool) -> Array:
+    if ord is None or ord in ("f", "fro"):
+        return _root_of_squares(x, (rows, columns), keepdims)
+    if ord in (1, -1, math.inf, -math.inf):
+        summed, folded = (rows, columns) if ord in (1, -1) else (columns, rows)
+        sums = cnp.sum(cnp.abs(x), summed, keepdims=True)
+        result = cnp.max(sums, folded, keepdims=True, initial=0) if ord > 0 else cnp.min(sums, folded, keepdims=True)
+        return result if keepdims else cnp.squeeze(result, (rows, columns))
+    if ord in ("nuc", 2, -2):
+        s = svdvals(cnp.moveaxis(x, (rows, columns), (-2, -1)))
+        result = cnp.sum(s, -1) if ord == "nuc" else cnp.max(s, -1, initial=0) if ord == 2 else cnp.min(s, -1)
+        return keep_axes(result, x, sorted((rows, columns))) if keepdims else result
+    raise ValueError(f"norm: {ord!r} is no order of a matrix norm; they are 'fro', 'nuc', 1, -1, 2, -2, inf and -inf")
+
+
+@matrices()
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Array:
+    """The norm of vectors or matrices.
+
+    Args:
+        x: an array.
+        ord: of vectors any number: 2 (None), inf, -inf, 0 (how many are not 0), or p for the root of the sum of powers; of
+            matrices "fro" (None), "nuc", 1, -1, 2, -2, inf, -inf.
+        axis: one axis of vectors, two of matrices; None: all (with ``ord`` None, of any number of axes).
+        keepdims: whether reduced axes stay with size 1.
+
+    Returns:
+        Real.
+
+    Raises:
+        ValueError: there is no such order, or the number of axes does not fit.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.linalg.norm(ct.numpy.array([3.0, 4.0])))
+    5.0
+    >>> ct.grad(ct.numpy.linalg.norm)(ct.numpy.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+    if axis is None and ord is None:
+        return _root_of_squares(x, None, keepdims)
+    items = range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = [normalize_axis(item, x.ndim, "norm") for item in items]
+    if len(axes) == 1:
+        return _of_vectors(x, ord, axes[0], keepdims)
+    if len(axes) != 2:
+        raise ValueError(f"norm takes one axis of vectors or two of matrices; got {axis!r} for shape {x.shape}")
+    if axes[0] == axes[1]:
+        raise ValueError(f"norm: the axes of matrices must differ; got {axis!r}")
+    return _of_matrices(x, ord, axes[0], axes[1], keepdims)
+
+
+@matrices()
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
+    """The norm of vectors along one or several axes, or of all elements; orders as for `norm`."""
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else axis
+    return _of_vectors(x, ord, axes, keepdims)
+
+
+@matrices()
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+    """The norm of matrices [..., m, n]; orders as for `norm`."""
+    check_matrix(x, "matrix_norm")
+    return _of_matrices(x, ord, x.ndim - 2, x.ndim - 1, keepdims)
+
+
+@matrices()
+def cond(x: Any, p: Any = None) -> Array:
+    """The condition number: the norm of matrices times that of their inverses.
+
+    Args:
+        x: matrices [..., m, n]; square unless ``p`` is None, 2 or -2.
+        p: the order of the norm; None is 2.
+
+    Raises:
+        LinAlgError: the matrices have no elements or are not square.
+    """
+    check_matrix(x, "cond")
+    if 0 in x._bound_shape[-2:]:
+        check_square(x[..., :0, :1], "cond (of matrices without elements)")
+    if p is None or p in (2, -2):
+        s = svdvals(x)
+        largest, least = cnp.max(s, -1), cnp.min(s, -1)
+        if p != -2:
+            return largest / least
+        result = least / largest
+    else:
+        check_square(x, "cond")
+        result = matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
+    undefined = cnp.isnan(result) & ~cnp.any(cnp.isnan(x), (-2, -1))
+    return convert(cnp.where(undefined, math.inf, result), result.dtype)
+
+
+def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
+    """How many singular values count.
+
+    Args:
+        M: matrices [..., m, n], or a vector.
+        rtol: those above ``rtol`` count; None: above max(m, n) times the precision times the largest.
+        hermitian: whether the matrices are.
+        tol: another name of ``rtol``.
+
+    Raises:
+        ValueError: both ``rtol`` and ``tol`` are given.
+    """
+    if tol is not None and rtol is not None:
+        raise ValueError("matrix_rank: give rtol or tol, not both")
+    return _rank(M, rtol if tol is None else tol, hermitian)
+
+
+@matrices()
+def _rank(x: Any, limit: Any, hermitian: bool) -> Array:
+    if x.ndim < 2:
+        return cnp.any(x != 0).astype("int32")
+    s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    if limit is None:
+        limit = default_cutoff(x, 1.0) * cnp.max(s, -1, initial=0)
+    return cnp.sum(s > cnp.asarray(limit).astype(real_dtype(x.dtype))[..., None], -1)

@@ -1,0 +1,111 @@
+"""Products and diagonals under their names in the array API's linear algebra extension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.numpy import matmul, matrix_transpose, tensordot, vecdot
+
+__all__ = [
+    "cross",
+    "diagonal",
+    "matmul",
+    "matrix_transpose",
+    "multi_dot",
+    "outer",
+    "tensordot",
+    "trace",
+    "vecdot",
+]
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
+    """The cross product of vectors of 3 elements along an axis.
+
+    Raises:
+        ValueError: the axis has another size.
+    """
+    x, y = _core.array(x1), _core.array(x2)
+    if x._bound_shape[axis] != 3 or y._bound_shape[axis] != 3:
+        raise ValueError(f"cross takes vectors of 3 elements; the shapes are {x.shape} and {y.shape}")
+    return cnp.cross(x, y, axis=axis)
+
+
+def outer(x1: Any, x2: Any, /) -> Array:
+    """The products of all pairs of elements of two vectors.
+
+    Raises:
+        ValueError: an argument does not have one axis.
+    """
+    x, y = _core.array(x1), _core.array(x2)
+    if x.ndim != 1 or y.ndim != 1:
+        raise ValueError(f"outer takes arrays with one axis; the shapes are {x.shape} and {y.shape}")
+    return cnp.outer(x, y)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Array:
+    """The diagonals of matrices [..., m, n]."""
+    return cnp.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
+    """The sums of the diagonals of matrices [..., m, n]."""
+    return cnp.trace(x, offset, -2, -1, dtype)
+
+
+def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
+    """Where to divide each product of matrices i … j for the fewest multiplications; matrix i is sizes[i] x sizes[i + 1]."""
+    count = len(sizes) - 1
+    cost = {(i, i): 0 for i in range(count)}
+    splits: dict[tuple[int, int], int] = {}
+    for length in range(1, count):
+        for i in range(count - length):
+            j = i + length
+            options = {k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+            splits[i, j] = min(options, key=options.__getitem__)
+            cost[i, j] = options[splits[i, j]]
+    return splits
+
+
+def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
+    """The product of several matrices, in the order that takes the fewest multiplications.
+
+    Args:
+        arrays: two or more matrices; the first and the last may be vectors.
+        precision: ignored.
+
+    Raises:
+        ValueError: fewer than two, or axes that do not fit.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.linalg.multi_dot([ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4)), ct.numpy.ones(4)]).tolist()
+    [12.0, 12.0]
+    """
+    del precision
+    factors = [_core.array(x) for x in arrays]
+    shapes = [x.shape for x in factors]
+    if len(factors) < 2:
+        raise ValueError(f"multi_dot needs at least two arrays; got {len(factors)}")
+    outer_ranks = (factors[0].ndim in (1, 2), factors[-1].ndim in (1, 2))
+    if not all(outer_ranks) or any(x.ndim != 2 for x in factors[1:-1]):
+        raise ValueError(f"multi_dot takes matrices, and vectors only first and last; the shapes are {shapes}")
+    if any(x._bound_shape[-1] != y._bound_shape[0] for x, y in zip(factors, factors[1:], strict=False)):
+        raise ShapeError(
+            f"multi_dot: the last axis of each array must be as long as the first of the next; got {shapes}"
+        )
+    first = [1] if factors[0].ndim == 1 else []
+    last = [1] if factors[-1].ndim == 1 else []
+    sizes = [*first, *(x._bound_shape[0] for x in factors), *factors[-1]._bound_shape[1:], *last]
+    splits = _best_splits(sizes)
+
+    def product(i: int, j: int) -> Array:
+        if i == j:
+            return factors[i]
+        return cnp.matmul(product(i, splits[i, j]), product(splits[i, j] + 1, j))
+
+    return product(0, len(factors) - 1)

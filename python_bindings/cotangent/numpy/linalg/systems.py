@@ -1,0 +1,387 @@
+"""Systems of equations: solve, inv, pinv, lstsq, determinants and powers."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any, NamedTuple
+
+from numpy.linalg import LinAlgError
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.custom import custom_jvp
+from cotangent.lax import stop_gradient
+from cotangent.lax.linalg import solve_factored, triangular_solve
+from cotangent.numpy._matrices import (
+    adjoint,
+    check_matrix,
+    check_square,
+    identity,
+    matrices,
+    symmetrized,
+    trace,
+    with_batch,
+)
+from cotangent.numpy._support import axis_size, convert, kind, real_dtype
+from cotangent.numpy.linalg.decompositions import svd, svdvals
+
+__all__ = ["det", "inv", "lstsq", "matrix_power", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve"]
+
+
+class SlogdetResult(NamedTuple):
+    """What `slogdet` returns."""
+
+    sign: Array
+    logabsdet: Array
+
+
+# ---- Solutions -------------------------------------------------------------------------------------------------------
+
+
+def solve_matrices(a: Array, b: Array, trans: int = 0) -> Array:
+    """The solution of ``op(a) X = b`` for matrices [..., n, n] and [..., n, k]; batch axes broadcast."""
+    factors, _, permutation = _core.bind("lu", [stop_gradient(a)])
+    return solve_factored(a, factors, permutation, b, trans)
+
+
+@matrices(2)
+def solve(a: Any, b: Any) -> Array:
+    """The solution of ``a x = b``.
+
+    Args:
+        a: matrices [..., n, n].
+        b: one vector [n], or matrices [..., n, k]; batch axes broadcast.
+
+    Returns:
+        Inf or NaN where ``a`` is singular.
+
+    Raises:
+        LinAlgError: ``a`` is not square, or the shapes do not fit.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.linalg.solve(ct.numpy.array([[2.0, 0.0], [1.0, 4.0]]), ct.numpy.array([2.0, 9.0])).tolist()
+    [1.0, 2.0]
+    """
+    check_square(a, "solve")
+    vector = b.ndim == 1
+    right = b[:, None] if vector else b
+    if right.ndim < 2 or right._bound_shape[-2] != a._bound_shape[-1]:
+        hint = ""
+        if b.ndim > 1 and a.ndim == b.ndim + 1 and a._bound_shape[-1] == b._bound_shape[-1]:
+            hint = "\n  for a batch of vectors write solve(a, b[..., None])[..., 0]"
+        raise LinAlgError(f"solve: a of shape {a.shape} does not fit b of shape {b.shape}{hint}")
+    x = solve_matrices(a, right)
+    return x[..., 0] if vector else x
+
+
+@matrices()
+def inv(a: Any) -> Array:
+    """The inverse of square matrices; Inf or NaN where there is none.
+
+    Raises:
+        LinAlgError: matrices are not square.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.linalg.inv(ct.numpy.array([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    check_square(a, "inv")
+    return solve_matrices(a, with_batch(identity(a), a._bound_shape[:-2], 2))
+
+
+def default_cutoff(a: Array, factor: float) -> Array:
+    """``factor`` times the precision of ``a`` times its larger size: below it, relative singular values count as 0."""
+    rows, columns = axis_size(a, a.ndim - 2), axis_size(a, a.ndim - 1)
+    static = isinstance(rows, int) and isinstance(columns, int)
+    larger = max(rows, columns) if static else cnp.maximum(rows, columns)
+    dtype = real_dtype(a.dtype)
+    return cnp.asarray(larger).astype(dtype) * (factor * float(cnp.finfo(dtype).eps))
+
+
+@custom_jvp
+def _pinv(a: Array, rtol: Array) -> Array:
+    u, s, vh = svd(a, full_matrices=False)
+    cutoff = (rtol[..., None] if rtol.ndim else rtol) * cnp.max(s, -1, keepdims=True, initial=0)
+    keep = s > cutoff
+    inverse = cnp.where(keep, 1 / cnp.where(keep, s, 1), 0)
+    return cnp.matmul(adjoint(vh) * inverse[..., None, :].astype(a.dtype), adjoint(u))
+
+
+@_pinv.defjvp
+def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    """At constant rank: Golub, Pereyra, "The differentiation of pseudo-inverses", 1973, theorem 4.3."""
+    a, rtol = primals
+    p, product = _pinv(a, rtol), cnp.matmul
+    change, dual = tangents[0], adjoint(tangents[0])
+    # The small dimension inside of products: n x n where a has more rows than columns, else m x m.
+    if a._bound_shape[-2] >= a._bound_shape[-1]:
+        left, right = product(product(p, adjoint(p)), dual), product(product(dual, adjoint(p)), p)
+        correction = left - product(product(left, a), p) + right - product(product(p, a), right)
+        return p, correction - product(product(p, change), p)
+    left, right = product(p, product(adjoint(p), dual)), product(dual, product(adjoint(p), p))
+    correction = left - product(left, product(a, p)) + right - product(p, product(a, right))
+    return p, correction - product(p, product(change, p))
+
+
+@matrices()
+def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Array:
+    """The Moore-Penrose inverse.
+
+    Derivatives are those at constant rank, and do not mind singular values that coincide.
+
+    Args:
+        a: matrices [..., m, n].
+        rtol: singular values up to ``rtol`` times the largest count as 0; a number or [...]. None: 10 max(m, n) times the
+            precision of the dtype.
+        hermitian: whether ``a`` is; then its Hermitian part is taken.
+        rcond: another name of ``rtol``.
+
+    Raises:
+        LinAlgError: there are fewer than two axes. ValueError: both ``rtol`` and ``rcond`` are given.
+    """
+    check_matrix(a, "pinv")
+    if rcond is not None and rtol is not None:
+        raise ValueError("pinv: give rtol or rcond, not both")
+    rtol = rtol if rcond is None else rcond
+    cutoff = default_cutoff(a, 10.0) if rtol is None else cnp.asarray(rtol).astype(real_dtype(a.dtype))
+    inverse: Array = _pinv(symmetrized(a) if hermitian else a, cutoff)
+    return inverse
+
+
+@matrices(2)
+def lstsq(
+    a: Any, b: Any, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
+    """The x of least norm among those that minimise the norm of ``b - a x``.
+
+    Args:
+        a: a matrix [m, n].
+        b: a vector [m], or a matrix [m, k].
+        rcond: singular values up to ``rcond`` times the largest count as 0. None: max(m, n) times the precision.
+        numpy_resid: whether residuals are left out where NumPy leaves them out; needs values that are known.
+
+    Returns:
+        x, the squared norms of ``b - a x``, the rank of ``a``, its singular values.
+
+    Raises:
+        LinAlgError: the shapes do not fit.
+    """
+    if a.ndim != 2 or b.ndim not in (1, 2) or a._bound_shape[0] != b._bound_shape[0]:
+        raise LinAlgError(f"lstsq takes a matrix [m, n] and b [m] or [m, k]; the shapes are {a.shape} and {b.shape}")
+    right = b[:, None] if b.ndim == 1 else b
+    dtype = real_dtype(a.dtype)
+    epsilon = float(cnp.finfo(dtype).eps)
+    if rcond is None:
+        cutoff = default_cutoff(a, 1.0)
+    else:
+        cutoff = cnp.asarray(rcond).astype(dtype)
+        cutoff = cnp.where(cutoff < 0, epsilon, cutoff).astype(dtype)
+    s = svdvals(a)
+    rank = cnp.sum(s > cutoff * cnp.max(s, initial=0))
+    x = cnp.matmul(_pinv(a, cutoff), right)
+    if numpy_resid and (int(rank) < a._bound_shape[1] or a._bound_shape[0] <= a._bound_shape[1]):
+        residual = cnp.zeros(0, dtype)
+    else:
+        rest = right - cnp.matmul(a, x)
+        residual = cnp.sum(cnp.real(rest * cnp.conj(rest)), 0)
+    return (x[:, 0] if b.ndim == 1 else x), residual, rank, s
+
+
+def _operand(x: Any) -> Array:
+    return _core.array(x)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Array:
+    """The inverse for `tensordot` over the first ``ind`` axes.
+
+    Args:
+        a: an array whose first ``ind`` axes have as many elements as the others.
+        ind: how many axes belong to the inverse's last part.
+
+    Raises:
+        ValueError: ``ind`` is not positive. LinAlgError: the axes do not fit.
+    """
+    x, count = _operand(a), operator.index(ind)
+    if count <= 0:
+        raise ValueError(f"tensorinv: ind must be positive; got {count}")
+    rows, columns = x._bound_shape[:count], x._bound_shape[count:]
+    if math.prod(rows) != math.prod(columns):
+        raise LinAlgError(
+            f"tensorinv: the first {count} axes of shape {x.shape} must have as many elements as the others"
+        )
+    flat = inv(cnp.reshape(x, (math.prod(rows), math.prod(columns))))
+    return cnp.reshape(flat, (*columns, *rows))
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
+    """The x with ``tensordot(a, x, x.ndim) == b``.
+
+    Args:
+        a: an array whose first axes have the shape of ``b``.
+        b: an array.
+        axes: axes of ``a`` that are moved to its end first.
+
+    Raises:
+        LinAlgError: the axes do not fit.
+    """
+    x, right = _operand(a), _operand(b)
+    if axes is not None:
+        moved = [axis % x.ndim for axis in axes]
+        x = cnp.transpose(x, [axis for axis in range(x.ndim) if axis not in moved] + moved)
+    rest = x._bound_shape[right.ndim :]
+    if x._bound_shape[: right.ndim] != right._bound_shape or right.size != math.prod(rest):
+        raise LinAlgError(
+            f"tensorsolve: the shape {x.shape} must begin with that of b, {right.shape}, and go on with as many elements"
+        )
+    flat = solve(cnp.reshape(x, (right.size, right.size)), cnp.reshape(right, (right.size,)))
+    return cnp.reshape(flat, rest)
+
+
+def matrix_power(a: Any, n: int) -> Array:
+    """Square matrices to an integer power; negative ones through the inverse.
+
+    Raises:
+        LinAlgError: matrices are not square. TypeError: ``n`` is no integer.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.linalg.matrix_power(ct.numpy.array([[1, 1], [0, 1]]), 5).tolist()
+    [[1, 5], [0, 1]]
+    """
+    x = _operand(a)
+    check_square(x, "matrix_power")
+    try:
+        power = operator.index(n)
+    except TypeError:
+        raise TypeError(f"matrix_power: the exponent must be an integer; got {n!r}") from None
+    if power == 0:
+        return with_batch(identity(x), x._bound_shape[:-2], 2)
+    if power < 0:
+        x, power = inv(x), -power
+    result = None
+    while True:
+        if power & 1:
+            result = x if result is None else cnp.matmul(result, x)
+        power >>= 1
+        if power == 0:
+            assert result is not None
+            return result
+        x = cnp.matmul(x, x)
+
+
+# ---- Determinants ----------------------------------------------------------------------------------------------------
+
+
+def _parity(pivots: Array, dtype: Any) -> Array:
+    """The sign of the permutation that pivots make."""
+    rows = cnp.arange(pivots._bound_shape[-1], dtype="int32")
+    exchanges = cnp.sum(convert(pivots != rows, "int32"), -1)
+    return convert(1 - 2 * (exchanges % 2), dtype)
+
+
+@custom_jvp
+def _det(a: Array) -> Array:
+    factors, pivots, _ = _core.bind("lu", [a])
+    return _parity(pivots, a.dtype) * cnp.prod(cnp.diagonal(factors, axis1=-2, axis2=-1), -1)
+
+
+@_det.defjvp
+def _det_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """The trace of adj(A) dA, where adj(A) is det(A) A^-1 for regular A.
+
+    Where U has one zero on its diagonal, in row k, let V be U with a 1 there: adj(U) = det(V) V^-1 e_k e_k^T V^-1. With two
+    or more zeros it is 0.
+    """
+    a, change = primals[0], tangents[0]
+    factors, pivots, permutation = _core.bind("lu", [a])
+    diagonal = cnp.diagonal(factors, axis1=-2, axis2=-1)
+    is_zero = diagonal == 0
+    count = cnp.sum(convert(is_zero, "int32"), -1)
+    sign = _parity(pivots, a.dtype)
+    others = sign * cnp.prod(cnp.where(is_zero, 1, diagonal), -1)
+    hole = convert(is_zero, a.dtype)[..., None]
+    filled = factors + hole * identity(a)
+    solved = solve_factored(a, filled, permutation, change)
+    beside = cnp.matmul(solved, triangular_solve(filled, hole, left_side=True, lower=False))
+    one_zero = cnp.sum(hole * beside, (-2, -1))
+    tangent = others * cnp.where(count == 0, trace(solved), cnp.where(count == 1, one_zero, 0))
+    return sign * cnp.prod(diagonal, -1), tangent
+
+
+@matrices()
+def det(a: Any) -> Array:
+    """The determinants of square matrices.
+
+    The gradient of a singular matrix is its adjugate, of whatever rank.
+
+    Args:
+        a: matrices [..., n, n].
+
+    Raises:
+        LinAlgError: matrices are not square.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.linalg.det(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]])))
+    -2.0
+    """
+    check_square(a, "det")
+    n = a._bound_shape[-1]
+    if n not in (2, 3) or _core.ragged_axes(a):
+        general: Array = _det(a)
+        return general
+    e: list[list[Array]] = [[a[..., i, j] for j in range(n)] for i in range(n)]
+    if n == 2:
+        return e[0][0] * e[1][1] - e[0][1] * e[1][0]
+
+    def minor(j: int, k: int) -> Array:
+        return e[1][j] * e[2][k] - e[1][k] * e[2][j]
+
+    return e[0][0] * minor(1, 2) - e[0][1] * minor(0, 2) + e[0][2] * minor(0, 1)
+
+
+@custom_jvp
+def _slogdet(a: Array) -> tuple[Array, Array]:
+    factors, pivots, _ = _core.bind("lu", [a])
+    return _sign_and_log(cnp.diagonal(factors, axis1=-2, axis2=-1), pivots)
+
+
+def _sign_and_log(diagonal: Array, pivots: Array) -> tuple[Array, Array]:
+    size = cnp.abs(diagonal)
+    singular = cnp.any(size == 0, -1)
+    units = diagonal / cnp.where(size == 0, 1, size).astype(diagonal.dtype)
+    sign = _parity(pivots, diagonal.dtype) * cnp.prod(units, -1)
+    log = cnp.sum(cnp.log(cnp.where(size == 0, 1, size)), -1)
+    return cnp.where(singular, 0, sign).astype(diagonal.dtype), cnp.where(singular, -math.inf, log).astype(size.dtype)
+
+
+@_slogdet.defjvp
+def _slogdet_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
+    a = primals[0]
+    factors, pivots, permutation = _core.bind("lu", [a])
+    sign, log = _sign_and_log(cnp.diagonal(factors, axis1=-2, axis2=-1), pivots)
+    relative = trace(solve_factored(a, factors, permutation, tangents[0]))
+    if kind(a) != "complex":
+        return (sign, log), (sign * 0, relative)
+    growth = cnp.real(relative)
+    return (sign, log), (sign * (relative - growth), growth)
+
+
+@matrices()
+def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
+    """Sign (or phase) of the determinants of square matrices, and the logarithm of their absolute values.
+
+    Args:
+        a: matrices [..., n, n].
+        method: None, "lu" or "qr"; the first two are the same, and "qr" too is computed by LU.
+
+    Returns:
+        (0, -inf) where ``a`` is singular; there the derivative is Inf or NaN.
+
+    Raises:
+        LinAlgError: matrices are not square. ValueError: there is no such method.
+    """
+    check_square(a, "slogdet")
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr'; got {method!r}")
+    return SlogdetResult(*_slogdet(a))

@@ -1,0 +1,181 @@
+"""Cosine transforms, named and called as ``jax.scipy.fft``'s; types 1 to 4, as SciPy defines them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.lax.fourier import _fft_dtype
+from cotangent.numpy import fft as cnp_fft
+from cotangent.numpy._support import bind1, convert, kind, move_last, normalize_axis
+from cotangent.numpy.fft import _fit
+
+__all__ = ["dct", "dctn", "idct", "idctn"]
+
+
+def _complex_multiple(angles: np.ndarray[Any, Any], like: Array) -> Array:
+    """exp(i angles) in the complex dtype that belongs to a real one."""
+    dtype = "complex128" if like.dtype.itemsize == 8 else "complex64"
+    return cnp.asarray(np.exp(1j * angles).astype(dtype))
+
+
+def _type1(x: Array) -> Array:
+    n = x._bound_shape[-1]
+    if n < 2:
+        raise ValueError("dct: type 1 needs at least two elements")
+    # Even around both ends: 2 (n - 1) real numbers whose coefficients are real.
+    return cnp.real(cnp_fft.rfft(cnp.concatenate([x, cnp.flip(x[..., 1:-1], -1)], -1)))
+
+
+def _type2(x: Array) -> Array:
+    n = x._bound_shape[-1]
+    # Even elements, then odd ones backwards: Makhoul, "A fast cosine transform in one and two dimensions", 1980.
+    ordered = cnp.concatenate([x[..., ::2], cnp.flip(x[..., 1::2], -1)], -1)
+    turned = cnp_fft.fft(ordered) * _complex_multiple(-np.pi * np.arange(n) / (2 * n), x)
+    return 2 * cnp.real(turned)
+
+
+def _type3(x: Array) -> Array:
+    n = x._bound_shape[-1]
+    back = cnp.concatenate([cnp.zeros_like(x[..., :1]), cnp.flip(x[..., 1:], -1)], -1)
+    spectrum = (x - 1j * back) * _complex_multiple(np.pi * np.arange(n) / (2 * n), x)
+    ordered = n * cnp.real(cnp_fft.ifft(spectrum))
+    half = (n + 1) // 2
+    position = np.empty(n, np.int64)
+    position[::2], position[1::2] = np.arange(half), np.arange(n - 1, half - 1, -1)
+    return cnp.take(ordered, cnp.asarray(position), axis=-1)
+
+
+def _type4(x: Array) -> Array:
+    n = x._bound_shape[-1]
+    # Of twice the length with zeros; the sum over (2 j + 1) (2 k + 1) is turned into one over j k.
+    places = np.arange(n)
+    turned = x * _complex_multiple(-np.pi * places / (2 * n), x)
+    spectrum = cnp_fft.fft(turned, 2 * n)[..., :n]
+    return 2 * cnp.real(spectrum * _complex_multiple(-np.pi * (2 * places + 1) / (4 * n), x))
+
+
+_TRANSFORMS: dict[int, Callable[[Array], Array]] = {1: _type1, 2: _type2, 3: _type3, 4: _type4}
+_INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
+
+
+def _one(x: Array, number: int, norm: str | None, inverse: bool) -> Array:
+    """The transform, or its inverse, of the last axis."""
+    n = x._bound_shape[-1]
+    # The inverse is the transform of the opposite type, divided by this.
+    length = 2 * (n - 1) if number == 1 else 2 * n
+    actual = _INVERSE[number] if inverse else number
+    if norm == "ortho":
+        root = math.sqrt(0.5)
+        edge = np.ones(n)
+        if actual == 1:
+            edge[[0, -1]] = root
+            return _TRANSFORMS[1](x * _real(1 / edge, x)) * _real(edge / math.sqrt(length), x)
+        if actual == 2:
+            edge[0] = root
+            return _TRANSFORMS[2](x) * _real(edge / math.sqrt(length), x)
+        if actual == 3:
+            edge[0] = 1 / root
+            return _TRANSFORMS[3](x * _real(edge, x)) / _scalar(math.sqrt(length), x)
+        return _TRANSFORMS[4](x) / _scalar(math.sqrt(length), x)
+    result = _TRANSFORMS[actual](x)
+    divides = (norm == "forward") != inverse
+    return result / _scalar(length, x) if divides else result
+
+
+def _real(values: np.ndarray[Any, Any], like: Array) -> Array:
+    return cnp.asarray(values.astype(like.dtype))
+
+
+def _scalar(value: float, like: Array) -> Array:
+    return _core.full((), value, like.dtype)
+
+
+def _check(number: int, norm: str | None, name: str) -> None:
+    if number not in _TRANSFORMS:
+        raise NotImplementedError(f"{name}: type must be 1, 2, 3 or 4; got {number!r}")
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise ValueError(f'{name}: norm must be None, "backward", "ortho" or "forward"; got {norm!r}')
+
+
+def _along(
+    x: Any, number: int, sizes: Sequence[int] | None, axes: Sequence[int], norm: str | None, inverse: bool, name: str
+) -> Array:
+    _check(number, norm, name)
+    array = _core.array(x)
+    if kind(array) == "complex":
+        parts = [_along(p, number, sizes, axes, norm, inverse, name) for p in (cnp.real(array), cnp.imag(array))]
+        return bind1("complex", *parts)
+    array = convert(array, _fft_dtype(array, True))
+    for i, axis in enumerate(axes):
+        place = normalize_axis(axis, array.ndim, name)
+        if sizes is not None:
+            size = operator.index(sizes[i])
+            if size < 1:
+                raise ValueError(f"{name}: invalid number of data points ({size})")
+            array = _fit(array, place, size)
+        if array._bound_shape[place] == 0:
+            raise ValueError(f"{name}: invalid number of data points (0)")
+        array = move_last(_one(move_last(array, place), number, norm, inverse), place, back=True)
+    return array
+
+
+def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The discrete cosine transform along an axis.
+
+    Args:
+        x: an array; complex numbers are transformed part by part.
+        type: 1, 2, 3 or 4.
+        n: the length; the axis is cut or padded with zeros to it. None: its size.
+        axis: which axis.
+        norm: "backward" (None): the inverse divides; "forward": this does; "ortho": orthonormal.
+
+    Raises:
+        ValueError: there is nothing to transform, or the norm is unknown. NotImplementedError: another type.
+
+    >>> import cotangent as ct
+    >>> ct.scipy.fft.dct(ct.numpy.array([1.0, 1.0])).tolist()
+    [4.0, 0.0]
+    """
+    return _along(x, type, None if n is None else [n], [axis], norm, False, "dct")
+
+
+def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+    """The inverse of `dct`."""
+    return _along(x, type, None if n is None else [n], [axis], norm, True, "idct")
+
+
+def _several(
+    x: Any, number: int, s: Any, axes: Any, norm: str | None, inverse: bool, name: str
+) -> Array:
+    rank = _core.array(x).ndim
+    sizes = None if s is None else [operator.index(s)] if hasattr(s, "__index__") else list(s)
+    if sizes is not None and len(sizes) > rank:
+        raise ValueError(f"{name}: s must have at most {rank} elements; got {len(sizes)}")
+    if axes is None:
+        axes = range(rank) if sizes is None else range(rank - len(sizes), rank)
+    axes = [operator.index(axes)] if hasattr(axes, "__index__") else list(axes)
+    if sizes is not None and len(sizes) != len(axes):
+        raise ValueError(f"{name}: s and axes have different lengths: {len(sizes)} and {len(axes)}")
+    return _along(x, number, sizes, axes, norm, inverse, name)
+
+
+def dctn(
+    x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The discrete cosine transform along several axes: all, the last ``len(s)``, or ``axes``."""
+    return _several(x, type, s, axes, norm, False, "dctn")
+
+
+def idctn(
+    x: Any, type: int = 2, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+) -> Array:
+    """The inverse of `dctn`."""
+    return _several(x, type, s, axes, norm, True, "idctn")

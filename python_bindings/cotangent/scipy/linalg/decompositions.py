@@ -1,0 +1,408 @@
+"""Factorisations with SciPy's arguments and results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.custom import custom_jvp
+from cotangent.lax import linalg as lax_linalg
+from cotangent.lax.control_flow import scan
+from cotangent.numpy import linalg as cnp_linalg
+from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, symmetrized
+from cotangent.scipy.linalg._sylvester import sylvester, to_complex
+from cotangent.scipy.linalg.systems import _cholesky
+
+__all__ = [
+    "cholesky",
+    "eigh",
+    "eigh_tridiagonal",
+    "hessenberg",
+    "lu",
+    "polar",
+    "qr",
+    "qr_multiply",
+    "rsf2csf",
+    "schur",
+    "svd",
+]
+
+
+@matrices()
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Array:
+    """The triangular factor of Hermitian positive definite matrices: upper, R^H R, or lower, L L^H.
+
+    Args:
+        a: matrices [..., n, n].
+        lower: which triangle is read, and which the factor is.
+        overwrite_a: ignored.
+        check_finite: ignored.
+    """
+    del overwrite_a, check_finite
+    check_square(a, "cholesky")
+    return _cholesky(a, lower)
+
+
+@matrices()
+def svd(
+    a: Any,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Array | tuple[Array, Array, Array]:
+    """The factors of ``a = U diag(s) V^H``: (U, s, V^H), or s alone; see `cotangent.numpy.linalg.svd`."""
+    del overwrite_a, check_finite, lapack_driver
+    check_matrix(a, "svd")
+    return lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+@matrices()
+def lu(
+    a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> tuple[Array, Array] | tuple[Array, Array, Array]:
+    """The factors of ``a = P L U``: (P, L, U), or with ``permute_l`` (P L, U).
+
+    Args:
+        a: matrices [..., m, n].
+        permute_l: whether P and L are wanted as their product.
+        overwrite_a: ignored.
+        check_finite: ignored.
+    """
+    del overwrite_a, check_finite
+    check_matrix(a, "lu")
+    m, n = a._bound_shape[-2:]
+    k = min(m, n)
+    factors, _, order = lax_linalg.lu(a)
+    lower = cnp.tril(factors[..., :k], -1) + cnp.eye(m, k, dtype=a.dtype)
+    upper = cnp.triu(factors[..., :k, :])
+    rows = cnp.arange(m, dtype="int32")
+    permutation = cnp.real((order[..., None, :] == rows[:, None]).astype(a.dtype))
+    if permute_l:
+        return cnp.matmul(permutation.astype(a.dtype), lower), upper
+    return permutation, lower, upper
+
+
+@matrices()
+def qr(
+    a: Any,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> tuple[Array, ...]:
+    """The factors of ``a = Q R``: (Q, R), with ``pivoting`` and the order of columns; mode "r": without Q.
+
+    Args:
+        a: matrices [..., m, n].
+        overwrite_a: ignored.
+        lwork: ignored.
+        mode: "full", "economic" or "r".
+        pivoting: whether columns are reordered so that the diagonal of R descends.
+        check_finite: ignored.
+
+    Raises:
+        ValueError: the mode is none of these.
+    """
+    del overwrite_a, lwork, check_finite
+    check_matrix(a, "qr")
+    if mode not in ("full", "economic", "r"):
+        raise ValueError(f"qr: mode must be 'full', 'economic' or 'r'; got {mode!r}")
+    results: tuple[Array, ...] = lax_linalg.qr(a, pivoting=pivoting, full_matrices=mode != "economic")
+    return results[1:] if mode == "r" else results
+
+
+@matrices(2)
+def qr_multiply(
+    a: Any,
+    c: Any,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> tuple[Array, ...]:
+    """``c Q`` (mode "right") or ``Q c`` ("left") with the Q of ``a = Q R``; then R, and with ``pivoting`` the order.
+
+    Args:
+        a: matrices [..., m, n].
+        c: [..., p, m] or a vector [m]; for "left" [..., min(m, n), p] or a vector.
+        mode: on which side ``c`` stands.
+        pivoting: whether columns are reordered.
+        conjugate: whether Q is conjugated.
+        overwrite_a: ignored.
+        overwrite_c: ignored.
+
+    Raises:
+        ValueError: the mode or the shapes do not fit.
+    """
+    del overwrite_a, overwrite_c
+    if mode not in ("right", "left"):
+        raise ValueError(f"qr_multiply: mode must be 'right' or 'left'; got {mode!r}")
+    vector = c.ndim == 1
+    other = (c[:, None] if mode == "left" else c[None, :]) if vector else c
+    q, *rest = lax_linalg.qr(a, pivoting=pivoting, full_matrices=False)
+    q = cnp.conj(q) if conjugate else q
+    have, want = (
+        (other._bound_shape[-2], q._bound_shape[-1])
+        if mode == "left"
+        else (
+            other._bound_shape[-1],
+            q._bound_shape[-2],
+        )
+    )
+    if have != want:
+        raise ValueError(f"qr_multiply: c of shape {c.shape} does not fit Q of shape {q.shape}")
+    product = cnp.matmul(q, other) if mode == "left" else cnp.matmul(other, q)
+    return (cnp.ravel(product) if vector else product), *rest
+
+
+@matrices()
+def eigh(
+    a: Any,
+    b: Any = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Array | tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices, or of pairs of them.
+
+    Args:
+        a: Hermitian matrices [..., n, n].
+        b: Hermitian positive definite matrices, or None for the identity.
+        lower: ignored: the Hermitian part of ``a`` is taken.
+        eigvals_only: whether eigenvectors are not wanted.
+        overwrite_a: ignored.
+        overwrite_b: ignored.
+        turbo: ignored.
+        eigvals: only None.
+        type: with ``b``: 1 for a v = w b v, 2 for a b v = w v, 3 for b a v = w v.
+        check_finite: ignored.
+
+    Raises:
+        NotImplementedError: ``eigvals`` is given. ValueError: there is no such type.
+    """
+    del lower, overwrite_a, overwrite_b, turbo, check_finite
+    if eigvals is not None:
+        raise NotImplementedError("eigh: a choice of eigenvalues is not supported\n  slice the results")
+    if type not in (1, 2, 3):
+        raise ValueError(f"eigh: type must be 1, 2 or 3; got {type}")
+    check_square(a, "eigh")
+    matrix = symmetrized(a)
+    if b is not None:
+        factor = cnp_linalg.cholesky(cnp.asarray(b).astype(a.dtype))
+        if type == 1:
+            half = cnp_linalg.solve(factor, matrix)
+            matrix = symmetrized(adjoint(cnp_linalg.solve(factor, adjoint(half))))
+        else:
+            matrix = symmetrized(cnp.matmul(cnp.matmul(adjoint(factor), matrix), factor))
+    if eigvals_only:
+        return cnp_linalg.eigvalsh(matrix)
+    w, v = cnp_linalg.eigh(matrix)
+    if b is None:
+        return w, v
+    return w, cnp.matmul(factor, v) if type == 3 else cnp_linalg.solve(adjoint(factor), v)
+
+
+def eigh_tridiagonal(
+    d: Any,
+    e: Any,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[float, float] | None = None,
+    tol: float | None = None,
+    key: Any = None,
+) -> Array | tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of Hermitian matrices with one diagonal beside the main one.
+
+    Args:
+        d: the main diagonal [n].
+        e: the diagonal beside it [n - 1].
+        eigvals_only: whether eigenvectors are not wanted.
+        select: "a" for all, "i" for those with index in ``select_range``, both ends included.
+        select_range: the indices.
+        tol: ignored.
+        key: ignored.
+
+    Raises:
+        NotImplementedError: eigenvalues are selected by value. ValueError: the selection makes no sense.
+    """
+    del tol, key
+    main, beside = _core.array(d), _core.array(e)
+    if main.dtype != beside.dtype:
+        raise TypeError(f"eigh_tridiagonal: the diagonals must have equal dtypes; got {main.dtype} and {beside.dtype}")
+    if select == "v":
+        raise NotImplementedError("eigh_tridiagonal: select='v' is not supported\n  select the results by their values")
+    if select not in ("a", "i"):
+        raise ValueError(f"eigh_tridiagonal: select must be 'a' or 'i'; got {select!r}")
+    subset = slice(None)
+    if select == "i":
+        if select_range is None or select_range[0] > select_range[1]:
+            raise ValueError(f"eigh_tridiagonal: select='i' needs a range of indices; got {select_range}")
+        subset = slice(int(select_range[0]), int(select_range[1]) + 1)
+    n = main._bound_shape[-1]
+    matrix = cnp.diag(main) + (cnp.diag(beside, -1) + cnp.diag(cnp.conj(beside), 1) if n > 1 else 0)
+    if eigvals_only:
+        return cnp_linalg.eigvalsh(matrix)[subset]
+    w, v = cnp_linalg.eigh(matrix)
+    return w[subset], v[:, subset]
+
+
+@matrices()
+def hessenberg(
+    a: Any, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Array | tuple[Array, Array]:
+    """The H of ``a = Q H Q^H`` without elements below its first lower diagonal; with ``calc_q`` also the unitary Q."""
+    del overwrite_a, check_finite
+    check_square(a, "hessenberg")
+    packed, taus = lax_linalg.hessenberg(a)
+    h = cnp.triu(packed, -1)
+    n = a._bound_shape[-1]
+    if not calc_q:
+        return h
+    if n == 0:
+        return h, h
+    inner = lax_linalg.householder_product(packed[..., 1:, :-1], taus)
+    widths = [(0, 0)] * (a.ndim - 2)
+    corner = cnp.pad(cnp.ones((1, 1), a.dtype), ((0, n - 1), (0, n - 1)))
+    return h, corner + cnp.pad(inner, [*widths, (1, 0), (1, 0)])
+
+
+def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
+    """The factors of ``a = Z T Z^H``, Z unitary and T upper triangular but for 2 x 2 blocks of real matrices: (T, Z).
+
+    Args:
+        a: matrices [..., n, n].
+        output: "real", or "complex" for a T without blocks.
+
+    Raises:
+        ValueError: ``output`` is neither.
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"schur: output must be 'real' or 'complex'; got {output!r}")
+    matrix = _core.promote([a], inexact=True)[0]
+    check_square(matrix, "schur")
+    t, z = lax_linalg.schur(to_complex(matrix) if output == "complex" else matrix)
+    return t, z
+
+
+def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
+    """The complex Schur form from a real one: T without 2 x 2 blocks, and its Z.
+
+    Args:
+        T: the first result of `schur`, [..., n, n].
+        Z: the second.
+        check_finite: ignored.
+    """
+    del check_finite
+    t, z = to_complex(_core.promote([T], inexact=True)[0]), to_complex(_core.promote([Z], inexact=True)[0])
+    check_square(t, "rsf2csf")
+    check_square(z, "rsf2csf")
+    if t._bound_shape != z._bound_shape:
+        raise ValueError(f"rsf2csf: T and Z must have equal shapes; got {t.shape} and {z.shape}")
+    n = t._bound_shape[-1]
+    epsilon = float(cnp.finfo(t.dtype).eps)
+    rows = cnp.arange(n)
+
+    def pick(x: Array, m: Array, axis: int) -> Array:
+        where = (rows == m)[:, None] if axis == -2 else rows == m
+        return cnp.sum(cnp.where(where, x, 0), axis, keepdims=True)
+
+    def put(x: Array, m: Array, axis: int, value: Array) -> Array:
+        changed: Array = cnp.where((rows == m)[:, None] if axis == -2 else rows == m, value, x)
+        return changed
+
+    def remove(carry: tuple[Array, Array], m: Array) -> tuple[tuple[Array, Array], None]:
+        """A rotation of rows and columns m - 1 and m that clears the element below the diagonal."""
+        t, z = carry
+        above, below = pick(t, m - 1, -2), pick(t, m, -2)
+        a, b, c, d = (pick(row, j, -1) for row in (above, below) for j in (m - 1, m))
+        needed = cnp.abs(c) > epsilon * (cnp.abs(a) + cnp.abs(d))
+        shift = (a - d) / 2
+        mu = shift + cnp.sqrt(shift * shift + b * c)
+        size = cnp.sqrt(cnp.abs(mu) ** 2 + cnp.abs(c) ** 2).astype(t.dtype)
+        cosine = cnp.where(needed, mu / cnp.where(needed, size, 1), 1)
+        sine = cnp.where(needed, c / cnp.where(needed, size, 1), 0)
+        t = put(t, m - 1, -2, cnp.conj(cosine) * above + sine * below)
+        t = put(t, m, -2, cosine * below - sine * above)
+
+        def columns(x: Array) -> Array:
+            left, right = pick(x, m - 1, -1), pick(x, m, -1)
+            x = put(x, m - 1, -1, cosine * left + cnp.conj(sine) * right)
+            return put(x, m, -1, cnp.conj(cosine) * right - cnp.conj(sine) * left)
+
+        t = columns(t)
+        t = cnp.where((rows == m)[:, None] & (rows == m - 1), 0, t)
+        return (t, columns(z)), None
+
+    if n < 2:
+        return t, z
+    t, z = scan(remove, (t, z), cnp.arange(n - 1, 0, -1))[0]
+    return t, z
+
+
+# ---- polar -----------------------------------------------------------------------------------------------------------
+
+
+@custom_jvp
+def _unitary_factor(a: Array) -> Array:
+    """U V^H of the singular vectors: the nearest matrix with orthonormal columns (or rows)."""
+    u, _, vh = lax_linalg.svd(a, full_matrices=False)
+    return cnp.matmul(u, vh)
+
+
+@_unitary_factor.defjvp
+def _unitary_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """With a = W P and W^H dW anti-Hermitian: P (W^H dW) + (W^H dW) P = W^H da - da^H W. Higham, 2008, chapter 8."""
+    a, change = primals[0], tangents[0]
+    w = _unitary_factor(a)
+    tall = a._bound_shape[-2] >= a._bound_shape[-1]
+    wt, at, dt = (w, a, change) if tall else (adjoint(w), adjoint(a), adjoint(change))
+    p = symmetrized(cnp.matmul(adjoint(wt), at))
+    inner = cnp.matmul(adjoint(wt), dt)
+    turn = sylvester(p, p, inner - adjoint(inner))
+    tangent = cnp.matmul(wt, turn)
+    if a._bound_shape[-2] != a._bound_shape[-1]:
+        outside = dt - cnp.matmul(wt, inner)
+        tangent = tangent + adjoint(cnp_linalg.solve(p, adjoint(outside)))
+    return w, tangent if tall else adjoint(tangent)
+
+
+@matrices()
+def polar(
+    a: Any, side: str = "right", *, method: str = "qdwh", eps: float | None = None, max_iterations: int | None = None
+) -> tuple[Array, Array]:
+    """The factors of ``a = U P`` (side "right") or ``a = P U``: U with orthonormal columns or rows, P Hermitian.
+
+    Args:
+        a: matrices [..., m, n].
+        side: on which side of U P stands.
+        method: "qdwh" or "svd"; singular vectors are used for both.
+        eps: ignored.
+        max_iterations: ignored.
+
+    Returns:
+        U and P, positive semidefinite.
+
+    Raises:
+        ValueError: ``side`` or ``method`` is none of these.
+    """
+    del eps, max_iterations
+    check_matrix(a, "polar")
+    if side not in ("right", "left"):
+        raise ValueError(f"polar: side must be 'right' or 'left'; got {side!r}")
+    if method not in ("qdwh", "svd"):
+        raise ValueError(f"polar: method must be 'qdwh' or 'svd'; got {method!r}")
+    u = _unitary_factor(a)
+    p = cnp.matmul(adjoint(u), a) if side == "right" else cnp.matmul(a, adjoint(u))
+    return u, symmetrized(p)

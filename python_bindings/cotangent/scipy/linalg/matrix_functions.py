@@ -1,0 +1,246 @@
+"""Functions of matrices: expm, sqrtm, funm, and Sylvester's equation."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.api import jvp
+from cotangent.custom import custom_jvp
+from cotangent.lax.control_flow import cond, scan
+from cotangent.numpy import linalg as cnp_linalg
+from cotangent.numpy._matrices import adjoint, check_square, identity, matrices, one_batch
+from cotangent.numpy._support import convert, kind
+from cotangent.numpy.linalg.systems import solve_matrices
+from cotangent.scipy.linalg._sylvester import (
+    by_columns,
+    schur_form,
+    sylvester,
+    to_complex,
+)
+from cotangent.scipy.linalg.systems import solve_triangular
+
+__all__ = ["expm", "expm_frechet", "funm", "solve_sylvester", "sqrtm"]
+
+# The [7/7] and [13/13] Padé approximants of exp, and the norms up to which they are exact to single and double precision:
+# Higham, "The scaling and squaring method for the matrix exponential revisited", 2005, table 2.3.
+_PADE_SINGLE = (17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0)
+_PADE_DOUBLE = (
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+)
+_SCALE_SINGLE, _SCALE_DOUBLE = 3.925724783138660, 5.371920351148152
+
+
+def _pade(a: Array, double: bool) -> tuple[Array, Array]:
+    """The odd and the even part of the approximant's numerator."""
+    b = _PADE_DOUBLE if double else _PADE_SINGLE
+    one = identity(a)
+    powers = [one, cnp.matmul(a, a)]
+    for _ in range(2):
+        powers.append(cnp.matmul(powers[-1], powers[1]))
+
+    def polynomial(first: int, least: int) -> Array:
+        return functools.reduce(operator.add, [b[first + 2 * i] * powers[i] for i in range(least, 4)])
+
+    odd, even = polynomial(1, 0), polynomial(0, 0)
+    if double:
+        odd = odd + cnp.matmul(powers[3], polynomial(7, 1))
+        even = even + cnp.matmul(powers[3], polynomial(6, 1))
+    return cnp.matmul(a, odd), even
+
+
+@matrices()
+def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
+    """The exponential of square matrices, by Padé approximants with scaling and squaring.
+
+    Args:
+        A: matrices [..., n, n].
+        upper_triangular: whether they are upper triangular.
+        max_squarings: how many squarings are made at most; matrices that would need more give NaN.
+
+    Raises:
+        LinAlgError: matrices are not square.
+
+    >>> import cotangent as ct
+    >>> ct.scipy.linalg.expm(ct.numpy.zeros((2, 2))).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    check_square(A, "expm")
+    double = A.dtype.itemsize == (16 if kind(A) == "complex" else 8)
+    size = cnp.max(cnp.sum(cnp.abs(A), -2), -1, initial=0)
+    scale = _SCALE_DOUBLE if double else _SCALE_SINGLE
+    wanted = cnp.ceil(cnp.log2(cnp.maximum(size / scale, 1)))
+    squarings = wanted[..., None, None]
+    odd, even = _pade(A * cnp.exp2(-cnp.minimum(squarings, max_squarings)).astype(A.dtype), double)
+    if upper_triangular:
+        result = solve_triangular(even - odd, even + odd)
+    else:
+        result = solve_matrices(even - odd, even + odd)
+
+    def square(x: Array, i: Array) -> tuple[Array, None]:
+        def squared(y: Array) -> Array:
+            wanted: Array = cnp.where(i < squarings, cnp.matmul(y, y), y)
+            return wanted
+
+        return cond(cnp.any(i < squarings), squared, lambda y: y, x), None
+
+    result, _ = scan(square, result, cnp.arange(max_squarings, dtype=squarings.dtype))
+    return convert(cnp.where(squarings > max_squarings, math.nan, result), A.dtype)
+
+
+def expm_frechet(
+    A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True
+) -> Array | tuple[Array, Array]:
+    """The derivative of `expm` at ``A`` in the direction ``E``; with ``compute_expm`` also the exponential, first.
+
+    Args:
+        A: matrices [..., n, n].
+        E: matrices of the same shape.
+        method: ignored.
+        compute_expm: whether the exponential is wanted.
+
+    Raises:
+        LinAlgError: matrices are not square. ValueError: shapes differ.
+    """
+    del method
+    a, e = _core.promote([A, E], inexact=True)
+    check_square(a, "expm_frechet")
+    if _core.array(A)._bound_shape != _core.array(E)._bound_shape:
+        raise ValueError("expm_frechet: A and E must have equal shapes")
+    value, derivative = jvp(expm, (a,), (e,))
+    return (value, derivative) if compute_expm else derivative
+
+
+@custom_jvp
+def _sqrtm(a: Array) -> Array:
+    t, z = schur_form(a)
+    roots = cnp.sqrt(cnp.diagonal(t, axis1=-2, axis2=-1))
+    rows = cnp.arange(t._bound_shape[-1])
+    one = identity(t)
+
+    # Column j of R with R R = T: (R' + r_jj) r_j = t_j above the diagonal, with the columns R' before it.
+    def step(r: Array, j: Array, t_column: Array, root: Array) -> tuple[Array, Array]:
+        above = rows < j
+        inside = cnp.where(above[:, None] & above, r + root[..., None, None] * one, one)
+        right = cnp.where(above, t_column, cnp.where(rows == j, root[..., None], 0))
+        # A root that is 0 twice leaves 0 / 0, which is 0 where a square root exists.
+        stuck = above & (cnp.diagonal(inside, axis1=-2, axis2=-1) == 0)
+        inside = cnp.where(stuck[..., None] & (rows[:, None] == rows), one, inside)
+        return inside, right
+
+    r = by_columns(cnp.zeros_like(t), (t, roots), step)
+    return cnp.matmul(cnp.matmul(z, r), adjoint(z))
+
+
+@_sqrtm.defjvp
+def _sqrtm_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """S dS + dS S = dA."""
+    s = _sqrtm(primals[0])
+    return s, sylvester(s, s, to_complex(tangents[0]))
+
+
+@matrices()
+def sqrtm(A: Any, blocksize: int = 1) -> Array:
+    """The principal square root of square matrices, complex.
+
+    The derivative needs eigenvalues that are not 0, and may coincide.
+
+    Args:
+        A: matrices [..., n, n].
+        blocksize: only 1.
+
+    Raises:
+        NotImplementedError: another block size. LinAlgError: matrices are not square.
+    """
+    if blocksize > 1:
+        raise NotImplementedError("sqrtm: blocks are not supported\n  leave blocksize at 1")
+    check_square(A, "sqrtm")
+    root: Array = _sqrtm(A)
+    return root
+
+
+@matrices()
+def funm(A: Any, func: Callable[[Array], Any], disp: bool = True) -> Array | tuple[Array, Array]:
+    """A function of square matrices, by Parlett's recurrence on a Schur form.
+
+    Eigenvalues that coincide or nearly do make it inaccurate. There are no derivatives.
+
+    Args:
+        A: matrices [..., n, n].
+        func: the function of numbers, applied to an array of complex eigenvalues.
+        disp: whether only the result is wanted, without an estimate of its relative error in the 1-norm.
+
+    Raises:
+        LinAlgError: matrices are not square.
+    """
+    check_square(A, "funm")
+    t, z = schur_form(A)
+    eigenvalues = cnp.diagonal(t, axis1=-2, axis2=-1)
+    values = to_complex(cnp.asarray(func(eigenvalues)))
+    rows = cnp.arange(t._bound_shape[-1])
+    one = identity(t)
+
+    # From T F = F T, above the diagonal in column j: (T' - t_jj) f_j = F' t_j - t_j f_jj.
+    def step(f: Array, j: Array, t_column: Array, shift: Array, value: Array) -> tuple[Array, Array]:
+        above = rows < j
+        inside = cnp.where(above[:, None] & above, t - shift[..., None, None] * one, one)
+        outer = cnp.where(above, t_column, 0)
+        right = cnp.matmul(f, outer[..., None])[..., 0] - outer * value[..., None]
+        return inside, cnp.where(above, right, cnp.where(rows == j, value[..., None], 0))
+
+    f = by_columns(cnp.zeros_like(t), (t, eigenvalues, values), step)
+    result = cnp.matmul(cnp.matmul(z, f), adjoint(z))
+    if disp:
+        return result
+    epsilon = float(cnp.finfo(t.dtype).eps)
+    gaps = cnp.abs(eigenvalues[..., :, None] - eigenvalues[..., None, :])
+    least = cnp.min(cnp.where(rows[:, None] == rows, math.inf, gaps), (-2, -1), initial=math.inf)
+    least = cnp.where(least == 0, epsilon, least)
+    error = cnp.maximum(epsilon, epsilon / least * cnp_linalg.matrix_norm(cnp.triu(t, 1), ord=1))
+    return result, cnp.where(cnp.any(cnp.isinf(result), (-2, -1)), math.inf, cnp.minimum(1.0, error))
+
+
+@matrices(3)
+def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float = 1e-8) -> Array:
+    """The X with ``A X + X B = C``.
+
+    Args:
+        A: matrices [..., m, m].
+        B: matrices [..., n, n].
+        C: matrices [..., m, n].
+        method: "schur" or "eigen"; Schur forms are used for both.
+        tol: where an eigenvalue of ``A`` and one of ``-B`` are closer than this, the result is NaN.
+
+    Raises:
+        ValueError: the shapes do not fit, or there is no such method.
+    """
+    if method not in ("schur", "eigen"):
+        raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen'; got {method!r}")
+    check_square(A, "solve_sylvester")
+    check_square(B, "solve_sylvester")
+    if C.ndim < 2 or C._bound_shape[-2:] != (A._bound_shape[-1], B._bound_shape[-1]):
+        raise ValueError(f"solve_sylvester: the shapes {A.shape}, {B.shape} and {C.shape} do not fit")
+    a, b, c = one_batch((A, 2), (B, 2), (C, 2))
+    x = sylvester(a, b, c)
+    sums = cnp_linalg.eigvals(a)[..., :, None] + cnp_linalg.eigvals(b)[..., None, :]
+    close = cnp.any(cnp.abs(sums) < tol, (-2, -1), keepdims=True)
+    return convert(cnp.where(close, math.nan, x), C.dtype)

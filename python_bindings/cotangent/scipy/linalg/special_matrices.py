@@ -1,0 +1,316 @@
+"""Matrices with a name: Toeplitz, Hankel, Hilbert, Pascal and others."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+import cotangent.numpy as cnp
+from cotangent import _core
+from cotangent._core import Array
+
+__all__ = [
+    "block_diag",
+    "circulant",
+    "companion",
+    "convolution_matrix",
+    "dft",
+    "fiedler",
+    "fiedler_companion",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hilbert",
+    "invhilbert",
+    "invpascal",
+    "leslie",
+    "pascal",
+    "toeplitz",
+]
+
+
+def _vectors(x: Any) -> Array:
+    """An array of vectors [..., n]."""
+    array = _core.array(x)
+    return array[None] if array.ndim == 0 else array
+
+
+def _placed(x: Array, index: np.ndarray[Any, Any]) -> Array:
+    """The matrices [..., m, n] of the elements of vectors that ``index`` names; 0 where it is negative."""
+    taken = cnp.take(x, cnp.asarray(np.maximum(index, 0)), axis=-1)
+    return taken if (index >= 0).all() else cnp.where(cnp.asarray(index >= 0), taken, 0).astype(x.dtype)
+
+
+def block_diag(*arrs: Any) -> Array:
+    """The matrix with the given matrices on its diagonal and 0 elsewhere; vectors are rows, scalars 1 x 1.
+
+    Raises:
+        ValueError: an argument has more than two axes.
+
+    >>> import cotangent as ct
+    >>> ct.scipy.linalg.block_diag([[1, 2]], 3).tolist()
+    [[1, 2, 0], [0, 0, 3]]
+    """
+    blocks = [cnp.atleast_2d(x) for x in arrs] or [cnp.zeros((1, 0))]
+    for i, block in enumerate(blocks):
+        if block.ndim > 2:
+            raise ValueError(f"block_diag takes arrays with at most two axes; argument {i} has shape {block.shape}")
+    dtype = _core.promote_types([(b.dtype, b.weak_type) for b in blocks])[0]
+    width, start, rows = sum(b._bound_shape[1] for b in blocks), 0, []
+    for block in blocks:
+        columns = block._bound_shape[1]
+        rows.append(cnp.pad(block.astype(dtype), ((0, 0), (start, width - columns - start))))
+        start += columns
+    return cnp.concatenate(rows)
+
+
+def toeplitz(c: Any, r: Any = None) -> Array:
+    """The matrix with constant diagonals of which ``c`` is the first column and ``r`` the first row.
+
+    Args:
+        c: vectors [..., m].
+        r: vectors [..., n], whose first element does not count. None: the conjugate of ``c``.
+
+    >>> import cotangent as ct
+    >>> ct.scipy.linalg.toeplitz([1, 2, 3]).tolist()
+    [[1, 2, 3], [2, 1, 2], [3, 2, 1]]
+    """
+    column = _vectors(c)
+    row = cnp.conj(column) if r is None else _vectors(r)
+    m, n = column._bound_shape[-1], row._bound_shape[-1]
+    batch = _core.broadcast_shapes([column._bound_shape[:-1], row._bound_shape[:-1]])
+    dtype = cnp.result_type(column, row)
+    if m == 0 or n == 0:
+        return cnp.zeros((*batch, m, n), dtype)
+    column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
+    elements = cnp.concatenate([cnp.flip(column, -1).astype(dtype), row[..., 1:].astype(dtype)], -1)
+    return _placed(elements, m - 1 - np.arange(m)[:, None] + np.arange(n))
+
+
+def hankel(c: Any, r: Any = None) -> Array:
+    """The matrix with constant anti-diagonals of which ``c`` is the first column and ``r`` the last row.
+
+    Args:
+        c: vectors [..., m].
+        r: vectors [..., n], whose first element does not count. None: zeros.
+
+    Raises:
+        ValueError: an argument is a scalar.
+    """
+    column = _core.array(c)
+    row = cnp.zeros_like(column) if r is None else _core.array(r)
+    if column.ndim == 0 or row.ndim == 0:
+        raise ValueError("hankel takes vectors; got a scalar")
+    m, n = column._bound_shape[-1], row._bound_shape[-1]
+    batch = _core.broadcast_shapes([column._bound_shape[:-1], row._bound_shape[:-1]])
+    dtype = cnp.result_type(column, row)
+    column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
+    elements = cnp.concatenate([column.astype(dtype), row[..., 1:].astype(dtype)], -1)
+    return _placed(elements, np.arange(m)[:, None] + np.arange(n))
+
+
+def circulant(c: Any) -> Array:
+    """The matrix of which ``c`` [..., n] is the first column, and each other one the last moved down by one."""
+    x = _vectors(c)
+    places = np.arange(x._bound_shape[-1])
+    return _placed(x, (places[:, None] - places) % max(len(places), 1))
+
+
+def leslie(f: Any, s: Any) -> Array:
+    """The matrix of a population's growth: fecundities [..., n] in its first row, survivals [..., n - 1] below the diagonal.
+
+    Raises:
+        ValueError: the lengths do not fit.
+    """
+    first, below = _vectors(f), _vectors(s)
+    n = first._bound_shape[-1]
+    if n < 2 or below._bound_shape[-1] != n - 1:
+        raise ValueError(
+            f"leslie takes f with at least two elements and s with one less; got {first.shape} and {below.shape}"
+        )
+    dtype = cnp.result_type(first, below)
+    places = np.arange(n)
+    top = np.where(places[:, None] == 0, places, -1)
+    under = np.where(places[:, None] == places + 1, places, -1)
+    return _placed(first.astype(dtype), top) + _placed(below.astype(dtype), under)
+
+
+def _inexact_vectors(a: Any, least: int, name: str) -> Array:
+    x = _vectors(_core.promote([a], inexact=True)[0])
+    if x._bound_shape[-1] < least:
+        raise ValueError(f"{name} needs at least {least} elements; got shape {x.shape}")
+    return x
+
+
+def companion(a: Any) -> Array:
+    """The matrix whose eigenvalues are the roots of a polynomial with coefficients [..., n + 1], highest first.
+
+    Raises:
+        ValueError: there are fewer than two coefficients.
+    """
+    x = _inexact_vectors(a, 2, "companion")
+    n = x._bound_shape[-1] - 1
+    places = np.arange(n)
+    first = _placed(-x[..., 1:] / x[..., :1], np.where(places[:, None] == 0, places, -1))
+    return first + cnp.asarray(places[:, None] == places + 1).astype(x.dtype)
+
+
+def fiedler(a: Any) -> Array:
+    """The absolute differences of all pairs of elements of vectors [..., n]."""
+    x = _vectors(a)
+    return cnp.abs(x[..., :, None] - x[..., None, :])
+
+
+def fiedler_companion(a: Any) -> Array:
+    """Fiedler's companion matrix, with five diagonals, of a polynomial with coefficients [..., n + 1], highest first.
+
+    Raises:
+        ValueError: there are no coefficients.
+    """
+    x = _inexact_vectors(a, 1, "fiedler_companion")
+    n = x._bound_shape[-1] - 1
+    i, j = np.arange(n)[:, None], np.arange(n)
+    even = i % 2 == 0
+    coefficient = np.full((n, n), -1)
+    coefficient = np.where(even & (j == i + 1), i + 2, coefficient)
+    coefficient = np.where(even & (j == i - 1) & (i >= 2), i + 1, coefficient)
+    coefficient = np.where((i == 0) & (j == 0), 1, coefficient)
+    ones = ((i == 1) & (j == 0)) | (even & (j == i + 2)) | (~even & (j == i - 2) & (i >= 3))
+    return _placed(-x / x[..., :1], coefficient) + cnp.asarray(ones).astype(x.dtype)
+
+
+def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
+    """The matrix whose product with a vector [n] is its convolution with ``a``.
+
+    Args:
+        a: vectors [..., m].
+        n: the number of columns.
+        mode: as of `cotangent.numpy.convolve`.
+
+    Raises:
+        ValueError: ``n`` is not positive, ``a`` has no elements, or the mode is unknown.
+    """
+    columns = operator.index(n)
+    x = _core.array(a)
+    if columns <= 0:
+        raise ValueError(f"convolution_matrix: n must be positive; got {n}")
+    if x.ndim == 0 or x._bound_shape[-1] == 0:
+        raise ValueError(f"convolution_matrix takes vectors with elements; got shape {x.shape}")
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"convolution_matrix: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+    m = x._bound_shape[-1]
+    trim = 0 if mode == "full" else min(columns, m) - 1
+    top = trim // 2 if mode == "same" else trim
+    bottom = trim - top if mode == "same" else trim
+    rows = np.arange(top, m + columns - 1 - bottom)
+    index = rows[:, None] - np.arange(columns)
+    return _placed(x, np.where((index >= 0) & (index < m), index, -1))
+
+
+# ---- Matrices of given size ------------------------------------------------------------------------------------------
+
+
+def _constant(values: Any, dtype: Any = None) -> Array:
+    return cnp.asarray(np.asarray(values, np.float64)).astype(dtype or _core.default_float_dtype())
+
+
+def hilbert(n: int) -> Array:
+    """1 / (i + j + 1)."""
+    places = np.arange(n)
+    return _constant(1.0 / (places[:, None] + places + 1))
+
+
+def invhilbert(n: int) -> Array:
+    """The inverse of `hilbert`, made of integers."""
+
+    def element(i: int, j: int) -> int:
+        binomials = math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
+        return binomials * (i + j + 1) * (1 if (i + j) % 2 == 0 else -1)
+
+    return _constant([[float(element(i, j)) for j in range(n)] for i in range(n)] or np.zeros((0, 0)))
+
+
+def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper'; got {kind!r}")
+    lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
+    if kind in (None, "symmetric"):
+        # Integers, so that nothing is rounded before the end.
+        pairs = zip(*lower, strict=True) if signed else lower
+        rows = [list(row) for row in pairs]
+        values = [[sum(x * y for x, y in zip(p, q, strict=True)) for q in rows] for p in rows]
+    else:
+        values = lower if kind == "lower" else [list(row) for row in zip(*lower, strict=True)]
+    return _constant([[float(v) for v in row] for row in values] or np.zeros((0, 0)))
+
+
+def pascal(n: int, kind: str | None = None) -> Array:
+    """Binomial coefficients: (i + j choose i), or a triangle of (i choose j) as kind "lower" or "upper" says.
+
+    Raises:
+        ValueError: the kind is unknown.
+    """
+    return _pascal(n, kind, "pascal", False)
+
+
+def invpascal(n: int, kind: str | None = None) -> Array:
+    """The inverse of `pascal`.
+
+    Raises:
+        ValueError: the kind is unknown.
+    """
+    return _pascal(n, kind, "invpascal", True)
+
+
+def helmert(n: int, full: bool = False) -> Array:
+    """Orthonormal rows that are orthogonal to (1, …, 1); with ``full`` this one, normalised, comes first.
+
+    Raises:
+        ValueError: ``n`` is not positive.
+    """
+    if n < 1:
+        raise ValueError(f"helmert: n must be positive; got {n}")
+    rows, columns = np.arange(n)[:, None], np.arange(n)
+    values = np.where(columns < rows, 1.0, np.where(columns == rows, -rows, 0.0))
+    values[0] = 1.0
+    values /= np.sqrt(np.where(rows == 0, n, rows * (rows + 1)))
+    return _constant(values if full else values[1:])
+
+
+def hadamard(n: int, dtype: Any = int) -> Array:
+    """A matrix of 1 and -1 with orthogonal rows.
+
+    Raises:
+        ValueError: ``n`` is no power of 2.
+    """
+    if n < 1 or n & (n - 1):
+        raise ValueError(f"hadamard: n must be a positive power of 2; got {n}")
+    values = np.ones((1, 1), np.int8)
+    while len(values) < n:
+        values = np.block([[values, values], [values, -values]])
+    return cnp.asarray(values).astype(dtype)
+
+
+def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
+    """The matrix of the discrete Fourier transform.
+
+    Args:
+        n: its size.
+        scale: None, "sqrtn" or "n": what it is divided by.
+        dtype: complex64 or complex128; None: the default.
+
+    Raises:
+        ValueError: the scale is unknown, or the dtype is not complex.
+    """
+    if scale not in (None, "sqrtn", "n"):
+        raise ValueError(f"dft: scale must be None, 'sqrtn' or 'n'; got {scale!r}")
+    dtype = _core.default_complex_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) != "complex":
+        raise ValueError(f"dft: the dtype must be complex; got {dtype}")
+    places = np.arange(n)
+    values = np.exp(-2j * np.pi * (places[:, None] * places % max(n, 1)) / max(n, 1))
+    divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]
+    return cnp.asarray(values / divisor).astype(dtype)
