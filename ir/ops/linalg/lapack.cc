@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -66,7 +67,11 @@ std::optional<Library> library_in(const std::string& file) {
   return std::nullopt;
 }
 
+// A user's own choice, which is then the only one.
+const char* chosen_file() { return std::getenv("COTANGENT_LAPACK"); }
+
 std::vector<std::string> candidates() {
+  if (chosen_file() != nullptr) return {chosen_file()};
   std::vector<std::string> files;
   std::error_code error;
   if (!library_directory().empty()) {
@@ -91,6 +96,12 @@ const Library& library() {
       }
     }
   });
+  if (found == nullptr && chosen_file() != nullptr) {
+    throw Error(ErrorKind::kUnsupported,
+                std::string("linear algebra needs LAPACK, and the file that COTANGENT_LAPACK names, ") + chosen_file() +
+                    ", is no library that has it")
+        .hint("unset the variable to use NumPy's OpenBLAS (pip install numpy) or the system's library");
+  }
   if (found == nullptr) {
     throw Error(ErrorKind::kUnsupported, "linear algebra needs LAPACK, and no library that has it was found")
         .hint(

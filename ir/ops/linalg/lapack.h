@@ -1,5 +1,6 @@
-// LAPACK, found when it is first needed: the library that NumPy brings (OpenBLAS, 64-bit integers), else the system's.
-// docs/design/011-lapack.md says why it is not linked.
+// LAPACK, found when it is first needed: the library that NumPy brings (OpenBLAS, 64-bit integers), else the system's;
+// or the file that the environment variable COTANGENT_LAPACK names. docs/design/011-lapack.md says why it is not
+// linked.
 //
 // Each routine has LAPACK's name without its type letter, column-major arrays, and returns LAPACK's `info`: 0 for
 // success. Work arrays are inside `Workspace`, made for one shape and used for every matrix of a batch. To add a
