@@ -390,6 +390,47 @@ record(
     rtol=1e-3,
 )
 
+# ---- sylvester -----------------------------------------------------------------------------------------------------
+
+
+def sylvester_oracle(a: Any, b: Any, c: Any) -> Any:
+    import scipy.linalg
+
+    a, b = (x + 3 * np.eye(x.shape[-1], dtype=x.dtype) for x in (a, b))
+    if a.ndim == 2:
+        return scipy.linalg.solve_sylvester(a, b, c)
+    return np.stack([scipy.linalg.solve_sylvester(*one) for one in zip(a, b, c, strict=True)])
+
+
+def sylvester(a: Any, b: Any, c: Any) -> Any:
+    """Of matrices that have no eigenvalues with a sum of 0."""
+    shifted = [x + 3 * cnp.eye(x.shape[-1], dtype=x.dtype) for x in (a, b)]
+    return _core.bind("sylvester", [*shifted, c])[0]
+
+
+for sizes, masks in [
+    (
+        ((3, 3), (4, 4), (3, 4)),
+        (
+            ragged({0: "m", 1: "m"}, None, {0: "m"}),
+            ragged(None, {0: "n", 1: "n"}, {1: "n"}),
+            ragged({0: "m", 1: "m"}, {0: "n", 1: "n"}, {0: "m", 1: "n"}),
+        ),
+    ),
+    (((2, 3, 3), (2, 2, 2), (2, 3, 2)), ()),
+]:
+    record(
+        "sylvester",
+        sylvester_oracle,
+        *sizes,
+        call=sylvester,
+        dtypes=DTYPES if len(sizes[0]) == 2 else DTYPES[:1],
+        domain=(-1.0, 1.0),
+        masks=masks,
+        specials=False,
+        rtol=1e-3,
+    )
+
 # ---- fft -----------------------------------------------------------------------------------------------------------
 
 for kind, dtypes in [

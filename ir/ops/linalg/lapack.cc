@@ -18,12 +18,27 @@ namespace {
 
 // ---- The library ----------------------------------------------------------------------------------------------------
 
-enum Routine : uint8_t { kPotrf, kGetrf, kTrsm, kGeqrf, kGeqp3, kOrgqr, kGesdd, kSyevd, kGeev, kGees, kNumRoutines };
+enum Routine : uint8_t {
+  kPotrf,
+  kGetrf,
+  kTrsm,
+  kGeqrf,
+  kGeqp3,
+  kOrgqr,
+  kGesdd,
+  kSyevd,
+  kGeev,
+  kGees,
+  kGemm,
+  kTrsyl,
+  kNumRoutines
+};
 
 // Names for real and for complex elements, without the type letter.
 constexpr std::string_view kNames[kNumRoutines][2] = {
-    {"potrf", "potrf"}, {"getrf", "getrf"}, {"trsm", "trsm"},   {"geqrf", "geqrf"}, {"geqp3", "geqp3"},
-    {"orgqr", "ungqr"}, {"gesdd", "gesdd"}, {"syevd", "heevd"}, {"geev", "geev"},   {"gees", "gees"},
+    {"potrf", "potrf"}, {"getrf", "getrf"}, {"trsm", "trsm"},   {"geqrf", "geqrf"},
+    {"geqp3", "geqp3"}, {"orgqr", "ungqr"}, {"gesdd", "gesdd"}, {"syevd", "heevd"},
+    {"geev", "geev"},   {"gees", "gees"},   {"gemm", "gemm"},   {"trsyl", "trsyl"},
 };
 constexpr char kLetters[] = {'s', 'd', 'c', 'z'};
 
@@ -378,6 +393,28 @@ int gees(int64_t n, T* a, int64_t lda, T* z, Workspace<T>& workspace) {
   return info.narrow();
 }
 
+template <class T>
+void gemm(char op_a, char op_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+          int64_t ldc) {
+  Integer rows = m, columns = n, inner = k, stride_a = lda, stride_b = ldb, stride_c = ldc;
+  const T one = 1, nothing = 0;
+  const T *scale = &one, *keep = &nothing;
+  call<2, T>(kGemm, op_a, op_b, rows, columns, inner, scale, a, stride_a, b, stride_b, keep, c, stride_c);
+}
+
+template <class T>
+void trsyl(int64_t m, int64_t n, const T* a, const T* b, T* c) {
+  const char op = 'N';
+  Integer sign = 1, rows = m, columns = n, info;
+  Real<T> scale = 1;
+  Real<T>* report = &scale;
+  call<2, T>(kTrsyl, op, op, sign, rows, columns, a, rows, b, columns, c, rows, report, info);
+  // Large solutions are scaled down so that they do not overflow.
+  if (scale != 1) {
+    for (int64_t i = 0; i < m * n; ++i) c[i] /= scale;
+  }
+}
+
 #define CT_LAPACK_INSTANTIATE(T)                                                                                     \
   template int potrf<T>(char, int64_t, T*, int64_t);                                                                 \
   template int getrf<T>(int64_t, int64_t, T*, int64_t, int32_t*, Workspace<T>&);                                     \
@@ -389,6 +426,8 @@ int gees(int64_t n, T* a, int64_t lda, T* z, Workspace<T>& workspace) {
   template int syevd<T>(char, char, int64_t, T*, int64_t, Real<T>*, Workspace<T>&);                                  \
   template int geev<T>(int64_t, T*, int64_t, std::complex<Real<T>>*, std::complex<Real<T>>*, std::complex<Real<T>>*, \
                        Workspace<T>&);                                                                               \
+  template void gemm<T>(char, char, int64_t, int64_t, int64_t, const T*, int64_t, const T*, int64_t, T*, int64_t);   \
+  template void trsyl<T>(int64_t, int64_t, const T*, const T*, T*);                                                  \
   template int gees<T>(int64_t, T*, int64_t, T*, Workspace<T>&);
 CT_LAPACK_INSTANTIATE(float)
 CT_LAPACK_INSTANTIATE(double)

@@ -74,6 +74,15 @@ template <class T>
 int geev(int64_t n, T* a, int64_t lda, std::complex<Real<T>>* w, std::complex<Real<T>>* left,
          std::complex<Real<T>>* right, Workspace<T>& workspace);
 
+// C = op(A) op(B), of m x n, with inner size k; op 'N', 'T' or 'C'.
+template <class T>
+void gemm(char op_a, char op_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
+          int64_t ldc);
+
+// A X + X B = C in place of C (m x n), for A and B in Schur form.
+template <class T>
+void trsyl(int64_t m, int64_t n, const T* a, const T* b, T* c);
+
 // A = Z T Z^H, T in place of A; Z is not computed when null.
 template <class T>
 int gees(int64_t n, T* a, int64_t lda, T* z, Workspace<T>& workspace);

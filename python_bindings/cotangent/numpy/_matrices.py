@@ -12,7 +12,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import DTypeError
-from cotangent.numpy._support import bind1, convert, kind
+from cotangent.numpy._support import bind1, convert, kind, literal
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,6 +27,8 @@ def _one_dtype(operands: tuple[Any, ...], promote: bool, name: str) -> list[Arra
     if len({x.dtype for x in arrays}) > 1:
         given = ", ".join(x.dtype.name for x in arrays)
         raise DTypeError(f"{name}: arrays must have equal dtypes; got {given}\n  convert them with .astype(...)")
+    if _core.dtype_kind(arrays[0].dtype) not in ("float", "complex"):
+        raise DTypeError(f"{name} takes floating or complex arrays; got {arrays[0].dtype}\n  convert with .astype(...)")
     return arrays
 
 
@@ -98,6 +100,19 @@ def one_batch(*operands: tuple[Array, int]) -> list[Array]:
     return [with_batch(x, batch, kept) for x, kept in operands]
 
 
+def diagonal(x: Array) -> Array:
+    """The main diagonal of square matrices: [..., n], which may be ragged."""
+    shape, rank = list(x._bound_shape), x.ndim
+    int32 = _core.canonical_dtype("int32")
+    rows, columns = (bind1("iota", shape=shape, dtype=int32, axis=axis) for axis in (rank - 2, rank - 1))
+    return bind1("reduce_sum", bind1("select", bind1("eq", rows, columns), x, literal(x, 0)), axes=[rank - 1])
+
+
 def trace(x: Array) -> Array:
-    """The sum of the main diagonal of the last two axes."""
-    return cnp.sum(cnp.diagonal(x, axis1=-2, axis2=-1), -1)
+    """The sum of the main diagonal of square matrices."""
+    return cnp.sum(diagonal(x), -1)
+
+
+def to_complex(x: Array) -> Array:
+    """``x`` with a complex dtype."""
+    return x if kind(x) == "complex" else convert(x, "complex128" if x.dtype.itemsize == 8 else "complex64")

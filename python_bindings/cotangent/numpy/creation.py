@@ -382,12 +382,12 @@ def _offsets(rows: int, columns: int) -> Array:
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """A matrix with ones on the k-th diagonal."""
     check_device(device, "eye")
-    rows = static_shape((N,))[0][0]
-    columns = rows if M is None else static_shape((M,))[0][0]
+    (rows, columns), lengths = static_shape((N, N if M is None else M))
     offset = _offsets(rows, columns)
-    return _core.convert(
+    ones = _core.convert(
         bind1("eq", offset, literal(offset, int(k))), _core.default_float_dtype() if dtype is None else dtype
     )
+    return give_lengths(ones, lengths)
 
 
 def identity(n: int, dtype: Any = None) -> Array:

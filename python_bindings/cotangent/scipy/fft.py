@@ -152,9 +152,7 @@ def idct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str 
     return _along(x, type, None if n is None else [n], [axis], norm, True, "idct")
 
 
-def _several(
-    x: Any, number: int, s: Any, axes: Any, norm: str | None, inverse: bool, name: str
-) -> Array:
+def _several(x: Any, number: int, s: Any, axes: Any, norm: str | None, inverse: bool, name: str) -> Array:
     rank = _core.array(x).ndim
     sizes = None if s is None else [operator.index(s)] if hasattr(s, "__index__") else list(s)
     if sizes is not None and len(sizes) > rank:

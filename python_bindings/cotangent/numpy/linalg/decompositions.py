@@ -114,26 +114,18 @@ def svd(
         a: matrices [..., m, n].
         full_matrices: whether U and Vh are square.
         compute_uv: whether they are wanted.
-        hermitian: whether ``a`` is; then `eigh` does the work.
+        hermitian: whether ``a`` is; then its Hermitian part is taken.
         subset_by_index: the first and the last but one index of the singular values that are wanted.
 
     Raises:
         LinAlgError: there are fewer than two axes.
     """
     check_matrix(a, "svd")
-    if not hermitian:
-        result = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
-        return result if isinstance(result, Array) else SVDResult(*result)
-    check_square(a, "svd(hermitian=True)")
-    subset = slice(None) if subset_by_index is None else slice(*subset_by_index)
-    w, v = _core.bind("eigh", [symmetrized(a)], lower=True, compute_vectors=True)
-    order = cnp.argsort(-cnp.abs(w), axis=-1)[..., subset]
-    values = cnp.take_along_axis(w, order, -1)
-    if not compute_uv:
-        return cnp.abs(values)
-    u = cnp.take_along_axis(v, order[..., None, :], -1)
-    signs = cnp.where(values < 0, -1, 1).astype(u.dtype)
-    return SVDResult(u, cnp.abs(values), adjoint(u * signs[..., None, :]))
+    if hermitian:
+        check_square(a, "svd(hermitian=True)")
+        a = symmetrized(a)
+    result = lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, subset_by_index=subset_by_index)
+    return result if isinstance(result, Array) else SVDResult(*result)
 
 
 @matrices()

@@ -24,6 +24,9 @@ from cotangent.numpy._matrices import (
     trace,
     with_batch,
 )
+from cotangent.numpy._matrices import (
+    diagonal as diagonal_of,
+)
 from cotangent.numpy._support import axis_size, convert, kind, real_dtype
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 
@@ -283,7 +286,7 @@ def _parity(pivots: Array, dtype: Any) -> Array:
 @custom_jvp
 def _det(a: Array) -> Array:
     factors, pivots, _ = _core.bind("lu", [a])
-    return _parity(pivots, a.dtype) * cnp.prod(cnp.diagonal(factors, axis1=-2, axis2=-1), -1)
+    return _parity(pivots, a.dtype) * cnp.prod(diagonal_of(factors), -1)
 
 
 @_det.defjvp
@@ -295,7 +298,7 @@ def _det_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
     """
     a, change = primals[0], tangents[0]
     factors, pivots, permutation = _core.bind("lu", [a])
-    diagonal = cnp.diagonal(factors, axis1=-2, axis2=-1)
+    diagonal = diagonal_of(factors)
     is_zero = diagonal == 0
     count = cnp.sum(convert(is_zero, "int32"), -1)
     sign = _parity(pivots, a.dtype)
@@ -343,7 +346,7 @@ def det(a: Any) -> Array:
 @custom_jvp
 def _slogdet(a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = _core.bind("lu", [a])
-    return _sign_and_log(cnp.diagonal(factors, axis1=-2, axis2=-1), pivots)
+    return _sign_and_log(diagonal_of(factors), pivots)
 
 
 def _sign_and_log(diagonal: Array, pivots: Array) -> tuple[Array, Array]:
@@ -359,7 +362,7 @@ def _sign_and_log(diagonal: Array, pivots: Array) -> tuple[Array, Array]:
 def _slogdet_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
     a = primals[0]
     factors, pivots, permutation = _core.bind("lu", [a])
-    sign, log = _sign_and_log(cnp.diagonal(factors, axis1=-2, axis2=-1), pivots)
+    sign, log = _sign_and_log(diagonal_of(factors), pivots)
     relative = trace(solve_factored(a, factors, permutation, tangents[0]))
     if kind(a) != "complex":
         return (sign, log), (sign * 0, relative)

@@ -11,8 +11,8 @@ from cotangent.custom import custom_jvp
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax.control_flow import scan
 from cotangent.numpy import linalg as cnp_linalg
-from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, symmetrized
-from cotangent.scipy.linalg._sylvester import sylvester, to_complex
+from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, symmetrized, to_complex
+from cotangent.numpy._support import bind1
 from cotangent.scipy.linalg.systems import _cholesky
 
 __all__ = [
@@ -370,7 +370,7 @@ def _unitary_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[
     wt, at, dt = (w, a, change) if tall else (adjoint(w), adjoint(a), adjoint(change))
     p = symmetrized(cnp.matmul(adjoint(wt), at))
     inner = cnp.matmul(adjoint(wt), dt)
-    turn = sylvester(p, p, inner - adjoint(inner))
+    turn = bind1("sylvester", p, p, inner - adjoint(inner))
     tangent = cnp.matmul(wt, turn)
     if a._bound_shape[-2] != a._bound_shape[-1]:
         outside = dt - cnp.matmul(wt, inner)

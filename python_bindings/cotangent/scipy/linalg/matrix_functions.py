@@ -13,17 +13,12 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent.api import jvp
 from cotangent.custom import custom_jvp
+from cotangent.lax import linalg as lax_linalg
 from cotangent.lax.control_flow import cond, scan
 from cotangent.numpy import linalg as cnp_linalg
-from cotangent.numpy._matrices import adjoint, check_square, identity, matrices, one_batch
-from cotangent.numpy._support import convert, kind
+from cotangent.numpy._matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
+from cotangent.numpy._support import bind1, convert, kind
 from cotangent.numpy.linalg.systems import solve_matrices
-from cotangent.scipy.linalg._sylvester import (
-    by_columns,
-    schur_form,
-    sylvester,
-    to_complex,
-)
 from cotangent.scipy.linalg.systems import solve_triangular
 
 __all__ = ["expm", "expm_frechet", "funm", "solve_sylvester", "sqrtm"]
@@ -130,10 +125,35 @@ def expm_frechet(
     return (value, derivative) if compute_expm else derivative
 
 
+def by_columns(start: Array, columns: tuple[Array, ...], step: Callable[..., tuple[Array, Array]]) -> Array:
+    """A matrix Y [..., m, n] column after column, each by an upper triangular system.
+
+    Args:
+        start: Y before the first step.
+        columns: arrays [..., n] and [..., m, n], of which each step gets its column.
+        step: ``(y, j, *columns) -> (matrix, right)``: column j solves ``matrix x = right``.
+    """
+    positions = cnp.arange(start._bound_shape[-1])
+
+    def body(y: Array, item: tuple[Array, ...]) -> tuple[Array, None]:
+        matrix, right = step(y, *item)
+        column = lax_linalg.triangular_solve(matrix, right, left_side=True, lower=False)
+        return cnp.where(positions == item[0], column[..., None], y), None
+
+    y: Array = scan(body, start, (positions, *[cnp.moveaxis(c, -1, 0) for c in columns]))[0]
+    return y
+
+
+def schur_form(a: Array) -> tuple[Array, Array]:
+    """The complex Schur form (T, Z)."""
+    t, z = lax_linalg.schur(to_complex(a))
+    return t, z
+
+
 @custom_jvp
 def _sqrtm(a: Array) -> Array:
     t, z = schur_form(a)
-    roots = cnp.sqrt(cnp.diagonal(t, axis1=-2, axis2=-1))
+    roots = cnp.sqrt(diagonal(t))
     rows = cnp.arange(t._bound_shape[-1])
     one = identity(t)
 
@@ -143,7 +163,7 @@ def _sqrtm(a: Array) -> Array:
         inside = cnp.where(above[:, None] & above, r + root[..., None, None] * one, one)
         right = cnp.where(above, t_column, cnp.where(rows == j, root[..., None], 0))
         # A root that is 0 twice leaves 0 / 0, which is 0 where a square root exists.
-        stuck = above & (cnp.diagonal(inside, axis1=-2, axis2=-1) == 0)
+        stuck = above & (diagonal(inside) == 0)
         inside = cnp.where(stuck[..., None] & (rows[:, None] == rows), one, inside)
         return inside, right
 
@@ -155,7 +175,7 @@ def _sqrtm(a: Array) -> Array:
 def _sqrtm_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """S dS + dS S = dA."""
     s = _sqrtm(primals[0])
-    return s, sylvester(s, s, to_complex(tangents[0]))
+    return s, bind1("sylvester", s, s, to_complex(tangents[0]))
 
 
 @matrices()
@@ -194,7 +214,7 @@ def funm(A: Any, func: Callable[[Array], Any], disp: bool = True) -> Array | tup
     """
     check_square(A, "funm")
     t, z = schur_form(A)
-    eigenvalues = cnp.diagonal(t, axis1=-2, axis2=-1)
+    eigenvalues = diagonal(t)
     values = to_complex(cnp.asarray(func(eigenvalues)))
     rows = cnp.arange(t._bound_shape[-1])
     one = identity(t)
@@ -240,7 +260,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     if C.ndim < 2 or C._bound_shape[-2:] != (A._bound_shape[-1], B._bound_shape[-1]):
         raise ValueError(f"solve_sylvester: the shapes {A.shape}, {B.shape} and {C.shape} do not fit")
     a, b, c = one_batch((A, 2), (B, 2), (C, 2))
-    x = sylvester(a, b, c)
+    x = bind1("sylvester", a, b, c)
     sums = cnp_linalg.eigvals(a)[..., :, None] + cnp_linalg.eigvals(b)[..., None, :]
     close = cnp.any(cnp.abs(sums) < tol, (-2, -1), keepdims=True)
     return convert(cnp.where(close, math.nan, x), C.dtype)

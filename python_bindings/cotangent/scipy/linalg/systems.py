@@ -13,6 +13,7 @@ from cotangent.lax import linalg as lax_linalg
 from cotangent.lax import stop_gradient
 from cotangent.numpy import linalg as cnp_linalg
 from cotangent.numpy._matrices import adjoint, check_square, matrices, one_batch
+from cotangent.numpy._matrices import diagonal as diagonal_of
 from cotangent.numpy._support import bind1
 
 __all__ = ["cho_factor", "cho_solve", "det", "inv", "lu_factor", "lu_solve", "solve", "solve_triangular"]
@@ -203,7 +204,7 @@ def solve(
     factor = _cholesky(stop_gradient(a), lower)
     factor = factor if lower else adjoint(factor)
     # L L^H = (L / d) (d L^H) with d the diagonal of L: factors as of lu without exchanges.
-    diagonal = cnp.diagonal(factor, axis1=-2, axis2=-1)
+    diagonal = diagonal_of(factor)
     factors = cnp.tril(factor / diagonal[..., None, :], -1) + cnp.triu(diagonal[..., None] * adjoint(factor))
     order = bind1("iota", shape=list(a._bound_shape[:-1]), dtype=_core.canonical_dtype("int32"), axis=a.ndim - 2)
     x = lax_linalg.solve_factored(a, factors, order, right)
