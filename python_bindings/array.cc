@@ -12,6 +12,13 @@ namespace ct::python {
 
 PyTypeObject* array_type = nullptr;
 
+void throw_donated(const Aval& aval) {
+  throw Error(ErrorKind::kValue,
+              concat("this array of type ", aval.to_string(),
+                     " was donated to a jitted function (donate_argnums), which wrote a result over it"))
+      .hint("use the function's result instead, or pass a copy: f(ct.numpy.copy(x))");
+}
+
 namespace {
 
 PyObject* shape_hook = nullptr;  // (array, axes) -> shape tuple with symbolic sizes; of mask captures
@@ -142,7 +149,7 @@ PyObject* to_float(PyObject* self) {
 }
 PyObject* to_index(PyObject* self) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
-    const Aval& aval = datum_aval(array_datum(self));
+    const Aval& aval = array_aval(self);
     if (!is_integer(aval.dtype()) || aval.rank() != 0) {
       throw Error(ErrorKind::kType,
                   concat("only integer scalar arrays can be used as an index; this one is ", aval.to_string()));
@@ -152,7 +159,7 @@ PyObject* to_index(PyObject* self) {
 }
 
 Py_ssize_t length(PyObject* self) {
-  const Aval& aval = datum_aval(array_datum(self));
+  const Aval& aval = array_aval(self);
   if (aval.rank() == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of an array without axes");
     return -1;
@@ -162,7 +169,7 @@ Py_ssize_t length(PyObject* self) {
 
 PyObject* get_shape(PyObject* self, void*) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
-    const Datum& datum = array_datum(self);
+    const Datum& datum = array_contents(self);
     if (const auto* traced = std::get_if<Traced>(&datum);
         traced != nullptr && shape_hook != nullptr && traced->capture->live()) {
       const Values lengths = traced->capture->lengths_of(traced->var);
@@ -181,20 +188,18 @@ PyObject* get_shape(PyObject* self, void*) {
   });
 }
 PyObject* get_bound_shape(PyObject* self, void*) {
-  const Shape& shape = datum_aval(array_datum(self)).shape();
+  const Shape& shape = array_aval(self).shape();
   return py::tuple(py::cast(Ints(shape.begin(), shape.end()))).release().ptr();
 }
 PyObject* get_dtype(PyObject* self, void*) {
   return guarded(static_cast<PyObject*>(nullptr),
-                 [&] { return numpy_dtype(datum_aval(array_datum(self)).dtype()).release().ptr(); });
+                 [&] { return numpy_dtype(array_aval(self).dtype()).release().ptr(); });
 }
-PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(datum_aval(array_datum(self)).rank()); }
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(datum_aval(array_datum(self)).size()); }
-PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(datum_aval(array_datum(self)).bytes()); }
-PyObject* get_itemsize(PyObject* self, void*) {
-  return PyLong_FromLong(dtype_size(datum_aval(array_datum(self)).dtype()));
-}
-PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(datum_aval(array_datum(self)).weak()); }
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(array_aval(self).rank()); }
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(array_aval(self).size()); }
+PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(array_aval(self).bytes()); }
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_size(array_aval(self).dtype())); }
+PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
 
 PyGetSetDef getters[] = {
     {"shape", get_shape, nullptr, "Sizes of the axes, a tuple.", nullptr},

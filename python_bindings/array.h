@@ -17,7 +17,15 @@ struct ArrayObject {
 extern PyTypeObject* array_type;
 
 inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, array_type); }
-inline const Datum& array_datum(PyObject* object) { return reinterpret_cast<ArrayObject*>(object)->datum; }
+inline Datum& array_contents(PyObject* object) { return reinterpret_cast<ArrayObject*>(object)->datum; }
+inline Aval array_aval(PyObject* object) { return datum_aval(array_contents(object)); }
+// An array whose memory a jitted function was given keeps its type, without elements.
+[[noreturn]] void throw_donated(const Aval& aval);
+inline const Datum& array_datum(PyObject* object) {
+  const Datum& datum = array_contents(object);
+  if (const auto* tensor = std::get_if<Tensor>(&datum); tensor != nullptr && !*tensor) throw_donated(tensor->aval());
+  return datum;
+}
 PyObject* make_array(Datum datum);  // new reference, or null with a Python error
 inline py::object array_object(Datum datum) {
   PyObject* object = make_array(std::move(datum));

@@ -9,6 +9,8 @@
 // vmap(jit f) trace the user's Python once.
 #include <Python.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <unordered_map>
 
 #include "interpreter/evaluate.h"
@@ -38,6 +40,7 @@ struct Entry {
   std::vector<Aval> out_avals;
   std::shared_ptr<const Executable> executable;  // made at the first call outside a capture
   bool releases_gil = false;
+  std::vector<bool> donated;  // by leaf; empty when none is
 };
 using EntryPtr = std::shared_ptr<Entry>;
 
@@ -61,12 +64,14 @@ struct Leaves {
   absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays
   std::vector<Datum> data;                     // filled only when recording
   std::vector<py::object> owners;              // children that custom containers made for this walk
+  std::vector<PyObject*> arrays;               // by leaf, null for what is no array; filled when some are donated
 
   void clear() {
     pointers.clear();
     temporaries.clear();
     data.clear();
     owners.clear();
+    arrays.clear();
   }
 };
 
@@ -140,6 +145,7 @@ class Matcher {
 
   bool leaf(PyObject* object) {
     const Aval& expected = entry_.avals[leaf_++];
+    if (!entry_.donated.empty()) leaves_.arrays.push_back(is_array(object) ? object : nullptr);
     if (is_array(object)) {
       const Datum& datum = array_datum(object);
       if (!(datum_aval(datum) == expected)) return false;
@@ -181,6 +187,13 @@ class Matcher {
 
 bool is_static_position(const JitFunction* self, Py_ssize_t position, Py_ssize_t count) {
   for (Py_ssize_t candidate : *self->static_positions) {
+    if (candidate == position || candidate + count == position) return true;
+  }
+  return false;
+}
+
+bool is_donated_position(const JitFunction* self, Py_ssize_t position, Py_ssize_t count) {
+  for (Py_ssize_t candidate : *self->donated_positions) {
     if (candidate == position || candidate + count == position) return true;
   }
   return false;
@@ -293,6 +306,10 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     const Datum datum = leaf_from_python(leaves[i], path + " of " + *self->name);
     const Aval aval = datum_aval(datum);
     entry->avals.push_back(aval);
+    if (!self->donated_positions->empty()) {
+      const Py_ssize_t position = positional ? std::atoi(paths[i].c_str() + 4) : -1;
+      entry->donated.push_back(positional && is_donated_position(self, position, count));
+    }
     if (is_array(leaves[i].ptr())) {
       sources.append(leaves[i]);
       continue;
@@ -386,6 +403,7 @@ py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
 void compile_entry(JitFunction* self, const EntryPtr& entry) {
   CompileOptions options;
   options.backend = *self->backend;
+  options.donated = entry->donated;
   auto executable = compile(entry->graph, options);
   if (!executable.ok()) throw_status(executable.status(), "compiling " + *self->name);
   entry->executable = *executable;
@@ -397,14 +415,35 @@ void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<
   if (const auto origin = find_nan(graph, inputs)) throw nan_error(*origin, &graph);
 }
 
+// Memory of donated arrays for the results that may be written over them, if nothing else refers to it. The arrays lose
+// it before the program runs: other threads may have them, too.
+void take_donations(const Entry& entry, const Leaves& leaves, absl::Span<Tensor> results) {
+  const absl::Span<const int> donations = entry.executable->donations();
+  absl::InlinedVector<void*, 16> pointers(leaves.pointers.begin(), leaves.pointers.end());
+  std::sort(pointers.begin(), pointers.end());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (donations[i] < 0) continue;
+    PyObject* object = leaves.arrays[static_cast<size_t>(donations[i])];
+    auto* tensor = object == nullptr ? nullptr : std::get_if<Tensor>(&array_contents(object));
+    if (tensor == nullptr || !*tensor || tensor->buffer().use_count() != 1 || tensor->buffer()->borrowed()) continue;
+    const auto [first, last] = std::equal_range(pointers.begin(), pointers.end(), tensor->data());
+    if (last - first != 1) continue;  // another argument is the same array
+    results[i] = tensor->reinterpret(entry.out_avals[i]);
+    *tensor = Tensor(tensor->aval(), nullptr);
+  }
+}
+
 py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   if (!entry->executable) compile_entry(self, entry);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
   absl::InlinedVector<Tensor, 8> results;
   absl::InlinedVector<void*, 8> pointers;
-  for (const Aval& aval : entry->out_avals) {
-    results.emplace_back(aval);
-    pointers.push_back(results.back().data());
+  results.resize(entry->out_avals.size());
+  // debug_nans may want the arguments again.
+  if (!entry->donated.empty() && !config().debug_nans) take_donations(*entry, leaves, absl::MakeSpan(results));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) results[i] = Tensor(entry->out_avals[i]);
+    pointers.push_back(results[i].data());
   }
   if (entry->releases_gil) {
     py::gil_scoped_release release;

@@ -693,7 +693,8 @@ def jit(
         fun: a pure function of pytrees of arrays; without it a decorator is returned.
         static_argnums: positions of arguments that are Python values, not arrays: part of the key, and hashable.
         static_argnames: the same by name.
-        donate_argnums: arguments the caller does not use again.
+        donate_argnums: positions of arguments whose memory results may be written to. An array that was written over cannot be used
+            again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
         backend: ``"llvm"`` or ``"interpreter"``.
 
     >>> import cotangent as ct
@@ -735,12 +736,21 @@ def jit(
             raise ValueError(
                 f"jit of {function_name(fun)}: static_argnames names {name!r}, which is no argument of the function"
             )
+    donated = [int(number) for number in _as_tuple(donate_argnums)]
+    for position in donated:
+        if position in positions or position + len(positional) in positions:
+            raise ValueError(f"jit of {function_name(fun)}: argument {position} is both static and donated")
+        takes_any = not parameters or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+        if not takes_any and not -len(positional) <= position < len(positional):
+            raise ValueError(
+                f"jit of {function_name(fun)}: donate_argnums={donate_argnums} but the function takes {len(positional)} positional arguments"
+            )
     jitted = _core.make_jit(
         fun,
         _trace_jit,
         sorted(set(positions)),
         sorted(set(names)),
-        [int(n) for n in _as_tuple(donate_argnums)],
+        donated,
         function_name(fun),
         backend,
     )
