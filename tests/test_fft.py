@@ -1,0 +1,194 @@
+"""ct.numpy.fft, ct.lax.fft and ct.scipy.fft: against NumPy and SciPy; derivatives, vmap, mask, errors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+import scipy.fft
+
+F, SF = ct.numpy.fft, ct.scipy.fft
+NORMS = (None, "backward", "ortho", "forward")
+
+
+def drawn(*shape: int, dtype: str = "float64") -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(shape)
+    x = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        x = x + 1j * rng.standard_normal(shape)
+    return (4 * x if np.dtype(dtype).kind in "iu" else x).astype(dtype)
+
+
+def close(actual: Any, expected: Any, tolerance: float = 1e-12) -> None:
+    a, b = np.asarray(actual), np.asarray(expected)
+    assert a.shape == b.shape
+    np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * max(1.0, float(np.max(np.abs(b), initial=0.0))))
+
+
+ONE = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
+SEVERAL = ["fftn", "ifftn", "rfftn", "irfftn"]
+
+
+def operand(name: str, *shape: int, narrow: bool = False) -> np.ndarray[Any, Any]:
+    real = name in ("rfft", "ihfft", "rfftn", "rfft2")
+    return drawn(
+        *shape, dtype=("float32" if narrow else "float64") if real else ("complex64" if narrow else "complex128")
+    )
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", ONE)
+def test_one_axis(name: str, norm: str | None) -> None:
+    ours, numpys = getattr(F, name), getattr(np.fft, name)
+    for n, axis in itertools.product((None, 1, 4, 5, 9), (-1, 0, 1)):
+        x = operand(name, 5, 3, 6)
+        close(ours(x, n, axis, norm), numpys(x, n, axis, norm))
+    narrow = operand(name, 3, 8, narrow=True)
+    result = ours(narrow, norm=norm)
+    assert result.dtype == ("float32" if name in ("irfft", "hfft") else "complex64")
+    close(result, numpys(narrow.astype("complex128" if narrow.dtype.kind == "c" else "float64"), norm=norm), 1e-6)
+    close(ct.jit(lambda x: ours(x, norm=norm))(narrow), result, 1e-6)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_axes(name: str, norm: str | None) -> None:
+    ours, numpys = getattr(F, name), getattr(np.fft, name)
+    x = operand(name, 4, 3, 5)
+    for s, axes in [(None, None), (None, (0, 2)), (None, (2, 0)), ((6, 2), (1, -1)), ((3, 4, 7), (0, 1, 2))]:
+        close(ours(x, s, axes, norm), numpys(x, s, axes, norm))
+    close(ours(x, (2, 6), None, norm), numpys(x, (2, 6), (-2, -1), norm))
+    two = name[:-1] + "2"
+    close(getattr(F, two)(x, norm=norm), getattr(np.fft, two)(x, norm=norm))
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int32", "uint8", "float16", "float32", "float64", "complex64", "complex128"]
+)
+def test_dtypes(dtype: str) -> None:
+    x = drawn(6, dtype=dtype)
+    close(F.fft(x), np.fft.fft(x.astype("complex128")), 1e-5)
+    assert F.fft(x).dtype == ("complex128" if dtype in ("float64", "complex128") else "complex64")
+    close(F.irfft(x), np.fft.irfft(x.astype("complex128")), 1e-5)
+    if np.dtype(dtype).kind != "c":
+        close(F.rfft(x), np.fft.rfft(x.astype("float64")), 1e-5)
+    assert F.fft(cnp.asarray([1.0, 2.0]).astype("bfloat16")).dtype == "complex64"
+
+
+def test_frequencies_and_shifts() -> None:
+    for n in (1, 2, 5, 8):
+        close(F.fftfreq(n, 0.5), np.fft.fftfreq(n, 0.5), 1e-6)
+        close(F.rfftfreq(n, 0.5), np.fft.rfftfreq(n, 0.5), 1e-6)
+    assert F.fftfreq(4).dtype == "float32" and F.fftfreq(4, dtype="float64").dtype == "float64"
+    x = drawn(4, 5)
+    for axes in (None, 0, -1, (0, 1)):
+        close(F.fftshift(x, axes), np.fft.fftshift(x, axes))
+        close(F.ifftshift(x, axes), np.fft.ifftshift(x, axes))
+
+
+def test_batches_without_elements() -> None:
+    assert F.fft(np.zeros((0, 4))).shape == (0, 4)
+    assert F.irfft(np.zeros((2, 0, 3))).shape == (2, 0, 4)
+    assert F.fftn(np.zeros((0, 4)), axes=(1,)).shape == (0, 4)
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("norm", NORMS)
+def test_cosine_transforms(kind: int, norm: str | None) -> None:
+    x = drawn(4, 7)
+    for n, axis in itertools.product((None, 5, 9), (-1, 0)):
+        close(SF.dct(x, kind, n, axis, norm), scipy.fft.dct(x, kind, n, axis, norm))
+        close(SF.idct(x, kind, n, axis, norm), scipy.fft.idct(x, kind, n, axis, norm))
+    for s, axes in [(None, None), ((3,), None), ((3, 5), (1, 0))]:
+        close(SF.dctn(x, kind, s, axes, norm), scipy.fft.dctn(x, kind, s, axes, norm))
+        close(SF.idctn(x, kind, s, axes, norm), scipy.fft.idctn(x, kind, s, axes, norm))
+    z = x + 1j * x[::-1]
+    close(SF.dct(z, kind, norm=norm), scipy.fft.dct(x, kind, norm=norm) + 1j * scipy.fft.dct(x[::-1], kind, norm=norm))
+    assert SF.dct(x.astype("float32"), kind, norm=norm).dtype == "float32"
+    ct.test_util.check_grads(lambda y: SF.dct(y, kind, norm=norm), (x,), order=2)
+
+
+SMOOTH: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
+    *[(name, lambda x, f=name: getattr(F, f)(x, norm="ortho"), (operand(name, 2, 5),)) for name in ONE],
+    *[(name, lambda x, f=name: getattr(F, f)(x), (operand(name, 2, 3, 4),)) for name in SEVERAL],
+    ("cut", lambda x: F.rfft(x, 3), (drawn(2, 5),)),
+    ("padded", lambda x: F.irfft(x, 9), (drawn(2, 3, dtype="complex128"),)),
+    ("power spectrum", lambda x: cnp.abs(F.rfft(x)) ** 2, (drawn(6),)),
+    ("real operand", lambda x: F.fft(x), (drawn(6),)),
+]
+
+
+@pytest.mark.parametrize(("f", "args"), [case[1:] for case in SMOOTH], ids=[case[0] for case in SMOOTH])
+def test_derivatives_to_second_order_in_both_modes(f: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    ct.test_util.check_grads(f, args, order=2)
+
+
+@pytest.mark.parametrize("name", [*ONE, *SEVERAL])
+def test_vmap_is_a_loop(name: str) -> None:
+    f, x = getattr(F, name), operand(name, 4, 3, 5)
+    for axis in (0, 1, 2):
+        slices = [np.take(x, i, axis) for i in range(x.shape[axis])]
+        for g in (ct.vmap(f, in_axes=axis), ct.jit(ct.vmap(f, in_axes=axis))):
+            close(g(x), np.stack([np.asarray(f(s)) for s in slices]))
+
+
+def test_mask() -> None:
+    """Batch axes may be ragged; a transformed one needs a length, to which it is padded with zeros."""
+    x = drawn(4, 6)
+    rows = np.full((4, 6), np.nan)
+    rows[:3] = x[:3]
+    result = ct.mask(lambda y: F.rfft(y))(ct.Ragged(rows, {0: 3}))
+    close(result.unpad(), np.fft.rfft(x[:3]))
+    columns = np.full((4, 6), np.nan)
+    columns[:, :3] = x[:, :3]
+    ragged = ct.Ragged(columns, {1: 3})
+    for n in (2, 5, 8):
+        close(ct.mask(lambda y, n=n: F.rfft(y, n))(ragged), np.fft.rfft(x[:, :3], n))
+        total = lambda y, n=n: cnp.sum(cnp.abs(F.rfft(y, n)) ** 2)  # noqa: E731
+        gradient = np.asarray(ct.grad(ct.mask(total))(ragged).data)
+        close(gradient[:, :3], ct.grad(total)(x[:, :3].copy()))
+        assert not gradient[:, 3:].any()
+    with pytest.raises(NotImplementedError, match=r"one length.*\n.*\n.*n="):
+        ct.mask(lambda y: F.rfft(y))(ragged)
+
+
+def test_lax_fft() -> None:
+    x = drawn(2, 4, 6, dtype="complex128")
+    close(ct.lax.fft(x, "FFT", [4, 6]), np.fft.fft2(x))
+    close(ct.lax.fft(x, ct.lax.FftType.IFFT, (6,)), np.fft.ifft(x))
+    close(ct.lax.fft(x.real, "rfft", (6,)), np.fft.rfft(x.real))
+    close(ct.lax.fft(x[..., :4], ct.lax.FftType.IRFFT, (6,)), np.fft.irfft(x[..., :4]))
+    close(ct.lax.fft(x, "FFT", []), x)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: F.fft(np.zeros(0)), ValueError, "invalid number of FFT data points"),
+        (lambda: F.fft(np.zeros(3), 0), ValueError, "must be positive"),
+        (lambda: F.irfft(np.zeros(1)), ValueError, "invalid number of FFT data points"),
+        (lambda: F.fft(np.float64(1.0)), ValueError, "out of bounds"),
+        (lambda: F.fft(np.zeros(3), norm="bad"), ValueError, "norm"),
+        (lambda: F.fft(np.zeros((3, 3)), axis=(0, 1)), ValueError, "fftn takes several"),
+        (lambda: F.fft2(np.zeros((3, 3)), axes=(0,)), ValueError, "two axes"),
+        (lambda: F.fftn(np.zeros((3, 3)), axes=(0, -2)), ValueError, "must not repeat"),
+        (lambda: F.fftn(np.zeros((3, 3)), (2,), (0, 1)), ValueError, "different lengths"),
+        (lambda: F.rfft(np.zeros(3) + 1j), ValueError, "real"),
+        (lambda: F.fftfreq([3]), ValueError, "integer"),
+        (lambda: F.fftfreq(0), ValueError, "positive"),
+        (lambda: ct.lax.fft(np.zeros(3), "bad", [3]), ValueError, "there is no type"),
+        (lambda: ct.lax.fft(np.zeros(3), "FFT", [4]), TypeError, "must have size 4"),
+        (lambda: SF.dct(np.zeros(3), 5), NotImplementedError, "type must be"),
+        (lambda: SF.dct(np.zeros(3), norm="bad"), ValueError, "norm"),
+        (lambda: SF.dct(np.zeros(0)), ValueError, "data points"),
+        (lambda: SF.dct(np.zeros(1), 1), ValueError, "at least two"),
+    ],
+)
+def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
