@@ -295,6 +295,8 @@ def _lookup(x: Array, plan: Plan, mode: str) -> Lookup:
             wide = bind1("select", bind1("lt", wide, literal(wide, 0)), wide + _count_like(wide, size), wide)
         last = _count_like(wide, size) - literal(wide, 1)
         clipped = bind1("max", bind1("min", wide, _core.broadcast_to(last, wide._bound_shape)), literal(wide, 0))
+        if _core.get_flag("index_checks"):
+            _check_index(x, axis, size, index, bind1("ne", clipped, wide))
         if mode == "drop":
             wrong = bind1("ne", clipped, wide)
             wrong = _core.broadcast_to(wrong, shape)
@@ -305,6 +307,12 @@ def _lookup(x: Array, plan: Plan, mode: str) -> Lookup:
     if outside is not None:
         linear = bind1("select", outside, literal(linear, -1), linear)
     return Lookup(permutation, [x._bound_shape[axis] for axis in permutation], at, len(axes), linear)
+
+
+def _check_index(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> None:
+    from cotangent.checkify import index_check
+
+    index_check(x, axis, size, index, wrong)
 
 
 def _count_like(index: Array, size: Any) -> Array:
@@ -702,6 +710,8 @@ def take(
     if x._bound_shape[axis] == 0 and index.size:
         raise IndexError(f"take: axis {axis} has no elements")
     positions, fills = _indices_in(index, axis_size(x, axis), mode)
+    if mode is None and _core.get_flag("index_checks"):
+        _check_index(x, axis, axis_size(x, axis), index, bind1("lt", positions, literal(positions, 0)))
     result = bind1("gather", x, positions, axis=axis, batch_dims=0)
     return fill_outside(result, positions, axis, fill_value) if fills and not _all_inside(positions) else result
 
@@ -723,6 +733,8 @@ def take_along_axis(
         raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "take_along_axis")
     positions, fills = _indices_in(index, axis_size(x, axis), mode)
+    if mode is None and _core.get_flag("index_checks"):
+        _check_index(x, axis, axis_size(x, axis), index, bind1("lt", positions, literal(positions, 0)))
     others = [i for i in range(x.ndim) if i != axis]
     common = _core.broadcast_shapes([[x._bound_shape[i] for i in others], [index._bound_shape[i] for i in others]])
     order = [*others, axis]
