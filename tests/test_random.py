@@ -176,7 +176,12 @@ def test_under_transforms():
         (lambda: random.randint(key(), (), 0, 5, "float32"), TypeError, "the dtype must be an integer"),
         (lambda: random.randint(key(), (), 0.0, 5), TypeError, "the ends must be integers"),
         (lambda: random.categorical(key(), np.zeros((2, 3), np.float32), shape=(3,)), ValueError, "does not end with"),
-        (lambda: random.choice(key(), 5, (2,), replace=False), NotImplementedError, "without replacement"),
+        (lambda: random.choice(key(), 5, (6,), replace=False), ValueError, "6 different elements"),
+        (lambda: random.gamma(key(), np.ones(3), (2,)), TypeError, "do not broadcast"),
+        (lambda: random.gamma(key(), 1.0, (2,), "int32"), TypeError, "the dtype must be floating"),
+        (lambda: random.poisson(key(), 1.0, (2,), "float32"), TypeError, "the dtype must be an integer"),
+        (lambda: random.permutation(key(), 1.5), TypeError, "takes an integer or an array"),
+        (lambda: random.gumbel(key(), mode="top"), ValueError, "mode must be"),
         (lambda: random.choice(key(), 0, (2,)), ValueError, "nothing to choose from"),
         (lambda: random.choice(key(), 3, (2,), p=np.ones(2)), ValueError, "p has shape"),
     ],
@@ -185,3 +190,86 @@ def test_errors(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+TABLE = np.arange(12, dtype=np.float32).reshape(4, 3)
+WEIGHTS = np.array([0.1, 0.2, 0.3, 0.2, 0.2], np.float32)
+EXACT = [
+    ("permutation", (10,), {}),
+    ("permutation", (TABLE,), {"axis": 1}),
+    ("permutation", (TABLE,), {"independent": True}),
+    ("choice", (10, (5,)), {"replace": False}),
+    ("choice", (5, (3,)), {"replace": False, "p": WEIGHTS}),
+    ("categorical", (np.log(WEIGHTS),), {"shape": (3,), "replace": False}),
+    ("bernoulli", (0.3, (20,)), {"mode": "high"}),
+    ("geometric", (0.3, (50,)), {}),
+    ("poisson", (3.0, (100,)), {}),
+    ("poisson", (np.array([[0.5], [20.0], [300.0], [0.0]], np.float32), (4, 50)), {}),
+    ("binomial", (10, 0.3, (50,)), {}),
+    ("binomial", (np.array([[5.0], [100.0], [1000.0]], np.float32), 0.7, (3, 50)), {}),
+    ("multinomial", (20.0, np.array([0.2, 0.3, 0.5], np.float32)), {}),
+]
+CONTINUOUS = [
+    ("gamma", (2.5, (50,)), {}),
+    ("gamma", (np.array([0.3, 4.0], np.float32),), {}),
+    ("loggamma", (0.05, (50,)), {}),
+    ("beta", (0.5, 2.0, (20,)), {}),
+    ("dirichlet", (np.array([1, 2, 0.5], np.float32), (4,)), {}),
+    ("chisquare", (3.0, (20,)), {}),
+    ("f", (3.0, 5.0, (20,)), {}),
+    ("t", (4.0, (20,)), {}),
+    ("generalized_normal", (3.0, (20,)), {}),
+    ("ball", (3,), {"shape": (5,)}),
+    ("lognormal", (0.5, (20,)), {}),
+    ("pareto", (2.0, (20,)), {}),
+    ("rayleigh", (2.0, (20,)), {}),
+    ("wald", (2.0, (20,)), {}),
+    ("weibull_min", (2.0, 1.5, (20,)), {}),
+    ("maxwell", ((20,),), {}),
+    ("double_sided_maxwell", (1.0, 2.0, (20,)), {}),
+    ("triangular", (0.0, 1.0, 3.0, (20,)), {}),
+    ("gumbel", ((20,),), {"mode": "high"}),
+]
+
+
+@needs_jax
+@pytest.mark.parametrize(("name", "args", "options"), EXACT)
+def test_exact_draws(name, args, options):
+    same(getattr(random, name)(key(), *args, **options), getattr(jax.random, name)(jax_key(), *args, **options))
+
+
+@needs_jax
+@pytest.mark.parametrize(("name", "args", "options"), CONTINUOUS)
+def test_continuous_draws(name, args, options):
+    close(
+        getattr(random, name)(key(), *args, **options),
+        getattr(jax.random, name)(jax_key(), *args, **options),
+        rtol=5e-6,
+        atol=2e-6,
+    )
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ["gamma", "loggamma"])
+def test_gradients_of_gamma_draws(name):
+    a = np.array([0.1, 0.7, 3.0, 30.0], np.float32)
+    actual = ct.grad(lambda a: getattr(random, name)(key(), a).sum())(a)
+    expected = jax.grad(lambda a: getattr(jax.random, name)(jax_key(), a).sum())(a)
+    close(actual, expected, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "args"), [("gamma", (0.7, (3,))), ("poisson", (20.0, (3,))), ("permutation", (6,))])
+def test_draws_under_transforms(name, args):
+    def draw(k):
+        return getattr(random, name)(k, *args)
+
+    keys = random.split(key(), 3)
+    expected = np.stack([np.asarray(draw(k)) for k in keys])
+    for function in (ct.vmap(draw), ct.jit(ct.vmap(draw))):
+        np.testing.assert_allclose(np.asarray(function(keys)), expected, rtol=1e-5)
+
+
+def test_draws_of_nothing():
+    assert random.gamma(key(), 1.0, (0, 3)).shape == (0, 3)
+    assert random.poisson(key(), 1.0, (0,)).shape == (0,)
+    assert random.permutation(key(), 0).shape == (0,)

@@ -38,7 +38,7 @@ _UINT32 = np.dtype("uint32")
 _INT32 = np.dtype("int32")
 
 
-def PRNGKey(seed: Any) -> Array:  # noqa: N802
+def PRNGKey(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:  # noqa: N802
     """A key from an integer seed; it may be traced.
 
     >>> import cotangent as ct
@@ -71,7 +71,18 @@ def key_data(keys: Any) -> Array:
     return _core.array(keys)
 
 
-def wrap_key_data(key_bits_array: Any) -> Array:
+def key_impl(keys: Any) -> str:
+    """The name of the generator."""
+    _core.array(keys)
+    return "threefry2x32"
+
+
+def clone(key: Any) -> Array:
+    """The same key, said to be used again on purpose."""
+    return _core.array(key)
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
     """A key of its words: the words themselves."""
     return _words_of(key_bits_array)
 
@@ -165,7 +176,7 @@ def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array
     return _core.convert(bind1("and", mixed, literal(mixed, 2**width - 1)), np.dtype(f"uint{width}"))
 
 
-def bits(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Random bits as unsigned integers.
 
     Raises:
@@ -190,7 +201,9 @@ def _finfo(dtype: Any) -> Any:
     return finfo(dtype)
 
 
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Array:
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
+) -> Array:
     """Numbers evenly distributed over [minval, maxval).
 
     Args:
@@ -231,7 +244,7 @@ def _normal(key: Array, shape: Any, dtype: Any) -> Array:
     return draws * literal(draws, math.sqrt(2.0))
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Normally distributed numbers of mean 0 and variance 1, real or complex.
 
     >>> import cotangent as ct
@@ -246,7 +259,9 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     return _normal(_words_of(key), shape, _float_dtype(dtype, "normal"))
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Array:
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
     """Normally distributed numbers that lie between ``lower`` and ``upper``."""
     dtype = _float_dtype(dtype, "truncated_normal")
     low, high = _end(lower, dtype), _end(upper, dtype)
@@ -265,7 +280,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     return bind1("min", draws, _core.broadcast_to(inner_high, draws._bound_shape))
 
 
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
     """True with probability ``p``.
 
     Raises:
@@ -274,18 +289,23 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Array:
     probability = _core.array(p)
     if kind(probability) != "float":
         raise DTypeError(f"bernoulli: the probability must be floating; got {probability.dtype}")
-    draws = uniform(key, probability._bound_shape if shape is None else shape, probability.dtype)
-    return draws < probability
+    if mode not in ("high", "low"):
+        raise ValueError(f"bernoulli: mode must be 'high' or 'low'; got {mode!r}")
+    sizes = probability._bound_shape if shape is None else shape
+    if mode == "low":
+        return uniform(key, sizes, probability.dtype) < probability
+    fine = uniform(key, (2, *static_shape(sizes)[0]), probability.dtype)
+    return fine[1] * 2.0 ** -int(_finfo(probability.dtype).nmant) < probability - fine[0]
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """-1 or 1 with equal probability."""
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     flips = _core.convert(bernoulli(key, 0.5, shape), dtype)
     return flips + flips - literal(flips, 1)
 
 
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Array:
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Integers in [minval, maxval), evenly distributed; ``minval`` where the range is empty.
 
     Raises:
@@ -350,34 +370,41 @@ def _fit(x: Array, dtype: Any) -> Array:
     return convert(_clip(x, max(int(target.min), int(source.min)), min(int(target.max), int(source.max))), dtype)
 
 
-def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the standard Gumbel distribution."""
     dtype = _float_dtype(dtype, "gumbel")
+    if mode not in (None, "low", "high"):
+        raise ValueError(f"gumbel: mode must be 'high' or 'low'; got {mode!r}")
+    if mode == "high":
+        fine = uniform(key, (2, *static_shape(shape)[0]), dtype)
+        low = fine[0] + 2.0 ** -int(_finfo(dtype).nmant) * fine[1] + float(_finfo(dtype).tiny)
+        x = bind1("select", fine[0] >= 0.5, fine[0], low)
+        return bind1("neg", bind1("log", bind1("neg", bind1("log1p", bind1("neg", x)))))
     draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
     return bind1("neg", bind1("log", bind1("neg", bind1("log", draws))))
 
 
-def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the exponential distribution of mean 1."""
     draws = uniform(key, shape, _float_dtype(dtype, "exponential"))
     return bind1("neg", bind1("log1p", bind1("neg", draws)))
 
 
-def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Laplace distribution of mean 0 and scale 1."""
     dtype = _float_dtype(dtype, "laplace")
     draws = uniform(key, shape, dtype, -1.0 + float(_finfo(dtype).epsneg), 1.0)
     return bind1("sign", draws) * bind1("log1p", bind1("neg", bind1("abs", draws)))
 
 
-def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the logistic distribution of mean 0 and scale 1."""
     dtype = _float_dtype(dtype, "logistic")
     draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
     return bind1("log", draws) - bind1("log1p", bind1("neg", draws))
 
 
-def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the standard Cauchy distribution."""
     dtype = _float_dtype(dtype, "cauchy")
     draws = uniform(key, shape, dtype, float(_finfo(dtype).eps), 1.0)
@@ -385,7 +412,16 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Array:
     return bind1("sin", angle) / bind1("cos", angle)
 
 
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Array:
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
     """Positions along ``axis``, with probabilities proportional to ``exp(logits)``.
 
     Args:
@@ -393,6 +429,9 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Arr
         logits: unnormalised log-probabilities.
         axis: of the categories.
         shape: of the result: leading axes, then the other axes of ``logits``, which is the default.
+        replace: whether positions along the leading axes may repeat.
+        mode: of `gumbel`.
+        out_sharding: of no effect.
 
     Raises:
         ValueError: the shape does not end with the other axes of ``logits``.
@@ -409,20 +448,37 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Arr
         raise ValueError(
             f"categorical: shape {tuple(sizes)} does not end with {tuple(others)}, the other axes of logits"
         )
+    if not replace:
+        from cotangent.numpy import argsort, moveaxis
+
+        count = math.prod(lead)
+        if count > array._bound_shape[axis]:
+            raise ValueError(
+                f"categorical: {count} different positions were asked for, but there are {array._bound_shape[axis]}"
+            )
+        noisy = array + gumbel(key, array._bound_shape, array.dtype, mode)
+        order = argsort(bind1("neg", moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
+        return bind1("reshape", moveaxis(order, -1, 0), shape=list(sizes))
     drawn = [*sizes[len(lead) :]]
     drawn.insert(axis, array._bound_shape[axis])
-    noise = gumbel(key, (*lead, *drawn), array.dtype)
+    noise = gumbel(key, (*lead, *drawn), array.dtype, mode)
     wide = insert_axes(array, list(range(len(lead)))) if lead else array
     return argmax(noise + wide, axis + len(lead))
 
 
-def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Array:
-    """Elements of ``a`` (slices of ``axis``), or of ``arange(a)``, drawn with replacement.
+def choice(
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
+    """Elements of ``a`` (slices of ``axis``), or of ``arange(a)``, drawn with or without replacement.
 
     Their probabilities are ``p``, or equal.
     """
-    if not replace:
-        raise NotImplementedError("choice without replacement is not supported")
     from cotangent.numpy.indexing import take
 
     array = _core.array(a)
@@ -430,7 +486,24 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     sizes, _ = static_shape(shape)
     if population <= 0 and 0 not in sizes:
         raise ValueError("choice: there is nothing to choose from")
-    if p is None:
+    count = math.prod(sizes)
+    if not replace and count > population:
+        raise ValueError(f"choice: {count} different elements were asked for, but there are {population}")
+    if not replace:
+        if p is None:
+            from cotangent._random_distributions import permutation
+
+            index = permutation(key, population)
+        else:
+            weights = _core.promote([p], inexact=True)[0]
+            if weights._bound_shape != (population,):
+                raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
+            noise = gumbel(key, (population,), weights.dtype, mode) + bind1("log", weights)
+            from cotangent.numpy.sorting import argsort
+
+            index = argsort(bind1("neg", noise), stable=True)
+        index = bind1("reshape", index[:count], shape=sizes)
+    elif p is None:
         index = randint(key, sizes, 0, population)
     else:
         weights = _core.promote([p], inexact=True)[0]
@@ -441,3 +514,6 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         below = insert_axes(draws, [draws.ndim]) > sums
         index = _sum(below, -1, dtype=_core.default_int_dtype())
     return index if array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))
+
+
+from cotangent._random_distributions import *  # noqa: E402, F403 (it is made of the functions above)

@@ -1,0 +1,575 @@
+"""The distributions of ``ct.random`` that are made of uniform and normal numbers; the draws are those of ``jax.random``."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, random
+from cotangent._core import Array
+from cotangent._elementwise import Elementwise, pick
+from cotangent._special_gamma import _lgamma
+from cotangent._special_incomplete import _random_gamma_grad
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.numpy._support import bind1, is_integer, normalize_axis, static_shape
+
+__all__ = [
+    "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma", "generalized_normal",
+    "geometric", "loggamma", "lognormal", "maxwell", "multinomial", "multivariate_normal", "orthogonal", "pareto",
+    "permutation", "poisson", "rayleigh", "t", "triangular", "wald", "weibull_min",
+]  # fmt: skip
+
+
+def _cnp() -> Any:
+    from cotangent import numpy
+
+    return numpy
+
+
+def _parameters(name: str, shape: Any, dtype: Any, *given: Any) -> tuple[Any, Any, list[Array]]:
+    """The shape of the result, its dtype, and parameters of that dtype, not broadcast.
+
+    Raises:
+        ShapeError: the parameters do not broadcast to the shape.
+    """
+    dtype = random._float_dtype(dtype, name)
+    arrays = [_core.convert(_core.array(x), dtype) for x in given]
+    shapes = [x._bound_shape for x in arrays]
+    common = tuple(_core.broadcast_shapes(shapes)) if shapes else ()
+    if shape is None:
+        return common, dtype, arrays
+    sizes = tuple(static_shape(shape)[0])
+    if tuple(_core.broadcast_shapes([sizes, common])) != sizes:
+        raise ShapeError(f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {sizes}")
+    return sizes, dtype, arrays
+
+
+# ---- Permutations ----------------------------------------------------------------------------------------------------
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, out_sharding: Any = None) -> Array:
+    """The slices of an axis, or the numbers below an integer, in random order.
+
+    Args:
+        key: the key.
+        x: an array, or an integer n for ``arange(n)``.
+        axis: the axis that is shuffled.
+        independent: whether the elements of each line along the axis are shuffled for themselves.
+        out_sharding: of no effect.
+
+    >>> import cotangent as ct
+    >>> sorted(ct.random.permutation(ct.random.PRNGKey(0), 5).tolist())
+    [0, 1, 2, 3, 4]
+    """
+    del out_sharding
+    numpy = _cnp()
+    array = _core.array(x)
+    if array.ndim == 0:
+        if not is_integer(array):
+            raise TypeError(f"permutation takes an integer or an array; got {array.dtype} of shape ()")
+        return _shuffle(key, numpy.arange(operator.index(x)), 0)
+    axis = normalize_axis(axis, array.ndim, "permutation")
+    if independent or array.ndim == 1:
+        return _shuffle(key, array, axis)
+    order = _shuffle(key, numpy.arange(array._bound_shape[axis]), 0)
+    return numpy.take(array, order, axis)  # type: ignore[no-any-return]
+
+
+def _shuffle(key: Any, x: Array, axis: int) -> Array:
+    """Sorted by random numbers, several times: equal numbers become unlikely."""
+    numpy = _cnp()
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        keys = random.split(key)
+        key = keys[0]
+        order = numpy.argsort(random.bits(keys[1], x._bound_shape, "uint32"), axis=axis, stable=True)
+        x = numpy.take_along_axis(x, order, axis)
+    return x
+
+
+# ---- Gamma and what is made of it ------------------------------------------------------------------------------------
+
+
+def _gamma_one(key: Array, alpha: Array, log_space: bool) -> Array:
+    """One draw by Marsaglia and Tsang's method ("A simple method for generating gamma variables", 2000)."""
+    from cotangent.lax import while_loop
+
+    dtype = alpha.dtype
+    number = lambda value: _core.full((), value, dtype)  # noqa: E731
+    boosted = bind1("not", alpha >= 1.0)
+    shape = pick(boosted, alpha + 1.0, alpha)
+    d = shape - 1.0 / 3.0
+    c = (1.0 / 3.0) / bind1("sqrt", d)
+
+    def propose(state: Any) -> Any:
+        keys = random.split(state[0], 3)
+
+        def draw(inner: Any) -> Any:
+            pair = random.split(inner[0])
+            x = random.normal(pair[1], (), dtype)
+            return pair[0], x, 1.0 + x * c
+
+        _, x, v = while_loop(lambda inner: inner[2] <= 0.0, draw, (keys[1], number(0.0), number(-1.0)))
+        return keys[0], x * x, (v * v) * v, random.uniform(keys[2], (), dtype)
+
+    def rejected(state: Any) -> Any:
+        _, x, v, u = state
+        squeezed = u >= 1.0 - 0.0331 * (x * x)
+        exact = bind1("log", u) >= x * 0.5 + d * ((1.0 - v) + bind1("log", v))
+        return bind1("and", squeezed, exact)
+
+    keys = random.split(key)
+    _, _, v, _ = while_loop(rejected, propose, (keys[0], number(0.0), number(1.0), number(2.0)))
+    if log_space:
+        logs = -random.exponential(keys[1], (), dtype)
+        plain = bind1("or", bind1("not", boosted), logs == 0.0)
+        boost = pick(plain, 0.0, logs * (1.0 / alpha))
+        return (bind1("log", d) + bind1("log", v)) + boost
+    samples = 1.0 - random.uniform(keys[1], (), dtype)
+    return (d * v) * pick(boosted, bind1("pow", samples, 1.0 / alpha), 1.0)
+
+
+def _zero(sample: Array, a: Array, result: Array) -> Array:
+    return _core.full((), 0.0, sample.dtype)
+
+
+def _log_slope(sample: Array, a: Array, result: Array) -> Array:
+    tiny = float(np.finfo(sample.dtype).tiny)
+    plain = bind1("exp", result)
+    plain = pick(plain == 0.0, tiny, plain)
+    return _random_gamma_grad(a, plain) / plain
+
+
+# A draw, which moves with the parameter so that its quantile stays the same.
+_moving = Elementwise(
+    lambda sample, a: sample, (_zero, lambda sample, a, result: _random_gamma_grad(a, result)), "gamma"
+)
+_moving_log = Elementwise(lambda sample, a: sample, (_zero, _log_slope), "loggamma")
+
+
+def _gamma(key: Any, a: Array, sizes: tuple[int, ...], log_space: bool) -> Array:
+    from cotangent.api import vmap
+
+    wide = _core.broadcast_to(a, sizes)
+    count = math.prod(sizes)
+    fixed = bind1("reshape", bind1("stop_gradient", wide), shape=[count])
+    keys = random.split(key, count)
+    if count == 0:
+        return wide
+    draws = vmap(lambda k, alpha: _gamma_one(k, alpha, log_space))(keys, fixed)
+    samples = bind1("stop_gradient", bind1("reshape", draws, shape=list(sizes)))
+    return (_moving_log if log_space else _moving)(samples, wide)
+
+
+def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the gamma distribution of shape parameter ``a`` and scale 1; differentiable in ``a``.
+
+    >>> import cotangent as ct
+    >>> ct.random.gamma(ct.random.PRNGKey(0), 2.0, (3,)).shape
+    (3,)
+    """
+    sizes, _, (alpha,) = _parameters("gamma", shape, dtype, a)
+    return _gamma(key, alpha, sizes, False)
+
+
+def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Logarithms of `gamma`'s numbers, which do not underflow for small ``a``."""
+    sizes, _, (alpha,) = _parameters("loggamma", shape, dtype, a)
+    return _gamma(key, alpha, sizes, True)
+
+
+def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the beta distribution."""
+    sizes, _, (a, b) = _parameters("beta", shape, dtype, a, b)
+    keys = random.split(key)
+    x, y = _gamma(keys[0], a, sizes, True), _gamma(keys[1], b, sizes, True)
+    largest = bind1("max", x, y)
+    p, q = bind1("exp", x - largest), bind1("exp", y - largest)
+    return p / (p + q)
+
+
+def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Vectors of the Dirichlet distribution; ``alpha`` has shape (..., n), ``shape`` is that of the batch."""
+    from cotangent.nn import softmax
+
+    dtype = random._float_dtype(dtype, "dirichlet")
+    array = _core.convert(_core.array(alpha), dtype)
+    if array.ndim < 1:
+        raise ValueError("dirichlet: alpha must have an axis of parameters; got a scalar")
+    lead = array._bound_shape[:-1] if shape is None else tuple(static_shape(shape)[0])
+    return softmax(loggamma(key, array, (*lead, array._bound_shape[-1]), dtype), -1)
+
+
+def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the chi-square distribution of ``df`` degrees of freedom."""
+    sizes, _, (df,) = _parameters("chisquare", shape, dtype, df)
+    return bind1("exp", _gamma(key, df / 2.0, sizes, True)) * 2.0
+
+
+def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the F distribution."""
+    sizes, dtype, (dfnum, dfden) = _parameters("f", shape, dtype, dfnum, dfden)
+    keys = random.split(key)
+    return (chisquare(keys[1], dfnum, sizes, dtype) / dfnum) / (chisquare(keys[0], dfden, sizes, dtype) / dfden)
+
+
+def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of Student's t distribution of ``df`` degrees of freedom."""
+    sizes, dtype, (df,) = _parameters("t", shape, dtype, df)
+    keys = random.split(key)
+    half = df / 2.0
+    ratio = half / _gamma(keys[1], half, sizes, False)
+    return random.normal(keys[0], sizes, dtype) * bind1("sqrt", ratio)
+
+
+def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of density proportional to ``exp(-|x|**p)``."""
+    dtype = random._float_dtype(dtype, "generalized_normal")
+    keys = random.split(key)
+    power = _core.convert(_core.array(1 / p), dtype)
+    draws = gamma(keys[0], power, shape, dtype)
+    return random.rademacher(keys[1], shape, dtype) * _cnp().power(draws, power)  # type: ignore[no-any-return]
+
+
+def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions."""
+    numpy = _cnp()
+    dtype = random._float_dtype(dtype, "ball")
+    sizes = tuple(static_shape(shape)[0])
+    keys = random.split(key)
+    g = generalized_normal(keys[0], p, (*sizes, operator.index(d)), dtype)
+    e = random.exponential(keys[1], sizes, dtype)
+    size = numpy.power(numpy.sum(numpy.power(numpy.abs(g), p), -1) + e, 1 / p)
+    return g / size[..., None]  # type: ignore[no-any-return]
+
+
+# ---- Continuous distributions ----------------------------------------------------------------------------------------
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Exponentials of normal numbers of standard deviation ``sigma``."""
+    sizes, dtype, (sigma,) = _parameters("lognormal", shape, dtype, sigma)
+    return bind1("exp", random.normal(key, sizes, dtype) * sigma)
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Pareto distribution of exponent ``b``, from 1 on."""
+    sizes, dtype, (b,) = _parameters("pareto", shape, dtype, b)
+    return bind1("exp", random.exponential(key, sizes, dtype) / b)
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Rayleigh distribution."""
+    sizes, dtype, (scale,) = _parameters("rayleigh", shape, dtype, scale)
+    return scale * bind1("sqrt", bind1("log", random.uniform(key, sizes, dtype)) * -2.0)
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Wald distribution (inverse Gauss) of scale 1."""
+    sizes, dtype, (mean,) = _parameters("wald", shape, dtype, mean)
+    keys = random.split(key)
+    mean = _core.broadcast_to(mean, sizes)
+    v = random.normal(keys[0], sizes, dtype)
+    y = v * v
+    squared = mean * mean
+    x = mean + squared * y / 2 - mean / 2 * bind1("sqrt", 4 * mean * y + squared * (y * y))
+    return bind1("select", random.uniform(keys[1], sizes, dtype) <= mean / (mean + x), x, squared / x)
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """Numbers of the Weibull distribution."""
+    dtype = random._float_dtype(dtype, "weibull_min")
+    draws = -bind1("log1p", -random.uniform(key, shape, dtype))
+    return _cnp().power(draws, 1.0 / concentration) * scale  # type: ignore[no-any-return]
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Lengths of vectors of three normal numbers."""
+    dtype = random._float_dtype(dtype, "maxwell")
+    draws = random.normal(key, (*static_shape(shape)[0], 3), dtype)
+    return bind1("sqrt", bind1("reduce_sum", draws * draws, axes=[draws.ndim - 1]))
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
+    """`maxwell`'s numbers with random signs, scaled and moved."""
+    dtype = random._float_dtype(dtype, "double_sided_maxwell")
+    common = tuple(_core.broadcast_shapes([np.shape(loc), np.shape(scale)]))
+    sizes = (tuple(static_shape(shape)[0]) or common) + common
+    keys = random.split(key)
+    return random.rademacher(keys[1], sizes, dtype) * maxwell(keys[0], sizes, dtype) * scale + loc
+
+
+def triangular(
+    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Numbers of the triangular distribution over [left, right] with its peak at ``mode``."""
+    sizes, dtype, given = _parameters("triangular", shape, dtype, left, mode, right)
+    left, mode, right = (_core.broadcast_to(x, sizes) for x in given)
+    u = random.uniform(key, sizes, dtype)
+    low = left + bind1("sqrt", u * (right - left) * (mode - left))
+    high = right - bind1("sqrt", (1 - u) * (right - left) * (right - mode))
+    return bind1("select", u < (mode - left) / (right - left), low, high)
+
+
+def multivariate_normal(
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Normally distributed vectors.
+
+    Args:
+        key: the key.
+        mean: shape (..., n).
+        cov: shape (..., n, n).
+        shape: of the batch.
+        dtype: floating.
+        method: how the covariance is factored: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+        out_sharding: of no effect.
+    """
+    numpy = _cnp()
+    if method not in ("svd", "eigh", "cholesky"):
+        raise ValueError(f"multivariate_normal: method must be 'svd', 'eigh' or 'cholesky'; got {method!r}")
+    mean, cov = (_core.promote([x], inexact=True)[0] for x in (mean, cov))
+    common = _core.promote_types([(mean.dtype, mean.weak_type), (cov.dtype, cov.weak_type)])[0]
+    dtype = random._float_dtype(common if dtype is None else dtype, "multivariate_normal")
+    n = mean._bound_shape[-1] if mean.ndim else 0
+    if mean.ndim < 1 or cov._bound_shape[-2:] != (n, n):
+        raise ShapeError(
+            f"multivariate_normal: mean (..., n) and cov (..., n, n) have shapes {mean.shape} and {cov.shape}"
+        )
+    lead = tuple(_core.broadcast_shapes([mean._bound_shape[:-1], cov._bound_shape[:-2]]))
+    sizes = lead if shape is None else tuple(static_shape(shape)[0])
+    if method == "svd":
+        u, s, _ = numpy.linalg.svd(cov)
+        factor = u * numpy.sqrt(s[..., None, :])
+    elif method == "eigh":
+        w, v = numpy.linalg.eigh(cov)
+        factor = v * numpy.sqrt(w[..., None, :])
+    else:
+        factor = numpy.linalg.cholesky(cov)
+    draws = random.normal(key, (*sizes, n), dtype)
+    return mean + numpy.einsum("...ij,...j->...i", factor, draws)  # type: ignore[no-any-return]
+
+
+def orthogonal(
+    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+) -> Array:
+    """Evenly distributed orthogonal matrices, n by n; with ``m``, n by m with orthonormal rows or columns."""
+    numpy = _cnp()
+    rows, columns = operator.index(n), operator.index(n if m is None else m)
+    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    z = random.normal(key, (*static_shape(shape)[0], max(rows, columns), min(rows, columns)), dtype)
+    q, r = numpy.linalg.qr(z)
+    x = q * numpy.expand_dims(numpy.sign(numpy.diagonal(r, axis1=-2, axis2=-1)), -2)
+    return x.mT if rows < columns else x  # type: ignore[no-any-return]
+
+
+# ---- Discrete distributions ------------------------------------------------------------------------------------------
+
+
+def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """How many trials of probability ``p`` until the first success."""
+    dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise DTypeError(f"geometric: the dtype must be an integer; got {dtype}")
+    probability = _core.promote([p], inexact=True)[0]
+    sizes, _, _ = _parameters("geometric", shape, probability.dtype, probability)
+    u = random.uniform(key, sizes, probability.dtype)
+    u = _cnp().where(u == 0, 1, u)
+    return _core.convert(bind1("floor", bind1("log", u) / bind1("log1p", -probability)) + 1, dtype)
+
+
+def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Poisson distribution of mean ``lam``."""
+    numpy = _cnp()
+    dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}")
+    sizes, _, (mean,) = _parameters("poisson", shape, "float32", lam)
+    mean = _core.broadcast_to(bind1("stop_gradient", mean), sizes)
+    few = bind1("or", bind1("ne", mean, mean), mean < 10)
+    result = numpy.where(
+        few,
+        _poisson_by_product(key, numpy.where(few, mean, 0.0), sizes, dtype),
+        _poisson_by_rejection(key, numpy.where(few, 1e5, mean), sizes, dtype),
+    )
+    return numpy.where(mean == 0, numpy.zeros_like(result), result)  # type: ignore[no-any-return]
+
+
+def _until(proceed: Any, body: Any, state: Any) -> Any:
+    from cotangent.lax import while_loop
+
+    return while_loop(lambda s: _cnp().any(proceed(s)), body, state)
+
+
+def _poisson_by_product(key: Any, mean: Array, sizes: Sequence[int], dtype: Any) -> Array:
+    """Knuth's method: factors until their product is below ``exp(-mean)``."""
+
+    def body(state: Any) -> Any:
+        count, words, total = state
+        keys = random.split(words)
+        count = _cnp().where(total > -mean, count + 1, count)
+        return count, keys[0], total + bind1("log", random.uniform(keys[1], sizes, "float32"))
+
+    start = _core.full(sizes, 0, dtype), random._words_of(key), _core.full(sizes, 0.0, "float32")
+    return _until(lambda state: state[2] > -mean, body, start)[0] - 1  # type: ignore[no-any-return]
+
+
+def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: Any) -> Array:
+    """Hörmann's transformed rejection ("The transformed rejection method for generating Poisson random variables", 1993)."""
+    log_mean = bind1("log", mean)
+    b = 0.931 + 2.53 * bind1("sqrt", mean)
+    a = -0.059 + 0.02483 * b
+    inverse = 1.1239 + 1.1328 / (b - 3.4)
+    limit = 0.9277 - 3.6224 / (b - 2)
+
+    def body(state: Any) -> Any:
+        found, accepted, words = state
+        keys = random.split(words, 3)
+        u = random.uniform(keys[1], sizes, "float32") - 0.5
+        v = random.uniform(keys[2], sizes, "float32")
+        shifted = 0.5 - bind1("abs", u)
+        k = bind1("floor", (2 * a / shifted + b) * u + mean + 0.43)
+        s = bind1("log", v * inverse / (a / (shifted * shifted) + b))
+        density = -mean + k * log_mean - _lgamma(k + 1)
+        outright = (shifted >= 0.07) & (v <= limit)
+        reject = (k < 0) | ((shifted < 0.013) & (v > shifted))
+        accept = outright | (~reject & (s <= density))
+        return bind1("select", accept, k, found), accepted | accept, keys[0]
+
+    start = _core.full(sizes, -1, "float32"), _core.full(sizes, False, bool), random._words_of(key)
+    return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
+
+
+_STIRLING_TAIL = [
+    0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
+    0.0138761288230707, 0.0118967099458917, 0.0104112652619720, 0.00925546218271273, 0.00833056343336287,
+]  # fmt: skip
+
+
+def _stirling_tail(k: Array) -> Array:
+    """What Stirling's formula for ``log(k!)`` lacks."""
+    numpy = _cnp()
+    small = k <= 9
+    k = numpy.clip(k, 0.0, 9.0)
+    square = (k + 1) * (k + 1)
+    series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
+    table = _core.convert(_core.array(np.array(_STIRLING_TAIL)), k.dtype)
+    found = numpy.take(table, _core.convert(bind1("floor", k), "int32"), mode="clip")
+    return bind1("select", small, found, series)
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
+    """How many of ``n`` trials of probability ``p`` succeed, as floats; NaN where n or p is negative or NaN."""
+    numpy = _cnp()
+    dtype = random._float_dtype(dtype, "binomial")
+    prob = bind1("stop_gradient", _core.promote([p], inexact=True)[0])
+    sizes, _, (count, prob) = _parameters("binomial", shape, prob.dtype, bind1("stop_gradient", _core.array(n)), prob)
+    count, prob = _core.broadcast_to(count, sizes), _core.broadcast_to(prob, sizes)
+    low = prob < 0.5
+    q = bind1("select", low, prob, 1.0 - prob)
+    bad_count = numpy.isnan(count) | (count < 0.0)
+    infinite = numpy.isinf(count)
+    unknown, negative = numpy.isnan(q), q < 0.0
+    q = numpy.where(unknown | negative, 0.01, q)
+    few = bad_count | (count * q <= 10.0)
+    count = bind1("floor", count)
+    samples = bind1(
+        "select",
+        few,
+        _binomial_by_waiting(key, numpy.where(few, count, 0.0), q, sizes, dtype),
+        _binomial_by_rejection(key, numpy.where(few, 1e4, count), numpy.where(few, 0.5, q), sizes, dtype),
+    )
+    invalid = negative | unknown | bad_count
+    samples = numpy.where(invalid, math.nan, samples)
+    samples = numpy.where(infinite & ~invalid, math.inf, samples)
+    keep = low | bad_count | unknown | infinite
+    return bind1("select", keep, samples, _core.convert(count, dtype) - samples)
+
+
+def _binomial_by_waiting(key: Any, count: Array, prob: Array, sizes: Sequence[int], dtype: Any) -> Array:
+    """Waiting times added up until they exceed the number of trials."""
+    scale = bind1("log1p", -prob)
+
+    def body(state: Any) -> Any:
+        found, total, words = state
+        keys = random.split(words)
+        found = bind1("select", total <= count, found + 1, found)
+        waited = bind1("ceil", bind1("log", random.uniform(keys[0], sizes, prob.dtype)) / scale)
+        return found, total + waited, keys[1]
+
+    zeros = _core.full(sizes, 0.0, prob.dtype)
+    return _core.convert(
+        _until(lambda state: state[1] <= count, body, (zeros, zeros, random._words_of(key)))[0] - 1, dtype
+    )
+
+
+def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[int], dtype: Any) -> Array:
+    """Hörmann's transformed rejection ("The generation of binomial random variates", 1993)."""
+    log = lambda x: bind1("log", x)  # noqa: E731
+    spread = bind1("sqrt", count * prob * (1 - prob))
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * prob
+    c = count * prob + 0.5
+    limit = 0.92 - 4.2 / b
+    r = prob / (1 - prob)
+    alpha = (2.83 + 5.1 / b) * spread
+    m = bind1("floor", (count + 1) * prob)
+
+    def body(state: Any) -> Any:
+        found, accepted, words = state
+        keys = random.split(words, 3)
+        u = random.uniform(keys[1], sizes, prob.dtype) - 0.5
+        v = random.uniform(keys[2], sizes, prob.dtype)
+        shifted = 0.5 - bind1("abs", u)
+        outright = (shifted >= 0.07) & (v <= limit)
+        k = bind1("floor", (2 * a / shifted + b) * u + c)
+        reject = (k < 0) | (k > count)
+        v = log(v * alpha / (a / (shifted * shifted) + b))
+        bound = (
+            (m + 0.5) * log((m + 1) / (r * (count - m + 1)))
+            + (count + 1) * log((count - m + 1) / (count - k + 1))
+            + (k + 0.5) * log(r * (count - k + 1) / (k + 1))
+            + _stirling_tail(m)
+            + _stirling_tail(count - m)
+            - _stirling_tail(k)
+            - _stirling_tail(count - k)
+        )
+        accept = outright | (~reject & (v <= bound))
+        return bind1("select", accept, k, found), accepted | accept, keys[0]
+
+    start = _core.full(sizes, -1.0, prob.dtype), _core.full(sizes, False, bool), random._words_of(key)
+    return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
+
+
+def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: Any = 1) -> Array:
+    """How often each outcome occurs in ``n`` trials; outcomes of probabilities ``p`` are along the last axis."""
+    from cotangent.lax import scan
+
+    numpy = _cnp()
+    dtype = random._float_dtype(dtype, "multinomial")
+    probabilities = _core.promote([p], inexact=True)[0]
+    sizes = probabilities._bound_shape if shape is None else tuple(static_shape(shape)[0])
+    trials = _core.broadcast_to(_core.convert(_core.array(n), probabilities.dtype), sizes[:-1])
+    moved = numpy.moveaxis(_core.broadcast_to(probabilities, sizes), -1, 0)
+    remaining = bind1("cumsum", moved, axis=0, reverse=True)
+    ratios = moved / numpy.where(remaining == 0, 1, remaining)
+
+    def step(rest: Array, given: Any) -> Any:
+        ratio, words = given
+        count = binomial(words, rest, numpy.clip(ratio, 0, 1), dtype=rest.dtype)
+        return rest - count, count
+
+    keys = random.split(key, ratios._bound_shape[0])
+    _, counts = scan(step, trials, (ratios, keys))
+    return _core.convert(numpy.moveaxis(counts, 0, -1), dtype)
