@@ -8,14 +8,18 @@ Each module is one idea and lists its public names in ``__all__``; this file onl
 
 from cotangent.lax.bits import *
 from cotangent.lax.control_flow import *
+from cotangent.lax.convolution import *
 from cotangent.lax.creation import *
 from cotangent.lax.cumulative import *
 from cotangent.lax.elementwise import *
 from cotangent.lax.fourier import *
+from cotangent.lax.indexing import *
 from cotangent.lax.parallel import *
 from cotangent.lax.products import *
 from cotangent.lax.shapes import *
+from cotangent.lax.sorting import *
 from cotangent.lax.special import *
+from cotangent.lax.windows import *
 
 
 def __getattr__(name: str) -> object:

@@ -12,7 +12,6 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_array, one_dtype
-from cotangent.lax.elementwise import select
 from cotangent.numpy._support import bind1, give_lengths, normalize_axis, static_int, static_shape
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "broadcast_to_rank",
     "collapse",
     "concatenate",
-    "dynamic_index_in_dim",
     "expand_dims",
     "index_in_dim",
     "pad",
@@ -347,15 +345,3 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
         raise ValueError(f"lax.pad: interior padding must be nonnegative; got {config}")
     low, high, interior = ([triple[i] for triple in config] for i in range(3))
     return bind1("pad", array, value, low=low, high=high, interior=interior)
-
-
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
-    """The slice of an axis at an index that may be traced, clamped into range."""
-    array = as_array("dynamic_index_in_dim", operand)
-    axis = normalize_axis(axis, array.ndim, "dynamic_index_in_dim")
-    size = array._bound_shape[axis]
-    index = _core.array(index)
-    index = select(index < 0, index + size, index)
-    index = _core.bind("min", _core.promote([_core.bind("max", _core.promote([index, 0]))[0], size - 1]))[0]
-    result = _core.bind("gather", [array, index], axis=axis, batch_dims=0)[0]
-    return expand_dims(result, [axis]) if keepdims else result

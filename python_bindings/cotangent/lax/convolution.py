@@ -1,0 +1,250 @@
+"""Convolutions: what windows see, multiplied with filters.
+
+Many channels are a matrix product of the windows with the filters; a filter for each channel alone is a product that the
+compiler fuses with its sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import ShapeError
+from cotangent.lax.windows import dilated_size, per_axis, refuse_ragged, resolve_pads, sliding, window_count
+
+__all__ = [
+    "ConvDimensionNumbers",
+    "conv",
+    "conv_dimension_numbers",
+    "conv_general_dilated",
+    "conv_with_general_padding",
+]
+
+
+class ConvDimensionNumbers(NamedTuple):
+    """Which axes are batch, feature and spatial ones, in that order; of filters: output feature, input feature, spatial."""
+
+    lhs_spec: Sequence[int]
+    rhs_spec: Sequence[int]
+    out_spec: Sequence[int]
+
+
+def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any) -> Any:
+    """Dimension numbers as axes, from strings such as ``("NHWC", "HWIO", "NHWC")``, or None for ``NCHW, OIHW, NCHW``.
+
+    >>> import cotangent as ct
+    >>> ct.lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC")).rhs_spec
+    (3, 2, 0, 1)
+    """
+    rank = len(lhs_shape)
+    if len(rhs_shape) != rank:
+        raise ShapeError(f"convolution: input and filters must have equal ranks; got {rank} and {len(rhs_shape)}")
+    if isinstance(dimension_numbers, ConvDimensionNumbers):
+        return dimension_numbers
+    if dimension_numbers is None:
+        order = tuple(range(rank))
+        return ConvDimensionNumbers(order, order, order)
+    if len(dimension_numbers) != 3:
+        raise ValueError(f"convolution: dimension_numbers has three parts; got {dimension_numbers!r}")
+    lhs, rhs, out = dimension_numbers
+    if not isinstance(lhs, str):
+        return ConvDimensionNumbers(tuple(lhs), tuple(rhs), tuple(out))
+    for spec, letters in ((lhs, "NC"), (rhs, "OI"), (out, "NC")):
+        if len(spec) != rank or len(set(spec)) != rank or not set(letters) <= set(spec):
+            raise ValueError(
+                f"convolution: {spec!r} must name {rank} different axes, {letters[0]} and {letters[1]} among them"
+            )
+    spatial = [letter for letter in rhs if letter not in "OI"]
+    if {*spatial} != {*lhs} - {*"NC"} or {*spatial} != {*out} - {*"NC"}:
+        raise ValueError(f"convolution: {lhs!r}, {rhs!r} and {out!r} must name the same spatial axes")
+
+    def axes(spec: str, letters: str) -> tuple[int, ...]:
+        return tuple(spec.index(letter) for letter in [*letters, *spatial])
+
+    return ConvDimensionNumbers(axes(lhs, "NC"), axes(rhs, "OI"), axes(out, "NC"))
+
+
+def _transposed(x: Array, order: Sequence[int]) -> Array:
+    order = list(order)
+    return x if order == list(range(x.ndim)) else _core.bind("transpose", [x], permutation=order)[0]
+
+
+def _reshaped(x: Array, shape: Sequence[int]) -> Array:
+    return x if x._bound_shape == tuple(shape) else _core.bind("reshape", [x], shape=list(shape))[0]
+
+
+def _check_groups(batch: int, channels: int, inputs: int, outputs: int, feature_groups: int, batch_groups: int) -> None:
+    if feature_groups < 1 or batch_groups < 1:
+        raise ValueError(f"conv_general_dilated: group counts must be positive; got {feature_groups}, {batch_groups}")
+    if feature_groups > 1 and batch_groups > 1:
+        raise ValueError("conv_general_dilated: feature_group_count and batch_group_count cannot both be above 1")
+    if channels != inputs * feature_groups:
+        raise ShapeError(
+            f"conv_general_dilated: the input has {channels} features, the filters take {inputs} in each of "
+            f"{feature_groups} groups"
+        )
+    if outputs % feature_groups or outputs % batch_groups or batch % batch_groups:
+        raise ShapeError(
+            f"conv_general_dilated: {outputs} output features and a batch of {batch} do not divide into "
+            f"{max(feature_groups, batch_groups)} groups"
+        )
+
+
+def conv_general_dilated(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    window_reversal: Sequence[bool] | None = None,
+) -> Array:
+    """The convolution (cross-correlation) of an array with filters, over any number of spatial axes.
+
+    Args:
+        lhs: the input, by default ``[batch, feature, spatial...]``.
+        rhs: the filters, by default ``[output feature, input feature, spatial...]``.
+        window_strides: how far the filters move, a spatial axis.
+        padding: "SAME", "SAME_LOWER", "VALID" or a pair (low, high) a spatial axis.
+        lhs_dilation: the distance of the input's elements (a transposed convolution has it above 1).
+        rhs_dilation: the distance of the filters' elements.
+        dimension_numbers: three strings such as ``("NHWC", "HWIO", "NHWC")``, or `ConvDimensionNumbers`.
+        feature_group_count: into how many groups the features fall; each has filters of its own.
+        batch_group_count: into how many groups the batch falls.
+        preferred_element_type: the dtype of the result; operands are converted to it.
+        window_reversal: which spatial axes of the filters are turned round.
+
+    Raises:
+        ShapeError: features and groups do not fit. DTypeError: the operands have two dtypes.
+
+    >>> import cotangent as ct
+    >>> x, w = ct.numpy.ones((1, 1, 4)), ct.numpy.ones((1, 1, 3))
+    >>> ct.lax.conv_general_dilated(x, w, (1,), "SAME").tolist()
+    [[[2.0, 3.0, 3.0, 2.0]]]
+    """
+    del precision
+    from cotangent.lax._operands import one_dtype
+
+    x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
+    if preferred_element_type is not None:
+        x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)
+    numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
+    x, filters = _transposed(x, numbers.lhs_spec), _transposed(filters, numbers.rhs_spec)
+    batch, channels, *sizes = x._bound_shape
+    outputs, inputs, *windows = filters._bound_shape
+    _check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
+    rank = len(sizes)
+    refuse_ragged("conv_general_dilated", x, range(2, 2 + rank))
+    strides = per_axis("conv_general_dilated", "window_strides", window_strides, rank)
+    dilation = per_axis("conv_general_dilated", "lhs_dilation", lhs_dilation, rank)
+    spacing = per_axis("conv_general_dilated", "rhs_dilation", rhs_dilation, rank)
+    extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
+    spread = [dilated_size(size, gap) for size, gap in zip(sizes, dilation, strict=True)]
+    pads = resolve_pads("conv_general_dilated", spread, extents, strides, padding)
+    counts = [
+        window_count(size + low + high, extent, stride)
+        for size, (low, high), extent, stride in zip(spread, pads, extents, strides, strict=True)
+    ]
+    if window_reversal is not None and any(window_reversal):
+        turned = [2 + axis for axis, reverse in enumerate(window_reversal) if reverse]
+        filters = _core.bind("reverse", [filters], axes=turned)[0]
+
+    axes = range(2, 2 + rank)
+    seen = sliding(x, list(axes), windows, counts, strides, spacing, dilation, [low for low, _ in pads])
+    # [window..., batch, feature, place...] to [batch, feature, window..., place...].
+    seen = _transposed(seen, [rank, rank + 1, *range(rank), *range(rank + 2, 2 * rank + 2)])
+    result = _product(seen, filters, rank, feature_group_count, batch_group_count)
+    placed = [0] * (rank + 2)
+    for position, axis in enumerate(numbers.out_spec):
+        placed[axis] = position
+    return _transposed(result, placed)
+
+
+def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_groups: int) -> Array:
+    """[batch, feature, window..., place...] and filters to [batch, output feature, place...]."""
+    batch, channels, *rest = seen._bound_shape
+    windows, places = rest[:rank], rest[rank:]
+    outputs, inputs = filters._bound_shape[:2]
+    groups = max(feature_groups, batch_groups)
+    if feature_groups > 1 and inputs == 1:
+        # A filter for each channel: nothing to multiply as matrices.
+        each = outputs // groups
+        shape = [batch, groups, each, *windows, *places]
+        left = _core.bind("broadcast", [seen], shape=shape, axes=[0, 1, *range(3, 3 + 2 * rank)])[0]
+        right = _reshaped(filters, [groups, each, *windows])
+        right = _core.bind("broadcast", [right], shape=shape, axes=list(range(1, 3 + rank)))[0]
+        product = _core.bind("mul", [left, right])[0]
+        result = _core.bind("reduce_sum", [product], axes=list(range(3, 3 + rank)))[0]
+        return _reshaped(result, [batch, outputs, *places])
+    kernel = list(range(2, 2 + rank))
+    if groups == 1:
+        result = _dot(seen, filters, [1, *kernel], [1, *kernel], [], [])  # [batch, place..., output]
+        return _transposed(result, [0, rank + 1, *range(1, rank + 1)])
+    filters = _reshaped(filters, [groups, outputs // groups, inputs, *windows])
+    inner = [axis + 1 for axis in kernel]
+    if feature_groups > 1:
+        seen = _reshaped(seen, [batch, groups, inputs, *windows, *places])
+        result = _dot(seen, filters, [2, *inner], [2, *inner], [1], [0])  # [group, batch, place..., output]
+        result = _transposed(result, [1, 0, rank + 2, *range(2, rank + 2)])
+        return _reshaped(result, [batch, outputs, *places])
+    seen = _reshaped(seen, [groups, batch // groups, channels, *windows, *places])
+    result = _dot(seen, filters, [2, *inner], [2, *inner], [0], [0])  # [group, batch, place..., output]
+    result = _transposed(result, [1, 0, rank + 2, *range(2, rank + 2)])
+    return _reshaped(result, [batch // groups, outputs, *places])
+
+
+def _dot(
+    x: Array, y: Array, x_contract: list[int], y_contract: list[int], x_batch: list[int], y_batch: list[int]
+) -> Array:
+    return _core.bind(
+        "dot_general",
+        [x, y],
+        lhs_contract=x_contract,
+        rhs_contract=y_contract,
+        lhs_batch=x_batch,
+        rhs_batch=y_batch,
+    )[0]
+
+
+def conv(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: str,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """`conv_general_dilated` without dilations, in the default layout."""
+    return conv_general_dilated(
+        lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def conv_with_general_padding(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """`conv_general_dilated` in the default layout."""
+    return conv_general_dilated(
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+    )

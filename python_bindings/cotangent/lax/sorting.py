@@ -1,0 +1,90 @@
+"""Sorting, the largest elements and where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.numpy._support import convert, normalize_axis
+
+__all__ = ["argmax", "argmin", "sort", "sort_key_val", "top_k"]
+
+_INT32 = np.dtype("int32")
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Sorts along an axis, ascending; of several arrays by the first ``num_keys``, the others along with them.
+
+    NaN is last and -0 equal to 0. Equal elements keep their order, whether or not that is asked for.
+
+    Args:
+        operand: an array, or a tuple or list of arrays of one shape.
+        dimension: the axis.
+        is_stable: accepted for compatibility.
+        num_keys: how many arrays are compared.
+
+    >>> import cotangent as ct
+    >>> ct.lax.sort(ct.numpy.array([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+    del is_stable
+    several = isinstance(operand, (tuple, list))
+    arrays = [_core.array(x) for x in (operand if several else [operand])]
+    if not arrays:
+        raise TypeError("lax.sort needs at least one array")
+    axis = normalize_axis(dimension, arrays[0].ndim, "lax.sort")
+    results = _core.bind("sort", arrays, axis=axis, num_keys=num_keys)
+    return tuple(results) if several else results[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
+    """``keys`` sorted along an axis, and ``values`` in the same order."""
+    first, second = sort((keys, values), dimension, is_stable)
+    return first, second
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+    """The ``k`` largest elements along an axis, largest first, and their positions (int32); NaN counts as largest.
+
+    Of equal elements the first comes first.
+
+    >>> import cotangent as ct
+    >>> values, places = ct.lax.top_k(ct.numpy.array([1, 5, 3]), 2)
+    >>> values.tolist(), places.tolist()
+    ([5, 3], [1, 2])
+    """
+    x = _core.array(operand)
+    if x.ndim == 0:
+        raise ShapeError("lax.top_k takes arrays with at least one axis; got a scalar")
+    if _core.dtype_kind(x.dtype) in ("complex", "bool"):
+        raise DTypeError(f"lax.top_k takes real numbers; got {x.dtype}")
+    at = normalize_axis(axis, x.ndim, "lax.top_k")
+    if not 0 <= k <= x._bound_shape[at]:
+        raise ValueError(f"lax.top_k: k must be from 0 to {x._bound_shape[at]}, the size of axis {at}; got {k}")
+    places = _core.bind("iota", [], shape=list(x._bound_shape), dtype=_INT32, axis=at)[0]
+    values, found = _core.bind("sort", [x, places], axis=at, num_keys=1, descending=True, count=k)
+    return values, found
+
+
+def _position(name: str, operand: Any, axis: int, index_dtype: Any) -> Array:
+    from cotangent.numpy import reductions
+
+    if _core.dtype_kind(index_dtype) not in ("signed", "unsigned"):
+        raise DTypeError(f"lax.{name}: index_dtype must be an integer dtype; got {_core.canonical_dtype(index_dtype)}")
+    x = _core.array(operand)
+    at = normalize_axis(axis, x.ndim, f"lax.{name}")
+    return convert(getattr(reductions, name)(x, at), index_dtype)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
+    """The position of the first largest element along an axis; the first NaN counts as largest."""
+    return _position("argmax", operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
+    """The position of the first smallest element along an axis; the first NaN counts as smallest."""
+    return _position("argmin", operand, axis, index_dtype)

@@ -1,0 +1,141 @@
+"""Dynamic slices, sorting and running reductions of lax, against JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent as ct
+import numpy as np
+import pytest
+from cotangent import _core
+
+jax = pytest.importorskip("jax")
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((5, 6)).astype(np.float32)
+U = RNG.standard_normal((2, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("start", [(0, 0), (1, 2), (9, 9), (-3, 1), (-9, -1)])
+def test_dynamic_slices_count_from_the_end_and_are_clamped(start: Any) -> None:
+    traced = [np.int32(s) for s in start]
+    for f in (lambda g: g, ct.jit):
+        found = f(lambda x, i, j: ct.lax.dynamic_slice(x, (i, j), (2, 3)))(X, *traced)
+        np.testing.assert_array_equal(found, jax.lax.dynamic_slice(X, start, (2, 3)))
+        found = f(lambda x, u, i, j: ct.lax.dynamic_update_slice(x, u, (i, j)))(X, U, *traced)
+        np.testing.assert_array_equal(found, jax.lax.dynamic_update_slice(X, U, start))
+    np.testing.assert_array_equal(ct.lax.dynamic_slice(X, start, (2, 3)), jax.lax.dynamic_slice(X, start, (2, 3)))
+
+
+@pytest.mark.parametrize("index", [0, 3, 8, -2])
+def test_slices_along_one_axis(index: int) -> None:
+    for axis in (0, 1, -1):
+        for name, arguments in [
+            ("dynamic_slice_in_dim", (X, index, 2, axis)),
+            ("dynamic_index_in_dim", (X, index, axis)),
+            ("dynamic_index_in_dim", (X, index, axis, False)),
+            ("dynamic_update_slice_in_dim", (X, np.take(X, [1, 0], axis), index, axis)),
+            ("dynamic_update_index_in_dim", (X, np.take(X, 2, axis), index, axis)),
+        ]:
+            expected = getattr(jax.lax, name)(*arguments)
+            np.testing.assert_array_equal(getattr(ct.lax, name)(*arguments), expected, err_msg=name)
+
+
+def test_starts_that_differ_by_example() -> None:
+    starts = np.array([0, 3, -1, 7], np.int32)
+    f = lambda lax, s: lax.dynamic_slice(X, (s, np.int32(1)), (2, 3))  # noqa: E731
+    expected = jax.vmap(lambda s: f(jax.lax, s))(starts)
+    np.testing.assert_array_equal(ct.jit(ct.vmap(lambda s: f(ct.lax, s)))(starts), expected)
+
+
+def test_wrong_starts_are_errors() -> None:
+    with pytest.raises(ct.errors.ShapeError, match="one start for each of 2 axes"):
+        ct.lax.dynamic_slice(X, (0,), (2, 3))
+    with pytest.raises(ct.errors.DTypeError, match="starts must be integers"):
+        ct.lax.dynamic_slice(X, (0.5, 0), (2, 3))
+    with pytest.raises(ct.errors.ShapeError, match="a window of 9 elements does not fit"):
+        ct.lax.dynamic_slice(X, (0, 0), (9, 3))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "uint64", "int64", "bool", "complex64"])
+@pytest.mark.parametrize("size", [0, 1, 7, 100, 1000, 5000])
+def test_sort_is_jax_sort(dtype: str, size: int) -> None:
+    """Above 96 and 4096 elements with other digits of the radix sort; few of many by selection."""
+    with jax.enable_x64(True):
+        x = (RNG.standard_normal(size) * 100).astype(dtype)
+        if np.dtype(dtype).kind == "f" and size > 5:
+            x[:5] = [np.nan, -0.0, np.inf, 0.0, -np.inf]
+        found, expected = np.asarray(ct.jit(ct.lax.sort)(x)), np.asarray(jax.lax.sort(x))
+        np.testing.assert_array_equal(found, expected)
+        if np.dtype(dtype).kind == "f":
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(expected))
+        if dtype not in ("bool", "complex64"):
+            for k in {0, min(3, size), size}:
+                x = RNG.permutation(np.arange(size) // 2).astype(dtype)
+                for a, b in zip(ct.lax.top_k(x, k), jax.lax.top_k(x, k), strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+def test_sort_by_several_keys() -> None:
+    keys = RNG.integers(0, 5, (4, 300, 3)).astype(np.int32)
+    values = RNG.standard_normal(keys.shape).astype(np.float32)
+    order = np.arange(keys.size, dtype=np.int32).reshape(keys.shape)
+    found = ct.jit(lambda *xs: ct.lax.sort(xs, dimension=1, num_keys=2))(keys, values, order)
+    for a, b in zip(found, jax.lax.sort((keys, values, order), dimension=1, num_keys=2), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(ct.lax.sort_key_val(keys, order), jax.lax.sort_key_val(keys, order), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_gradients_follow_the_order() -> None:
+    x = RNG.permutation(12).astype(np.float64).reshape(3, 4)
+    weights = RNG.standard_normal((3, 2))
+    f = lambda x: (ct.lax.top_k(x, 2)[0] * weights).sum()  # noqa: E731
+    ct.test_util.check_grads(f, (x,), order=2)
+    ct.test_util.check_grads(lambda x: ct.lax.sort(x, 0) ** 2, (x,), order=2)
+
+
+def test_the_padding_of_ragged_arrays_is_sorted_last() -> None:
+    x = ct.Ragged(np.array([2, np.inf, np.nan, -1, -99, 99], np.float32), {0: 4})
+    np.testing.assert_array_equal(ct.mask(ct.lax.sort)(x).unpad(), np.array([-1, 2, np.inf, np.nan], np.float32))
+    values, places = ct.mask(lambda x: ct.lax.top_k(x, 2))(x)
+    np.testing.assert_array_equal(values, np.array([np.nan, np.inf], np.float32))
+    np.testing.assert_array_equal(places, [2, 1])
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_positions_of_extrema(name: str) -> None:
+    x = RNG.integers(0, 3, (4, 5)).astype(np.float32)
+    for axis in (0, 1):
+        found, expected = getattr(ct.lax, name)(x, axis, np.int32), getattr(jax.lax, name)(x, axis, np.int32)
+        assert found.dtype == expected.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
+def test_running_reductions_and_their_jacobians(name: str) -> None:
+    # Ties and a zero.
+    x = np.array([[1, 1, 2], [2, 2, 0], [2, 1, 3], [0, 2, 2]], np.float32)
+    for axis in (0, 1):
+        for reverse in (False, True):
+            ours = lambda x: getattr(ct.lax, name)(x, axis, reverse)  # noqa: E731
+            theirs = lambda x: getattr(jax.lax, name)(x, axis, reverse)  # noqa: E731
+            np.testing.assert_allclose(ct.jit(ours)(x), theirs(x))
+            np.testing.assert_allclose(ct.jit(ct.jacrev(ours))(x), jax.jacobian(theirs)(x))
+
+
+def test_the_update_of_a_carried_array_copies_nothing() -> None:
+    def f(x: Any, us: Any) -> Any:
+        def body(carry: Any, step: Any) -> Any:
+            i, u = step
+            old = ct.lax.dynamic_index_in_dim(carry, i, keepdims=False)
+            return ct.lax.dynamic_update_index_in_dim(carry, 2 * old + u, i, 0), ()
+
+        return ct.lax.scan(body, x, (ct.numpy.arange(10), us))[0]
+
+    x, us = RNG.standard_normal((100, 16)).astype(np.float32), RNG.standard_normal((10, 16)).astype(np.float32)
+    text = _core.compile_graph(ct.make_ir(f)(x, us)).loop_text()
+    assert text.count("copy ") == 1, "only the input is copied, once"
+    expected = x.copy()
+    expected[:10] = 2 * x[:10] + us
+    np.testing.assert_allclose(ct.jit(f)(x, us), expected, rtol=1e-6)

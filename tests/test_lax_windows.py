@@ -1,0 +1,122 @@
+"""Convolutions and pooling, against JAX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent as ct
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+
+RNG = np.random.default_rng(0)
+
+
+def draw(*shape: int) -> Any:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+CONVOLUTIONS = [
+    ((2, 3, 8, 7), (4, 3, 3, 2), {"window_strides": (1, 1), "padding": "SAME"}),
+    ((2, 3, 8, 7), (4, 3, 3, 2), {"window_strides": (2, 1), "padding": "VALID"}),
+    ((2, 3, 8, 7), (4, 3, 3, 2), {"window_strides": (2, 3), "padding": "SAME_LOWER"}),
+    ((2, 3, 5, 7), (4, 3, 3, 2), {"window_strides": (1, 2), "padding": [(2, 1), (-1, 3)], "lhs_dilation": (2, 3)}),
+    ((2, 3, 9, 7), (4, 3, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "rhs_dilation": (2, 3)}),
+    ((2, 4, 8, 7), (6, 2, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 2}),
+    ((2, 4, 8, 7), (8, 1, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 4}),
+    ((4, 3, 8, 7), (6, 3, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "batch_group_count": 2}),
+    ((2, 3, 9), (4, 3, 3), {"window_strides": (2,), "padding": "SAME", "window_reversal": (True,)}),
+    ((2, 3, 4, 5, 6), (4, 3, 2, 3, 2), {"window_strides": (1, 1, 2), "padding": "VALID"}),
+    (
+        (2, 8, 7, 3),
+        (3, 2, 3, 4),
+        {"window_strides": (1, 1), "padding": "SAME", "dimension_numbers": ("NHWC", "HWIO", "NHWC")},
+    ),
+    (
+        (7, 2, 8, 3),
+        (3, 2, 3, 4),
+        {"window_strides": (1, 1), "padding": "SAME", "dimension_numbers": ("WNHC", "HWIO", "CHWN")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("lhs", "rhs", "options"), CONVOLUTIONS)
+def test_convolution_and_its_gradients(lhs: Any, rhs: Any, options: Any) -> None:
+    x, w = draw(*lhs), draw(*rhs)
+
+    def ours(x: Any, w: Any) -> Any:
+        return ct.lax.conv_general_dilated(x, w, **options)
+
+    def theirs(x: Any, w: Any) -> Any:
+        known = dict(options)
+        turned = known.pop("window_reversal", ())
+        return jax.lax.conv_general_dilated(x, jax.numpy.flip(w, [2 + i for i, r in enumerate(turned) if r]), **known)
+
+    expected = theirs(x, w)
+    for f in (ours, ct.jit(ours)):
+        np.testing.assert_allclose(f(x, w), expected, rtol=2e-5, atol=2e-5)
+    weights = draw(*expected.shape)
+    wanted = jax.grad(lambda x, w: (theirs(x, w) * weights).sum(), argnums=(0, 1))(x, w)
+    found = ct.jit(ct.grad(lambda x, w: (ours(x, w) * weights).sum(), argnums=(0, 1)))(x, w)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_convolution_under_vmap_is_a_loop() -> None:
+    x, w = draw(3, 2, 3, 6, 5), draw(3, 4, 3, 3, 3)
+    f = lambda x, w: ct.lax.conv(x, w, (1, 1), "SAME")  # noqa: E731
+    expected = np.stack([np.asarray(f(a, b)) for a, b in zip(x, w, strict=True)])
+    np.testing.assert_allclose(ct.jit(ct.vmap(f))(x, w), expected, rtol=1e-5, atol=1e-5)
+
+
+POOLINGS = [
+    ((2, 6, 7), (1, 3, 2), (1, 2, 1), "VALID", None, None),
+    ((2, 6, 7), (1, 3, 2), (1, 1, 2), "SAME", None, None),
+    ((6, 7), (2, 3), (1, 2), [(1, 0), (2, 3)], None, (2, 1)),
+    ((5, 4), (2, 3), (1, 1), "VALID", (2, 3), None),
+    ((6, 7), (1, 1), (2, 1), "VALID", None, None),
+]
+
+
+@pytest.mark.parametrize(("shape", "window", "strides", "padding", "base", "spacing"), POOLINGS)
+@pytest.mark.parametrize(("name", "init"), [("max", -np.inf), ("min", np.inf), ("add", 0.0), ("mul", 1.0)])
+def test_pooling_and_its_gradients(
+    name: str, init: float, shape: Any, window: Any, strides: Any, padding: Any, base: Any, spacing: Any
+) -> None:
+    # Whole numbers: extrema have ties, which the first element wins.
+    x = RNG.integers(1, 4, shape).astype(np.float32)
+    init = np.float32(init)
+
+    def ours(x: Any) -> Any:
+        return ct.lax.reduce_window(x, init, getattr(ct.lax, name), window, strides, padding, base, spacing)
+
+    def theirs(x: Any) -> Any:
+        return jax.lax.reduce_window(x, init, getattr(jax.lax, name), window, strides, padding, base, spacing)
+
+    expected = theirs(x)
+    for f in (ours, ct.jit(ours)):
+        np.testing.assert_allclose(f(x), expected, rtol=1e-5)
+    if name == "mul" or ((base, spacing) != (None, None) and name in ("max", "min")):
+        return  # JAX has no derivative here
+    weights = draw(*expected.shape)
+    wanted = jax.grad(lambda x: (theirs(x) * weights).sum())(x)
+    np.testing.assert_allclose(ct.jit(ct.grad(lambda x: (ours(x) * weights).sum()))(x), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_pooling_with_another_function_folds_in_order() -> None:
+    x = RNG.integers(0, 7, (5, 6)).astype(np.int32)
+    f = lambda x: ct.lax.reduce_window(x, np.int32(1), lambda a, b: (a * b) % 7, (2, 2), (1, 1), "VALID")  # noqa: E731
+    expected = x[:-1, :-1] * x[:-1, 1:] * x[1:, :-1] * x[1:, 1:] % 7
+    np.testing.assert_array_equal(ct.jit(f)(x), expected)
+
+
+def test_windows_along_a_ragged_axis_are_a_clear_error() -> None:
+    x = ct.Ragged(draw(2, 3, 8), {2: 5})
+    with pytest.raises(NotImplementedError, match="windows along ragged axis 2"):
+        ct.mask(lambda x: ct.lax.conv(x, draw(4, 3, 3), (1,), "SAME"))(x)
+
+
+def test_features_that_do_not_fit_are_an_error() -> None:
+    with pytest.raises(ct.errors.ShapeError, match="the input has 3 features"):
+        ct.lax.conv(draw(2, 3, 8), draw(4, 2, 3), (1,), "SAME")
