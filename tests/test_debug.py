@@ -306,12 +306,12 @@ def test_debug_nans_names_operation_and_line(case):
 
 
 def test_debug_nans_in_a_derivative():
-    f = lambda x: cnp.sqrt(x) * 0.0 + x  # noqa: E731
+    f = lambda x: cnp.sqrt(x) - cnp.sqrt(2 * x)  # noqa: E731  (at 0 its slope is inf - inf)
     for g in (ct.grad(f), ct.jit(ct.grad(f)), ct.jacfwd(ct.grad(f)), lambda x: ct.vmap(ct.grad(f))(cnp.stack([x, x]))):
         with ct.debug_nans(), pytest.raises(FloatingPointError, match=r"test_debug\.py"):
             g(cnp.array(0.0))
     with ct.debug_nans():
-        assert float(ct.jit(ct.grad(f))(4.0)) == 1
+        assert np.isfinite(float(ct.jit(ct.grad(f))(4.0)))
 
 
 def test_debug_nans_lets_harmless_ones_pass():
