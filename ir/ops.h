@@ -123,7 +123,7 @@ Value dot_general(Value lhs, Value rhs, const DotDimensions& dimensions);
 // ragged.cc: sizes inside a mask region. Outside of one dimension_size is the static size and set_length does nothing.
 Value dimension_size(Value x, int axis);                // int32 scalar
 Value set_length(Value x, Value length, int axis);      // declares that axis holds `length` valid elements
-Value first_elements(Value x, Value length, int axis);  // the set_length of an axis that is exact before it
+Value first_elements(Value x, Value length, int axis);  // a set_length that may leave elements out
 
 // transforms/higher_order/
 Values call(Builder& builder, GraphPtr graph, std::string name, absl::Span<const Value> operands);

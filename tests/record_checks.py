@@ -31,7 +31,7 @@ def operands(record: Record, dtype: str, example: int = 0) -> list[Any]:
         elif kind == "c":
             values = rng.uniform(low, high, operand) + 1j * rng.uniform(low, high, operand)
         else:
-            first = 0 if kind in "ub" else record.integers[0]
+            first = 0 if kind == "b" else max(0, record.integers[0]) if kind == "u" else record.integers[0]
             values = rng.integers(first, 2 if kind == "b" else record.integers[1], operand)
         result.append(np.asarray(values).astype(dtype))
     return result

@@ -2,8 +2,8 @@
 // the static size and the other the identity.
 //
 // set_length mostly repeats what is true: of a tangent, say, that is as ragged as its primal. Its transpose then
-// declares the same of the cotangent. With attribute `exact` the axis is exact before: what lies behind the length is
-// left out, so the cotangent is filled up with zeros.
+// declares the same of the cotangent. With attribute `cuts` the axis may be longer before: what lies behind the length
+// is left out, and the cotangent is filled up with zeros.
 #include <limits>
 
 #include "ir/combinators.h"
@@ -72,10 +72,10 @@ Avals set_length_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   return {operands[0]};
 }
 
-bool is_exact(const Attrs& attrs) { return attrs.has("exact") && attrs.flag("exact"); }
+bool cuts(const Attrs& attrs) { return attrs.has("cuts") && attrs.flag("cuts"); }
 
-Value bind_set_length(Value x, Value length, int64_t axis, bool exact) {
-  const AttrsPtr attrs = exact ? Attrs::make({{"axis", axis}, {"exact", true}}) : Attrs::make({{"axis", axis}});
+Value bind_set_length(Value x, Value length, int64_t axis, bool cuts) {
+  const AttrsPtr attrs = cuts ? Attrs::make({{"axis", axis}, {"cuts", true}}) : Attrs::make({{"axis", axis}});
   return x.builder->bind1(get_primitive("set_length"), {x, length}, attrs);
 }
 
@@ -83,7 +83,7 @@ Value bind_set_length(Value x, Value length, int64_t axis, bool exact) {
 Values set_length_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
   const Value cotangent = input.cotangents[0], length = input.operands[1];
   const int64_t axis = attrs->integer("axis");
-  if (is_exact(*attrs)) return {fill_padding(cotangent, {axis}, 0, {length}), {}};
+  if (cuts(*attrs)) return {fill_padding(cotangent, {axis}, 0, {length}), {}};
   return {set_length(cotangent, length, static_cast<int>(axis)), {}};
 }
 
@@ -91,7 +91,7 @@ std::vector<Batched> set_length_batch(Builder&, absl::Span<const Batched> operan
   const Batched x = operands[0];
   if (operands[1].batched()) refuse_batched_lengths("set_length");
   const int64_t axis = past_batch(attrs->integer("axis"), x.axis);
-  return {{bind_set_length(x.value, operands[1].value, axis, is_exact(*attrs)), x.axis}};
+  return {{bind_set_length(x.value, operands[1].value, axis, cuts(*attrs)), x.axis}};
 }
 
 std::vector<Masked> set_length_mask(Builder&, absl::Span<const Masked> operands, const AttrsPtr& attrs) {

@@ -155,10 +155,8 @@ def as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:
 
 
 def set_length(x: Array, length: Any, axis: int) -> Array:
-    """``x`` inside a mask, with ``length`` valid elements along the axis."""
-    # Exact before it: the derivative knows that what is cut off gets zeros.
-    exact = {} if axis in _core.ragged_axes(x) else {"exact": True}
-    return _core.bind("set_length", [x, length], axis=axis, **exact)[0]
+    """The first ``length`` elements of ``x`` along an axis, inside a mask."""
+    return _core.bind("set_length", [x, length], axis=axis, cuts=True)[0]
 
 
 def structure_names(structure: PyTreeDef) -> list[str]:

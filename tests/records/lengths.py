@@ -7,8 +7,9 @@ from typing import Any
 import cotangent.numpy as cnp
 import numpy as np
 
-from records import BOOLS, NUMBERS, M, constant, ragged, record
+from records import BOOLS, COMPLEXES, NUMBERS, M, constant, ragged, record
 
+EVERY = NUMBERS + COMPLEXES + BOOLS
 ONE_LENGTH = "one axis cannot have a different length for each example of a vmap inside a mask"
 
 record(
@@ -16,7 +17,7 @@ record(
     lambda x: np.int32(x.shape[0]),
     M,
     attrs={"axis": 0},
-    dtypes=NUMBERS + BOOLS,
+    dtypes=EVERY,
     differentiable=False,
 )
 record(
@@ -24,11 +25,13 @@ record(
     lambda x, n: x,
     M,
     constant(np.int32(4)),
-    attrs={"axis": 0, "exact": True},
+    attrs={"axis": 0, "cuts": True},
+    dtypes=EVERY,
     unbatched={1: ONE_LENGTH},
     masks=(
         ragged(None, "n", like=lambda x, n: x[:n], n=(0, 1, 3, 4)),
         ragged({1: "m"}, "n", like=lambda x, n: x[:n], n=(0, 1, 3, 4)),
+        ragged({0: "m"}, "n", like=lambda x, n: x[:n], m=(1, 3, 4), n=(0, 2, 1)),
     ),
 )
 record(
@@ -47,7 +50,14 @@ def filled(x: Any) -> Any:
     return cnp.concatenate([x, cnp.full((M[0] - x.shape[0], x.shape[1]), 7.0, x.dtype)])
 
 
-record("fill_padding", lambda x: x, M, attrs={"axes": [0], "value": 7.0}, masks=(ragged({0: "n"}, like=filled),))
+record(
+    "fill_padding",
+    lambda x: x,
+    M,
+    attrs={"axes": [0], "value": 7.0},
+    dtypes=EVERY,
+    masks=(ragged({0: "n"}, like=filled),),
+)
 record(
     "fill_padding",
     lambda x, n: x,
@@ -55,10 +65,7 @@ record(
     constant(np.int32(4)),
     attrs={"axes": [0], "value": 7.0},
     unbatched={1: ONE_LENGTH},
-    masks=(
-        ragged({0: "n"}, "n", like=lambda x, n: filled(x)),
-        ragged(None, "n", like=lambda x, n: filled(x[:n]), n=(0, 2, 4)),
-    ),
+    masks=(ragged({0: "n"}, "n", like=lambda x, n: filled(x)),),
 )
 record(
     "ragged_concatenate",
@@ -68,6 +75,7 @@ record(
     constant(np.int32(4)),
     constant(np.int32(2)),
     attrs={"axis": 0},
+    dtypes=EVERY,
     unbatched={2: ONE_LENGTH, 3: ONE_LENGTH},
     masks=(ragged({0: "m"}, {0: "n"}, "m", "n", like=lambda x, y, m, n: cnp.concatenate([x, y])),),
 )
@@ -84,6 +92,7 @@ record(
     M,
     constant(np.int32(1)),
     attrs={"axis": 0, "start": 1, "size": 2},
+    dtypes=EVERY,
     unbatched={1: ONE_LENGTH},
     masks=(ragged(None, "k", like=window, k=(0, 1, 3)),),
 )
@@ -101,6 +110,7 @@ record(
     M,
     constant(np.int32(1)),
     attrs={"axis": 0, "start": 1, "size": 7},
+    dtypes=EVERY,
     unbatched={1: ONE_LENGTH},
     masks=(ragged({0: "n"}, "k", like=placed, k=(0, 1, 3)),),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from records import COMPLEXES, FLOATS, INTEGERS, NUMBERS, M, constant, ragged, record  # noqa: F401
+from records import BOOLS, COMPLEXES, FLOATS, INTEGERS, NUMBERS, M, constant, ragged, record  # noqa: F401
 
 for name, fold in [("reduce_sum", np.sum), ("reduce_prod", np.prod)]:
     for axes in [(0,), (1,), (0, 1), ()]:
@@ -25,9 +25,9 @@ def extremum(fold: Any, sign: int) -> Any:
     """np.max or np.min, whose value for nothing is the dtype's lowest or highest."""
 
     def oracle(x: Any, axes: Any) -> Any:
-        empty = (
-            -sign * np.inf if x.dtype.kind == "f" else (np.iinfo(x.dtype).min if sign > 0 else np.iinfo(x.dtype).max)
-        )
+        ends = {"f": (-np.inf, np.inf), "b": (False, True)}.get(x.dtype.kind)
+        low, high = ends or (np.iinfo(x.dtype).min, np.iinfo(x.dtype).max)
+        empty = low if sign > 0 else high
         return fold(x, axis=axes, initial=empty)
 
     return oracle
@@ -40,7 +40,7 @@ for name, fold in [("reduce_max", extremum(np.max, 1)), ("reduce_min", extremum(
             lambda x, f=fold, a=axes: f(x, a),
             M,
             attrs={"axes": list(axes)},
-            dtypes=NUMBERS if axes == (1,) else FLOATS[:1],
+            dtypes=NUMBERS + BOOLS if axes == (1,) else FLOATS[:1],
         )
     record(name, lambda x, f=fold: f(x, (1,)), (3, 0), attrs={"axes": [1]}, dtypes=FLOATS[:1])
 
@@ -80,7 +80,7 @@ record(
     (4, 3),
     (3, 2),
     attrs=product([1], [0]),
-    dtypes=(*FLOATS, *COMPLEXES, "int32", "int64"),
+    dtypes=(*FLOATS, *COMPLEXES, *INTEGERS),
     masks=(
         ragged({0: "n"}, None),
         ragged({1: "k"}, {0: "k"}),

@@ -56,8 +56,8 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
   // zeros at all other columns; that of a slice would put a fixed number of columns behind the k.
   const Value size = dimension_size(q, rank - 1);
   const Value first = iota(builder, Aval(DType::kInt32, {k}), 0);
-  const Value square_r = set_length(slice_axis(r, rank - 1, 0, k), size, rank - 1);
-  const Value square_change = set_length(gather(change, first, rank - 1, 0), size, rank - 1);
+  const Value square_r = first_elements(slice_axis(r, rank - 1, 0, k), size, rank - 1);
+  const Value square_change = first_elements(gather(change, first, rank - 1, 0), size, rank - 1);
   const Value scaled_change = triangular_solve(square_r, square_change, {.left_side = false, .lower = false});
   const Value inner = multiply(adjoint(q), scaled_change);
   const Value strict = lower_triangle(inner, -1);
