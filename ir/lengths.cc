@@ -119,11 +119,7 @@ Value with_lengths_of(Value tangent, Value primal) {
 Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
   for (int64_t axis : axes) {
     const int at = static_cast<int>(axis);
-    const Value bound = full_integer(*tangent.builder, Aval(DType::kInt32, {}), checked(tangent.shape()[at]));
-    const Value length = dimension_size(primal, at);
-    tangent = set_length(tangent, bound, at);
-    tangent = select(valid_positions(length, tangent.shape(), at), tangent, zeros_like(tangent));
-    tangent = set_length(tangent, length, at);
+    tangent = first_elements(tangent, dimension_size(primal, at), at);
   }
   return tangent;
 }

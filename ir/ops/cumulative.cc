@@ -93,7 +93,7 @@ JvpRule scanned_jvp(PrimitiveRef primitive, ScalarOp op, CombineTangents combine
     const Primitive& merge = get_primitive(scalar_op_info(op).name);
     // Taken apart by position, so exact from here to the result.
     Values pair{fill_padding(x, {axis}, (*primitive).identity(x.dtype())),
-                fill_padding(with_lengths_of(tangents[0], x, {axis}), {axis}, 0)};
+                fill_padding(tangents[0], {axis}, 0, {dimension_size(x, axis)})};
     const auto turned = [&](Values values) {
       for (Value& value : values) value = ct::reverse(value, {axis});
       return values;

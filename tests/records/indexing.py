@@ -76,8 +76,8 @@ record(
 FLOATING = ("float32", "float64", "float16")
 SCATTERS = {
     "scatter": (None, (*FLOATING, *COMPLEXES, *INTEGERS, *BOOLS)),
-    "scatter_add": (np.add, (*FLOATING, *COMPLEXES, *INTEGERS)),
-    "scatter_mul": (np.multiply, (*FLOATING, *COMPLEXES, *INTEGERS)),
+    "scatter_add": (np.add, (*FLOATING, *COMPLEXES, *INTEGERS, *BOOLS)),
+    "scatter_mul": (np.multiply, (*FLOATING, *COMPLEXES, *INTEGERS, *BOOLS)),
     "scatter_min": (np.minimum, (*FLOATING, *INTEGERS, *BOOLS)),
     "scatter_max": (np.maximum, (*FLOATING, *INTEGERS, *BOOLS)),
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from records import COMPLEXES, NUMBERS, ragged, record
+from records import BOOLS, COMPLEXES, NUMBERS, ragged, record
 
 
 def seen(
@@ -47,7 +47,7 @@ for attrs in [
         lambda x, a=attrs: seen(x, **a),
         (3, 5, 2),
         attrs=attrs,
-        dtypes=(*NUMBERS, *COMPLEXES) if attrs["offset"] == [-1] else NUMBERS[:1],
+        dtypes=(*NUMBERS, *COMPLEXES, *BOOLS) if attrs["offset"] == [-1] else NUMBERS[:1],
         masks=(ragged({0: "w"}), ragged({1: "n"}), ragged({2: "m"}), ragged({0: "w", 1: "n", 2: "m"})),
     )
 record(
