@@ -33,6 +33,7 @@ ACTIVATIONS = [
     "celu",
 ]
 ACTIVATIONS += ["hard_tanh", "hard_sigmoid", "hard_silu", "hard_swish", "tanh", "identity"]
+ACTIVATIONS += ["sparse_plus", "sparse_sigmoid"]
 BOTH = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
 
 
@@ -190,3 +191,66 @@ def test_under_jit_and_vmap():
     for function in (nn.softmax, nn.gelu, nn.logsumexp, nn.sigmoid, lambda x: nn.one_hot(cnp.argmax(x), 4)):
         rows = np.stack([np.asarray(function(row)) for row in BOTH])
         np.testing.assert_allclose(np.asarray(ct.jit(ct.vmap(function))(BOTH)), rows, rtol=1e-5, atol=1e-6)
+
+
+@needs_jax
+def test_log_of_differences():
+    x = np.array([1e-6, 0.1, 0.69, 0.7, 3.0, 50.0], np.float32)
+    close(nn.log1mexp(x), jax.nn.log1mexp(x))
+    close(ct.grad(lambda x: nn.log1mexp(x).sum())(x), jax.grad(lambda x: jax.nn.log1mexp(x).sum())(x))
+
+
+@needs_jax
+def test_logmeanexp():
+    where = BOTH > -0.5
+    for options in ({}, {"axis": 1}, {"axis": 0, "keepdims": True}, {"axis": 1, "where": where}):
+        close(nn.logmeanexp(BOTH * 50, **options), jax.nn.logmeanexp(BOTH * 50, **options))
+
+
+@needs_jax
+def test_stable_standardize():
+    close(nn.standardize(BOTH, algorithm="stable"), jax.nn.standardize(BOTH, algorithm="stable"), rtol=1e-4)
+    with pytest.raises(ValueError, match="algorithm must be"):
+        nn.standardize(BOTH, algorithm="best")
+
+
+LENGTHS = np.array([5, 3], np.int32)
+
+
+@needs_jax
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"query_seq_lengths": LENGTHS},
+        {"key_value_seq_lengths": LENGTHS},
+        {"local_window_size": 1},
+        {"local_window_size": (2, 0), "is_causal": True},
+        {"scale": 0.3, "bias": np.ones((2, 4, 5, 6), np.float32) * np.arange(6, dtype=np.float32)},
+        {"mask": np.arange(6) != 2 * np.ones((2, 1, 5, 6))},
+        {"return_residual": True},
+    ],
+)
+def test_attention_of_grouped_heads(options):
+    rng = np.random.default_rng(2)
+    q = rng.standard_normal((2, 5, 4, 3)).astype(np.float32)
+    k, v = rng.standard_normal((2, 2, 6, 2, 3)).astype(np.float32)
+    actual = nn.dot_product_attention(q, k, v, **options)
+    expected = jax.nn.dot_product_attention(q, k, v, **options)
+    for a, b in zip(ct.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_errors():
+    q = np.ones((2, 5, 3, 4), np.float32)
+    with pytest.raises(TypeError, match="do not fit"):
+        nn.dot_product_attention(q, q[:, :, :2], q[:, :, :2])
+    with pytest.raises(TypeError, match="mask must be bool"):
+        nn.dot_product_attention(q, q, q, mask=np.ones((1, 1, 5, 5)))
+    with pytest.raises(ValueError, match="unsupported implementation"):
+        nn.dot_product_attention(q, q, q, implementation="cudnn")
+
+
+@needs_jax
+def test_geometric_mean_of_fans():
+    actual = nn.initializers.variance_scaling(2.0, "fan_geo_avg", "normal")(ct.random.PRNGKey(3), (3, 8))
+    close(actual, jax.nn.initializers.variance_scaling(2.0, "fan_geo_avg", "normal")(jax.random.PRNGKey(3), (3, 8)))

@@ -80,15 +80,17 @@ def variance_scaling(
 
     Args:
         scale: the factor.
-        mode: ``"fan_in"``, ``"fan_out"`` or ``"fan_avg"``.
+        mode: ``"fan_in"``, ``"fan_out"``, ``"fan_avg"`` or ``"fan_geo_avg"`` (their geometric mean).
         distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
         in_axis: axes of inputs.
         out_axis: axes of outputs.
         batch_axis: axes that are neither; the remaining axes count for both.
         dtype: of the weights.
     """
-    if mode not in ("fan_in", "fan_out", "fan_avg"):
-        raise ValueError(f"variance_scaling: mode must be 'fan_in', 'fan_out' or 'fan_avg'; got {mode!r}")
+    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+        raise ValueError(
+            f"variance_scaling: mode must be 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'; got {mode!r}"
+        )
     if distribution not in ("truncated_normal", "normal", "uniform"):
         raise ValueError(
             f"variance_scaling: unknown distribution {distribution!r}\n  supported: truncated_normal, normal, uniform"
@@ -99,7 +101,12 @@ def variance_scaling(
             raise ValueError(f"variance_scaling needs weights of at least two axes; got shape {tuple(shape)}")
         inputs, outputs = _product(shape, in_axis), _product(shape, out_axis)
         field = math.prod(shape) / inputs / outputs / _product(shape, batch_axis)
-        count = {"fan_in": inputs * field, "fan_out": outputs * field, "fan_avg": (inputs + outputs) * field / 2}[mode]
+        count = {
+            "fan_in": inputs * field,
+            "fan_out": outputs * field,
+            "fan_avg": (inputs + outputs) * field / 2,
+            "fan_geo_avg": math.sqrt(inputs * outputs) * field,
+        }[mode]
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
         variance = scale / count
         if distribution == "normal":
@@ -139,3 +146,40 @@ lecun_uniform = _scaled(1.0, "fan_in", "uniform", "LeCun's uniform weights.")
 lecun_normal = _scaled(1.0, "fan_in", "truncated_normal", "LeCun's normal weights.")
 he_uniform = kaiming_uniform = _scaled(2.0, "fan_in", "uniform", "He's uniform weights.")
 he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal", "He's normal weights.")
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Matrices with orthonormal columns (or rows, where there are more columns), times ``scale``."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        from cotangent import numpy
+
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal needs weights of at least two axes; got shape {tuple(shape)}")
+        if 0 in shape:
+            return creation.zeros(shape, dtype)
+        columns = shape[column_axis]
+        matrix = random.orthogonal(key, math.prod(shape) // columns, (), dtype, columns)
+        others = [size for axis, size in enumerate(shape) if axis != column_axis % len(shape)]
+        weights = numpy.moveaxis(numpy.reshape(matrix, (*others, columns)), -1, column_axis)
+        return weights * _core.convert(scale, weights.dtype)  # type: ignore[no-any-return]
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Convolution weights that are an orthogonal matrix at the centre and 0 elsewhere; shapes of three to five axes."""
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal needs weights of three to five axes; got shape {tuple(shape)}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"delta_orthogonal needs at least as many outputs as inputs; got shape {tuple(shape)}")
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:], dtype)
+        low = [(size - 1) // 2 for size in shape[:-2]] + [0, 0]
+        high = [size - 1 - at for size, at in zip(shape[:-2], low, strict=False)] + [0, 0]
+        wide = _core.bind("reshape", [matrix], shape=[1] * (len(shape) - 2) + list(shape[-2:]))[0]
+        zero = _core.full((), 0, matrix.dtype)
+        return _core.bind("pad", [wide, zero], low=low, high=high, interior=[0] * len(shape))[0]
+
+    return init

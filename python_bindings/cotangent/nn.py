@@ -11,9 +11,9 @@ import importlib
 import math
 from typing import Any
 
-import numpy as np
 
 from cotangent import _core
+from cotangent._attention import dot_product_attention as dot_product_attention
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.numpy import reductions
@@ -89,6 +89,32 @@ def softplus(x: Any) -> Array:
     """``log(1 + exp(x))`` without overflow."""
     array = inexact(x)
     return _pick(_below(array, 0.0), 0.0, array) + bind1("log1p", _small_exponential(array))
+
+
+def sparse_plus(x: Any) -> Array:
+    """``x`` from 1 on, 0 up to -1, and ``(x + 1)**2 / 4`` between."""
+    array = inexact(x)
+    shifted = array + 1.0
+    inside = _pick(bind1("ge", array, literal(array, 1.0)), array, shifted * shifted / 4.0)
+    return _pick(bind1("le", array, literal(array, -1.0)), 0.0, inside)
+
+
+def sparse_sigmoid(x: Any) -> Array:
+    """``(x + 1) / 2`` limited to [0, 1]: the derivative of `sparse_plus`."""
+    array = inexact(x)
+    half = (array + 1.0) * 0.5
+    capped = _pick(bind1("ge", array, literal(array, 1.0)), 1.0, half)
+    return _pick(bind1("le", array, literal(array, -1.0)), 0.0, capped)
+
+
+def log1mexp(x: Any) -> Array:
+    """``log(1 - exp(-x))`` for positive x, accurate near 0 and far from it."""
+    array = inexact(x)
+    near = _below(array, math.log(2.0))
+    # Each formula away from where the other is used, so that its derivative stays finite there.
+    close = bind1("log", bind1("neg", bind1("expm1", bind1("neg", _pick(near, array, 0.5)))))
+    far = bind1("log1p", bind1("neg", bind1("exp", bind1("neg", _pick(near, 1.0, array)))))
+    return _pick(near, close, far)
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
@@ -262,15 +288,48 @@ def logsumexp(
     return (result, sign) if return_sign else result
 
 
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
+    """``log(mean(exp(x)))`` without overflow; with ``where``, of the chosen elements."""
+    array = inexact(x)
+    total = logsumexp(array, axis, keepdims=keepdims, where=where)
+    chosen = _core.full(array._bound_shape, True, bool) if where is None else _choice(array, where)
+    counts = reductions.sum(_core.convert(chosen, total.dtype), axis, keepdims=keepdims)
+    return total - bind1("log", counts)  # type: ignore[no-any-return]
+
+
 def standardize(
-    x: Any, axis: Axis = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
 ) -> Array:
-    """``(x - mean) / sqrt(variance + epsilon)`` along axes."""
+    """``(x - mean) / sqrt(variance + epsilon)`` along axes.
+
+    Args:
+        x: floating.
+        axis: the axes that mean and variance are taken over.
+        mean: known beforehand.
+        variance: known beforehand.
+        epsilon: keeps the divisor from 0.
+        where: the elements that count.
+        algorithm: ``"fast"``: the variance is the mean of squares less the square of the mean, at least 0; ``"stable"``:
+            the mean of squared differences.
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable'; got {algorithm!r}")
     array = inexact(x)
     if mean is None:
         mean = reductions.mean(array, axis, keepdims=True, where=where)
     if variance is None:
-        variance = reductions.mean(array * array, axis, keepdims=True, where=where) - mean * mean
+        if algorithm == "stable":
+            variance = reductions.mean((array - mean) * (array - mean), axis, keepdims=True, where=where)
+        else:
+            squares = reductions.mean(array * array, axis, keepdims=True, where=where)
+            variance = maximum(squares - mean * mean, 0)
     scale = bind1("sqrt", _core.array(variance + epsilon))
     return bind1("div", *_core.promote([array - mean, scale]))
 
@@ -293,46 +352,6 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     )
     hit = _core.bind("eq", _core.promote([wide, classes]))[0]
     return _core.convert(hit, _core.default_float_dtype() if dtype is None else dtype)
-
-
-def dot_product_attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
-    mask: Any = None,
-    *,
-    scale: float | None = None,
-    is_causal: bool = False,
-) -> Array:
-    """Scaled dot-product attention.
-
-    Args:
-        query: shape (..., T, N, H): T positions, N heads of H features.
-        key: shape (..., S, N, H).
-        value: shape (..., S, N, H).
-        bias: added to the logits, shape broadcast to (..., N, T, S).
-        mask: bool, which logits count, shape broadcast to (..., N, T, S).
-        scale: of the logits, by default 1 / sqrt(H).
-        is_causal: whether position t sees only positions up to t.
-
-    Returns:
-        Shape (..., T, N, H).
-    """
-    from cotangent.numpy.creation import tri
-    from cotangent.numpy.products import einsum
-
-    query, key, value = _core.array(query), _core.array(key), _core.array(value)
-    factor = 1.0 / math.sqrt(query._bound_shape[-1]) if scale is None else scale
-    logits = einsum("...tnh,...snh->...nts", query, key) * factor
-    if bias is not None:
-        logits = logits + bias
-    lowest = -0.7 * float(np.finfo(np.float32 if logits.dtype.itemsize < 4 else logits.dtype).max)
-    if mask is not None:
-        logits = where(mask, logits, lowest)
-    if is_causal:
-        logits = where(tri(logits._bound_shape[-2], logits._bound_shape[-1], dtype=bool), logits, lowest)
-    return einsum("...nts,...snh->...tnh", _core.convert(softmax(logits), value.dtype), value)
 
 
 def __getattr__(name: str) -> Any:
