@@ -162,7 +162,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         matrix = random.orthogonal(key, math.prod(shape) // columns, (), dtype, columns)
         others = [size for axis, size in enumerate(shape) if axis != column_axis % len(shape)]
         weights = numpy.moveaxis(numpy.reshape(matrix, (*others, columns)), -1, column_axis)
-        return weights * _core.convert(scale, weights.dtype)  # type: ignore[no-any-return]
+        return weights * _core.convert(scale, weights.dtype)
 
     return init
 

@@ -99,7 +99,10 @@ def _gamma_one(key: Array, alpha: Array, log_space: bool) -> Array:
     from cotangent.lax import while_loop
 
     dtype = alpha.dtype
-    number = lambda value: _core.full((), value, dtype)  # noqa: E731
+
+    def number(value: float) -> Array:
+        return _core.full((), value, dtype)
+
     boosted = bind1("not", alpha >= 1.0)
     shape = pick(boosted, alpha + 1.0, alpha)
     d = shape - 1.0 / 3.0
@@ -130,7 +133,7 @@ def _gamma_one(key: Array, alpha: Array, log_space: bool) -> Array:
         boost = pick(plain, 0.0, logs * (1.0 / alpha))
         return (bind1("log", d) + bind1("log", v)) + boost
     samples = 1.0 - random.uniform(keys[1], (), dtype)
-    return (d * v) * pick(boosted, bind1("pow", samples, 1.0 / alpha), 1.0)
+    return (d * v) * pick(boosted, bind1("pow", samples, 1.0 / alpha), 1.0)  # type: ignore[no-any-return]
 
 
 def _zero(sample: Array, a: Array, result: Array) -> Array:
@@ -214,7 +217,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
     """Numbers of the F distribution."""
     sizes, dtype, (dfnum, dfden) = _parameters("f", shape, dtype, dfnum, dfden)
     keys = random.split(key)
-    return (chisquare(keys[1], dfnum, sizes, dtype) / dfnum) / (chisquare(keys[0], dfden, sizes, dtype) / dfden)
+    return (chisquare(keys[1], dfnum, sizes, dtype) / dfnum) / (chisquare(keys[0], dfden, sizes, dtype) / dfden)  # type: ignore[no-any-return]
 
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -265,7 +268,7 @@ def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_shardi
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Rayleigh distribution."""
     sizes, dtype, (scale,) = _parameters("rayleigh", shape, dtype, scale)
-    return scale * bind1("sqrt", bind1("log", random.uniform(key, sizes, dtype)) * -2.0)
+    return scale * bind1("sqrt", bind1("log", random.uniform(key, sizes, dtype)) * -2.0)  # type: ignore[no-any-return]
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -300,7 +303,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
     common = tuple(_core.broadcast_shapes([np.shape(loc), np.shape(scale)]))
     sizes = (tuple(static_shape(shape)[0]) or common) + common
     keys = random.split(key)
-    return random.rademacher(keys[1], sizes, dtype) * maxwell(keys[0], sizes, dtype) * scale + loc
+    return random.rademacher(keys[1], sizes, dtype) * maxwell(keys[0], sizes, dtype) * scale + loc  # type: ignore[no-any-return]
 
 
 def triangular(
@@ -516,7 +519,10 @@ def _binomial_by_waiting(key: Any, count: Array, prob: Array, sizes: Sequence[in
 
 def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[int], dtype: Any) -> Array:
     """Hörmann's transformed rejection ("The generation of binomial random variates", 1993)."""
-    log = lambda x: bind1("log", x)  # noqa: E731
+
+    def log(x: Array) -> Array:
+        return bind1("log", x)
+
     spread = bind1("sqrt", count * prob * (1 - prob))
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * prob

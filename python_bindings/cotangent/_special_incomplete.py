@@ -137,7 +137,7 @@ def _complement_series(a: Array, x: Array, needed: Array) -> Array:
     start = _number(1.0), -x / (a + 1.0) * 0.0 + 1e-300
     total = _iterate(step, start, needed)[1]
     logarithm = a * bind1("log", x) - _log_gamma_above_one(a)
-    return -bind1("expm1", logarithm) - bind1("exp", logarithm) * a * total
+    return -bind1("expm1", logarithm) - bind1("exp", logarithm) * a * total  # type: ignore[no-any-return]
 
 
 def _temme(a: Array, x: Array) -> tuple[Array, Array]:

@@ -11,7 +11,6 @@ import importlib
 import math
 from typing import Any
 
-
 from cotangent import _core
 from cotangent._attention import dot_product_attention as dot_product_attention
 from cotangent._core import Array
