@@ -230,7 +230,6 @@ def test_vmap_of_indexing():
         (lambda x: x[:, :0][:, I], IndexError, "has no elements"),
         (lambda x: cnp.array(1.0)[0], IndexError, "too many indices"),
         (lambda x: x.at[0].set(np.ones(7, np.float32)), TypeError, "broadcast"),
-        (lambda x: x.at[np.array([0, 0])].multiply(2.0), NotImplementedError, "may name an element twice"),
         (lambda x: x.at[0].get(mode="strange"), ValueError, "mode must be 'clip' or 'fill'"),
         (lambda x: x.at[0].set(1.0, mode="strange"), ValueError, "mode must be 'drop' or 'clip'"),
         (lambda x: x.__setitem__(0, 1.0), TypeError, "arrays are immutable"),

@@ -139,3 +139,27 @@ def test_the_update_of_a_carried_array_copies_nothing() -> None:
     expected = x.copy()
     expected[:10] = 2 * x[:10] + us
     np.testing.assert_allclose(ct.jit(f)(x, us), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "divide", "power", "min", "max"])
+@pytest.mark.parametrize("where", ["repeated", "pairs", "slice", "static", "mixed"])
+def test_updates_at_an_index(name: str, where: str) -> None:
+    """Where indices repeat, every update counts; of ``set`` the last one."""
+    index: Any = {
+        "repeated": np.array([[1, 3], [3, -1]], np.int32),
+        "pairs": (np.array([0, 4, 0], np.int32), np.array([5, 2, 5], np.int32)),
+        "slice": (slice(1, 4), slice(None, None, 2)),
+        "static": (2, -1),
+        "mixed": (slice(1, None), np.array([0, 2, 0], np.int32)),
+    }[where]
+    x = RNG.uniform(0.5, 2.0, (5, 6)).astype(np.float32)
+    values = RNG.uniform(0.5, 2.0, x[index].shape).astype(np.float32)
+    ours = lambda x, v: getattr(x.at[index], name)(v)  # noqa: E731
+    expected = getattr(jax.numpy.asarray(x).at[index], name)(values)
+    for f in (ours, ct.jit(ours)):
+        np.testing.assert_allclose(f(ct.numpy.asarray(x), values), expected, rtol=1e-5)
+    ct.test_util.check_grads(ours, (x.astype(np.float64), values.astype(np.float64)), order=1, modes=["rev"])
+    whole = (x * 10).astype(np.int32), np.ceil(values).astype(np.int32)
+    if name != "divide":
+        expected = getattr(jax.numpy.asarray(whole[0]).at[index], name)(whole[1])
+        np.testing.assert_array_equal(ours(ct.numpy.asarray(whole[0]), whole[1]), expected)

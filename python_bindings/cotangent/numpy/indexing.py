@@ -30,6 +30,7 @@ from cotangent._core import Array
 from cotangent.numpy._support import (
     axis_size,
     bind1,
+    give_lengths,
     insert_axes,
     is_dimension,
     is_host_value,
@@ -405,7 +406,7 @@ class IndexUpdate:
 
     Indices that are values and lie outside are dropped; ``get`` clamps them. Where an index array names an element
     several times, ``add``
-    adds every update and ``set`` keeps the last one.
+    adds every update, ``multiply``, ``min`` and ``max`` combine them all, and ``set`` keeps the last one.
 
     >>> import cotangent as ct
     >>> ct.numpy.zeros(3).at[1].set(5.0).tolist()
@@ -531,16 +532,23 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         )
     window = _take_window(x, plan) if plan.has_window else x
     found = _lookup(window, plan, mode) if plan.looked_up else None
-    if operation not in ("set", "add"):
-        if found is not None and found.indices.size > 1 and not unique and not _known_unique(found.indices):
-            raise NotImplementedError(
-                f"x.at[...].{_METHODS[operation]} with index arrays that may name an element twice is not supported\n"
-                "  pass unique_indices=True if they do not"
-            )
+    if operation in ("div", "pow"):
+        # The product of what each element is to be divided by, or raised to, put among ones.
+        from cotangent.numpy import elementwise
+
+        given = _core.array(values)
+        common = _core.promote_types([(x.dtype, x.weak_type), (given.dtype, given.weak_type)])[0]
+        dtype = x.dtype if operation == "div" else common
+        ones = give_lengths(
+            _core.full(x._bound_shape, 1, dtype),
+            {axis: bind1("dimension_size", x, axis=axis) for axis in _core.ragged_axes(x)},
+        )
+        factors = update_item(ones, index, "mul", values, mode, unique)
+        return elementwise.divide(x, factors) if operation == "div" else elementwise.power(x, factors)
+    if found is None and operation not in ("set", "add"):
         current = get_item(x, index)
-        wanted = _core.promote([current, values])[1] if operation == "pow" else values
-        values = bind1(operation, *_core.promote([current, _core.convert(wanted, x.dtype)]))
-        operation, unique = "set", True
+        values = bind1(operation, *_core.promote([current, _core.convert(values, x.dtype)]))
+        operation = "set"
     updates = values if isinstance(values, Array) else _core.array(values)
     updates = _core.convert(updates, x.dtype)
     # The shape of the indexed elements, and of the window or lookup they come from.
@@ -568,7 +576,13 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     return _put_window(x, plan, updates, operation)
 
 
-_METHODS = {"mul": "multiply", "div": "divide", "pow": "power", "max": "max", "min": "min"}
+_SCATTERS = {
+    "set": "scatter",
+    "add": "scatter_add",
+    "mul": "scatter_mul",
+    "max": "scatter_max",
+    "min": "scatter_min",
+}
 
 
 def _cuts_ragged(x: Array, plan: Plan) -> bool:
@@ -579,14 +593,6 @@ def _cuts_ragged(x: Array, plan: Plan) -> bool:
         for axis in _core.ragged_axes(x)
         if axis not in plan.dropped
     )
-
-
-def _known_unique(indices: Array) -> bool:
-    """Whether index values known now are all different."""
-    if not is_host_value(indices):
-        return False
-    values = _core.to_numpy(indices).ravel()
-    return len(np.unique(values)) == len(values)
 
 
 def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
@@ -614,47 +620,15 @@ def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
 def _scatter(window: Array, found: Lookup, updates: Array, operation: str, unique: bool) -> Array:
     """The window with updates at the positions of the lookup."""
     flat = _gathered(window, found)
-    dtype = flat.dtype
-    # scatter_add has no bools.
-    if kind(flat) == "bool":
-        flat, updates = _core.convert(flat, _INT32), _core.convert(updates, _INT32)
-    options = {"axis": found.axis, "batch_dims": 0}
-    if operation == "add":
-        result = bind1("scatter_add", flat, found.indices, updates, **options)
-    else:
-        indices = found.indices
-        if indices.size > 1 and not unique and not _known_unique(indices):
-            indices = _last_of_equal(indices, flat._bound_shape[found.axis])
-        written = bind1("scatter_add", literal(flat, 0), indices, updates, **options)
-        count = _core.full((flat._bound_shape[found.axis],), 0, _INT32)
-        hit = bind1("scatter_add", count, indices, literal(indices, 1), axis=0, batch_dims=0)
-        hit = bind1("broadcast", bind1("gt", hit, literal(hit, 0)), shape=list(flat._bound_shape), axes=[found.axis])
-        result = bind1("select", hit, written, flat)
-    result = _core.convert(result, dtype)
+    options: dict[str, Any] = {"axis": found.axis, "batch_dims": 0}
+    if unique:
+        options["unique"] = True
+    result = bind1(_SCATTERS[operation], flat, found.indices, updates, **options)
     if found.count > 1:
         result = bind1("reshape", result, shape=found.sizes)
     if found.permutation != list(range(window.ndim)):
         result = bind1("transpose", result, permutation=[found.permutation.index(axis) for axis in range(window.ndim)])
     return result
-
-
-def _last_of_equal(indices: Array, size: int) -> Array:
-    """The indices with all but the last of equal ones replaced by -1.
-
-    Bit by bit of the positions, the highest first: where some candidate of an element has the bit set, those without
-    it drop out.
-    """
-    count = indices.size
-    flat = bind1("reshape", indices, shape=[count])
-    order = bind1("iota", shape=[count], dtype=_INT32, axis=0)
-    empty = _core.full((size,), 0, _INT32)
-    for bit in reversed(range((count - 1).bit_length())):
-        has = bind1("and", bind1("shift_right_arithmetic", order, literal(order, bit)), literal(order, 1))
-        seen = bind1("scatter_add", empty, flat, has, axis=0, batch_dims=0)
-        better = bind1("gt", bind1("gather", seen, flat, axis=0, batch_dims=0), literal(flat, 0))
-        drops = bind1("and", better, bind1("eq", has, literal(has, 0)))
-        flat = bind1("select", drops, literal(flat, -1), flat)
-    return bind1("reshape", flat, shape=list(indices._bound_shape))
 
 
 # ---- take ------------------------------------------------------------------------------------------------------------
