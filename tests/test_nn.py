@@ -254,3 +254,13 @@ def test_attention_errors():
 def test_geometric_mean_of_fans():
     actual = nn.initializers.variance_scaling(2.0, "fan_geo_avg", "normal")(ct.random.PRNGKey(3), (3, 8))
     close(actual, jax.nn.initializers.variance_scaling(2.0, "fan_geo_avg", "normal")(jax.random.PRNGKey(3), (3, 8)))
+
+
+@needs_jax
+@pytest.mark.parametrize("name", ["orthogonal", "delta_orthogonal"])
+def test_orthogonal_initializers(name):
+    for shape in ((3, 2, 4), (2, 3, 2, 2)):
+        actual = getattr(nn.initializers, name)(2.0)(ct.random.PRNGKey(3), shape)
+        close(actual, getattr(jax.nn.initializers, name)(2.0)(jax.random.PRNGKey(3), shape), rtol=1e-4)
+    with pytest.raises(ValueError, match="axes; got shape"):
+        getattr(nn.initializers, name)()(ct.random.PRNGKey(3), (3,))

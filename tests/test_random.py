@@ -194,6 +194,7 @@ def test_errors(call, error, message):
 
 TABLE = np.arange(12, dtype=np.float32).reshape(4, 3)
 WEIGHTS = np.array([0.1, 0.2, 0.3, 0.2, 0.2], np.float32)
+MEAN, COVARIANCE = np.array([1, 2], np.float32), np.array([[2, 0.5], [0.5, 1]], np.float32)
 EXACT = [
     ("permutation", (10,), {}),
     ("permutation", (TABLE,), {"axis": 1}),
@@ -229,6 +230,11 @@ CONTINUOUS = [
     ("double_sided_maxwell", (1.0, 2.0, (20,)), {}),
     ("triangular", (0.0, 1.0, 3.0, (20,)), {}),
     ("gumbel", ((20,),), {"mode": "high"}),
+    ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {}),
+    ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {"method": "eigh"}),
+    ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {"method": "svd"}),
+    ("orthogonal", (3,), {}),
+    ("orthogonal", (3, (2,)), {"m": 5}),
 ]
 
 
