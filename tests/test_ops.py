@@ -248,6 +248,18 @@ def test_shifts_of_negative_numbers(name: str) -> None:
         np.testing.assert_array_equal(np.asarray(results[0]), expected)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_integer_division_at_its_edges(dtype: str) -> None:
+    """Nothing traps: x / 0 has all bits set, x rem 0 is x, and the lowest number divided by -1 wraps to itself."""
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    one = -1 if low < 0 else 1
+    x, y = np.array([low, high, 7, 0], dtype), np.array([one, 0, 0, 0], dtype)
+    ones = np.array(-1).astype(dtype)
+    for name, expected in [("div", [low, ones, ones, ones]), ("rem", [0, high, 7, 0])]:
+        for results in in_all_evaluations(lambda a, b, name=name: _core.bind(name, [a, b]), x, y):
+            np.testing.assert_array_equal(np.asarray(results[0]), np.array(expected, dtype))
+
+
 def test_threefry2x32_gives_the_published_answers() -> None:
     """The known-answer vectors of Random123 for 20 rounds."""
     ones = 0xFFFFFFFF
