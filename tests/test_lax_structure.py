@@ -163,3 +163,38 @@ def test_updates_at_an_index(name: str, where: str) -> None:
     if name != "divide":
         expected = getattr(jax.numpy.asarray(whole[0]).at[index], name)(whole[1])
         np.testing.assert_array_equal(ours(ct.numpy.asarray(whole[0]), whole[1]), expected)
+
+
+G, S = "GatherDimensionNumbers", "ScatterDimensionNumbers"
+OPERAND = RNG.standard_normal((4, 5, 3)).astype(np.float32)
+# Dimension numbers, slice sizes, indices; some of these lie outside.
+SLICES = [
+    (((1, 2), (0,), (0,)), (1, 5, 3), [[2], [0], [2], [7], [-1]]),
+    (((0, 1, 2), (), (0, 1)), (2, 2, 3), [[1, 2], [3, 0], [0, 3], [1, 1]]),
+    (((1,), (0, 1), (1, 0)), (1, 1, 3), [[4, 1], [0, 0], [4, 1]]),
+    (((2,), (0, 1), (0, 1)), (1, 1, 2), [[[1, 2], [3, 4]], [[0, 0], [9, 0]]]),
+    (((1,), (1,), (1,), (0,), (0,)), (1, 1, 3), [[1], [4], [0], [6]]),
+]
+
+
+@pytest.mark.parametrize("mode", [None, "clip", "fill"])
+@pytest.mark.parametrize(("numbers", "sizes", "indices"), SLICES)
+def test_gather_with_dimension_numbers(numbers: Any, sizes: Any, indices: Any, mode: Any) -> None:
+    at = np.array(indices, np.int32)
+    ours = lambda x: ct.lax.gather(x, at, getattr(ct.lax, G)(*numbers), sizes, mode=mode)  # noqa: E731
+    expected = jax.lax.gather(OPERAND, at, getattr(jax.lax, G)(*numbers), sizes, mode=mode)
+    for f in (ours, ct.jit(ours)):
+        np.testing.assert_array_equal(f(OPERAND), expected)
+
+
+@pytest.mark.parametrize("mode", [None, "clip"])
+@pytest.mark.parametrize("name", ["scatter", "scatter_add", "scatter_sub", "scatter_mul", "scatter_min", "scatter_max"])
+@pytest.mark.parametrize(("numbers", "sizes", "indices"), SLICES)
+def test_scatters_with_dimension_numbers(name: str, numbers: Any, sizes: Any, indices: Any, mode: Any) -> None:
+    at = np.array(indices, np.int32)
+    shape = jax.lax.gather(OPERAND, at, getattr(jax.lax, G)(*numbers), sizes, mode="clip").shape
+    updates = np.asarray(RNG.standard_normal(shape), np.float32)
+    ours = lambda x, u: getattr(ct.lax, name)(x, at, u, getattr(ct.lax, S)(*numbers), mode=mode)  # noqa: E731
+    expected = getattr(jax.lax, name)(OPERAND, at, updates, getattr(jax.lax, S)(*numbers), mode=mode)
+    for f in (ours, ct.jit(ours)):
+        np.testing.assert_allclose(f(OPERAND, updates), expected, rtol=1e-5, atol=1e-6)

@@ -17,6 +17,7 @@ from cotangent.lax.indexing import *
 from cotangent.lax.parallel import *
 from cotangent.lax.products import *
 from cotangent.lax.shapes import *
+from cotangent.lax.slicing import *
 from cotangent.lax.sorting import *
 from cotangent.lax.special import *
 from cotangent.lax.windows import *

@@ -1,0 +1,355 @@
+"""gather and the scatters with dimension numbers: slices of an array at many computed places.
+
+The places become positions in the flattened indexed axes; axes that are taken whole stay as they are behind them.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.numpy._support import bind1
+from cotangent.numpy.indexing import fill_outside
+
+__all__ = [
+    "GatherDimensionNumbers",
+    "GatherScatterMode",
+    "ScatterDimensionNumbers",
+    "gather",
+    "scatter",
+    "scatter_add",
+    "scatter_apply",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_sub",
+]
+
+_INT64 = np.dtype("int64")
+
+
+class GatherDimensionNumbers(NamedTuple):
+    """Which axes of the operand, of the indices and of the result belong together, in `gather`."""
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+
+class ScatterDimensionNumbers(NamedTuple):
+    """Which axes of the operand, of the indices and of the updates belong together, in the scatters."""
+
+    update_window_dims: Sequence[int]
+    inserted_window_dims: Sequence[int]
+    scatter_dims_to_operand_dims: Sequence[int]
+    operand_batching_dims: Sequence[int] = ()
+    scatter_indices_batching_dims: Sequence[int] = ()
+
+
+class GatherScatterMode(enum.Enum):
+    """What becomes of slices that lie outside: moved inside, read as a fill value or not written, or promised away."""
+
+    CLIP = 0
+    FILL_OR_DROP = 1
+    PROMISE_IN_BOUNDS = 2
+
+    @staticmethod
+    def from_any(mode: Any) -> GatherScatterMode:
+        """From a mode, its name, or None for fill or drop."""
+        if isinstance(mode, GatherScatterMode):
+            return mode
+        names = {
+            None: GatherScatterMode.FILL_OR_DROP,
+            "clip": GatherScatterMode.CLIP,
+            "fill": GatherScatterMode.FILL_OR_DROP,
+            "drop": GatherScatterMode.FILL_OR_DROP,
+            "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
+        }
+        if mode not in names:
+            raise ValueError(f'mode must be "clip", "fill", "drop" or "promise_in_bounds"; got {mode!r}')
+        return names[mode]
+
+
+@dataclass
+class _Places:
+    """The elements that slices name: [batch..., window...] positions in the operand's indexed axes as one."""
+
+    positions: Array
+    permutation: list[int]  # of the operand: indexed axes, then those taken whole
+    indexed: int  # how many axes are indexed
+    order: list[int]  # of the result's axes, from [batch..., window..., whole...]
+
+
+def _index_columns(name: str, indices: Any, count: int) -> tuple[list[Array], tuple[int, ...]]:
+    array = _core.array(indices)
+    if _core.dtype_kind(array.dtype) not in ("signed", "unsigned"):
+        raise DTypeError(f"lax.{name}: indices must be integers; got {array.dtype}")
+    if array.ndim == 0 or array._bound_shape[-1] != count:
+        raise ShapeError(f"lax.{name}: the last axis of the indices must hold {count} numbers; got shape {array.shape}")
+    batch = array._bound_shape[:-1]
+    wide = _core.convert(array, _INT64)
+    columns = []
+    for k in range(count):
+        start, limit = [0] * array.ndim, list(array._bound_shape)
+        start[-1], limit[-1] = k, k + 1
+        column = bind1("slice", wide, start=start, limit=limit, stride=[1] * array.ndim)
+        columns.append(bind1("reshape", column, shape=list(batch)))
+    return columns, batch
+
+
+def _places(
+    name: str,
+    x: Array,
+    indices: Any,
+    numbers: GatherDimensionNumbers,
+    sizes: Sequence[int],
+    mode: GatherScatterMode,
+) -> _Places:
+    if _core.ragged_axes(x):
+        raise NotImplementedError(f"lax.{name} of a ragged array is not supported\n  use x[...] or x.at[...]")
+    columns, batch = _index_columns(name, indices, len(numbers.start_index_map))
+    shape = x._bound_shape
+    rank = len(shape)
+    if len(sizes) != rank or any(not 0 <= size <= n for size, n in zip(sizes, shape, strict=True)):
+        raise ShapeError(f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}")
+    dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    windows = [axis for axis in range(rank) if axis not in dropped]
+    if len(numbers.offset_dims) != len(windows):
+        raise ShapeError(
+            f"lax.{name}: {len(windows)} axes of the slices need as many places; got {numbers.offset_dims}"
+        )
+    whole = [axis for axis in windows if sizes[axis] == shape[axis] and axis not in numbers.start_index_map]
+    indexed = [axis for axis in range(rank) if axis not in whole]
+    window = [axis for axis in windows if axis not in whole]
+    full = [*batch, *[sizes[axis] for axis in window]]
+    place = {axis: len(batch) + i for i, axis in enumerate(window)}
+
+    linear = _core.full(full, 0, _INT64)
+    outside = None
+    for axis in indexed:
+        coordinate = _core.full(full, 0, _INT64)
+        if axis in numbers.operand_batching_dims:
+            at = numbers.start_indices_batching_dims[list(numbers.operand_batching_dims).index(axis)]
+            coordinate = bind1("iota", shape=full, dtype=_INT64, axis=at)
+        if axis in numbers.start_index_map:
+            start = columns[list(numbers.start_index_map).index(axis)]
+            room = _core.full(batch, shape[axis] - sizes[axis], _INT64)
+            inside = bind1("max", bind1("min", start, room), _core.full(batch, 0, _INT64))
+            if mode is GatherScatterMode.FILL_OR_DROP:
+                wrong = bind1("ne", inside, start)
+                outside = wrong if outside is None else bind1("or", outside, wrong)
+            coordinate = bind1("broadcast", inside, shape=full, axes=list(range(len(batch))))
+        if axis in place and sizes[axis] > 1:
+            coordinate = bind1("add", coordinate, bind1("iota", shape=full, dtype=_INT64, axis=place[axis]))
+        stride = math.prod(shape[other] for other in indexed if other > axis)
+        linear = bind1("add", linear, bind1("mul", coordinate, _core.full(full, stride, _INT64)))
+    if outside is not None:
+        outside = bind1("broadcast", outside, shape=full, axes=list(range(len(batch))))
+        linear = bind1("select", outside, _core.full(full, -1, _INT64), linear)
+
+    # Where the axes [batch..., window..., whole...] stand in the result.
+    total = len(batch) + len(windows)
+    offsets = dict(zip(windows, numbers.offset_dims, strict=True))
+    batch_at = [axis for axis in range(total) if axis not in numbers.offset_dims]
+    stands = [*batch_at, *[offsets[axis] for axis in window], *[offsets[axis] for axis in whole]]
+    if sorted(stands) != list(range(total)):
+        raise ShapeError(f"lax.{name}: {numbers.offset_dims} are not axes of a result with {total} axes")
+    order = [stands.index(axis) for axis in range(total)]
+    return _Places(linear, [*indexed, *whole], len(indexed), order)
+
+
+def _flattened(x: Array, places: _Places) -> Array:
+    if places.permutation != list(range(x.ndim)):
+        x = bind1("transpose", x, permutation=places.permutation)
+    shape = [math.prod(x._bound_shape[: places.indexed]), *x._bound_shape[places.indexed :]]
+    return bind1("reshape", x, shape=shape)
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: Any = None,
+) -> Array:
+    """Slices of one size at many places.
+
+    Args:
+        operand: the array.
+        start_indices: integers; the last axis holds where a slice begins, in the axes of ``start_index_map``.
+        dimension_numbers: which axes belong together.
+        slice_sizes: of the slices, an axis of the operand.
+        unique_indices: accepted for compatibility.
+        indices_are_sorted: accepted for compatibility.
+        mode: for slices that reach outside: "clip" (the default), "fill" or "promise_in_bounds".
+        fill_value: what slices outside read as with "fill"; by default NaN, the lowest signed, the highest unsigned number.
+    """
+    del unique_indices, indices_are_sorted
+    x = _core.array(operand)
+    how = GatherScatterMode.from_any("clip" if mode is None else mode)
+    places = _places("gather", x, start_indices, dimension_numbers, slice_sizes, how)
+    result = bind1("gather", _flattened(x, places), places.positions, axis=0, batch_dims=0)
+    if how is GatherScatterMode.FILL_OR_DROP:
+        result = fill_outside(result, places.positions, 0, fill_value)
+    return result if places.order == sorted(places.order) else bind1("transpose", result, permutation=places.order)
+
+
+def _window_sizes(x: Array, updates: Array, numbers: ScatterDimensionNumbers) -> list[int]:
+    """The sizes of the slices that updates hold, an axis of the operand."""
+    sizes = iter(updates._bound_shape[axis] for axis in numbers.update_window_dims)
+    dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+    return [1 if axis in dropped else next(sizes, -1) for axis in range(x.ndim)]
+
+
+def _as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
+    return GatherDimensionNumbers(
+        tuple(numbers.update_window_dims),
+        tuple(numbers.inserted_window_dims),
+        tuple(numbers.scatter_dims_to_operand_dims),
+        tuple(numbers.operand_batching_dims),
+        tuple(numbers.scatter_indices_batching_dims),
+    )
+
+
+def _scatter(
+    name: str, primitive: str, operand: Any, indices: Any, updates: Any, numbers: Any, unique: bool, mode: Any
+) -> Array:
+    x, given = _core.array(operand), _core.array(updates)
+    if given.dtype != x.dtype:
+        if not given.weak_type:
+            raise DTypeError(f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}")
+        given = _core.convert(given, x.dtype)
+    places = _places(
+        name, x, indices, _as_gather(numbers), _window_sizes(x, given, numbers), GatherScatterMode.from_any(mode)
+    )
+    back = [places.order.index(axis) for axis in range(len(places.order))]
+    if given.ndim != len(back):
+        raise ShapeError(f"lax.{name}: updates need {len(back)} axes; got shape {given.shape}")
+    if back != sorted(back):
+        given = bind1("transpose", given, permutation=back)
+    options: dict[str, Any] = {"unique": True} if unique else {}
+    result = bind1(primitive, _flattened(x, places), places.positions, given, axis=0, batch_dims=0, **options)
+    result = bind1("reshape", result, shape=[x._bound_shape[axis] for axis in places.permutation])
+    if places.permutation == list(range(x.ndim)):
+        return result
+    return bind1("transpose", result, permutation=[places.permutation.index(axis) for axis in range(x.ndim)])
+
+
+def scatter(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
+    """``operand`` with slices at computed places replaced; where places repeat, the last update stays.
+
+    Args:
+        operand: the array.
+        scatter_indices: integers; the last axis holds where a slice begins.
+        updates: the slices, of the operand's dtype.
+        dimension_numbers: which axes belong together.
+        indices_are_sorted: accepted for compatibility.
+        unique_indices: a promise that no element is written twice.
+        mode: for slices that reach outside: "drop" (the default), "clip" or "promise_in_bounds".
+    """
+    del indices_are_sorted
+    return _scatter("scatter", "scatter", operand, scatter_indices, updates, dimension_numbers, unique_indices, mode)
+
+
+def _combining(name: str, what: str) -> Callable[..., Array]:
+    def function(
+        operand: Any,
+        scatter_indices: Any,
+        updates: Any,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+    ) -> Array:
+        del indices_are_sorted
+        return _scatter(name, name, operand, scatter_indices, updates, dimension_numbers, unique_indices, mode)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``operand`` with slices at computed places {what}; arguments as in `scatter`."
+    return function
+
+
+scatter_add = _combining("scatter_add", "added to")
+scatter_mul = _combining("scatter_mul", "multiplied by the updates")
+scatter_min = _combining("scatter_min", "replaced by the updates where these are smaller")
+scatter_max = _combining("scatter_max", "replaced by the updates where these are larger")
+
+
+def scatter_sub(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
+    """``operand`` with slices at computed places subtracted from; arguments as in `scatter`."""
+    del indices_are_sorted
+    negated = bind1("neg", _core.array(updates))
+    return _scatter(
+        "scatter_sub", "scatter_add", operand, scatter_indices, negated, dimension_numbers, unique_indices, mode
+    )
+
+
+def scatter_apply(
+    operand: Any,
+    scatter_indices: Any,
+    func: Callable[[Array], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Sequence[int] = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Array:
+    """``operand`` with a function applied, once, to the slices at computed places.
+
+    Args:
+        operand: the array.
+        scatter_indices: integers; the last axis holds where a slice begins.
+        func: from the slices to slices of the same shape.
+        dimension_numbers: which axes belong together.
+        update_shape: the shape of all slices together.
+        indices_are_sorted: accepted for compatibility.
+        unique_indices: a promise that no element is written twice.
+        mode: for slices that reach outside, as in `scatter`.
+    """
+    x = _core.array(operand)
+    shaped = _core.full(tuple(update_shape), 0, x.dtype)
+    sizes = _window_sizes(x, shaped, dimension_numbers)
+    slices = gather(x, scatter_indices, _as_gather(dimension_numbers), sizes, mode="clip")
+    return scatter(
+        x,
+        scatter_indices,
+        _core.convert(func(slices), x.dtype),
+        dimension_numbers,
+        indices_are_sorted=indices_are_sorted,
+        unique_indices=unique_indices,
+        mode=mode,
+    )
