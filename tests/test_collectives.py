@@ -12,10 +12,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-jax.config.update("jax_enable_x64", True)
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((4, 4, 3))
 GROUPS = [[0, 2], [1, 3]]
+
+
+@pytest.fixture(autouse=True)
+def _double_precision():
+    """For this file only: other tests compare with JAX's defaults."""
+    with jax.enable_x64(True):
+        yield
 
 
 def allclose(a: Any, b: Any) -> None:
