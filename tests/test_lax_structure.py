@@ -198,3 +198,50 @@ def test_scatters_with_dimension_numbers(name: str, numbers: Any, sizes: Any, in
     expected = getattr(jax.lax, name)(OPERAND, at, updates, getattr(jax.lax, S)(*numbers), mode=mode)
     for f in (ours, ct.jit(ours)):
         np.testing.assert_allclose(f(OPERAND, updates), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 7, 8])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan(size: int, reverse: bool) -> None:
+    a, b = RNG.uniform(0.5, 1, (2, size)), RNG.standard_normal((2, size))
+
+    def affine(x: Any, y: Any) -> Any:
+        return {"a": x["a"] * y["a"], "b": y["a"] * x["b"] + y["b"]}
+
+    elems = {"a": a.astype(np.float32), "b": b.astype(np.float32)}
+    found = ct.jit(lambda e: ct.lax.associative_scan(affine, e, reverse, 1))(elems)
+    expected = jax.lax.associative_scan(affine, elems, reverse, 1) if size else elems
+    for key, value in found.items():
+        np.testing.assert_allclose(value, expected[key], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_cumlogsumexp(reverse: bool) -> None:
+    x = np.array([[1.0, -np.inf, 300.0, 2.0], [0.0, 1.0, -5.0, 4.0]], np.float32)
+    for axis in (0, 1):
+        expected = jax.lax.cumlogsumexp(x, axis, reverse)
+        np.testing.assert_allclose(ct.jit(lambda x: ct.lax.cumlogsumexp(x, axis, reverse))(x), expected, rtol=1e-6)
+    ct.test_util.check_grads(lambda x: ct.lax.cumlogsumexp(x, 0, reverse), (RNG.standard_normal(5),), order=2)
+    ragged = ct.Ragged(np.array([0.5, 1.0, 2.0, np.nan], np.float32), {0: 3})
+    found = ct.mask(lambda x: ct.lax.cumlogsumexp(x, 0, reverse))(ragged).unpad()
+    np.testing.assert_allclose(found, jax.lax.cumlogsumexp(np.array([0.5, 1, 2], np.float32), 0, reverse), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "max", "min"])
+def test_reduce_recognises_its_function(name: str) -> None:
+    x, init = RNG.standard_normal((3, 4, 2)).astype(np.float32), np.float32(0.5)
+    expected = jax.lax.reduce(x, init, getattr(jax.lax, name), (0, 2))
+    f = lambda x: ct.lax.reduce(x, init, getattr(ct.lax, name), (0, 2))  # noqa: E731
+    np.testing.assert_allclose(ct.jit(f)(x), expected, rtol=1e-5)
+    assert "scan" not in ct.make_ir(f)(x).text()
+
+
+def test_reductions_by_other_functions_and_of_bits() -> None:
+    x = RNG.integers(0, 100, (3, 5, 2)).astype(np.int32)
+    other = ct.lax.reduce(x, np.int32(1), lambda a, b: (a * b) % 7, (0, 1))
+    np.testing.assert_array_equal(other, np.prod(x.astype(object) % 7, (0, 1)) % 7)
+    for name, ufunc in [("and", np.bitwise_and), ("or", np.bitwise_or), ("xor", np.bitwise_xor)]:
+        for axes in [(0,), (0, 2), (0, 1, 2)]:
+            np.testing.assert_array_equal(getattr(ct.lax, f"reduce_{name}")(x, axes), ufunc.reduce(x, axes))
+        empty = np.zeros((0, 2), np.uint8)
+        np.testing.assert_array_equal(getattr(ct.lax, f"reduce_{name}")(empty, (0,)), ufunc.reduce(empty, 0))

@@ -16,6 +16,7 @@ from cotangent.lax.fourier import *
 from cotangent.lax.indexing import *
 from cotangent.lax.parallel import *
 from cotangent.lax.products import *
+from cotangent.lax.reductions import *
 from cotangent.lax.shapes import *
 from cotangent.lax.slicing import *
 from cotangent.lax.sorting import *

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
-from cotangent import _core
+from cotangent import _core, tree_util
 from cotangent._core import Array
-from cotangent.numpy._support import normalize_axis
+from cotangent.numpy._support import bind1, normalize_axis
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum"]
+__all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
 
 def _running(name: str, operand: Any, axis: int, reverse: bool) -> Array:
@@ -34,3 +36,90 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest element so far along an axis, from the end when ``reverse``; NaN stays."""
     return _running("cummin", operand, axis, reverse)
+
+
+def _part(x: Array, axis: int, start: int, limit: int, step: int = 1) -> Array:
+    starts, limits, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
+    starts[axis], limits[axis], steps[axis] = start, limit, step
+    return bind1("slice", x, start=starts, limit=limits, stride=steps)
+
+
+def _woven(even: Array, odd: Array, axis: int, size: int) -> Array:
+    """Elements of two arrays by turns."""
+    spread = []
+    for first, x in ((0, even), (1, odd)):
+        low, high, interior = [0] * x.ndim, [0] * x.ndim, [0] * x.ndim
+        low[axis], interior[axis] = first, 1
+        high[axis] = size - first - (2 * x._bound_shape[axis] - 1)
+        spread.append(bind1("pad", x, _core.full((), 0, x.dtype), low=low, high=high, interior=interior))
+    shape = list(spread[0]._bound_shape)
+    places = bind1("iota", shape=shape, dtype=_core.canonical_dtype("int32"), axis=axis)
+    one = _core.full(shape, 1, "int32")
+    return bind1("select", bind1("eq", bind1("and", places, one), one), spread[1], spread[0])
+
+
+def _scanned(combine: Callable[..., list[Array]], xs: list[Array], axis: int) -> list[Array]:
+    size = xs[0]._bound_shape[axis]
+    if size < 2:
+        return xs
+    # Neighbours in pairs; the pairs scanned give every second result, the others are one combination more.
+    pairs = combine([_part(x, axis, 0, size - 1, 2) for x in xs], [_part(x, axis, 1, size, 2) for x in xs])
+    odd = _scanned(combine, pairs, axis)
+    even = [_part(x, axis, 0, 1) for x in xs]
+    if size > 2:
+        later = (size - 1) // 2
+        rest = combine([_part(x, axis, 0, later) for x in odd], [_part(x, axis, 2, size, 2) for x in xs])
+        even = [bind1("concatenate", a, b, axis=axis) for a, b in zip(even, rest, strict=True)]
+    return [_woven(a, b, axis, size) for a, b in zip(even, odd, strict=True)]
+
+
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """Running combinations ``x0, fn(x0, x1), fn(fn(x0, x1), x2), ...`` by an associative function, in a tree.
+
+    Args:
+        fn: of two pytrees like ``elems``, to be combined place by place; associative.
+        elems: a pytree of arrays of one size along ``axis``.
+        reverse: whether to begin at the end.
+        axis: the axis.
+
+    >>> import cotangent as ct
+    >>> ct.lax.associative_scan(ct.lax.mul, ct.numpy.array([1, 2, 3, 4])).tolist()
+    [1, 2, 6, 24]
+    """
+    if not callable(fn):
+        raise TypeError(f"lax.associative_scan: fn must be callable; got {fn!r}")
+    leaves, structure = tree_util.tree_flatten(elems)
+    xs = [_core.array(leaf) for leaf in leaves]
+    if not xs:
+        return elems
+    at = normalize_axis(axis, xs[0].ndim, "associative_scan")
+    if any(x.ndim <= at or x._bound_shape[at] != xs[0]._bound_shape[at] for x in xs):
+        shapes = [x.shape for x in xs]
+        raise ValueError(f"lax.associative_scan: arrays must have one size along axis {at}; got shapes {shapes}")
+    if any(at in _core.ragged_axes(x) for x in xs):
+        raise NotImplementedError(f"lax.associative_scan along ragged axis {at} is not supported\n  use lax.scan")
+
+    def combine(earlier: list[Array], later: list[Array]) -> list[Array]:
+        result = fn(structure.unflatten(earlier), structure.unflatten(later))
+        return [_core.array(leaf) for leaf in tree_util.tree_leaves(result)]
+
+    if reverse:
+        xs = [bind1("reverse", x, axes=[at]) for x in xs]
+    results = _scanned(combine, xs, at)
+    if reverse:
+        results = [bind1("reverse", x, axes=[at]) for x in results]
+    return structure.unflatten(results)
+
+
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+    """The logarithm of running sums of exponentials along an axis, without overflow."""
+    from cotangent.numpy.functions import logaddexp
+
+    x = _core.array(operand)
+    at = normalize_axis(axis, x.ndim, "cumlogsumexp")
+    if at not in _core.ragged_axes(x):
+        return _core.array(associative_scan(logaddexp, x, reverse, at))
+    # What stands behind the last element adds nothing.
+    filled = bind1("fill_padding", x, axes=[at], value=-math.inf)
+    result = _core.array(associative_scan(logaddexp, filled, reverse, at))
+    return bind1("set_length", result, bind1("dimension_size", x, axis=at), axis=at)

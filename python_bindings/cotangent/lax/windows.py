@@ -141,7 +141,7 @@ def _extremum(fold: str, seen: Array, number: int) -> Array:
         return result, _core.bind("reduce_sum", [kept], axes=axes)[0]
 
     chosen.defjvp(tangent_rule)
-    return chosen(seen)
+    return _core.array(chosen(seen))
 
 
 def fold_of(computation: Callable[..., Any], dtype: Any) -> str | None:
@@ -240,4 +240,4 @@ def _folded(computation: Callable[[Any, Any], Any], seen: Array, init: Array, nu
     shape = list(seen._bound_shape)
     lines = _core.bind("reshape", [seen], shape=[math.prod(shape[:number]), *shape[number:]])[0]
     start = _core.broadcast_to(init, shape[number:])
-    return scan(lambda carry, x: (computation(carry, x), None), start, lines)[0]
+    return _core.array(scan(lambda carry, x: (computation(carry, x), None), start, lines)[0])

@@ -1,0 +1,127 @@
+"""Folds over axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax.windows import fold_of
+from cotangent.numpy._support import normalize_axes
+
+__all__ = ["reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor"]
+
+_FOLDS = {"add": "reduce_sum", "mul": "reduce_prod", "max": "reduce_max", "min": "reduce_min"}
+
+
+def _reduced(name: str, operand: Any, axes: Sequence[int]) -> Array:
+    x = _core.array(operand)
+    return _core.bind(name, [x], axes=normalize_axes(tuple(axes), x.ndim, f"lax.{name}"))[0]
+
+
+def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
+    """The sum over axes."""
+    return _reduced("reduce_sum", operand, axes)
+
+
+def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
+    """The product over axes."""
+    return _reduced("reduce_prod", operand, axes)
+
+
+def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
+    """The largest element over axes; of none, the lowest number of the dtype."""
+    return _reduced("reduce_max", operand, axes)
+
+
+def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
+    """The smallest element over axes; of none, the highest number of the dtype."""
+    return _reduced("reduce_min", operand, axes)
+
+
+def _bits(name: str, primitive: str, operand: Any, axes: Sequence[int], neutral: int) -> Array:
+    """A fold of bits: the first half of the elements with the second, until one is left."""
+    x = _core.array(operand)
+    if _core.dtype_kind(x.dtype) not in ("bool", "signed", "unsigned"):
+        raise DTypeError(f"lax.{name} takes bools and integers; got {x.dtype}")
+    over = normalize_axes(tuple(axes), x.ndim, f"lax.{name}")
+    if not over:
+        return x
+    if any(axis in _core.ragged_axes(x) for axis in over):
+        raise NotImplementedError(f"lax.{name} over a ragged axis is not supported")
+    kept = [axis for axis in range(x.ndim) if axis not in over]
+    count = math.prod(x._bound_shape[axis] for axis in over)
+    x = _core.bind("transpose", [x], permutation=[*over, *kept])[0]
+    shape = list(x._bound_shape[len(over) :])
+    if count == 0:
+        return _core.full(shape, neutral, x.dtype)
+    x = _core.bind("reshape", [x], shape=[count, *shape])[0]
+
+    def part(x: Array, start: int, limit: int) -> Array:
+        rest = [0] * len(shape)
+        return _core.bind("slice", [x], start=[start, *rest], limit=[limit, *shape], stride=[1] * x.ndim)[0]
+
+    while count > 1:
+        half = count // 2
+        folded = _core.bind(primitive, [part(x, 0, half), part(x, half, 2 * half)])[0]
+        if count % 2:
+            folded = _core.bind("concatenate", [folded, part(x, count - 1, count)], axis=0)[0]
+        x, count = folded, half + count % 2
+    return _core.bind("reshape", [x], shape=shape)[0]
+
+
+def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
+    """The bitwise "and" over axes."""
+    signed = _core.dtype_kind(_core.array(operand).dtype) == "signed"
+    x = _core.array(operand)
+    ones = -1 if signed else 1 if x.dtype == bool else 2 ** (8 * x.dtype.itemsize) - 1
+    return _bits("reduce_and", "and", x, axes, ones)
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
+    """The bitwise "or" over axes."""
+    return _bits("reduce_or", "or", operand, axes, 0)
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
+    """The bitwise "exclusive or" over axes."""
+    return _bits("reduce_xor", "xor", operand, axes, 0)
+
+
+def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+    """Folds an array over axes by an associative function of two elements.
+
+    Args:
+        operands: an array.
+        init_values: a scalar, what the fold begins with.
+        computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function.
+        dimensions: the axes.
+
+    >>> import cotangent as ct
+    >>> ct.lax.reduce(ct.numpy.array([[1, 2], [3, 4]]), 0, ct.lax.add, (0,)).tolist()
+    [4, 6]
+    """
+    if isinstance(operands, (tuple, list, dict)):
+        raise NotImplementedError("lax.reduce of several arrays together is not supported\n  reduce them with lax.scan")
+    x = _core.array(operands)
+    init = _core.array(init_values)
+    if init.ndim:
+        raise ShapeError(f"lax.reduce: init_values must be a scalar; got shape {init.shape}")
+    init = _core.convert(init, x.dtype)
+    axes = normalize_axes(tuple(dimensions), x.ndim, "lax.reduce")
+    name = fold_of(computation, x.dtype)
+    if name in _FOLDS:
+        result = _core.bind(_FOLDS[name], [x], axes=axes)[0]
+        return _core.bind(name, [_core.broadcast_to(init, result._bound_shape), result])[0]
+    if any(axis in _core.ragged_axes(x) for axis in axes):
+        raise NotImplementedError("lax.reduce of a ragged axis by a function of its own is not supported")
+    from cotangent.lax.control_flow import scan
+
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    x = _core.bind("transpose", [x], permutation=[*axes, *kept])[0]
+    shape = list(x._bound_shape[len(axes) :])
+    lines = _core.bind("reshape", [x], shape=[math.prod(x._bound_shape[: len(axes)]), *shape])[0]
+    return scan(lambda carry, line: (computation(carry, line), None), _core.broadcast_to(init, shape), lines)[0]
