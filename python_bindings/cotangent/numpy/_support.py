@@ -58,6 +58,14 @@ def literal(like: Array, value: complex) -> Array:
     return _core.full(like._bound_shape, value, like.dtype)
 
 
+def constant(like: Array, value: complex, dtype: Any = None) -> Array:
+    """A number as an array of the shape of ``like``, ragged where that is; a result, where `literal` is an operand."""
+    result = _core.full(like._bound_shape, value, like.dtype if dtype is None else dtype)
+    for axis in _core.ragged_axes(like):
+        result = bind1("set_length", result, bind1("dimension_size", like, axis=axis), axis=axis)
+    return result
+
+
 def promoted(name: str, *operands: Any, inexact: bool = False) -> Array:
     """A primitive of operands that are brought to one dtype and shape first."""
     return _core.bind(name, _core.promote(list(operands), inexact=inexact))[0]

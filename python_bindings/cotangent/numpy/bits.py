@@ -13,6 +13,7 @@ from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import (
     bind1,
     choose,
+    constant,
     flattened,
     insert_axes,
     is_inexact,
@@ -55,7 +56,7 @@ def signbit(x: Any, /) -> Array:
     """Whether the sign bit is set: true of -0.0 too."""
     array = _core.array(x)
     if kind(array) in ("bool", "unsigned"):
-        return _core.full(array._bound_shape, False, bool)
+        return constant(array, False, bool)
     if kind(array) == "float":
         array = bind1("bitcast", array, dtype=np.dtype(f"int{8 * array.dtype.itemsize}"))
     return bind1("lt", array, literal(array, 0))

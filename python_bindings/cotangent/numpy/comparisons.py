@@ -8,7 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, inexact, is_inexact, is_integer, kind, literal, no_out
+from cotangent.numpy._support import bind1, constant, inexact, is_inexact, is_integer, kind, literal, no_out
 
 __all__ = [
     "allclose",
@@ -146,7 +146,7 @@ def iscomplex(x: Any) -> Array:
     """Whether imaginary parts are nonzero."""
     array = _core.array(x)
     if kind(array) != "complex":
-        return _core.full(array._bound_shape, False, bool)
+        return constant(array, False, bool)
     return truth(bind1("imag", array))
 
 

@@ -12,12 +12,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
     bind1,
     choose,
+    constant,
     inexact,
     is_inexact,
     is_integer,
@@ -162,7 +165,7 @@ def fmin(x1: Any, x2: Any) -> Array:
 def _integer_power(x: Array, exponent: int) -> Array:
     """By repeated squaring."""
     if exponent == 0:
-        return literal(x, 1)
+        return constant(x, 1)
     if exponent < 0:
         return bind1("div", literal(x, 1), _integer_power(x, -exponent))
     result: Array | None = None
@@ -309,17 +312,26 @@ def rint(x: Any, /) -> Array:
     return unary("round", x)
 
 
+def _round_integer(x: Array, unit: int) -> Array:
+    """To multiples of a unit, halves to the even one."""
+    limits = np.iinfo(x.dtype)
+    if unit > limits.max:
+        return constant(x, 0)
+    rest = remainder(x, unit)
+    down = x - rest
+    quotient, half = floor_divide(x, unit), unit // 2
+    odd = bind1("ne", remainder(quotient, 2), literal(x, 0))
+    up = (rest > half) | ((rest == half) & odd)
+    return bind1("select", up, down + literal(x, unit), down)
+
+
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     """Rounded to a number of decimals, halves to even; integers stay as they are."""
     if out is not None:
         raise NotImplementedError("round: the out argument is not supported")
     array = _core.array(a)
     if not is_inexact(array):
-        if decimals < 0:
-            raise NotImplementedError(
-                "round of integers to negative decimals is not supported\n  convert to a floating dtype first"
-            )
-        return array
+        return array if decimals >= 0 else _round_integer(array, 10**-decimals)
     if kind(array) == "complex":
         return bind1("complex", round(real(array), decimals), round(imag(array), decimals))
     if decimals == 0:
@@ -386,7 +398,7 @@ def real(x: Any, /) -> Array:
 def imag(x: Any, /) -> Array:
     """The imaginary part; zeros of a real array."""
     array = _core.array(x)
-    return bind1("imag", array) if kind(array) == "complex" else literal(array, 0)
+    return bind1("imag", array) if kind(array) == "complex" else constant(array, 0)
 
 
 def conjugate(x: Any, /) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, insert_axes, is_inexact, literal, normalize_axis, static_int
+from cotangent.numpy._support import bind1, constant, insert_axes, is_inexact, literal, normalize_axis, static_int
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.selection import known, true_positions
 from cotangent.numpy.shapes import concatenate, moveaxis, ravel, reshape
@@ -194,7 +194,7 @@ def isin(
     dtype = _core.promote_types([(x.dtype, x.weak_type), (tests.dtype, tests.weak_type)])[0]
     x, tests = _core.convert(x, dtype), _core.convert(tests, dtype)
     if tests.size == 0:
-        return _core.full(x._bound_shape, invert, bool)
+        return constant(x, invert, bool)
     ordered = sort(tests)
     at = searchsorted(ordered, x)
     last = literal(at, tests.size - 1)

@@ -14,6 +14,7 @@ from cotangent.numpy._support import (
     as_dtype,
     bind1,
     choose,
+    constant,
     convert,
     element_count,
     inexact,
@@ -358,7 +359,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     if edges.ndim != 1:
         raise ValueError(f"digitize: bins must have one axis; got shape {edges.shape}")
     if edges.size == 0:
-        return _core.full(values._bound_shape, 0, _core.default_int_dtype())
+        return constant(values, 0, _core.default_int_dtype())
     up = searchsorted(edges, values, "left" if right else "right", method=method or "scan")
     flipped = bind1("reverse", edges, axes=[0])
     down = searchsorted(flipped, values, "right" if right else "left", method=method or "scan")
