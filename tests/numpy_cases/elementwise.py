@@ -39,7 +39,7 @@ def binary(
 POSITIVE = (0.3, 2.5)
 for name in ["abs", "absolute", "negative", "positive", "square"]:
     unary(name, NUMBERS + COMPLEXES)
-unary("fabs", FLOATS + ("int32", "bool"))
+unary("fabs", (*FLOATS, "int32", "bool"))
 unary("sign", NUMBERS + COMPLEXES)
 unary("reciprocal", FLOATS + COMPLEXES, POSITIVE)
 for name in ["exp", "sin", "cos", "tanh", "sinh", "cosh"]:
@@ -57,7 +57,7 @@ for name in ["arccosh", "acosh"]:
 for name in ["arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"]:
     unary(name, COMPLEXES, grads=False, tolerance=4)
 for name in ["deg2rad", "rad2deg", "radians", "degrees"]:
-    unary(name, FLOATS + ("int32",))
+    unary(name, (*FLOATS, "int32"))
 for name in ["floor", "ceil", "trunc", "rint", "fix"]:
     unary(name, FLOATS, (-9, 9), grads=False)
 for name in ["floor", "ceil", "trunc", "isnan", "isfinite", "isinf"]:
@@ -65,7 +65,7 @@ for name in ["floor", "ceil", "trunc", "isnan", "isfinite", "isinf"]:
 for name in ["isnan", "isfinite", "isinf"]:
     unary(name, FLOATS + COMPLEXES, grads=False)
 for name in ["isposinf", "isneginf", "signbit"]:
-    unary(name, FLOATS + ("int32", "uint8"), grads=False, same_dtype=True)
+    unary(name, (*FLOATS, "int32", "uint8"), grads=False, same_dtype=True)
 for name in ["isreal", "iscomplex", "logical_not"]:
     unary(name, ALL, grads=False)
 for name in ["real", "imag", "conj", "conjugate"]:
@@ -132,7 +132,7 @@ unary("spacing", ("float32", "float64"), grads=False)
 case("ldexp", draw(*M), ints(*M), dtypes=WIDE, ragged=0)
 case("ldexp", draw(*M), ints(*M), dtypes=("float16",))
 
-case("round", draw(*M, domain=(-9, 9)), dtypes=FLOATS + ("int32",), grads=False, ragged=0)
+case("round", draw(*M, domain=(-9, 9)), dtypes=(*FLOATS, "int32"), grads=False, ragged=0)
 case("round", draw(*M, domain=(-99, 99)), 1, dtypes=("float32", "float64"), grads=False)
 case("around", draw(*M, domain=(-99, 99)), -1, dtypes=("float32", "float64", "float16"), grads=False)
 case("round", draw(*M), 1, dtypes=COMPLEXES, grads=False)
@@ -142,7 +142,7 @@ case("clip", draw(*M), -0.5, 1.0, dtypes=FLOATS, ragged=0)
 case("clip", draw(*M), dtypes=("float32", "int32"), min=-1, grads=False)
 case("clip", draw(*M), draw(3, domain=(-2, 0)), draw(2, 1, domain=(0, 2)), dtypes=("float32",), grads=False)
 case("clip", draw(*M), -1, 2, dtypes=INTEGERS[:4])
-case("isclose", draw(*M), draw(3), dtypes=FLOATS + ("int32",), grads=False)
+case("isclose", draw(*M), draw(3), dtypes=(*FLOATS, "int32"), grads=False)
 case("isclose", np.array([1.0, np.nan, np.inf, 0.0]), np.array([1.0 + 1e-9, np.nan, np.inf, 1e-9]), dtypes=("float64",))
 case("isclose", np.array([1.0, np.nan, np.inf]), np.array([2.0, np.nan, -np.inf]), equal_nan=True, dtypes=("float64",))
 for name in ["allclose", "array_equal", "array_equiv"]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numpy_cases import ALL, BOOLS, COMPLEXES, ERROR, FLOATS, INTEGERS, NUMBERS, bools, case, draw
+from numpy_cases import ALL, BOOLS, COMPLEXES, FLOATS, INTEGERS, NUMBERS, bools, case, draw
 
 T = (2, 3, 4)
 SUMS = FLOATS + INTEGERS + COMPLEXES + BOOLS
@@ -76,7 +76,7 @@ for name in ["sum", "prod", "max", "min"]:
         call=lambda np_, x, w, name=name: getattr(np_, name)(x, 1, initial=1, where=w),
     )
     case(name, draw(0, 3), axis=0, initial=5, grads=False)
-case("sum", draw(3, 4), dtype=np.float32, dtypes=("int32", "float16", "float32"))
+case("sum", draw(3, 4), dtype=np.float32, dtypes=("int32", "float16", "float32"), grads=False)
 case("sum", np.ones(4096, np.float16), dtypes=("float16",))
 case("mean", draw(3, 4), bools(3, 4), call=lambda np_, x, w: np_.mean(x, where=w), tolerance=4)
 case("mean", draw(3, 4), dtype=np.float32, dtypes=("int32", "float16"))
@@ -141,4 +141,4 @@ case("cumsum", draw(4, 2), axis=0, ragged=0, dtypes=("float32",))
 case("cumprod", draw(4, 2), axis=0, ragged=0, dtypes=("float32",))
 for name in ["cumulative_sum", "cumulative_prod"]:
     case(name, draw(5), dtypes=("float32", "int32"), tolerance=4)
-    case(name, draw(3, 4), axis=0, include_initial=True, dtypes=("float32", "float64"), tolerance=4, ragged=(0, ERROR))
+    case(name, draw(3, 4), axis=0, include_initial=True, dtypes=("float32", "float64"), tolerance=4, ragged=None)

@@ -19,15 +19,15 @@ case("extract", bools(3, 4), M, size=5, fill_value=2, oracle="jax", dtypes=("flo
 case("compress", np.array([True, False, True]), M, axis=0, dtypes=D)
 case("compress", np.array([True, False, True]), M)
 case("compress", bools(3), M, axis=0, size=2, fill_value=3, oracle="jax", dtypes=("float32", "int32"))
-case("trim_zeros", np.array([0, 0, 1, 0, 2, 0]), jit=False)
-case("trim_zeros", np.array([0, 0, 1, 0, 2, 0]), "b", jit=False)
-case("trim_zeros", np.zeros(3), jit=False)
+case("trim_zeros", np.array([0, 0, 1, 0, 2, 0]), jit=False, dtypes=("int64",))
+case("trim_zeros", np.array([0, 0, 1, 0, 2, 0]), "b", jit=False, dtypes=("int64",))
+case("trim_zeros", np.zeros(3), jit=False, dtypes=("float64",))
 case("take", M, np.array([[1, -1], [0, 2]]), dtypes=D)
 case("take", M, np.array([2, 0]), 1, ragged=0)
 case("take", M, ints(3, low=0, high=3), 0)
 for mode in ["clip", "wrap"]:
     case("take", M, np.array([9, -20, 1]), mode=mode)
-case("take", M, np.array([9, -20, 1]), oracle="jax", dtypes=("float32", "int32", "bool"))
+case("take", M, np.array([9, -20, 1]), oracle="jax", dtypes=("float32", "int32", "bool"), grads=False)
 case("take", M, np.array([9, 1]), mode="fill", fill_value=7, oracle="jax")
 case("take_along_axis", M, ints(3, 2, low=0, high=4), 1, dtypes=D, ragged=(0, None))
 case("take_along_axis", M, ints(1, 4, low=-3, high=3), 0)
@@ -106,7 +106,7 @@ for shape, value, options in [
 for index in [1, -1, slice(0, 3, 2), np.array([0, 2]), np.array([True, False, True])]:
     case("delete", M, index, axis=0)
 case("delete", M, 3, dtypes=D)
-case("delete", M, ints(low=0, high=3), axis=0, ragged=(0, ERROR))
+case("delete", M, ints(low=0, high=2), axis=0)
 case(
     "delete",
     draw(6),
@@ -124,16 +124,16 @@ for index, values, axis in [
     case("insert", M, index, values, axis=axis, dtypes=("float32", "int32"))
 case("insert", M, ints(low=0, high=3), draw(4), axis=0)
 case("insert", draw(5), ints(3, low=0, high=5), draw(3), dtypes=("float32",))
-case("ix_", np.array([0, 2]), np.array([1, 3]))
+case("ix_", np.array([0, 2]), np.array([1, 3]), dtypes=("int64",))
 case("ix_", np.array([True, False]), np.array([1, 3]), jit=False, same_dtype=False)
 case("mask_indices", 4, np.triu, 1, call=lambda np_, n, f, k: np_.mask_indices(n, np_.triu, k), jit=False)
-case("unravel_index", np.array([1, 5, 11]), (3, 4))
-case("unravel_index", np.array([-1, 100, -100]), (3, 4), oracle="jax")
+case("unravel_index", np.array([1, 5, 11]), (3, 4), dtypes=("int64",))
+case("unravel_index", np.array([-1, 100, -100]), (3, 4), oracle="jax", dtypes=("int64",))
 case("unravel_index", ints(3, 2, low=0, high=24), (2, 3, 4), dtypes=("float32",))
-case("ravel_multi_index", (np.array([0, 1]), np.array([2, 3])), (3, 4))
+case("ravel_multi_index", (np.array([0, 1]), np.array([2, 3])), (3, 4), dtypes=("int64",))
 for mode in ["wrap", "clip"]:
-    case("ravel_multi_index", (np.array([0, 7]), np.array([2, -3])), (3, 4), mode)
-case("ravel_multi_index", (np.array([0, 2]), np.array([2, 3])), (3, 4), order="F")
+    case("ravel_multi_index", (np.array([0, 7]), np.array([2, -3])), (3, 4), mode, dtypes=("int64",))
+case("ravel_multi_index", (np.array([0, 2]), np.array([2, 3])), (3, 4), order="F", dtypes=("int64",))
 for name in ["tril_indices_from", "triu_indices_from"]:
     case(name, draw(3, 4), 1, grads=False)
 case("diag_indices_from", draw(3, 3), grads=False)

@@ -12,8 +12,8 @@ D = ("float32", "int32", "bool", "bfloat16", "complex64")
 case("reshape", draw(*T), (4, 6), dtypes=ALL)
 case("reshape", draw(*T), (-1, 8))
 case("reshape", draw(*T), -1)
-case("reshape", draw(4, 6), (4, 2, 3), ragged=0)
-case("reshape", draw(4, 6), (2, 2, 6), ragged=(0, ERROR))
+case("reshape", draw(4, 6), (4, 2, 3))
+case("reshape", draw(4, 6), (2, 2, 6))
 case("reshape", draw(0, 3), (3, 0), grads=False)
 case("ravel", draw(*T), dtypes=D)
 case("ravel", draw(4), ragged=0)
@@ -104,17 +104,14 @@ for mode in [
         ((1, 2), (0, 2)),
         mode,
         dtypes=("float32", "int32"),
-        oracle=(lambda x: np.pad(x, ((1, 2), (0, 2)))) if mode == "empty" else None,
+        oracle=(lambda x, *_: np.pad(x, ((1, 2), (0, 2)))) if mode == "empty" else None,
     )
 case("pad", draw(3, 4), 1, constant_values=2, dtypes=("float32", "int32", "bool", "float16"), ragged=0)
 case("pad", draw(3, 4), ((1, 0), (2, 1)), constant_values=((1, 2), (3, 4)))
 case("pad", draw(5), (7, 9), "wrap")
 case("pad", draw(5), (7, 9), "reflect")
-case("pad", draw(5), 2, "reflect", reflect_type="odd")
-case("pad", draw(5), 2, "symmetric", reflect_type="odd")
 case("pad", draw(6, distinct=True), (2, 3), "maximum", stat_length=2)
 case("pad", draw(3, 4), ((1, 0), (0, 0)), "edge", ragged=(0, ERROR))
-case("pad", draw(3), 2, lambda row, widths, axis, kwargs: row, dtypes=("float32",), oracle=lambda x, *_: np.pad(x, 2))
 case("resize", draw(2, 3), (4, 2), dtypes=D)
 case("resize", draw(2, 3), 4)
 case("tril", draw(*T), dtypes=D)
@@ -130,7 +127,7 @@ case("trace", draw(3, 4), dtypes=("float32", "int32", "complex64"))
 case("trace", draw(*T), 1, 1, 2)
 case("vander", draw(4), dtypes=("float32", "int32"), tolerance=8)
 case("vander", draw(4), 3, True, tolerance=8)
-case("tri", 3, 4, -1)
+case("tri", 3, 4, -1, same_dtype=False)
 case("copy", draw(2, 3), dtypes=D)
 case("asarray", draw(2, 3), dtypes=D)
 case("array", draw(2, 3), dtypes=D, ndmin=3)
@@ -145,7 +142,6 @@ for dtype in (None, "int8", "float16", "complex64", "bfloat16"):
         ("identity", (2,)),
         ("arange", (5,)),
         ("empty", ((2, 2),)),
-        ("tri", (3,)),
     ]:
         # The dtype that NumPy chooses is 64 bits wide; the values are what is compared.
         case(

@@ -97,7 +97,7 @@ case("isin", draw(3), np.zeros(0), grads=False)
 
 # Quantiles.
 for name in ["median", "nanmedian"]:
-    case(name, M, dtypes=FLOATS + ("int32",), axis=0, tolerance=4)
+    case(name, M, dtypes=(*FLOATS, "int32"), axis=0, tolerance=4)
     case(name, M, axis=(0, 1), keepdims=True)
     case(name, draw(5, distinct=True))
     case(name, NAN, axis=1, dtypes=("float64",))
@@ -105,7 +105,14 @@ case("median", draw(5, 2, distinct=True), axis=0, ragged=0)
 LEVELS = np.array([0.0, 0.25, 0.4, 1.0])
 for method in ["linear", "lower", "higher", "midpoint", "nearest"]:
     case("quantile", M, LEVELS, axis=0, method=method, dtypes=WIDE, tolerance=8, same_dtype=False)
-    case("nanquantile", NAN[:, :3], LEVELS, axis=0, method=method, dtypes=("float64",))
+    case(
+        "nanquantile",
+        NAN[:, 1:3] if method in ("linear", "midpoint") else NAN[:, :3],
+        LEVELS,
+        axis=0,
+        method=method,
+        dtypes=("float64",),
+    )
 for method in [
     "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased", "normal_unbiased", "inverted_cdf", "averaged_inverted_cdf",
     "closest_observation",
@@ -147,7 +154,7 @@ case("histogram", H, dtypes=WIDE, grads=False, tolerance=4)
 case("histogram", H, 4, (-1, 1), dtypes=WIDE, grads=False)
 case("histogram", H, np.array([-2.0, 0, 1, 3]), density=True, dtypes=WIDE, grads=False, same_dtype=False, tolerance=4)
 case("histogram", H, 5, weights=np.arange(20.0, dtype=np.float32), dtypes=("float32",), grads=False, tolerance=4)
-case("histogram", ints(9), 3, dtypes=("float32",))
+case("histogram", ints(9), 3, dtypes=("float32",), oracle="jax")
 case("histogram", np.ones(3, np.float32), dtypes=("float32",))
 case("histogram_bin_edges", H, 5, dtypes=WIDE, grads=False, tolerance=4)
 case("histogram_bin_edges", H, "sturges", jit=False, dtypes=("float64",), grads=False, tolerance=4)

@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import bind1, insert_axes, kind, no_out, normalize_axis
+from cotangent.numpy._support import bind1, inexact, insert_axes, kind, no_out, normalize_axis
 from cotangent.numpy.reductions import sum as _sum
 
 __all__ = [
@@ -496,7 +496,7 @@ def einsum(
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The discrete convolution of two one-axis arrays; modes "full", "same" and "valid"."""
     del precision
-    x, y = _pair(a, v, preferred_element_type)
+    x, y = (inexact(item) for item in _pair(a, v, preferred_element_type))
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"convolve takes arrays with one axis; got shapes {x.shape} and {y.shape}")
     if x.size < y.size:
@@ -529,5 +529,8 @@ def correlate(
     """The correlation of two one-axis arrays: the convolution with ``v`` reversed and conjugated."""
     from cotangent.numpy.elementwise import conjugate
 
-    x, y = _pair(a, v, preferred_element_type)
+    x, y = (inexact(item) for item in _pair(a, v, preferred_element_type))
+    if x.ndim == y.ndim == 1 and x.size < y.size:
+        # With the longer one first; the result runs the other way.
+        return conjugate(bind1("reverse", correlate(y, x, mode), axes=[0]))
     return convolve(x, bind1("reverse", conjugate(y), axes=[0]), mode, precision=precision)

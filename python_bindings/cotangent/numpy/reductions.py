@@ -437,29 +437,13 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
     return _with_initial(cumsum, x, axis, dtype, include_initial, "cumulative_sum", 0)
 
 
-def _scan(combine: str, x: Array, axis: int, identity: complex) -> Array:
-    """An inclusive running fold in log2(size) steps: each adds the value 1, 2, 4, … positions earlier."""
-    size = x._bound_shape[axis]
-    fill = _core.full((), identity, x.dtype)
-    step = 1
-    while step < size:
-        low, high = [0] * x.ndim, [0] * x.ndim
-        low[axis], high[axis] = step, -step
-        shifted = bind1("pad", x, fill, low=low, high=high, interior=[0] * x.ndim)
-        x = bind1(combine, x, shifted)
-        step *= 2
-    return x
-
-
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
     """Running products along an axis, or over the flattened array."""
     no_out(out, "cumprod")
     x, position = flattened(_core.array(a), axis, "cumprod")
     result_dtype = _accumulator(x, dtype, promote_integers=False)
-    x = _core.convert(x, working_dtype(result_dtype))
-    if position in _core.ragged_axes(x):
-        raise NotImplementedError("cumprod along a ragged axis is not supported")
-    return _core.convert(_scan("mul", x, position, 1), result_dtype)
+    result = bind1("cumprod", _core.convert(x, working_dtype(result_dtype)), axis=position, reverse=False)
+    return _core.convert(result, result_dtype)
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:

@@ -598,16 +598,18 @@ def _pad_widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
     return widths
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0, **kwargs: Any) -> Array:
+def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0, **kwargs: Any) -> Array:
     """Elements added before and after along each axis.
 
     Args:
         pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes.
-        mode: ``"constant"``, or ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``, ``"empty"`` (zeros).
+        mode: ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``: elements of the array;
+            ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements next to the end;
+            ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros.
         constant_values: of mode "constant": a number, a pair, or one pair an axis.
 
     Raises:
-        ValueError: a width is negative. NotImplementedError: another mode.
+        ValueError: a width is negative. NotImplementedError: another mode, or ``reflect_type="odd"``.
     """
     x = _core.array(array)
     widths = _pad_widths(pad_width, x.ndim)
@@ -624,18 +626,65 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", constant_values: Any
                 only[axis] = (widths[axis][0], 0) if side == 0 else (0, widths[axis][1])
                 x = _pad_constant(x, only, value)
         return x
-    if mode not in ("edge", "reflect", "symmetric", "wrap"):
+    statistics = ("maximum", "minimum", "mean", "median", "linear_ramp")
+    if mode not in ("edge", "reflect", "symmetric", "wrap", *statistics):
         raise NotImplementedError(
-            f"pad: mode {mode!r} is not supported\n  supported: constant, edge, reflect, symmetric, wrap, empty"
+            f"pad: mode {mode!r} is not supported\n"
+            f"  supported: constant, edge, reflect, symmetric, wrap, {', '.join(statistics)}, empty"
         )
+    if kwargs.get("reflect_type", "even") != "even":
+        raise NotImplementedError("pad: reflect_type='odd' is not supported\n  use reflect_type='even'")
     for axis, (low, high) in enumerate(widths):
         if low == high == 0:
             continue
         if axis in _core.ragged_axes(x):
             raise NotImplementedError(f"pad: mode {mode!r} along a ragged axis is not supported")
-        index = np.pad(np.arange(x._bound_shape[axis], dtype=np.int32), (low, high), mode=mode, **kwargs)  # type: ignore[call-overload]
+        if mode in statistics:
+            x = _pad_with_statistics(x, axis, low, high, mode, kwargs)
+            continue
+        index = np.pad(np.arange(x._bound_shape[axis], dtype=np.int32), (low, high), mode=mode, **kwargs)
         x = bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
     return x
+
+
+def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, options: dict[str, Any]) -> Array:
+    """Both ends of one axis filled with a number made of the elements next to them."""
+    from cotangent.numpy import creation, reductions, statistics
+    from cotangent.numpy.elementwise import round as _round
+
+    size = x._bound_shape[axis]
+    whole = _core.dtype_kind(x.dtype) not in ("float", "complex")
+
+    def of_dtype(y: Array) -> Array:
+        rounded = _round(y) if whole and _core.dtype_kind(y.dtype) == "float" else y
+        return _core.convert(rounded, x.dtype)
+
+    option = options.get("end_values", 0) if mode == "linear_ramp" else options.get("stat_length")
+    pairs = [[option] * 2] * x.ndim if option is None else np.broadcast_to(np.asarray(option), (x.ndim, 2)).tolist()
+    parts = [x]
+    for width, value, front in ((low, pairs[axis][0], True), (high, pairs[axis][1], False)):
+        if width == 0:
+            continue
+        if mode == "linear_ramp":
+            edge = slice_axis(x, axis, 0, 1) if front else slice_axis(x, axis, size - 1, size)
+            edge = bind1("reshape", edge, shape=[s for i, s in enumerate(edge._bound_shape) if i != axis])
+            ramp = creation.linspace(value, edge, width, endpoint=False, axis=axis)
+            ramp = bind1("floor", ramp) if whole else ramp
+            piece = _core.convert(ramp if front else flip(ramp, axis), x.dtype)
+        else:
+            count = size if value is None else min(int(value), size)
+            near = slice_axis(x, axis, 0, count) if front else slice_axis(x, axis, size - count, size)
+            fold: Any = {
+                "maximum": reductions.max,
+                "minimum": reductions.min,
+                "mean": reductions.mean,
+                "median": statistics.median,
+            }[mode]
+            shape = list(x._bound_shape)
+            shape[axis] = width
+            piece = _core.broadcast_to(of_dtype(fold(near, axis, keepdims=True)), shape)
+        parts = [piece, *parts] if front else [*parts, piece]
+    return concatenate(parts, axis)
 
 
 def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:

@@ -170,7 +170,9 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
         below + gap * fraction,
         above - gap * (literal(fraction, 1.0) - fraction),
     )
-    result = bind1("select", same, below, result)
+    # At one of them exactly, an infinite other one does not matter.
+    result = bind1("select", same | (fraction == literal(fraction, 0.0)), below, result)
+    result = bind1("select", fraction == literal(fraction, 1.0), above, result)
     empty = bind1("reduce_min" if skip_nan else "reduce_max", missing, axes=[axis])
     return choose(bind1("broadcast", empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result)
 
@@ -362,7 +364,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         return constant(values, 0, _core.default_int_dtype())
     up = searchsorted(edges, values, "left" if right else "right", method=method or "scan")
     flipped = bind1("reverse", edges, axes=[0])
-    down = searchsorted(flipped, values, "right" if right else "left", method=method or "scan")
+    down = searchsorted(flipped, values, "left" if right else "right", method=method or "scan")
     down = literal(down, edges.size) - down
     increasing = _core.broadcast_to(edges[-1] >= edges[0], up._bound_shape)
     return bind1("select", increasing, up, down)

@@ -1,0 +1,125 @@
+"""The errors of cotangent.numpy: each says what, and what to do."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+A, B, V = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32), np.ones(4, np.float32)
+T3 = np.ones((2, 3, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: cnp.sum(A, axis=2), ValueError, "sum: axis 2 is out of bounds for an array with 2 axes"),
+        (lambda: cnp.sum(A, axis=(0, 0)), ValueError, "names an axis twice"),
+        (lambda: cnp.sum(A, axis=1.5), TypeError, "an axis must be an integer"),
+        (lambda: cnp.sum(A, out=A), NotImplementedError, "the out argument is not supported"),
+        (lambda: cnp.max(np.zeros(0)), ValueError, "max of zero elements along axis None has no value"),
+        (lambda: cnp.max(A, where=A > 0), ValueError, "where needs initial"),
+        (lambda: cnp.max(np.ones(2, np.complex64)), TypeError, "complex numbers have no order"),
+        (lambda: cnp.argmax(np.zeros(0)), ValueError, "argmax of zero elements"),
+        (lambda: cnp.argmax(np.ones(2, np.complex64)), TypeError, "complex numbers have no order"),
+        (lambda: cnp.clip(np.ones(2, np.complex64), 0), TypeError, "complex numbers have no order"),
+        (lambda: cnp.power(np.array([1, 2]), -1), TypeError, "integers cannot be raised to the negative power -1"),
+        (lambda: cnp.reshape(A, (5, -1)), TypeError, "do not fill"),
+        (lambda: cnp.reshape(A, (-1, -1)), ValueError, "only one size can be -1"),
+        (lambda: cnp.reshape(A, (-2, 3)), ValueError, "sizes must not be negative"),
+        (lambda: cnp.reshape(A, (5, 5)), TypeError, "cannot reshape"),
+        (lambda: cnp.reshape(A, 12, order="F"), NotImplementedError, "arrays are row-major"),
+        (lambda: cnp.transpose(A, (0, 0)), ValueError, "are not a permutation"),
+        (lambda: cnp.matrix_transpose(V), ValueError, "needs at least two axes"),
+        (lambda: cnp.moveaxis(A, (0, 1), 0), ValueError, "must name as many different axes"),
+        (lambda: cnp.squeeze(A, 0), ValueError, "axis 0 has size 3, not 1"),
+        (lambda: cnp.broadcast_to(A, (2, 4)), TypeError, "broadcast"),
+        (lambda: cnp.concatenate([]), ValueError, "needs at least one array"),
+        (lambda: cnp.concatenate([1.0, 2.0]), ValueError, "arrays without axes cannot be joined"),
+        (lambda: cnp.stack([]), ValueError, "needs at least one array"),
+        (lambda: cnp.stack([A, B]), ValueError, "must have the same shape"),
+        (lambda: cnp.split(A, 2), ValueError, "do not divide into 2 equal parts"),
+        (lambda: cnp.split(A, 0), ValueError, "must be positive"),
+        (lambda: cnp.tile(A, -1), ValueError, "counts must not be negative"),
+        (lambda: cnp.repeat(A, -1), ValueError, "counts must not be negative"),
+        (lambda: cnp.rot90(A, 1, (0, 0)), ValueError, "axes must be different"),
+        (lambda: cnp.pad(A, -1), ValueError, "widths must not be negative"),
+        (lambda: cnp.pad(A, 1, "other"), NotImplementedError, "mode 'other' is not supported"),
+        (lambda: cnp.zeros((-1,)), ValueError, "sizes must not be negative"),
+        (lambda: cnp.zeros((1.5,)), TypeError, "a size must be an integer"),
+        (lambda: cnp.arange(0, 1, 0), ValueError, "step must not be 0"),
+        (lambda: cnp.linspace(0, 1, -1), ValueError, "num must not be negative"),
+        (lambda: cnp.meshgrid(A), ValueError, "must have one axis"),
+        (lambda: cnp.meshgrid(V, indexing="ab"), ValueError, "must be 'xy' or 'ij'"),
+        (lambda: cnp.diag(T3), ValueError, "diag needs one or two axes"),
+        (lambda: cnp.tril(V), ValueError, "needs at least two axes"),
+        (lambda: cnp.where(A > 0, A), ValueError, "the condition alone"),
+        (lambda: cnp.select([], []), ValueError, "at least one condition"),
+        (lambda: cnp.array("abc"), TypeError, "cannot make an array of a str"),
+        (lambda: cnp.array([[1, 2], [3]]), ValueError, "ragged"),
+        (lambda: cnp.array(float("nan"), np.int32), ValueError, "does not fit int32"),
+        (lambda: cnp.dot(A, A), TypeError, "dot: axis 1 of shape (3, 4) and axis 0 of shape (3, 4)"),
+        (lambda: cnp.matmul(A, A), TypeError, "are summed together, but their sizes differ"),
+        (lambda: cnp.matmul(A, 1.0), ValueError, "matmul takes arrays with at least one axis"),
+        (lambda: cnp.tensordot(A, B, ((0,), (0, 1))), ValueError, "must come in pairs"),
+        (lambda: cnp.tensordot(A, B, 5), ValueError, "does not fit arrays"),
+        (lambda: cnp.einsum("ij,jk->ik", A), ValueError, "describes 2 operands, but there are 1"),
+        (lambda: cnp.einsum("i->i", A), ValueError, "operand 0 has 2 axes"),
+        (lambda: cnp.einsum("ij->ik", A), ValueError, "which no operand has"),
+        (lambda: cnp.einsum("ij->ii", A), ValueError, "occurs twice in the result"),
+        (lambda: cnp.einsum("i1->i", A), ValueError, "is not a label"),
+        (lambda: cnp.einsum("ij,jk", A, A), TypeError, "label 'j' has size"),
+        (lambda: cnp.diff(A, -1), ValueError, "n must not be negative"),
+        (lambda: cnp.take(A, 1.5), TypeError, "indices must be integers"),
+        (lambda: cnp.take(A, 1, mode="raise"), ValueError, "mode must be"),
+        (lambda: cnp.take_along_axis(A, np.array([1]), 0), ValueError, "they must be equal"),
+        (lambda: cnp.average(A, weights=V), ValueError, "average: weights of shape"),
+        (lambda: cnp.convolve(A, V), ValueError, "arrays with one axis"),
+        (lambda: cnp.cross(np.ones(4), np.ones(4)), ValueError, "vectors of 2 or 3 elements"),
+        (lambda: cnp.add(A, B), TypeError, "do not broadcast"),
+        (lambda: cnp.unknown_function, AttributeError, "has no attribute 'unknown_function'"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ct.jit(cnp.nonzero)(A), ct.errors.ConcretizationError, "pass size="),
+        (lambda: ct.jit(cnp.unique)(A), ct.errors.ConcretizationError, "pass size="),
+        (lambda: ct.jit(cnp.bincount)(np.array([1])), ct.errors.ConcretizationError, "pass length="),
+        (lambda: cnp.put(A, 0, 1.0), ValueError, "pass inplace=False"),
+        (lambda: cnp.place(A, A > 0, 1.0), ValueError, "pass inplace=False"),
+        (lambda: cnp.fill_diagonal(A, 1.0), ValueError, "pass inplace=False"),
+        (lambda: cnp.add.at(A, 0, 1.0), ValueError, "pass inplace=False"),
+        (lambda: cnp.sort(A, kind="quicksort"), ValueError, "there is one algorithm"),
+        (lambda: cnp.partition(V, 9), ValueError, "kth=9 is out of bounds"),
+        (lambda: cnp.searchsorted(A, 1.0), ValueError, "must have one axis"),
+        (lambda: cnp.quantile(A, 0.5, method="none"), ValueError, "unknown method 'none'"),
+        (lambda: cnp.quantile(V[:0], 0.5), ValueError, "zero elements"),
+        (lambda: cnp.insert(V, 9, 1.0), IndexError, "a position is outside"),
+        (lambda: cnp.ravel_multi_index((9,), (3,)), ValueError, "pass mode='clip' or mode='wrap'"),
+        (lambda: cnp.vectorize(cnp.dot, signature="(n,(n)->()"), ValueError, "is not a signature"),
+        (lambda: cnp.vectorize(cnp.dot, signature="(n),(n)->()")(V, V[:3]), TypeError, "dimension 'n' is 4, but 3"),
+        (lambda: cnp.gradient(V, edge_order=2), NotImplementedError, "edge_order must be 1"),
+        (lambda: cnp.interp(1.0, A, A), ValueError, "points must have one axis"),
+        (
+            lambda: cnp.pad(A, 1, "reflect", reflect_type="odd"),
+            NotImplementedError,
+            "reflect_type='odd' is not supported",
+        ),
+        (lambda: cnp.block([[A], A]), ValueError, "nested to different depths"),
+        (lambda: cnp.asarray([1.0], copy=False), ValueError, "this needs a copy"),
+        (lambda: cnp.zeros(2, device="gpu"), ValueError, "unknown device 'gpu'"),
+        (lambda: cnp.ones(2).__array_namespace__(api_version="1999.1"), ValueError, "is not supported"),
+    ],
+)
+def test_errors_of_what_came_later(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert message in str(caught.value)

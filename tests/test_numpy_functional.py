@@ -1,0 +1,170 @@
+"""cotangent.numpy: functions that take functions, grids by slices, dtypes and their promotion, files, printing."""
+
+from __future__ import annotations
+
+import io
+import itertools
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+rng = np.random.default_rng(0)
+A, V = rng.standard_normal((3, 4)), rng.standard_normal(7)
+
+
+def check(actual, expected):
+    if isinstance(expected, (tuple, list)):
+        assert len(actual) == len(expected)
+        for x, y in zip(actual, expected, strict=True):
+            check(x, y)
+        return
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-12)
+
+
+CALLS = [
+    lambda m: m.vectorize(lambda x, y: x + y)(A, V[:4]),
+    lambda m: m.vectorize(lambda x, y: x @ y, signature="(n),(n)->()")(A, V[:4]),
+    lambda m: m.vectorize(lambda a, y: (a @ y, y.sum()), signature="(m,n),(n)->(m),()")(
+        np.stack([A, A]), np.ones((2, 1, 4))
+    ),
+    lambda m: m.vectorize(lambda x, k: x * k, excluded={1})(A, 3),
+    lambda m: m.vectorize(lambda x, y: x + y)(np.ones((1, 3)), np.ones((1, 1))),
+    lambda m: m.apply_along_axis(lambda x: x.cumsum(), 0, A),
+    lambda m: m.apply_along_axis(lambda x: x[:, None] * x, 1, A),
+    lambda m: m.apply_over_axes(lambda a, i: a.sum(i), A, (0, 1)),
+    lambda m: m.piecewise(V, [V < 0, V > 1], [lambda x: -x, lambda x: x * x, 5.0]),
+    lambda m: m.piecewise(V, [V < 0, V > 1], [0.0, 1.0]),
+    lambda m: m.fromfunction(lambda i, j: i * j + 1, (3, 4)),
+    lambda m: m.fromfunction(lambda i, j: i == j, (3, 4), dtype=int),
+    lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1)(A, V[:4]),
+    lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1).reduce(A, axis=1),
+    lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1).accumulate(V),
+    lambda m: m.mgrid[0:3, 1:5:2],
+    lambda m: m.mgrid[0:1:5j],
+    lambda m: m.ogrid[0:3, 1:5:2],
+    lambda m: m.r_[0:3, 5, A[0]],
+    lambda m: m.r_["0,2", A[0], A[1]],
+    lambda m: m.r_["-1", A, A],
+    lambda m: m.c_[A[0], A[1]],
+    lambda m: m.c_[1:3, 4:6],
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=range(len(CALLS)))
+def test_agrees_with_jax(call):
+    with ct.config.enable_x64(True), jax.enable_x64(True):
+        check(call(cnp), call(jnp))
+
+
+@pytest.mark.parametrize("start", ["0,3,0", "0,3,1"])
+def test_joined_arrays_with_a_position_for_their_axes(start):
+    check(cnp.r_[start, A, A], np.r_[start, A, A])
+
+
+def test_einsum_contracts_in_the_order_of_the_path():
+    b = rng.standard_normal((4, 50))
+    path, report = cnp.einsum_path("ij,jk,kl->il", A, b, b.T)
+    assert path == jnp.einsum_path("ij,jk,kl->il", A, b, b.T)[0]
+    assert "FLOP" in str(report)
+
+
+# ---- Dtypes ----------------------------------------------------------------------------------------------------------
+
+INTS = ["int8", "int16", "int32", "int64"]
+UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
+DTYPES = ["bool", *INTS, *UNSIGNED, "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
+PYTHON = [True, 1, 1.0, 1j]
+
+
+def pair(x, y):
+    # A signed integer and uint64 have the default floating dtype in common, which here is float32 also with enable_x64.
+    open_end = {x, y} in [{name, "uint64"} for name in INTS]
+    marks = [pytest.mark.xfail(strict=True, reason="float32 instead of the default dtype")] if open_end else []
+    return pytest.param(x, y, id=f"{x}-{y}", marks=marks)
+
+
+@pytest.mark.parametrize(("x", "y"), [pair(x, y) for x, y in itertools.product(DTYPES, repeat=2)])
+def test_promotion_lattice(x, y):
+    with ct.config.enable_x64(True), jax.enable_x64(True):
+        assert cnp.promote_types(x, y) == jnp.promote_types(x, y)
+        left, right = cnp.ones(2, x), cnp.ones(2, y)
+        assert (left * right).dtype == (jnp.ones(2, x) * jnp.ones(2, y)).dtype
+
+
+@pytest.mark.parametrize(("x", "y"), list(itertools.product(DTYPES, PYTHON)))
+def test_promotion_with_python_numbers(x, y):
+    with ct.config.enable_x64(True), jax.enable_x64(True):
+        for a, b in [((cnp.ones(2, x) * y), (jnp.ones(2, x) * y)), ((y * cnp.ones(2, x)), (y * jnp.ones(2, x)))]:
+            assert a.dtype == b.dtype  # the weak type of an integer array times a Python float is not JAX's yet
+
+
+def test_dtype_queries():
+    assert cnp.result_type(np.float32, np.int32) == np.float32
+    assert cnp.result_type(cnp.ones(2, "bfloat16"), 1.0) == cnp.bfloat16
+    assert cnp.issubdtype(cnp.bfloat16, cnp.floating) and cnp.issubdtype(np.int32, cnp.integer)
+    assert not cnp.issubdtype(np.float32, cnp.integer)
+    assert cnp.finfo(np.float32).eps == np.finfo(np.float32).eps
+    assert cnp.finfo("bfloat16").bits == 16 and cnp.iinfo("int8").max == 127
+    assert cnp.isdtype(np.float32, "real floating") and cnp.can_cast("int8", "int16")
+    assert cnp.float32(3).dtype == cnp.float32 == np.float32 and np.dtype(cnp.float32) == np.float32
+    with ct.config.enable_x64(True):
+        assert np.dtype(cnp.int_) == np.int64 and cnp.ones(2).dtype == cnp.float64
+    assert np.dtype(cnp.int_) == np.int32 and cnp.array(np.float64(1)).dtype == np.float64
+    assert (cnp.iscomplexobj(1j), cnp.isrealobj(1.0), cnp.isscalar(2)) == (True, True, True)
+    assert (cnp.ndim(A), cnp.shape(A), cnp.size(A, 1), cnp.broadcast_shapes((3, 1), (4,))) == (2, (3, 4), 4, (3, 4))
+
+
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
+def test_float8_is_storage(dtype):
+    x = cnp.array([0.5, -2.0, 3.0]).astype(dtype)
+    assert x.dtype == dtype and x.astype("float32").tolist() == [0.5, -2.0, 3.0]
+
+
+def test_namespace_info():
+    info = cnp.ones(2).__array_namespace__().__array_namespace_info__()
+    assert set(info.dtypes(kind="integral")) == {f"{u}int{n}" for u in ("", "u") for n in (8, 16, 32, 64)}
+    assert info.default_device() in info.devices() and cnp.ones(2).device == info.default_device()
+    assert info.default_dtypes()["real floating"] == np.float32
+    assert cnp.__array_api_version__ == "2024.12"
+
+
+# ---- Files, buffers, text --------------------------------------------------------------------------------------------
+
+
+def test_files_and_buffers():
+    file = io.BytesIO()
+    cnp.save(file, cnp.arange(3))
+    file.seek(0)
+    check(cnp.load(file), [0, 1, 2])
+    file = io.BytesIO()
+    cnp.savez(file, cnp.ones(2), b=cnp.zeros(1))
+    file.seek(0)
+    assert set(cnp.load(file)) == {"arr_0", "b"}
+    check(cnp.frombuffer(b"123", dtype="uint8"), [49, 50, 51])
+    check(cnp.fromstring("1 2 3", sep=" "), [1, 2, 3])
+    check(cnp.fromiter(range(3), int), [0, 1, 2])
+    check(cnp.from_dlpack(np.arange(3)), [0, 1, 2])
+    check(np.from_dlpack(cnp.arange(3)), [0, 1, 2])
+
+
+def test_printing_is_that_of_numpy():
+    x = cnp.array([[1.5, 2.0]])
+    assert repr(x) == cnp.array_repr(x) == "Array([[1.5, 2. ]], dtype=float32)"
+    assert str(x) == cnp.array_str(x) == "[[1.5 2. ]]"
+    with cnp.printoptions(precision=2):
+        assert str(cnp.array([1 / 3])) == "[0.33]"
+    assert cnp.get_printoptions()["precision"] == np.get_printoptions()["precision"]
+
+
+@pytest.mark.parametrize("to", ["uint8", "int16", "float32", "float64", "complex64", "bool"])
+def test_views_of_bytes(to):
+    x = rng.standard_normal((2, 4)).astype(np.float32)
+    expected = x.view("u1").astype(bool) if to == "bool" else x.view(to)
+    np.testing.assert_array_equal(np.asarray(cnp.asarray(x).view(to)), expected)
+    assert cnp.asarray(x).byteswap().tobytes() == x.byteswap().tobytes()
