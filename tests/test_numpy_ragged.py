@@ -80,7 +80,6 @@ def test_mask_agrees_with_the_exact_array(name, n):
     ("call", "message"),
     [
         (lambda x: cnp.split(x, 2), "along a ragged axis is not supported"),
-        (lambda x: cnp.cumprod(x, 0), "along a ragged axis is not supported"),
         (lambda x: x.at[1:].set(0.0), "with a slice of a ragged axis is not supported"),
         (lambda x: x[-3:-1], "is supported only up to its end"),
         (lambda x: x[3:0:-1], "with step -1 is not supported"),
