@@ -40,9 +40,11 @@ from cotangent.api import (  # noqa: E402
 )
 from cotangent.config import debug_nans, disable_jit, enable_x64  # noqa: E402
 from cotangent.custom import custom_jvp, custom_vjp  # noqa: E402
+from cotangent.custom_derivatives import closure_convert, custom_gradient  # noqa: E402
 from cotangent.extend import primitive, transform  # noqa: E402
 from cotangent.ir import Interpreter  # noqa: E402
 from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
+from cotangent.scopes import named_call, named_scope  # noqa: E402
 
 _array_methods.attach()
 
@@ -75,7 +77,9 @@ __all__ = [
     "block_until_ready",
     "checkpoint",
     "checkpoint_policies",
+    "closure_convert",
     "config",
+    "custom_gradient",
     "custom_jvp",
     "custom_vjp",
     "debug_nans",
@@ -98,6 +102,8 @@ __all__ = [
     "linearize",
     "make_ir",
     "mask",
+    "named_call",
+    "named_scope",
     "numpy",
     "primitive",
     "pure_callback",

@@ -43,6 +43,40 @@ def function_name(function: Callable[..., Any]) -> str:
     return getattr(function, "__name__", None) or type(function).__name__
 
 
+def is_inexact_dtype(dtype: Any) -> bool:
+    """Whether arrays of the dtype carry derivatives: float and complex ones."""
+    return _core.dtype_kind(dtype) in ("float", "complex")
+
+
+def float0_zeros(shape: Sequence[int]) -> Any:
+    """JAX's derivative of what has none: zeros of a dtype without values."""
+    return np.zeros(shape, dtype=[("float0", "V")])
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is known to be zero, given to and taken from rules that ask for it."""
+
+    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+        self.shape = tuple(shape)
+        self.dtype = dtype
+
+    @classmethod
+    def like(cls, x: Any) -> SymbolicZero:
+        """The zero of an array's shape and dtype."""
+        return cls(x._bound_shape if isinstance(x, Array) else np.shape(x), getattr(x, "dtype", None))
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def aval(self) -> ShapeDtypeStruct:
+        return ShapeDtypeStruct(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.dtype}{list(self.shape)})"
+
+
 def axis_text(name: Hashable) -> str:
     """The name of a batch axis as graphs hold it: any hashable value serves as one."""
     return name if isinstance(name, str) and name else repr(name)
@@ -80,6 +114,18 @@ def flatten_arguments(tree: Any, name: str) -> tuple[list[Array], PyTreeDef]:
         for leaf, path in zip(leaves, paths, strict=True)
     ]
     return arrays, structure  # type: ignore[return-value]
+
+
+def flatten_like(structure: PyTreeDef, tree: Any, what: str) -> list[Any]:
+    """The leaves of a tree that must have the structure; ``what`` begins the TypeError that says so."""
+    try:
+        leaves = structure.flatten_up_to(tree)
+    except (ValueError, TypeError) as error:
+        raise TypeError(f"{what}, {structure}\n  {error}") from None
+    for leaf in leaves:
+        if isinstance(leaf, (tuple, list, dict)):
+            raise TypeError(f"{what}, {structure}\n  there is a {type(leaf).__name__} where an array should be")
+    return leaves
 
 
 def is_spec(value: Any) -> bool:

@@ -7,58 +7,28 @@ The rules are captured with the function, as sub-graphs of one equation, so they
 from __future__ import annotations
 
 import functools
-import inspect
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from cotangent import _core
 from cotangent._capture import (
     Captured,
+    SymbolicZero,
     as_ragged_as,
     aval_of,
-    capture,
-    check_callable,
     flatten_arguments,
-    function_name,
+    flatten_like,
+    float0_zeros,
+    is_inexact_dtype,
 )
 from cotangent._core import Array, Graph
+from cotangent._custom_function import CustomFunction, Opened
 from cotangent.errors import ShapeError
 
 Function = Callable[..., Any]
 # A rule that calls its own function is captured inside itself, once for each order of derivative.
 _DEEPEST_RULE = 4
-
-
-def _is_inexact(dtype: Any) -> bool:
-    return _core.dtype_kind(dtype) in ("float", "complex")
-
-
-def _positional(fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """All arguments by position, keyword arguments and defaults filled in."""
-    if not kwargs:
-        return args
-    bound = inspect.signature(fun).bind(*args, **kwargs)
-    bound.apply_defaults()
-    if bound.kwargs:
-        raise TypeError(
-            f"{function_name(fun)}: keyword-only arguments cannot be passed to a function with custom derivatives: {sorted(bound.kwargs)}"
-        )
-    return bound.args
-
-
-def _split_static(args: tuple[Any, ...], positions: Sequence[int]) -> tuple[tuple[Any, ...], list[Any]]:
-    """The differentiable arguments, and those at ``positions``."""
-    return tuple(a for i, a in enumerate(args) if i not in positions), [args[i] for i in positions]
-
-
-def _merge_static(dynamic: Sequence[Any], static: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-    merged = list(dynamic)
-    for position, value in sorted(zip(positions, static, strict=True)):
-        merged.insert(position, value)
-    return merged
 
 
 def _rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]], list[Array]]) -> Graph:
@@ -68,16 +38,27 @@ def _rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]]
     )[0]
 
 
-def _float0(leaf: Any) -> Any:
-    return np.zeros(aval_of(leaf)[0], dtype=[("float0", "V")])
+def _is_pair(x: Any) -> bool:
+    return isinstance(x, (tuple, list)) and len(x) == 2
 
 
-class custom_jvp:  # noqa: N801
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, SymbolicZero)
+
+
+def _capture_rule(run: Callable[[list[Array]], list[Any]], sources: list[Any], what: str) -> Any:
+    """A rule's graph and what it closes over."""
+    mode = _core.capture_mode() or "jit"
+    return _core.capture(lambda inputs: (run(inputs), None), sources, [], mode, what)[:2]
+
+
+class custom_jvp(CustomFunction):  # noqa: N801
     """A function with a forward-mode rule of its own.
 
     Args:
         fun: the function.
         nondiff_argnums: positions of arguments that are plain Python values; they come first in the rule.
+        nondiff_argnames: the same by name.
 
     >>> import cotangent as ct
     >>> @ct.custom_jvp
@@ -90,100 +71,105 @@ class custom_jvp:  # noqa: N801
     10.0
     """
 
-    def __init__(self, fun: Function, nondiff_argnums: Sequence[int] = ()) -> None:
-        check_callable(fun, "custom_jvp")
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = tuple(nondiff_argnums)
+    def __init__(
+        self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Function | None = None
+        self.symbolic_zeros = False
         self._depth = 0  # of captures of the rule inside each other
 
     def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
-        """Sets the rule: ``jvp(*nondiff, primals, tangents) -> (output, output tangent)``."""
-        del symbolic_zeros
+        """Sets the rule: ``jvp(*nondiff, primals, tangents) -> (output, output tangent)``.
+
+        With ``symbolic_zeros`` the tangents of arguments that have none (integers, say) are `SymbolicZero` instead of float0 arrays,
+        and the rule may return `SymbolicZero` tangents. The rule is captured once, before it is known which arguments are
+        differentiated, so the other tangents are always arrays.
+        """
         self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
         return jvp
 
     def defjvps(self, *jvps: Function | None) -> None:
         """Sets one rule an argument: ``jvps[i](tangent, output, *primals) -> output tangent``; None is zero."""
+        if self.nondiff_argnums:
+            raise TypeError("defjvps does not support nondiff_argnums: use defjvp")
 
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
             from cotangent.tree_util import tree_map
 
             output = self(*primals)
             parts = [rule(t, output, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
-            zero = tree_map(lambda x: x * 0, output)
-            return output, functools.reduce(lambda a, b: tree_map(lambda x, y: x + y, a, b), parts, zero)
+            zero = tree_map(SymbolicZero.like, output)
+            add = lambda x, y: y if _is_zero(x) else x + y  # noqa: E731
+            total = functools.reduce(lambda a, b: tree_map(add, a, b, is_leaf=_is_zero), parts, zero)
+            return output, total
 
         self.jvp = jvp
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function, with its rule recorded."""
-        args = _positional(self.fun, args, kwargs)
-        if not _core.is_capturing():
-            return self.fun(*args)
+    def _check_rules(self) -> None:
         if self.jvp is None:
             raise AttributeError(
-                f"{function_name(self.fun)} is a custom_jvp function without a rule\n  give one with @{function_name(self.fun)}.defjvp"
+                f"{self.__name__} is a custom_jvp function without a rule\n  give one with @{self.__name__}.defjvp"  # type: ignore[attr-defined]
             )
-        name = function_name(self.fun)
-        dynamic, static = _split_static(args, self.nondiff_argnums)
-        leaves, structure = flatten_arguments((dynamic, {}), name)
-        run = lambda *xs: self.fun(*_merge_static(xs, static, self.nondiff_argnums))  # noqa: E731
-        primal = capture(run, leaves, structure, "jit", name=name)
-        inexact = [leaf for leaf in leaves if _is_inexact(leaf.dtype)]
+
+    def _record(self, call: Opened) -> list[Array]:
+        leaves, primal = call.leaves, call.primal
         if self._depth >= _DEEPEST_RULE:
-            return primal.structure.unflatten(_core.bind("custom_jvp", leaves + primal.closure, graph=primal.graph))
+            return _core.bind("custom_jvp", leaves + primal.closure, graph=primal.graph)
+        inexact = [leaf for leaf in leaves if is_inexact_dtype(leaf.dtype)]
         self._depth += 1
         try:
-            rule = self._capture_rule(leaves, inexact, structure, static, primal, name)
+            rule_graph, rule_closure = self._capture_jvp(call, inexact)
         finally:
             self._depth -= 1
         # Both graphs take the arguments, then what either closes over.
-        closure = primal.closure + rule.closure
+        closure = primal.closure + rule_closure
         operands = leaves + closure
-        n, p, q = len(leaves), len(primal.closure), len(rule.closure)
+        n, p, q = len(leaves), len(primal.closure), len(rule_closure)
         # Tangents belong to inexact operands; those of closed-over values are not differentiated here.
-        tangents = [x for x in operands if _is_inexact(x.dtype)]
+        tangents = [x for x in operands if is_inexact_dtype(x.dtype)]
         graph = _rewire(primal.graph, operands, lambda xs: xs[: n + p])
         start = n + p + q
         jvp = _rewire(
-            rule.graph, operands + tangents, lambda xs: xs[:n] + xs[start : start + len(inexact)] + xs[n + p : start]
+            rule_graph, operands + tangents, lambda xs: xs[:n] + xs[start : start + len(inexact)] + xs[n + p : start]
         )
-        return primal.structure.unflatten(_core.bind("custom_jvp", operands, graph=graph, jvp=jvp))
+        return _core.bind("custom_jvp", operands, graph=graph, jvp=jvp)
 
-    def _capture_rule(
-        self, leaves: list[Array], inexact: list[Array], structure: Any, static: list[Any], primal: Captured, name: str
-    ) -> Captured:
-        rule = self.jvp
+    def _capture_jvp(self, call: Opened, inexact: list[Array]) -> Any:
+        rule, primal, leaves = self.jvp, call.primal, call.leaves
         assert rule is not None
+        none = SymbolicZero.like if self.symbolic_zeros else lambda x: float0_zeros(aval_of(x)[0])
 
-        def run(inputs: list[Array]) -> tuple[list[Any], None]:
-            primals = structure.unflatten(inputs[: len(leaves)])[0]
+        def run(inputs: list[Array]) -> list[Any]:
             given = iter(inputs[len(leaves) :])
-            tangents = structure.unflatten(
-                [next(given) if _is_inexact(leaf.dtype) else _float0(leaf) for leaf in leaves]
-            )[0]
-            result = rule(*static, primals, tangents)
-            if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"the jvp rule of {name} must return (output, output tangent)")
-            outputs = [_core.array(x) for x in primal.structure.flatten_up_to(result[0])]
-            directions = primal.structure.flatten_up_to(result[1])
+            tangents = [next(given) if is_inexact_dtype(leaf.dtype) else none(leaf) for leaf in leaves]
+            result = rule(*call.static, call.arguments(inputs[: len(leaves)]), call.arguments(tangents))
+            if not _is_pair(result):
+                raise TypeError(f"the jvp rule of {call.name} must return (output, output tangent)")
+            outputs = _matching(primal, result[0], f"the primal output of the jvp rule of {call.name}")
+            directions = _matching(primal, result[1], f"the tangent output of the jvp rule of {call.name}")
             results: list[Any] = []
             for output, (shape, dtype, _) in zip(outputs, primal.graph.out_avals, strict=True):
-                results.append(_conform(output, shape, dtype, f"the primal output of the jvp rule of {name}"))
+                results.append(
+                    _conform(_core.array(output), shape, dtype, f"the primal output of the jvp rule of {call.name}")
+                )
             for direction, (shape, dtype, _) in zip(directions, primal.graph.out_avals, strict=True):
-                if _is_inexact(dtype):
-                    results.append(
-                        _conform(_core.array(direction), shape, dtype, f"the tangent output of the jvp rule of {name}")
-                    )
-            return results, None
+                if not is_inexact_dtype(dtype):
+                    continue
+                if direction is None or _is_zero(direction):
+                    results.append(_core.full(shape, 0.0, dtype))
+                    continue
+                what = f"the tangent output of the jvp rule of {call.name}"
+                results.append(_conform(_core.array(direction), shape, dtype, what))
+            return results
 
-        graph, closure, _ = _core.capture(run, [*leaves, *inexact], [], "jit", f"jvp rule of {name}")
-        return Captured(graph, closure, primal.structure)
+        return _capture_rule(run, [*leaves, *inexact], f"jvp rule of {call.name}")
+
+
+def _matching(primal: Captured, tree: Any, what: str) -> list[Any]:
+    """The leaves of ``tree``, which has the structure of the function's output."""
+    return flatten_like(primal.structure, tree, f"{what} must have the structure of the function's output")
 
 
 def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
@@ -205,12 +191,24 @@ def _forward_rules() -> list[Any]:
     return rules
 
 
-class custom_vjp:  # noqa: N801
+class CustomVJPPrimal:
+    """What a forward rule with symbolic zeros gets for each array: its ``value``, and whether it is ``perturbed`` (differentiated).
+
+    The rule is captured before that is known: every array of float or complex dtype counts as perturbed.
+    """
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        self.value = value
+        self.perturbed = perturbed
+
+
+class custom_vjp(CustomFunction):  # noqa: N801
     """A function with a reverse-mode rule of its own.
 
     Args:
         fun: the function.
         nondiff_argnums: positions of arguments that are plain Python values; the backward rule gets them first.
+        nondiff_argnames: the same by name.
 
     >>> import cotangent as ct
     >>> @ct.custom_vjp
@@ -221,40 +219,41 @@ class custom_vjp:  # noqa: N801
     1.0
     """
 
-    def __init__(self, fun: Function, nondiff_argnums: Sequence[int] = ()) -> None:
-        check_callable(fun, "custom_vjp")
-        functools.update_wrapper(self, fun)
-        self.fun = fun
-        self.nondiff_argnums = tuple(nondiff_argnums)
+    def __init__(
+        self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.fwd: Function | None = None
         self.bwd: Function | None = None
+        self.symbolic_zeros = False
 
     def defvjp(self, fwd: Function, bwd: Function, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
-        """Sets the rules: ``fwd(*args) -> (output, residuals)`` and ``bwd(*nondiff, residuals, cotangent) -> argument cotangents``."""
-        del symbolic_zeros, optimize_remat
+        """Sets the rules: ``fwd(*args) -> (output, residuals)`` and ``bwd(*nondiff, residuals, cotangent) -> argument cotangents``.
+
+        Args:
+            fwd: takes the arguments of the function; with ``symbolic_zeros`` its arrays come as `CustomVJPPrimal`.
+            bwd: returns a tuple with a cotangent for each argument; None, and `SymbolicZero`, stand for zeros.
+            symbolic_zeros: see ``fwd``; cotangents of outputs that have none (integers) are `SymbolicZero` then.
+            optimize_remat: accepted for compatibility: what a derivative does not need of ``fwd`` is never computed.
+        """
+        del optimize_remat
         self.fwd = fwd
         self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The function, with its rule recorded."""
-        args = _positional(self.fun, args, kwargs)
-        if not _core.is_capturing():
-            return self.fun(*args)
-        name = function_name(self.fun)
+    def _check_rules(self) -> None:
         if self.fwd is None or self.bwd is None:
+            name = self.__name__  # type: ignore[attr-defined]
             raise AttributeError(
                 f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
             )
-        if _forward_rules().count(self) >= _RULE_ORDERS:
-            return self.fun(*args)
-        dynamic, static = _split_static(args, self.nondiff_argnums)
-        leaves, structure = flatten_arguments((dynamic, {}), name)
-        run = lambda *xs: self.fun(*_merge_static(xs, static, self.nondiff_argnums))  # noqa: E731
-        primal = capture(run, leaves, structure, "jit", name=name)
-        forward = self._capture_forward(leaves, structure, static, primal, name)
+
+    def _is_plain(self) -> bool:
+        return _forward_rules().count(self) >= _RULE_ORDERS
+
+    def _record(self, call: Opened) -> list[Array]:
+        leaves, primal = call.leaves, call.primal
+        forward = self._capture_forward(call)
         outputs = primal.structure.num_leaves
         results: list[Any] = forward.graph.out_avals
         if any(_core.ragged_axes(x) for x in leaves + forward.closure):
@@ -264,116 +263,110 @@ class custom_vjp:  # noqa: N801
             results = [_core.bind("stop_gradient", [x])[0] for x in results]
         residuals = results[outputs:]
         cotangents = [
-            x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if _is_inexact(aval[1])
+            x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if is_inexact_dtype(aval[1])
         ]
-        backward = self._capture_backward(leaves, structure, static, primal, forward, residuals, cotangents, name)
-        closure = primal.closure + forward.closure + backward.closure
+        backward_graph, backward_closure = self._capture_backward(call, forward, residuals, cotangents)
+        closure = primal.closure + forward.closure + backward_closure
         operands = leaves + closure
         avals = [aval_of(x) for x in operands]
-        n, p, f, b = len(leaves), len(primal.closure), len(forward.closure), len(backward.closure)
+        n, p, f, b = len(leaves), len(primal.closure), len(forward.closure), len(backward_closure)
         graph = _rewire(primal.graph, operands, lambda xs: xs[: n + p])
 
         # The backward rule's own closed-over values travel as residuals.
         def run_forward(xs: list[Array]) -> tuple[list[Array], None]:
             return _core.apply_graph(forward.graph, xs[:n] + xs[n + p : n + p + f]) + xs[n + p + f :], None
 
-        forward_graph = _core.capture(run_forward, operands, [], "rearrange", name)[0]
+        forward_graph = _core.capture(run_forward, operands, [], "rearrange", call.name)[0]
         r = len(residuals)
 
         def run_backward(xs: list[Array]) -> tuple[list[Array], None]:
-            pulled = _core.apply_graph(backward.graph, xs[:r] + xs[r + b :] + xs[r : r + b])
-            zeros = [_core.full(shape, 0.0, dtype) for shape, dtype, _ in avals[n:] if _is_inexact(dtype)]
+            pulled = _core.apply_graph(backward_graph, xs[:r] + xs[r + b :] + xs[r : r + b])
+            zeros = [_core.full(shape, 0.0, dtype) for shape, dtype, _ in avals[n:] if is_inexact_dtype(dtype)]
             return pulled + zeros, None
 
-        sources = [*residuals, *backward.closure, *cotangents]
-        backward_graph = _core.capture(run_backward, sources, [], "rearrange", name)[0]
-        return primal.structure.unflatten(
-            _core.bind(
-                "custom_vjp",
-                operands,
-                graph=graph,
-                forward=forward_graph,
-                backward=backward_graph,
-                closed=len(closure),
-            )
+        sources = [*residuals, *backward_closure, *cotangents]
+        return _core.bind(
+            "custom_vjp",
+            operands,
+            graph=graph,
+            forward=forward_graph,
+            backward=_core.capture(run_backward, sources, [], "rearrange", call.name)[0],
+            closed=len(closure),
         )
 
-    def _capture_forward(
-        self, leaves: list[Array], structure: Any, static: list[Any], primal: Captured, name: str
-    ) -> Captured:
-        fwd = self.fwd
+    def _capture_forward(self, call: Opened) -> Captured:
+        fwd, primal = self.fwd, call.primal
         assert fwd is not None
         residual_structure: Any = None
 
-        def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        def run(inputs: list[Array]) -> list[Any]:
             nonlocal residual_structure
-            xs = structure.unflatten(inputs)[0]
-            result = fwd(*_merge_static(xs, static, self.nondiff_argnums))
-            if not isinstance(result, (tuple, list)) or len(result) != 2:
-                raise TypeError(f"the forward rule of {name} must return (output, residuals)")
+            given: list[Any] = list(inputs)
+            if self.symbolic_zeros:
+                given = [CustomVJPPrimal(x, is_inexact_dtype(x.dtype)) for x in inputs]
+            result = fwd(*call.all_arguments(given))
+            if not _is_pair(result):
+                raise TypeError(f"the forward rule of {call.name} must return (output, residuals)")
+            what = f"the output of the forward rule of {call.name}"
             outputs = [
-                _conform(_core.array(x), shape, dtype, f"the output of the forward rule of {name}")
-                for x, (shape, dtype, _) in zip(
-                    primal.structure.flatten_up_to(result[0]), primal.graph.out_avals, strict=True
-                )
+                _conform(_core.array(x), shape, dtype, what)
+                for x, (shape, dtype, _) in zip(_matching(primal, result[0], what), primal.graph.out_avals, strict=True)
             ]
-            residuals, residual_structure = flatten_arguments(result[1], f"the residuals of {name}")
-            return [*outputs, *residuals], None
+            residuals, residual_structure = flatten_arguments(result[1], f"the residuals of {call.name}")
+            return [*outputs, *residuals]
 
         _forward_rules().append(self)
         try:
-            graph, closure, _ = _core.capture(run, leaves, [], "jit", f"forward rule of {name}")
+            graph, closure = _capture_rule(run, call.leaves, f"forward rule of {call.name}")
         finally:
             _forward_rules().pop()
         return Captured(graph, closure, residual_structure)
 
     def _capture_backward(
-        self,
-        leaves: list[Array],
-        structure: Any,
-        static: list[Any],
-        primal: Captured,
-        forward: Captured,
-        residual_sources: list[Any],
-        results: list[Any],
-        name: str,
-    ) -> Captured:
-        bwd = self.bwd
+        self, call: Opened, forward: Captured, residual_sources: list[Any], results: list[Any]
+    ) -> Any:
+        bwd, primal = self.bwd, call.primal
         assert bwd is not None
+        none = (lambda aval: SymbolicZero(*aval[:2])) if self.symbolic_zeros else (lambda aval: float0_zeros(aval[0]))
+        arguments = call.arguments(call.leaves)
 
-        def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        def run(inputs: list[Array]) -> list[Any]:
             residuals = forward.structure.unflatten(inputs[: len(residual_sources)])
             # A cotangent that turns out zero has no lengths of its own, so those of the result are declared.
             given = map(as_ragged_as, inputs[len(residual_sources) :], results)
             cotangent = primal.structure.unflatten(
-                [
-                    next(given) if _is_inexact(dtype) else np.zeros(shape, dtype=[("float0", "V")])
-                    for shape, dtype, _ in primal.graph.out_avals
-                ]
+                [next(given) if is_inexact_dtype(aval[1]) else none(aval) for aval in primal.graph.out_avals]
             )
-            result = bwd(*static, residuals, cotangent)
-            count = len(structure.unflatten(leaves)[0])
-            if not isinstance(result, (tuple, list)) or len(result) != count:
+            result = bwd(*call.static, residuals, cotangent)
+            if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
                 raise TypeError(
-                    f"the backward rule of {name} must return a tuple of {count} cotangents, one an argument"
+                    f"the backward rule of {call.name} must return a tuple of {len(arguments)} cotangents, one an argument"
                 )
             outputs: list[Any] = []
-            for number, (argument, pulled) in enumerate(zip(structure.unflatten(leaves)[0], result, strict=True)):
-                arg_leaves, arg_structure = flatten_arguments(argument, name)
-                parts = [None] * len(arg_leaves) if pulled is None else arg_structure.flatten_up_to(pulled)
-                for leaf, part in zip(arg_leaves, parts, strict=True):
-                    shape, dtype, _ = aval_of(leaf)
-                    if not _is_inexact(dtype):
-                        continue
-                    what = f"the cotangent of argument {number} from the backward rule of {name}"
-                    outputs.append(
-                        _core.full(shape, 0.0, dtype)
-                        if part is None
-                        else _conform(_core.array(part), shape, dtype, what)
-                    )
-            return outputs, None
+            for number, (argument, pulled) in enumerate(zip(arguments, result, strict=True)):
+                what = f"the cotangent of argument {number} from the backward rule of {call.name}"
+                outputs += _cotangents(argument, pulled, what)
+            return outputs
 
-        cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if _is_inexact(dtype)]
+        cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if is_inexact_dtype(dtype)]
         sources = [*residual_sources, *cotangents]
-        graph, closure, _ = _core.capture(run, sources, [], "jit", f"backward rule of {name}")
-        return Captured(graph, closure, primal.structure)
+        return _core.capture(lambda xs: (run(xs), None), sources, [], "jit", f"backward rule of {call.name}")[:2]
+
+
+def _cotangents(argument: Any, pulled: Any, what: str) -> list[Array]:
+    """The cotangents of an argument's inexact leaves; None and `SymbolicZero` stand for zeros, of a leaf or of all below."""
+    leaves, structure = flatten_arguments(argument, what)
+    if pulled is None or _is_zero(pulled):
+        parts: list[Any] = [None] * len(leaves)
+    else:
+        parts = flatten_like(structure, pulled, f"{what} must have the structure of the argument")
+    outputs = []
+    for leaf, part in zip(leaves, parts, strict=True):
+        shape, dtype, _ = aval_of(leaf)
+        if not is_inexact_dtype(dtype):
+            continue
+        if part is None or _is_zero(part):
+            outputs.append(_core.full(shape, 0.0, dtype))
+        else:
+            outputs.append(_conform(_core.array(part), shape, dtype, what))
+    return outputs

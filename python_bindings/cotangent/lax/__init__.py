@@ -19,6 +19,7 @@ from cotangent.lax.products import *
 from cotangent.lax.reductions import *
 from cotangent.lax.shapes import *
 from cotangent.lax.slicing import *
+from cotangent.lax.solvers import *
 from cotangent.lax.sorting import *
 from cotangent.lax.special import *
 from cotangent.lax.windows import *

@@ -1,0 +1,138 @@
+"""Functions with derivatives of the user's own: `custom_jvp`, `custom_vjp`, `custom_gradient`, and `closure_convert`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cotangent import _core
+from cotangent._capture import (
+    SymbolicZero,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    is_inexact_dtype,
+)
+from cotangent._core import Array, Graph, PyTreeDef
+from cotangent.custom import CustomVJPPrimal, custom_jvp, custom_vjp
+from cotangent.tree_util import register_pytree_node
+
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+]
+
+Function = Callable[..., Any]
+
+
+@dataclass
+class _Pullback:
+    """A captured function from cotangents of the output to those of the arguments."""
+
+    graph: Graph
+    structure: PyTreeDef  # of what it returns
+    closure: list[Array]
+
+
+register_pytree_node(
+    _Pullback,
+    lambda p: (p.closure, (p.graph, p.structure)),
+    lambda fixed, closure: _Pullback(fixed[0], fixed[1], list(closure)),
+)
+
+
+def custom_gradient(fun: Function) -> custom_vjp:
+    """A function that returns its value and, as a second result, the function from its cotangent to those of its arguments.
+
+    >>> import cotangent as ct
+    >>> @ct.custom_gradient
+    ... def f(x):
+    ...     return x * x, lambda g: (g * x,)
+    >>> float(ct.grad(f)(3.0))
+    3.0
+    """
+    check_callable(fun, "custom_gradient")
+    name = function_name(fun)
+
+    def both(args: tuple[Any, ...]) -> tuple[Any, Any]:
+        result = fun(*args)
+        if not isinstance(result, (tuple, list)) or len(result) != 2 or not callable(result[1]):
+            raise TypeError(f"custom_gradient: {name} must return (output, function of the output's cotangent)")
+        return result[0], result[1]
+
+    @functools.wraps(fun)
+    def value(*args: Any) -> Any:
+        return both(args)[0]
+
+    wrapped = custom_vjp(value)
+
+    def forward(*args: Any) -> tuple[Any, _Pullback]:
+        output, rule = both(args)
+        leaves, structure = flatten_arguments(output, f"the output of {name}")
+        captured = capture(
+            lambda g: rule(g),
+            leaves,
+            _core.tree_flatten(((output,), {}), None)[1],
+            "jit",
+            name=f"the gradient of {name}",
+        )
+        del structure
+        return output, _Pullback(captured.graph, captured.structure, captured.closure)
+
+    def backward(pullback: _Pullback, cotangent: Any) -> tuple[Any, ...]:
+        given = _core.tree_flatten(cotangent, None)[0]
+        results = _core.apply_graph(pullback.graph, [_core.array(g) for g in given] + pullback.closure)
+        pulled = pullback.structure.unflatten(results)
+        return tuple(pulled) if isinstance(pulled, (tuple, list)) else (pulled,)
+
+    wrapped.defvjp(forward, backward)
+    return wrapped
+
+
+def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[Array]]:
+    """``fun`` with the values of enclosing transforms that it closes over as further arguments, and these values.
+
+    For rules of higher-order functions: what a function argument closes over must be an argument of the custom function for
+    derivatives to reach it.
+
+    Args:
+        fun: a function of pytrees of arrays.
+        example_args: arguments of the shapes and dtypes that ``fun`` will be called with.
+
+    Returns:
+        ``(converted, values)`` with ``converted(*args, *values) == fun(*args)``. The values are the traced ones of float or complex
+        dtype, those that a derivative could be taken with respect to.
+
+    >>> import cotangent as ct
+    >>> def f(y):
+    ...     g, values = ct.closure_convert(lambda x: x * y, 2.0)
+    ...     return g(3.0, *values)
+    >>> float(ct.grad(f)(5.0))
+    3.0
+    """
+    check_callable(fun, "closure_convert")
+    name = function_name(fun)
+    leaves, structure = flatten_arguments((example_args, {}), name)
+    captured = capture(fun, leaves, structure, _core.capture_mode() or "jit", name=name)
+    hoisted = [_core.is_traced(x) and is_inexact_dtype(x.dtype) for x in captured.closure]
+    argument_structure = _core.tree_flatten(example_args, None)[1]
+
+    def converted(*args: Any) -> Any:
+        count = len(args) - sum(hoisted)
+        given, given_structure = flatten_arguments(tuple(args[:count]), name)
+        if given_structure != argument_structure:
+            raise TypeError(
+                f"closure_convert: {name} was converted for arguments {argument_structure}; called with {given_structure}"
+            )
+        values = iter(args[count:])
+        closure = [_core.array(next(values)) if flag else x for x, flag in zip(captured.closure, hoisted, strict=True)]
+        return captured.structure.unflatten(_core.apply_graph(captured.graph, given + closure))
+
+    return converted, [x for x, flag in zip(captured.closure, hoisted, strict=True) if flag]

@@ -1,0 +1,118 @@
+"""Solutions of equations with derivatives by the implicit function theorem: `custom_root`.
+
+The solver may be anything, a loop until convergence included: derivatives are those of the equation, not of the way it was solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cotangent import _core
+from cotangent._capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
+from cotangent._core import Array, PyTreeDef
+from cotangent.lax.control_flow import _capture_body
+
+__all__ = ["custom_root"]
+
+Function = Callable[..., Any]
+
+
+def _check_output(captured: Captured, leaves: list[Array], structure: PyTreeDef, what: str) -> None:
+    """Raises when a function of values like ``leaves`` does not return such values."""
+    if captured.structure != structure:
+        raise TypeError(
+            f"{what} must return the structure that it is given\n  given: {structure}\n  returned: {captured.structure}"
+        )
+    for leaf, (shape, dtype, _), path in zip(leaves, captured.graph.out_avals, structure.paths(), strict=True):
+        if tuple(shape) != leaf._bound_shape or dtype != leaf.dtype:
+            raise TypeError(
+                f"{what} must return the types that it is given: output{path} is {dtype}{list(shape)}, given {leaf.dtype}{list(leaf.shape)}"
+            )
+
+
+def _solution(tree: Any, structure: PyTreeDef, has_aux: bool, what: str) -> tuple[Any, Any]:
+    """What a solver returned, as solution and the rest."""
+    if has_aux and (not isinstance(tree, (tuple, list)) or len(tree) != 2):
+        raise TypeError(f"{what} must return a pair (solution, aux) because has_aux=True")
+    solution, aux = tree if has_aux else (tree, None)
+    found = _core.tree_flatten(solution, None)[1]
+    if found != structure:
+        raise TypeError(f"{what} must return a solution of the structure {structure}; it returned {found}")
+    return solution, aux
+
+
+def custom_root(
+    f: Function,
+    initial_guess: Any,
+    solve: Callable[[Function, Any], Any],
+    tangent_solve: Callable[[Function, Any], Any],
+    has_aux: bool = False,
+) -> Any:
+    """A root of ``f``, by ``solve(f, initial_guess)``, with derivatives by the implicit function theorem.
+
+    Args:
+        f: a function of values like ``initial_guess``, to values like it, whose root is wanted. What it closes over is differentiated.
+        initial_guess: a pytree of arrays; the solution has no derivative with respect to it.
+        solve: ``(f, initial_guess) -> x`` with ``f(x)`` close to zero. It need not be differentiable.
+        tangent_solve: ``(g, y) -> x`` with ``g(x) = y`` for a linear function g. For reverse mode it must be linear in y in a way that can
+            be transposed: ``lambda g, y: y / g(1.0)`` for scalars, a dense solve for arrays.
+        has_aux: ``solve`` returns ``(x, aux)``, and so does this function. ``aux`` has no derivative.
+
+    >>> import cotangent as ct
+    >>> def square_root(y):
+    ...     def newton(f, x):
+    ...         return ct.lax.fori_loop(0, 20, lambda _, x: 0.5 * (x + y / x), x)
+    ...     return ct.lax.custom_root(lambda x: x * x - y, 1.0, newton, lambda g, y: y / g(1.0))
+    >>> round(float(square_root(4.0)), 4), round(float(ct.grad(square_root)(4.0)), 4)
+    (2.0, 0.25)
+    """
+    for function in (f, solve, tangent_solve):
+        check_callable(function, "custom_root")
+    from cotangent.api import jvp, linearize
+    from cotangent.custom import custom_jvp
+
+    guess, structure = flatten_arguments(initial_guess, "custom_root's initial_guess")
+    if not _core.is_capturing():
+        solution, aux = _solution(
+            solve(f, structure.unflatten(guess)), structure, has_aux, f"custom_root: {function_name(solve)}"
+        )
+        return (solution, aux) if has_aux else solution
+    equation = _capture_body(f, guess, [structure], function_name(f))
+    _check_output(equation, guess, structure, f"custom_root: {function_name(f)}")
+
+    def run(x: Any) -> Any:
+        solution, aux = _solution(solve(f, x), structure, has_aux, f"custom_root: {function_name(solve)}")
+        return [*_core.tree_flatten(solution, None)[0], (aux,)]
+
+    solver = _capture_body(run, guess, [structure], function_name(solve))
+    count = len(guess)
+
+    @custom_jvp
+    def root(parameters: list[Array], solver_closure: list[Array], x: list[Array]) -> list[Array]:
+        return _core.apply_graph(solver.graph, x + solver_closure)
+
+    @root.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        parameters = primals[0]
+        outputs = root(*primals)
+        solution = outputs[:count]
+        values = lambda p: _core.apply_graph(equation.graph, solution + p)  # noqa: E731
+        _, right = jvp(values, (parameters,), (tangents[0],))
+        _, linear = linearize(
+            lambda x: structure.unflatten(
+                _core.apply_graph(equation.graph, _core.tree_flatten(x, None)[0] + parameters)
+            ),
+            structure.unflatten(solution),
+        )
+        found, _ = _solution(
+            tangent_solve(linear, structure.unflatten([-y if is_inexact_dtype(y.dtype) else y for y in right])),
+            structure,
+            False,
+            "custom_root: tangent_solve",
+        )
+        return outputs, [*_core.tree_flatten(found, None)[0], *[None] * (len(outputs) - count)]
+
+    outputs = root(equation.closure, solver.closure, guess)
+    solution = structure.unflatten(outputs[:count])
+    return (solution, solver.structure.unflatten(outputs)[-1][0]) if has_aux else solution
