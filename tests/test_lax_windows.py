@@ -120,3 +120,22 @@ def test_windows_along_a_ragged_axis_are_a_clear_error() -> None:
 def test_features_that_do_not_fit_are_an_error() -> None:
     with pytest.raises(ct.errors.ShapeError, match="the input has 3 features"):
         ct.lax.conv(draw(2, 3, 8), draw(4, 2, 3), (1,), "SAME")
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 2), (0, 1)]])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3), (4, 1)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_transposed_convolution(padding: Any, strides: Any, turned: bool) -> None:
+    x, w = draw(2, 4, 5, 3), draw(3, 2, 4, 3) if turned else draw(3, 2, 3, 4)
+    expected = jax.lax.conv_transpose(x, w, strides, padding, transpose_kernel=turned)
+    found = ct.lax.conv_transpose(x, w, strides, padding, transpose_kernel=turned)
+    np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
+
+
+def test_patches() -> None:
+    x = draw(2, 3, 6, 5)
+    for arguments in [((3, 2), (1, 2), "SAME"), ((2, 2), (1, 1), [(1, 0), (0, 2)], (2, 1), (1, 2))]:
+        expected = jax.lax.conv_general_dilated_patches(x, *arguments)
+        np.testing.assert_allclose(
+            ct.jit(lambda x, a=arguments: ct.lax.conv_general_dilated_patches(x, *a))(x), expected
+        )

@@ -19,6 +19,8 @@ __all__ = [
     "conv",
     "conv_dimension_numbers",
     "conv_general_dilated",
+    "conv_general_dilated_patches",
+    "conv_transpose",
     "conv_with_general_padding",
 ]
 
@@ -248,3 +250,110 @@ def conv_with_general_padding(
         precision=precision,
         preferred_element_type=preferred_element_type,
     )
+
+
+def conv_transpose(
+    lhs: Any,
+    rhs: Any,
+    strides: Sequence[int],
+    padding: Any,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    transpose_kernel: bool = False,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
+) -> Array:
+    """A convolution of an input spread by ``strides``: what a strided convolution's gradient computes.
+
+    Args:
+        lhs: the input, by default ``[batch, spatial..., feature]``.
+        rhs: the filters, by default ``[spatial..., input feature, output feature]``.
+        strides: the distance of the input's elements, a spatial axis.
+        padding: "SAME", "VALID" or a pair (low, high) a spatial axis of the spread input.
+        rhs_dilation: the distance of the filters' elements.
+        dimension_numbers: as in `conv_general_dilated`.
+        transpose_kernel: whether the filters are those of the convolution whose gradient is meant.
+        precision: accepted for compatibility.
+        preferred_element_type: the dtype of the result.
+        use_consistent_padding: not supported.
+    """
+    if use_consistent_padding:
+        raise NotImplementedError(
+            "lax.conv_transpose: use_consistent_padding is not supported\n  pass padding as pairs"
+        )
+    x, filters = _core.array(lhs), _core.array(rhs)
+    rank = x.ndim - 2
+    if dimension_numbers is None:
+        spatial = "HWD"[:rank]
+        dimension_numbers = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
+    numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
+    spacing = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank)
+    if isinstance(padding, str):
+        pads = []
+        for axis, stride, gap in zip(numbers.rhs_spec[2:], strides, spacing, strict=True):
+            extent = dilated_size(filters._bound_shape[axis], gap)
+            total = extent + stride - 2
+            if padding.upper() == "SAME":
+                low = extent - 1 if stride > extent - 1 else -(-total // 2)
+            elif padding.upper() == "VALID":
+                total += max(extent - stride, 0)
+                low = extent - 1
+            else:
+                raise ValueError(f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}')
+            pads.append((low, total - low))
+        padding = pads
+    if transpose_kernel:
+        filters = _core.bind("reverse", [filters], axes=sorted(numbers.rhs_spec[2:]))[0]
+        order = list(range(filters.ndim))
+        first, second = numbers.rhs_spec[:2]
+        order[first], order[second] = second, first
+        filters = _transposed(filters, order)
+    return conv_general_dilated(
+        x, filters, [1] * rank, padding, strides, spacing, numbers, 1, 1, precision, preferred_element_type
+    )
+
+
+def conv_general_dilated_patches(
+    lhs: Any,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """What the filters of `conv_general_dilated` see, as features: those of the input, each with all places of the window."""
+    del precision
+    x = _core.array(lhs)
+    if preferred_element_type is not None:
+        x = _core.convert(x, preferred_element_type)
+    windows = [int(size) for size in filter_shape]
+    rank = len(windows)
+    numbers = conv_dimension_numbers(x._bound_shape, [1] * x.ndim, dimension_numbers)
+    x = _transposed(x, numbers.lhs_spec)
+    batch, channels, *sizes = x._bound_shape
+    refuse_ragged("conv_general_dilated_patches", x, range(2, 2 + rank))
+    strides = per_axis("conv_general_dilated_patches", "window_strides", window_strides, rank)
+    dilation = per_axis("conv_general_dilated_patches", "lhs_dilation", lhs_dilation, rank)
+    spacing = per_axis("conv_general_dilated_patches", "rhs_dilation", rhs_dilation, rank)
+    extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
+    spread = [dilated_size(size, gap) for size, gap in zip(sizes, dilation, strict=True)]
+    pads = resolve_pads("conv_general_dilated_patches", spread, extents, strides, padding)
+    counts = [
+        window_count(size + low + high, extent, stride)
+        for size, (low, high), extent, stride in zip(spread, pads, extents, strides, strict=True)
+    ]
+    axes = list(range(2, 2 + rank))
+    seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads])
+    seen = _transposed(seen, [rank, rank + 1, *range(rank), *range(rank + 2, 2 * rank + 2)])
+    places = 1
+    for size in windows:
+        places *= size
+    result = _reshaped(seen, [batch, channels * places, *counts])
+    placed = [0] * (rank + 2)
+    for position, axis in enumerate(numbers.out_spec):
+        placed[axis] = position
+    return _transposed(result, placed)
