@@ -155,3 +155,12 @@ def test_errors(case: int) -> None:
     call, kind, pattern = ERRORS[case]
     with pytest.raises(kind, match=pattern):
         call()
+
+
+def test_integer_outputs_have_tangents_under_jit() -> None:
+    value, tangent = ct.jit(lambda x: ct.jvp(lambda v: (v * v, cnp.arange(3)), (x,), (1.0,)))(np.float64(3.0))
+    assert float(tangent[0]) == 6.0 and np.shape(tangent[1]) == (3,) and value[1].tolist() == [0, 1, 2]
+
+
+def test_fori_loop_accepts_unroll() -> None:
+    assert int(ct.lax.fori_loop(0, 5, lambda i, v: v + i, 0, unroll=2)) == 10

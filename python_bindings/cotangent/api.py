@@ -246,13 +246,10 @@ def _tangent_leaves(
 
 
 def _fill_tangents(values: list[Array], outputs: Sequence[Array]) -> list[Any]:
-    """A tangent for each output: what the graph gives for inexact ones, float0 for the rest."""
+    """A tangent for each output: what the graph gives for inexact ones, zeros without values for the rest."""
     given = iter(values)
     return [
-        as_ragged_as(next(given), output)
-        if _is_inexact(output.dtype)
-        else np.zeros(output._bound_shape, dtype=[("float0", "V")])
-        for output in outputs
+        as_ragged_as(next(given), output) if _is_inexact(output.dtype) else _zero_gradient(output) for output in outputs
     ]
 
 

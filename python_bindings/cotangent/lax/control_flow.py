@@ -179,7 +179,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     return structure.unflatten(outputs)
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
     """``for i in range(lower, upper): val = body_fun(i, val)``.
 
     With Python ints as bounds it is a `scan`, and differentiable in reverse; with traced bounds a `while_loop`.
@@ -188,6 +190,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     >>> int(ct.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
     10
     """
+    del unroll
     check_callable(body_fun, "fori_loop")
     if isinstance(lower, int) and isinstance(upper, int):
 
