@@ -245,3 +245,17 @@ def test_reductions_by_other_functions_and_of_bits() -> None:
             np.testing.assert_array_equal(getattr(ct.lax, f"reduce_{name}")(x, axes), ufunc.reduce(x, axes))
         empty = np.zeros((0, 2), np.uint8)
         np.testing.assert_array_equal(getattr(ct.lax, f"reduce_{name}")(empty, (0,)), ufunc.reduce(empty, 0))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((7,), 0), ((3, 5), 1), ((4, 3), 0), ((1,), 0), ((16,), 0)])
+def test_exported_programs_sort_by_a_network(shape: Any, axis: int, tmp_path: Any) -> None:
+    x = RNG.standard_normal(shape).astype(np.float32)
+    if x.size > 4:
+        x.flat[:4] = [1.0, 1.0, np.nan, -np.inf]
+
+    def f(x: Any) -> Any:
+        return (ct.lax.sort(x, axis), *ct.lax.top_k(x, min(2, shape[axis]), axis=axis))
+
+    ct.export.compile(f, x, name="step").save(tmp_path)
+    for found, expected in zip(ct.export.load(tmp_path)(x), f(x), strict=True):
+        np.testing.assert_array_equal(found, expected)
