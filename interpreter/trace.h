@@ -41,7 +41,7 @@ struct CaptureOptions {
   std::string function_name;  // of the user's function, for messages
   bool concrete_shadow = false;
   bool outside_masks = false;  // every axis is exact: a captured graph is put together anew
-  std::string axis_name{};  // of a batch that collectives may name
+  std::string axis_name{};     // of a batch that collectives may name
   int64_t axis_size = 0;
 };
 

@@ -1,7 +1,7 @@
 // Which of LLVM's code generation passes run. Its standard pipeline for x86 has about 140, made for code written by
 // people; what the emitter writes (explicit vectors, addresses in order, no calls, exceptions or debug information)
-// needs about 55. The others cost about 40 % of the time of code generation and change nothing that a benchmark could show:
-// passes.cc lists them, by reason.
+// needs about 55. The others cost about 40 % of the time of code generation and change nothing that a benchmark could
+// show: passes.cc lists them, by reason.
 #pragma once
 
 #include <llvm/IR/LegacyPassManager.h>

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import cotangent.numpy.fft as fft
 from cotangent import _core, lax
 from cotangent import numpy as cnp
 from cotangent._core import Array
-from cotangent.numpy import fft
 
 __all__ = [
     "convolve",
