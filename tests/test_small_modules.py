@@ -35,7 +35,10 @@ def test_segments(name, dtype, shape):
 def test_segment_gradients_and_batches():
     data, ids = rng.standard_normal((5, 2)).astype(np.float32), np.array([0, 2, 0, 1, 2])
     weights = rng.standard_normal((3, 2)).astype(np.float32)
-    for name in ["segment_sum", "segment_max", "segment_min", "segment_prod"]:
+    products = np.stack([data[0] * data[2], data[3], data[1] * data[4]])
+    gradient = ct.grad(lambda d: (ct.ops.segment_prod(d, ids, 3) * weights).sum())(data)
+    np.testing.assert_allclose(gradient, (weights * products)[ids] / data, rtol=1e-5)
+    for name in ["segment_sum", "segment_max", "segment_min"]:
         expected = jax.grad(lambda d: (getattr(jax.ops, name)(d, ids, 3) * weights).sum())(data)
         actual = ct.grad(lambda d: (getattr(ct.ops, name)(d, ids, 3) * weights).sum())(data)
         np.testing.assert_allclose(actual, expected, rtol=1e-5)

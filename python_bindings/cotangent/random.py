@@ -481,8 +481,11 @@ def choice(
     """
     from cotangent.numpy.indexing import take
 
-    array = _core.array(a)
-    population = int(array) if array.ndim == 0 else array._bound_shape[normalize_axis(axis, array.ndim, "choice")]
+    if isinstance(a, (int, np.integer)):  # a number, also while a transform captures
+        array, population = None, int(a)
+    else:
+        array = _core.array(a)
+        population = int(array) if array.ndim == 0 else array._bound_shape[normalize_axis(axis, array.ndim, "choice")]
     sizes, _ = static_shape(shape)
     if population <= 0 and 0 not in sizes:
         raise ValueError("choice: there is nothing to choose from")
@@ -513,7 +516,7 @@ def choice(
         draws = sums[-1] * (1 - uniform(key, sizes, sums.dtype))
         below = insert_axes(draws, [draws.ndim]) > sums
         index = _sum(below, -1, dtype=_core.default_int_dtype())
-    return index if array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))
+    return index if array is None or array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))
 
 
 from cotangent._random_distributions import *  # noqa: E402, F403 (it is made of the functions above)

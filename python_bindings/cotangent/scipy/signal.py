@@ -131,7 +131,13 @@ def correlate2d(
     _boundary("correlate2d", boundary, fillvalue)
     if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
         raise ValueError("correlate2d: both operands must have two axes")
-    return correlate(in1, in2, mode, "direct", precision)
+    if mode != "same":
+        return correlate(in1, in2, mode, "direct", precision)
+    # As in SciPy, the middle is the element after the one that `correlate` takes where the second matrix has an even size.
+    full = correlate(in1, in2, "full", "direct", precision)
+    starts = [size // 2 for size in cnp.shape(in2)]
+    window = tuple(slice(start, start + size) for start, size in zip(starts, cnp.shape(in1), strict=True))
+    return full[window]
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
@@ -329,7 +335,7 @@ def _spectra(
         spectrum = spectrum * doubled
     if mode == "psd" and same:
         spectrum = cnp.real(spectrum)
-    frequencies = (fft.rfftfreq if one_sided else fft.fftfreq)(nfft, 1 / fs).astype(real)
+    frequencies = cnp.asarray((np.fft.rfftfreq if one_sided else np.fft.fftfreq)(nfft, 1 / fs), real)
     times = (np.arange(spectrum.shape[-2]) * step + nperseg / 2) / fs
     if boundary is not None:
         times = times - nperseg / 2 / fs
@@ -489,8 +495,7 @@ def istft(
     index = np.arange(count)[:, None] * step + np.arange(nperseg)
     signal = cnp.zeros((*segments.shape[:-2], size), segments.dtype)
     signal = signal.at[..., index].add(segments * (samples * samples.sum()))
-    norm = np.zeros(size, real)
-    np.add.at(norm, index, samples**2)
+    norm = np.bincount(index.ravel(), np.tile(samples**2, count), minlength=size).astype(real)
     if boundary:
         cut = slice(nperseg // 2, size - nperseg // 2)
         signal, norm = signal[..., cut], norm[cut]
