@@ -98,9 +98,9 @@ def test_the_way_back():
     for options in [{"nperseg": 16}, {"nperseg": 16, "noverlap": 12}, {"nperseg": 16, "window": "hamming"}]:
         z = signal.stft(x, **options)[2]
         times, back = ct.jit(lambda z: signal.istft(z, **options))(z)
-        expected_times, expected = scipy_signal.istft(np.asarray(z), **options)
+        expected = scipy_signal.istft(np.asarray(z), **options)[1]  # its times count the rows of several signals
         np.testing.assert_allclose(back, expected, rtol=1e-8, atol=1e-10)
-        np.testing.assert_allclose(times, expected_times)
+        np.testing.assert_allclose(times, np.arange(back.shape[-1]))
         np.testing.assert_allclose(back[..., :96], x, rtol=1e-8, atol=1e-10)
 
 
