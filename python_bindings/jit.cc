@@ -185,15 +185,9 @@ class Matcher {
   friend bool matches(const JitFunction*, const Entry&, Leaves&, bool, PyObject* const*, Py_ssize_t, PyObject*);
 };
 
-bool is_static_position(const JitFunction* self, Py_ssize_t position, Py_ssize_t count) {
-  for (Py_ssize_t candidate : *self->static_positions) {
-    if (candidate == position || candidate + count == position) return true;
-  }
-  return false;
-}
-
-bool is_donated_position(const JitFunction* self, Py_ssize_t position, Py_ssize_t count) {
-  for (Py_ssize_t candidate : *self->donated_positions) {
+// Positions given to jit may count from the end.
+bool holds_position(const std::vector<Py_ssize_t>& positions, Py_ssize_t position, Py_ssize_t count) {
+  for (Py_ssize_t candidate : positions) {
     if (candidate == position || candidate + count == position) return true;
   }
   return false;
@@ -224,7 +218,7 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
   matcher.node_ = 2;
   size_t next_static = 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!self->static_positions->empty() && is_static_position(self, i, count)) {
+    if (!self->static_positions->empty() && holds_position(*self->static_positions, i, count)) {
       if (!same_static(entry.statics[next_static++], args[i])) return false;
       ++matcher.node_;
     } else if (!matcher.node(args[i])) {
@@ -269,7 +263,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     entry->statics.push_back(py::reinterpret_borrow<py::object>(value));
   };
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (is_static_position(self, i, count)) {
+    if (holds_position(*self->static_positions, i, count)) {
       add_static(args[i]);
       dynamic[static_cast<size_t>(i)] = py::none();
     } else {
@@ -308,7 +302,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     entry->avals.push_back(aval);
     if (!self->donated_positions->empty()) {
       const Py_ssize_t position = positional ? std::atoi(paths[i].c_str() + 4) : -1;
-      entry->donated.push_back(positional && is_donated_position(self, position, count));
+      entry->donated.push_back(positional && holds_position(*self->donated_positions, position, count));
     }
     if (is_array(leaves[i].ptr())) {
       sources.append(leaves[i]);
@@ -319,7 +313,8 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   }
   py::list static_positions;
   for (Py_ssize_t i = 0; i < count; ++i) {
-    if (is_static_position(self, i, count)) static_positions.append(py::make_tuple(i, py::handle(args[i])));
+    if (holds_position(*self->static_positions, i, count))
+      static_positions.append(py::make_tuple(i, py::handle(args[i])));
   }
   const py::tuple traced = py::cast<py::tuple>(py::handle(self->trace)(py::handle(self->function), dynamic, keywords,
                                                                        sources, static_positions, static_keywords));

@@ -58,7 +58,8 @@ constexpr std::string_view kNothingToFind[] = {
     "X86 Return Thunks",
 };
 
-// They optimise, and gain nothing here: no workload of the benchmarks got slower without them.
+// They optimise, and gain little here: no workload got slower without them, but for one with AVX2
+// (docs/design/014-compile-time.md).
 constexpr std::string_view kNoGain[] = {
     "Loop Strength Reduction",  // a fifth of the time of all passes
     "CodeGen Prepare",

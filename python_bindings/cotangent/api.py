@@ -22,16 +22,14 @@ from cotangent._capture import (
     capture,
     check_callable,
     flatten_arguments,
+    float0_zeros,
     function_name,
+    is_inexact_dtype,
 )
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent.errors import DTypeError, ShapeError
 
 Function = Callable[..., Any]
-
-
-def _is_inexact(dtype: Any) -> bool:
-    return _core.dtype_kind(dtype) in ("float", "complex")
 
 
 def _normalize_argnums(argnums: int | Sequence[int], count: int, transform: str) -> tuple[int, ...]:
@@ -58,7 +56,7 @@ def _differentiated(
     wrt += [False] * (len(leaves) - len(wrt))
     lengths = _is_length(args)
     for index, leaf in enumerate(leaves):
-        if not wrt[index] or _is_inexact(leaf.dtype):
+        if not wrt[index] or is_inexact_dtype(leaf.dtype):
             continue
         if lengths[index]:
             wrt[index] = False
@@ -77,7 +75,7 @@ def _zero_gradient(leaf: Array) -> Any:
     """The gradient of an integer leaf: JAX's float0 zeros; bools while capturing, which outer transforms can carry."""
     if _core.is_capturing():
         return as_ragged_as(_core.full(leaf._bound_shape, False, "bool"), leaf)
-    return np.zeros(leaf._bound_shape, dtype=[("float0", "V")])
+    return float0_zeros(leaf._bound_shape)
 
 
 def _is_length(args: tuple[Any, ...]) -> list[bool]:
@@ -172,7 +170,7 @@ def _holomorphic_gradient(captured: Captured, leaves: list[Array], wrt: list[boo
     dtype = captured.graph.out_avals[0][1]
     if _core.dtype_kind(dtype) != "complex":
         raise DTypeError(f"grad(holomorphic=True) needs {name} to return a complex scalar; it returned {dtype}")
-    inexact = [_is_inexact(aval[1]) for aval in captured.graph.out_avals]
+    inexact = [is_inexact_dtype(aval[1]) for aval in captured.graph.out_avals]
     cotangents = [
         _core.full(aval[0], 1.0 if index == 0 else 0.0, aval[1])
         for index, aval in enumerate(captured.graph.out_avals)
@@ -229,7 +227,7 @@ def _tangent_leaves(
     given = structure.flatten_up_to(tuple(tangents))
     result: list[Array | None] = []
     for leaf, tangent in zip(leaves, given, strict=True):
-        if not _is_inexact(leaf.dtype):
+        if not is_inexact_dtype(leaf.dtype):
             result.append(None)
             continue
         array = _core.array(tangent)
@@ -249,7 +247,8 @@ def _fill_tangents(values: list[Array], outputs: Sequence[Array]) -> list[Any]:
     """A tangent for each output: what the graph gives for inexact ones, zeros without values for the rest."""
     given = iter(values)
     return [
-        as_ragged_as(next(given), output) if _is_inexact(output.dtype) else _zero_gradient(output) for output in outputs
+        as_ragged_as(next(given), output) if is_inexact_dtype(output.dtype) else _zero_gradient(output)
+        for output in outputs
     ]
 
 
@@ -274,7 +273,7 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     out_count = captured.structure.num_leaves
     nonzero = [direction is not None for direction in directions] + [False] * len(captured.closure)
     avals = captured.graph.out_avals
-    force = [index < out_count and _is_inexact(aval[1]) for index, aval in enumerate(avals)]
+    force = [index < out_count and is_inexact_dtype(aval[1]) for index, aval in enumerate(avals)]
     graph, nonzero_out = _core.graph_jvp(captured.graph, nonzero, force)
     results = _core.apply_graph(graph, leaves + captured.closure + [d for d in directions if d is not None])
     flags = [flag for flag in range(len(avals)) if nonzero_out[flag]]
@@ -290,7 +289,7 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
 def _linearized(fun: Function, primals: Sequence[Any], transform: str, has_aux: bool) -> tuple[Any, ...]:
     """Primal outputs, residual values, the tangent graph, and what is needed to call it."""
     leaves, _, captured = _capture_primals(fun, primals, transform, has_aux)
-    wrt = [_is_inexact(leaf.dtype) for leaf in leaves]
+    wrt = [is_inexact_dtype(leaf.dtype) for leaf in leaves]
     primal, tangent, count = _core.graph_linearize(captured.graph, wrt + [False] * len(captured.closure))
     results = _core.apply_graph(primal, leaves + captured.closure)
     split = len(results) - count
@@ -339,7 +338,7 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
         given = captured.structure.flatten_up_to(cotangent)
         values: list[Array] = []
         for index, aval in enumerate(avals):
-            if not _is_inexact(aval[1]):
+            if not is_inexact_dtype(aval[1]):
                 continue
             if index >= out_count:
                 values.append(_core.full(aval[0], 0.0, aval[1]))
@@ -527,7 +526,7 @@ def _jacobian(fun: Function, argnums: int | Sequence[int], has_aux: bool, holomo
         out_count = captured.structure.num_leaves
         avals = captured.graph.out_avals
         for index, aval in enumerate(avals[:out_count]):
-            if not _is_inexact(aval[1]):
+            if not is_inexact_dtype(aval[1]):
                 raise DTypeError(f"{transform} of {name}: output {index} has dtype {aval[1]}, which has no derivative")
         complex_in = [
             leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag and _core.dtype_kind(leaf.dtype) == "complex"
@@ -539,7 +538,7 @@ def _jacobian(fun: Function, argnums: int | Sequence[int], has_aux: bool, holomo
         outputs, residuals = results[: len(results) - count], results[len(results) - count :]
         differentiated = [leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag]
         sources = [(leaf._bound_shape, leaf.dtype) for leaf in differentiated]
-        inexact_out = [aval for aval in avals if _is_inexact(aval[1])]
+        inexact_out = [aval for aval in avals if is_inexact_dtype(aval[1])]
         targets = [(aval[0], aval[1]) for aval in inexact_out]
         rows = sources if forward else [target for target, aval in zip(targets, avals[:out_count], strict=False)]
         total = sum(int(np.prod(shape, dtype=np.int64)) for shape, _ in rows)
