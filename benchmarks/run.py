@@ -1,174 +1,94 @@
-"""Side by side with JAX and NumPy, interleaved in one process: ratios, checked results, losses shown as plainly as wins.
+"""Side by side with JAX, torch and NumPy: `./dev bench`. Losses are shown as plainly as wins; a result that differs is WRONG, not a time.
 
-A workload is a function of nothing for each library, returning an array. Calls of the libraries alternate; the least time of a call counts.
-A result that differs is printed as WRONG, not as a time. JSON goes to benchmarks/results.json.
+Read `records.py` for what a workload and a target are, `libraries.py` for how libraries are driven, `workloads/` for what is run, and
+`report.py` for what is written. Results go to benchmarks/results.json; `--page` also writes docs/benchmarks.md and its plots.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
-from collections.abc import Callable
+import sys
+import warnings
 from pathlib import Path
-from typing import Any
 
-import cotangent as ct
-import cotangent.numpy as cnp
-import numpy as np
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
 
-Thunk = Callable[[], Any]
-ROUNDS = 30
-
-
-def modules() -> dict[str, Any]:
-    """The libraries with one API, cotangent first."""
-    libraries: dict[str, Any] = {"cotangent": (ct, cnp, ct.nn)}
-    try:
-        import jax
-        import jax.numpy as jnp
-
-        libraries["jax"] = (jax, jnp, jax.nn)
-    except ImportError:
-        pass
-    return libraries
+import libraries  # noqa: E402
+import records  # noqa: E402
+import report  # noqa: E402
+import scaling  # noqa: E402
+from machine import Limits  # noqa: E402
+from workloads import WORKLOADS  # noqa: E402
 
 
-def mlp(sizes: list[int], batch: int) -> tuple[Any, Any, Any]:
-    rng = np.random.default_rng(0)
-    params = [
-        ((rng.standard_normal((a, b)) / np.sqrt(a)).astype(np.float32), np.zeros(b, np.float32))
-        for a, b in zip(sizes, sizes[1:], strict=False)
-    ]
-    x = rng.standard_normal((batch, sizes[0])).astype(np.float32)
-    y = np.eye(sizes[-1], dtype=np.float32)[rng.integers(0, sizes[-1], batch)]
-    return params, x, y
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="", metavar="TEXT[,TEXT]", help="workloads or areas whose name contains one of these"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="few repetitions and no torch.compile: a look, not a measurement"
+    )
+    parser.add_argument(
+        "--libraries", default="", metavar="NAME[,NAME]", help="peers: jax, torch, torch.func, torch.compile, numpy"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=0, help="time for each library and workload (default 1; --quick 0.1)"
+    )
+    parser.add_argument(
+        "--no-compile", action="store_true", help="leave torch.compile out, which takes tens of seconds a workload"
+    )
+    parser.add_argument("--no-scaling", action="store_true", help="leave out how cost grows")
+    parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md and its plots")
+    parser.add_argument("--json", type=Path, default=HERE / "results.json", help="where the figures go")
+    parser.add_argument("--list", action="store_true", help="print the workloads' names")
+    return parser.parse_args(arguments)
 
 
-def mlp_loss(xp: Any, nn: Any) -> Callable[..., Any]:
-    def loss(params: Any, x: Any, y: Any) -> Any:
-        for w, b in params[:-1]:
-            x = xp.tanh(x @ w + b)
-        w, b = params[-1]
-        scores = x @ w + b
-        return xp.mean(nn.logsumexp(scores, axis=-1) - xp.sum(scores * y, axis=-1))
-
-    return loss
-
-
-def workloads(library: tuple[Any, Any, Any]) -> dict[str, Callable[[], Thunk]]:
-    """Name -> a function that prepares the workload and returns its thunk."""
-    module, xp, nn = library
-
-    def arrays(*shapes: tuple[int, ...]) -> list[Any]:
-        rng = np.random.default_rng(1)
-        return [xp.asarray(rng.standard_normal(shape).astype(np.float32)) for shape in shapes]
-
-    def jitted(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[], Thunk]:
-        def prepare() -> Thunk:
-            compiled, inputs = module.jit(function), arrays(*shapes)
-            return lambda: module.block_until_ready(compiled(*inputs))
-
-        return prepare
-
-    def eager(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Callable[[], Thunk]:
-        def prepare() -> Thunk:
-            inputs = arrays(*shapes)
-            return lambda: module.block_until_ready(function(*inputs))
-
-        return prepare
-
-    def training(sizes: list[int], batch: int, per_example: bool = False) -> Callable[[], Thunk]:
-        def prepare() -> Thunk:
-            params, x, y = mlp(sizes, batch)
-            tree = module.tree.map(xp.asarray, params)
-            x, y = xp.asarray(x), xp.asarray(y)
-            loss = mlp_loss(xp, nn)
-
-            def step(params: Any, x: Any, y: Any) -> Any:
-                if per_example:
-                    one = lambda p, a, b: loss(p, a[None], b[None])  # noqa: E731
-                    gradients = module.vmap(module.grad(one), in_axes=(None, 0, 0))(params, x, y)
-                    return module.tree.map(lambda g: xp.sum(g * g), gradients)
-                return module.tree.map(lambda p, g: p - 0.1 * g, params, module.grad(loss)(params, x, y))
-
-            compiled = module.jit(step)
-            return lambda: module.block_until_ready(compiled(tree, x, y))[0][0]
-
-        return prepare
-
-    return {
-        "jitted x+1 on (8,)": jitted(lambda x: x + 1, (8,)),
-        "eager add (8,)": eager(lambda x, y: x + y, (8,), (8,)),
-        "eager grad of sum(sin(x)*x), (8,)": eager(module.grad(lambda x: xp.sum(xp.sin(x) * x)), (8,)),
-        "SGD step MLP 64-32-10, batch 8": training([64, 32, 10], 8),
-        "SGD step MLP 784-256-10, batch 128": training([784, 256, 10], 128),
-        "per-example gradient norms, MLP 64-64-10, batch 128": training([64, 64, 10], 128, per_example=True),
-        "matmul 64": jitted(lambda a, b: a @ b, (64, 64), (64, 64)),
-        "matmul 512": jitted(lambda a, b: a @ b, (512, 512), (512, 512)),
-        "pointwise chain with tanh, 1e6": jitted(lambda x: xp.tanh(x * 2.0 + 1.0) * x - 0.5, (1_000_000,)),
-        "softmax (1024, 1024)": jitted(lambda x: nn.softmax(x, axis=-1), (1024, 1024)),
-        "sum over axis 0 (2000, 1000)": jitted(lambda x: xp.sum(x, axis=0), (2000, 1000)),
-        "hessian of 20 parameters": jitted(module.hessian(lambda x: xp.sum(xp.sin(x) * xp.sum(x * x))), (20,)),
+def chosen(only: str) -> dict[str, list[records.Workload]]:
+    words = [word.strip() for word in only.split(",") if word.strip()]
+    picked = {
+        area: [w for w in members if not words or any(word in w.name or word == area for word in words)]
+        for area, members in WORKLOADS.items()
     }
+    return {area: members for area, members in picked.items() if members}
 
 
-def first_result(library: tuple[Any, Any, Any]) -> float:
-    """Milliseconds from nothing to the value and gradient of a 3-layer MLP."""
-    module, xp, nn = library
-    params, x, y = mlp([784, 256, 128, 10], 32)
-    start = time.perf_counter()
-    module.block_until_ready(module.jit(module.value_and_grad(mlp_loss(xp, nn)))(params, x, y))
-    return (time.perf_counter() - start) * 1e3
-
-
-def measure(thunks: dict[str, Thunk]) -> dict[str, float]:
-    """Least seconds of a call of each, in turn."""
-    counts, best = {}, dict.fromkeys(thunks, float("inf"))
-    for name, thunk in thunks.items():
-        thunk()
-        start = time.perf_counter()
-        thunk()
-        counts[name] = max(1, min(2000, int(2e-3 / max(time.perf_counter() - start, 1e-7))))
-    for _ in range(ROUNDS):
-        for name, thunk in thunks.items():
-            start = time.perf_counter()
-            for _ in range(counts[name]):
-                thunk()
-            best[name] = min(best[name], (time.perf_counter() - start) / counts[name])
-    return best
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="run workloads whose name contains this")
-    options = parser.parse_args()
-    libraries = modules()
-    names = list(libraries)
-    print(f"{'workload':54s}" + "".join(f"{name + ' µs':>16s}" for name in names) + f"{'peer / ours':>14s}")
-    tables = {name: workloads(library) for name, library in libraries.items()}
-    results: dict[str, dict[str, float | str]] = {}
-    for workload in tables["cotangent"]:
-        if options.only not in workload:
-            continue
-        thunks = {name: tables[name][workload]() for name in names}
-        outputs = {name: np.asarray(thunk()) for name, thunk in thunks.items()}
-        wrong = [n for n in names if not np.allclose(outputs[n], outputs["cotangent"], rtol=2e-3, atol=1e-3)]
-        times = measure(thunks)
-        row: dict[str, float | str] = {n: "WRONG" if n in wrong else times[n] * 1e6 for n in names}
-        cells = "".join(f"{'WRONG':>16s}" if n in wrong else f"{times[n] * 1e6:16.2f}" for n in names)
-        ratio = times["jax"] / times["cotangent"] if "jax" in times else float("nan")
-        print(f"{workload:54s}{cells}{ratio:13.2f}x")
-        results[workload] = row
-    if not options.only:
-        latency = {name: first_result(library) for name, library in libraries.items()}
-        print(
-            f"{'first result, value_and_grad of a 3-layer MLP (ms)':54s}"
-            + "".join(f"{latency[n]:16.1f}" for n in names)
-        )
-        results["first result (ms)"] = dict(latency)
-    Path(__file__).with_name("results.json").write_text(json.dumps(results, indent=1) + "\n")
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    tables = chosen(options.only)
+    if options.list or not tables:
+        print("\n".join(w.name for members in WORKLOADS.values() for w in members))
+        return 0 if options.list else 2
+    warnings.filterwarnings("ignore", module="torch")
+    found, missing = libraries.load(options.libraries)
+    limits = Limits(options.quick)
+    print(limits.text())
+    for name, why in missing.items():
+        print(f"{name} is not here: {why}")
+    print(report.head())
+    seconds = options.seconds or (0.1 if options.quick else 1.0)
+    rows: dict[str, list[records.Row]] = {}
+    for area, members in tables.items():
+        rows[area] = []
+        for workload in members:
+            row = records.run(workload, found, limits, seconds, not (options.quick or options.no_compile))
+            rows[area].append(row)
+            print(report.line(row), flush=True)
+    everything = [row for members in rows.values() for row in members]
+    print(f"\n{report.summary(everything)}")
+    grown = {} if options.no_scaling or options.only else scaling.run(found, options.quick)
+    about = {"machine": limits.text(), "versions": libraries.versions(), "missing": missing, "quick": options.quick}
+    options.json.write_text(report.to_json(rows, grown, about))
+    if options.page:
+        docs = HERE.parent / "docs"
+        pictures = report.plot(rows, grown, docs)
+        (docs / "benchmarks.md").write_text(report.to_markdown(rows, about, pictures))
+    return 1 if any(records.OURS in row.wrong for row in everything) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,0 +1,256 @@
+"""What a workload is, what its target says, and how calls are timed. Start with `Workload`; `workloads/` has all of them.
+
+A workload prepares, for each library, a thunk: a function of nothing that does the work once and returns its result as arrays. Results are
+compared before anything is timed. Thunks are called in turn, in one process, and the least time of a call counts, so that whatever else
+the machine does falls on all alike.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Thunk = Callable[[], Any]
+
+OURS = "cotangent"
+NO_PEERS = (OURS, "C")
+
+
+# ---------------------------------------------------------------------------------------------------------- targets
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """At most `reach` units where JAX and torch took `jax` and `torch` on the machine the targets were written for.
+
+    Another machine's speed is the geometric mean of its peers' times over those.
+    """
+
+    reach: float
+    jax: float | None = None
+    torch: float | None = None
+
+    def allowed(self, row: Row) -> float:
+        here = row.by_library()
+        known = [("jax", self.jax), ("torch", self.torch)]
+        factors = [here[name] / then for name, then in known if then is not None and name in here]
+        return self.reach * (math.prod(factors) ** (1 / len(factors)) if factors else 1)
+
+    def text(self, row: Row) -> str:
+        return f"≤ {number(self.allowed(row))}"
+
+    def met(self, row: Row) -> bool | None:
+        return row.ours() <= self.allowed(row)
+
+
+@dataclass(frozen=True)
+class TimesBest:
+    """At most `factor` times the time of the best peer."""
+
+    factor: float
+
+    def text(self, row: Row) -> str:
+        return f"≤ {self.factor:g}x best peer"
+
+    def met(self, row: Row) -> bool | None:
+        best = row.best_peer()
+        return None if best is None else row.ours() <= self.factor * best[1]
+
+
+@dataclass(frozen=True)
+class TimesC:
+    """At most `factor` times the same work in C."""
+
+    factor: float
+
+    def text(self, row: Row) -> str:
+        return f"≤ {self.factor:g}x C"
+
+    def met(self, row: Row) -> bool | None:
+        return row.ours() <= self.factor * row.times["C"] if "C" in row.times else None
+
+
+@dataclass(frozen=True)
+class OfLimit:
+    """At least this fraction of the physical limit."""
+
+    fraction: float
+
+    def text(self, row: Row) -> str:
+        return f"≥ {self.fraction:g} of the limit"
+
+    def met(self, row: Row) -> bool | None:
+        return None if row.limit is None else row.limit / row.ours() >= self.fraction
+
+
+Target = AtMost | TimesBest | TimesC | OfLimit
+
+
+# -------------------------------------------------------------------------------------------------------- workloads
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One line of the table."""
+
+    name: str
+    # library -> a thunk, or None where the library has no such thing. It gets a `libraries.Library`.
+    make: Callable[[Any], Thunk | None]
+    targets: tuple[Target, ...] = ()
+    unit: str = "µs"
+    # What the work needs whoever does it: bytes to and from memory, floating-point operations (of float32 unless `double`).
+    bytes: float = 0
+    flops: float = 0
+    double: bool = False
+    tolerance: float = 2e-3  # relative to the largest element
+    # The result -> what is compared; for results that are random, say.
+    compare: Callable[[list[np.ndarray]], list[np.ndarray]] = lambda arrays: arrays
+    # What compilers of whole programs are worth waiting for: torch.compile takes tens of seconds a workload.
+    compiled_peer: bool = True
+    c: Callable[[], Thunk] | None = None  # the same in C
+    # Measured otherwise than by calling thunks in turn: library -> value in `unit`.
+    measure: Callable[[Any], dict[str, float]] | None = None
+    calls_in_thunk: int = 1  # one thunk does the work this often
+
+
+@dataclass
+class Row:
+    """What was measured of a workload."""
+
+    workload: Workload
+    times: dict[str, float] = field(default_factory=dict)  # in the workload's unit; libraries with right results only
+    wrong: list[str] = field(default_factory=list)
+    absent: dict[str, str] = field(default_factory=dict)  # library -> the reason
+    limit: float | None = None  # the least time the machine allows
+
+    def ours(self) -> float:
+        return self.times.get(OURS, math.inf)
+
+    def by_library(self) -> dict[str, float]:
+        """The times with torch's ways of running a program as one library."""
+        best: dict[str, float] = {}
+        for name, value in self.times.items():
+            library = name.split(".")[0]
+            best[library] = min(value, best.get(library, math.inf))
+        return best
+
+    def best_peer(self) -> tuple[str, float] | None:
+        peers = {name: value for name, value in self.times.items() if name not in NO_PEERS}
+        name = min(peers, key=peers.__getitem__, default=None)
+        return None if name is None else (name, peers[name])
+
+    def verdict(self) -> str:
+        if OURS in self.wrong:
+            return "WRONG"
+        if OURS not in self.times:
+            return "FAILED"
+        results = [target.met(self) for target in self.workload.targets]
+        known = [result for result in results if result is not None]
+        return "met" if known and all(known) else "missed" if known else ""
+
+
+def number(value: float) -> str:
+    """Three significant digits."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+# ----------------------------------------------------------------------------------------------------------- timing
+
+SCALE = {"s": 1.0, "ms": 1e3, "µs": 1e6}
+
+
+def measure(thunks: dict[str, Thunk], seconds: float, least_rounds: int = 3) -> dict[str, float]:
+    """Least seconds of a call of each, called in turn for about `seconds` a thunk."""
+    counts: dict[str, int] = {}
+    for name, thunk in thunks.items():
+        thunk()
+        start = time.perf_counter()
+        thunk()
+        counts[name] = max(1, min(5000, int(1e-3 / max(time.perf_counter() - start, 1e-8))))
+    best = dict.fromkeys(thunks, math.inf)
+    deadline = time.perf_counter() + seconds * len(thunks)
+    rounds = 0
+    gc.collect()
+    gc.disable()
+    try:
+        while rounds < least_rounds or (time.perf_counter() < deadline and rounds < 400):
+            for name, thunk in thunks.items():
+                repeat = range(counts[name])
+                start = time.perf_counter()
+                for _ in repeat:
+                    thunk()
+                best[name] = min(best[name], (time.perf_counter() - start) / counts[name])
+            rounds += 1
+    finally:
+        gc.enable()
+    return best
+
+
+def arrays_of(result: Any) -> list[np.ndarray]:
+    """The leaves of a nest of lists, tuples and dicts."""
+    if isinstance(result, dict):
+        return [leaf for key in sorted(result) for leaf in arrays_of(result[key])]
+    if isinstance(result, (list, tuple)):
+        return [leaf for item in result for leaf in arrays_of(item)]
+    if hasattr(result, "detach"):
+        result = result.detach()
+    return [np.asarray(result)]
+
+
+def agree(a: Iterable[np.ndarray], b: Iterable[np.ndarray], tolerance: float) -> bool:
+    left, right = list(a), list(b)
+    if len(left) != len(right):
+        return False
+    for x, y in zip(left, right, strict=True):
+        if x.shape != y.shape:
+            return False
+        finite = np.abs(y[np.isfinite(y)])
+        scale = float(np.max(finite)) if finite.size else 0.0
+        if not np.allclose(x, y, rtol=tolerance, atol=tolerance * max(scale, 1e-30)):
+            return False
+    return True
+
+
+def run(workload: Workload, libraries: list[Any], limits: Any, seconds: float, compiled: bool) -> Row:
+    """Prepares, compares and times one workload."""
+    row = Row(workload)
+    if workload.measure is not None:
+        row.times = workload.measure(libraries)
+        return row
+    thunks: dict[str, Thunk] = {}
+    for library in libraries:
+        if library.compiles_slowly and not (compiled and workload.compiled_peer):
+            continue
+        try:
+            thunk = workload.make(library)
+            if thunk is not None:
+                thunk()
+                thunks[library.name] = thunk
+        except Exception as error:
+            row.absent[library.name] = (
+                f"{type(error).__name__}: {str(error).strip().splitlines()[0][:200] if str(error) else ''}"
+            )
+    if workload.c is not None:
+        try:
+            thunks["C"] = workload.c()
+        except OSError as error:
+            row.absent["C"] = str(error)
+    results = {name: workload.compare(arrays_of(thunk())) for name, thunk in thunks.items()}
+    # What most libraries say is right.
+    agreeing = {a: [b for b in results if agree(results[a], results[b], workload.tolerance)] for a in results}
+    majority = max(agreeing.values(), key=len, default=[])
+    row.wrong = [name for name in results if name not in majority]
+    best = measure({name: thunk for name, thunk in thunks.items() if name in majority}, seconds)
+    factor = SCALE[workload.unit] / workload.calls_in_thunk
+    row.times = {name: value * factor for name, value in best.items()}
+    if limits is not None and (workload.bytes or workload.flops):
+        row.limit = limits.seconds(workload) * SCALE[workload.unit]
+    return row

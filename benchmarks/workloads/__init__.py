@@ -1,0 +1,33 @@
+"""All workloads, in the order of the table. Each module is one area and ends with its list."""
+
+from workloads import (
+    calls,
+    control,
+    convolution,
+    derivatives,
+    library,
+    memory,
+    pointwise,
+    products,
+    reductions,
+    sequence,
+    startup,
+    training,
+)
+
+AREAS = {
+    "calls": calls,
+    "start-up": startup,
+    "training": training,
+    "sequence models": sequence,
+    "loops of scalars": control,
+    "products": products,
+    "pointwise": pointwise,
+    "reductions": reductions,
+    "convolution": convolution,
+    "derivatives": derivatives,
+    "library functions": library,
+    "memory and size": memory,
+}
+
+WORKLOADS = {area: module.WORKLOADS for area, module in AREAS.items()}

@@ -1,0 +1,99 @@
+"""The benchmarks' judgement: what is called wrong, met and missed; and that a few workloads agree between libraries."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def records() -> Iterator[Any]:
+    sys.path.insert(0, str(BENCHMARKS))
+    import records
+
+    yield records
+    sys.path.remove(str(BENCHMARKS))
+
+
+def fake(name: str, value: float, slow: bool = False) -> Any:
+    return SimpleNamespace(name=name, value=np.full(3, value), compiles_slowly=slow)
+
+
+def test_one_that_differs_from_most_is_wrong_and_has_no_time(records: Any) -> None:
+    workload = records.Workload("w", lambda library: lambda: library.value, (records.TimesBest(1e9),))
+    row = records.run(workload, [fake("cotangent", 1.1), fake("jax", 1), fake("numpy", 1)], None, 0.01, False)
+    assert row.wrong == ["cotangent"]
+    assert set(row.times) == {"jax", "numpy"}
+    assert row.verdict() == "WRONG"
+
+
+def test_one_that_fails_is_named_with_its_reason(records: Any) -> None:
+    def make(library: Any) -> Any:
+        if library.name == "jax":
+            raise ValueError("no such thing")
+        return lambda: library.value
+
+    row = records.run(records.Workload("w", make), [fake("cotangent", 1), fake("jax", 1)], None, 0.01, False)
+    assert row.absent == {"jax": "ValueError: no such thing"}
+    assert list(row.times) == ["cotangent"]
+
+
+def test_targets(records: Any) -> None:
+    workload = records.Workload("w", lambda library: None)
+    row = records.Row(workload, {"cotangent": 2.0, "jax": 8.0, "torch": 40.0, "torch.func": 10.0, "C": 1.0}, limit=1.0)
+    assert row.best_peer() == ("jax", 8.0)
+    assert records.TimesBest(0.25).met(row)
+    assert not records.TimesBest(0.24).met(row)
+    assert records.TimesC(2).met(row)
+    assert not records.TimesC(1.9).met(row)
+    assert records.OfLimit(0.5).met(row)
+    assert not records.OfLimit(0.51).met(row)
+    # This machine takes twice jax's time and half of torch's (the better of its two): as fast as the table's, on average.
+    assert math.isclose(records.AtMost(3, jax=4, torch=20).allowed(row), 3)
+    assert math.isclose(records.AtMost(3, jax=4).allowed(row), 6)
+    assert records.AtMost(3).allowed(row) == 3
+
+
+def test_results_are_compared_by_shape_and_size(records: Any) -> None:
+    x = np.array([1000.0, 0.001])
+    assert records.agree([x], [x + 1], 2e-3)
+    assert not records.agree([x], [x + 5], 2e-3)
+    assert not records.agree([x], [x[:1]], 2e-3)
+    assert not records.agree([x], [x, x], 2e-3)
+    assert not records.agree([x], [x * np.nan], 2e-3)
+    assert [leaf.tolist() for leaf in records.arrays_of({"b": [np.array(1)], "a": (np.array(2), 3)})] == [2, 3, 1]
+
+
+def test_names_are_unique_and_every_area_has_workloads() -> None:
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--list"]
+    names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(names) == len(set(names)) > 50
+
+
+def test_a_few_workloads_agree(tmp_path: Path) -> None:
+    only = "jitted x+1,eager add,product 8,hessian,cholesky,scalar Newton"
+    out = tmp_path / "results.json"
+    command = [sys.executable, str(BENCHMARKS / "run.py"), "--quick", "--seconds", "0.01", "--json", str(out)]
+    done = subprocess.run(
+        [*command, "--only", only, "--libraries", "jax,numpy"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    areas = json.loads(out.read_text())["areas"]
+    rows = {row["name"]: row for area in areas.values() for row in area}
+    assert len(rows) == 6
+    for name, row in rows.items():
+        assert row["wrong"] == [] and row["absent"] == {}, name
+        assert row["times"]["cotangent"] > 0 and row["times"]["jax"] > 0, name
+    assert "C" in rows["scalar Newton, 1000 iterations"]["times"]
+    assert "numpy" in rows["product 8³"]["times"]
