@@ -56,6 +56,11 @@ INDICES = [
     (slice(None), np.array([True, False, True])),
     X > 50,
     (0, np.array([True, False, True]), slice(1, 3)),
+    True,
+    (0, np.array(False)),
+    (Ellipsis, True, slice(1, 3)),
+    (None, I, True),
+    (True, slice(None), I),
     (slice(None), np.array([-1, -2])),
 ]
 IDS = [str(i) for i in range(len(INDICES))]
@@ -220,7 +225,6 @@ def test_vmap_of_indexing():
         (lambda x: x["a"], TypeError, "cannot index axis 0 with str"),
         (lambda x: x[1.5], TypeError, "cannot index axis 0 with float"),
         (lambda x: x[np.array([1.5])], TypeError, "must be of integers or bools"),
-        (lambda x: x[True], IndexError, "a bool is not an index"),
         (
             lambda x: x[np.array([True, False, True])],
             IndexError,

@@ -37,6 +37,7 @@ T3 = np.ones((2, 3, 4), np.float32)
         (lambda: cnp.broadcast_to(A, (2, 4)), TypeError, "broadcast"),
         (lambda: cnp.concatenate([]), ValueError, "needs at least one array"),
         (lambda: cnp.concatenate([1.0, 2.0]), ValueError, "arrays without axes cannot be joined"),
+        (lambda: cnp.nonzero(3.0), ValueError, "a scalar has no indices"),
         (lambda: cnp.stack([]), ValueError, "needs at least one array"),
         (lambda: cnp.stack([A, B]), ValueError, "must have the same shape"),
         (lambda: cnp.split(A, 2), ValueError, "do not divide into 2 equal parts"),

@@ -107,6 +107,8 @@ def test_promotion_with_python_numbers(x, y):
 def test_dtype_queries():
     assert cnp.result_type(np.float32, np.int32) == np.float32
     assert cnp.result_type(cnp.ones(2, "bfloat16"), 1.0) == cnp.bfloat16
+    assert cnp.result_type(cnp.int8, cnp.int64) == np.int64 and cnp.result_type(cnp.float64, np.float16) == np.float64
+    assert cnp.int64 != int and cnp.float64 != float and cnp.bool_ != bool and cnp.int64 == "int64"
     assert cnp.issubdtype(cnp.bfloat16, cnp.floating) and cnp.issubdtype(np.int32, cnp.integer)
     assert not cnp.issubdtype(np.float32, cnp.integer)
     assert cnp.finfo(np.float32).eps == np.finfo(np.float32).eps

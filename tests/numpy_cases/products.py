@@ -35,7 +35,7 @@ case("matvec", T, V, dtypes=("float32", "int32", "complex64"), tolerance=LOOSE, 
 case("matvec", A, draw(2, 1, 4), tolerance=LOOSE)
 case("vecmat", draw(3), A, dtypes=("float32", "int32", "complex64"), tolerance=LOOSE)
 case("vecmat", draw(2, 3), T, tolerance=LOOSE)
-case("vecdot", A, V, dtypes=("float32", "int32", "complex64"), tolerance=LOOSE, ragged=0)
+case("vecdot", A, V, dtypes=("float32", "int32", "complex64", "uint8", "bool"), tolerance=LOOSE, ragged=0)
 case(
     "vecdot",
     A,

@@ -155,6 +155,11 @@ for dtype in (None, "int8", "float16", "complex64", "bfloat16"):
             same_dtype=True,
         )
 case("eye", 3, 4, 1)
+for k in (-(2**31), 2**31):
+    case("eye", 3, k=k)
+    case("tri", 3, k=k, same_dtype=False)
+    case("tril", draw(2, 3), k, dtypes=("float32",), same_dtype=False)
+case("linspace", 16777217.0, 0.0, 2, dtype="float64", same_dtype=False)
 case("full", (2, 2), np.array([1.0, 2.0], np.float32))
 case("full", (), 1.5)
 for name in ["zeros_like", "ones_like"]:

@@ -274,6 +274,8 @@ def linspace(
     num = static_int(num, "linspace: num")
     if num < 0:
         raise ValueError(f"linspace: num must not be negative; got {num}")
+    if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
+        start, stop = asarray(start, dtype), asarray(stop, dtype)
     start, stop = _core.promote([start, stop], inexact=True)
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
     start, stop = convert(start, start.dtype), convert(stop, stop.dtype)
@@ -379,13 +381,19 @@ def _offsets(rows: int, columns: int) -> Array:
     )
 
 
+def _diagonal(k: Any, rows: int, columns: int) -> int:
+    """The number of a diagonal, one just outside of the matrix for all that are outside."""
+    return max(-rows, min(int(k), columns))
+
+
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """A matrix with ones on the k-th diagonal."""
     check_device(device, "eye")
     (rows, columns), lengths = static_shape((N, N if M is None else M))
     offset = _offsets(rows, columns)
     ones = _core.convert(
-        bind1("eq", offset, literal(offset, int(k))), _core.default_float_dtype() if dtype is None else dtype
+        bind1("eq", offset, literal(offset, _diagonal(k, rows, columns))),
+        _core.default_float_dtype() if dtype is None else dtype,
     )
     return give_lengths(ones, lengths)
 
@@ -399,7 +407,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
     """A matrix with ones on and below the k-th diagonal."""
     offset = _offsets(N, N if M is None else M)
     return _core.convert(
-        bind1("le", offset, literal(offset, k)), _core.default_float_dtype() if dtype is None else dtype
+        bind1("le", offset, literal(offset, _diagonal(k, N, N if M is None else M))),
+        _core.default_float_dtype() if dtype is None else dtype,
     )
 
 
@@ -408,7 +417,7 @@ def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
     if x.ndim < 2:
         raise ValueError(f"{name} needs at least two axes; got shape {x.shape}")
     rows, columns = x._bound_shape[-2:]
-    offset = _offsets(rows, columns)
+    offset, k = _offsets(rows, columns), _diagonal(k, rows, columns)
     keep = bind1("le", offset, literal(offset, k)) if lower else bind1("ge", offset, literal(offset, k))
     keep = bind1("broadcast", keep, shape=list(x._bound_shape), axes=[x.ndim - 2, x.ndim - 1])
     return bind1("select", keep, x, literal(x, 0))

@@ -83,7 +83,9 @@ class ScalarType(type):
     def __eq__(cls, other: object) -> builtins.bool:
         if isinstance(other, ScalarType):
             return builtins.bool(cls.dtype == other.dtype)
-        return builtins.bool(cls.dtype == other or cls.dtype.type == other)
+        if isinstance(other, type):
+            return cls.dtype.type is other  # so not Python's int, which is a weak type
+        return builtins.bool(cls.dtype == other)
 
     def __hash__(cls) -> int:
         return hash(cls.dtype.type)

@@ -260,7 +260,8 @@ def floor_divide(x: Any, y: Any, /) -> Array:
     if kind(x) == "complex":
         raise DTypeError(f"floor_divide takes real arrays; got {x.dtype}")
     quotient = bind1("div", bind1("sub", x, rest), y)
-    return bind1("round", bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient))
+    quotient = bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient)
+    return bind1("round", bind1("select", bind1("eq", y, literal(y, 0)), bind1("div", x, y), quotient))
 
 
 def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:  # noqa: A001
@@ -271,11 +272,12 @@ def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:  # noqa: A001
 def hypot(x: Any, y: Any, /) -> Array:
     """``sqrt(x**2 + y**2)`` without overflow."""
     x, y = (bind1("abs", operand) for operand in _core.promote([x, y], inexact=True))
-    large, small = bind1("max", x, y), bind1("min", x, y)
-    zero = bind1("eq", large, literal(large, 0.0))
-    ratio = bind1("div", small, choose(zero, 1.0, large))
-    result = large * bind1("sqrt", bind1("add", literal(ratio, 1.0), bind1("mul", ratio, ratio)))
-    return choose(bind1("eq", large, literal(large, math.inf)), math.inf, result)
+    large = bind1("stop_gradient", bind1("max", x, y))
+    infinite = bind1("eq", large, literal(large, math.inf))
+    # The result does not depend on the scale, so its derivatives of all orders are those of the formula.
+    scale = choose(bind1("or", infinite, bind1("eq", large, literal(large, 0.0))), 1.0, large)
+    u, v = bind1("div", x, scale), bind1("div", y, scale)
+    return choose(infinite, math.inf, scale * bind1("sqrt", bind1("add", bind1("mul", u, u), bind1("mul", v, v))))
 
 
 # ---- Rounding --------------------------------------------------------------------------------------------------------
@@ -346,13 +348,24 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
 around = round
 
 
-def clip(arr: Any = None, /, min: Any = None, max: Any = None) -> Array:  # noqa: A002
-    """``arr`` limited to [min, max]; None is no limit.
+def clip(
+    arr: Any = None,
+    /,
+    min: Any = None,  # noqa: A002
+    max: Any = None,  # noqa: A002
+    *,
+    a: Any = None,
+    a_min: Any = None,
+    a_max: Any = None,
+) -> Array:
+    """``arr`` limited to [min, max]; None is no limit. ``a``, ``a_min`` and ``a_max`` are NumPy's names of the arguments.
 
     >>> import cotangent as ct
     >>> ct.numpy.clip(ct.numpy.array([-1.0, 0.5, 2.0]), 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
+    arr = a if arr is None else arr
+    min, max = a_min if min is None else min, a_max if max is None else max  # noqa: A001
     if arr is None:
         raise TypeError("clip: an array is required")
     result = _core.array(arr)

@@ -72,8 +72,27 @@ def _is_mask(item: Any) -> bool:
     return (dtype is not None and dtype == bool) or isinstance(item, bool)
 
 
-def _expand(index: Any, x: Array) -> list[Any]:
-    """The items of an index, one for each axis and None; masks as integer arrays, the ellipsis as slices."""
+def _is_scalar_mask(item: Any) -> bool:
+    return _is_mask(item) and np.ndim(item) == 0
+
+
+def _with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
+    """The same elements without scalar bools: each is an axis of size 1, of which it takes the one element or none."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if _is_mask(item) else 1 for item in items]
+    ellipsis = next((i for i, item in enumerate(items) if isinstance(item, EllipsisType)), len(items))
+    axes = [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
+    masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
+    for i in masks:
+        items[i] = np.zeros(int(bool(items[i])), np.int32)
+    return tuple(items), insert_axes(x, [axes[i] + count for count, i in enumerate(masks)])
+
+
+def _expand(index: Any, x: Array) -> list[Any] | None:
+    """The items of an index, one for each axis and None; masks as integer arrays, the ellipsis as slices.
+
+    None when there are scalar bools, for which the array needs axes first.
+    """
     items = list(index) if isinstance(index, tuple) else [index]
     expanded: list[Any] = []
     for item in items:
@@ -84,9 +103,9 @@ def _expand(index: Any, x: Array) -> list[Any]:
                 else np.asarray(item if len(item) else np.zeros(0, np.int32))
             )
         if _is_mask(item):
+            if np.ndim(item) == 0:
+                return None
             mask = np.asarray(_core.to_numpy(item))
-            if mask.ndim == 0:
-                raise IndexError("a bool is not an index\n  use a bool array, or ct.numpy.where")
             axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
             if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
                 sizes = x._bound_shape[axis : axis + mask.ndim]
@@ -122,8 +141,10 @@ def _static_index(item: Any) -> int | None:
     return None
 
 
-def _plan(index: Any, x: Array) -> Plan:
+def _plan(index: Any, x: Array) -> Plan | None:
     items = _expand(index, x)
+    if items is None:
+        return None
     sizes = x._bound_shape
     ragged = _core.ragged_axes(x)
     plan = Plan([0] * x.ndim, list(sizes), [1] * x.ndim)
@@ -357,6 +378,9 @@ def get_item(x: Array, index: Any) -> Array:
     if isinstance(index, int) and not isinstance(index, bool) and x.ndim:
         return _get_row(x, index)
     plan = _plan(index, x)
+    if plan is None:
+        index, x = _with_mask_axes(index, x)
+        return get_item(x, index)
     window = _take_window(x, plan) if plan.has_window else x
     found = None
     result = window
@@ -496,9 +520,12 @@ class IndexUpdateHelper:
 
 def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
     plan = _plan(index, x)
-    window = _take_window(x, plan) if plan.has_window else x
+    if plan is None:
+        index, x = _with_mask_axes(index, x)
+        return _get_filled(x, index, fill_value)
     if not plan.looked_up:
         return get_item(x, index)
+    window = _take_window(x, plan) if plan.has_window else x
     found = _lookup(window, plan, "drop")
     result = bind1("gather", _gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
     result = fill_outside(result, found.indices, found.axis, fill_value)
@@ -526,6 +553,10 @@ def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any) -> A
 def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, unique: bool) -> Array:
     """``x`` with ``operation`` (set, add, mul, div, pow, max, min) applied to the elements at ``index``."""
     plan = _plan(index, x)
+    if plan is None:
+        index, wide = _with_mask_axes(index, x)
+        updated = update_item(wide, index, operation, values, mode, unique)
+        return bind1("reshape", updated, shape=list(x._bound_shape))
     if plan.lengths or _cuts_ragged(x, plan):
         raise NotImplementedError(
             "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"

@@ -156,7 +156,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     if kind(x) == "complex":
         x = bind1("conj", x)
     _check_sizes("vecdot", x, y, normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot"))
-    return _sum(x * y, axis)
+    return _core.convert(_sum(x * y, axis), x.dtype)
 
 
 def matvec(x1: Any, x2: Any, /) -> Array:

@@ -433,7 +433,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Running sums along an axis, optionally with a leading 0."""
+    """Running sums along an axis, optionally with a leading 0; narrow integers become the default width."""
     return _with_initial(cumsum, x, axis, dtype, include_initial, "cumulative_sum", 0)
 
 
@@ -447,7 +447,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Running products along an axis, optionally with a leading 1."""
+    """Running products along an axis, optionally with a leading 1; narrow integers become the default width."""
     return _with_initial(cumprod, x, axis, dtype, include_initial, "cumulative_prod", 1)
 
 
@@ -459,7 +459,7 @@ def _with_initial(
         if array.ndim != 1:
             raise ValueError(f"{name}: an array with {array.ndim} axes needs an axis")
         axis = 0
-    result: Array = function(array, axis, dtype)
+    result: Array = function(array, axis, _accumulator(array, dtype))
     if not include_initial:
         return result
     position = normalize_axis(axis, array.ndim, name)

@@ -99,16 +99,20 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
         size: how many indices to return.
         fill_value: the index (or one for each axis) where there are fewer than ``size``; by default 0.
 
+    Raises:
+        ValueError: for a scalar, which has no axis.
+
     >>> import cotangent as ct
     >>> ct.numpy.nonzero(ct.numpy.array([0, 3, 0, 4]))[0].tolist()
     [1, 3]
     >>> ct.jit(lambda x: ct.numpy.nonzero(x, size=3, fill_value=-1)[0])(ct.numpy.array([0, 3, 0, 4])).tolist()
     [1, 3, -1]
     """
+    if np.ndim(a) == 0:
+        raise ValueError("nonzero: a scalar has no indices\n  use atleast_1d(a) first")
     if size is None:
-        return tuple(_integers(index) for index in np.nonzero(np.atleast_1d(known(a, "nonzero"))))
+        return tuple(_integers(index) for index in np.nonzero(known(a, "nonzero")))
     mask = truth(a)
-    mask = insert_axes(mask, [0]) if mask.ndim == 0 else mask
     size = static_int(size, "nonzero: size")
     shape = mask._bound_shape
     flat = mask if mask.ndim == 1 else bind1("reshape", mask, shape=[mask.size])
@@ -128,9 +132,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not zero, one row for each."""
     array = _core.array(a)
-    columns = nonzero(array, size=size, fill_value=fill_value)
+    columns = nonzero(array if array.ndim else insert_axes(array, [0]), size=size, fill_value=fill_value)
     rows = stack(columns, axis=1)
-    return reshape(rows, (-1, 0)) if array.ndim == 0 and rows.size == 0 else rows[:, :0] if array.ndim == 0 else rows
+    return rows if array.ndim else rows[:, :0]
 
 
 def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
