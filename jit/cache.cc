@@ -1,9 +1,9 @@
 #include "jit/cache.h"
 
 #include <list>
+#include <mutex>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
 #include "ir/hash.h"
 
 namespace ct {
@@ -37,7 +37,7 @@ class Cache {
   }
 
   std::shared_ptr<const Executable> find(uint64_t key, const Graph& graph, const CompileOptions& options) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     auto at = table_.find(key);
     if (at == table_.end()) return nullptr;
     for (auto entry : at->second) {
@@ -51,7 +51,7 @@ class Cache {
 
   // The entry that is there already, if another thread was faster.
   std::shared_ptr<const Executable> insert(Entry entry) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     auto& bucket = table_[entry.key];
     for (auto other : bucket) {
       if (same_graph(*other->graph, *entry.graph) && same_options(other->options, entry.options)) {
@@ -73,24 +73,24 @@ class Cache {
   }
 
   void clear() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     table_.clear();
     order_.clear();
     statistics_ = {};
   }
   CacheStatistics statistics() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     CacheStatistics result = statistics_;
     result.entries = static_cast<int64_t>(order_.size());
     return result;
   }
   void count(int64_t CacheStatistics::* what) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     ++(statistics_.*what);
   }
 
  private:
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   std::list<Entry> order_;  // most recently used first
   absl::flat_hash_map<uint64_t, std::vector<std::list<Entry>::iterator>> table_;
   CacheStatistics statistics_;

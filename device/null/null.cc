@@ -1,6 +1,6 @@
 #include "device/null/null.h"
 
-#include "absl/synchronization/mutex.h"
+#include <mutex>
 
 namespace ct {
 namespace {
@@ -10,7 +10,7 @@ class Null final : public Device {
   std::string_view name() const override { return "null"; }
 
   absl::StatusOr<std::shared_ptr<Buffer>> allocate(size_t bytes) override {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     ++counts_.allocations;
     counts_.allocated_bytes += static_cast<int64_t>(bytes);
     return Buffer::borrow(nullptr, bytes, [] {});
@@ -26,22 +26,22 @@ class Null final : public Device {
   absl::Status synchronize() override { return absl::OkStatus(); }
 
   NullCounts counts() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     return counts_;
   }
   void reset() {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     counts_ = {};
   }
 
  private:
   absl::Status count(int64_t NullCounts::* what) {
-    absl::MutexLock lock(&mutex_);
+    std::lock_guard lock(mutex_);
     ++(counts_.*what);
     return absl::OkStatus();
   }
 
-  absl::Mutex mutex_;
+  std::mutex mutex_;
   NullCounts counts_;
 };
 
