@@ -437,6 +437,17 @@ absl::InlinedVector<Tensor, 4> require_tensors(absl::Span<const Datum> operands)
   tensors.reserve(operands.size());
   for (const Datum& operand : operands) {
     const Tensor* tensor = std::get_if<Tensor>(&operand);
+    if (tensor == nullptr) {
+      // Live all the same: set aside by an EagerScope.
+      const Traced& traced = std::get<Traced>(operand);
+      if (traced.capture->live()) {
+        throw Error(ErrorKind::kConcretization,
+                    concat("a traced value of type ", datum_aval(operand).to_string(),
+                           " cannot be computed with where everything is evaluated at once"))
+            .at(LocationScope::current())
+            .hint("inside ensure_compile_time_eval() use only values that are known when the function is captured");
+      }
+    }
     tensors.push_back(tensor != nullptr ? *tensor : concrete(operand));
   }
   return tensors;

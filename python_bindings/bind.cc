@@ -101,7 +101,9 @@ py::tuple capture(const py::function& function, const py::list& sources, const s
     const Aval& aval = source.aval;
     const std::string name = i < names.size() ? names[i] : "";
     std::optional<Datum> shadow;
-    if (!shadows.is_none()) shadow = datum_from_python(shadows[py::int_(i)]);
+    if (!shadows.is_none() && !py::object(shadows[py::int_(i)]).is_none()) {
+      shadow = datum_from_python(shadows[py::int_(i)]);
+    }
     Traced value;
     py::dict axes;
     if (!ragged.is_none()) axes = py::cast<py::dict>(ragged[py::int_(i)]);
@@ -121,6 +123,11 @@ py::tuple capture(const py::function& function, const py::list& sources, const s
   Capture::Result result = scope.finish(outputs);
   return py::make_tuple(GraphHandle{result.graph}, arrays(result.captured), returned[1]);
 }
+
+// `with EagerScope():` in Python.
+struct EagerContext {
+  std::unique_ptr<EagerScope> scope;
+};
 
 }  // namespace
 
@@ -210,6 +217,10 @@ void register_bind(py::module_& module) {
     LocationScope scope(user_location());
     return arrays(bind_graph(handle.graph, data(operands)));
   });
+  py::class_<EagerContext>(module, "EagerScope", "While it is entered, nothing is captured: operations evaluate.")
+      .def(py::init<>())
+      .def("__enter__", [](EagerContext& self) { self.scope = std::make_unique<EagerScope>(); })
+      .def("__exit__", [](EagerContext& self, const py::args&) { self.scope.reset(); });
   module.def("is_capturing", [] { return current_capture() != nullptr; });
   module.def("capture_mode", []() -> py::object {
     const auto capture = current_capture();

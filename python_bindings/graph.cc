@@ -55,11 +55,6 @@ std::string bits(const std::vector<bool>& flags) {
   return text;
 }
 
-py::tuple aval_tuple(const Aval& aval) {
-  return py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))), numpy_dtype(aval.dtype()),
-                        aval.weak());
-}
-
 py::list aval_tuples(absl::Span<const Aval> avals) {
   py::list result;
   for (const Aval& aval : avals) result.append(aval_tuple(aval));
@@ -151,6 +146,11 @@ py::dict slot_matrix() {
 }
 
 }  // namespace
+
+py::tuple aval_tuple(const Aval& aval) {
+  return py::make_tuple(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))), numpy_dtype(aval.dtype()),
+                        aval.weak());
+}
 
 void register_graph(py::module_& module) {
   py::class_<GraphHandle>(module, "Graph", "A captured program: a pure function of arrays as a list of equations.")

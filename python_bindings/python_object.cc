@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ir/text.h"
+#include "python_bindings/graph.h"
 
 namespace ct::python {
 namespace {
@@ -93,6 +94,16 @@ std::vector<Tensor> PythonObject::call(absl::Span<const Tensor> operands, absl::
     add_note(error);
     throw;
   }
+}
+
+BatchGraph PythonObject::make(int64_t size, const Flags& batched, const Avals& operands) const {
+  py::gil_scoped_acquire gil;
+  py::list avals;
+  for (const Aval& aval : operands) avals.append(aval_tuple(aval));
+  const py::tuple made = object_(size, batched, avals);
+  BatchGraph result{py::cast<GraphHandle&>(made[0]).graph, {}};
+  for (const bool in_front : py::cast<std::vector<bool>>(made[1])) result.out_axes.push_back(in_front ? 0 : -1);
+  return result;
 }
 
 }  // namespace ct::python

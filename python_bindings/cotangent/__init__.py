@@ -44,7 +44,7 @@ from cotangent.custom_derivatives import closure_convert, custom_gradient  # noq
 from cotangent.extend import primitive, transform  # noqa: E402
 from cotangent.ir import Interpreter  # noqa: E402
 from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
-from cotangent.scopes import named_call, named_scope  # noqa: E402
+from cotangent.scopes import ensure_compile_time_eval, named_call, named_scope  # noqa: E402
 
 _array_methods.attach()
 
@@ -87,6 +87,7 @@ __all__ = [
     "disable_jit",
     "effects_barrier",
     "enable_x64",
+    "ensure_compile_time_eval",
     "errors",
     "eval_shape",
     "grad",

@@ -46,10 +46,11 @@ def _is_zero(x: Any) -> bool:
     return isinstance(x, SymbolicZero)
 
 
-def _capture_rule(run: Callable[[list[Array]], list[Any]], sources: list[Any], what: str) -> Any:
-    """A rule's graph and what it closes over."""
+def _capture_rule(run: Callable[[list[Array]], list[Any]], sources: list[Any], values: int, what: str) -> Any:
+    """A rule's graph and what it closes over; the first ``values`` inputs have the values of their sources, where those have any."""
+    shadows = [*sources[:values], *[None] * (len(sources) - values)]
     mode = _core.capture_mode() or "jit"
-    return _core.capture(lambda inputs: (run(inputs), None), sources, [], mode, what)[:2]
+    return _core.capture(lambda inputs: (run(inputs), None), sources, [], mode, what, shadows)[:2]
 
 
 class custom_jvp(CustomFunction):  # noqa: N801
@@ -164,7 +165,7 @@ class custom_jvp(CustomFunction):  # noqa: N801
                 results.append(_conform(_core.array(direction), shape, dtype, what))
             return results
 
-        return _capture_rule(run, [*leaves, *inexact], f"jvp rule of {call.name}")
+        return _capture_rule(run, [*leaves, *inexact], len(leaves), f"jvp rule of {call.name}")
 
 
 def _matching(primal: Captured, tree: Any, what: str) -> list[Any]:
@@ -317,7 +318,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
 
         _forward_rules().append(self)
         try:
-            graph, closure = _capture_rule(run, call.leaves, f"forward rule of {call.name}")
+            graph, closure = _capture_rule(run, call.leaves, len(call.leaves), f"forward rule of {call.name}")
         finally:
             _forward_rules().pop()
         return Captured(graph, closure, residual_structure)

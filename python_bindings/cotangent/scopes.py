@@ -1,4 +1,4 @@
-"""Names for parts of a program."""
+"""Scopes around parts of a program: names for them, and evaluation while everything else is captured."""
 
 from __future__ import annotations
 
@@ -42,3 +42,24 @@ def named_scope(name: str) -> Iterator[None]:
     if not isinstance(name, str):
         raise TypeError(f"named_scope: the name must be a str; got {type(name).__name__}")
     yield
+
+
+@contextlib.contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """A scope in which operations are evaluated at once, also while a function is being captured.
+
+    Values that are traced cannot be used in it: `ConcretizationError`.
+
+    >>> import cotangent as ct
+    >>> @ct.jit
+    ... def f(x):
+    ...     with ct.ensure_compile_time_eval():
+    ...         steps = int(ct.numpy.sum(ct.numpy.arange(4)))
+    ...     for _ in range(steps):
+    ...         x = x + 1
+    ...     return x
+    >>> float(f(0.0))
+    6.0
+    """
+    with _core.EagerScope():
+        yield

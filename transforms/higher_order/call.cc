@@ -60,23 +60,13 @@ std::vector<Batched> call_batch(Builder& builder, absl::Span<const Batched> oper
 }
 
 Primitive call_primitive() {
-  Primitive result;
-  result.name = "call";
+  Primitive result = applied("call");
   result.type = call_type;
   result.jvp = call_jvp;
   result.split = call_split;
   result.transpose = call_transpose;
   result.batch = call_batch;
   result.prune = prune_called;
-  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    return mask_inline(builder, *attrs->graph("graph"), operands);
-  };
-  result.expand = [](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-    return builder.inline_graph(*attrs->graph("graph"), operands);
-  };
-  result.lowering = Lowering::kExpand;
-  result.absent["element"] = "expands to the called equations";
-  result.absent["reference"] = "expands to the called equations";
   return result;
 }
 const Primitive& kCall = define(call_primitive());

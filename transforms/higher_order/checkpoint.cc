@@ -133,21 +133,13 @@ Values checkpoint_expand(Builder& builder, absl::Span<const Value> operands, con
 }
 
 Primitive checkpoint_primitive() {
-  Primitive result;
-  result.name = "checkpoint";
+  Primitive result = expanding("checkpoint", checkpoint_expand);
   result.type = checkpoint_type;
   result.jvp = checkpoint_jvp;
   result.split = checkpoint_split;
   result.transpose = checkpoint_transpose;
   result.batch = checkpoint_batch;
   result.prune = prune_called;
-  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    return mask_expansion(builder, get_primitive("checkpoint"), operands, attrs);
-  };
-  result.expand = checkpoint_expand;
-  result.lowering = Lowering::kExpand;
-  result.absent["element"] = "expands to the function";
-  result.absent["reference"] = "expands to the function";
   return result;
 }
 const Primitive& kCheckpoint = define(checkpoint_primitive());

@@ -82,23 +82,12 @@ std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched
 }
 
 Primitive custom_jvp_primitive() {
-  Primitive result;
-  result.name = "custom_jvp";
+  Primitive result = applied("custom_jvp");
   result.type = custom_jvp_type;
   result.jvp = custom_jvp_jvp;
   result.batch = custom_jvp_batch;
-  // Masks are expanded after all derivatives are taken.
-  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    return mask_inline(builder, *attrs->graph("graph"), operands);
-  };
-  result.expand = [](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-    return builder.inline_graph(*attrs->graph("graph"), operands);
-  };
-  result.lowering = Lowering::kExpand;
   result.absent["transpose"] = "jvp replaces it by its rule before anything is transposed";
   result.absent["split"] = "known or unknown as a whole; jvp replaces it by its rule";
-  result.absent["element"] = "expands to the function";
-  result.absent["reference"] = "expands to the function";
   return result;
 }
 const Primitive& kCustomJvp = define(custom_jvp_primitive());

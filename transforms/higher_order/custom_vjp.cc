@@ -134,23 +134,12 @@ std::vector<Batched> custom_vjp_batch(Builder& builder, absl::Span<const Batched
 }
 
 Primitive custom_vjp_primitive() {
-  Primitive result;
-  result.name = "custom_vjp";
+  Primitive result = applied("custom_vjp");
   result.type = custom_vjp_type;
   result.jvp = custom_vjp_jvp;
   result.batch = custom_vjp_batch;
-  // Masks are expanded after all derivatives are taken.
-  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    return mask_inline(builder, *attrs->graph("graph"), operands);
-  };
-  result.expand = [](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-    return builder.inline_graph(*attrs->graph("graph"), operands);
-  };
-  result.lowering = Lowering::kExpand;
   result.absent["transpose"] = "jvp replaces it by its rule before anything is transposed";
   result.absent["split"] = "known or unknown as a whole; jvp replaces it by its rule";
-  result.absent["element"] = "expands to the function";
-  result.absent["reference"] = "expands to the function";
   return result;
 }
 const Primitive& kCustomVjp = define(custom_vjp_primitive());

@@ -366,8 +366,7 @@ Values mask_expand(Builder& builder, absl::Span<const Value> operands, const Att
 }
 
 Primitive mask_primitive() {
-  Primitive result;
-  result.name = "mask";
+  Primitive result = expanding("mask", mask_expand);
   result.type = mask_type;
   result.jvp = mask_jvp;
   result.split = mask_split;
@@ -376,13 +375,6 @@ Primitive mask_primitive() {
                     const AttrsPtr& attrs) {
     return batch_later(builder, get_primitive("mask"), operands, axis, attrs);
   };
-  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    return mask_expansion(builder, get_primitive("mask"), operands, attrs);
-  };
-  result.expand = mask_expand;
-  result.lowering = Lowering::kExpand;
-  result.absent["element"] = "expands to masked equations";
-  result.absent["reference"] = "expands to masked equations";
   return result;
 }
 const Primitive& kMask = define(mask_primitive());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/text.h"
@@ -231,6 +232,33 @@ std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive,
   Avals avals;
   for (const Masked& operand : operands) avals.push_back(operand.value.aval());
   return mask_inline(builder, *expansion(primitive, avals, attrs), operands);
+}
+
+// ---- whole records -------------------------------------------------------------------------------------------------
+
+Primitive expanding(std::string name, ExpandRule expand) {
+  Primitive result;
+  result.mask = [self = PrimitiveRef(name)](Builder& builder, absl::Span<const Masked> operands,
+                                            const AttrsPtr& attrs) {
+    return mask_expansion(builder, *self, operands, attrs);
+  };
+  result.name = std::move(name);
+  result.expand = std::move(expand);
+  result.lowering = Lowering::kExpand;
+  result.absent["element"] = "expands to other equations";
+  result.absent["reference"] = "expands to other equations";
+  return result;
+}
+
+Primitive applied(std::string name) {
+  Primitive result =
+      expanding(std::move(name), [](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+        return builder.inline_graph(*attrs->graph("graph"), operands);
+      });
+  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
+    return mask_inline(builder, *attrs->graph("graph"), operands);
+  };
+  return result;
 }
 
 }  // namespace ct

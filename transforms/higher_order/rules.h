@@ -83,6 +83,13 @@ Pruned prune_called(const Flags& used, const AttrsPtr& attrs);
 std::vector<Batched> batch_later(Builder& builder, const Primitive& primitive, absl::Span<const Batched> operands,
                                  const BatchAxis& axis, const AttrsPtr& attrs);
 
+// ---- whole records -------------------------------------------------------------------------------------------------
+// A record with the slots that follow from `expand`: masks are expanded when all derivatives are taken, so the program
+// that the equation stands for is masked, compiled and evaluated in its place.
+Primitive expanding(std::string name, ExpandRule expand);
+// That of a primitive that stands for its attribute "graph".
+Primitive applied(std::string name);
+
 // expand, then mask: for regions inside of a mask.
 std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
                                    const AttrsPtr& attrs);

@@ -132,8 +132,7 @@ Pruned vmap_region_prune(const Flags& used, const AttrsPtr& attrs) {
 }
 
 Primitive vmap_region_primitive() {
-  Primitive result;
-  result.name = "vmap_region";
+  Primitive result = expanding("vmap_region", vmap_region_expand);
   result.type = vmap_region_type;
   result.jvp = vmap_region_jvp;
   result.split = vmap_region_split;
@@ -142,14 +141,7 @@ Primitive vmap_region_primitive() {
                     const AttrsPtr& attrs) {
     return batch_later(builder, get_primitive("vmap_region"), operands, axis, attrs);
   };
-  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    return mask_expansion(builder, get_primitive("vmap_region"), operands, attrs);
-  };
-  result.expand = vmap_region_expand;
   result.prune = vmap_region_prune;
-  result.lowering = Lowering::kExpand;
-  result.absent["element"] = "expands to batched equations";
-  result.absent["reference"] = "expands to batched equations";
   return result;
 }
 const Primitive& kVmapRegion = define(vmap_region_primitive());

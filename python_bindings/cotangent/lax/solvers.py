@@ -1,4 +1,4 @@
-"""Solutions of equations with derivatives by the implicit function theorem: `custom_root`.
+"""Solutions of equations with derivatives by the implicit function theorem: `custom_linear_solve`, `custom_root`.
 
 The solver may be anything, a loop until convergence included: derivatives are those of the equation, not of the way it was solved.
 """
@@ -11,9 +11,9 @@ from typing import Any
 from cotangent import _core
 from cotangent._capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
 from cotangent._core import Array, PyTreeDef
-from cotangent.lax.control_flow import _capture_body
+from cotangent.lax.control_flow import _capture_body, _constants_first
 
-__all__ = ["custom_root"]
+__all__ = ["custom_linear_solve", "custom_root"]
 
 Function = Callable[..., Any]
 
@@ -42,6 +42,78 @@ def _solution(tree: Any, structure: PyTreeDef, has_aux: bool, what: str) -> tupl
     return solution, aux
 
 
+def custom_linear_solve(
+    matvec: Function,
+    b: Any,
+    solve: Callable[[Function, Any], Any],
+    transpose_solve: Callable[[Function, Any], Any] | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The solution x of ``matvec(x) = b``, by ``solve(matvec, b)``, with derivatives that solve the same equation.
+
+    Args:
+        matvec: a linear function of values like ``b``, to values like ``b``. What it closes over is differentiated.
+        b: a pytree of arrays.
+        solve: ``(matvec, b) -> x``. It need not be differentiable.
+        transpose_solve: ``(vecmat, c) -> y``, the same for the transposed function, which reverse mode needs.
+        symmetric: the function is its own transpose: ``solve`` serves for both.
+        has_aux: the solvers return ``(x, aux)``, and so does this function. ``aux`` has no derivative.
+
+    >>> import cotangent as ct
+    >>> def half(b):
+    ...     return ct.lax.custom_linear_solve(lambda x: 2.0 * x, b, lambda matvec, b: b / 2.0, symmetric=True)
+    >>> float(half(3.0)), float(ct.grad(half)(3.0))
+    (1.5, 0.5)
+    """
+    for function in (matvec, solve) + ((transpose_solve,) if transpose_solve is not None else ()):
+        check_callable(function, "custom_linear_solve")
+    leaves, structure = flatten_arguments(b, "custom_linear_solve's b")
+    if not _core.is_capturing():
+        result = solve(matvec, structure.unflatten(leaves))
+        solution, aux = _solution(result, structure, has_aux, "custom_linear_solve: solve")
+        return (solution, aux) if has_aux else solution
+
+    def captured(function: Function, what: str) -> Captured:
+        return _capture_body(function, leaves, [structure], what)
+
+    forward = captured(matvec, function_name(matvec))
+    _check_output(forward, leaves, structure, "custom_linear_solve: matvec")
+    linear = [True] * len(leaves) + [False] * len(forward.closure)
+
+    def vecmat(y: Any) -> Any:
+        values, given = flatten_arguments(y, "vecmat's argument")
+        if given != structure:
+            raise TypeError(f"custom_linear_solve: vecmat takes the structure of b, {structure}; got {given}")
+        transposed = _core.graph_transpose(forward.graph, linear)
+        return structure.unflatten(_core.apply_graph(transposed, forward.closure + values))
+
+    def solver(function: Callable[[Function, Any], Any], of: Function, what: str) -> Captured:
+        def run(values: Any) -> Any:
+            solution, aux = _solution(function(of, values), structure, has_aux, f"custom_linear_solve: {what}")
+            return [*_core.tree_flatten(solution, None)[0], (aux,)]
+
+        return captured(run, what)
+
+    parts = {"matvec": forward, "solve": solver(solve, matvec, "solve")}
+    if symmetric:
+        parts["vecmat"] = forward
+        parts["transpose_solve"] = solver(transpose_solve or solve, matvec, "transpose_solve")
+    elif transpose_solve is not None:
+        parts["vecmat"] = captured(vecmat, "vecmat")
+        parts["transpose_solve"] = solver(transpose_solve, vecmat, "transpose_solve")
+    outputs = _core.bind(
+        "linear_solve",
+        [x for part in parts.values() for x in part.closure] + leaves,
+        num_constants=[len(part.closure) for part in parts.values()],
+        **{key: _constants_first(part, leaves) for key, part in parts.items()},
+    )
+    solution = structure.unflatten(outputs[: len(leaves)])
+    if not has_aux:
+        return solution
+    return solution, parts["solve"].structure.unflatten(outputs)[-1][0]
+
+
 def custom_root(
     f: Function,
     initial_guess: Any,
@@ -56,7 +128,7 @@ def custom_root(
         initial_guess: a pytree of arrays; the solution has no derivative with respect to it.
         solve: ``(f, initial_guess) -> x`` with ``f(x)`` close to zero. It need not be differentiable.
         tangent_solve: ``(g, y) -> x`` with ``g(x) = y`` for a linear function g. For reverse mode it must be linear in y in a way that can
-            be transposed: ``lambda g, y: y / g(1.0)`` for scalars, a dense solve for arrays.
+            be transposed: ``lambda g, y: y / g(1.0)`` for scalars, `custom_linear_solve` or a dense solve for arrays.
         has_aux: ``solve`` returns ``(x, aux)``, and so does this function. ``aux`` has no derivative.
 
     >>> import cotangent as ct

@@ -1,0 +1,159 @@
+"""Functions with batch rules of the user's own: `custom_vmap`, and `sequential_vmap`, which maps one example after the other."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._capture import check_callable, flatten_like, function_name
+from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._custom_function import CustomFunction, Opened
+
+Function = Callable[..., Any]
+# Arrays that a rule makes from Python values become part of its program up to this size.
+_LARGEST_CONSTANT = 256
+
+
+class custom_vmap(CustomFunction):  # noqa: N801
+    """A function with a rule for `vmap`.
+
+    ``rule(axis_size, in_batched, *args) -> (output, out_batched)``: ``in_batched`` has the structure of ``args`` with a bool for each
+    array, batched ones have the batch dimension in front, and so must the outputs that ``out_batched`` says are. The rule is called
+    when a program with the function in it is batched. Forward-mode derivatives keep it; reverse mode goes into the function, so that
+    ``vmap(grad(f))`` does not use it and ``grad(vmap(f))`` does.
+
+    >>> import cotangent as ct
+    >>> @ct.custom_batching.custom_vmap
+    ... def f(x):
+    ...     return x + 1
+    >>> @f.def_vmap
+    ... def rule(axis_size, in_batched, x):
+    ...     return x + 100, in_batched[0]
+    >>> ct.vmap(f)(ct.numpy.arange(3)).tolist()
+    [100, 101, 102]
+    """
+
+    def __init__(self, fun: Function) -> None:
+        super().__init__(fun)
+        self.vmap_rule: Function | None = None
+
+    def def_vmap(self, vmap_rule: Function) -> Function:
+        """Sets the rule."""
+        check_callable(vmap_rule, "def_vmap")
+        self.vmap_rule = vmap_rule
+        return vmap_rule
+
+    def _check_rules(self) -> None:
+        if self.vmap_rule is None:
+            name = function_name(self.fun)
+            raise AttributeError(f"{name} is a custom_vmap function without a rule\n  give one with @{name}.def_vmap")
+
+    def _record(self, call: Opened) -> list[Array]:
+        primal = call.primal
+        rule = _rule(self.vmap_rule, call.structure, primal.structure, len(primal.closure), call.name)
+        return _core.bind("custom_vmap", call.leaves + primal.closure, graph=primal.graph, rule=rule)
+
+
+class _Rule:
+    """A user's rule, as the batch rule of the equation calls it."""
+
+    def __init__(
+        self, rule: Function, structure: PyTreeDef, out_structure: PyTreeDef, closed_over: int, name: str
+    ) -> None:
+        self.rule = rule
+        self.structure = structure  # of (args, {})
+        self.out_structure = out_structure
+        self.closed_over = closed_over
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"the batch rule of {self.name}"
+
+    def __call__(self, size: int, batched: list[bool], avals: list[Any]) -> tuple[Graph, list[bool]]:
+        count = len(avals) - self.closed_over
+        if any(batched[count:]):
+            raise TypeError(
+                f"{self.name} is a custom_vmap function that closes over a batched value\n  pass the value as an argument"
+            )
+        out_batched: list[bool] = []
+
+        def run(inputs: list[Array]) -> tuple[list[Any], None]:
+            args = self.structure.unflatten(inputs[:count])[0]
+            flags = self.structure.unflatten(batched[:count])[0]
+            result = self.rule(size, list(flags), *args)
+            if not isinstance(result, (tuple, list)) or len(result) != 2:
+                raise TypeError(f"{self!r} must return (output, out_batched)")
+            what = f"{self!r} must return outputs, and a bool for each, in the structure of {self.name}'s output"
+            outputs = flatten_like(self.out_structure, result[0], what)
+            out_batched[:] = [bool(flag) for flag in flatten_like(self.out_structure, result[1], what)]
+            return [_core.array(x) for x in outputs], None
+
+        graph, closure, _ = _core.capture(run, avals, [], "jit", repr(self))
+        if closure:
+            closed = [_constant(x, self) for x in closure]
+            graph = _core.capture(
+                lambda xs: (_core.apply_graph(graph, xs + [make() for make in closed]), None),
+                avals,
+                [],
+                "jit",
+                repr(self),
+            )[0]
+        return graph, out_batched
+
+
+_rule = functools.lru_cache(maxsize=4096)(_Rule)
+
+
+def _constant(x: Array, rule: _Rule) -> Callable[[], Array]:
+    """What makes ``x`` anew inside a program: programs hold no arrays."""
+    if _core.is_traced(x) or x.size > _LARGEST_CONSTANT:
+        raise TypeError(
+            f"{rule!r} closes over a value of type {x.dtype}{list(x.shape)}"
+            f" that is {'traced' if _core.is_traced(x) else 'large'}\n  pass it to {rule.name} as an argument"
+        )
+    shape, dtype, flat = x._bound_shape, x.dtype, np.asarray(x).reshape(-1)
+
+    def make() -> Array:
+        if len(flat) == 0 or (flat == flat[0]).all():
+            return _core.full(shape, flat[0].item() if len(flat) else 0, dtype)
+        elements = [_core.full((1,), value.item(), dtype) for value in flat]
+        return _core.bind("reshape", [_core.bind("concatenate", elements, axis=0)[0]], shape=list(shape))[0]
+
+    return make
+
+
+def sequential_vmap(f: Function) -> custom_vmap:
+    """``f``, which `vmap` maps one example after the other, as a loop.
+
+    >>> import cotangent as ct
+    >>> ct.vmap(ct.custom_batching.sequential_vmap(lambda x: x * 2))(ct.numpy.arange(3)).tolist()
+    [0, 2, 4]
+    """
+    mapped = custom_vmap(f)
+
+    def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
+        from cotangent.lax.control_flow import map as lax_map
+        from cotangent.tree_util import tree_map
+
+        leaves, structure = _core.tree_flatten(args, None)
+        flags = _core.tree_flatten(tuple(in_batched), None)[0]
+        batched = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]
+
+        def one(xs: list[Any]) -> Any:
+            given = iter(xs)
+            return f(
+                *structure.unflatten([next(given) if flag else leaf for leaf, flag in zip(leaves, flags, strict=True)])
+            )
+
+        if batched:
+            output = lax_map(one, batched)
+        else:
+            output = lax_map(lambda _: one([]), np.zeros(axis_size))
+        return output, tree_map(lambda _: True, output)
+
+    mapped.def_vmap(rule)
+    return mapped

@@ -1,0 +1,126 @@
+"""custom_vmap and sequential_vmap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+X = np.arange(3.0)
+
+
+def make() -> tuple[Any, list[Any]]:
+    """A function whose batch rule says so: it adds 100 to what it computes."""
+    calls: list[Any] = []
+
+    @ct.custom_batching.custom_vmap
+    def f(x: Any, y: Any) -> Any:
+        return {"s": cnp.sin(x) * y["a"], "t": y["a"]}
+
+    @f.def_vmap
+    def rule(axis_size: int, in_batched: Any, x: Any, y: Any) -> Any:
+        calls.append((axis_size, in_batched))
+        x_batched, y_batched = in_batched[0], in_batched[1]["a"]
+        return {"s": cnp.sin(x) * y["a"] + 100, "t": y["a"]}, {"s": x_batched or y_batched, "t": y_batched}
+
+    return f, calls
+
+
+def test_the_rule_is_used_under_vmap_only() -> None:
+    f, calls = make()
+    y = {"a": 2.0}
+    np.testing.assert_allclose(f(1.0, y)["s"], 2 * np.sin(1.0), rtol=1e-6)
+    np.testing.assert_allclose(ct.jit(f)(1.0, y)["s"], 2 * np.sin(1.0), rtol=1e-6)
+    for wrap in (lambda g: g, ct.jit):
+        result = wrap(ct.vmap(f, (0, None)))(X, y)
+        np.testing.assert_allclose(result["s"], 2 * np.sin(X) + 100)
+        assert result["t"].tolist() == [2.0, 2.0, 2.0]
+    assert calls[0] == (3, [True, {"a": False}])
+    result = ct.vmap(ct.jit(f), (None, 0), out_axes={"s": 0, "t": 0})(1.0, {"a": X})
+    np.testing.assert_allclose(result["s"], np.sin(1.0) * X + 100, rtol=1e-6)
+    nested = ct.vmap(ct.vmap(f, (0, None)), (None, 0))(X, {"a": X})
+    np.testing.assert_allclose(nested["s"], np.sin(X)[None] * X[:, None] + 100)
+    np.testing.assert_allclose(
+        ct.vmap(f, (1, None))(np.stack([X, X]), y)["s"], np.stack([2 * np.sin(X)] * 2, 1).reshape(3, 2) + 100
+    )
+
+
+def test_derivatives() -> None:
+    f, _ = make()
+    y = {"a": np.float64(2.0)}
+    g = lambda x: f(x, y)["s"]  # noqa: E731
+    np.testing.assert_allclose(ct.grad(g)(1.0), 2 * np.cos(1.0), rtol=1e-6)
+    np.testing.assert_allclose(
+        ct.grad(lambda x: cnp.sum(ct.vmap(g)(x) ** 2))(X), 2 * (2 * np.sin(X) + 100) * 2 * np.cos(X)
+    )
+    np.testing.assert_allclose(ct.vmap(ct.grad(g))(X), 2 * np.cos(X))  # reverse mode goes into the function
+    for directions in (X, None):  # a tangent for each example, or one for all
+        tangent = X if directions is not None else np.float64(1.0)
+        value, derivative = ct.vmap(lambda x, t: ct.jvp(g, (x,), (t,)), (0, 0 if directions is not None else None))(
+            X, tangent
+        )
+        np.testing.assert_allclose(value, 2 * np.sin(X) + 100)
+        np.testing.assert_allclose(derivative, 2 * np.cos(X) * tangent)
+    value, derivative = ct.vmap(lambda t: ct.jvp(g, (np.float64(1.0),), (t,)))(X)
+    np.testing.assert_allclose(derivative, 2 * np.cos(1.0) * X)
+    second = ct.vmap(lambda x: ct.jvp(lambda v: ct.jvp(g, (v,), (1.0,))[1], (x,), (1.0,))[1])(X)
+    np.testing.assert_allclose(second, -2 * np.sin(X))
+
+
+def test_equal_programs_are_equal() -> None:
+    f, _ = make()
+    program = lambda: ct.make_ir(lambda x: ct.jvp(lambda v: f(v, {"a": 2.0})["s"], (x,), (1.0,)))(1.0)  # noqa: E731
+    assert program() == program()
+
+
+def test_constants_of_a_rule() -> None:
+    @ct.custom_batching.custom_vmap
+    def f(x: Any) -> Any:
+        return x
+
+    f.def_vmap(lambda n, b, x: (x + np.array([1.0, 20.0, 300.0]) + np.zeros(()), b[0]))
+    assert ct.vmap(f)(X).tolist() == [1.0, 21.0, 302.0]
+    f.def_vmap(lambda n, b, x: (x + np.zeros(1000)[0] + cnp.sum(np.arange(1000.0)), b[0]))
+    with pytest.raises(TypeError, match=r"closes over a value of type float64\[1000\] that is large"):
+        ct.vmap(f)(X + 1)
+
+
+def test_sequential_vmap() -> None:
+    @ct.custom_batching.sequential_vmap
+    def f(x: Any, y: Any) -> Any:
+        return x * y, y
+
+    result = ct.vmap(f, (0, None))(X, 2.0)
+    assert result[0].tolist() == [0.0, 2.0, 4.0] and result[1].tolist() == [2.0] * 3
+    graph = ct.make_ir(ct.vmap(f, (0, None)))(X, 2.0)
+    assert [e["primitive"] for e in graph.equations()].count("scan") == 1
+    assert ct.vmap(f, (None, None), axis_size=2)(1.0, 3.0)[0].tolist() == [3.0, 3.0]
+
+
+def test_errors() -> None:
+    @ct.custom_batching.custom_vmap
+    def f(x: Any) -> Any:
+        return x
+
+    with pytest.raises(AttributeError, match="without a rule"):
+        f(1.0)
+    f.def_vmap(lambda n, b, x: x)
+    with pytest.raises(TypeError, match=r"must return \(output, out_batched\)"):
+        ct.vmap(f)(X)
+    f.def_vmap(lambda n, b, x: ((x, x), (True, True)))
+    with pytest.raises(TypeError, match="structure"):
+        ct.vmap(f)(X)
+    f.def_vmap(lambda n, b, x: (x, False))
+    with pytest.raises(TypeError, match="batch rule returned"):
+        ct.vmap(f)(X)
+
+    def outer(y: Any) -> Any:
+        g = ct.custom_batching.custom_vmap(lambda x: x * y)
+        g.def_vmap(lambda n, b, x: (x, b[0]))
+        return g(y)
+
+    with pytest.raises(TypeError, match="closes over a batched value"):
+        ct.vmap(outer)(X)

@@ -1,0 +1,142 @@
+// custom_vmap: a function with a batch rule of the program's own. The rule is asked for a program when the equation is
+// batched, with what is then known: the size, and which operands are batched.
+//
+// Forward mode keeps the rule: its derivative is the derivative of the program that it makes. Reverse mode goes inside
+// the function: whoever wants the rule there batches first.
+#include "transforms/higher_order/custom_vmap.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/combinators.h"
+#include "ir/error.h"
+#include "ir/text.h"
+#include "transforms/common.h"
+#include "transforms/higher_order/rules.h"
+
+namespace ct {
+namespace {
+
+const BatchMaker& maker_of(const OpaquePtr& rule) {
+  const auto* maker = dynamic_cast<const BatchMaker*>(rule.get());
+  if (maker == nullptr)
+    throw Error(ErrorKind::kType, concat("the rule ", rule->to_string(), " does not make batched programs"));
+  return *maker;
+}
+
+Avals custom_vmap_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  maker_of(attrs.opaque("rule"));
+  check_graph_inputs(*attrs.graph("graph"), operands, "the function");
+  return attrs.graph("graph")->output_avals();
+}
+
+// The rule of the derivative: operands are primals, then the tangents in `moving`; results are the function's, then
+// those tangents of them that `nonzero_out` marks.
+class DerivedRule final : public Opaque, public BatchMaker {
+ public:
+  // The same object for the same arguments, so that equal programs have equal attributes.
+  static OpaquePtr of(const OpaquePtr& rule, const Flags& moving, const Flags& nonzero_out) {
+    using Key = std::tuple<const Opaque*, Flags, Flags>;
+    static std::mutex* mutex = new std::mutex;
+    static auto* known = new absl::flat_hash_map<Key, std::weak_ptr<const DerivedRule>>;
+    std::lock_guard lock(*mutex);
+    std::weak_ptr<const DerivedRule>& slot = (*known)[Key(rule.get(), moving, nonzero_out)];
+    std::shared_ptr<const DerivedRule> found = slot.lock();
+    if (found == nullptr || found->rule_ != rule) {
+      found.reset(new DerivedRule(rule, moving, nonzero_out));
+      slot = found;
+    }
+    return found;
+  }
+
+  std::string to_string() const override { return concat("jvp of ", rule_->to_string()); }
+
+  BatchGraph make(int64_t size, const Flags& batched, const Avals& operands) const override {
+    // A primal and its tangent are batched together.
+    const size_t n = moving_.size();
+    Flags together = slice_of(batched, 0, n);
+    for (size_t i = 0, next = n; i < n; ++i) {
+      if (moving_[i]) together[i] = together[i] || batched[next++];
+    }
+    Builder builder;
+    Values primals, tangents;
+    Avals avals;
+    const auto input = [&](size_t position, bool wanted) {
+      const Value value = builder.input(operands[position]);
+      return wanted && !batched[position] ? materialize_batch(builder, {value, -1}, 0, size) : value;
+    };
+    for (size_t i = 0; i < n; ++i) {
+      primals.push_back(input(i, together[i]));
+      avals.push_back(primals.back().aval());
+    }
+    for (size_t i = 0, next = n; i < n; ++i) {
+      if (moving_[i]) tangents.push_back(input(next++, together[i]));
+    }
+    const BatchGraph function = maker_of(rule_).make(size, together, avals);
+    const JvpGraph derivative = jvp_of(function.graph, moving_, nonzero_out_);
+    append(primals, tangents);
+    const JvpResult results = unpack_jvp(builder.inline_graph(*derivative.graph, primals), derivative.nonzero_out);
+    BatchGraph made{nullptr, function.out_axes};
+    Values outputs = results.outputs;
+    for (size_t k = 0; k < nonzero_out_.size(); ++k) {
+      if (!nonzero_out_[k]) continue;
+      outputs.push_back(results.tangents[k]);
+      made.out_axes.push_back(function.out_axes[k]);
+    }
+    made.graph = builder.finish(outputs);
+    return made;
+  }
+
+ private:
+  DerivedRule(OpaquePtr rule, Flags moving, Flags nonzero_out)
+      : rule_(std::move(rule)), moving_(std::move(moving)), nonzero_out_(std::move(nonzero_out)) {}
+
+  OpaquePtr rule_;
+  Flags moving_, nonzero_out_;
+};
+
+JvpResult custom_vmap_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                          const AttrsPtr& attrs) {
+  const Flags moving = present(tangents);
+  const JvpGraph derivative = jvp_of(attrs->graph("graph"), moving);
+  Values operands(primals.begin(), primals.end());
+  append(operands, only_present(tangents));
+  const OpaquePtr rule = DerivedRule::of(attrs->opaque("rule"), moving, derivative.nonzero_out);
+  const Values results =
+      builder.bind(get_primitive("custom_vmap"), operands, Attrs::make({{"graph", derivative.graph}, {"rule", rule}}));
+  return unpack_jvp(results, derivative.nonzero_out);
+}
+
+std::vector<Batched> custom_vmap_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
+                                       const AttrsPtr& attrs) {
+  Values values;
+  Avals avals;
+  Flags batched;
+  for (const Batched& operand : operands) {
+    values.push_back(operand.batched() ? materialize_batch(builder, operand, 0, axis) : operand.value);
+    avals.push_back(values.back().aval());
+    batched.push_back(operand.batched());
+  }
+  const BatchGraph made = maker_of(attrs->opaque("rule")).make(axis, batched, avals);
+  const Values results = builder.inline_graph(*made.graph, values);
+  std::vector<Batched> outputs;
+  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], made.out_axes[k]});
+  return outputs;
+}
+
+Primitive custom_vmap_primitive() {
+  Primitive result = applied("custom_vmap");
+  result.type = custom_vmap_type;
+  result.jvp = custom_vmap_jvp;
+  result.batch = custom_vmap_batch;
+  result.split = [](SplitContext& context, absl::Span<const SplitValue> operands, const AttrsPtr& attrs) {
+    return split_inline(context, *attrs->graph("graph"), operands);
+  };
+  result.absent["transpose"] = "that of the function it expands to";
+  return result;
+}
+const Primitive& kCustomVmap = define(custom_vmap_primitive());
+
+}  // namespace
+}  // namespace ct
