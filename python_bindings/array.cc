@@ -15,7 +15,7 @@ PyTypeObject* array_type = nullptr;
 void throw_donated(const Aval& aval) {
   throw Error(ErrorKind::kValue,
               concat("this array of type ", aval.to_string(),
-                     " was donated to a jitted function (donate_argnums), which wrote a result over it"))
+                     " was deleted, or donated to a jitted function (donate_argnums), which wrote a result over it"))
       .hint("use the function's result instead, or pass a copy: f(ct.numpy.copy(x))");
 }
 

@@ -257,7 +257,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   const auto add_static = [&](PyObject* value) {
     if (PyObject_Hash(value) == -1) {
       PyErr_Clear();
-      throw Error(ErrorKind::kType, concat("static arguments must be hashable; got a ", Py_TYPE(value)->tp_name))
+      throw Error(ErrorKind::kValue, concat("static arguments must be hashable; got a ", Py_TYPE(value)->tp_name))
           .hint("pass tuples instead of lists, or make the argument dynamic");
     }
     entry->statics.push_back(py::reinterpret_borrow<py::object>(value));
@@ -623,6 +623,14 @@ void register_jit(py::module_& module) {
   if (jit_type == nullptr) throw py::error_already_set();
   module.attr("JitFunction") = py::handle(reinterpret_cast<PyObject*>(jit_type));
   module.def("make_jit", make_jit);
+  // What donation does to an array, on request.
+  module.def("delete_array", [](const py::object& array) {
+    if (auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()))) *tensor = Tensor(tensor->aval(), nullptr);
+  });
+  module.def("is_deleted", [](const py::object& array) {
+    const auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()));
+    return tensor != nullptr && !*tensor;
+  });
   set_eager_graph_runner(run_warming_up);
 
   py::class_<ExecutableHandle>(module, "Executable", "A compiled graph.")

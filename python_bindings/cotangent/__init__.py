@@ -22,18 +22,13 @@ from cotangent._core import Array  # noqa: E402
 from cotangent.ad_checkpoint import checkpoint, checkpoint_policies, remat  # noqa: E402
 from cotangent.api import (  # noqa: E402
     block_until_ready,
+    device_get,
     device_put,
-    eval_shape,
+    fwd_and_bwd,
     grad,
-    hessian,
-    hvp,
-    jacfwd,
-    jacrev,
-    jit,
     jvp,
     linear_transpose,
     linearize,
-    make_ir,
     value_and_grad,
     vjp,
     vmap,
@@ -43,8 +38,10 @@ from cotangent.custom import custom_jvp, custom_vjp  # noqa: E402
 from cotangent.custom_derivatives import closure_convert, custom_gradient  # noqa: E402
 from cotangent.extend import primitive, transform  # noqa: E402
 from cotangent.ir import Interpreter  # noqa: E402
+from cotangent.jacobians import hessian, hvp, jacfwd, jacobian, jacrev  # noqa: E402
 from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
 from cotangent.scopes import ensure_compile_time_eval, named_call, named_scope  # noqa: E402
+from cotangent.staging import eval_shape, jit, make_ir, make_jaxpr  # noqa: E402
 
 _array_methods.attach()
 
@@ -83,6 +80,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug_nans",
+    "device_get",
     "device_put",
     "disable_jit",
     "effects_barrier",
@@ -90,11 +88,13 @@ __all__ = [
     "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "fwd_and_bwd",
     "grad",
     "hessian",
     "hvp",
     "ir",
     "jacfwd",
+    "jacobian",
     "jacrev",
     "jit",
     "jvp",
@@ -102,6 +102,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "make_ir",
+    "make_jaxpr",
     "mask",
     "named_call",
     "named_scope",

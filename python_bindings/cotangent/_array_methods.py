@@ -221,6 +221,21 @@ def _setitem(self: Array, index: Any, value: Any) -> None:
     )
 
 
+# ---- Memory ----------------------------------------------------------------------------------------------------------
+
+
+def _delete(self: Array) -> None:
+    """Gives up the elements; the array cannot be used again, which is a ``ValueError``. Its shape and dtype stay."""
+    if not _core.is_deleted(self) and _core.is_traced(self):
+        raise ConcretizationError("delete: a traced array has no memory of its own to give up")
+    _core.delete_array(self)
+
+
+def _is_deleted(self: Array) -> bool:
+    """Whether the elements are gone: by `delete`, or because the array was donated to a jitted function."""
+    return _core.is_deleted(self)
+
+
 # ---- The array API standard ------------------------------------------------------------------------------------------
 
 
@@ -336,8 +351,10 @@ _MEMBERS: dict[str, Any] = {
     ),
     "block_until_ready": _identity,
     "compress": _compress,
+    "delete": _delete,
     "device": property(lambda self: CPU, doc="Where the elements are."),
     "devices": lambda self: {CPU},
+    "is_deleted": _is_deleted,
     "flat": _property(shapes.ravel, "All elements along one axis."),
     "item": _item,
     "reshape": _reshape,

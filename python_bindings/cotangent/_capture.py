@@ -18,16 +18,23 @@ from cotangent._core import Array, Graph, PyTreeDef
 Aval = tuple[tuple[int, ...], Any, bool]  # shape, dtype, weak
 
 
-@dataclass
 class ShapeDtypeStruct:
-    """The shape and dtype of an array that is not there: an argument of `make_ir`, `eval_shape` and `export.compile`."""
+    """The shape and dtype of an array that is not there: an argument of `make_ir`, `eval_shape`, `jit.lower` and `export.compile`.
 
-    shape: tuple[int, ...]
-    dtype: Any
+    ``weak_type`` says whether the dtype yields to others, as those of Python scalars do. ``sharding`` must be None: arrays live on
+    one device.
+    """
 
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
+        if dtype is None:
+            raise ValueError("ShapeDtypeStruct: a dtype is needed")
+        if sharding is not None:
+            raise ValueError("ShapeDtypeStruct: arrays live on one device, so sharding must be None")
         self.shape = tuple(shape)
         self.dtype = _core.canonical_dtype(dtype)
+        self.weak_type = weak_type
 
     @property
     def ndim(self) -> int:
@@ -36,6 +43,33 @@ class ShapeDtypeStruct:
     @property
     def size(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def sharding(self) -> None:
+        return None
+
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """The same with other values of some of the arguments."""
+        given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
+        return ShapeDtypeStruct(**{**given, **changes})
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.shape, self.dtype, self.weak_type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a ShapeDtypeStruct without axes")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{weak})"
 
 
 def function_name(function: Callable[..., Any]) -> str:
@@ -92,7 +126,7 @@ def aval_of(leaf: Any) -> Aval:
     """Shape, dtype and weak type of an array or spec."""
     if isinstance(leaf, Array):
         return leaf._bound_shape, leaf.dtype, leaf.weak_type
-    return tuple(leaf.shape), leaf.dtype, False
+    return tuple(leaf.shape), leaf.dtype, getattr(leaf, "weak_type", False)
 
 
 def source_of(leaf: Any) -> Any:
@@ -132,6 +166,36 @@ def is_spec(value: Any) -> bool:
     return isinstance(value, ShapeDtypeStruct)
 
 
+class _Aux:
+    """The second output of a function with ``has_aux``: arrays, and where ``any_object`` leaves that are handed through as they are."""
+
+    def __init__(self, tree: Any, any_object: bool) -> None:
+        self._any_object = any_object
+        self._leaves, self._structure = _core.tree_flatten(tree, None)
+        self._positions = range(len(self._leaves))
+
+    def arrays(self, name: str) -> list[Array]:
+        """The leaves that are arrays, once: after it only the others are kept."""
+        paths = self._structure.paths()
+        arrays: dict[int, Array] = {}
+        for index, leaf in enumerate(self._leaves):
+            try:
+                arrays[index] = _core.leaf(leaf, f"the aux output of {name}{paths[index]}")
+            except TypeError:
+                if not self._any_object or hasattr(leaf, "__array__"):
+                    raise
+        self._leaves = [None if index in arrays else leaf for index, leaf in enumerate(self._leaves)]
+        self._positions = list(arrays)  # type: ignore[assignment]
+        return list(arrays.values())
+
+    def unflatten(self, arrays: Sequence[Any]) -> Any:
+        """The output made of these arrays."""
+        leaves = list(self._leaves)
+        for index, array in zip(self._positions, arrays, strict=True):
+            leaves[index] = array
+        return self._structure.unflatten(leaves)
+
+
 @dataclass
 class Captured:
     """A captured function."""
@@ -159,10 +223,10 @@ def capture(
     With ``has_aux`` the function returns a pair; the leaves of the second part are further outputs, and ``aux`` is their structure.
     """
     out_structure: PyTreeDef | None = None
-    aux_structure: PyTreeDef | None = None
+    aux_form: _Aux | None = None
 
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
-        nonlocal out_structure, aux_structure
+        nonlocal out_structure, aux_form
         args, kwargs = structure.unflatten(inputs)
         result = function(*args, **kwargs)
         aux_leaves: list[Any] = []
@@ -172,7 +236,8 @@ def capture(
                     f"{name} must return a pair (output, aux) because has_aux=True; it returned {type(result).__name__}"
                 )
             result, aux = result
-            aux_leaves, aux_structure = flatten_arguments(aux, f"the aux output of {name}")
+            aux_form = _Aux(aux, mode == "transform")
+            aux_leaves = aux_form.arrays(name)
         out_leaves, out_structure = flatten_arguments(result, f"the output of {name}")
         return [*out_leaves, *aux_leaves], None
 
@@ -186,7 +251,7 @@ def capture(
         ragged,
     )
     assert out_structure is not None
-    return Captured(graph, closure, out_structure, aux_structure)
+    return Captured(graph, closure, out_structure, aux_form)
 
 
 def as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:

@@ -7,12 +7,22 @@ through it, rather than kept from the forward pass. A policy says which of them 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cotangent import _core
-from cotangent._capture import capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import (
+    ShapeDtypeStruct,
+    aval_of,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    is_inexact_dtype,
+    structure_names,
+)
 
 Function = Callable[..., Any]
 T = TypeVar("T")
@@ -56,6 +66,25 @@ class checkpoint_policies:  # noqa: N801
     def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
         """Keeps everything but what has one of these names."""
         return _named("all_but_names", names_not_to_save)
+
+    # Arrays have one memory to be in: what JAX would offload to the host is kept where it is.
+    @staticmethod
+    def save_and_offload_only_these_names(
+        *,
+        names_which_can_be_saved: Sequence[str],
+        names_which_can_be_offloaded: Sequence[str],
+        offload_src: str = "device",
+        offload_dst: str = "pinned_host",
+    ) -> Policy:
+        """Keeps what `checkpoint_name` gave one of these names."""
+        del offload_src, offload_dst
+        return _named("names", (*names_which_can_be_saved, *names_which_can_be_offloaded))
+
+    @staticmethod
+    def offload_dot_with_no_batch_dims(offload_src: str = "device", offload_dst: str = "pinned_host") -> Policy:
+        """Keeps products of matrices without batch dimensions."""
+        del offload_src, offload_dst
+        return checkpoint_policies.dots_with_no_batch_dims_saveable
 
     @staticmethod
     def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
@@ -144,3 +173,40 @@ def checkpoint(
 
 
 remat = checkpoint
+
+
+def saved_residuals(f: Function, *args: Any, **kwargs: Any) -> list[tuple[ShapeDtypeStruct, str]]:
+    """What reverse mode through ``f`` keeps from the forward pass: types, and where each value comes from.
+
+    >>> import cotangent as ct
+    >>> [where for _, where in ct.ad_checkpoint.saved_residuals(ct.numpy.sin, 1.0)]  # doctest: +ELLIPSIS
+    ['output of cos at ...']
+    """
+    check_callable(f, "saved_residuals")
+    name = function_name(f)
+    leaves, structure = flatten_arguments((args, kwargs), name)
+    captured = capture(f, leaves, structure, "transform", name=name, concrete=True)
+    wrt = [is_inexact_dtype(aval_of(leaf)[1]) for leaf in leaves] + [False] * len(captured.closure)
+    primal, _, count = _core.graph_linearize(captured.graph, wrt)
+    equations = {var: equation for equation in primal.equations() for var in equation["outputs"]}
+    residuals = []
+    for var in primal.outputs[len(primal.outputs) - count :]:
+        shape, dtype, weak = primal.aval(var)
+        if var in equations:
+            equation = equations[var]
+            where = f"output of {equation['primitive']}"
+            if equation.get("location"):
+                where += f" at {equation['location']}"
+        elif var < len(leaves):
+            where = f"from the argument {structure_names(structure)[var]}"
+        else:
+            where = f"from a value that {name} closes over"
+        residuals.append((ShapeDtypeStruct(shape, dtype, weak_type=weak), where))
+    return residuals
+
+
+def print_saved_residuals(f: Function, *args: Any, **kwargs: Any) -> None:
+    """Writes `saved_residuals` to standard output, a line for each."""
+    for spec, where in saved_residuals(f, *args, **kwargs):
+        shape = ",".join(str(size) for size in spec.shape)
+        sys.stdout.write(f"{spec.dtype}[{shape}] {where}\n")

@@ -1,4 +1,4 @@
-"""The transforms: grad, value_and_grad, vjp, jvp, linearize, vmap, jacfwd, jacrev, hessian, jit, make_ir, eval_shape.
+"""The transforms: grad, value_and_grad, vjp, jvp, linearize, vmap.
 
 Each captures the user's function once into a graph, applies a graph-to-graph transform, and binds the result: recorded when an
 enclosing transform is capturing, run when not.
@@ -7,8 +7,8 @@ enclosing transform is capturing, run when not.
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,22 +22,28 @@ from cotangent._capture import (
     capture,
     check_callable,
     flatten_arguments,
+    flatten_like,
     float0_zeros,
     function_name,
     is_inexact_dtype,
 )
 from cotangent._core import Array, Graph, PyTreeDef
-from cotangent.errors import DTypeError, ShapeError
+from cotangent.errors import DTypeError, MismatchError, ShapeError
+from cotangent.tree_util import Partial
 
 Function = Callable[..., Any]
+_FLOAT0 = float0_zeros(()).dtype
 
 
 def _normalize_argnums(argnums: int | Sequence[int], count: int, transform: str) -> tuple[int, ...]:
     numbers = (argnums,) if isinstance(argnums, (int, np.integer)) else tuple(argnums)
+    if not numbers:
+        raise ValueError(f"{transform}: argnums={argnums} names no argument")
     result = []
     for number in numbers:
         if not -count <= number < count:
-            raise ValueError(
+            error = TypeError if number >= 0 else ValueError
+            raise error(
                 f"{transform}: argnums={argnums} needs at least {number + 1 if number >= 0 else -number} positional arguments; got {count}"
             )
         result.append(int(number) % count)
@@ -71,11 +77,15 @@ def _differentiated(
     return leaves, structure, wrt
 
 
+def _zero_of(shape: tuple[int, ...]) -> Any:
+    """A derivative of what has none: JAX's float0 zeros; bools while capturing, which outer transforms can carry."""
+    return _core.full(shape, False, "bool") if _core.is_capturing() else float0_zeros(shape)
+
+
 def _zero_gradient(leaf: Array) -> Any:
-    """The gradient of an integer leaf: JAX's float0 zeros; bools while capturing, which outer transforms can carry."""
-    if _core.is_capturing():
-        return as_ragged_as(_core.full(leaf._bound_shape, False, "bool"), leaf)
-    return float0_zeros(leaf._bound_shape)
+    """The gradient of an integer leaf."""
+    zero = _zero_of(leaf._bound_shape)
+    return as_ragged_as(zero, leaf) if isinstance(zero, Array) else zero
 
 
 def _is_length(args: tuple[Any, ...]) -> list[bool]:
@@ -88,12 +98,20 @@ def _is_length(args: tuple[Any, ...]) -> list[bool]:
     return flags
 
 
+def _check_reduce_axes(reduce_axes: Sequence[Any], transform: str) -> None:
+    if tuple(reduce_axes):
+        raise ValueError(
+            f"{transform}: reduce_axes={reduce_axes!r}; the gradient is summed over named axes with ct.lax.psum instead"
+        )
+
+
 def value_and_grad(
     fun: Function,
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Function:
     """A function that returns ``fun``'s value and its gradient.
 
@@ -103,6 +121,7 @@ def value_and_grad(
         has_aux: whether ``fun`` returns ``(value, aux)``; the result is then ``((value, aux), gradient)``.
         holomorphic: inputs and output are complex, and ``fun`` is holomorphic.
         allow_int: integer and bool leaves get zero gradients (float0) instead of an error.
+        reduce_axes: accepted for compatibility: must be empty.
 
     Raises:
         ShapeError: the value is not a scalar. DTypeError: the value or an argument has no derivative.
@@ -113,6 +132,7 @@ def value_and_grad(
     (9.0, 6.0)
     """
     check_callable(fun, "value_and_grad")
+    _check_reduce_axes(reduce_axes, "grad")
     name = function_name(fun)
 
     @functools.wraps(fun)
@@ -186,6 +206,7 @@ def grad(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
 ) -> Function:
     """A function that returns the gradient of ``fun``; the arguments are those of `value_and_grad`.
 
@@ -194,7 +215,7 @@ def grad(
     1.0
     """
     check_callable(fun, "grad")
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
     @functools.wraps(fun)
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
@@ -222,25 +243,51 @@ def _tangent_leaves(
 ) -> list[Array | None]:
     """Tangents as arrays of the primals' types; None for leaves without derivatives."""
     if len(primals) != len(tangents):
-        raise TypeError(f"{transform}: {len(primals)} primals but {len(tangents)} tangents")
+        raise MismatchError(f"{transform}: {len(primals)} primals but {len(tangents)} tangents")
+    if isinstance(primals, tuple) != isinstance(tangents, tuple):
+        raise MismatchError(f"{transform}: primals and tangents must both be tuples, or both be lists")
     structure = _core.tree_flatten(tuple(primals), None)[1]
-    given = structure.flatten_up_to(tuple(tangents))
+    given = _leaves_like(structure, tuple(tangents), f"{transform}: the tangents", "primals")
     result: list[Array | None] = []
-    for leaf, tangent in zip(leaves, given, strict=True):
+    for index, (leaf, tangent) in enumerate(zip(leaves, given, strict=True)):
+        where = f"{transform}: the tangent at {structure.paths()[index]}"
         if not is_inexact_dtype(leaf.dtype):
+            if getattr(tangent, "dtype", None) not in (_FLOAT0, np.bool_):
+                raise MismatchError(
+                    f"{where} belongs to a primal of dtype {leaf.dtype}, so it must have dtype float0: np.zeros(shape, ct.dtypes.float0)"
+                )
             result.append(None)
             continue
-        array = _core.array(tangent)
+        array = _leaf(tangent, where)
         if array._bound_shape != leaf._bound_shape:
-            raise ShapeError(f"{transform}: a tangent has shape {array.shape}, its primal {leaf.shape}")
-        if array.dtype != leaf.dtype:
-            if not (array.weak_type or array.dtype == leaf.dtype):
-                raise DTypeError(
-                    f"{transform}: a tangent has dtype {array.dtype}, its primal {leaf.dtype}\n  convert it with .astype({leaf.dtype})"
-                )
-            array = _core.convert(array, leaf.dtype)
-        result.append(array)
+            raise MismatchError(f"{where} has shape {array.shape}, its primal {leaf.shape}")
+        result.append(_of_dtype(array, leaf.dtype, where, "its primal"))
     return result
+
+
+def _leaves_like(structure: PyTreeDef, tree: Any, what: str, model: str) -> list[Any]:
+    try:
+        return flatten_like(structure, tree, f"{what} must have the structure of the {model}")
+    except TypeError as error:
+        raise MismatchError(str(error)) from None
+
+
+def _leaf(value: Any, what: str) -> Array:
+    try:
+        return _core.leaf(value, what)
+    except TypeError as error:
+        raise MismatchError(str(error)) from None
+
+
+def _of_dtype(array: Array, dtype: Any, where: str, what: str) -> Array:
+    """A tangent or cotangent with the dtype it must have; Python floats take it, other dtypes are an error."""
+    if array.dtype == dtype:
+        return array
+    if not (array.weak_type and is_inexact_dtype(array.dtype)):
+        raise MismatchError(
+            f"{where} has dtype {array.dtype}, {what} {dtype}\n  convert it with .astype({str(dtype)!r})"
+        )
+    return _core.convert(array, dtype)
 
 
 def _fill_tangents(values: list[Array], outputs: Sequence[Array]) -> list[Any]:
@@ -316,7 +363,7 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (output, f_jvp, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, f_jvp)
 
 
-def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
     """The value of ``fun`` and the function that pulls cotangents of its output back to its arguments.
 
     Returns:
@@ -328,45 +375,82 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     >>> [float(c) for c in pull(1.0)]
     [3.0, 2.0]
     """
+    _check_reduce_axes(reduce_axes, "vjp")
     leaves, wrt, captured, outputs, residuals, tangent = _linearized(fun, primals, "vjp", has_aux)
     out_count = captured.structure.num_leaves
-    avals = captured.graph.out_avals
-    structure = _core.tree_flatten(tuple(primals), None)[1]
-    name = function_name(fun)
-
-    def vjp_fun(cotangent: Any) -> Any:
-        given = captured.structure.flatten_up_to(cotangent)
-        values: list[Array] = []
-        for index, aval in enumerate(avals):
-            if not is_inexact_dtype(aval[1]):
-                continue
-            if index >= out_count:
-                values.append(_core.full(aval[0], 0.0, aval[1]))
-                continue
-            array = _core.array(given[index])
-            if array._bound_shape != aval[0]:
-                raise ShapeError(f"vjp of {name}: the cotangent has shape {array.shape}, the output {aval[0]}")
-            if array.dtype != aval[1]:
-                if not array.weak_type:
-                    raise DTypeError(f"vjp of {name}: the cotangent has dtype {array.dtype}, the output {aval[1]}")
-                array = _core.convert(array, aval[1])
-            values.append(array)
-        linear = [False] * len(residuals) + [True] * sum(wrt)
-        pulled = iter(_core.apply_graph(_core.graph_transpose(tangent, linear), residuals + values))
-        lengths = _is_length(tuple(primals))
-        return structure.unflatten(
-            [
-                as_ragged_as(next(pulled), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
-                for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
-            ]
-        )
-
     output = captured.structure.unflatten(outputs[:out_count])
+    models = [
+        leaf if length or _core.ragged_axes(leaf) else None
+        for leaf, length in zip(leaves, _is_length(tuple(primals)), strict=True)
+    ]
+    pullback = _Pullback(
+        tangent,
+        captured,
+        wrt,
+        [leaf._bound_shape for leaf in leaves],
+        _core.tree_flatten(tuple(primals), None)[1],
+        _is_length(tuple(primals)),
+        function_name(fun),
+    )
+    vjp_fun = Partial(pullback, residuals, models)
     return (output, vjp_fun, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, vjp_fun)
 
 
+@dataclass(eq=False)
+class _Pullback:
+    """The function that `vjp` returns, but for its arrays: residuals, and those arguments whose lengths derivatives have."""
+
+    tangent: Graph  # residuals, tangents of what `wrt` marks -> tangents of the inexact outputs
+    captured: Captured
+    wrt: list[bool]  # by leaf of the arguments
+    shapes: list[tuple[int, ...]]
+    structure: PyTreeDef
+    lengths: list[bool]
+    name: str
+
+    def __call__(self, residuals: list[Array], models: list[Any], cotangent: Any) -> Any:
+        """One cotangent an argument."""
+        where = f"vjp of {self.name}: the cotangent"
+        given = _leaves_like(self.captured.structure, cotangent, where, "output")
+        values: list[Array] = []
+        for index, (shape, dtype, _) in enumerate(self.captured.graph.out_avals):
+            if not is_inexact_dtype(dtype):
+                continue
+            if index >= len(given):  # of the aux output
+                values.append(_core.full(shape, 0.0, dtype))
+                continue
+            array = _leaf(given[index], where)
+            if array._bound_shape != shape:
+                raise MismatchError(f"{where} has shape {array.shape}, the output {shape}")
+            values.append(_of_dtype(array, dtype, where, "the output"))
+        linear = [False] * len(residuals) + [True] * sum(self.wrt)
+        pulled = iter(_core.apply_graph(_core.graph_transpose(self.tangent, linear), residuals + values))
+        results: list[Any] = []
+        for flag, shape, model, length in zip(self.wrt, self.shapes, models, self.lengths, strict=True):
+            if length:
+                results.append(model)
+            elif flag:
+                results.append(next(pulled) if model is None else as_ragged_as(next(pulled), model))
+            else:
+                results.append(_zero_of(shape) if model is None else _zero_gradient(model))
+        return self.structure.unflatten(results)
+
+
 def linear_transpose(fun: Function, *primals: Any) -> Function:
-    """The transpose of a function that is linear in its arguments, whose shapes and dtypes ``primals`` give."""
+    """The transpose of a function that is linear in its arguments, whose shapes and dtypes ``primals`` give.
+
+    Args:
+        fun: a linear function of pytrees of floating or complex arrays. What it closes over is constant.
+        primals: arrays or `ShapeDtypeStruct`; only their types matter.
+
+    Returns:
+        a function of a cotangent of the output to a tuple with one cotangent an argument.
+
+    >>> import cotangent as ct
+    >>> [float(c) for c in ct.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)]
+    [6.0]
+    """
+    check_callable(fun, "linear_transpose")
     leaves, structure = flatten_arguments((tuple(primals), {}), function_name(fun))
     captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
     argument_structure = _core.tree_flatten(tuple(primals), lambda x: isinstance(x, ShapeDtypeStruct))[1]
@@ -374,7 +458,14 @@ def linear_transpose(fun: Function, *primals: Any) -> Function:
     graph = _core.graph_transpose(captured.graph, linear)
 
     def transposed(cotangent: Any) -> Any:
-        values = [_core.array(value) for value in captured.structure.flatten_up_to(cotangent)]
+        what = f"linear_transpose of {function_name(fun)}: the cotangent"
+        given = _leaves_like(captured.structure, cotangent, what, "output")
+        values = []
+        for value, (shape, dtype, _) in zip(given, captured.graph.out_avals, strict=True):
+            array = _leaf(value, what)
+            if array._bound_shape != shape:
+                raise MismatchError(f"{what} has shape {array.shape}, the output {shape}")
+            values.append(_of_dtype(array, dtype, what, "the output"))
         return argument_structure.unflatten(_core.apply_graph(graph, captured.closure + values))
 
     return transposed
@@ -429,6 +520,8 @@ def vmap(
     check_callable(fun, "vmap")
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
+    if isinstance(in_axes, bool):
+        raise TypeError(f"vmap: in_axes must be made of ints and None; got {in_axes!r}")
     name = function_name(fun)
 
     @functools.wraps(fun)
@@ -500,286 +593,48 @@ def _capture_examples(
     return Captured(graph, closure, out_structure)
 
 
-def _basis(leaves: Sequence[Any], total: int) -> list[Array]:
-    """The standard basis of the concatenated leaves: for each leaf an array (total, *shape)."""
-    result = []
-    offset = 0
-    for shape, dtype in leaves:
-        size = int(np.prod(shape, dtype=np.int64))
-        rows = np.zeros((total, size), dtype=dtype)
-        rows[offset + np.arange(size), np.arange(size)] = 1
-        result.append(_core.array(rows.reshape((total, *shape))))
-        offset += size
-    return result
-
-
-def _jacobian(fun: Function, argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, forward: bool) -> Function:
-    transform = "jacfwd" if forward else "jacrev"
-    check_callable(fun, transform)
-    name = function_name(fun)
-
-    @functools.wraps(fun)
-    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
-        numbers = _normalize_argnums(argnums, len(args), transform)
-        leaves, structure, wrt = _differentiated(args, kwargs, numbers, name, transform, False)
-        captured = capture(fun, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux)
-        out_count = captured.structure.num_leaves
-        avals = captured.graph.out_avals
-        for index, aval in enumerate(avals[:out_count]):
-            if not is_inexact_dtype(aval[1]):
-                raise DTypeError(f"{transform} of {name}: output {index} has dtype {aval[1]}, which has no derivative")
-        complex_in = [
-            leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag and _core.dtype_kind(leaf.dtype) == "complex"
-        ]
-        if complex_in and not holomorphic:
-            raise DTypeError(f"{transform} of {name}: complex arguments need holomorphic=True")
-        primal, tangent, count = _core.graph_linearize(captured.graph, wrt + [False] * len(captured.closure))
-        results = _core.apply_graph(primal, leaves + captured.closure)
-        outputs, residuals = results[: len(results) - count], results[len(results) - count :]
-        differentiated = [leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag]
-        sources = [(leaf._bound_shape, leaf.dtype) for leaf in differentiated]
-        inexact_out = [aval for aval in avals if is_inexact_dtype(aval[1])]
-        targets = [(aval[0], aval[1]) for aval in inexact_out]
-        rows = sources if forward else [target for target, aval in zip(targets, avals[:out_count], strict=False)]
-        total = sum(int(np.prod(shape, dtype=np.int64)) for shape, _ in rows)
-        basis = _basis(rows, total)
-        if forward:
-            graph = _core.graph_vmap(tangent, [-1] * len(residuals) + [0] * len(basis), total, [0] * len(inexact_out))
-            columns = _core.apply_graph(graph, residuals + basis)[:out_count]
-        else:
-            pulled = _core.graph_transpose(tangent, [False] * len(residuals) + [True] * len(sources))
-            extra = [_core.full((total, *aval[0]), 0.0, aval[1]) for aval in inexact_out[out_count:]]
-            graph = _core.graph_vmap(pulled, [-1] * len(residuals) + [0] * len(inexact_out), total, [0] * len(sources))
-            columns = _core.apply_graph(graph, residuals + basis + extra)
-        # blocks[o][i] has shape out.shape + in.shape.
-        blocks = _jacobian_blocks(columns, rows, forward)
-        per_output = []
-        for out_index in range(out_count):
-            output = outputs[out_index]
-            row = [
-                as_ragged_as(
-                    as_ragged_as(blocks[i][out_index] if forward else blocks[out_index][i], output), leaf, output.ndim
-                )
-                for i, leaf in enumerate(differentiated)
-            ]
-            by_leaf = iter(row)
-            trees: dict[int, Any] = {}
-            for number, arg in enumerate(args):
-                tree = _core.tree_flatten(arg, None)[1]
-                if number in numbers:
-                    trees[number] = tree.unflatten([next(by_leaf) for _ in range(tree.num_leaves)])
-            per_output.append(
-                trees[numbers[0]] if isinstance(argnums, (int, np.integer)) else tuple(trees[n] for n in numbers)
-            )
-        jacobian = captured.structure.unflatten(per_output)
-        return (jacobian, captured.aux.unflatten(outputs[out_count:])) if has_aux else jacobian
-
-    return jacobian_fun
-
-
-def _jacobian_blocks(columns: list[Array], rows: Sequence[Any], forward: bool) -> list[list[Array]]:
-    """Cuts (total, *shape) stacks into blocks by the leaf that each run of basis vectors belongs to."""
-    blocks: list[list[Array]] = []
-    offset = 0
-    for shape, _ in rows:
-        size = int(np.prod(shape, dtype=np.int64))
-        row = []
-        for column in columns:
-            rest = column._bound_shape[1:]
-            part = _core.bind(
-                "slice",
-                [column],
-                start=[offset] + [0] * len(rest),
-                limit=[offset + size, *rest],
-                stride=[1] * (len(rest) + 1),
-            )[0]
-            if forward:
-                permutation = [*range(1, len(rest) + 1), 0]
-                part = _core.bind("transpose", [part], permutation=permutation)[0]
-                part = _core.bind("reshape", [part], shape=[*rest, *shape])[0]
-            else:
-                part = _core.bind("reshape", [part], shape=[*shape, *rest])[0]
-            row.append(part)
-        blocks.append(row)
-        offset += size
-    return blocks
-
-
-def jacfwd(
-    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
-    """The Jacobian by forward mode: one pass for each input element. Blocks have shape ``output.shape + input.shape``.
-
-    >>> import cotangent as ct
-    >>> ct.jacfwd(lambda x: x * x)(ct.numpy.array([1.0, 2.0])).tolist()
-    [[2.0, 0.0], [0.0, 4.0]]
-    """
-    return _jacobian(fun, argnums, has_aux, holomorphic, forward=True)
-
-
-def jacrev(
-    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
-    """The Jacobian by reverse mode: one pass for each output element. Blocks have shape ``output.shape + input.shape``."""
-    return _jacobian(fun, argnums, has_aux, holomorphic, forward=False)
-
-
-def hessian(
-    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
-    """The Hessian: forward mode over reverse mode. Blocks have shape ``output.shape + input.shape + input.shape``."""
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
-
-
-def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The product of ``fun``'s Hessian at ``primals`` with ``tangents``: the derivative of the gradient in a direction."""
-    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
-    return jvp(grad(fun, argnums=argnums), primals, tangents)[1]
-
-
-def _trace_jit(
-    fun: Function,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    sources: list[Any],
-    static_args: list[tuple[int, Any]],
-    static_kwargs: dict[str, Any],
-) -> tuple[Graph, list[Array], Any]:
-    """What the jitted callable calls for a new signature."""
-    _, structure = _core.tree_flatten((args, kwargs), None)
-    name = function_name(fun)
-    out_structure: PyTreeDef | None = None
-
-    def run(inputs: list[Array]) -> tuple[list[Any], None]:
-        nonlocal out_structure
-        dynamic, keywords = structure.unflatten(inputs)
-        positional = list(dynamic)
-        for position, value in static_args:
-            positional[position] = value
-        result = fun(*positional, **{**keywords, **static_kwargs})
-        out_leaves, out_structure = flatten_arguments(result, f"the output of {name}")
-        return out_leaves, None
-
-    from cotangent._capture import structure_names
-
-    graph, closure, _ = _core.capture(run, sources, structure_names(structure), "jit", name)
-    assert out_structure is not None
-    return graph, closure, out_structure.unflatten([0] * out_structure.num_leaves)
-
-
-def _as_tuple(value: Any) -> tuple[Any, ...]:
-    if value is None:
-        return ()
-    return (value,) if isinstance(value, (int, str, np.integer)) else tuple(value)
-
-
-def jit(
-    fun: Function | None = None,
-    *,
-    static_argnums: int | Sequence[int] | None = None,
-    static_argnames: str | Iterable[str] | None = None,
-    donate_argnums: int | Sequence[int] | None = None,
-    inline: bool = False,
-    keep_unused: bool = False,
-    backend: str = "llvm",
-) -> Any:
-    """Compiles a function, once for every combination of argument structure, shapes, dtypes and static arguments.
+def fwd_and_bwd(
+    fun: Function, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Function, Function]:
+    """Reverse mode as two functions, so that each is compiled once.
 
     Args:
-        fun: a pure function of pytrees of arrays; without it a decorator is returned.
-        static_argnums: positions of arguments that are Python values, not arrays: part of the key, and hashable.
-        static_argnames: the same by name.
-        donate_argnums: positions of arguments whose memory results may be written to. An array that was written over cannot be used
-            again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
-        backend: ``"llvm"`` or ``"interpreter"``.
+        fun: any function of pytrees of arrays.
+        argnums: the arguments to differentiate.
+        has_aux: ``fun`` returns ``(output, aux)``.
+        jitted: whether both functions are jitted.
+
+    Returns:
+        ``fwd(*args)`` gives ``(output, residuals)``, with ``has_aux`` ``(output, aux, residuals)``; ``bwd(residuals, cotangent)`` gives
+        the cotangents of the arguments, a tuple when ``argnums`` is one. ``residuals`` is a pytree of arrays.
 
     >>> import cotangent as ct
-    >>> float(ct.jit(lambda x: x + 1)(2.0))
-    3.0
+    >>> fwd, bwd = ct.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    >>> output, residuals = fwd(2.0, 3.0)
+    >>> [float(c) for c in bwd(residuals, 1.0)]
+    [3.0, 2.0]
     """
-    del inline, keep_unused  # calls are always inlined before compiling; unused arguments cost nothing
-    if fun is None:
-        return functools.partial(
-            jit,
-            static_argnums=static_argnums,
-            static_argnames=static_argnames,
-            donate_argnums=donate_argnums,
-            backend=backend,
-        )
-    check_callable(fun, "jit")
-    positions = [int(number) for number in _as_tuple(static_argnums)]
-    names = [str(name) for name in _as_tuple(static_argnames)]
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (ValueError, TypeError):
-        parameters = []
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    for position in list(positions):
-        if -len(positional) <= position < len(positional):
-            names.append(positional[position])
-        elif parameters and not any(p.kind == p.VAR_POSITIONAL for p in parameters):
-            raise ValueError(
-                f"jit of {function_name(fun)}: static_argnums={static_argnums} but the function takes {len(positional)} positional arguments"
-            )
-    for name in list(names):
-        if name in positional:
-            positions.append(positional.index(name))
-        elif (
-            parameters
-            and name not in {p.name for p in parameters}
-            and not any(p.kind == p.VAR_KEYWORD for p in parameters)
-        ):
-            raise ValueError(
-                f"jit of {function_name(fun)}: static_argnames names {name!r}, which is no argument of the function"
-            )
-    donated = [int(number) for number in _as_tuple(donate_argnums)]
-    for position in donated:
-        if position in positions or position + len(positional) in positions:
-            raise ValueError(f"jit of {function_name(fun)}: argument {position} is both static and donated")
-        takes_any = not parameters or any(p.kind == p.VAR_POSITIONAL for p in parameters)
-        if not takes_any and not -len(positional) <= position < len(positional):
-            raise ValueError(
-                f"jit of {function_name(fun)}: donate_argnums={donate_argnums} but the function takes {len(positional)} positional arguments"
-            )
-    jitted = _core.make_jit(
-        fun,
-        _trace_jit,
-        sorted(set(positions)),
-        sorted(set(names)),
-        donated,
-        function_name(fun),
-        backend,
-    )
-    functools.update_wrapper(jitted, fun)
-    return jitted
+    check_callable(fun, "fwd_and_bwd")
+    from cotangent.staging import jit
 
+    def fwd(*args: Any) -> Any:
+        numbers = _normalize_argnums(argnums, len(args), "fwd_and_bwd")
 
-def make_ir(fun: Function) -> Callable[..., Graph]:
-    """A function of arguments (arrays or `ShapeDtypeStruct`) that returns the captured graph of ``fun``.
+        def of_some(*chosen: Any) -> Any:
+            merged = list(args)
+            for number, value in zip(numbers, chosen, strict=True):
+                merged[number] = value
+            return fun(*merged)
 
-    Printing it shows every operation with shape, dtype, bytes and the user's line.
+        chosen = [args[number] for number in numbers]
+        output, residuals, *aux = vjp(of_some, *chosen, has_aux=has_aux)
+        return (output, *aux, residuals)
 
-    >>> import cotangent as ct
-    >>> print(ct.make_ir(lambda x: x * 2.0)(1.0).text())  # doctest: +ELLIPSIS
-    graph (...
-    """
-    check_callable(fun, "make_ir")
+    def bwd(residuals: Any, cotangent: Any) -> Any:
+        pulled = residuals(cotangent)
+        return pulled[0] if isinstance(argnums, (int, np.integer)) else pulled
 
-    @functools.wraps(fun)
-    def make_ir_fun(*args: Any, **kwargs: Any) -> Graph:
-        leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
-        return capture(fun, leaves, structure, "jit", name=function_name(fun)).graph
-
-    return make_ir_fun
-
-
-def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of ``fun``'s outputs, as `ShapeDtypeStruct` leaves, without computing anything."""
-    leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
-    captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
-    return captured.structure.unflatten(
-        [ShapeDtypeStruct(shape, dtype) for shape, dtype, _ in captured.graph.out_avals]
-    )
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
 def device_put(x: Any, device: Any = None) -> Any:
@@ -787,6 +642,17 @@ def device_put(x: Any, device: Any = None) -> Any:
     del device
     leaves, structure = flatten_arguments(x, "device_put")
     return structure.unflatten(leaves)
+
+
+def device_get(x: Any) -> Any:
+    """The leaves of a pytree as NumPy arrays; leaves that are no arrays are left as they are.
+
+    >>> import cotangent as ct
+    >>> ct.device_get({"a": ct.numpy.arange(3)})["a"]
+    array([0, 1, 2], dtype=int32)
+    """
+    leaves, structure = _core.tree_flatten(x, None)
+    return structure.unflatten([np.asarray(leaf) if isinstance(leaf, Array) else leaf for leaf in leaves])
 
 
 def block_until_ready(x: Any) -> Any:

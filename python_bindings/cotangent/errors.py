@@ -19,7 +19,12 @@ __all__ = [
     "CorruptFileError",
     "DTypeError",
     "InternalError",
+    "MismatchError",
     "NotDifferentiableError",
     "ShapeError",
     "TracerLeakError",
 ]
+
+
+class MismatchError(ShapeError, DTypeError, ValueError):
+    """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to."""

@@ -117,21 +117,13 @@ Values elementwise_expand(Builder& builder, absl::Span<const Value> operands, co
 
 Primitive elementwise_primitive() {
   const PrimitiveRef self("elementwise");
-  Primitive result;
-  result.name = self.name();
+  // Expanded before it is masked, so that loops do not wait for padding.
+  Primitive result = expanding(self.name(), elementwise_expand);
   result.type = elementwise_type;
   result.jvp = elementwise_jvp;
   result.batch = elementwise_batch(self);
-  // Expanded first, so that loops do not wait for padding.
-  result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    return mask_expansion(builder, get_primitive("elementwise"), operands, attrs);
-  };
-  result.expand = elementwise_expand;
-  result.lowering = Lowering::kExpand;
   result.absent["transpose"] = "jvp replaces it by a product with its derivative";
   result.absent["split"] = "known or unknown as a whole";
-  result.absent["element"] = "expands to its program, which may loop";
-  result.absent["reference"] = "expands to its program";
   return result;
 }
 const Primitive& kElementwise = define(elementwise_primitive());

@@ -66,6 +66,12 @@ def _promote_carry(
     return (leaves, run(leaves)) if changed else (leaves, captured)
 
 
+def _check_unroll(unroll: Any, what: str) -> None:
+    """Steps are not repeated in the body: measured, that makes compiled loops no faster (docs/design/017-reverse-while.md)."""
+    if not isinstance(unroll, (bool, int)) or (not isinstance(unroll, bool) and unroll < 1):
+        raise ValueError(f"{what}: unroll must be a bool or a positive int; got {unroll!r}")
+
+
 def scan(
     f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
 ) -> tuple[Any, Any]:
@@ -77,6 +83,7 @@ def scan(
         xs: arrays scanned over their leading axis, a pytree, or None.
         length: the number of steps; needed when ``xs`` has no leaves.
         reverse: whether to go from the last element to the first.
+        unroll: accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
 
     Returns:
         The last carry, and the stacked ``y``.
@@ -86,7 +93,7 @@ def scan(
     >>> float(total), partial.tolist()
     (6.0, [0.0, 0.0, 1.0, 3.0])
     """
-    del unroll
+    _check_unroll(unroll, "scan")
     check_callable(f, "scan")
     name = function_name(f)
     carry, carry_structure = flatten_arguments(init, "scan's init")
@@ -142,7 +149,9 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     Args:
         cond_fun: carry -> bool scalar. body_fun: carry -> carry of the same structure, shapes and dtypes.
 
-    Forward-mode derivatives work; reverse mode needs a bounded loop (`scan`, or `fori_loop` with Python ints).
+    Forward-mode derivatives run in the same loop. Reverse mode keeps no more than 32 carries, however many steps there are, and makes the
+    others again: a loop of 33 steps runs once more, one of 561 at most twice, of 6545 three times, of 58905 four times. A `scan` keeps
+    all of them instead, which is faster where the memory is there.
 
     >>> import cotangent as ct
     >>> int(ct.lax.while_loop(lambda i: i < 10, lambda i: i + 3, 0))
@@ -184,13 +193,13 @@ def fori_loop(
 ) -> Any:
     """``for i in range(lower, upper): val = body_fun(i, val)``.
 
-    With Python ints as bounds it is a `scan`, and differentiable in reverse; with traced bounds a `while_loop`.
+    With Python ints as bounds it is a `scan`; with traced bounds a `while_loop`. ``unroll`` is accepted for compatibility.
 
     >>> import cotangent as ct
     >>> int(ct.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
     10
     """
-    del unroll
+    _check_unroll(True if unroll is None else unroll, "fori_loop")
     check_callable(body_fun, "fori_loop")
     if isinstance(lower, int) and isinstance(upper, int):
 
@@ -278,6 +287,54 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
 
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
-    """Applies ``f`` to each slice of the leading axes, one after the other."""
-    del batch_size
-    return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    """Applies ``f`` to each slice of the leading axes, one after the other.
+
+    With ``batch_size`` as many slices at a time, as `vmap` does; the rest of a division comes last. A ragged leading axis is mapped
+    one by one.
+
+    >>> import cotangent as ct
+    >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2).tolist()
+    [0, 1, 4, 9, 16]
+    """
+    leaves, structure = flatten_arguments(xs, "map's xs")
+    if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"map: batch_size must be a positive int; got {batch_size!r}")
+    from cotangent.api import vmap
+
+    sizes = {leaf._bound_shape[0] for leaf in leaves}
+    if len(sizes) > 1:
+        raise ValueError(f"map: leading axes differ: {sorted(sizes)}")
+    size = sizes.pop()
+    batches, rest = divmod(size, batch_size)
+    batched = vmap(f)
+    parts: list[Any] = []
+    if batches or not rest:
+        stacked = [_cut(leaf, 0, batches * batch_size, (batches, batch_size)) for leaf in leaves]
+        mapped = scan(lambda _, x: ((), batched(x)), (), structure.unflatten(stacked))[1]
+        parts.append(_each(mapped, lambda y: _cut(y, 0, batches, (batches * batch_size,), axes=2)))
+    if rest:
+        parts.append(batched(structure.unflatten([_cut(leaf, size - rest, size, (rest,)) for leaf in leaves])))
+    if len(parts) == 1:
+        return parts[0]
+    return _each(parts[0], lambda *ys: _core.bind("concatenate", list(ys), axis=0)[0], parts[1])
+
+
+def _each(tree: Any, function: Callable[..., Any], *more: Any) -> Any:
+    leaves, structure = _core.tree_flatten(tree, None)
+    others = [_core.tree_flatten(other, None)[0] for other in more]
+    return structure.unflatten([function(*xs) for xs in zip(leaves, *others, strict=True)])
+
+
+def _cut(x: Array, first: int, last: int, lead: tuple[int, ...], axes: int = 1) -> Array:
+    """Elements of the leading axis, the first ``axes`` axes of which become ``lead``."""
+    rest = x._bound_shape[1:]
+    part = _core.bind(
+        "slice",
+        [x],
+        start=[first] + [0] * len(rest),
+        limit=[last, *rest],
+        stride=[1] * (1 + len(rest)),
+    )[0]
+    return _core.bind("reshape", [part], shape=[*lead, *x._bound_shape[axes:]])[0]
