@@ -1,4 +1,7 @@
 #include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "ir/text.h"
 #include "python_bindings/python.h"
@@ -21,12 +24,41 @@ py::object import_dtype(DType dtype) {
   }
 }
 
-bool& flag(const std::string& name) {
-  if (name == "enable_x64") return config().enable_x64;
-  if (name == "disable_jit") return config().disable_jit;
-  if (name == "debug_nans") return config().debug_nans;
-  if (name == "index_checks") return config().index_checks;
+using Option = bool Config::*;
+
+constexpr std::pair<std::string_view, Option> kOptions[] = {{"enable_x64", &Config::enable_x64},
+                                                            {"disable_jit", &Config::disable_jit},
+                                                            {"debug_nans", &Config::debug_nans},
+                                                            {"index_checks", &Config::index_checks}};
+
+Option option(const std::string& name) {
+  for (const auto& [known, member] : kOptions) {
+    if (known == name) return member;
+  }
   throw Error(ErrorKind::kValue, concat("there is no option '", name, "'"));
+}
+
+// All guarded by the GIL. A thread takes over what changed in the process when it next asks.
+Config process_config;
+uint64_t process_changes = 1;
+
+struct ThreadConfig {
+  Config effective;
+  Config overridden;  // which options this thread sets itself
+  uint64_t changes_seen = 0;
+};
+// Asked for in every call of a jitted function: the quick model of thread-local storage.
+[[gnu::tls_model("initial-exec")]] thread_local constinit ThreadConfig thread_config;
+
+// nullopt: not overridden.
+std::optional<bool> override_option(const std::string& name, std::optional<bool> value) {
+  const Option member = option(name);
+  const bool effective = config().*member;
+  std::optional<bool> previous;
+  if (thread_config.overridden.*member) previous = effective;
+  thread_config.overridden.*member = value.has_value();
+  thread_config.effective.*member = value.value_or(process_config.*member);
+  return previous;
 }
 
 }  // namespace
@@ -38,9 +70,15 @@ py::object numpy_dtype(DType dtype) {
   return slot;
 }
 
-Config& config() {
-  static Config instance;
-  return instance;
+const Config& config() {
+  ThreadConfig& mine = thread_config;
+  if (mine.changes_seen != process_changes) {
+    for (const auto& [name, member] : kOptions) {
+      if (!(mine.overridden.*member)) mine.effective.*member = process_config.*member;
+    }
+    mine.changes_seen = process_changes;
+  }
+  return mine.effective;
 }
 
 DType default_float() { return config().enable_x64 ? DType::kFloat64 : DType::kFloat32; }
@@ -75,8 +113,13 @@ void register_dtypes(py::module_& module) {
   module.def("default_int_dtype", [] { return numpy_dtype(default_int()); });
   module.def("default_complex_dtype", [] { return numpy_dtype(default_complex()); });
   module.def("get_enable_x64", [] { return config().enable_x64; });
-  module.def("get_flag", [](const std::string& name) { return flag(name); });
-  module.def("set_flag", [](const std::string& name, bool value) { flag(name) = value; });
+  module.def("get_flag", [](const std::string& name) { return config().*option(name); });
+  module.def("set_flag", [](const std::string& name, bool value) {
+    process_config.*option(name) = value;
+    ++process_changes;
+  });
+  // Sets an option for this thread, or with None no longer; what it was set to.
+  module.def("override_flag", override_option, py::arg("name"), py::arg("value").none(true));
   // (dtype, weak) pairs in, (dtype, weak) out.
   module.def("promote_types", [](const std::vector<std::pair<py::object, bool>>& types) {
     if (types.empty()) throw Error(ErrorKind::kValue, "promote_types needs at least one type");

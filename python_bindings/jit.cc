@@ -63,8 +63,9 @@ struct Leaves {
   absl::InlinedVector<void*, 16> pointers;
   absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays
   std::vector<Datum> data;                     // filled only when recording
-  std::vector<py::object> owners;              // children that custom containers made for this walk
-  std::vector<PyObject*> arrays;               // by leaf, null for what is no array; filled when some are donated
+  absl::InlinedVector<py::object, 16> owners;  // children of containers that are not in the arguments' tuple
+  // By leaf, null for what is no array; filled when some are donated, or other threads can run with the program.
+  std::vector<PyObject*> arrays;
 
   void clear() {
     pointers.clear();
@@ -100,7 +101,8 @@ class Matcher {
       case NodeKind::kList: {
         if (!PyList_CheckExact(object) || PyList_GET_SIZE(object) != static_cast<Py_ssize_t>(node.arity)) return false;
         for (uint32_t i = 0; i < node.arity; ++i) {
-          if (!this->node(PyList_GET_ITEM(object, i))) return false;
+          if (PyList_GET_SIZE(object) <= static_cast<Py_ssize_t>(i)) return false;
+          if (!this->node(keep(PyList_GET_ITEM(object, i)))) return false;
         }
         return true;
       }
@@ -112,7 +114,7 @@ class Matcher {
             if (PyErr_Occurred()) throw py::error_already_set();
             return false;
           }
-          if (!this->node(child)) return false;
+          if (!this->node(keep(child))) return false;
         }
         return true;
       }
@@ -124,6 +126,13 @@ class Matcher {
   }
 
  private:
+  // Children of lists and dictionaries: a container's Python code, or another thread while the program runs, may take
+  // them out.
+  PyObject* keep(PyObject* child) {
+    leaves_.owners.push_back(py::reinterpret_borrow<py::object>(child));
+    return child;
+  }
+
   // Containers that only Python can open: flattened afresh and compared with the sub-tree.
   bool general(PyObject* object, const TreeNode& node) {
     if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != node.type.ptr()) return false;
@@ -137,15 +146,14 @@ class Matcher {
     if (!(expected == *tree)) return false;
     node_ = begin + node.num_nodes;
     for (py::object& part : parts) {
-      if (!leaf(part.ptr())) return false;
-      leaves_.owners.push_back(std::move(part));
+      if (!leaf(keep(part.ptr()))) return false;
     }
     return true;
   }
 
   bool leaf(PyObject* object) {
     const Aval& expected = entry_.avals[leaf_++];
-    if (!entry_.donated.empty()) leaves_.arrays.push_back(is_array(object) ? object : nullptr);
+    if (!entry_.donated.empty() || entry_.releases_gil) leaves_.arrays.push_back(is_array(object) ? object : nullptr);
     if (is_array(object)) {
       const Datum& datum = array_datum(object);
       if (!(datum_aval(datum) == expected)) return false;
@@ -354,10 +362,11 @@ EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject*
   const auto axes = named_axes();
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i]->axes != axes) continue;
-    if (!matches(self, *entries[i], leaves, recording, args, count, keyword_names)) continue;
-    if (any_ragged(leaves.data)) break;
+    // Comparing may run Python code, and then other threads, which change the list.
     EntryPtr entry = entries[i];
-    if (i != 0) std::swap(entries[0], entries[i]);
+    if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) continue;
+    if (any_ragged(leaves.data)) break;
+    if (i != 0 && i < entries.size() && entries[i] == entry) std::swap(entries[0], entries[i]);
     return entry;
   }
   bool cacheable = true;
@@ -441,6 +450,12 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
     pointers.push_back(results[i].data());
   }
   if (entry->releases_gil) {
+    // Another thread may donate an array that this program reads.
+    std::vector<Tensor> read;
+    for (PyObject* array : leaves.arrays) {
+      if (array == nullptr) continue;
+      if (const auto* tensor = std::get_if<Tensor>(&array_contents(array))) read.push_back(*tensor);
+    }
     py::gil_scoped_release release;
     entry->executable->run(leaves.pointers.data(), pointers.data());
   } else {
@@ -578,18 +593,20 @@ std::vector<Tensor> run_or_compile(const GraphPtr& graph, absl::Span<const Tenso
     std::shared_ptr<const Executable> executable;
   };
   constexpr size_t kCapacity = 1024;
-  static auto* known = new std::unordered_map<uint64_t, Warm>;  // guarded by the GIL
+  static auto* known = new std::unordered_map<uint64_t, std::shared_ptr<Warm>>;  // guarded by the GIL
   if (known->size() >= kCapacity && !known->count(graph->hash())) known->clear();
-  Warm& warm = (*known)[graph->hash()];
-  if (!warm.graph || !same_graph(*warm.graph, *graph)) warm = {graph, 0, nullptr};
-  if (warm.calls++ == 0) return evaluate(*graph, inputs);
-  if (!warm.executable) {
+  std::shared_ptr<Warm>& slot = (*known)[graph->hash()];
+  if (!slot || !same_graph(*slot->graph, *graph)) slot = std::make_shared<Warm>(Warm{graph, 0, nullptr});
+  // The table may change while callbacks or rules written in Python run.
+  const std::shared_ptr<Warm> warm = slot;
+  if (warm->calls++ == 0) return evaluate(*graph, inputs);
+  if (!warm->executable) {
     auto executable = compile(graph);
     // What cannot be compiled (a host-only operation) is interpreted every time.
     if (!executable.ok()) return evaluate(*graph, inputs);
-    warm.executable = *executable;
+    warm->executable = *executable;
   }
-  const std::shared_ptr<const Executable> executable = warm.executable;
+  const std::shared_ptr<const Executable> executable = warm->executable;
   return (*executable)(inputs);
 }
 

@@ -57,7 +57,8 @@ struct Config {
   // What captured programs depend on: part of the key of everything cached by signature.
   uint64_t version() const { return uint64_t{enable_x64} | uint64_t{index_checks} << 1; }
 };
-Config& config();
+// Of this thread: the process's settings, but for those that this thread overrides. With the GIL.
+const Config& config();
 DType default_float();
 DType default_int();
 DType default_complex();

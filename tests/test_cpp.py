@@ -37,9 +37,9 @@ def test_program(build: str, name: str, program: Path) -> None:
         pytest.skip(f"{name} is not built; `./dev test` without arguments builds it")
     env = {
         **os.environ,
-        # LLVM itself is not instrumented. Containers that it fills look overflown; memory of its allocators that our code
-        # (its inline functions) marks as unused, it uses without a mark.
-        "ASAN_OPTIONS": "detect_container_overflow=0:allow_user_poisoning=0:detect_stack_use_after_return=1",
+        # LLVM itself is not instrumented: memory of its allocators that its inline functions, which are compiled with our
+        # code, mark as unused, it takes into use without a mark.
+        "ASAN_OPTIONS": "allow_user_poisoning=0:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
     }

@@ -183,14 +183,14 @@ def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> N
     from cotangent import numpy as cnp
 
     value = index
-    _core.set_flag("index_checks", False)  # not for what is computed here
+    before = _core.override_flag("index_checks", False)  # not for what is computed here
     try:
         if wrong.ndim:
             position = cnp.argmax(cnp.ravel(wrong))
             value = cnp.take(cnp.ravel(cnp.broadcast_to(index, wrong._bound_shape)), position, mode="clip")
         held = cnp.logical_not(cnp.any(wrong))
     finally:
-        _core.set_flag("index_checks", True)
+        _core.override_flag("index_checks", before)
     text = "out-of-bounds indexing for array of shape {0}: index {2} is out-of-bounds for axis {1} with size {3}"
     _, structure = _core.tree_flatten(((0, 0, 0, 0), {}), None)
     static = ((0, str(tuple(x._bound_shape))), (1, axis))
@@ -347,12 +347,11 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
     @functools.wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, structure = flatten_arguments((args, kwargs), name)
-        before = _core.get_flag("index_checks")
-        _core.set_flag("index_checks", before or "index" in wanted)
+        before = _core.override_flag("index_checks", _core.get_flag("index_checks") or "index" in wanted)
         try:
             captured = capture(f, leaves, structure, "transform", name=name, concrete=True)
         finally:
-            _core.set_flag("index_checks", before)
+            _core.override_flag("index_checks", before)
         graph, records = _with_errors(captured.graph, wanted)
         results = _core.apply_graph(graph, leaves + captured.closure)
         count = captured.structure.num_leaves

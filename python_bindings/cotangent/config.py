@@ -1,4 +1,4 @@
-"""Settings of the process: ``ct.config.update("enable_x64", True)``, or a context manager of the setting's name."""
+"""Settings: of the process, ``ct.config.update("enable_x64", True)``, or of one thread, with a context manager of the setting's name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def _name(name: str) -> str:
 
 
 def update(name: str, value: bool) -> None:
-    """Sets an option. Each also has its name in JAX, with ``jax_`` in front.
+    """Sets an option of the process. Each also has its name in JAX, with ``jax_`` in front.
+
+    A ``with`` block of the option's name sets it for the thread that runs the block, and there goes before what is set here.
 
     Args:
         name: ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits wide already
@@ -39,12 +41,11 @@ def read(name: str) -> bool:
 
 @contextlib.contextmanager
 def _option(name: str, value: bool) -> Iterator[None]:
-    previous = _core.get_flag(name)
-    _core.set_flag(name, bool(value))
+    previous = _core.override_flag(name, bool(value))
     try:
         yield
     finally:
-        _core.set_flag(name, previous)
+        _core.override_flag(name, previous)
 
 
 def enable_x64(value: bool = True) -> contextlib.AbstractContextManager[None]:
