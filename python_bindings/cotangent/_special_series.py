@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -11,6 +12,7 @@ from cotangent._elementwise import by_precision, elementwise
 from cotangent._special_gamma import gamma, lgamma
 from cotangent._special_integrals import series
 from cotangent._special_support import floats
+from cotangent.custom_derivatives import custom_jvp
 from cotangent.errors import DTypeError
 from cotangent.lax import fori_loop
 
@@ -114,6 +116,12 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     (z,) = floats("bessel_jn", z)
     if v < 0 or n_iter <= v:
         raise ValueError(f"bessel_jn: orders run from 0 to v={v}, and the recurrence must start above: n_iter={n_iter}")
+    result: Array = _bessel_jn(z, v, n_iter)
+    return result
+
+
+@functools.partial(custom_jvp, nondiff_argnums=(1, 2))
+def _bessel_jn(z: Array, v: int, n_iter: int) -> Array:
     zero = z == 0
     x = cnp.where(zero, 1.0, z)
     above, here = cnp.zeros_like(x), cnp.full_like(x, by_precision(x, 1e-30, 1e-280))
@@ -132,6 +140,14 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     first = cnp.arange(v + 1).reshape(-1, *[1] * z.ndim) == 0
     result: Array = cnp.where(zero, first.astype(z.dtype), values)
     return result
+
+
+@_bessel_jn.defjvp
+def _bessel_jn_jvp(v: int, n_iter: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    # DLMF 10.6.1. Derivatives of the recurrence itself overflow.
+    orders = _bessel_jn(primals[0], v + 1, n_iter + 1)
+    slopes = cnp.concatenate([-orders[1:2], (orders[:-2] - orders[2:]) / 2])
+    return orders[:-1], slopes * tangents[0]
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: int | None = None) -> Array:

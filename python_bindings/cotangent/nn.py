@@ -16,7 +16,16 @@ from cotangent._attention import dot_product_attention as dot_product_attention
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.numpy import reductions
-from cotangent.numpy._support import bind1, inexact, insert_axes, kind, literal, normalize_axes, normalize_axis
+from cotangent.numpy._support import (
+    bind1,
+    constant,
+    inexact,
+    insert_axes,
+    kind,
+    literal,
+    normalize_axes,
+    normalize_axis,
+)
 from cotangent.numpy.comparisons import truth, where
 from cotangent.numpy.elementwise import maximum, minimum
 from cotangent.numpy.functions import tanh as tanh
@@ -291,7 +300,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     """``log(mean(exp(x)))`` without overflow; with ``where``, of the chosen elements."""
     array = inexact(x)
     total = logsumexp(array, axis, keepdims=keepdims, where=where)
-    chosen = _core.full(array._bound_shape, True, bool) if where is None else _choice(array, where)
+    chosen = constant(array, True, bool) if where is None else _choice(array, where)
     counts = reductions.sum(_core.convert(chosen, total.dtype), axis, keepdims=keepdims)
     return total - bind1("log", counts)  # type: ignore[no-any-return]
 

@@ -50,8 +50,9 @@ def _bits(name: str, primitive: str, operand: Any, axes: Sequence[int], neutral:
     over = normalize_axes(tuple(axes), x.ndim, f"lax.{name}")
     if not over:
         return x
-    if any(axis in _core.ragged_axes(x) for axis in over):
-        raise NotImplementedError(f"lax.{name} over a ragged axis is not supported")
+    ragged = [axis for axis in _core.ragged_axes(x) if axis in over]
+    if ragged:
+        x = _core.bind("fill_padding", [x], axes=ragged, value=float(neutral))[0]
     kept = [axis for axis in range(x.ndim) if axis not in over]
     count = math.prod(x._bound_shape[axis] for axis in over)
     x = _core.bind("transpose", [x], permutation=[*over, *kept])[0]

@@ -231,6 +231,8 @@ def slice_in_dim(
     """A slice of one axis; None is its end, negative positions count from the end."""
     array = as_array("slice_in_dim", operand)
     axis = normalize_axis(axis, array.ndim, "lax.slice_in_dim")
+    if axis in _core.ragged_axes(array):  # whose end is not where the bound is
+        return array[(builtins.slice(None),) * axis + (builtins.slice(start_index, limit_index, stride),)]
     size = array._bound_shape[axis]
     first, last = (
         default if given is None else operator.index(given) + (size if operator.index(given) < 0 else 0)
@@ -252,7 +254,10 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     position, size = static_int(index, "the index of index_in_dim"), array._bound_shape[axis]
     if not -size <= position < size:
         raise IndexError(f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}")
-    found = slice_in_dim(array, position % size, position % size + 1, 1, axis)
+    if axis in _core.ragged_axes(array):
+        found = expand_dims(array[(builtins.slice(None),) * axis + (position,)], (axis,))
+    else:
+        found = slice_in_dim(array, position % size, position % size + 1, 1, axis)
     return found if keepdims else squeeze(found, (axis,))
 
 
