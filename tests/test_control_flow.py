@@ -89,11 +89,6 @@ def test_while_loop_forward_mode() -> None:
     allclose(ct.vmap(ct.jacfwd(power))(np.array([3.0, 11.0])), [405.0, 22.0])
 
 
-def test_while_loop_reverse_mode_is_a_clear_error() -> None:
-    with pytest.raises(TypeError, match=r"(?s)while.*(scan|fori_loop)"):
-        ct.grad(lambda x: ct.lax.while_loop(lambda s: s < 100.0, lambda s: s * x, x))(3.0)
-
-
 def test_fori_loop() -> None:
     allclose(ct.grad(lambda x: ct.lax.fori_loop(0, 5, lambda i, v: v * x, 1.0))(2.0), 80.0)
     allclose(ct.jit(lambda n: ct.lax.fori_loop(0, n, lambda i, v: v + i, 0))(5), 10)

@@ -119,7 +119,6 @@ record(
     ),
     dtypes=WIDE,
     domain=(0.3, 2.0),
-    modes=("fwd",),
     masks=(ragged({0: "n"}, None, n=(1, 3, 5)),),
     specials=False,
 )

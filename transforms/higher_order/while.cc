@@ -2,7 +2,7 @@
 // body's, first carries; results: last carries.
 //
 // How many steps there will be is unknown, so nothing of a step can be kept for later: forward mode puts tangents into
-// the same loop; reverse mode through it is an error that names the loops that have it.
+// the same loop; reverse mode makes the carries of earlier steps again (while_reverse.h).
 #include <algorithm>
 
 #include "ir/combinators.h"
@@ -13,6 +13,7 @@
 #include "transforms/higher_order/dead_rows.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/rules.h"
+#include "transforms/higher_order/while_reverse.h"
 
 namespace ct {
 namespace {
@@ -128,6 +129,62 @@ JvpResult while_jvp(Builder& builder, absl::Span<const Value> primals, absl::Spa
   return unpack_jvp(results, step.nonzero_out);
 }
 
+// The loop in a known part and one that depends on what is marked.
+struct Divided {
+  Flags constants, carries;  // of the body, marked
+  SplitGraph step, test;     // test.known is null when the number of steps is not known
+
+  Divided(const WhileAttrs& attrs, const Flags& in) {
+    const Layout layout = layout_of(attrs);
+    constants = slice_of(in, layout.body_constants, layout.carries);
+    carries = slice_of(in, layout.carries, layout.operands);
+    Flags found;
+    do {
+      step = split_of(attrs.body, joined({constants, carries}), carries);
+      found = step.out_known;
+      found.flip();
+    } while (unite(carries, found));
+    test = split_of(attrs.condition, joined({slice_of(in, 0, layout.body_constants), carries}));
+    if (!test.out_known[0]) test.known = nullptr;
+  }
+  // One step of the known carries, without residuals.
+  GraphPtr known_step() const {
+    return rewire(*step.known, range(0, step.known->num_inputs()), range(0, count(step.out_known)));
+  }
+};
+
+// The known part alone. Operands: the known ones. Results: the number of steps, then the known carries.
+//
+// Every division of a loop makes this very program, so a backward pass that is compiled together with its forward pass
+// shares it.
+Values counted_loop(Builder& builder, const Divided& divided, size_t num_condition_constants,
+                    absl::Span<const Value> operands) {
+  const auto with_count = [](const Graph& graph, size_t num_constants, const auto& results) {
+    Builder inner;
+    Values inputs;
+    Value steps;
+    for (uint32_t i = 0; i <= graph.num_inputs(); ++i) {
+      if (i == num_constants) steps = inner.input(Aval(DType::kInt64, {}));
+      if (i < graph.num_inputs()) inputs.push_back(inner.input(graph.aval(i)));
+    }
+    return inner.finish(results(steps, inner.inline_graph(graph, inputs)));
+  };
+  const size_t num_carries = count(divided.step.out_known);
+  const size_t num_body_constants = operands.size() - num_condition_constants - num_carries;
+  const GraphPtr condition = with_count(*divided.test.known, num_condition_constants,
+                                        [](Value, const Values& results) { return Values{results[0]}; });
+  const GraphPtr body = with_count(*divided.known_step(), num_body_constants, [](Value steps, const Values& results) {
+    Values all{add(steps, full_integer(*steps.builder, steps.aval(), 1))};
+    append(all, results);
+    return all;
+  });
+  Values all(operands.begin(), operands.end());
+  all.insert(all.end() - static_cast<ptrdiff_t>(num_carries), full_integer(builder, Aval(DType::kInt64, {}), 0));
+  return while_loop(
+      builder,
+      {condition, body, static_cast<int64_t>(num_condition_constants), static_cast<int64_t>(num_body_constants)}, all);
+}
+
 // The known carries loop alone on the known sheet. The unknown ones need them in every step: the whole loop runs again
 // on the unknown sheet.
 std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const SplitValue> operands,
@@ -136,50 +193,100 @@ std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const Spli
   const WhileAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   const Flags in = unknown_mask(operands);
-  const Flags constants = slice_of(in, layout.body_constants, layout.carries);
-  Flags carries = slice_of(in, layout.carries, layout.operands);
-  SplitGraph step;
-  Flags found;
-  do {
-    step = split_of(attrs.body, joined({constants, carries}), carries);
-    found = step.out_known;
-    found.flip();
-  } while (unite(carries, found));
-  const SplitGraph test = split_of(attrs.condition, joined({slice_of(in, 0, layout.body_constants), carries}));
-  if (!test.out_known[0] || count(step.out_known) == 0) return split_whole(context, self, operands, attributes);
-
-  Values known_operands;
-  size_t num_condition = 0, num_body = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (i < layout.carries ? in[i] : carries[i - layout.carries]) continue;
-    known_operands.push_back(operands[i].known);
-    if (i < layout.body_constants) {
-      ++num_condition;
-    } else if (i < layout.carries) {
-      ++num_body;
-    }
+  const Divided divided(attrs, in);
+  if (!divided.test.known || count(divided.step.out_known) == 0) {
+    return split_whole(context, self, operands, attributes);
   }
-  const Values known =
-      while_loop(context.known(),
-                 {rewire(*test.known, range(0, test.known->num_inputs()), range(0, 1)),
-                  rewire(*step.known, range(0, step.known->num_inputs()), range(0, count(step.out_known))),
-                  static_cast<int64_t>(num_condition), static_cast<int64_t>(num_body)},
-                 known_operands);
+  Values known_operands;
+  size_t num_condition = 0;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i < layout.carries ? in[i] : divided.carries[i - layout.carries]) continue;
+    known_operands.push_back(operands[i].known);
+    if (i < layout.body_constants) ++num_condition;
+  }
+  const Values known = counted_loop(context.known(), divided, num_condition, known_operands);
   const Values whole = context.unknown().bind(self, context.on_unknown(operands), attributes);
   std::vector<SplitValue> results;
-  size_t next = 0;
+  size_t next = 1;
   for (size_t k = 0; k < layout.num_carries; ++k) {
-    results.push_back(carries[k] ? SplitValue::on_unknown(whole[k]) : SplitValue::on_known(known[next++]));
+    results.push_back(divided.carries[k] ? SplitValue::on_unknown(whole[k]) : SplitValue::on_known(known[next++]));
   }
   return results;
 }
 
-Values while_transpose(Builder&, const TransposeInput&, const AttrsPtr&) {
-  throw Error(ErrorKind::kNotDifferentiable,
-              "reverse-mode differentiation of while_loop needs a bounded loop: use scan or fori_loop with static trip "
-              "count")
-      .op("while_loop")
-      .hint("forward mode (jvp, jacfwd) works on while_loop");
+// Reverse mode: the known part runs forward to count the steps, then the steps are taken back one by one.
+Values while_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
+  const WhileAttrs attrs = read(*attributes);
+  const Layout layout = layout_of(attrs);
+  const Flags in = linear_operands(input);
+  const Divided divided(attrs, in);
+  if (!divided.test.known) {
+    throw Error(ErrorKind::kNotDifferentiable, "the condition depends on what the loop should be linear in")
+        .op("while_loop");
+  }
+  Values known, constants, carries;
+  for (size_t i = 0; i < layout.operands; ++i) {
+    if (in[i] || (i >= layout.carries && divided.carries[i - layout.carries])) continue;
+    known.push_back(input.operands[i]);
+    if (i >= layout.body_constants) (i < layout.carries ? constants : carries).push_back(input.operands[i]);
+  }
+  const size_t num_condition = known.size() - constants.size() - carries.size();
+
+  // The cotangents of which carries are not zero. Inputs of the step's unknown part: residuals, constants, carries.
+  const SplitGraph& step = divided.step;
+  const size_t num_constants = count(divided.constants);
+  Flags linear(step.num_residuals, false);
+  linear.resize(step.unknown->num_inputs(), true);
+  const size_t first_carry = step.num_residuals + num_constants;
+  Flags moving;
+  for (size_t k = 0; k < layout.num_carries; ++k) {
+    if (divided.carries[k]) moving.push_back(static_cast<bool>(input.cotangents[k]));
+  }
+  BackwardGraph back;
+  do {
+    Flags force(first_carry, false);
+    force.insert(force.end(), moving.begin(), moving.end());
+    back = backward_of(step.unknown, linear, moving, force);
+  } while (unite(moving, slice_of(back.nonzero, first_carry, back.nonzero.size())));
+  const Flags sums = slice_of(back.nonzero, step.num_residuals, first_carry);
+
+  // Results in the order of the operands; null where they vanish.
+  Values cotangents;
+  Flags places(layout.body_constants, false);
+  size_t next = 0;
+  for (size_t i = layout.body_constants; i < layout.carries; ++i) {
+    places.push_back(in[i] && sums[next]);
+    if (in[i] && sums[next++]) cotangents.push_back(zeros(builder, input.avals[i]));
+  }
+  next = 0;
+  for (size_t k = 0; k < layout.num_carries; ++k) {
+    places.push_back(divided.carries[k] && moving[next]);
+    if (divided.carries[k] && moving[next++]) {
+      cotangents.push_back(instantiate(builder, input.cotangents[k], input.avals[layout.carries + k]));
+    }
+  }
+  const size_t num_sums = count(sums);
+  if (cotangents.size() == num_sums) return Values(layout.operands);
+
+  Avals inputs = avals_of(constants);
+  for (const Aval& aval : avals_of(carries)) inputs.push_back(aval);
+  for (size_t i = num_sums; i < cotangents.size(); ++i) inputs.push_back(cotangents[i].aval());
+  const GraphPtr backward = build_graph(inputs, [&](Builder& inner, const Values& values) {
+    const absl::Span<const Value> all(values);
+    const size_t num_known = constants.size() + carries.size();
+    const Values results = inner.inline_graph(*step.known, all.subspan(0, num_known));
+    Values operands(results.end() - static_cast<ptrdiff_t>(step.num_residuals), results.end());
+    append(operands, all.subspan(num_known));
+    return inner.inline_graph(*back.graph, operands);
+  });
+  const Value number = counted_loop(builder, divided, num_condition, known)[0];
+  const Values found =
+      steps_back(builder, {divided.known_step(), backward, num_sums}, number, constants, carries, cotangents);
+  Values results = spread(found, places);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!in[i]) results[i] = {};
+  }
+  return results;
 }
 
 // The loop when each example stops by itself: while any of them goes on. Which ones do is carried along; those that are
