@@ -330,13 +330,18 @@ Datum datum_from_python(py::handle object) {
   return tensor_from_python(object);
 }
 
-Datum leaf_from_python(py::handle object, const std::string& path) {
+std::optional<Datum> try_leaf(py::handle object) {
   if (is_array(object.ptr())) return array_datum(object.ptr());
   if (PyLong_CheckExact(object.ptr()) || is_python_scalar(object.ptr())) return datum_from_python(object);
   if (py::hasattr(object, "__ct_array__")) return datum_from_python(object);
   if (py::isinstance<py::array>(object) || py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) {
     return tensor_from_python(object);
   }
+  return std::nullopt;
+}
+
+Datum leaf_from_python(py::handle object, const std::string& path) {
+  if (std::optional<Datum> datum = try_leaf(object)) return *std::move(datum);
   throw Error(ErrorKind::kType, concat("unsupported type ", type_name(object), " at ", path))
       .hint(
           "leaves of arguments must be arrays or numbers; mark other arguments as static or register the type with "

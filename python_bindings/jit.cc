@@ -173,12 +173,12 @@ class Matcher {
       const PromotedType type = scalar_type(object);
       if (!(Aval(type.dtype, {}, type.weak) == expected)) return false;
     }
-    Datum datum = leaf_from_python(object, concat("argument leaf ", leaf_ - 1));
-    if (!(datum_aval(datum) == expected)) return false;
+    std::optional<Datum> datum = try_leaf(object);  // none: a container, or what tracing refuses
+    if (!datum || !(datum_aval(*datum) == expected)) return false;
     if (recording_) {
-      leaves_.data.push_back(std::move(datum));
+      leaves_.data.push_back(*std::move(datum));
     } else {
-      leaves_.temporaries.push_back(concrete(datum));
+      leaves_.temporaries.push_back(concrete(*datum));
       leaves_.pointers.push_back(leaves_.temporaries.back().data());
     }
     return true;

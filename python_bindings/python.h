@@ -8,6 +8,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,8 @@ void register_conversions(py::module_& module);
 Datum datum_from_python(py::handle object);
 // A leaf of a pytree argument: like datum_from_python, but lists are not arrays and errors name `path`.
 Datum leaf_from_python(py::handle object, const std::string& path);
+// The same, or none for an object that is no leaf.
+std::optional<Datum> try_leaf(py::handle object);
 
 // ---- bind.cc -----------------------------------------------------------------------------------------------------
 // debug_nans: throws when a result of an operation holds a NaN.

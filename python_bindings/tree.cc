@@ -35,6 +35,25 @@ py::list sorted_keys(py::handle dict) {
   return result;
 }
 
+// The children in what the flatten function of a registered class returned for an object.
+py::tuple children_of(const py::object& parts, py::handle object) {
+  const auto wrong = [&](const char* what) {
+    return Error(ErrorKind::kValue,
+                 concat("the flatten function of ", py::cast<std::string>(py::str(py::type::of(object))),
+                        " must return (children, auxiliary data)", what, "; it returned ",
+                        py::cast<std::string>(py::repr(parts))));
+  };
+  const bool pair = PyTuple_Check(parts.ptr()) || PyList_Check(parts.ptr());
+  if (!pair || py::len(parts) != 2) throw wrong("");
+  PyObject* children = PySequence_Tuple(parts[py::int_(0)].cast<py::object>().ptr());
+  if (children == nullptr) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+    PyErr_Clear();
+    throw wrong(" with children that can be iterated over");
+  }
+  return py::reinterpret_steal<py::tuple>(children);
+}
+
 class Flattener {
  public:
   Flattener(TreeDef& tree, std::vector<py::object>& leaves, py::handle is_leaf)
@@ -76,10 +95,10 @@ class Flattener {
     } else if (object.is_none()) {
       describe(index, NodeKind::kNone, 0);
     } else if (const auto custom = registry().find(reinterpret_cast<PyObject*>(type)); custom != registry().end()) {
-      const py::tuple parts = py::cast<py::tuple>(custom->second.to_children(object));
-      const py::tuple children = py::tuple(parts[0]);
+      const py::object parts = custom->second.to_children(object);
+      const py::tuple children = children_of(parts, object);
       describe(index, NodeKind::kCustom, static_cast<uint32_t>(children.size()),
-               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))), parts[1]);
+               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))), parts[py::int_(1)]);
       for (py::handle child : children) visit(child);
     } else if (is_namedtuple(pointer)) {
       const Py_ssize_t size = PyTuple_GET_SIZE(pointer);
@@ -217,6 +236,20 @@ struct TreeDefHandle {
   TreeDefPtr tree;
 };
 
+// Counts the nodes and leaves below each node.
+void count(TreeDef& tree) {
+  for (size_t root = tree.nodes.size(); root-- > 0;) {
+    TreeNode& node = tree.nodes[root];
+    node.num_leaves = node.kind == NodeKind::kLeaf;
+    size_t child = root + 1;
+    for (uint32_t i = 0; i < node.arity; ++i) {
+      node.num_leaves += tree.nodes[child].num_leaves;
+      child += tree.nodes[child].num_nodes;
+    }
+    node.num_nodes = static_cast<uint32_t>(child - root);
+  }
+}
+
 // The structure that starts at a node.
 TreeDefPtr subtree(const TreeDef& tree, size_t root) {
   auto result = std::make_shared<TreeDef>();
@@ -236,6 +269,74 @@ TreeDefPtr tuple_of(absl::Span<const TreeDefPtr> trees) {
     result->nodes[0].num_leaves += tree->num_leaves();
   }
   result->nodes[0].num_nodes = static_cast<uint32_t>(result->nodes.size());
+  return result;
+}
+
+// `outer` with `inner` in place of each leaf.
+TreeDefPtr compose(const TreeDef& outer, const TreeDef& inner) {
+  auto result = std::make_shared<TreeDef>();
+  for (const TreeNode& node : outer.nodes) {
+    if (node.kind == NodeKind::kLeaf) {
+      result->nodes.insert(result->nodes.end(), inner.nodes.begin(), inner.nodes.end());
+    } else {
+      result->nodes.push_back(node);
+    }
+  }
+  count(*result);
+  return result;
+}
+
+// Calls on_leaf for the leaves and on_node for the containers, children first.
+py::object walk(const TreeDef& tree, const py::object& on_node, const py::object& on_leaf,
+                const std::vector<py::object>& leaves) {
+  if (leaves.size() != tree.num_leaves()) {
+    throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()));
+  }
+  size_t index = 0, leaf = 0;
+  const std::function<py::object()> visit = [&]() -> py::object {
+    const TreeNode& node = tree.nodes[index++];
+    if (node.kind == NodeKind::kLeaf) return on_leaf.is_none() ? leaves[leaf++] : on_leaf(leaves[leaf++]);
+    py::tuple children(node.arity);
+    for (uint32_t i = 0; i < node.arity; ++i) children[i] = visit();
+    return on_node(children, node.keys ? node.keys : py::none());
+  };
+  return visit();
+}
+
+// A structure as plain Python data and back.
+py::tuple to_state(const TreeDef& tree) {
+  py::list nodes;
+  for (const TreeNode& node : tree.nodes) {
+    nodes.append(py::make_tuple(static_cast<int>(node.kind), node.arity, node.type ? node.type : py::none(),
+                                node.keys ? node.keys : py::none()));
+  }
+  return py::make_tuple(nodes);
+}
+
+TreeDefPtr from_state(const py::tuple& state) {
+  auto result = std::make_shared<TreeDef>();
+  uint64_t expected = 1;  // nodes that are still to come
+  for (py::handle item : py::cast<py::list>(state[0])) {
+    const auto [kind, arity, type, keys] = py::cast<std::tuple<int, uint32_t, py::object, py::object>>(item);
+    TreeNode node;
+    node.kind = static_cast<NodeKind>(kind);
+    node.arity = arity;
+    const bool typed = node.kind >= NodeKind::kNamedTuple;
+    const bool named = node.kind == NodeKind::kDict || node.kind == NodeKind::kDataclass;
+    if (kind < 0 || kind > static_cast<int>(NodeKind::kCustom) || expected == 0 ||
+        (node.kind <= NodeKind::kNone && arity != 0) || (typed && !PyType_Check(type.ptr())) ||
+        (named && (!PyList_Check(keys.ptr()) || py::len(keys) != arity)) ||
+        (node.kind == NodeKind::kCustom && registry().count(type.ptr()) == 0)) {
+      throw Error(ErrorKind::kValue,
+                  "the pickled structure of a pytree is damaged, or has a class that is not registered");
+    }
+    if (typed) node.type = type;
+    if (named || node.kind == NodeKind::kCustom) node.keys = keys;
+    expected = expected - 1 + arity;
+    result->nodes.push_back(std::move(node));
+  }
+  if (expected != 0) throw Error(ErrorKind::kValue, "the pickled structure of a pytree is damaged");
+  count(*result);
   return result;
 }
 
@@ -260,6 +361,15 @@ py::object node_data(const TreeDef& tree) {
   }
 }
 
+// The error in flight as one about the auxiliary data of a node.
+Error incomparable(const TreeNode& node) {
+  const py::error_already_set cause;
+  return Error(ErrorKind::kValue,
+               concat("the data of ", node.type ? py::cast<std::string>(py::str(node.type)) : "a node",
+                      " in a pytree's structure cannot be compared: ", py::cast<std::string>(py::str(cause.value()))))
+      .hint("make fields that are arrays children of the node; static ones must be hashable and comparable");
+}
+
 }  // namespace
 
 bool TreeDef::operator==(const TreeDef& other) const {
@@ -271,7 +381,7 @@ bool TreeDef::operator==(const TreeDef& other) const {
     if (a.keys.ptr() != b.keys.ptr()) {
       if (!a.keys || !b.keys) return false;
       const int equal = PyObject_RichCompareBool(a.keys.ptr(), b.keys.ptr(), Py_EQ);
-      if (equal < 0) throw py::error_already_set();
+      if (equal < 0) throw incomparable(a);
       if (!equal) return false;
     }
   }
@@ -330,6 +440,12 @@ void register_tree(py::module_& module) {
              }
              return result;
            })
+      .def("compose", [](const TreeDefHandle& self,
+                         const TreeDefHandle& inner) { return TreeDefHandle{compose(*self.tree, *inner.tree)}; })
+      .def("walk", [](const TreeDefHandle& self, const py::object& on_node, const py::object& on_leaf,
+                      const std::vector<py::object>& leaves) { return walk(*self.tree, on_node, on_leaf, leaves); })
+      .def(py::pickle([](const TreeDefHandle& self) { return to_state(*self.tree); },
+                      [](const py::tuple& state) { return TreeDefHandle{from_state(state)}; }))
       .def("node_data", [](const TreeDefHandle& self) { return node_data(*self.tree); })
       .def("paths", [](const TreeDefHandle& self) { return leaf_paths(*self.tree); })
       // Flattens `tree` only as deep as this structure: the leaves may be whole sub-trees.

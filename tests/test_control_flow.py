@@ -121,6 +121,8 @@ def test_gradient_of_the_branch_not_taken_does_not_leak() -> None:
 def test_closures_are_differentiated() -> None:
     allclose(ct.grad(lambda w: ct.lax.scan(lambda c, x: (c + w * x, None), 0.0, XS)[0])(2.0), XS.sum(), 1e-5)
     allclose(ct.grad(lambda w: ct.lax.cond(True, lambda: w * 3.0, lambda: w))(2.0), 3.0)
+    allclose(ct.lax.cond(True, lambda x: x + 1, lambda x: x, operand=2.0), 3.0)
+    allclose(ct.lax.switch(1, [lambda _: 1.0, lambda _: 2.0], operand=None), 2.0)
 
 
 def test_map() -> None:
@@ -137,6 +139,7 @@ ERRORS = [
     (lambda: ct.lax.scan(lambda c, x: (c, x), 0.0, 1.0), TypeError, "leading axis"),
     (lambda: ct.lax.while_loop(lambda c: c, lambda c: c, 1.0), TypeError, "bool scalar"),
     (lambda: ct.lax.while_loop(lambda c: c < 1, lambda c: (c, c), 1.0), TypeError, "structure"),
+    (lambda: ct.lax.cond(True, lambda x: x, lambda x: x, 1.0, operand=2.0), TypeError, "not both"),
     (lambda: ct.lax.cond(XS > 0, lambda: 1.0, lambda: 2.0), TypeError, "scalar"),
     (lambda: ct.lax.cond(True, lambda: 1.0, lambda: (2.0,)), TypeError, "structures"),
     (lambda: ct.lax.cond(True, lambda: cnp.zeros(2), lambda: cnp.zeros(3)), TypeError, "types"),

@@ -87,6 +87,32 @@ def test_scale_and_translate():
     np.testing.assert_allclose(ct.image.scale_and_translate(image, *arguments), expected, atol=1e-5)
 
 
+def test_the_way_back_of_ravel_pytree():
+    tree = {"a": np.ones((2, 2), np.float32), "b": np.zeros(3, np.float32)}
+    (vector, unravel), (_, again) = ct.flatten_util.ravel_pytree(tree), ct.flatten_util.ravel_pytree(tree)
+    assert unravel == again and hash(unravel) == hash(again)  # so a static argument of one compiled program
+    assert unravel(vector < 0.5)["b"].tolist() == [True] * 3
+    vector, unravel = ct.flatten_util.ravel_pytree({**tree, "c": np.arange(2)})
+    with pytest.raises(TypeError, match="must have shape"):
+        unravel(vector < 0.5)
+
+
+def test_names_of_the_environment():
+    assert ct.default_backend() == ct.devices()[0].platform == "cpu"
+    assert ct.device_count() == ct.local_device_count() == len(ct.local_devices()) == ct.process_count() == 1
+    assert ct.process_index() == 0
+    assert ct.config.jax_enable_x64 is False
+    with pytest.raises(AttributeError, match="no attribute"):
+        ct.config.jax_unknown
+    with pytest.raises(ct.errors.ConcretizationTypeError):
+        ct.jit(bool)(1.0)
+    spec = ct.core.get_aval(np.ones((2, 3), np.int16))
+    assert (
+        ct.numpy.zeros_like(spec).dtype == np.int16 and ct.numpy.full_like(spec, 2.5, dtype=float).tolist()[0][0] == 2.5
+    )
+    assert ct.numpy.ones_like(spec, shape=(4,)).shape == (4,)
+
+
 def test_ravel_pytree():
     tree = {"w": rng.standard_normal((2, 3)).astype(np.float32), "n": np.int32(4), "z": [np.complex64(1 + 2j)]}
     vector, unravel = ct.flatten_util.ravel_pytree(tree)

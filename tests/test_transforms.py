@@ -212,6 +212,14 @@ def test_jit_of_methods_and_containers() -> None:
     assert out["none"] is None
 
 
+def test_jit_traces_again_where_a_leaf_becomes_a_container() -> None:
+    double = ct.jit(lambda t: ct.tree.map(lambda x: x * 2, t))
+    for value in (1.0, None, (), [], (1.0, [2.0]), {"b": 1.0}, 3.0):
+        assert double({"a": value, "b": 1.0}) == ct.tree.map(lambda x: x * 2, {"a": value, "b": 1.0})
+    with pytest.raises(TypeError, match=r"unsupported type str at .*'a'"):
+        double({"a": "text", "b": 1.0})
+
+
 def test_jit_closes_over_arrays() -> None:
     table = cnp.array(X)
     g = ct.jit(lambda i: table[i])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import pickle
 from collections import OrderedDict, defaultdict, namedtuple
 
 import cotangent as ct
@@ -96,6 +98,9 @@ def test_structures_combine():
         tree.flatten_one_level(3)
     assert tree.tree_transpose(a, b, [{"x": 1}, {"x": 2}]) == {"x": [1, 2]}
     assert tree.tree_transpose(a, None, [{"x": 1}, {"x": 2}]) == {"x": [1, 2]}
+    for wrong in ([{"x": 1}], [{"x": 1}, {"x": [2, 3]}]):
+        with pytest.raises(TypeError, match="mismatch"):
+            tree.tree_transpose(a, b, wrong)
 
 
 @tree.register_dataclass
@@ -151,6 +156,109 @@ def test_registered_classes_pass_through_transforms():
     assert tree.tree_leaves(power) == [2.0, 3.0]
 
 
+def test_partials_of_partials_keep_their_own_arguments():
+    inner = functools.partial(lambda a, b, c: a + b * c, 2.0)
+    partial = tree.Partial(inner, 3.0)
+    assert partial.args == (3.0,) and tree.tree_leaves(partial) == [3.0]
+    assert partial.func == inner and hash(partial.func) == hash(tree.Partial(inner).func)
+    assert float(ct.jit(lambda f, x: f(x))(partial, 4.0)) == 14.0
+
+
+@needs_jax
+@pytest.mark.parametrize("value", TREES, ids=str)
+def test_structures_compose_fold_and_pickle(value):
+    structure, inner = tree.tree_structure(value), tree.tree_structure([0, (1, None)])
+    both = structure.compose(inner)
+    expected = jax_tree.tree_structure(value).compose(jax_tree.tree_structure([0, (1, None)]))
+    assert (both.num_leaves, both.num_nodes) == (expected.num_leaves, expected.num_nodes)
+    assert both == tree.tree_structure(tree.tree_map(lambda _: [0, (1, None)], value))
+    for kept in (structure, both):
+        again = pickle.loads(pickle.dumps(kept))
+        assert again == kept and hash(again) == hash(kept)
+        assert again.unflatten(range(kept.num_leaves)) == kept.unflatten(range(kept.num_leaves))
+    count = lambda children, data: 1 + sum(children)  # noqa: E731
+    assert structure.walk(count, lambda leaf: 1, tree.tree_leaves(value)) == structure.num_nodes
+    with pytest.raises(ValueError, match="leaves was given"):
+        both.walk(count, None, [0] * (both.num_leaves + 1))
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        ([],),
+        ([(2, 5, None, None)],),
+        ([(2, 2**32 - 1, None, None)],),
+        ([(99, 0, None, None)],),
+        ([(0, 3, None, None)],),
+        ([(0, 0, None, None), (0, 0, None, None)],),
+        ([(4, 2, None, [1]), (0, 0, None, None), (0, 0, None, None)],),
+        ([(5, 0, 3, None)],),
+        ([(7, 0, int, None)],),
+    ],
+)
+def test_damaged_pickles_are_errors(state):
+    structure = tree.PyTreeDef.__new__(tree.PyTreeDef)
+    with pytest.raises(ValueError, match="damaged"):
+        structure.__setstate__(state)
+
+
+def test_paths_decide_what_is_a_leaf():
+    value = ((1, 2), [3, {4: 4, 5: 5}])
+    deep = lambda path, _: len(path) >= 2  # noqa: E731
+    found, structure = tree.tree_flatten_with_path(value, deep, is_leaf_takes_path=True)
+    assert [leaf for _, leaf in found] == [1, 2, 3, {4: 4, 5: 5}]
+    assert structure == tree.tree_structure(((0, 0), [0, 0]))
+    assert tree.tree_leaves_with_path(value, deep, is_leaf_takes_path=True) == found
+    mapped = tree.tree_map_with_path(
+        lambda path, x: (path[0].idx, x), value, is_leaf=lambda _, x: isinstance(x, list), is_leaf_takes_path=True
+    )
+    assert mapped == (((0, 1), (0, 2)), (1, [3, {4: 4, 5: 5}]))
+    assert tree.tree_map_with_path(lambda path, x: x, [None], is_leaf=lambda x: x is None) == [None]
+
+
+class Unkeyed(Point):
+    pass
+
+
+tree.register_pytree_node(Unkeyed, lambda node: ((node.x,), node.y), lambda y, xs: Unkeyed(xs[0], y))
+
+
+def test_keys_of_registered_namedtuples_and_keys_in_patterns():
+    ((path, leaf),) = tree.tree_leaves_with_path(Unkeyed(3, "static"))
+    assert (tree.keystr(path), leaf) == ("[<flat index 0>]", 3)
+    assert [tree.keystr(path) for path, _ in tree.tree_leaves_with_path(OrderedDict(b=1, a=2))] == ["['b']", "['a']"]
+    for key, value in [(tree.SequenceKey(idx=1), 1), (tree.DictKey(key="k"), "k"), (tree.GetAttrKey(name="n"), "n")]:
+        match key:
+            case tree.SequenceKey(found) | tree.DictKey(found) | tree.GetAttrKey(found):
+                assert found == value
+
+
+def test_static_fields():
+    @tree.register_dataclass
+    @dataclasses.dataclass
+    class Scaled:
+        value: object
+        factor: object = ct.tree.static(default=2, metadata={"unit": "m"})
+
+    assert tree.tree_leaves(Scaled(1.0)) == [1.0]
+    assert Scaled.__dataclass_fields__["factor"].metadata == {"static": True, "unit": "m"}
+    assert float(ct.jit(lambda s: s.value * s.factor)(Scaled(3.0))) == 6.0
+    run = ct.jit(lambda s: s.value)
+    run(Scaled(1.0, np.arange(4)))
+    with pytest.raises(ValueError, match="cannot be compared"):
+        run(Scaled(1.0, np.arange(4)))
+
+
+@pytest.mark.parametrize("flattened", ["hello", (2, 3, 4), (7, 7), None])
+def test_flatten_functions_that_return_something_else(flattened):
+    class Bad:
+        pass
+
+    tree.register_pytree_node(Bad, lambda node: flattened, lambda data, children: Bad())
+    with pytest.raises(ValueError, match=r"must return .children, auxiliary data."):
+        tree.tree_flatten(Bad())
+
+
 def test_registration_errors():
     with pytest.raises(ValueError, match="registered already"):
         tree.register_pytree_node(Pair, lambda p: ((), None), lambda _, c: None)
@@ -166,6 +274,8 @@ def test_registration_errors():
 
     with pytest.raises(ValueError, match="name"):
         tree.register_dataclass(Other, ["a"], [])
+    with pytest.raises(ValueError, match="both in"):
+        tree.register_dataclass(Other, ["a", "b"], ["b"])
 
 
 def test_keys_compare_by_kind():

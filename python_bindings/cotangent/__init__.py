@@ -19,6 +19,16 @@ from cotangent import _array_methods, config, errors, ir, lax, numpy, tree, tree
 from cotangent._callbacks import effects_barrier, pure_callback  # noqa: E402
 from cotangent._capture import ShapeDtypeStruct  # noqa: E402
 from cotangent._core import Array  # noqa: E402
+from cotangent._device import (  # noqa: E402
+    Device,
+    default_backend,
+    device_count,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
 from cotangent.ad_checkpoint import checkpoint, checkpoint_policies, remat  # noqa: E402
 from cotangent.api import (  # noqa: E402
     block_until_ready,
@@ -68,6 +78,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "Array",
+    "Device",
     "Interpreter",
     "Ragged",
     "ShapeDtypeStruct",
@@ -80,8 +91,11 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "debug_nans",
+    "default_backend",
+    "device_count",
     "device_get",
     "device_put",
+    "devices",
     "disable_jit",
     "effects_barrier",
     "enable_x64",
@@ -101,6 +115,8 @@ __all__ = [
     "lax",
     "linear_transpose",
     "linearize",
+    "local_device_count",
+    "local_devices",
     "make_ir",
     "make_jaxpr",
     "mask",
@@ -108,6 +124,8 @@ __all__ = [
     "named_scope",
     "numpy",
     "primitive",
+    "process_count",
+    "process_index",
     "pure_callback",
     "ragged",
     "remat",

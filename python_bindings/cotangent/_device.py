@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Device", "check_device", "devices"]
+__all__ = [
+    "Device",
+    "check_device",
+    "default_backend",
+    "device_count",
+    "devices",
+    "local_device_count",
+    "local_devices",
+    "process_count",
+    "process_index",
+]
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,41 @@ def devices(backend: str | None = None) -> list[Device]:
     if backend not in (None, "cpu"):
         raise RuntimeError(f"unknown platform {backend!r}; there is 'cpu'")
     return [CPU]
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Device]:
+    """The devices of this process, which is the only one: `devices`."""
+    del process_index, host_id
+    return devices(backend)
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many devices there are."""
+    return len(devices(backend))
+
+
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices this process has."""
+    return len(devices(backend))
+
+
+def default_backend() -> str:
+    """The platform that programs run on."""
+    return CPU.platform
+
+
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among those that work together."""
+    del backend
+    return CPU.process_index
+
+
+def process_count(backend: str | None = None) -> int:
+    """How many processes work together: one."""
+    del backend
+    return 1
 
 
 def check_device(device: Any, name: str) -> None:

@@ -39,6 +39,13 @@ def read(name: str) -> bool:
     return _core.get_flag(_name(name))
 
 
+def __getattr__(name: str) -> bool:
+    # The options by JAX's names: ``ct.config.jax_enable_x64``.
+    if name.startswith("jax_") and name.removeprefix("jax_") in _OPTIONS:
+        return read(name)
+    raise AttributeError(f"module 'cotangent.config' has no attribute {name!r}")
+
+
 @contextlib.contextmanager
 def _option(name: str, value: bool) -> Iterator[None]:
     previous = _core.override_flag(name, bool(value))

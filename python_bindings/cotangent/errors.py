@@ -16,15 +16,27 @@ from cotangent._core import (
 
 __all__ = [
     "ConcretizationError",
+    "ConcretizationTypeError",
     "CorruptFileError",
     "DTypeError",
     "InternalError",
     "MismatchError",
+    "NonConcreteBooleanIndexError",
     "NotDifferentiableError",
     "ShapeError",
+    "TracerArrayConversionError",
+    "TracerBoolConversionError",
+    "TracerIntegerConversionError",
     "TracerLeakError",
+    "UnexpectedTracerError",
 ]
 
 
 class MismatchError(ShapeError, DTypeError, ValueError):
     """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to."""
+
+
+# JAX's names, for programs that catch them.
+ConcretizationTypeError = TracerBoolConversionError = TracerArrayConversionError = ConcretizationError
+TracerIntegerConversionError = NonConcreteBooleanIndexError = ConcretizationError
+UnexpectedTracerError = TracerLeakError

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core, tree_util
 from cotangent import numpy as cnp
-from cotangent._core import Array
+from cotangent._core import Array, PyTreeDef
 
 __all__ = ["ravel_pytree"]
 
@@ -16,7 +17,8 @@ __all__ = ["ravel_pytree"]
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     """All elements of a pytree's leaves as one vector, and the function that makes the pytree of such a vector.
 
-    The vector's dtype is the promotion of the leaves' dtypes; the way back gives each leaf its own dtype again.
+    The vector's dtype is the promotion of the leaves' dtypes; the way back gives each leaf its own dtype again. Where all leaves
+    have one dtype, they get that of the vector.
 
     Raises:
         TypeError: the way back is given a vector of another shape or dtype.
@@ -35,22 +37,36 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     else:
         dtype = cnp.result_type(*arrays)
         vector = cnp.concatenate([cnp.ravel(array).astype(dtype) for array in arrays])
-    kinds = [(array.shape, array.dtype, math.prod(array.shape)) for array in arrays]
-    shape, dtype = vector.shape, vector.dtype
+    kinds = tuple((array.shape, array.dtype) for array in arrays)
+    return vector, _Unravel(structure, kinds, vector.shape, vector.dtype)
 
-    def unravel(vector: Any) -> Any:
+
+@dataclass(frozen=True)
+class _Unravel:
+    """The way back; equal for equal structures, so that it can be a static argument of `jit`."""
+
+    structure: PyTreeDef
+    kinds: tuple[tuple[Any, Any], ...]  # shape and dtype of each leaf
+    shape: tuple[int, ...]
+    dtype: Any
+
+    def __call__(self, vector: Any) -> Any:
+        """The pytree. Where all leaves have one dtype they get that of the vector, whatever it is."""
         vector = cnp.asarray(vector)
-        if vector.shape != shape or vector.dtype != dtype:
+        uniform = all(dtype == self.dtype for _, dtype in self.kinds)
+        if vector.shape != self.shape or not (uniform or vector.dtype == self.dtype):
             raise TypeError(
-                f"the vector must have shape {shape} and dtype {dtype}, as ravel_pytree gave; got {vector.shape} and {vector.dtype}"
+                f"the vector must have shape {self.shape} and dtype {self.dtype}, as ravel_pytree gave; got {vector.shape} and "
+                f"{vector.dtype}"
             )
         parts, start = [], 0
-        for leaf_shape, leaf_dtype, size in kinds:
-            part = vector[start : start + size].reshape(leaf_shape)
-            if _core.dtype_kind(dtype) == "complex" and _core.dtype_kind(leaf_dtype) != "complex":
-                part = cnp.real(part)
-            parts.append(part.astype(leaf_dtype))
+        for shape, dtype in self.kinds:
+            size = math.prod(shape)
+            part = vector[start : start + size].reshape(shape)
+            if not uniform:
+                if _core.dtype_kind(self.dtype) == "complex" and _core.dtype_kind(dtype) != "complex":
+                    part = cnp.real(part)
+                part = part.astype(dtype)
+            parts.append(part)
             start += size
-        return structure.unflatten(parts)
-
-    return vector, unravel
+        return self.structure.unflatten(parts)

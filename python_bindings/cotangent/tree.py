@@ -1,6 +1,6 @@
 """Short names of `cotangent.tree_util`: ``ct.tree.map`` and friends."""
 
-from cotangent.tree_util import register_static as static
+from cotangent.tree_util import static
 from cotangent.tree_util import tree_all as all  # noqa: A004
 from cotangent.tree_util import tree_broadcast as broadcast
 from cotangent.tree_util import tree_flatten as flatten

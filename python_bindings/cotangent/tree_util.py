@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -30,6 +31,7 @@ __all__ = [
     "register_pytree_with_keys",
     "register_pytree_with_keys_class",
     "register_static",
+    "static",
     "tree_all",
     "tree_broadcast",
     "tree_flatten",
@@ -141,13 +143,28 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     """Turns a tree of structure ``outer_treedef`` with ``inner_treedef`` trees as leaves inside out.
 
     Without an inner structure it is that of the first leaf.
+
+    Raises:
+        TypeError: the tree has not the leaves of the outer structure times those of the inner one.
+
+    >>> import cotangent as ct
+    >>> outer, inner = ct.tree.structure([0, 0]), ct.tree.structure({"a": 0})
+    >>> ct.tree.transpose(outer, inner, [{"a": 1}, {"a": 2}])
+    {'a': [1, 2]}
     """
-    parts = outer_treedef.flatten_up_to(pytree_to_transpose)
-    inner = tree_structure(parts[0]) if inner_treedef is None else inner_treedef
-    rows = [inner.flatten_up_to(row) for row in parts]
-    if not rows:
-        raise TypeError("tree_transpose: the outer structure has no leaves")
-    return inner.unflatten([outer_treedef.unflatten(list(column)) for column in zip(*rows, strict=True)])
+    leaves, structure = tree_flatten(pytree_to_transpose)
+    if inner_treedef is None:
+        parts = outer_treedef.flatten_up_to(pytree_to_transpose)
+        inner_treedef = tree_structure(parts[0] if parts else None)
+    rows, columns = outer_treedef.num_leaves, inner_treedef.num_leaves
+    if not rows or not columns:
+        raise TypeError("tree_transpose: a structure has no leaves")
+    if len(leaves) != rows * columns:
+        raise TypeError(
+            f"tree_transpose: mismatch of {structure} and {outer_treedef.compose(inner_treedef)}, the outer structure with the "
+            "inner one as leaves"
+        )
+    return inner_treedef.unflatten([outer_treedef.unflatten(leaves[i::columns]) for i in range(columns)])
 
 
 def tree_broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
@@ -202,9 +219,7 @@ class KeyEntry:
     __slots__ = ("_value",)
     _field = "value"
     _text = "[{!r}]"
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
+    _value: Any
 
     def __str__(self) -> str:
         return self._text.format(self._value)
@@ -223,34 +238,50 @@ class SequenceKey(KeyEntry):
     """An item of a list or tuple."""
 
     __slots__ = ()
+    __match_args__ = ("idx",)
     _field = "idx"
     idx = property(lambda self: self._value)
+
+    def __init__(self, idx: int) -> None:
+        self._value = idx
 
 
 class DictKey(KeyEntry):
     """An item of a dict."""
 
     __slots__ = ()
+    __match_args__ = ("key",)
     _field = "key"
     key = property(lambda self: self._value)
+
+    def __init__(self, key: Hashable) -> None:
+        self._value = key
 
 
 class GetAttrKey(KeyEntry):
     """An attribute of an object."""
 
     __slots__ = ()
+    __match_args__ = ("name",)
     _field = "name"
     _text = ".{}"
     name = property(lambda self: self._value)
+
+    def __init__(self, name: str) -> None:
+        self._value = name
 
 
 class FlattenedIndexKey(KeyEntry):
     """A child of a node that was registered without keys."""
 
     __slots__ = ()
+    __match_args__ = ("key",)
     _field = "key"
     _text = "[<flat index {}>]"
     key = property(lambda self: self._value)
+
+    def __init__(self, key: int) -> None:
+        self._value = key
 
 
 KeyPath = tuple[Any, ...]
@@ -282,8 +313,10 @@ def _child_keys(node: Any, count: int, data: Any) -> list[Any]:
     keyed = _KEYED.get(type(node))
     if keyed is not None:
         return [key for key, _ in keyed(node)[0]]
+    if _core.is_registered(type(node)):
+        return [FlattenedIndexKey(index) for index in range(count)]
     if isinstance(node, dict):
-        return [DictKey(key) for key in (data[1] if isinstance(node, defaultdict) else data)]
+        return [DictKey(key) for key in data]
     if isinstance(node, tuple) and hasattr(node, "_fields"):
         return [GetAttrKey(name) for name in node._fields]
     if isinstance(node, list | tuple):
@@ -293,34 +326,67 @@ def _child_keys(node: Any, count: int, data: Any) -> list[Any]:
     return [FlattenedIndexKey(index) for index in range(count)]
 
 
-def _leaves_with_path(tree: Any, is_leaf: IsLeaf, prefix: KeyPath, found: list[tuple[KeyPath, Any]]) -> None:
-    if (is_leaf is not None and is_leaf(tree)) or not _is_container(tree):
+def _visit_with_path(
+    tree: Any,
+    is_leaf: Callable[[KeyPath, Any], bool],
+    prefix: KeyPath,
+    found: list[tuple[KeyPath, Any]],
+    leaf: list[bool],
+) -> None:
+    stop = bool(is_leaf(prefix, tree))
+    leaf.append(stop)
+    if stop or not _is_container(tree):
         found.append((prefix, tree))
         return
     for key, child in flatten_one_level_with_keys(tree)[0]:
-        _leaves_with_path(child, is_leaf, (*prefix, key), found)
+        _visit_with_path(child, is_leaf, (*prefix, key), found, leaf)
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
-    """The leaves of a pytree, each with its path.
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+    """The leaves with their paths, and the structure.
+
+    Args:
+        tree: a pytree.
+        is_leaf: what else is a leaf: a function of a node.
+        is_leaf_takes_path: ``is_leaf`` is called with the path of the node first.
+    """
+    found: list[tuple[KeyPath, Any]] = []
+    decisions: list[bool] = []
+
+    def stops(path: KeyPath, node: Any) -> bool:
+        if is_leaf is None:
+            return False
+        return is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)
+
+    _visit_with_path(tree, stops, (), found, decisions)
+    # Nodes are visited in the same order, so that the structure is that of the same decisions.
+    following = iter(decisions)
+    return found, tree_structure(tree, None if is_leaf is None else lambda _: next(following))
+
+
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
+    """The leaves of a pytree, each with its path. Arguments are `tree_flatten_with_path`'s.
 
     >>> import cotangent as ct
     >>> [(ct.tree_util.keystr(path), leaf) for path, leaf in ct.tree_util.tree_leaves_with_path({"w": [1, 2]})]
     [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    found: list[tuple[KeyPath, Any]] = []
-    _leaves_with_path(tree, is_leaf, (), found)
-    return found
+    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def tree_flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
-    """The leaves with their paths, and the structure."""
-    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
-
-
-def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """`tree_map` whose function takes a leaf's path first."""
-    leaves, structure = tree_flatten_with_path(tree, is_leaf)
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """`tree_map` whose function takes a leaf's path first. Other arguments are `tree_flatten_with_path`'s."""
+    leaves, structure = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     columns = [structure.flatten_up_to(other) for other in rest]
     return structure.unflatten([f(path, leaf, *row) for (path, leaf), *row in zip(leaves, *columns, strict=True)])
 
@@ -417,6 +483,8 @@ def register_dataclass(
                 f"name {sorted(given)}"
             )
     data_names, meta_names = tuple(data_fields), tuple(meta_fields)
+    if both := sorted({*data_names} & {*meta_names}):
+        raise ValueError(f"register_dataclass: fields both in data_fields and in meta_fields: {both}")
 
     def flatten_with_keys(node: Any) -> tuple[list[tuple[Any, Any]], Any]:
         return [(GetAttrKey(name), getattr(node, name)) for name in data_names], flatten(node)[1]
@@ -431,14 +499,41 @@ def register_dataclass(
     return nodetype
 
 
+def static(**options: Any) -> Any:
+    """A field of a dataclass that `register_dataclass` makes a part of the structure. Options are `dataclasses.field`'s."""
+    return dataclasses.field(**{**options, "metadata": {"static": True, **(options.get("metadata") or {})}})
+
+
 def register_static(cls: Any) -> Any:
     """Class decorator: instances have no leaves and belong to the structure, so they must be hashable and comparable."""
     register_pytree_node(cls, lambda node: ((), node), lambda node, _: node)
     return cls
 
 
+class _Once:
+    """A `functools.partial` as a function that `Partial` does not take apart; it is the partial in comparisons."""
+
+    def __init__(self, wrapped: functools.partial[Any]) -> None:
+        functools.update_wrapper(self, wrapped)
+        self._wrapped = wrapped
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._wrapped(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._wrapped == (other._wrapped if isinstance(other, _Once) else other))
+
+    def __hash__(self) -> int:
+        return hash(self._wrapped)
+
+    def __repr__(self) -> str:
+        return repr(self._wrapped)
+
+
 class Partial(functools.partial):  # type: ignore[type-arg]
     """`functools.partial` as a pytree: its arguments are children, so that it can be passed through transforms.
+
+    Arguments that the function was given before, by `functools.partial`, stay a part of the function.
 
     >>> import cotangent as ct
     >>> power = ct.tree_util.Partial(lambda n, x: x**n, 3)
@@ -446,22 +541,28 @@ class Partial(functools.partial):  # type: ignore[type-arg]
     8
     """
 
+    def __new__(cls, func: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:  # noqa: D102
+        if isinstance(func, functools.partial):
+            return super().__new__(cls, _Once(func), *args, **keywords)
+        return super().__new__(cls, func, *args, **keywords)
+
 
 # ---- containers of the standard library ------------------------------------------------------------------------------
 
 
-def _ordered_keys(node: OrderedDict[Hashable, Any]) -> tuple[list[Any], Any]:
-    return list(node.values()), tuple(node)
-
-
-def _sorted_keys(node: defaultdict[Any, Any]) -> tuple[list[Any], Any]:
+def _sorted_items(node: defaultdict[Any, Any]) -> tuple[list[tuple[DictKey, Any]], Any]:
     keys = tuple(sorted(node))
-    return [node[key] for key in keys], (node.default_factory, keys)
+    return [(DictKey(key), node[key]) for key in keys], (node.default_factory, keys)
 
 
-register_pytree_node(OrderedDict, _ordered_keys, lambda keys, values: OrderedDict(zip(keys, values, strict=True)))
-register_pytree_node(
-    defaultdict, _sorted_keys, lambda data, values: defaultdict(data[0], zip(data[1], values, strict=True))
+register_pytree_with_keys(
+    OrderedDict,
+    lambda node: ([(DictKey(key), value) for key, value in node.items()], tuple(node)),
+    lambda keys, values: OrderedDict(zip(keys, values, strict=True)),
+    lambda node: (list(node.values()), tuple(node)),
+)
+register_pytree_with_keys(
+    defaultdict, _sorted_items, lambda data, values: defaultdict(data[0], zip(data[1], values, strict=True))
 )
 register_pytree_with_keys(
     Partial,

@@ -223,11 +223,23 @@ def fori_loop(
     return while_loop(condition, body, (low, high, init_val))[2]
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
+_NO_OPERAND = object()
+
+
+def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"{name}: give operands by position, or one by the keyword operand, not both")
+    return (operand,)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """Calls ``branches[index](*operands)``; the index is clamped into range.
 
-    All branches return the same structure, shapes and dtypes.
+    All branches return the same structure, shapes and dtypes. A single operand can be given by keyword.
     """
+    operands = _operands("switch", operands, operand)
     if not branches:
         raise ValueError("switch needs at least one branch")
     for branch in branches:
@@ -267,13 +279,20 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -
     return first.structure.unflatten(outputs)
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
-    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``.
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _NO_OPERAND,
+) -> Any:
+    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``. A single operand can be given by keyword.
 
     >>> import cotangent as ct
     >>> float(ct.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1.0))
     2.0
     """
+    operands = _operands("cond", operands, operand)
     check_callable(true_fun, "cond")
     check_callable(false_fun, "cond")
     pred = _core.array(pred)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._capture import ShapeDtypeStruct
 from cotangent._core import Array
 from cotangent._device import check_device
 from cotangent.numpy._support import (
@@ -168,6 +169,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 
 def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
     check_device(device, "array")
+    if isinstance(a, ShapeDtypeStruct):
+        return full(a.shape if shape is None else shape, value, a.dtype if dtype is None else dtype)
     x = _core.array(a)
     dtype = x.dtype if dtype is None else dtype
     if shape is not None:
@@ -177,7 +180,7 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
-    """Zeros of the shape and dtype of ``a``."""
+    """Zeros of the shape and dtype of ``a``, which may be a `ShapeDtypeStruct`."""
     return _like(a, 0, dtype, shape, device)
 
 
