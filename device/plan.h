@@ -23,6 +23,7 @@ struct Plan {
   std::vector<Aval> inputs;
   std::vector<Aval> outputs;
   int64_t arena_bytes = 0;
+  int64_t nanoseconds = 0;  // that one thread takes for it, about
   // By output: the input whose memory it may be given by passing the same pointer twice, or -1. Only inputs that were
   // donated when compiling occur.
   std::vector<int> donations;

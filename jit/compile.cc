@@ -13,6 +13,7 @@
 #include "ir/text.h"
 #include "jit/buffers.h"
 #include "jit/cache.h"
+#include "jit/cost.h"
 #include "jit/disk_cache.h"
 #include "jit/llvm/compiler.h"
 #include "jit/lower.h"
@@ -128,6 +129,7 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
       if (stored->host_functions > 0) lower_prepared(*prepare(graph), plan.name, false, &host_functions);
       if (function.ok() && host_functions.size() == stored->host_functions) {
         plan.donations = std::move(stored->donations);
+        plan.nanoseconds = stored->nanoseconds;
         return jit::Made{finish(*function, nullptr), true};
       }
       host_functions.clear();
@@ -137,6 +139,7 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
   const GraphPtr prepared = prepare(graph);
   auto program = std::make_shared<const loop::Program>(lower_prepared(*prepared, plan.name, false, &host_functions));
   plan.donations = jit::donations(*program, options.donated);
+  plan.nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(*program).program(), 1e15));
   if (!on_disk) {
     auto function = jit::compile(*program, target);
     if (!function.ok()) return function.status();
@@ -146,8 +149,8 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
   if (!object.ok()) return object.status();
   auto function = jit::load_object(*object);
   if (!function.ok()) return function.status();
-  jit::store_on_disk(
-      source, {std::move(object->objects), object->symbol, object->arena_bytes, plan.donations, host_functions.size()});
+  jit::store_on_disk(source, {std::move(object->objects), object->symbol, object->arena_bytes, plan.nanoseconds,
+                              plan.donations, host_functions.size()});
   return jit::Made{finish(*function, program)};
 }
 
@@ -158,6 +161,8 @@ jit::Made compile_interpreter(const GraphPtr& graph) {
   plan.inputs.assign(avals.begin(), avals.end());
   plan.outputs = graph->output_avals();
   plan.donations.assign(plan.outputs.size(), -1);
+  for (Var var = graph->num_inputs(); var < graph->num_vars(); ++var)
+    plan.nanoseconds += 1000 + graph->aval(var).size();
   return {std::make_shared<const Executable>(std::move(plan), graph, nullptr)};
 }
 

@@ -41,6 +41,7 @@ class Executable {
   std::vector<Tensor> operator()(absl::Span<const Tensor> inputs) const;
 
   int64_t arena_bytes() const { return plan_.arena_bytes; }
+  int64_t nanoseconds() const { return plan_.nanoseconds; }
   const Plan& plan() const { return plan_; }
   // The program as loops, for people; what the interpreter runs is the graph.
   std::string loop_text() const;

@@ -16,7 +16,7 @@
 namespace ct::jit {
 namespace {
 
-constexpr std::string_view kMagic = "cotangent object 3\n";
+constexpr std::string_view kMagic = "cotangent object 4\n";
 // Far above any program's; a length beyond it is a sign of a broken file.
 constexpr uint64_t kLongest = uint64_t{1} << 31;
 
@@ -138,12 +138,13 @@ std::optional<StoredCode> load_from_disk(std::string_view source) {
   Reader reader(body.substr(kMagic.size()));
   std::string made_from;
   StoredCode code;
-  uint64_t arena, count;
+  uint64_t arena, nanoseconds, count;
   if (!reader.text(made_from) || made_from != source || !reader.text(code.symbol) || !reader.number(arena) ||
-      !reader.number(count) || count > kLongest) {
+      !reader.number(nanoseconds) || !reader.number(count) || count > kLongest) {
     return std::nullopt;
   }
   code.arena_bytes = static_cast<int64_t>(arena);
+  code.nanoseconds = static_cast<int64_t>(nanoseconds);
   for (uint64_t i = 0; i < count; ++i) {
     uint64_t donation;
     if (!reader.number(donation)) return std::nullopt;
@@ -166,6 +167,7 @@ void store_on_disk(std::string_view source, const StoredCode& code) {
   writer.text(source);
   writer.text(code.symbol);
   writer.number(static_cast<uint64_t>(code.arena_bytes));
+  writer.number(static_cast<uint64_t>(code.nanoseconds));
   writer.number(code.donations.size());
   for (int donation : code.donations) writer.number(static_cast<uint64_t>(static_cast<int64_t>(donation)));
   writer.number(code.host_functions);

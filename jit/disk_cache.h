@@ -17,6 +17,7 @@ struct StoredCode {
   std::vector<std::string> objects;  // relocatable
   std::string symbol;
   int64_t arena_bytes = 0;
+  int64_t nanoseconds = 0;  // Plan::nanoseconds
   std::vector<int> donations;
   uint64_t host_functions = 0;  // how many it calls (host_call.h)
 };

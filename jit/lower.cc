@@ -9,6 +9,9 @@
 namespace ct::jit {
 namespace {
 
+// A result of as many rows as there are threads to share them, and more, is folded row by row.
+constexpr int64_t kManyRows = 16;
+
 // The loops of a nest: maximal runs of axes that are longer than 1, alike in being reduced or not, and not cut.
 std::vector<AxisGroup> group_axes(const Shape& shape, const Ints& reduced, Cuts cuts) {
   auto is_reduced = [&](int axis) { return std::find(reduced.begin(), reduced.end(), axis) != reduced.end(); };
@@ -31,7 +34,37 @@ int64_t extent(const AxisGroup& group, const Shape& shape) {
   return num_elements(absl::MakeConstSpan(shape).subspan(group.first, group.last - group.first + 1));
 }
 
+// Of the first fold of `groups`.
+Chunks chunks_of(const std::vector<AxisGroup>& groups, const Shape& shape, const Ints& reduced) {
+  int64_t rows = 1, all = 1;
+  size_t first = groups.size();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const bool is_reduced = std::find(reduced.begin(), reduced.end(), groups[i].first) != reduced.end();
+    if (is_reduced && first == groups.size()) first = i;
+    if (first == groups.size()) rows *= extent(groups[i], shape);
+    all *= extent(groups[i], shape);
+  }
+  if (all == 0 || first == groups.size() || rows >= kManyRows) return {};
+  const int64_t size = extent(groups[first], shape);
+  return ct::jit::chunks_of(size, all / size);
+}
+
 }  // namespace
+
+Chunks chunks_of(int64_t size, int64_t each) {
+  constexpr int64_t kLeastFolded = 1 << 16, kMostChunks = 64, kLeastIterations = 32, kLeastElements = 4096;
+  if (size * each < kLeastFolded) return {};
+  int64_t count = std::min(kMostChunks, size / std::max(kLeastIterations, kLeastElements / each));
+  if (count < 2) return {};
+  // Preferably nothing is left over: it is code of its own.
+  for (int64_t other = count; other > count / 2; --other) {
+    if (size % other == 0) {
+      count = other;
+      break;
+    }
+  }
+  return {count, size / count, size % count};
+}
 
 loop::Scalar Frame::identity(const Primitive& primitive, DType dtype) {
   const double value = primitive.identity(dtype);
@@ -200,6 +233,7 @@ void Frame::emit_straight(const Step& step) {
   for (Var var : step.elements) set_result(var, compute(var, {}));
 }
 
+// A fold over many elements into few is cut in chunks: a first nest folds each, a second one their results.
 bool Frame::try_nest(const Step& step, Cuts cuts) {
   const Shape& shape = step.shape;
   auto is_reduced = [&](int axis) {
@@ -207,33 +241,51 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
   };
   std::vector<AxisGroup> groups = group_axes(shape, step.reduced, cuts);
   nest_loops_.clear();
-  auto enter = [&](AxisGroup& group, loop::LoopOptions options, absl::Span<const loop::Builder::CarrySpec> carries) {
-    const loop::Index index = b_.begin_for(extent(group, shape), options, carries).variable;
-    group.index = index;
-    nest_loops_.push_back({*index.as_value(), group.first, group.last});
-  };
+  const loop::LoopOptions alike{.vectorize = true, .parallel = true}, folding{.vectorize = true, .parallel = false};
   int kept_loops = 0;
-  Scope kept_scope(*this);
-  for (AxisGroup& group : groups) {
-    if (is_reduced(group.first)) continue;
-    enter(group, {.vectorize = true, .parallel = true}, {});
-    ++kept_loops;
-  }
-
-  // Inside, each level contributes its fold to the one around it.
-  std::vector<loop::Builder::CarrySpec> carries;
+  auto enter_kept = [&] {
+    for (AxisGroup& group : groups) {
+      if (is_reduced(group.first)) continue;
+      group.index = b_.begin_for(extent(group, shape), alike).variable;
+      nest_loops_.push_back({*group.index.as_value(), group.first, group.last});
+      ++kept_loops;
+    }
+  };
+  auto leave_kept = [&] {
+    for (; kept_loops > 0; --kept_loops) b_.end_for();
+  };
+  auto kept_position = [&] {
+    Position kept;
+    for (const AxisGroup& group : groups) {
+      if (is_reduced(group.first)) continue;
+      const auto before = [&](int axis) {
+        return static_cast<int>(
+            std::count_if(step.reduced.begin(), step.reduced.end(), [&](int64_t r) { return r < axis; }));
+      };
+      kept.push_back({group.first - before(group.first), group.last - before(group.last), group.index});
+    }
+    return kept;
+  };
+  std::vector<loop::Builder::CarrySpec> identities;
   for (Var var : step.reductions) {
     const Primitive& primitive = *graph_.equations()[fusion_.definition[var]].primitive;
-    carries.push_back({identity(primitive, graph_.aval(var).dtype()), primitive.combine});
+    identities.push_back({identity(primitive, graph_.aval(var).dtype()), primitive.combine});
   }
-  int reduced_loops = 0;
-  for (AxisGroup& group : groups) {
-    if (!is_reduced(group.first)) continue;
-    enter(group, {.vectorize = true, .parallel = false}, carries);
-    ++reduced_loops;
-  }
-  loop::Scalars results;
-  {
+  // The loops inside, of which the first takes `count` of its iterations from `start` on. Each level contributes its
+  // fold to the one around it.
+  auto fold = [&](std::vector<loop::Builder::CarrySpec> carries, const loop::Index& start,
+                  std::optional<int64_t> count) {
+    int reduced_loops = 0;
+    for (AxisGroup& group : groups) {
+      if (!is_reduced(group.first)) continue;
+      const loop::Index index =
+          b_.begin_for(reduced_loops == 0 && count ? *count : extent(group, shape), folding, carries).variable;
+      nest_loops_.push_back({*index.as_value(), group.first, group.last});
+      group.index = reduced_loops == 0 ? start + index : index;
+      carries = identities;
+      ++reduced_loops;
+    }
+    loop::Scalars results;
     Scope scope(*this);
     const Position position(groups.begin(), groups.end());
     for (Var var : step.elements) {
@@ -245,19 +297,48 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
       const Equation& equation = graph_.equations()[fusion_.definition[var]];
       results.push_back(element(graph_.operands(equation)[0], position));
     }
+    for (int i = 0; i < reduced_loops; ++i) results = b_.end_for(results);
+    return results;
+  };
+
+  const Chunks chunks = options_.kernels ? Chunks{} : chunks_of(groups, shape, step.reduced);
+  const int64_t kept_size = num_elements(kept_shape(shape, step.reduced));
+  std::vector<loop::BufferId> partial;
+  if (chunks.count > 1) {
+    for (Var var : step.reductions)
+      partial.push_back(b_.temporary(graph_.aval(var).dtype(), chunks.count * kept_size, 0));
+    b_.for_each(chunks.count, {.vectorize = false, .parallel = true}, [&](const loop::Index& chunk) {
+      Scope scope(*this);
+      enter_kept();
+      const loop::Scalars results = fold(identities, chunk * chunks.size, chunks.size);
+      for (size_t i = 0; i < partial.size(); ++i) {
+        const Shape& kept = graph_.aval(step.reductions[i]).shape();
+        b_.store(partial[i], chunk * kept_size + linear(kept_position(), kept), results[i]);
+      }
+      leave_kept();
+    });
   }
-  for (int i = 0; i < reduced_loops; ++i) results = b_.end_for(results);
+  Scope kept_scope(*this);
+  enter_kept();
+  loop::Scalars results;
+  if (chunks.count > 1) {
+    const loop::Index chunk = b_.begin_for(chunks.count, folding, identities).variable;
+    for (size_t i = 0; i < partial.size(); ++i) {
+      const Shape& kept = graph_.aval(step.reductions[i]).shape();
+      results.push_back(b_.load(partial[i], chunk * kept_size + linear(kept_position(), kept)));
+    }
+    results = b_.end_for(results);
+    if (chunks.rest > 0) {
+      std::vector<loop::Builder::CarrySpec> so_far = identities;
+      for (size_t i = 0; i < so_far.size(); ++i) so_far[i].init = results[i];
+      results = fold(so_far, chunks.count * chunks.size, chunks.rest);
+    }
+  } else {
+    results = fold(identities, 0, std::nullopt);
+  }
 
   if (!step.reductions.empty()) {
-    Position kept;
-    for (const AxisGroup& group : groups) {
-      if (is_reduced(group.first)) continue;
-      const auto before = [&](int axis) {
-        return static_cast<int>(
-            std::count_if(step.reduced.begin(), step.reduced.end(), [&](int64_t r) { return r < axis; }));
-      };
-      kept.push_back({group.first - before(group.first), group.last - before(group.last), group.index});
-    }
+    const Position kept = kept_position();
     for (size_t i = 0; i < step.reductions.size(); ++i) {
       const Var var = step.reductions[i];
       remember(var, kept, results[i]);
@@ -269,9 +350,10 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
       store_at(var, kept, value);
     }
   }
-  for (int i = 0; i < kept_loops; ++i) b_.end_for();
+  const bool is_scalar = kept_loops == 0;
+  leave_kept();
   if ((requested_ & ~cuts) != 0) return false;
-  if (kept_loops == 0) {
+  if (is_scalar) {
     for (size_t i = 0; i < step.reductions.size(); ++i) set_result(step.reductions[i], results[i]);
   }
   return true;

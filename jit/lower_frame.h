@@ -42,6 +42,16 @@ using Position = absl::InlinedVector<AxisGroup, 4>;
 // Pairs of adjacent axes that may not be in one group: bit i separates axis i from axis i + 1.
 using Cuts = uint64_t;
 
+// A long fold in pieces that are folded by themselves: `count` chunks of `size` iterations and a rest. How many follows
+// from the sizes alone, so that the result is the same, to the bit, for any number of threads.
+struct Chunks {
+  int64_t count = 1;
+  int64_t size = 0;
+  int64_t rest = 0;
+};
+// Of a fold of so many iterations over `each` elements.
+Chunks chunks_of(int64_t iterations, int64_t each);
+
 class Frame {
  public:
   // `wanted`: where outputs should be written if they are stored; may be shorter than the outputs.

@@ -130,6 +130,24 @@ void Frame::emit_dot(const Equation& equation) {
       return b_.reduce(k[i].size, {.vectorize = true}, ScalarOp::kAdd, b_.constant(wide, 0),
                        [&](loop::Index index) { return fold(i + 1, l + index * k[i].lhs, r + index * k[i].rhs); });
     };
+    int64_t each = 1;
+    for (size_t i = 1; i < k.size(); ++i) each *= k[i].size;
+    const Chunks chunks = batch.empty() && !k.empty() && !options_.kernels ? chunks_of(k[0].size, each) : Chunks{};
+    if (chunks.count > 1) {
+      const loop::BufferId partial = b_.temporary(wide, chunks.count, 0);
+      const auto run = [&](int64_t size, const loop::Index& start) {
+        return b_.reduce(size, {.vectorize = true}, ScalarOp::kAdd, b_.constant(wide, 0), [&](loop::Index index) {
+          index += start;
+          return fold(1, lhs_at + index * k[0].lhs, rhs_at + index * k[0].rhs);
+        });
+      };
+      b_.for_each(chunks.count, {.vectorize = false, .parallel = true},
+                  [&](const loop::Index& chunk) { b_.store(partial, chunk, run(chunks.size, chunk * chunks.size)); });
+      loop::Scalar sum = b_.reduce(chunks.count, {.vectorize = true}, ScalarOp::kAdd, b_.constant(wide, 0),
+                                   [&](const loop::Index& chunk) { return b_.load(partial, chunk); });
+      if (chunks.rest > 0) sum = b_.apply(ScalarOp::kAdd, sum, run(chunks.rest, chunks.count * chunks.size));
+      return set_result(var, b_.convert(sum, aval.dtype()));
+    }
     if (batch.empty()) return set_result(var, b_.convert(fold(0, lhs_at, rhs_at), aval.dtype()));
     ensure_place(var);
     around(batch, {.vectorize = true, .parallel = true}, [&] {

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "device/cpu/pool.h"
 #include "ir/text.h"
 #include "python_bindings/python.h"
 
@@ -113,6 +114,8 @@ void register_dtypes(py::module_& module) {
   module.def("default_int_dtype", [] { return numpy_dtype(default_int()); });
   module.def("default_complex_dtype", [] { return numpy_dtype(default_complex()); });
   module.def("get_enable_x64", [] { return config().enable_x64; });
+  module.def("get_threads", threads);
+  module.def("set_threads", set_threads);
   module.def("get_flag", [](const std::string& name) { return config().*option(name); });
   module.def("set_flag", [](const std::string& name, bool value) {
     process_config.*option(name) = value;

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <unordered_map>
 
+#include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
 #include "ir/text.h"
 #include "jit/compile.h"
@@ -24,8 +25,8 @@
 namespace ct::python {
 namespace {
 
-// Work on less data than this is done before another thread could have taken the GIL.
-constexpr int64_t kReleaseGilBytes = 1 << 18;
+// What takes less time than this is done before another thread could have made use of the GIL.
+constexpr int64_t kReleaseGilNanoseconds = 10'000;
 constexpr size_t kMostEntries = 4096;
 
 struct Entry {
@@ -56,6 +57,7 @@ struct JitFunction {
   std::vector<EntryPtr>* entries;  // the last one that matched is first
   std::string* backend;
   std::string* name;
+  int threads;  // at most; 0: as many as the process
 };
 
 // A call's leaves as the executable and the recorder want them.
@@ -336,10 +338,6 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   std::vector<py::object> placeholders;
   entry->out_tree = flatten(traced[2], placeholders);
   entry->out_avals = entry->graph->output_avals();
-  int64_t bytes = 0;
-  for (const Aval& aval : entry->avals) bytes += aval.bytes();
-  for (const Aval& aval : entry->out_avals) bytes += aval.bytes();
-  entry->releases_gil = bytes > kReleaseGilBytes;
   return entry;
 }
 
@@ -411,6 +409,7 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
   auto executable = compile(entry->graph, options);
   if (!executable.ok()) throw_status(executable.status(), "compiling " + *self->name);
   entry->executable = *executable;
+  entry->releases_gil = entry->executable->nanoseconds() >= kReleaseGilNanoseconds;
 }
 
 // debug_nans: throws when a result holds a NaN, with the operation that made it. Runs the program once more, slowly.
@@ -449,6 +448,7 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
     if (!results[i]) results[i] = Tensor(entry->out_avals[i]);
     pointers.push_back(results[i].data());
   }
+  const ThreadLimit limit(self->threads);
   if (entry->releases_gil) {
     // Another thread may donate an array that this program reads.
     std::vector<Tensor> read;
@@ -567,7 +567,7 @@ PyTypeObject* jit_type = nullptr;
 
 py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_t> static_positions,
                     std::vector<std::string> static_names, std::vector<Py_ssize_t> donated, std::string name,
-                    std::string backend) {
+                    std::string backend, int threads) {
   PyObject* object = jit_type->tp_alloc(jit_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* self = reinterpret_cast<JitFunction*>(object);
@@ -582,6 +582,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
   self->entries = new std::vector<EntryPtr>;
   self->name = new std::string(std::move(name));
   self->backend = new std::string(std::move(backend));
+  self->threads = threads;
   return py::reinterpret_steal<py::object>(object);
 }
 

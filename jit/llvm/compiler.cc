@@ -9,8 +9,8 @@
 #include <system_error>
 #include <thread>
 
+#include "device/cpu/cores.h"
 #include "ir/error.h"
-#include "jit/cores.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/load.h"
 
@@ -36,10 +36,10 @@ struct Emitted {
 
 // One module of the outline, or without a number the whole program as one.
 absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline& outline, std::string_view symbol,
-                                    Target& target, std::optional<uint32_t> number = std::nullopt) {
+                                    Target& target, bool shares_loops, std::optional<uint32_t> number = std::nullopt) {
   Emitted emitted{target.new_module(program.name), 0};
   try {
-    Emitter emitter(program, outline, target, *emitted.module);
+    Emitter emitter(program, outline, target, *emitted.module, shares_loops);
     if (number) {
       emitter.emit_module(symbol, *number);
     } else {
@@ -90,7 +90,7 @@ class ObjectMaker {
  private:
   void work(Target& target) {
     for (uint32_t module; (module = next_.fetch_add(1)) < outline_.modules;) {
-      absl::StatusOr<Emitted> emitted = emit_module(program_, outline_, symbol_, target, module);
+      absl::StatusOr<Emitted> emitted = emit_module(program_, outline_, symbol_, target, true, module);
       std::string object;
       if (emitted.ok()) object = target.emit(*emitted->module);
       std::lock_guard lock(mutex_);
@@ -115,8 +115,9 @@ class ObjectMaker {
 };
 
 // The whole program as text or as one object for C.
-absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_view symbol, Target& target) {
-  return emit_module(program, outline_for(program, target), symbol, target);
+absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_view symbol, Target& target,
+                                     bool shares_loops) {
+  return emit_module(program, outline_for(program, target), symbol, target, shares_loops);
 }
 
 }  // namespace
@@ -134,7 +135,7 @@ absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::stri
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   const std::string entry = std::string(name) + "_entry";
-  absl::StatusOr<Emitted> emitted = emit_program(program, entry, **target);
+  absl::StatusOr<Emitted> emitted = emit_program(program, entry, **target, /*shares_loops=*/false);
   if (!emitted.ok()) return emitted.status();
   add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes);
   return ObjectCode{{(*target)->emit(*emitted->module)}, std::string(name), emitted->arena_bytes};
@@ -151,7 +152,7 @@ absl::StatusOr<CompiledFunction> load_object(const ObjectCode& object) { return 
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target);
+  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
   if (!emitted.ok()) return emitted.status();
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -162,7 +163,7 @@ absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const Tar
 absl::StatusOr<std::string> emit_assembly(const loop::Program& program, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target);
+  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
   if (!emitted.ok()) return emitted.status();
   return (*target)->emit(*emitted->module, /*as_text=*/true);
 }

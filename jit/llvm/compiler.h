@@ -13,8 +13,9 @@
 //   - arena: `arena_bytes` of scratch aligned to 64 bytes, private to the call, contents undefined before and after. It
 //   is at
 //     least the program's own arena; matrix products may append packing space. May be null when arena_bytes is 0.
-// Entry points are reentrant and call nothing but memcpy/memset/memmove and, for programs with host calls, call_host of
-// host_call.h under the caller's HostScope: they return early when such a call fails. Others never fail.
+// Entry points are reentrant and call nothing but memcpy/memset/memmove; in this process also run_parallel of
+// device/cpu/pool.h, for loops that threads share, and, for programs with host calls, call_host of host_call.h under
+// the caller's HostScope: they return early when such a call fails. Others never fail.
 //
 // All functions may be called from several threads at once.
 #pragma once

@@ -16,7 +16,8 @@ using loop::Index;
 using loop::Statement;
 using loop::StatementKind;
 
-Emitter::Emitter(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module)
+Emitter::Emitter(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module,
+                 bool shares_loops)
     : program_(program),
       outline_(outline),
       target_(target),
@@ -25,6 +26,8 @@ Emitter::Emitter(const loop::Program& program, const Outline& outline, Target& t
       context_(target.context()),
       b_(context_),
       scalar_(b_, facts_),
+      cost_(program),
+      shares_loops_(shares_loops),
       arena_bytes_(outline.arena_bytes),
       i64_(b_.getInt64Ty()) {
   globals_.resize(program.buffers.size());

@@ -17,6 +17,7 @@
 
 #include <vector>
 
+#include "jit/cost.h"
 #include "jit/llvm/outline.h"
 #include "jit/llvm/target.h"
 #include "jit/loop.h"
@@ -66,7 +67,9 @@ Vectorization choose_vectorization(const loop::Program& program, const TargetFac
 
 class Emitter {
  public:
-  Emitter(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module);
+  // `shares_loops`: where the code runs there is a pool of threads (device/cpu/pool.h).
+  Emitter(const loop::Program& program, const Outline& outline, Target& target, llvm::Module& module,
+          bool shares_loops);
 
   // The functions of the outline that are in one of its modules; or all, if this is the only one. The entry has type
   // EntryPoint and is called `symbol`.
@@ -136,8 +139,9 @@ class Emitter {
 
   // emit_loop.cc: control.
   void emit_for(const loop::For& loop);
-  void emit_scalar_for(const loop::For& loop);
-  void emit_vector_for(const loop::For& loop, Vectorization how);
+  // Iterations [begin, end), where begin is a multiple of any vector's width.
+  void emit_scalar_for(const loop::For& loop, llvm::Value* begin, llvm::Value* end);
+  void emit_vector_for(const loop::For& loop, Vectorization how, llvm::Value* begin, llvm::Value* end);
   void emit_while(const loop::While& loop);
   void emit_if(const loop::If& branch);
   llvm::Value* combine(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b);
@@ -148,6 +152,16 @@ class Emitter {
   Values run_loop(llvm::Value* begin, llvm::Value* end, int64_t step, Values carries,
                   llvm::function_ref<Values(llvm::Value*, const Values&)> body);
   bool swaps_within(loop::BlockId block) const;
+
+  // emit_parallel.cc: loops that threads share.
+  bool is_shared(const loop::For& loop);
+  bool may_share(loop::BlockId block) const;
+  bool shares_inside(loop::BlockId block);
+  void emit_shared_for(const loop::For& loop, Vectorization how);
+  // Iterations [0, extent) of `body`, cut at multiples of `multiple`; alone where sharing is not possible.
+  // `nanoseconds` is an iteration's cost; `scratch_used` bytes of scratch memory are taken.
+  void share_range(llvm::Value* extent, double nanoseconds, int64_t multiple, int64_t scratch_used,
+                   llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
 
   llvm::BasicBlock* new_block(const char* name);
   int64_t reserve_scratch(int64_t bytes);  // offset in the arena past the program's own
@@ -164,6 +178,12 @@ class Emitter {
   uint32_t module_number_ = 0;
   llvm::GlobalValue::LinkageTypes linkage_ = llvm::GlobalValue::InternalLinkage;  // between functions of the program
   llvm::Function* function_ = nullptr;
+  CostModel cost_;
+  bool shares_loops_;
+  // In a function of a range: its own scratch memory, and how much it uses.
+  bool in_range_ = false;
+  llvm::Value* range_scratch_ = nullptr;
+  int64_t range_scratch_bytes_ = 0;
   llvm::BasicBlock* failed_ = nullptr;                                     // where a host call that fails goes: returns
   bool is_shared_ = false;                                                 // the function
   llvm::Value *inputs_ = nullptr, *outputs_ = nullptr, *arena_ = nullptr;  // a shared one has only the last

@@ -279,40 +279,39 @@ void Emitter::emit_for(const For& loop) {
   if (!held.empty() && swaps_within(loop.body)) held.clear();
   for (loop::BufferId id : held) bases_[id] = base(id);
   const Vectorization how = lanes_.width == 0 ? choose_vectorization(program_, facts_, loop) : Vectorization{};
-  if (how.width == 0) {
-    emit_scalar_for(loop);
+  if (is_shared(loop)) {
+    emit_shared_for(loop, how);
+  } else if (how.width == 0) {
+    emit_scalar_for(loop, b_.getInt64(0), uniform_index(loop.extent));
   } else {
-    emit_vector_for(loop, how);
+    emit_vector_for(loop, how, b_.getInt64(0), uniform_index(loop.extent));
   }
   for (loop::BufferId id : held) bases_[id] = nullptr;
 }
 
-void Emitter::emit_scalar_for(const For& loop) {
+void Emitter::emit_scalar_for(const For& loop, llvm::Value* begin, llvm::Value* end) {
   Values inits;
   for (const Carry& carry : loop.carries) inits.push_back(widen(value(carry.init)));
-  Values results =
-      run_loop(b_.getInt64(0), uniform_index(loop.extent), 1, inits, [&](llvm::Value* i, const Values& arguments) {
-        define(loop.variable, i);
-        for (size_t c = 0; c < arguments.size(); ++c) {
-          if (!loop.carries[c].combine) define(loop.carries[c].argument, arguments[c]);
-        }
-        emit_block(loop.body);
-        Values next;
-        for (size_t c = 0; c < arguments.size(); ++c) {
-          const Carry& carry = loop.carries[c];
-          llvm::Value* yielded = widen(value(carry.next));
-          if (carry.combine)
-            yielded = combine(*carry.combine, program_.values[carry.init].dtype, arguments[c], yielded);
-          next.push_back(yielded);
-        }
-        return next;
-      });
+  Values results = run_loop(begin, end, 1, inits, [&](llvm::Value* i, const Values& arguments) {
+    define(loop.variable, i);
+    for (size_t c = 0; c < arguments.size(); ++c) {
+      if (!loop.carries[c].combine) define(loop.carries[c].argument, arguments[c]);
+    }
+    emit_block(loop.body);
+    Values next;
+    for (size_t c = 0; c < arguments.size(); ++c) {
+      const Carry& carry = loop.carries[c];
+      llvm::Value* yielded = widen(value(carry.next));
+      if (carry.combine) yielded = combine(*carry.combine, program_.values[carry.init].dtype, arguments[c], yielded);
+      next.push_back(yielded);
+    }
+    return next;
+  });
   for (size_t c = 0; c < results.size(); ++c) define(loop.carries[c].result, results[c]);
 }
 
-void Emitter::emit_vector_for(const For& loop, Vectorization how) {
+void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* begin, llvm::Value* extent) {
   unsigned width = how.width;
-  llvm::Value* extent = uniform_index(loop.extent);
   auto round_down = [&](unsigned multiple) {
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent)) {
       int64_t n = std::max<int64_t>(known->getSExtValue(), 0);
@@ -353,7 +352,7 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how) {
     for (const Carry& carry : loop.carries)
       accumulators.push_back(widen(scalar_.identity(*carry.combine, dtype(carry))));
   }
-  llvm::Value* at = b_.getInt64(0);
+  llvm::Value* at = begin;
   size_t carries = loop.carries.size();
   if (how.unroll > 1) {
     llvm::Value* end = round_down(width * how.unroll);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "device/cpu/pool.h"
 #include "ir/error.h"
 
 namespace ct::jit {
@@ -11,6 +12,11 @@ namespace ct::jit {
 namespace {
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// With fewer strips of rows than this, threads share the columns.
+constexpr int64_t kFewUnits = 8;
+// Moving an element, and a multiply-add on numbers from memory, as multiply-adds in registers.
+constexpr int64_t kPackCost = 16, kDotCost = 10;
 
 }  // namespace
 
@@ -26,11 +32,24 @@ GemmEmitter::GemmEmitter(Emitter& emitter, const loop::Gemm& gemm)
 
 llvm::Value* GemmEmitter::number(int64_t value) { return b_.getInt64(value); }
 
+llvm::Value* GemmEmitter::least(llvm::Value* a, llvm::Value* b) {
+  auto *known_a = llvm::dyn_cast<llvm::ConstantInt>(a), *known_b = llvm::dyn_cast<llvm::ConstantInt>(b);
+  if (known_a != nullptr && known_b != nullptr) return known_a->getSExtValue() < known_b->getSExtValue() ? a : b;
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
+}
+
 llvm::Value* GemmEmitter::scratch(int64_t elements) {
-  int64_t begin = scratch_used_;
-  scratch_used_ += divide_up(elements * size_, 64) * 64;
-  int64_t offset = e_.reserve_scratch(scratch_used_);
-  return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), e_.arena_, offset + begin);
+  const int64_t bytes = divide_up(elements * size_, 64) * 64;
+  // Threads that share a loop have memory of their own.
+  if (e_.in_range_) {
+    const int64_t begin = range_scratch_used_;
+    range_scratch_used_ += bytes;
+    e_.range_scratch_bytes_ = std::max(e_.range_scratch_bytes_, range_scratch_used_);
+    return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), e_.range_scratch_, static_cast<uint64_t>(begin));
+  }
+  const int64_t begin = scratch_used_;
+  scratch_used_ += bytes;
+  return e_.arena_at(e_.reserve_scratch(scratch_used_) + begin);
 }
 
 GemmEmitter::View GemmEmitter::view(const loop::Matrix& matrix) {
@@ -49,8 +68,19 @@ llvm::Value* GemmEmitter::offset(llvm::Value* pointer, int64_t elements) {
   return elements == 0 ? pointer : b_.CreateConstInBoundsGEP1_64(real_, pointer, elements);
 }
 
-void GemmEmitter::for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body) {
-  e_.run_loop(number(0), end, step, {}, [&](llvm::Value* i, const Emitter::Values&) {
+void GemmEmitter::share(int64_t count, int64_t multiply_adds,
+                        llvm::function_ref<void(llvm::Value*, llvm::Value*)> body) {
+  const double nanoseconds = static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_);
+  if (e_.in_range_ || static_cast<double>(count) * nanoseconds < Pool::kLeastHot) return body(number(0), number(count));
+  e_.share_range(number(count), nanoseconds, 1, scratch_used_, [&](llvm::Value* begin, llvm::Value* end) {
+    range_scratch_used_ = 0;
+    body(begin, end);
+  });
+}
+
+void GemmEmitter::for_range(llvm::Value* begin, llvm::Value* end, int64_t step,
+                            llvm::function_ref<void(llvm::Value*)> body) {
+  e_.run_loop(begin, end, step, {}, [&](llvm::Value* i, const Emitter::Values&) {
     body(i);
     return Emitter::Values{};
   });
@@ -95,7 +125,7 @@ void GemmEmitter::emit() {
   auto widened = [&](const View& v, int64_t rows, int64_t columns) {
     if (v.dtype == dtype_) return v;
     View wide{scratch(rows * columns), columns, 1, dtype_};
-    convert_copy(v, wide, number(rows), columns, false);
+    convert_copy(v, wide, number(rows), number(columns), false);
     return wide;
   };
   problem.a = widened(problem.a, problem.m, problem.k);
@@ -107,7 +137,7 @@ void GemmEmitter::emit() {
   problem.c = {scratch(problem.m * problem.n), problem.n, 1, dtype_};
   problem.accumulate = false;
   multiply(problem);
-  convert_copy(problem.c, target, number(problem.m), problem.n, accumulate);
+  convert_copy(problem.c, target, number(problem.m), number(problem.n), accumulate);
 }
 
 void GemmEmitter::multiply(const Problem& p) {
@@ -154,12 +184,13 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
       total *= 1 + 0.03 * ((strip_rest != 0) + (panel_rest != 0 || p.n % lanes != 0));
       if (best.lanes == 0 || total < least) {
         least = total;
-        best = {lanes, vectors, rows, 0, false};
+        best = {lanes, vectors, rows, 0, false, false, 0};
       }
     }
   }
-  // A panel of b takes most of the first-level cache.
-  int64_t most_k = std::max<int64_t>(facts_.l1_bytes * 4 / 5 / (best.width() * size_), 64);
+  // A panel of b takes a sixteenth of the second-level cache, from where the loop over k reads it as fast as it computes:
+  // that it does not fit the first level costs less than taking more steps over c would.
+  int64_t most_k = std::max<int64_t>(facts_.l2_bytes / 16 / (best.width() * size_), 64);
   int64_t blocks = divide_up(p.k, most_k);
   best.k_block = divide_up(p.k, blocks);
   bool edge_needs_padding = !has_masks_ && p.n % lanes != 0;
@@ -169,58 +200,153 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
     // Without packing, blocks of k buy nothing: rows of b are where they are.
     if (p.k * p.n * size_ <= facts_.l1_bytes || p.m <= best.rows) best.k_block = p.k;
   }
+  // Copying costs a's elements once, and saves misses once for every panel.
+  best.copy_a = p.m * p.k * size_ > facts_.l2_bytes / 4 && panels_of(p, best) >= 4;
+  best.a_rows = std::max<int64_t>(facts_.l2_bytes / 2 / (best.k_block * size_) / best.rows, 1) * best.rows;
   return best;
 }
 
+int64_t GemmEmitter::panels_of(const Problem& p, const Tiling& t) { return divide_up(p.n, t.width()); }
+
 void GemmEmitter::multiply_tiled(const Problem& p) {
-  Tiling t = choose_tiling(p);
-  int64_t width = t.width();
-  int64_t blocks = divide_up(p.k, t.k_block);
-  int64_t panels = divide_up(p.n, width), full_panels = p.n / width;
-  int64_t strips = divide_up(p.m, t.rows), full_strips = p.m / t.rows;
-  (void)strips;
-  llvm::Value* packed = t.pack ? scratch(t.k_block * panels * width) : nullptr;
-  llvm::Value* edge_buffer = !has_masks_ && p.n % t.lanes != 0 ? scratch(t.rows * width) : nullptr;
+  const Tiling t = choose_tiling(p);
   bool accumulate = p.accumulate;
-  if (blocks > 1 && !accumulate) {
+  if (t.k_block < p.k && !accumulate) {
     clear(p.c, p.m, p.n);
     accumulate = true;
   }
+  if (divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(p, t))) {
+    multiply_by_rows(p, t, accumulate);
+  } else {
+    multiply_by_panels(p, t, accumulate);
+  }
+}
+
+void GemmEmitter::for_blocks(const Problem& p, const Tiling& t, llvm::function_ref<void(const Block&)> body) {
   for_range(number(p.k), t.k_block, [&](llvm::Value* k_begin) {
-    llvm::Value* k_count = number(t.k_block);
-    if (p.k % t.k_block != 0) {
-      k_count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, k_count, b_.CreateSub(number(p.k), k_begin));
-    }
-    View a = p.a, b = p.b;
-    a.pointer = offset(a, number(0), k_begin);
-    b.pointer = offset(b, k_begin, number(0));
-    if (t.pack) pack_panels(p, t, b, k_count, packed);
-    auto panel = [&](llvm::Value* column, int64_t columns) {
-      View tile_b = b;
-      if (t.pack) {
-        // Panels lie one after the other, each k_block x width.
-        tile_b = {packed, width, 1, dtype_};
-        tile_b.pointer = b_.CreateInBoundsGEP(real_, packed, b_.CreateMul(column, number(t.k_block)));
-      } else {
-        tile_b.pointer = offset(b, number(0), column);
-      }
-      auto strip = [&](llvm::Value* row, int64_t rows) {
-        View tile_a = a, tile_c = p.c;
-        tile_a.pointer = offset(a, row, number(0));
-        tile_c.pointer = offset(p.c, row, column);
-        tile(t, rows, columns, k_count, tile_a, tile_b, tile_c, accumulate, edge_buffer);
-      };
-      for_range(number(full_strips * t.rows), t.rows, [&](llvm::Value* row) { strip(row, t.rows); });
-      if (int64_t rest = p.m - full_strips * t.rows; rest > 0) strip(number(full_strips * t.rows), rest);
-    };
-    for_range(number(full_panels * width), width, [&](llvm::Value* column) { panel(column, width); });
-    if (int64_t rest = p.n - full_panels * width; rest > 0) panel(number(full_panels * width), rest);
+    Block block{number(t.k_block), p.a, p.b, nullptr, false};
+    if (p.k % t.k_block != 0) block.k_count = least(block.k_count, b_.CreateSub(number(p.k), k_begin));
+    block.a.pointer = offset(p.a, number(0), k_begin);
+    block.b.pointer = offset(p.b, k_begin, number(0));
+    body(block);
   });
+}
+
+void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accumulate) {
+  const int64_t panels = panels_of(p, t), strips = divide_up(p.m, t.rows);
+  llvm::Value* packed = t.pack ? scratch(t.k_block * panels * t.width()) : nullptr;
+  for_blocks(p, t, [&](Block block) {
+    block.accumulate = accumulate;
+    block.packed = packed;
+    if (t.pack) {
+      share(panels, t.k_block * t.width() * kPackCost, [&](llvm::Value* begin, llvm::Value* end) {
+        llvm::Value* to = b_.CreateInBoundsGEP(real_, packed, times(begin, t.k_block * t.width()));
+        pack_panels(p, t, block, begin, end, to);
+      });
+    }
+    share(strips, t.rows * p.n * t.k_block, [&](llvm::Value* begin, llvm::Value* end) {
+      llvm::Value* last = least(times(end, t.rows), number(p.m));
+      if (!t.copy_a) {
+        return multiply_block(p, t, block, times(begin, t.rows), last, number(0), number(panels));
+      }
+      llvm::Value* copy = scratch(copied_by_columns(p.a) ? t.k_block * a_stride(p, t) : t.a_rows * a_stride(p, t));
+      for_range(times(begin, t.rows), last, t.a_rows, [&](llvm::Value* first) {
+        llvm::Value* end_of_copy = least(b_.CreateAdd(first, number(t.a_rows)), last);
+        Block copied = block;
+        copied.a = copy_rows(p, t, block, first, end_of_copy, copy);
+        multiply_block(p, t, copied, first, end_of_copy, number(0), number(panels));
+      });
+    });
+  });
+}
+
+// Each panel is packed when its turn comes, by who multiplies with it.
+void GemmEmitter::multiply_by_panels(const Problem& p, const Tiling& t, bool accumulate) {
+  share(panels_of(p, t), p.m * p.k * t.width(), [&](llvm::Value* begin, llvm::Value* end) {
+    llvm::Value* packed = t.pack ? scratch(t.k_block * t.width()) : nullptr;
+    auto panels = [&](Block block, llvm::Value* from, llvm::Value* to) {
+      block.accumulate = accumulate;
+      if (t.pack) {
+        pack_panels(p, t, block, from, to, packed);
+        // multiply_block counts from the first panel of all.
+        block.packed = b_.CreateGEP(real_, packed, b_.CreateNeg(times(from, t.k_block * t.width())));
+      }
+      multiply_block(p, t, block, number(0), number(p.m), from, to);
+    };
+    if (!t.pack) return for_blocks(p, t, [&](const Block& block) { panels(block, begin, end); });
+    for_range(begin, end, 1, [&](llvm::Value* panel) {
+      for_blocks(p, t, [&](const Block& block) { panels(block, panel, b_.CreateAdd(panel, number(1))); });
+    });
+  });
+}
+
+void GemmEmitter::multiply_block(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
+                                 llvm::Value* last, llvm::Value* begin, llvm::Value* end) {
+  const int64_t width = t.width(), full_rows = p.m / t.rows * t.rows, full_columns = p.n / width * width;
+  llvm::Value* edge_buffer = !has_masks_ && p.n % t.lanes != 0 ? scratch(t.rows * width) : nullptr;
+  auto panel = [&](llvm::Value* column, int64_t columns) {
+    View tile_b = block.b;
+    if (t.pack) {
+      // Panels lie one after the other, each k_block x width.
+      tile_b = {b_.CreateInBoundsGEP(real_, block.packed, times(column, t.k_block)), width, 1, dtype_};
+    } else {
+      tile_b.pointer = offset(block.b, number(0), column);
+    }
+    auto strip = [&](llvm::Value* row, int64_t rows) {
+      View tile_a = block.a, tile_c = p.c;
+      tile_a.pointer = offset(block.a, row, number(0));
+      tile_c.pointer = offset(p.c, row, column);
+      tile(t, rows, columns, block.k_count, tile_a, tile_b, tile_c, block.accumulate, edge_buffer);
+    };
+    for_range(first, least(last, number(full_rows)), t.rows, [&](llvm::Value* row) { strip(row, t.rows); });
+    // In the last range only: at most once.
+    if (const int64_t rest = p.m - full_rows; rest > 0)
+      for_range(number(full_rows), last, t.rows, [&](llvm::Value* row) { strip(row, rest); });
+  };
+  for_range(times(begin, width), least(times(end, width), number(full_columns)), width,
+            [&](llvm::Value* column) { panel(column, width); });
+  if (const int64_t rest = p.n - full_columns; rest > 0)
+    for_range(number(full_columns), times(end, width), width, [&](llvm::Value* column) { panel(column, rest); });
+}
+
+bool GemmEmitter::copied_by_columns(const View& a) { return a.row_stride == 1 && a.column_stride != 1; }
+
+// Of a row of the copy, or a column of it: never a multiple of a large power of two.
+int64_t GemmEmitter::a_stride(const Problem& p, const Tiling& t) const {
+  const int64_t line = 64 / size_;
+  return divide_up(copied_by_columns(p.a) ? t.a_rows : t.k_block, 2 * line) * 2 * line + line;
+}
+
+GemmEmitter::View GemmEmitter::copy_rows(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
+                                         llvm::Value* last, llvm::Value* to) {
+  View from = block.a;
+  from.pointer = offset(block.a, first, number(0));
+  llvm::Value* rows = b_.CreateSub(last, first);
+  View copy{to, a_stride(p, t), 1, dtype_};
+  if (copied_by_columns(p.a)) {
+    convert_copy(transposed(from), copy, block.k_count, rows, false);
+    copy = transposed(copy);
+  } else {
+    convert_copy(from, copy, rows, block.k_count, false);
+  }
+  // As if its first row were the matrix's.
+  copy.pointer = b_.CreateGEP(real_, to, b_.CreateNeg(times(first, copy.row_stride)));
+  return copy;
 }
 
 void GemmEmitter::tile(const Tiling& t, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a,
                        const View& b, const View& c, bool accumulate, llvm::Value* edge_buffer) {
   int64_t vectors = divide_up(columns, t.lanes);
+  if (t.copy_a && accumulate) {
+    // The sums so far come from far away: on their way while the tile is computed.
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t v = 0; v < vectors; ++v) {
+        b_.CreateIntrinsic(
+            llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+            {offset(c.pointer, r * c.row_stride + v * t.lanes), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
+      }
+    }
+  }
   auto active = [&](int64_t v) { return std::min<int64_t>(t.lanes, columns - v * t.lanes); };
   auto step = [&](llvm::Value* a_at, llvm::Value* b_at, Emitter::Values& sums) {
     llvm::SmallVector<llvm::Value*, 8> of_b;
@@ -273,14 +399,17 @@ void GemmEmitter::tile(const Tiling& t, int64_t rows, int64_t columns, llvm::Val
       store_vector(sum, to, active(v));
     }
   }
-  if (through_buffer) convert_copy({edge_buffer, t.width(), 1, dtype_}, c, number(rows), columns, accumulate);
+  if (through_buffer) convert_copy({edge_buffer, t.width(), 1, dtype_}, c, number(rows), number(columns), accumulate);
 }
 
-void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const View& b, llvm::Value* k_count,
-                              llvm::Value* packed) {
+void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& block, llvm::Value* begin,
+                              llvm::Value* end, llvm::Value* packed) {
   int64_t width = t.width();
+  const View& b = block.b;
+  llvm::Value* k_count = block.k_count;
+  llvm::Value* first = times(begin, width);
   auto panel_at = [&](llvm::Value* column) {
-    return b_.CreateInBoundsGEP(real_, packed, b_.CreateMul(column, number(t.k_block)));
+    return b_.CreateInBoundsGEP(real_, packed, times(b_.CreateSub(column, first), t.k_block));
   };
   // `columns` of the panel from rows; the rest of its width zeros.
   auto by_elements = [&](llvm::Value* column, int64_t columns) {
@@ -288,12 +417,12 @@ void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const View& b, 
     View from = b;
     from.pointer = offset(b, number(0), column);
     if (columns < width) {
-      b_.CreateMemSet(to.pointer, b_.getInt8(0), b_.CreateMul(k_count, number(width * size_)), align_);
+      b_.CreateMemSet(to.pointer, b_.getInt8(0), times(k_count, width * size_), align_);
     }
-    convert_copy(from, to, k_count, columns, false);
+    convert_copy(from, to, k_count, number(columns), false);
   };
   int64_t full = p.n / width * width;
-  for_range(number(full), width, [&](llvm::Value* column) {
+  for_range(first, least(times(end, width), number(full)), width, [&](llvm::Value* column) {
     View from = b;
     from.pointer = offset(b, number(0), column);
     llvm::Value* to = panel_at(column);
@@ -323,9 +452,11 @@ void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const View& b, 
     View rest_from = from;
     rest_from.pointer = offset(from, whole, number(0));
     View rest_to{b_.CreateInBoundsGEP(real_, to, b_.CreateMul(whole, number(width))), width, 1, dtype_};
-    convert_copy(rest_from, rest_to, b_.CreateSub(k_count, whole), width, false);
+    convert_copy(rest_from, rest_to, b_.CreateSub(k_count, whole), number(width), false);
   });
-  if (full < p.n) by_elements(number(full), p.n - full);
+  if (full < p.n) {
+    for_range(number(full), times(end, width), width, [&](llvm::Value* column) { by_elements(column, p.n - full); });
+  }
 }
 
 // A function of the module, shared by its products: lanes x lanes elements, contiguous down the columns of the source,
@@ -375,12 +506,12 @@ void GemmEmitter::multiply_dots(const Problem& p) {
   View x = p.b, a = p.a;
   if (x.row_stride != 1 && p.k > 1) {
     View copy{scratch(p.k), 1, 1, dtype_};
-    convert_copy(x, copy, number(p.k), 1, false);
+    convert_copy(x, copy, number(p.k), number(1), false);
     x = copy;
   }
   if (a.column_stride != 1 && p.k > 1) {
     View copy{scratch(p.m * p.k), p.k, 1, dtype_};
-    convert_copy(a, copy, number(p.m), p.k, false);
+    convert_copy(a, copy, number(p.m), number(p.k), false);
     a = copy;
   }
   unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
@@ -423,7 +554,9 @@ void GemmEmitter::multiply_dots(const Problem& p) {
   };
   constexpr int64_t kRows = 8;
   int64_t full = p.m / kRows * kRows;
-  for_range(number(full), kRows, [&](llvm::Value* row) { strip(row, kRows); });
+  share(full / kRows, kRows * p.k * kDotCost, [&](llvm::Value* begin, llvm::Value* end) {
+    for_range(times(begin, kRows), times(end, kRows), kRows, [&](llvm::Value* row) { strip(row, kRows); });
+  });
   if (full < p.m) strip(number(full), p.m - full);
 }
 
@@ -449,7 +582,7 @@ void GemmEmitter::clear(const View& c, int64_t m, int64_t n) {
   });
 }
 
-void GemmEmitter::convert_copy(const View& from, const View& to, llvm::Value* rows, int64_t columns, bool add) {
+void GemmEmitter::convert_copy(const View& from, const View& to, llvm::Value* rows, llvm::Value* columns, bool add) {
   auto copy = [&](llvm::Value* row, llvm::Value* column, unsigned lanes) {
     auto load = [&](const View& v) {
       llvm::Type* type = memory_type(e_.context_, v.dtype);
@@ -465,14 +598,13 @@ void GemmEmitter::convert_copy(const View& from, const View& to, llvm::Value* ro
                           llvm::Align(dtype_size(to.dtype)));
   };
   unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
-  bool vectors = from.column_stride == 1 && to.column_stride == 1 && columns >= lanes;
-  int64_t whole = vectors ? columns / lanes * lanes : 0;
+  llvm::Value* whole = number(0);
+  if (from.column_stride == 1 && to.column_stride == 1) {
+    whole = b_.CreateAnd(columns, number(-static_cast<int64_t>(lanes)));
+  }
   for_range(rows, 1, [&](llvm::Value* row) {
-    for_range(number(whole), lanes, [&](llvm::Value* column) { copy(row, column, lanes); });
-    e_.run_loop(number(whole), number(columns), 1, {}, [&](llvm::Value* column, const Emitter::Values&) {
-      copy(row, column, 1);
-      return Emitter::Values{};
-    });
+    for_range(whole, lanes, [&](llvm::Value* column) { copy(row, column, lanes); });
+    for_range(whole, columns, 1, [&](llvm::Value* column) { copy(row, column, 1); });
   });
 }
 

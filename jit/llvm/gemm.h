@@ -4,8 +4,12 @@
 // row, one broadcast of each of a's elements, rows * vectors fused multiply-adds. Tiles go along m in the inner loop,
 // so that a panel of b (all of a block of k, `vectors` vectors wide) stays in the first-level cache; k is cut into
 // blocks so that it fits. b is packed into such panels when it is large or not contiguous along n. Tiles at the right
-// edge use masked accesses, or, where the target has none, zero-padded panels and a small buffer for c. Products with a
-// vector whose matrix is contiguous along k are dot products instead. Start at emit().
+// edge use masked accesses, or, where the target has none, zero-padded panels and a small buffer for c. Blocks of a
+// large a are copied to where its rows lie close together: rows a power of two apart would evict each other. Products
+// with a vector whose matrix is contiguous along k are dot products instead.
+//
+// Threads share the rows of large products, or, where there are few rows, the columns. k is cut the same way for any
+// number of threads, so each element of c is the same sum. Start at emit().
 #pragma once
 
 #include "jit/llvm/emit.h"
@@ -37,6 +41,8 @@ class GemmEmitter {
     int64_t rows;     // down a tile
     int64_t k_block;
     bool pack;
+    bool copy_a;  // `a_rows` rows of a at a time
+    int64_t a_rows;
     int64_t width() const { return static_cast<int64_t>(lanes) * vectors; }
   };
 
@@ -46,27 +52,53 @@ class GemmEmitter {
   void multiply_tiled(const Problem& problem);
   void multiply_dots(const Problem& problem);  // n == 1, a contiguous along k
   Tiling choose_tiling(const Problem& problem) const;
-  // Panels of `b` from row `k_begin` on, zero-padded to whole tiles, into `packed`.
-  void pack_panels(const Problem& problem, const Tiling& tiling, const View& b, llvm::Value* k_count,
-                   llvm::Value* packed);
+  static int64_t panels_of(const Problem& problem, const Tiling& tiling);
+  static bool copied_by_columns(const View& a);
+  int64_t a_stride(const Problem& problem, const Tiling& tiling) const;
+  // One block of k; `b` is packed or not.
+  struct Block {
+    llvm::Value* k_count;
+    View a, b;
+    llvm::Value* packed;  // panel by panel, from b's first; null when b is not packed
+    bool accumulate;
+  };
+  void multiply_by_rows(const Problem& problem, const Tiling& tiling, bool accumulate);
+  void multiply_by_panels(const Problem& problem, const Tiling& tiling, bool accumulate);
+  // Rows [first, last) of c times panels [begin, end).
+  void multiply_block(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
+                      llvm::Value* last, llvm::Value* begin, llvm::Value* end);
+  void for_blocks(const Problem& problem, const Tiling& tiling, llvm::function_ref<void(const Block&)> body);
+  // Rows [first, last) of a block's a, as they lie in the copy.
+  View copy_rows(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
+                 llvm::Value* last, llvm::Value* to);
+  // Panels [begin, end) of the block's b, zero-padded to whole tiles; the first of them at `packed`.
+  void pack_panels(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* begin,
+                   llvm::Value* end, llvm::Value* packed);
   llvm::Function* transpose_function(unsigned lanes);
   // One tile: `columns` elements of c, fewer than the tile's width at the right edge.
   void tile(const Tiling& tiling, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b,
             const View& c, bool accumulate, llvm::Value* edge_buffer);
   void clear(const View& c, int64_t m, int64_t n);
   // to (+)= from, element by element, converting.
-  void convert_copy(const View& from, const View& to, llvm::Value* rows, int64_t columns, bool add);
+  void convert_copy(const View& from, const View& to, llvm::Value* rows, llvm::Value* columns, bool add);
 
   llvm::Value* scratch(int64_t elements);
   llvm::Value* offset(const View& v, llvm::Value* row, llvm::Value* column);
   llvm::Value* offset(llvm::Value* pointer, int64_t elements);
   llvm::Value* number(int64_t value);
+  llvm::Value* times(llvm::Value* value, int64_t factor) { return b_.CreateMul(value, number(factor)); }
+  llvm::Value* least(llvm::Value* a, llvm::Value* b);
   llvm::FixedVectorType* vector_type(unsigned lanes) { return llvm::FixedVectorType::get(real_, lanes); }
   llvm::Value* first_lanes(unsigned lanes, int64_t active);  // a mask
   llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, int64_t active);
   void store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active);
   llvm::Value* broadcast(llvm::Value* pointer, unsigned lanes);
-  void for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body);
+  void for_range(llvm::Value* begin, llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body);
+  void for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body) {
+    for_range(number(0), end, step, body);
+  }
+  // Units [0, count) of about so many multiply-adds each, by the threads that are there.
+  void share(int64_t count, int64_t multiply_adds, llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
 
   Emitter& e_;
   llvm::IRBuilder<>& b_;
@@ -77,7 +109,7 @@ class GemmEmitter {
   int64_t size_;  // bytes of real_
   llvm::Align align_;
   bool has_masks_;
-  int64_t scratch_used_ = 0;
+  int64_t scratch_used_ = 0, range_scratch_used_ = 0;
 };
 
 }  // namespace ct::jit

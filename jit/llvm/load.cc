@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "device/cpu/pool.h"
 #include "jit/host_call.h"
 
 namespace ct::jit {
@@ -101,6 +102,7 @@ class Runtime : public llvm::LegacyJITSymbolResolver {
     if (name == "memset") return known(&std::memset);
     if (name == "memmove") return known(&std::memmove);
     if (name == kHostCallSymbol) return known(&call_host);
+    if (name == kParallelSymbol) return known(&run_parallel);
     return nullptr;
   }
   llvm::JITSymbol findSymbolInLogicalDylib(const std::string&) override { return nullptr; }

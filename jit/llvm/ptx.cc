@@ -373,7 +373,7 @@ absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_vie
   PtxModule result;
   try {
     const Outline none;  // kernels are cut out another way
-    Emitter emitter(program, none, **target, *module);
+    Emitter emitter(program, none, **target, *module, /*shares_loops=*/false);
     absl::Status status = KernelEmitter(emitter).emit(result.kernels);
     if (!status.ok()) return status;
   } catch (const Error& error) {

@@ -1,8 +1,12 @@
-"""Settings: of the process, ``ct.config.update("enable_x64", True)``, or of one thread, with a context manager of the setting's name."""
+"""Settings: of the process, ``ct.config.update("enable_x64", True)``, or of one thread, with a context manager of the setting's name.
+
+``"threads"`` is a number, the other options are switches.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Iterator
 
 from cotangent import _core
@@ -12,12 +16,12 @@ _OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
 
 def _name(name: str) -> str:
     plain = name.removeprefix("jax_")
-    if plain not in _OPTIONS:
-        raise ValueError(f"unknown option {name!r}; the options are {list(_OPTIONS)}")
+    if plain not in (*_OPTIONS, "threads"):
+        raise ValueError(f"unknown option {name!r}; the options are {[*_OPTIONS, 'threads']}")
     return plain
 
 
-def update(name: str, value: bool) -> None:
+def update(name: str, value: bool | int) -> None:
     """Sets an option of the process. Each also has its name in JAX, with ``jax_`` in front.
 
     A ``with`` block of the option's name sets it for the thread that runs the block, and there goes before what is set here.
@@ -26,17 +30,34 @@ def update(name: str, value: bool) -> None:
         name: ``"enable_x64"``: the default dtype of new arrays and of Python numbers is 64 bits wide. Arrays that are 64 bits wide already
             stay so under either setting.
             ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``: see `ct.debug_nans`.
+            ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this process, and
+            more than these are never used. The environment variable ``CT_THREADS`` sets it at the start. Results do not depend on it.
         value: the new value.
 
     Raises:
-        ValueError: for an unknown name.
+        ValueError: for an unknown name or a number of threads below 0.
+        TypeError: for a number of threads that is no integer.
+
+    >>> import cotangent as ct
+    >>> ct.config.update("threads", 1)
+    >>> ct.config.read("threads")
+    1
+    >>> ct.config.update("threads", 0)
     """
-    _core.set_flag(_name(name), bool(value))
+    plain = _name(name)
+    if plain != "threads":
+        _core.set_flag(plain, bool(value))
+        return
+    number = operator.index(value)
+    if number < 0:
+        raise ValueError(f"threads={number}; pass a number of threads, or 0 for all cores")
+    _core.set_threads(number)
 
 
-def read(name: str) -> bool:
+def read(name: str) -> bool | int:
     """The value of an option."""
-    return _core.get_flag(_name(name))
+    plain = _name(name)
+    return _core.get_threads() if plain == "threads" else _core.get_flag(plain)
 
 
 def __getattr__(name: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -289,6 +290,7 @@ def jit(
     device: Any = None,
     backend: str | None = None,
     inline: bool = False,
+    threads: int = 0,
 ) -> Any:
     """Compiles a function, once for every combination of argument structure, shapes, dtypes and static arguments.
 
@@ -303,6 +305,8 @@ def jit(
         device: accepted for compatibility: programs run on this machine's processor.
         backend: ``"llvm"`` (also called ``"cpu"``) or ``"interpreter"``.
         inline: accepted for compatibility: calls are always inlined before compiling.
+        threads: calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``. Results
+            have the same bits for any number.
 
     Besides being called, the result has ``trace``, ``lower`` and ``eval_shape``, which take the same arguments or `ShapeDtypeStruct`,
     ``clear_cache``, and the function itself as ``__wrapped__``.
@@ -321,8 +325,11 @@ def jit(
             donate_argnums=donate_argnums,
             donate_argnames=donate_argnames,
             backend=compiler,
+            threads=threads,
         )
     check_callable(fun, "jit")
+    if operator.index(threads) < 0:
+        raise ValueError(f"jit of {function_name(fun)}: threads={threads}; pass a number of threads, or 0 for all")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"jit: {function_name(fun)} is a generator function, which runs only when it is iterated over")
     positions = _numbers(static_argnums, "static_argnums")
@@ -374,6 +381,7 @@ def jit(
         sorted(set(donated)),
         function_name(fun),
         compiler,
+        operator.index(threads),
     )
     functools.update_wrapper(jitted, fun)
     jitted._options = _Options(tuple(sorted(set(positions))), tuple(sorted(set(names))), compiler)

@@ -1,4 +1,4 @@
-#include "jit/cores.h"
+#include "device/cpu/cores.h"
 
 #include <sched.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-namespace ct::jit {
+namespace ct {
 namespace {
 
 // "max 100000" or "150000 100000": microseconds of processor time a period. Rounded up; 0 when there is no limit.
@@ -55,4 +55,4 @@ int usable_cores() {
   return cores;
 }
 
-}  // namespace ct::jit
+}  // namespace ct

@@ -1,9 +1,9 @@
 // How many cores this process may use.
 #pragma once
 
-namespace ct::jit {
+namespace ct {
 
 // By its affinity and, in a container, its share of time. At least 1; found once.
 int usable_cores();
 
-}  // namespace ct::jit
+}  // namespace ct

@@ -1,0 +1,238 @@
+#include "device/cpu/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cfenv>
+#include <chrono>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+#include <thread>
+
+#include "device/cpu/cores.h"
+#include "device/cpu/cpu.h"
+#include "ir/error.h"
+
+namespace ct {
+namespace {
+
+constexpr uint64_t kInside = 1, kInsideMask = 1023;
+constexpr uint64_t kSeat = 1024, kSeatMask = kSeat * 1023;
+constexpr uint64_t kOpen = uint64_t{1} << 31;
+constexpr uint64_t kNumber = uint64_t{1} << 32;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void run_alone(const ParallelLoop& loop) { loop.body(loop.context, 0, loop.extent, loop.scratch); }
+
+}  // namespace
+
+struct Pool::Job {
+  ParallelLoop loop;
+  int64_t piece;  // iterations
+  int64_t pieces;
+  std::fenv_t arithmetic;  // rounding and flushing of the caller: results must not depend on the thread
+
+  void work(std::atomic<int64_t>& next, void* scratch) const {
+    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
+      loop.body(loop.context, i * piece, std::min(loop.extent, (i + 1) * piece), scratch);
+    }
+  }
+};
+
+Pool::Pool(int most_workers) : most_workers_(std::min(most_workers, kMostWorkers)), job_(new Job) {}
+
+namespace {
+
+struct Caller {
+  explicit Caller(std::atomic<int>& callers)
+      : callers(callers), others(callers.fetch_add(1, std::memory_order_relaxed)) {}
+  ~Caller() { callers.fetch_sub(1, std::memory_order_relaxed); }
+  std::atomic<int>& callers;
+  const int others;
+};
+
+}  // namespace
+
+bool Pool::worth_sharing(const ParallelLoop& loop) const {
+  const bool hot = started_.load(std::memory_order_relaxed) > parked_.load(std::memory_order_relaxed);
+  return loop.nanoseconds >= kLeastHot && (hot || std::max(loop.nanoseconds, loop.in_program) >= kLeastCold);
+}
+
+void Pool::run(const ParallelLoop& loop, int threads) noexcept {
+  if (loop.extent <= 0) return;
+  const int64_t units = (loop.extent + loop.multiple - 1) / loop.multiple;
+  // More pieces than threads, for those that come late or are slower; but none that is lost in the cost of taking it.
+  const int64_t most_pieces = std::min({units, loop.nanoseconds / kLeastPiece, int64_t{8} * threads});
+  if (std::min<int64_t>(threads, most_pieces) < 2 || !worth_sharing(loop)) return run_alone(loop);
+  // Cores that other callers are on are not free.
+  const Caller caller(callers_);
+  const int free_workers = most_workers_ - caller.others;
+  const int wanted = static_cast<int>(std::min<int64_t>({threads - 1, most_pieces - 1, free_workers}));
+  if (wanted < 1 || busy_.exchange(true, std::memory_order_acquire)) return run_alone(loop);
+
+  start_workers(wanted);
+  Job& job = *job_;
+  job.loop = loop;
+  job.piece = (units + most_pieces - 1) / most_pieces * loop.multiple;
+  job.pieces = (loop.extent + job.piece - 1) / job.piece;
+  std::fegetenv(&job.arithmetic);
+  next_piece_.store(0, std::memory_order_relaxed);
+  const uint64_t number = (gate_.load(std::memory_order_relaxed) / kNumber + 1) * kNumber;
+  // Sequentially consistent, as are the worker's steps into its sleep: either it sees the job or it is seen asleep.
+  gate_.store(number | kOpen | static_cast<uint64_t>(wanted) * kSeat, std::memory_order_seq_cst);
+  if (const int parked = parked_.load(std::memory_order_seq_cst);
+      parked > 0 && started_.load(std::memory_order_relaxed) - parked < wanted) {
+    signal_.fetch_add(1, std::memory_order_seq_cst);
+    const int awake = started_.load(std::memory_order_relaxed) - parked;
+    if (wanted - awake >= parked) {
+      signal_.notify_all();
+    } else {
+      for (int i = awake; i < wanted; ++i) signal_.notify_one();
+    }
+  }
+  job.work(next_piece_, loop.scratch);
+  gate_.fetch_and(~kOpen, std::memory_order_relaxed);
+  for (int tries = 0; (gate_.load(std::memory_order_acquire) & kInsideMask) != 0; ++tries) {
+    // A worker that the system has put aside in the middle of a piece needs a core more than this thread does.
+    if (tries < 2000) {
+      pause();
+    } else {
+      sched_yield();
+    }
+  }
+  shared_.fetch_add(1, std::memory_order_relaxed);
+  busy_.store(false, std::memory_order_release);
+}
+
+void Pool::start_workers(int wanted) {
+  if (started_.load(std::memory_order_relaxed) >= wanted) return;
+  // Signals are for the threads that the program itself made.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  while (started_.load(std::memory_order_relaxed) < wanted) {
+    try {
+      std::thread([this] { work_forever(); }).detach();
+    } catch (const std::system_error&) {
+      break;  // no thread to be had
+    }
+    started_.fetch_add(1, std::memory_order_relaxed);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Whether a seat was taken in a job other than the one seen last. Parks when there is none for long.
+bool Pool::wait_for_job(uint64_t& seen) {
+  int64_t since = 0;
+  for (int tries = 1;; ++tries) {
+    uint64_t gate = gate_.load(std::memory_order_acquire);
+    if ((gate & kOpen) != 0 && (gate & kSeatMask) != 0 && gate / kNumber != seen) {
+      if (gate_.compare_exchange_weak(gate, gate - kSeat + kInside, std::memory_order_acquire)) {
+        seen = gate / kNumber;
+        return true;
+      }
+      continue;
+    }
+    pause();
+    if (tries % 64 != 0) continue;
+    const int64_t time = now();
+    if (since == 0) since = time;
+    if (time - since < kSpin) {
+      sched_yield();
+      continue;
+    }
+    const uint32_t before = signal_.load(std::memory_order_seq_cst);
+    parked_.fetch_add(1, std::memory_order_seq_cst);
+    gate = gate_.load(std::memory_order_seq_cst);
+    if ((gate & kOpen) == 0 || (gate & kSeatMask) == 0 || gate / kNumber == seen) {
+      signal_.wait(before, std::memory_order_seq_cst);
+    }
+    parked_.fetch_sub(1, std::memory_order_seq_cst);
+    return false;
+  }
+}
+
+void Pool::work_forever() {
+  uint64_t seen = 0;
+  for (;;) {
+    if (!wait_for_job(seen)) continue;
+    const Job& job = *job_;
+    void* scratch = nullptr;
+    bool can_help = true;
+    try {
+      if (job.loop.scratch_bytes > 0) scratch = cpu_arena(job.loop.scratch_bytes);
+    } catch (const Error&) {
+      can_help = false;  // no memory: the caller has its own and does without this thread
+    }
+    if (can_help) {
+      std::fesetenv(&job.arithmetic);
+      job.work(next_piece_, scratch);
+    }
+    gate_.fetch_sub(kInside, std::memory_order_release);
+  }
+}
+
+// -------------------------------------------------------------------------------------------------- of the process
+
+namespace {
+
+std::atomic<Pool*> process_pool = nullptr;
+
+int clamp_threads(int threads) { return threads <= 0 ? usable_cores() : std::min(threads, usable_cores()); }
+
+std::atomic<int>& process_threads() {
+  static std::atomic<int> threads = [] {
+    const char* text = std::getenv("CT_THREADS");
+    return clamp_threads(text == nullptr ? 0 : std::atoi(text));
+  }();
+  return threads;
+}
+
+thread_local int thread_limit = 0;
+
+}  // namespace
+
+Pool& Pool::process() {
+  Pool* pool = process_pool.load(std::memory_order_acquire);
+  if (pool != nullptr) return *pool;
+  // The child of a fork has none of its parent's threads, and maybe a pool in the middle of a loop: it gets a new one.
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { process_pool.store(nullptr); });
+  (void)registered;
+  auto* made = new Pool(usable_cores() - 1);
+  if (process_pool.compare_exchange_strong(pool, made, std::memory_order_acq_rel)) return *made;
+  delete made->job_;
+  delete made;  // it has no threads yet
+  return *pool;
+}
+
+void set_threads(int threads) { process_threads().store(clamp_threads(threads), std::memory_order_relaxed); }
+
+int threads() { return thread_limit > 0 ? thread_limit : process_threads().load(std::memory_order_relaxed); }
+
+ThreadLimit::ThreadLimit(int threads) : enclosing_(thread_limit) {
+  if (threads > 0) thread_limit = clamp_threads(threads);
+}
+ThreadLimit::~ThreadLimit() { thread_limit = enclosing_; }
+
+void run_parallel(const ParallelLoop* loop) noexcept {
+  const int count = threads();
+  if (count > 1) return Pool::process().run(*loop, count);
+  if (loop->extent > 0) run_alone(*loop);
+}
+
+}  // namespace ct

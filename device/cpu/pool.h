@@ -1,0 +1,94 @@
+// The threads of this process, and how they share out the iterations of one loop.
+//
+// There is one pool (`Pool::process()`); its workers are started by the first loop that is worth it. A loop is cut into
+// pieces, which the caller and the workers take from a common counter until none is left, so that a worker that comes
+// late, or not at all, costs nothing but its help. One loop at a time: who finds the pool busy runs its loop alone,
+// which is right when several threads call at once, and for loops inside loops.
+//
+// A worker that has nothing to do spins for kSpin, then parks. A loop that follows soon after another finds the
+// workers spinning and pays less than a microsecond; waking a parked one takes some 30. So a loop's estimated time
+// decides (`worth_sharing`): kLeastHot is enough while workers spin, else the loop, or the program that it belongs to,
+// must take kLeastCold.
+//
+// What a loop computes never depends on who computes which piece: only on its body. Start at Pool::run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace ct {
+
+// Iterations [begin, end) of a loop. `scratch` is private to the call and aligned to kArenaAlignment.
+using RangeBody = void (*)(void* context, int64_t begin, int64_t end, void* scratch);
+
+// Generated code fills one of these (jit/llvm/emit_parallel.cc): fields of eight bytes in this order.
+struct ParallelLoop {
+  RangeBody body;
+  void* context;
+  int64_t extent;         // iterations; none if negative
+  int64_t multiple;       // pieces begin at multiples of this
+  int64_t scratch_bytes;  // what the body needs
+  void* scratch;          // the caller's own
+  int64_t nanoseconds;    // that one thread would take for all of it, about
+  int64_t in_program;     // the same for all such loops of the program: waking pays for those that follow, too
+};
+
+class Pool {
+ public:
+  static constexpr int64_t kLeastHot = 20'000, kLeastCold = 100'000;  // nanoseconds
+  static constexpr int64_t kLeastPiece = 4'000;
+  static constexpr int64_t kSpin = 100'000;
+  static constexpr int kMostWorkers = 1023;
+
+  // Threads that are never waited for: a pool lives until the process ends. `most_workers` besides the caller.
+  explicit Pool(int most_workers);
+  // That of this process. After a fork the child has a new one.
+  static Pool& process();
+
+  // On at most `threads` threads, the caller's included. Returns when all iterations are done.
+  void run(const ParallelLoop& loop, int threads) noexcept;
+
+  int workers() const { return started_.load(std::memory_order_relaxed); }
+  // How many loops were shared with workers: for tests.
+  int64_t loops_shared() const { return shared_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Job;
+  void start_workers(int wanted);
+  void work_forever();
+  bool wait_for_job(uint64_t& seen);
+  bool worth_sharing(const ParallelLoop& loop) const;
+
+  const int most_workers_;
+  std::atomic<bool> busy_ = false;
+  // The job on offer: its number << 32 | kOpen | seats that are left << 10 | workers inside.
+  alignas(64) std::atomic<uint64_t> gate_ = 0;
+  alignas(64) std::atomic<int64_t> next_piece_ = 0;
+  alignas(64) std::atomic<uint32_t> signal_ = 0;  // what parked workers wait on
+  std::atomic<int> parked_ = 0, callers_ = 0;
+  std::atomic<int> started_ = 0;
+  std::atomic<int64_t> shared_ = 0;
+  Job* job_;
+};
+
+// How many threads a loop may use: of the process, and of this thread while a ThreadLimit lives. At least 1; what is
+// asked for is cut to usable_cores(), 0 means all of these. The environment's CT_THREADS is where it starts.
+void set_threads(int threads);
+int threads();
+
+class ThreadLimit {
+ public:
+  explicit ThreadLimit(int threads);  // 0: no other than there is
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
+
+ private:
+  int enclosing_;
+};
+
+// What generated code calls, and its name in object code.
+void run_parallel(const ParallelLoop* loop) noexcept;
+inline constexpr const char* kParallelSymbol = "ct_parallel";
+
+}  // namespace ct

@@ -1,0 +1,240 @@
+// The pool of threads by itself: every iteration runs once, whoever calls, from wherever.
+#include "device/cpu/pool.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cfenv>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "device/cpu/cores.h"
+
+namespace ct {
+namespace {
+
+// Counts how often each iteration ran.
+struct Counts {
+  explicit Counts(int64_t extent) : times(static_cast<size_t>(extent)) {}
+  std::vector<std::atomic<int>> times;
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::set<int64_t> begins;
+  std::chrono::microseconds pace{0};
+
+  static void body(void* context, int64_t begin, int64_t end, void* scratch) {
+    auto& self = *static_cast<Counts*>(context);
+    for (int64_t i = begin; i < end; ++i) self.times[static_cast<size_t>(i)].fetch_add(1);
+    if (scratch != nullptr) std::memset(scratch, static_cast<int>(begin), 256);
+    if (self.pace.count() > 0) std::this_thread::sleep_for(self.pace);
+    std::lock_guard lock(self.mutex);
+    self.threads.insert(std::this_thread::get_id());
+    self.begins.insert(begin);
+  }
+
+  bool all_once() const {
+    for (const auto& count : times) {
+      if (count.load() != 1) return false;
+    }
+    return true;
+  }
+};
+
+ParallelLoop loop_of(Counts& counts, int64_t multiple = 1, int64_t nanoseconds = 10'000'000) {
+  return {.body = &Counts::body,
+          .context = &counts,
+          .extent = static_cast<int64_t>(counts.times.size()),
+          .multiple = multiple,
+          .scratch_bytes = 0,
+          .scratch = nullptr,
+          .nanoseconds = nanoseconds,
+          .in_program = nanoseconds};
+}
+
+TEST(Pool, RunsEachIterationOnce) {
+  Pool& pool = *new Pool(3);  // pools are never destroyed: their threads are not waited for
+  for (const int64_t extent : {0, 1, 2, 3, 7, 64, 65, 1000, 4097}) {
+    for (const int64_t multiple : {1, 16, 64}) {
+      for (const int threads : {1, 2, 3, 4, 100}) {
+        Counts counts(extent);
+        pool.run(loop_of(counts, multiple), threads);
+        EXPECT_TRUE(counts.all_once()) << extent << " " << multiple << " " << threads;
+        for (const int64_t begin : counts.begins) EXPECT_EQ(begin % multiple, 0);
+      }
+    }
+  }
+  EXPECT_LE(pool.workers(), 3);
+}
+
+TEST(Pool, ANegativeExtentIsNone) {
+  Pool& pool = *new Pool(1);
+  Counts counts(4);
+  ParallelLoop loop = loop_of(counts);
+  loop.extent = -5;
+  pool.run(loop, 2);
+  EXPECT_TRUE(counts.begins.empty());
+}
+
+TEST(Pool, WorkersHelp) {
+  Pool& pool = *new Pool(3);
+  Counts counts(64);
+  counts.pace = std::chrono::microseconds(2000);
+  pool.run(loop_of(counts), 4);
+  EXPECT_TRUE(counts.all_once());
+  EXPECT_GE(counts.threads.size(), 2u);
+  EXPECT_LE(counts.threads.size(), 4u);
+}
+
+TEST(Pool, OneThreadKeepsToTheCaller) {
+  Pool& pool = *new Pool(3);
+  Counts counts(1000);
+  pool.run(loop_of(counts), 1);
+  EXPECT_EQ(counts.threads, std::set<std::thread::id>{std::this_thread::get_id()});
+  EXPECT_EQ(counts.begins.size(), 1u);
+  EXPECT_EQ(pool.workers(), 0);
+}
+
+TEST(Pool, LittleWorkWakesNobody) {
+  Pool& pool = *new Pool(3);
+  Counts counts(1000);
+  pool.run(loop_of(counts, 1, Pool::kLeastCold - 1), 4);
+  EXPECT_EQ(pool.workers(), 0);
+  ParallelLoop loop = loop_of(counts, 1, Pool::kLeastHot - 1);
+  loop.in_program = 10 * Pool::kLeastCold;
+  pool.run(loop, 4);
+  EXPECT_EQ(pool.workers(), 0);
+  loop.nanoseconds = Pool::kLeastHot;
+  pool.run(loop, 4);
+  EXPECT_GT(pool.workers(), 0);
+}
+
+TEST(Pool, ScratchMemoryIsPrivate) {
+  Pool& pool = *new Pool(3);
+  struct Check {
+    std::atomic<bool> same = true;
+    static void body(void* context, int64_t begin, int64_t, void* scratch) {
+      auto* bytes = static_cast<volatile unsigned char*>(scratch);
+      const auto mine = static_cast<unsigned char>(begin);
+      for (int i = 0; i < 4096; ++i) bytes[i] = mine;
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      for (int i = 0; i < 4096; ++i) {
+        if (bytes[i] != mine) static_cast<Check*>(context)->same = false;
+      }
+      if (reinterpret_cast<uintptr_t>(scratch) % 64 != 0) static_cast<Check*>(context)->same = false;
+    }
+  } check;
+  alignas(64) static unsigned char own[4096];
+  pool.run({&Check::body, &check, 200, 1, 4096, own, 10'000'000, 10'000'000}, 4);
+  EXPECT_TRUE(check.same);
+}
+
+TEST(Pool, ManyCallersAtOnce) {
+  Pool& pool = *new Pool(3);
+  std::vector<std::thread> callers;
+  std::atomic<int> wrong = 0;
+  for (int caller = 0; caller < 6; ++caller) {
+    callers.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        Counts counts(257);
+        pool.run(loop_of(counts), 4);
+        wrong += counts.all_once() ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Pool, ALoopInsideALoopRunsAlone) {
+  Pool& pool = *new Pool(3);
+  struct Outer {
+    Pool& pool;
+    std::atomic<int> wrong = 0;
+    static void body(void* context, int64_t begin, int64_t end, void*) {
+      auto& self = *static_cast<Outer*>(context);
+      for (int64_t i = begin; i < end; ++i) {
+        Counts inner(100);
+        self.pool.run(loop_of(inner), 4);
+        self.wrong += inner.all_once() && inner.threads.size() == 1 ? 0 : 1;
+      }
+    }
+  } outer{pool};
+  pool.run({&Outer::body, &outer, 64, 1, 0, nullptr, 10'000'000, 10'000'000}, 4);
+  EXPECT_EQ(outer.wrong, 0);
+}
+
+TEST(Pool, ParkedWorkersWakeAgain) {
+  Pool& pool = *new Pool(2);
+  for (int i = 0; i < 20; ++i) {
+    Counts counts(64);
+    counts.pace = std::chrono::microseconds(500);
+    pool.run(loop_of(counts), 3);
+    EXPECT_TRUE(counts.all_once());
+    EXPECT_GE(counts.threads.size(), 2u) << i;
+    std::this_thread::sleep_for(std::chrono::microseconds(3 * Pool::kSpin / 1000));
+  }
+}
+
+TEST(Pool, WorkersRoundAsTheCallerDoes) {
+  Pool& pool = *new Pool(3);
+  struct Rounding {
+    std::atomic<int> others = 0;
+    static void body(void* context, int64_t, int64_t, void*) {
+      if (std::fegetround() != FE_UPWARD) ++static_cast<Rounding*>(context)->others;
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+  } rounding;
+  std::fesetround(FE_UPWARD);
+  pool.run({&Rounding::body, &rounding, 64, 1, 0, nullptr, 10'000'000, 10'000'000}, 4);
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(rounding.others, 0);
+}
+
+#if !defined(__SANITIZE_THREAD__)  // which does not follow a fork of a program with threads
+TEST(Pool, AChildOfAForkHasItsOwn) {
+  if (usable_cores() < 2) GTEST_SKIP() << "one core";
+  Counts before(64);
+  Pool::process().run(loop_of(before), 2);
+  const pid_t child = fork();
+  if (child == 0) {
+    Counts counts(64);
+    counts.pace = std::chrono::microseconds(1000);
+    Pool::process().run(loop_of(counts), 2);
+    _exit(counts.all_once() && Pool::process().loops_shared() == 1 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  Counts after(64);
+  Pool::process().run(loop_of(after), 2);
+  EXPECT_TRUE(after.all_once());
+}
+#endif
+
+TEST(Threads, AreLimited) {
+  const int cores = usable_cores();
+  set_threads(0);
+  EXPECT_EQ(threads(), cores);
+  set_threads(1000);
+  EXPECT_EQ(threads(), cores);
+  {
+    const ThreadLimit limit(1);
+    EXPECT_EQ(threads(), 1);
+    const ThreadLimit none(0);
+    EXPECT_EQ(threads(), 1);
+  }
+  EXPECT_EQ(threads(), cores);
+  set_threads(1);
+  EXPECT_EQ(threads(), 1);
+  set_threads(0);
+}
+
+}  // namespace
+}  // namespace ct
