@@ -188,8 +188,8 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
       }
     }
   }
-  // A panel of b takes a sixteenth of the second-level cache, from where the loop over k reads it as fast as it computes:
-  // that it does not fit the first level costs less than taking more steps over c would.
+  // A panel of b takes a sixteenth of the second-level cache, from where the loop over k reads it as fast as it
+  // computes: that it does not fit the first level costs less than taking more steps over c would.
   int64_t most_k = std::max<int64_t>(facts_.l2_bytes / 16 / (best.width() * size_), 64);
   int64_t blocks = divide_up(p.k, most_k);
   best.k_block = divide_up(p.k, blocks);
