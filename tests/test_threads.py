@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import cotangent as ct
+import cotangent.numpy as cnp
 import ml_dtypes  # noqa: F401  (names bfloat16 to NumPy)
 import numpy as np
 import pytest
-
-import cotangent as ct
-import cotangent.numpy as cnp
 
 CORES = ct.config.read("threads")
 
