@@ -17,6 +17,7 @@
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"
 
 namespace ct::python {
@@ -232,6 +233,9 @@ void register_graph(py::module_& module) {
             graphs->get(self.graph, options, [&] { return vmap(*self.graph, in_axes, size, out_axes, axis_name); })};
       },
       py::arg("graph"), py::arg("in_axes"), py::arg("size"), py::arg("out_axes"), py::arg("axis_name") = "");
+  module.def("custom_vjp_rule", [](const GraphHandle& graph, const GraphHandle& forward, const GraphHandle& backward) {
+    return GraphHandle{custom_vjp_rule(graph.graph, forward.graph, backward.graph)};
+  });
   using Pass = GraphPtr (*)(const Graph&);
   const std::pair<const char*, Pass> passes[] = {{"dce", eliminate_dead_code},
                                                  {"cse", eliminate_common_subexpressions},

@@ -19,12 +19,11 @@ __all__ = ["ELSEWHERE", "RECORDS", "Record"]
 
 # What cannot have a record: primitive -> why, and the tests that cover it.
 ELSEWHERE = {
-    "custom_vmap": "has a batch rule that is a Python function; test_custom_batching.py",
     "linear_solve": "is recorded inside of a capture only, with functions for operands; test_solvers.py",
     **dict.fromkeys(
         ("psum", "all_gather", "all_to_all", "ppermute", "axis_index"),
         "is between the examples of a vmap, which makes other primitives of it; test_collectives.py",
     ),
-    "custom_vjp_linear": "has no value, only a transpose; the derivatives of custom_vjp's records go through it",
+    "custom_vjp_linear": "has no value, only a transpose; the derivatives of custom_vjp functions go through it",
     "host_callback": "what it computes is the callback's: tests/test_callbacks.py, tests/test_debug.py",
 }

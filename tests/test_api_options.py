@@ -265,6 +265,10 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
     "block method": lambda t, n: n.array(X).block_until_ready(),
     "is_deleted": lambda t, n: n.array(X).is_deleted(),
     "delete": lambda t, n: (lambda a: (a.delete(), a.is_deleted())[1])(n.array(X)),
+    "custom_jvp not callable": "JAX notices when it is called",
+    "custom_vjp not callable": "JAX notices when it is called",
+    "custom_jvp nondiff_argnames unknown": "a name of no argument is an error, as with jit",
+    "defjvps all None": "a function without derivative has zero derivatives; JAX fails",
     "use deleted": lambda t, n: (lambda a: (a.delete(), a + 1)[1])(n.array(X)),
     "delete twice": lambda t, n: (lambda a: (a.delete(), a.delete(), a.is_deleted())[2])(n.array(X)),
     "deleted shape": lambda t, n: (lambda a: (a.delete(), a.shape)[1])(n.array(X)),
@@ -287,6 +291,103 @@ CALLS: dict[str, Callable[[Any, Any], Any]] = {
         t.fwd_and_bwd(lambda x, y: (x * y, x), argnums=(0, 1), has_aux=True)
     ),
 }
+
+
+def jvp_function(t: Any, rule: Any = None, **options: Any) -> Any:
+    """x y, with ten times its derivative unless the rule says something else."""
+    defjvp = {k: options.pop(k) for k in ("symbolic_zeros",) if k in options}
+    f = t.custom_jvp(lambda x, y: x * y, **options)
+    f.defjvp(rule or (lambda p, d: (p[0] * p[1], 10 * (d[0] * p[1] + p[0] * d[1]))), **defjvp)
+    return f
+
+
+def jvps_function(t: Any, *rules: Any, **options: Any) -> Any:
+    f = t.custom_jvp(lambda x, y: x * y, **options)
+    f.defjvps(*rules)
+    return f
+
+
+def vjp_function(t: Any, bwd: Any = None, fwd: Any = None, **options: Any) -> Any:
+    """x y, with ten times its derivative unless the rules say something else."""
+    defvjp = {k: options.pop(k) for k in ("symbolic_zeros", "optimize_remat") if k in options}
+    f = t.custom_vjp(lambda x, y: x * y, **options)
+    f.defvjp(fwd or (lambda x, y: (x * y, (x, y))), bwd or (lambda r, g: (10 * g * r[1], 10 * g * r[0])), **defvjp)
+    return f
+
+
+BOTH = {"argnums": (0, 1)}
+CALLS |= {
+    "custom_jvp": lambda t, n: t.grad(jvp_function(t), **BOTH)(2.0, 3.0),
+    "custom_jvp jvp": lambda t, n: t.jvp(jvp_function(t), (2.0, 3.0), (1.0, 1.0)),
+    "custom_jvp keywords": lambda t, n: t.grad(lambda x: jvp_function(t)(y=x, x=2.0))(3.0),
+    "custom_jvp no rule": lambda t, n: t.grad(t.custom_jvp(lambda x: x))(2.0),
+    "custom_jvp not callable": lambda t, n: t.custom_jvp(3),
+    "custom_jvp rule returns one": lambda t, n: t.grad(jvp_function(t, lambda p, d: p[0]))(2.0, 3.0),
+    "custom_jvp rule returns three": lambda t, n: t.grad(jvp_function(t, lambda p, d: (p[0], d[0], d[0])))(2.0, 3.0),
+    "custom_jvp tangent shape": lambda t, n: t.grad(jvp_function(t, lambda p, d: (p[0], n.stack([d[0]] * 2))))(
+        2.0, 3.0
+    ),
+    "custom_jvp tangent structure": lambda t, n: t.grad(jvp_function(t, lambda p, d: (p[0], (d[0],))))(2.0, 3.0),
+    "custom_jvp output shape": lambda t, n: t.grad(jvp_function(t, lambda p, d: (n.ones(2), n.ones(2))))(2.0, 3.0),
+    "custom_jvp nondiff_argnums": lambda t, n: t.grad(
+        jvp_function(t, lambda y, p, d: (p[0] * y, 7 * d[0]), nondiff_argnums=(1,))
+    )(2.0, 3.0),
+    "custom_jvp nondiff_argnames": lambda t, n: t.grad(
+        jvp_function(t, lambda y, p, d: (p[0] * y, 7 * d[0]), nondiff_argnames=("y",))
+    )(2.0, 3.0),
+    "custom_jvp nondiff_argnames unknown": lambda t, n: jvp_function(t, nondiff_argnames=("z",))(2.0, 3.0),
+    "custom_jvp symbolic_zeros": lambda t, n: t.grad(
+        jvp_function(t, lambda p, d: (p[0] * p[1], d[0] * 5), symbolic_zeros=True)
+    )(2.0, 3.0),
+    "custom_jvp vmap": lambda t, n: t.vmap(t.grad(jvp_function(t), **BOTH), (0, None))(X, 3.0),
+    "custom_jvp jit": lambda t, n: t.jit(t.grad(t.jit(jvp_function(t)), **BOTH))(2.0, 3.0),
+    "defjvps": lambda t, n: t.grad(
+        jvps_function(t, lambda d, out, x, y: 3 * d * y, lambda d, out, x, y: 5 * d * out), **BOTH
+    )(2.0, 3.0),
+    "defjvps None": lambda t, n: t.grad(jvps_function(t, lambda d, out, x, y: 3 * d * y, None), **BOTH)(2.0, 3.0),
+    "defjvps all None": lambda t, n: t.grad(jvps_function(t, None, None), **BOTH)(2.0, 3.0),
+    "defjvps too few": lambda t, n: t.grad(jvps_function(t, None), **BOTH)(2.0, 3.0),
+    "defjvps nondiff_argnums": lambda t, n: jvps_function(t, None, None, nondiff_argnums=(1,)),
+    "custom_vjp": lambda t, n: t.grad(vjp_function(t), **BOTH)(2.0, 3.0),
+    "custom_vjp keywords": lambda t, n: t.grad(lambda x: vjp_function(t)(y=x, x=2.0))(3.0),
+    "custom_vjp no rule": lambda t, n: t.grad(t.custom_vjp(lambda x: x))(2.0),
+    "custom_vjp not callable": lambda t, n: t.custom_vjp(3),
+    "custom_vjp jvp": lambda t, n: t.jvp(vjp_function(t), (2.0, 3.0), (1.0, 1.0)),
+    "custom_vjp jacfwd": lambda t, n: t.jacfwd(vjp_function(t))(2.0, 3.0),
+    "custom_vjp None": lambda t, n: t.grad(vjp_function(t, lambda r, g: (g, None)), **BOTH)(2.0, 3.0),
+    "custom_vjp list": lambda t, n: t.grad(vjp_function(t, lambda r, g: [g, g]), **BOTH)(2.0, 3.0),
+    "custom_vjp too few": lambda t, n: t.grad(vjp_function(t, lambda r, g: (g,)), **BOTH)(2.0, 3.0),
+    "custom_vjp not a tuple": lambda t, n: t.grad(vjp_function(t, lambda r, g: g), **BOTH)(2.0, 3.0),
+    "custom_vjp shape": lambda t, n: t.grad(vjp_function(t, lambda r, g: (n.ones(2), g)), **BOTH)(2.0, 3.0),
+    "custom_vjp structure": lambda t, n: t.grad(vjp_function(t, lambda r, g: ((g,), g)), **BOTH)(2.0, 3.0),
+    "custom_vjp forward returns one": lambda t, n: t.grad(vjp_function(t, None, lambda x, y: x * y))(2.0, 3.0),
+    "custom_vjp forward shape": lambda t, n: t.grad(vjp_function(t, None, lambda x, y: (n.ones(2), (x, y))))(2.0, 3.0),
+    "custom_vjp forward structure": lambda t, n: t.grad(vjp_function(t, None, lambda x, y: ((x,), (x, y))))(2.0, 3.0),
+    "custom_vjp nondiff_argnums": lambda t, n: t.grad(
+        vjp_function(t, lambda y, r, g: (7 * g * y,), lambda x, y: (x * y, None), nondiff_argnums=(1,))
+    )(2.0, 3.0),
+    "custom_vjp nondiff_argnames": lambda t, n: t.grad(
+        vjp_function(t, lambda y, r, g: (7 * g * y,), lambda x, y: (x * y, None), nondiff_argnames=["y"])
+    )(2.0, 3.0),
+    "custom_vjp symbolic_zeros": lambda t, n: t.grad(
+        vjp_function(t, lambda r, g: (g * r, g), lambda x, y: (x.value * y.value, 5.0 * y.value), symbolic_zeros=True)
+    )(2.0, 3.0),
+    "custom_vjp optimize_remat": lambda t, n: t.grad(t.checkpoint(vjp_function(t, optimize_remat=True)))(2.0, 3.0),
+    "custom_vjp integers": lambda t, n: t.grad(vjp_function(t, lambda r, g: (g, None)))(2.0, 3),
+    "custom_vjp vmap": lambda t, n: t.vmap(t.grad(vjp_function(t), **BOTH), (0, None))(X, 3.0),
+    "custom_vjp grad of vmap": lambda t, n: t.grad(lambda x, y: t.vmap(vjp_function(t), (0, None))(x, y).sum(), **BOTH)(
+        X, 3.0
+    ),
+    "custom_vjp scan": lambda t, n: t.grad(
+        lambda x: t.lax.scan(lambda c, y: (vjp_function(t)(c, y), None), x, n.asarray(X))[0]
+    )(2.0),
+    "closure_convert": lambda t, n: t.grad(
+        lambda x: (lambda f, c: f(2.0, *c))(*t.closure_convert(lambda y: y * x, 2.0))
+    )(3.0),
+    "custom_gradient": lambda t, n: t.grad(t.custom_gradient(lambda x: (x * x, lambda g: (g * 9,))))(3.0),
+    "named_call": lambda t, n: t.grad(t.named_call(lambda x: x * x, name="square"))(3.0),
+    "named_call name": lambda t, n: t.named_call(lambda x: x * x, name=3)(3.0),
+}
 for _policy in [name for name in dir(jax.checkpoint_policies) if not name.startswith("_")]:
     CALLS[f"policy {_policy}"] = lambda t, n, name=_policy: hasattr(t.checkpoint_policies, name)  # type: ignore[misc]
 
@@ -300,6 +401,10 @@ DIFFERENT = {
     "checkpoint not callable": "JAX notices when it is called",
     "checkpoint bad policy": "JAX notices when the policy is asked",
     "fwd_and_bwd aux": "JAX's combination of jitted and has_aux fails",
+    "custom_jvp not callable": "JAX notices when it is called",
+    "custom_vjp not callable": "JAX notices when it is called",
+    "custom_jvp nondiff_argnames unknown": "a name of no argument is an error, as with jit",
+    "defjvps all None": "a function without derivative has zero derivatives; JAX fails",
     "use deleted": "ValueError, as for arrays that were donated; JAX: RuntimeError",
     "deleted repr": "as it can be printed that it is deleted, it is; JAX: RuntimeError",
 }

@@ -127,3 +127,39 @@ def test_named_call() -> None:
     assert float(ct.grad(f)(3.0)) == 6.0 and float(f(3.0)) == 9.0
     with ct.named_scope("here"):
         assert float(ct.jit(f)(2.0)) == 4.0
+
+
+def test_what_is_evaluated_while_a_function_is_captured() -> None:
+    @ct.jit
+    def f(x: Any) -> Any:
+        with ct.ensure_compile_time_eval():
+            steps = int(cnp.sum(cnp.arange(4)))
+        return x + steps
+
+    assert float(f(1.0)) == 7.0
+
+    @ct.jit
+    def g(x: Any) -> Any:
+        with ct.ensure_compile_time_eval():
+            return x + 1
+
+    with pytest.raises(ct.errors.ConcretizationError, match=r"(?s)evaluated at once.*ensure_compile_time_eval"):
+        g(1.0)
+
+
+def test_rules_see_values_in_eager_transforms() -> None:
+    @ct.custom_jvp
+    def f(x: Any) -> Any:
+        return x * x
+
+    f.defjvp(lambda p, d: (p[0] * p[0], (10.0 if float(p[0]) > 1 else 20.0) * d[0]))
+    assert [float(ct.grad(f)(x)) for x in (2.0, 0.5)] == [10.0, 20.0]
+
+    @ct.custom_vjp
+    def g(x: Any) -> Any:
+        return x * x
+
+    g.defvjp(lambda x: (x * x, 3.0 if float(x) > 1 else 4.0), lambda kept, c: (c * kept,))
+    assert [float(ct.grad(g)(x)) for x in (2.0, 0.5)] == [3.0, 4.0]
+    with pytest.raises(ct.errors.ConcretizationError):
+        ct.jit(ct.grad(f))(2.0)

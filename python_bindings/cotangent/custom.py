@@ -24,7 +24,7 @@ from cotangent._capture import (
 )
 from cotangent._core import Array, Graph
 from cotangent._custom_function import CustomFunction, Opened
-from cotangent.errors import ShapeError
+from cotangent.errors import MismatchError
 
 Function = Callable[..., Any]
 # A rule that calls its own function is captured inside itself, once for each order of derivative.
@@ -174,9 +174,9 @@ def _matching(primal: Captured, tree: Any, what: str) -> list[Any]:
 
 
 def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
-    """``x`` with the dtype it must have; ShapeError when the shape differs."""
+    """``x`` with the dtype it must have; MismatchError when the shape differs."""
     if x._bound_shape != tuple(shape):
-        raise ShapeError(f"{what} has shape {x._bound_shape}; it must have {tuple(shape)}")
+        raise MismatchError(f"{what} has shape {x._bound_shape}; it must have {tuple(shape)}")
     return x if x.dtype == dtype else _core.convert(x, dtype)
 
 
@@ -286,14 +286,9 @@ class custom_vjp(CustomFunction):  # noqa: N801
             return pulled + zeros, None
 
         sources = [*residuals, *backward_closure, *cotangents]
-        return _core.bind(
-            "custom_vjp",
-            operands,
-            graph=graph,
-            forward=forward_graph,
-            backward=_core.capture(run_backward, sources, [], "rearrange", call.name)[0],
-            closed=len(closure),
-        )
+        backward = _core.capture(run_backward, sources, [], "rearrange", call.name)[0]
+        rule = _core.custom_vjp_rule(graph, forward_graph, backward)
+        return _core.bind("custom_jvp", operands, graph=graph, jvp=rule, closed=len(closure))
 
     def _capture_forward(self, call: Opened) -> Captured:
         fwd, primal = self.fwd, call.primal

@@ -55,7 +55,7 @@ class custom_vmap(CustomFunction):  # noqa: N801
     def _record(self, call: Opened) -> list[Array]:
         primal = call.primal
         rule = _rule(self.vmap_rule, call.structure, primal.structure, len(primal.closure), call.name)
-        return _core.bind("custom_vmap", call.leaves + primal.closure, graph=primal.graph, rule=rule)
+        return _core.bind("call", call.leaves + primal.closure, graph=primal.graph, name=call.name, rule=rule)
 
 
 class _Rule:

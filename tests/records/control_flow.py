@@ -147,7 +147,7 @@ scaled.defvjp(
     lambda x, y: ((x * y, cnp.sum(x, 0)), (x, y)),
     lambda kept, g: (g[0] * kept[1] + g[1], g[0] * kept[0]),
 )
-record("custom_vjp", lambda x, y: (x * y, x.sum(0)), M, M, call=scaled, dtypes=WIDE, modes=("rev",))
+record("custom_jvp", lambda x, y: (x * y, x.sum(0)), M, M, call=scaled, dtypes=WIDE, modes=("rev",))
 
 
 def masked(f: Any, x: Any, n: Any) -> Any:

@@ -1,8 +1,9 @@
 // call: a function by name, applied. What jit leaves in an enclosing program: transforms derive the called graph once
-// for each way in which it is used, and the compiler inlines it.
+// for each way in which it is used, and the compiler inlines it. One with a "rule" is a custom_vmap function.
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "transforms/higher_order/custom_vmap.h"
 #include "transforms/higher_order/rules.h"
 #include "transforms/higher_order/subgraphs.h"
 #include "transforms/split.h"
@@ -12,6 +13,7 @@ namespace {
 
 Avals call_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   attrs.text("name");
+  if (attrs.has("rule")) maker_of(attrs.opaque("rule"));
   check_graph_inputs(*attrs.graph("graph"), operands, "the called function");
   return attrs.graph("graph")->output_avals();
 }
@@ -21,7 +23,11 @@ JvpResult call_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
   const JvpGraph derivative = jvp_of(attrs->graph("graph"), present(tangents));
   Values operands(primals.begin(), primals.end());
   append(operands, only_present(tangents));
-  return unpack_jvp(call(builder, derivative.graph, attrs->text("name"), operands), derivative.nonzero_out);
+  AttrsPtr called = attrs->with("graph", derivative.graph);
+  if (attrs->has("rule")) {
+    called = called->with("rule", derived_rule(attrs->opaque("rule"), present(tangents), derivative.nonzero_out));
+  }
+  return unpack_jvp(builder.bind(get_primitive("call"), operands, called), derivative.nonzero_out);
 }
 
 std::vector<SplitValue> call_split(SplitContext& context, absl::Span<const SplitValue> operands,
@@ -50,6 +56,7 @@ Values call_transpose(Builder& builder, const TransposeInput& input, const Attrs
 
 std::vector<Batched> call_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                 const AttrsPtr& attrs) {
+  if (attrs->has("rule")) return batch_by_rule(builder, attrs->opaque("rule"), operands, axis);
   const GraphPtr& graph = attrs->graph("graph");
   const BatchGraph batched =
       batch_of(graph, axes_of(operands), axis, std::vector<int>(graph->outputs().size(), kAnyAxis));
@@ -59,6 +66,12 @@ std::vector<Batched> call_batch(Builder& builder, absl::Span<const Batched> oper
   return outputs;
 }
 
+// A rule wants all operands, and makes all results.
+Pruned call_prune(const Flags& used, const AttrsPtr& attrs) {
+  if (!attrs->has("rule")) return prune_called(used, attrs);
+  return {Flags(attrs->graph("graph")->num_inputs(), true), Flags(used.size(), true), attrs};
+}
+
 Primitive call_primitive() {
   Primitive result = applied("call");
   result.type = call_type;
@@ -66,7 +79,7 @@ Primitive call_primitive() {
   result.split = call_split;
   result.transpose = call_transpose;
   result.batch = call_batch;
-  result.prune = prune_called;
+  result.prune = call_prune;
   return result;
 }
 const Primitive& kCall = define(call_primitive());

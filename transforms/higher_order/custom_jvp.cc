@@ -24,6 +24,10 @@ Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
     return avals;
   };
   if (!attrs.has("jvp")) return graph.output_avals();
+  const int64_t closed = attrs.has("closed") ? attrs.integer("closed") : 0;
+  if (closed < 0 || closed > static_cast<int64_t>(operands.size())) {
+    throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", closed, " of them closed over"));
+  }
   const Graph& rule = *attrs.graph("jvp");
   check_graph_inputs(rule, with_tangents(Avals(operands.begin(), operands.end())), "the jvp rule");
   const Avals expected = with_tangents(graph.output_avals());
@@ -50,6 +54,15 @@ JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl
                 "this order of derivative of a function whose jvp rule calls the function itself")
         .op("custom_jvp")
         .hint("write the rule without calling the function, or take fewer derivatives (4 are captured)");
+  }
+  const size_t closed = attrs->has("closed") ? static_cast<size_t>(attrs->integer("closed")) : 0;
+  for (size_t i = primals.size() - closed; i < primals.size(); ++i) {
+    if (!tangents[i] || !is_inexact(primals[i].dtype())) continue;
+    throw Error(ErrorKind::kNotDifferentiable,
+                "a custom_vjp function closes over a value that is differentiated, but its rule gives derivatives of "
+                "arguments only")
+        .op("custom_vjp")
+        .hint("pass the value as an argument, or close over ct.lax.stop_gradient of it");
   }
   Values operands(primals.begin(), primals.end());
   for (size_t i = 0; i < primals.size(); ++i) {
@@ -78,7 +91,8 @@ std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched
     if (is_inexact(graph->aval(i).dtype())) axes.push_back(axes[i]);
   }
   const GraphPtr batched_rule = batch_of(rule, axes, axis, std::vector<int>(rule->outputs().size(), 0)).graph;
-  return batched_in_front(custom_jvp_call(builder, {batched, batched_rule}, values_of(operands)));
+  return batched_in_front(builder.bind(get_primitive("custom_jvp"), values_of(operands),
+                                       attrs->with("graph", batched)->with("jvp", batched_rule)));
 }
 
 Primitive custom_jvp_primitive() {
@@ -95,7 +109,9 @@ const Primitive& kCustomJvp = define(custom_jvp_primitive());
 }  // namespace
 
 Values custom_jvp_call(Builder& builder, const CustomJvpAttrs& attrs, absl::Span<const Value> operands) {
-  return builder.bind(kCustomJvp, operands, Attrs::make({{"graph", attrs.graph}, {"jvp", attrs.jvp}}));
+  std::vector<Attrs::Item> items{{"graph", attrs.graph}, {"jvp", attrs.jvp}};
+  if (attrs.closed > 0) items.emplace_back("closed", attrs.closed);
+  return builder.bind(kCustomJvp, operands, Attrs::make(std::move(items)));
 }
 
 }  // namespace ct

@@ -1,7 +1,7 @@
-// custom_vjp: a function with a reverse derivative of the user's own. Its jvp runs the forward graph and leaves
-// `custom_vjp_linear`, a linear function known only by its transpose: the backward graph. Reverse mode transposes it
-// away; evaluating one, or differentiating it by its residuals, is forward mode through a custom_vjp function, which
-// does not exist.
+// custom_vjp: a function with a reverse derivative of the user's own. It is a custom_jvp whose rule runs the forward
+// graph and leaves `custom_vjp_linear`, a linear function known only by its transpose: the backward graph. Reverse mode
+// transposes it away; evaluating one, or differentiating it by its residuals, is forward mode through a custom_vjp
+// function, which does not exist.
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
@@ -28,11 +28,9 @@ Flags inexact_flags(absl::Span<const Aval> avals) {
   return result;
 }
 
-Avals custom_vjp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
-  const Graph& graph = *attrs.graph("graph");
-  const Graph& forward = *attrs.graph("forward");
-  const Graph& backward = *attrs.graph("backward");
-  check_graph_inputs(graph, operands, "the function");
+// The types of the rules of a function.
+void check_rules(const Graph& graph, const Graph& forward, const Graph& backward) {
+  const Avals operands(graph.input_avals().begin(), graph.input_avals().end());
   check_graph_inputs(forward, operands, "the forward rule");
   const Avals outputs = graph.output_avals();
   const Avals found = forward.output_avals();
@@ -61,38 +59,11 @@ Avals custom_vjp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
                                          " of an operand of type ", expected[i].to_string()))
         .hint("a cotangent has the shape and dtype of its operand");
   }
-  return outputs;
 }
 
 Values linear_call(Builder& builder, GraphPtr backward, int64_t num_residuals, absl::Span<const Value> operands) {
   return builder.bind(get_primitive("custom_vjp_linear"), operands,
                       Attrs::make({{"backward", std::move(backward)}, {"num_residuals", num_residuals}}));
-}
-
-JvpResult custom_vjp_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
-                         const AttrsPtr& attrs) {
-  for (size_t i = primals.size() - static_cast<size_t>(attrs->integer("closed")); i < primals.size(); ++i) {
-    if (!tangents[i] || !is_inexact(primals[i].dtype())) continue;
-    throw Error(ErrorKind::kNotDifferentiable,
-                "a custom_vjp function closes over a value that is differentiated, but its rule gives derivatives of "
-                "arguments only")
-        .hint("pass the value as an argument, or close over ct.lax.stop_gradient of it");
-  }
-  const Avals outputs = attrs->graph("graph")->output_avals();
-  const Values forward = builder.inline_graph(*attrs->graph("forward"), primals);
-  Values operands(forward.begin() + static_cast<ptrdiff_t>(outputs.size()), forward.end());
-  const auto num_residuals = static_cast<int64_t>(operands.size());
-  for (size_t i = 0; i < primals.size(); ++i) {
-    const Aval aval = primals[i].aval();
-    if (is_inexact(aval.dtype())) operands.push_back(instantiate(builder, tangents[i], aval));
-  }
-  Values tangents_out =
-      spread(linear_call(builder, attrs->graph("backward"), num_residuals, operands), inexact_flags(outputs));
-  // Its mask rule cannot know the lengths of what it returns.
-  for (size_t k = 0; k < outputs.size(); ++k) {
-    if (tangents_out[k]) tangents_out[k] = with_lengths_of(tangents_out[k], forward[k]);
-  }
-  return {Values(forward.begin(), forward.begin() + static_cast<ptrdiff_t>(outputs.size())), tangents_out};
 }
 
 // The backward graph of a batch. Cotangents arrive with the batch at axis 0; those of operands that all examples share
@@ -111,38 +82,6 @@ GraphPtr batch_backward(const GraphPtr& backward, const std::vector<int>& residu
   }
   return builder.finish(results);
 }
-
-std::vector<Batched> custom_vjp_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
-                                      const AttrsPtr& attrs) {
-  const GraphPtr& graph = attrs->graph("graph");
-  const GraphPtr& forward = attrs->graph("forward");
-  const std::vector<int> axes = axes_of(operands);
-  const size_t num_outputs = graph->outputs().size();
-  std::vector<int> out(num_outputs, 0);
-  const GraphPtr batched = batch_of(graph, axes, axis, out).graph;
-  out.resize(forward->outputs().size(), kAnyAxis);
-  const BatchGraph batched_forward = batch_of(forward, axes, axis, out);
-  std::vector<int> inexact_axes;
-  for (uint32_t i = 0; i < graph->num_inputs(); ++i) {
-    if (is_inexact(graph->aval(i).dtype())) inexact_axes.push_back(axes[i]);
-  }
-  const std::vector<int> residual_axes(batched_forward.out_axes.begin() + static_cast<ptrdiff_t>(num_outputs),
-                                       batched_forward.out_axes.end());
-  const GraphPtr batched_backward = batch_backward(attrs->graph("backward"), residual_axes, inexact_axes, axis);
-  return batched_in_front(custom_vjp_call(
-      builder, {batched, batched_forward.graph, batched_backward, attrs->integer("closed")}, values_of(operands)));
-}
-
-Primitive custom_vjp_primitive() {
-  Primitive result = applied("custom_vjp");
-  result.type = custom_vjp_type;
-  result.jvp = custom_vjp_jvp;
-  result.batch = custom_vjp_batch;
-  result.absent["transpose"] = "jvp replaces it by its rule before anything is transposed";
-  result.absent["split"] = "known or unknown as a whole; jvp replaces it by its rule";
-  return result;
-}
-const Primitive& kCustomVjp = define(custom_vjp_primitive());
 
 // ---- custom_vjp_linear ---------------------------------------------------------------------------------------------
 
@@ -245,12 +184,29 @@ const Primitive& kCustomVjpLinear = define(custom_vjp_linear_primitive());
 
 }  // namespace
 
+GraphPtr custom_vjp_rule(const GraphPtr& graph, const GraphPtr& forward, const GraphPtr& backward) {
+  check_rules(*graph, *forward, *backward);
+  Builder builder;
+  const Values primals = inputs_like(builder, *graph);
+  const Avals outputs = graph->output_avals();
+  const Values found = builder.inline_graph(*forward, primals);
+  const auto num_outputs = static_cast<ptrdiff_t>(outputs.size());
+  Values operands(found.begin() + num_outputs, found.end());
+  const auto num_residuals = static_cast<int64_t>(operands.size());
+  for (const Aval& aval : inexact(graph->input_avals())) operands.push_back(builder.input(aval));
+  Values results(found.begin(), found.begin() + num_outputs);
+  const Flags moving = inexact_flags(outputs);
+  const Values tangents = spread(linear_call(builder, backward, num_residuals, operands), moving);
+  // Its mask rule cannot know the lengths of what it returns.
+  for (size_t k = 0; k < outputs.size(); ++k) {
+    if (moving[k]) results.push_back(with_lengths_of(tangents[k], found[k]));
+  }
+  return builder.finish(results);
+}
+
 Values custom_vjp_call(Builder& builder, const CustomVjpAttrs& attrs, absl::Span<const Value> operands) {
-  return builder.bind(kCustomVjp, operands,
-                      Attrs::make({{"backward", attrs.backward},
-                                   {"closed", attrs.closed},
-                                   {"forward", attrs.forward},
-                                   {"graph", attrs.graph}}));
+  const GraphPtr rule = custom_vjp_rule(attrs.graph, attrs.forward, attrs.backward);
+  return custom_jvp_call(builder, {attrs.graph, rule, attrs.closed}, operands);
 }
 
 }  // namespace ct

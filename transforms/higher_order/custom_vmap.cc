@@ -1,8 +1,3 @@
-// custom_vmap: a function with a batch rule of the program's own. The rule is asked for a program when the equation is
-// batched, with what is then known: the size, and which operands are batched.
-//
-// Forward mode keeps the rule: its derivative is the derivative of the program that it makes. Reverse mode goes inside
-// the function: whoever wants the rule there batches first.
 #include "transforms/higher_order/custom_vmap.h"
 
 #include <algorithm>
@@ -16,23 +11,15 @@
 #include "transforms/higher_order/rules.h"
 
 namespace ct {
-namespace {
 
 const BatchMaker& maker_of(const OpaquePtr& rule) {
   const auto* maker = dynamic_cast<const BatchMaker*>(rule.get());
-  if (maker == nullptr)
-    throw Error(ErrorKind::kType, concat("the rule ", rule->to_string(), " does not make batched programs"));
-  return *maker;
+  if (maker != nullptr) return *maker;
+  throw Error(ErrorKind::kType, concat("the rule ", rule->to_string(), " does not make batched programs"));
 }
 
-Avals custom_vmap_type(absl::Span<const Aval> operands, const Attrs& attrs) {
-  maker_of(attrs.opaque("rule"));
-  check_graph_inputs(*attrs.graph("graph"), operands, "the function");
-  return attrs.graph("graph")->output_avals();
-}
+namespace {
 
-// The rule of the derivative: operands are primals, then the tangents in `moving`; results are the function's, then
-// those tangents of them that `nonzero_out` marks.
 class DerivedRule final : public Opaque, public BatchMaker {
  public:
   // The same object for the same arguments, so that equal programs have equal attributes.
@@ -96,47 +83,25 @@ class DerivedRule final : public Opaque, public BatchMaker {
   Flags moving_, nonzero_out_;
 };
 
-JvpResult custom_vmap_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
-                          const AttrsPtr& attrs) {
-  const Flags moving = present(tangents);
-  const JvpGraph derivative = jvp_of(attrs->graph("graph"), moving);
-  Values operands(primals.begin(), primals.end());
-  append(operands, only_present(tangents));
-  const OpaquePtr rule = DerivedRule::of(attrs->opaque("rule"), moving, derivative.nonzero_out);
-  const Values results =
-      builder.bind(get_primitive("custom_vmap"), operands, Attrs::make({{"graph", derivative.graph}, {"rule", rule}}));
-  return unpack_jvp(results, derivative.nonzero_out);
+}  // namespace
+
+OpaquePtr derived_rule(const OpaquePtr& rule, const Flags& moving, const Flags& nonzero_out) {
+  return DerivedRule::of(rule, moving, nonzero_out);
 }
 
-std::vector<Batched> custom_vmap_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
-                                       const AttrsPtr& attrs) {
+std::vector<Batched> batch_by_rule(Builder& builder, const OpaquePtr& rule, absl::Span<const Batched> operands,
+                                   const BatchAxis& axis) {
   Values values;
-  Avals avals;
   Flags batched;
   for (const Batched& operand : operands) {
     values.push_back(operand.batched() ? materialize_batch(builder, operand, 0, axis) : operand.value);
-    avals.push_back(values.back().aval());
     batched.push_back(operand.batched());
   }
-  const BatchGraph made = maker_of(attrs->opaque("rule")).make(axis, batched, avals);
+  const BatchGraph made = maker_of(rule).make(axis, batched, avals_of(values));
   const Values results = builder.inline_graph(*made.graph, values);
   std::vector<Batched> outputs;
   for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], made.out_axes[k]});
   return outputs;
 }
 
-Primitive custom_vmap_primitive() {
-  Primitive result = applied("custom_vmap");
-  result.type = custom_vmap_type;
-  result.jvp = custom_vmap_jvp;
-  result.batch = custom_vmap_batch;
-  result.split = [](SplitContext& context, absl::Span<const SplitValue> operands, const AttrsPtr& attrs) {
-    return split_inline(context, *attrs->graph("graph"), operands);
-  };
-  result.absent["transpose"] = "that of the function it expands to";
-  return result;
-}
-const Primitive& kCustomVmap = define(custom_vmap_primitive());
-
-}  // namespace
 }  // namespace ct

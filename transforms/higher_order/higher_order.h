@@ -41,6 +41,8 @@ Values cond(Builder& builder, std::vector<GraphPtr> branches, absl::Span<const V
 struct CustomJvpAttrs {
   GraphPtr graph;
   GraphPtr jvp;  // primals, tangents of inexact primals -> outputs, tangents of inexact outputs
+  int64_t closed =
+      0;  // the last operands, if the rule has no derivative for them: what a custom_vjp function closes over
 };
 Values custom_jvp_call(Builder& builder, const CustomJvpAttrs& attrs, absl::Span<const Value> operands);
 
@@ -48,8 +50,10 @@ struct CustomVjpAttrs {
   GraphPtr graph;
   GraphPtr forward;    // -> outputs, residuals
   GraphPtr backward;   // residuals, cotangents of inexact outputs -> cotangents of inexact operands
-  int64_t closed = 0;  // the last operands: what the functions close over, which the rule has no derivative for
+  int64_t closed = 0;  // as of custom_jvp
 };
+// The rule of the custom_jvp that a custom_vjp function is.
+GraphPtr custom_vjp_rule(const GraphPtr& graph, const GraphPtr& forward, const GraphPtr& backward);
 Values custom_vjp_call(Builder& builder, const CustomVjpAttrs& attrs, absl::Span<const Value> operands);
 
 struct MaskAttrs {
