@@ -13,6 +13,7 @@ from cotangent._capture import ShapeDtypeStruct
 from cotangent._core import Array
 from cotangent._device import check_device
 from cotangent.numpy._support import (
+    axis_size,
     bind1,
     convert,
     give_lengths,
@@ -471,12 +472,34 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     rows, columns = shape[-2:]
     start_row, start_column = max(0, -offset), max(0, offset)
     size = max(0, min(rows - start_row, columns - start_column))
+    if any(axis >= x.ndim - 2 for axis in _core.ragged_axes(x)):
+        return _ragged_diagonal(x, offset, start_row, start_column, size)
     position = (_iota(size, "int32") + literal(_iota(size, "int32"), start_row)) * literal(
         _iota(size, "int32"), columns
     )
     position = position + _iota(size, "int32") + literal(_iota(size, "int32"), start_column)
     flat = bind1("reshape", x, shape=[*shape[:-2], rows * columns])
     return bind1("gather", flat, position, axis=x.ndim - 2, batch_dims=0)
+
+
+def _ragged_diagonal(x: Array, offset: int, start_row: int, start_column: int, bound: int) -> Array:
+    """A diagonal of matrices whose sizes are values, the elements alone in their rows."""
+    last = x.ndim - 2
+    between = _offsets(*x._bound_shape[-2:])
+    chosen = bind1(
+        "broadcast", bind1("eq", between, literal(between, offset)), shape=list(x._bound_shape), axes=[last, last + 1]
+    )
+    rows = bind1("reduce_sum", bind1("select", chosen, x, literal(x, 0)), axes=[last + 1])
+    if last in _core.ragged_axes(rows):
+        rows = bind1("fill_padding", rows, axes=[last], value=0.0)
+    start, limit = [0] * last + [start_row], [*rows._bound_shape[:last], start_row + bound]
+    found = bind1("slice", rows, start=start, limit=limit, stride=[1] * (last + 1))
+    zero = _core.full((), 0, "int32")
+    left = [
+        bind1("sub", _core.array(axis_size(x, axis)).astype("int32"), _core.full((), start, "int32"))
+        for axis, start in ((last, start_row), (last + 1, start_column))
+    ]
+    return bind1("set_length", found, bind1("max", bind1("min", *left), zero), axis=last)
 
 
 def diag(v: Any, k: int = 0) -> Array:
@@ -494,6 +517,8 @@ def diag(v: Any, k: int = 0) -> Array:
     padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[max(k, 0)], high=[max(-k, 0)], interior=[0])
     offset = _offsets(size, size)
     wide = bind1("broadcast", padded, shape=[size, size], axes=[1])
+    if _core.ragged_axes(padded):
+        wide = bind1("set_length", wide, bind1("dimension_size", padded, axis=0), axis=0)
     return bind1("select", bind1("eq", offset, literal(offset, k)), wide, literal(wide, 0))
 
 
@@ -510,6 +535,13 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
         raise ValueError(f"vander needs one axis; got shape {array.shape}")
     count = array._bound_shape[0] if N is None else N
     powers = _iota(count, array.dtype)
-    if not increasing:
+    if N is None and _core.ragged_axes(array):
+        length = ragged_length(array, 0)
+        if not increasing:
+            powers = (
+                bind1("broadcast", convert(length, array.dtype), shape=[count], axes=[]) - literal(powers, 1) - powers
+            )
+        powers = bind1("set_length", powers, length, axis=0)
+    elif not increasing:
         powers = literal(powers, count - 1) - powers
     return _core.bind("pow", _core.promote([insert_axes(array, [1]), powers]))[0]

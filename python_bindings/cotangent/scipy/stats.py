@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._core import Array
+from cotangent.numpy._support import as_dtype, element_count, normalize_axis
 from cotangent.scipy._distributions import Continuous, Discrete, inside, safe
 from cotangent.scipy.special import (
     betainc,
@@ -584,13 +585,13 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
 
 def _ranks(row: Array, method: str) -> Array:
-    count = row.shape[0]
     order = cnp.argsort(row, stable=True)
     places = cnp.argsort(order, stable=True)  # of every element in the sorted row
     if method == "ordinal":
         return places + 1
     ordered = row[order]
-    starts = cnp.concatenate([cnp.ones(min(count, 1), bool), ordered[1:] != ordered[:-1]])
+    place = cnp.arange(row.shape[0])
+    starts = (place == 0) | (ordered != cnp.roll(ordered, 1))
     dense = cnp.cumsum(starts)[places]
     if method == "dense":
         return dense
@@ -618,7 +619,9 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
         spread: Array = cnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims)
         result: Array = spread / cnp.sqrt(count.astype(spread.dtype))
         return result
-    return cnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / math.sqrt(a.shape[axis])
+    size = as_dtype(element_count(a, [normalize_axis(axis, a.ndim, "sem")]), cnp.real(a).dtype)
+    error: Array = cnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / cnp.sqrt(size)
+    return error
 
 
 class gaussian_kde:  # noqa: N801 (its name in SciPy)

@@ -79,7 +79,7 @@ def lu(
     factors, _, order = lax_linalg.lu(a)
     lower = cnp.tril(factors[..., :k], -1) + cnp.eye(m, k, dtype=a.dtype)
     upper = cnp.triu(factors[..., :k, :])
-    rows = cnp.arange(m, dtype="int32")
+    rows = cnp.arange(a.shape[-2], dtype="int32")
     permutation = cnp.real((order[..., None, :] == rows[:, None]).astype(a.dtype))
     if permute_l:
         return cnp.matmul(permutation.astype(a.dtype), lower), upper

@@ -38,8 +38,23 @@ def _vectors(x: Any) -> Array:
     return array[None] if array.ndim == 0 else array
 
 
-def _placed(x: Array, index: np.ndarray[Any, Any]) -> Array:
+def _refuse_ragged(name: str, x: Array, axes: int = 1) -> None:
+    """An error where one of the last axes is ragged: the places of the elements are known beforehand.
+
+    Raises:
+        NotImplementedError: one is.
+    """
+    for axis in _core.ragged_axes(x):
+        if axis >= x.ndim - axes:
+            raise NotImplementedError(
+                f"{name}: axis {axis} is ragged, and the places of the elements in the matrix depend on its length\n"
+                "  make the matrix outside of the mask, or of arrays of exact size"
+            )
+
+
+def _placed(name: str, x: Array, index: np.ndarray[Any, Any]) -> Array:
     """The matrices [..., m, n] of the elements of vectors that ``index`` names; 0 where it is negative."""
+    _refuse_ragged(name, x)
     taken = cnp.take(x, cnp.asarray(np.maximum(index, 0)), axis=-1)
     return taken if (index >= 0).all() else cnp.where(cnp.asarray(index >= 0), taken, 0).astype(x.dtype)
 
@@ -56,6 +71,7 @@ def block_diag(*arrs: Any) -> Array:
     """
     blocks = [cnp.atleast_2d(x) for x in arrs] or [cnp.zeros((1, 0))]
     for i, block in enumerate(blocks):
+        _refuse_ragged("block_diag", block, 2)
         if block.ndim > 2:
             raise ValueError(f"block_diag takes arrays with at most two axes; argument {i} has shape {block.shape}")
     dtype = _core.promote_types([(b.dtype, b.weak_type) for b in blocks])[0]
@@ -87,7 +103,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
         return cnp.zeros((*batch, m, n), dtype)
     column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
     elements = cnp.concatenate([cnp.flip(column, -1).astype(dtype), row[..., 1:].astype(dtype)], -1)
-    return _placed(elements, m - 1 - np.arange(m)[:, None] + np.arange(n))
+    return _placed("toeplitz", elements, m - 1 - np.arange(m)[:, None] + np.arange(n))
 
 
 def hankel(c: Any, r: Any = None) -> Array:
@@ -109,14 +125,14 @@ def hankel(c: Any, r: Any = None) -> Array:
     dtype = cnp.result_type(column, row)
     column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
     elements = cnp.concatenate([column.astype(dtype), row[..., 1:].astype(dtype)], -1)
-    return _placed(elements, np.arange(m)[:, None] + np.arange(n))
+    return _placed("hankel", elements, np.arange(m)[:, None] + np.arange(n))
 
 
 def circulant(c: Any) -> Array:
     """The matrix of which ``c`` [..., n] is the first column, and each other one the last moved down by one."""
     x = _vectors(c)
     places = np.arange(x._bound_shape[-1])
-    return _placed(x, (places[:, None] - places) % max(len(places), 1))
+    return _placed("circulant", x, (places[:, None] - places) % max(len(places), 1))
 
 
 def leslie(f: Any, s: Any) -> Array:
@@ -135,11 +151,12 @@ def leslie(f: Any, s: Any) -> Array:
     places = np.arange(n)
     top = np.where(places[:, None] == 0, places, -1)
     under = np.where(places[:, None] == places + 1, places, -1)
-    return _placed(first.astype(dtype), top) + _placed(below.astype(dtype), under)
+    return _placed("leslie", first.astype(dtype), top) + _placed("leslie", below.astype(dtype), under)
 
 
 def _inexact_vectors(a: Any, least: int, name: str) -> Array:
     x = _vectors(_core.promote([a], inexact=True)[0])
+    _refuse_ragged(name, x)
     if x._bound_shape[-1] < least:
         raise ValueError(f"{name} needs at least {least} elements; got shape {x.shape}")
     return x
@@ -154,7 +171,7 @@ def companion(a: Any) -> Array:
     x = _inexact_vectors(a, 2, "companion")
     n = x._bound_shape[-1] - 1
     places = np.arange(n)
-    first = _placed(-x[..., 1:] / x[..., :1], np.where(places[:, None] == 0, places, -1))
+    first = _placed("companion", -x[..., 1:] / x[..., :1], np.where(places[:, None] == 0, places, -1))
     return first + cnp.asarray(places[:, None] == places + 1).astype(x.dtype)
 
 
@@ -179,7 +196,7 @@ def fiedler_companion(a: Any) -> Array:
     coefficient = np.where(even & (j == i - 1) & (i >= 2), i + 1, coefficient)
     coefficient = np.where((i == 0) & (j == 0), 1, coefficient)
     ones = ((i == 1) & (j == 0)) | (even & (j == i + 2)) | (~even & (j == i - 2) & (i >= 3))
-    return _placed(-x / x[..., :1], coefficient) + cnp.asarray(ones).astype(x.dtype)
+    return _placed("fiedler_companion", -x / x[..., :1], coefficient) + cnp.asarray(ones).astype(x.dtype)
 
 
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
@@ -207,7 +224,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     bottom = trim - top if mode == "same" else trim
     rows = np.arange(top, m + columns - 1 - bottom)
     index = rows[:, None] - np.arange(columns)
-    return _placed(x, np.where((index >= 0) & (index < m), index, -1))
+    return _placed("convolution_matrix", x, np.where((index >= 0) & (index < m), index, -1))
 
 
 # ---- Matrices of given size ------------------------------------------------------------------------------------------

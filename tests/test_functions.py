@@ -1,0 +1,258 @@
+"""Every public function outside of ``ct.numpy`` (`test_numpy.py`) and the transforms: the checks of the records in `function_cases/`."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import pkgutil
+import warnings
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import function_cases
+import numpy as np
+import public_names
+import pytest
+from cotangent import test_util, tree_util
+from function_cases import FAMILIES, RECORDS, Record
+from numpy_cases import Draw, draws, fill, replace
+
+for module in pkgutil.iter_modules(function_cases.__path__):
+    importlib.import_module(f"function_cases.{module.name}")
+
+jax = pytest.importorskip("jax")
+
+TOLERANCE = {
+    "float16": 4e-3,
+    "bfloat16": 3e-2,
+    "float32": 2e-5,
+    "complex64": 3e-5,
+    "float64": 1e-10,
+    "complex128": 1e-10,
+}
+WIDE = ("float64", "complex128", "int64", "uint64")
+
+
+def label(record: Record) -> str:
+    return f"{record.space.removeprefix('jax.')}.{record.names[0]}"
+
+
+def over(chosen: Sequence[Record]) -> Any:
+    count: dict[str, int] = {}
+    params = []
+    for each in chosen:
+        count[label(each)] = count.get(label(each), 0) + 1
+        params.append(pytest.param(each, id=f"{label(each)}-{count[label(each)]}"))
+    return pytest.mark.parametrize("record", params)
+
+
+def call(record: Record, space: str, args: Sequence[Any]) -> list[Any]:
+    """The leaves of the results of all functions of the record, those of JAX or SciPy, or ours."""
+    found = []
+    for name in record.names:
+        function = public_names.resolve(space)
+        for part in name.split("."):
+            function = getattr(function, part)
+        result = record.call(function, *args) if record.call else function(*args, **record.kwargs)
+        found += leaves(result)
+    return found
+
+
+def ours(record: Record, args: Sequence[Any]) -> list[Any]:
+    return call(record, public_names.NAMESPACES[record.space], args)
+
+
+def leaves(result: Any) -> list[Any]:
+    if isinstance(result, tuple):  # of NumPy's named tuples, whatever they are called
+        return [leaf for item in result for leaf in leaves(item)]
+    return tree_util.tree_leaves(result, is_leaf=lambda x: isinstance(x, ct.Ragged))
+
+
+def specs_of(record: Record) -> list[Draw]:
+    return [spec for arg in record.args for spec in draws(arg)]
+
+
+def filled(record: Record, dtype: str, salt: int = 0) -> list[Any]:
+    rng = np.random.default_rng(zlib.crc32("".join(record.names).encode()) + salt)
+    return [fill(spec, dtype, rng) for spec in specs_of(record)]
+
+
+def arguments(record: Record, values: Sequence[Any]) -> list[Any]:
+    pending = list(values)
+    return [replace(arg, pending) for arg in record.args]
+
+
+def reshaped(values: Sequence[Any], shape: tuple[int, ...]) -> list[Any]:
+    return [np.resize(value, shape) if math.prod(shape) else np.zeros(shape, value.dtype) for value in values]
+
+
+def wide(x: Any) -> Any:
+    """Short floats as what NumPy and SciPy can compute with."""
+    return x.astype(np.float32) if isinstance(x, np.ndarray) and x.dtype.name in ("bfloat16", "float16") else x
+
+
+def expected(record: Record, args: list[Any]) -> list[Any]:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if record.oracle == "jax":
+            with jax.enable_x64(True):
+                return [np.asarray(x) for x in call(record, record.space, args)]
+        assert callable(record.oracle)
+        return leaves(record.oracle(*tree_util.tree_map(wide, args)))
+
+
+def compare(actual: Any, target: Any, tolerance: float) -> None:
+    actual, target = np.asarray(actual), np.asarray(target)
+    assert actual.shape == target.shape
+    if actual.dtype.name not in TOLERANCE:
+        np.testing.assert_array_equal(actual, target.astype(actual.dtype))
+        return
+    rtol = max(TOLERANCE.get(x.dtype.name, 0) for x in (actual, target)) * tolerance
+    kind = np.complex128 if actual.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        target = target.astype(kind)
+        if actual.dtype.name in ("float16", "bfloat16"):  # what overflows there does in the result
+            target = target.astype(actual.dtype).astype(kind)
+        np.testing.assert_allclose(actual.astype(kind), target, rtol=rtol, atol=rtol)
+
+
+def of_the_dtype(record: Record, args: Sequence[Any], actual: Sequence[Any], target: Sequence[Any]) -> None:
+    """Results have the dtype of JAX's; with another oracle, inexact results of inexact arguments keep their width."""
+    for x, y in zip(actual, target, strict=True):
+        if record.oracle == "jax":
+            assert x.dtype == y.dtype
+        elif np.asarray(y).dtype.kind not in "fcV":
+            assert x.dtype == np.asarray(y).dtype
+        else:
+            widths = {
+                np.zeros(0, a.dtype).real.dtype for a in args if hasattr(a, "dtype") and a.dtype.name in TOLERANCE
+            }
+            assert not widths or cnp.real(x).dtype in widths
+
+
+@over([record for record in RECORDS if record.oracle is not None])
+def test_values_and_dtypes(record: Record) -> None:
+    for dtype in record.dtypes:
+        values = filled(record, dtype)
+        for shape in (None, *record.shapes):
+            given = values if shape is None else reshaped(values, shape)
+            args = arguments(record, given)
+            with ct.config.enable_x64(dtype in WIDE):
+                actual = ours(record, args)
+            target = expected(record, args)
+            assert len(actual) == len(target)
+            if not record.loose:
+                of_the_dtype(record, given, actual, target)
+            for x, y in zip(actual, target, strict=True):
+                try:
+                    compare(x, y, record.tolerance)
+                except AssertionError as error:
+                    raise AssertionError(f"{dtype}, shape {shape}: {error}") from None
+
+
+@over([record for record in RECORDS if record.batch is True and specs_of(record)])
+def test_vmap_is_a_loop(record: Record) -> None:
+    dtype = record.dtypes[0]
+    rows = [filled(record, dtype, salt) for salt in (1, 2)]
+    with ct.config.enable_x64(dtype in WIDE):
+        function = lambda *values: ours(record, arguments(record, values))  # noqa: E731
+        batched = ct.jit(ct.vmap(function))(*[np.stack(column) for column in zip(*rows, strict=True)])
+        for i, row in enumerate(rows):
+            for found, single in zip(batched, function(*row), strict=True):
+                if found.dtype == "key<threefry2x32>":
+                    found, single = ct.random.key_data(found), ct.random.key_data(single)
+                compare(np.asarray(found)[i], single, 8 * record.tolerance)
+
+
+def moving(record: Record) -> list[int]:
+    """The draws that derivatives are taken by."""
+    return [i for i, spec in enumerate(specs_of(record)) if spec.dtype is None]
+
+
+@over([r for r in RECORDS if r.grads is True and moving(r) and {"float32", "float64", "complex64"} & {*r.dtypes}])
+def test_derivatives(record: Record) -> None:
+    dtype = "float64" if {"float32", "float64"} & {*record.dtypes} else "complex128"
+    values = filled(record, dtype, 3)
+    indices = moving(record)
+
+    def function(*changed: Any) -> Any:
+        pending = list(values)
+        for i, value in zip(indices, changed, strict=True):
+            pending[i] = value
+        return [x for x in ours(record, arguments(record, pending)) if cnp.issubdtype(x.dtype, cnp.inexact)]
+
+    points = [values[i] for i in indices]
+    with ct.config.enable_x64(True):
+        assert function(*points), "nothing of the result can be differentiated: give grads the reason"
+        tolerance = 1e-5 * record.tolerance
+        test_util.check_grads(function, points, order=2, eps=record.step, rtol=tolerance, atol=tolerance)
+
+
+def ragged_values(values: list[Any], ragged: Any) -> tuple[list[Any], list[Any]]:
+    """The values with an axis made ragged, NaN in its padding; and the exact ones."""
+    if isinstance(ragged, int):
+        bound = values[0].shape[ragged]
+        alike = [v.ndim == values[0].ndim and v.shape[ragged] == bound for v in values]
+        ragged = {i: ragged for i, same in enumerate(alike) if same}
+    padded, exact = list(values), list(values)
+    for i, given in ragged.items():
+        data, lengths = np.array(values[i]), {}
+        for axis in given if isinstance(given, tuple) else (given,):
+            axis %= data.ndim
+            lengths[axis] = n = data.shape[axis] - 1
+            exact[i] = np.take(exact[i], range(n), axis)
+            np.moveaxis(data, axis, 0)[n:] = np.nan if data.dtype.kind in "fcV" else 77
+        padded[i] = ct.Ragged(data, lengths, names=dict.fromkeys(lengths, "n"))
+    return padded, exact
+
+
+@over([record for record in RECORDS if record.ragged])
+def test_ragged_is_the_slice(record: Record) -> None:
+    """On a ragged axis: the result of the exact array, whatever the padding holds, or an error that says why not."""
+    dtype = record.dtypes[0]
+    function = lambda *values: ours(record, arguments(record, values))  # noqa: E731
+    for ragged in record.ragged:
+        padded, exact = ragged_values(filled(record, dtype, 4), ragged)
+        key = ragged if isinstance(ragged, int) else str(ragged)
+        with ct.config.enable_x64(dtype in WIDE):
+            if key in record.refuses:
+                with pytest.raises((NotImplementedError, TypeError, ValueError), match=record.refuses[key]):
+                    ct.mask(function)(*padded)
+                continue
+            found = ct.mask(function)(*padded)
+            target = function(*exact)
+        assert len(found) == len(target)
+        for x, y in zip(found, target, strict=True):
+            try:
+                compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 8 * record.tolerance)
+            except AssertionError as error:
+                raise AssertionError(f"ragged {ragged}: {error}") from None
+
+
+# ---- every function has a record -------------------------------------------------------------------------------------
+
+UNCOUNTED = {
+    "jax.numpy": "test_numpy.py",
+    "array API 2024.12": "the same",
+    "jax.tree_util": "trees, not arrays: test_tree.py",
+    "jax.Array": "methods, which are functions of ct.numpy: test_array.py",
+}
+
+
+def test_every_public_function_has_a_record() -> None:
+    missing = []
+    for space in public_names.NAMESPACES.keys() - UNCOUNTED:
+        known = {name for record in RECORDS if record.space == space for name in record.names}
+        known |= {name for family in FAMILIES if family.space == space for name in family.elsewhere}
+        missing += [f"{space}: {name}" for name in public_names.measure(space).present if name not in known]
+    assert missing == []
+
+
+def test_every_record_is_of_a_public_function() -> None:
+    for space in public_names.NAMESPACES.keys() - UNCOUNTED:
+        named = {name for record in RECORDS if record.space == space for name in record.names}
+        named |= {name for family in FAMILIES if family.space == space for name in family.elsewhere}
+        assert named <= set(public_names.measure(space).present)
