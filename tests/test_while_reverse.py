@@ -216,6 +216,17 @@ def test_a_condition_of_what_is_linear_is_an_error() -> None:
         ct.linear_transpose(f, X)(X)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit])
+def test_effects_happen_once(wrap: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    def body(i: Any, x: Any) -> Any:
+        ct.debug.print("step {}", i)
+        return cnp.sin(x)
+
+    wrap(ct.grad(lambda x, n: ct.lax.fori_loop(0, n, body, x)))(VALUE, 3)
+    ct.effects_barrier()
+    assert capsys.readouterr().out.split("\n") == ["step 0", "step 1", "step 2", ""]
+
+
 def test_export() -> None:
     with tempfile.TemporaryDirectory() as directory:
         specs = (ct.ShapeDtypeStruct((4,), "float64"), ct.ShapeDtypeStruct((), "int32"))

@@ -147,19 +147,20 @@ struct Divided {
     test = split_of(attrs.condition, joined({slice_of(in, 0, layout.body_constants), carries}));
     if (!test.out_known[0]) test.known = nullptr;
   }
-  // One step of the known carries, without residuals.
-  GraphPtr known_step() const {
-    return rewire(*step.known, range(0, step.known->num_inputs()), range(0, count(step.out_known)));
+  // One step of the known carries; with residuals or without.
+  GraphPtr known_step(bool residuals, Builder::Keep keep) const {
+    const size_t results = count(step.out_known) + (residuals ? step.num_residuals : 0);
+    return rewire(*step.known, range(0, step.known->num_inputs()), range(0, results), keep);
   }
 };
 
 // The known part alone. Operands: the known ones. Results: the number of steps, then the known carries.
 //
 // Every division of a loop makes this very program, so a backward pass that is compiled together with its forward pass
-// shares it.
+// shares it, if steps act on nothing else. When they do, that happens in the forward pass.
 Values counted_loop(Builder& builder, const Divided& divided, size_t num_condition_constants,
-                    absl::Span<const Value> operands) {
-  const auto with_count = [](const Graph& graph, size_t num_constants, const auto& results) {
+                    absl::Span<const Value> operands, Builder::Keep keep) {
+  const auto with_count = [keep](const Graph& graph, size_t num_constants, const auto& results) {
     Builder inner;
     Values inputs;
     Value steps;
@@ -167,17 +168,18 @@ Values counted_loop(Builder& builder, const Divided& divided, size_t num_conditi
       if (i == num_constants) steps = inner.input(Aval(DType::kInt64, {}));
       if (i < graph.num_inputs()) inputs.push_back(inner.input(graph.aval(i)));
     }
-    return inner.finish(results(steps, inner.inline_graph(graph, inputs)));
+    return inner.finish(results(steps, inner.inline_graph(graph, inputs)), keep);
   };
   const size_t num_carries = count(divided.step.out_known);
   const size_t num_body_constants = operands.size() - num_condition_constants - num_carries;
   const GraphPtr condition = with_count(*divided.test.known, num_condition_constants,
                                         [](Value, const Values& results) { return Values{results[0]}; });
-  const GraphPtr body = with_count(*divided.known_step(), num_body_constants, [](Value steps, const Values& results) {
-    Values all{add(steps, full_integer(*steps.builder, steps.aval(), 1))};
-    append(all, results);
-    return all;
-  });
+  const GraphPtr body =
+      with_count(*divided.known_step(false, keep), num_body_constants, [](Value steps, const Values& results) {
+        Values all{add(steps, full_integer(*steps.builder, steps.aval(), 1))};
+        append(all, results);
+        return all;
+      });
   Values all(operands.begin(), operands.end());
   all.insert(all.end() - static_cast<ptrdiff_t>(num_carries), full_integer(builder, Aval(DType::kInt64, {}), 0));
   return while_loop(
@@ -204,7 +206,7 @@ std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const Spli
     known_operands.push_back(operands[i].known);
     if (i < layout.body_constants) ++num_condition;
   }
-  const Values known = counted_loop(context.known(), divided, num_condition, known_operands);
+  const Values known = counted_loop(context.known(), divided, num_condition, known_operands, Builder::Keep::kNeeded);
   const Values whole = context.unknown().bind(self, context.on_unknown(operands), attributes);
   std::vector<SplitValue> results;
   size_t next = 1;
@@ -213,6 +215,9 @@ std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const Spli
   }
   return results;
 }
+
+// Of steps that are made again: what they do to the world, they have done.
+constexpr Builder::Keep kAgain = Builder::Keep::kOutputs;
 
 // Reverse mode: the known part runs forward to count the steps, then the steps are taken back one by one.
 Values while_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
@@ -274,14 +279,14 @@ Values while_transpose(Builder& builder, const TransposeInput& input, const Attr
   const GraphPtr backward = build_graph(inputs, [&](Builder& inner, const Values& values) {
     const absl::Span<const Value> all(values);
     const size_t num_known = constants.size() + carries.size();
-    const Values results = inner.inline_graph(*step.known, all.subspan(0, num_known));
+    const Values results = inner.inline_graph(*divided.known_step(true, kAgain), all.subspan(0, num_known));
     Values operands(results.end() - static_cast<ptrdiff_t>(step.num_residuals), results.end());
     append(operands, all.subspan(num_known));
     return inner.inline_graph(*back.graph, operands);
   });
-  const Value number = counted_loop(builder, divided, num_condition, known)[0];
-  const Values found =
-      steps_back(builder, {divided.known_step(), backward, num_sums}, number, constants, carries, cotangents);
+  const Value number = counted_loop(builder, divided, num_condition, known, kAgain)[0];
+  const Values found = steps_back(builder, {divided.known_step(false, kAgain), backward, num_sums}, number, constants,
+                                  carries, cotangents);
   Values results = spread(found, places);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!in[i]) results[i] = {};

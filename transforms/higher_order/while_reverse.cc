@@ -81,8 +81,7 @@ struct Stack {
     Stack result = *this;
     result.top = select(keep, above, top);
     result.places = with_row(places, above, at);
-    const Value fewer = select(keep, max(runs + -1, index(*at.builder, 1)), runs);
-    result.repeats = with_row(with_row(repeats, above, runs), top, fewer);
+    result.repeats = with_row(repeats, above, runs);
     for (size_t k = 0; k < kept.size(); ++k) result.kept[k] = with_row(kept[k], above, carries[k]);
     return result;
   }
@@ -137,8 +136,11 @@ Values step_back(Builder& builder, const StepsBack& steps, absl::Span<const Valu
   Values found = builder.inline_graph(*steps.backward, inputs);
   for (size_t i = 0; i < steps.num_sums; ++i) found[i] = add(cotangents[i], found[i]);
 
+  // The steps below carries that are used up are run forward once more.
   const Value used_up = eq(row(stack.places, stack.top), last);
   stack.top = select(used_up, max(stack.top + -1, index(builder, 0)), stack.top);
+  const Value runs = row(stack.repeats, stack.top);
+  stack.repeats = with_row(stack.repeats, stack.top, select(used_up, max(runs + -1, index(builder, 1)), runs));
   Values results{last + -1};
   append(results, stack.values());
   append(results, found);
