@@ -122,6 +122,8 @@ def test_closures_are_differentiated() -> None:
     allclose(ct.grad(lambda w: ct.lax.scan(lambda c, x: (c + w * x, None), 0.0, XS)[0])(2.0), XS.sum(), 1e-5)
     allclose(ct.grad(lambda w: ct.lax.cond(True, lambda: w * 3.0, lambda: w))(2.0), 3.0)
     allclose(ct.lax.cond(True, lambda x: x + 1, lambda x: x, operand=2.0), 3.0)
+    either = lambda p, x, y: ct.lax.cond(p, x, lambda v: v[0], y, lambda v: v * v)  # noqa: E731
+    allclose(ct.vmap(either, (0, None, None))(np.array([True, False]), (5.0,), 3.0), [5.0, 9.0])
     allclose(ct.lax.switch(1, [lambda _: 1.0, lambda _: 2.0], operand=None), 2.0)
 
 

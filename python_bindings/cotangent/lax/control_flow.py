@@ -281,17 +281,23 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
 
 def cond(
     pred: Any,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    true_fun: Any,
+    false_fun: Any,
     *operands: Any,
     operand: Any = _NO_OPERAND,
 ) -> Any:
     """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``. A single operand can be given by keyword.
 
+    ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted, too.
+
     >>> import cotangent as ct
     >>> float(ct.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1.0))
     2.0
     """
+    if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and callable(operands[1]):
+        # The form with an operand for each function: cond(pred, true_operand, true_fun, false_operand, false_fun).
+        first, second = false_fun, operands[1]
+        return cond(pred, lambda x, _: first(x), lambda _, y: second(y), true_fun, operands[0])
     operands = _operands("cond", operands, operand)
     check_callable(true_fun, "cond")
     check_callable(false_fun, "cond")
