@@ -37,6 +37,7 @@ UNARY: list[tuple[str, Callable[[Any], Any]]] = [
     ("max", lambda x: x - cnp.max(x, axis=-1, keepdims=True)),
     ("jit", lambda x: ct.jit(lambda y: cnp.sin(y) * y)(x)),
     ("scan", lambda x: ct.lax.scan(lambda c, v: (cnp.tanh(c + v), c), 0.1, cnp.reshape(x, (-1,)))[1].reshape(x.shape)),
+    ("while", lambda x: ct.lax.fori_loop(0, cnp.asarray(3), lambda i, c: cnp.tanh(c + 0.1 * x * i), x)),
     ("cond", lambda x: ct.lax.cond(cnp.sum(x) > 0.3, cnp.sin, lambda y: y * 0.7, x)),
     ("inner_grad", lambda x: ct.grad(lambda y: cnp.sum(cnp.sin(y) * y))(x)),
     ("inner_vmap", lambda x: ct.vmap(lambda y: cnp.tanh(y) * cnp.sum(x))(x)),
