@@ -192,3 +192,14 @@ def test_lax_fft() -> None:
 def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+def test_numpy_serves_where_scipy_is_not_installed(monkeypatch):
+    from cotangent import _fourier
+
+    x = np.random.default_rng(0).standard_normal((3, 10)).astype(np.float32)
+    ours = ct.jit(lambda x: ct.numpy.fft.irfft(ct.numpy.fft.rfft(x) * 2, n=10))
+    with_scipy = np.asarray(ours(x))
+    monkeypatch.setattr(_fourier, "_library", lambda: np.fft)
+    np.testing.assert_allclose(ours(x), with_scipy, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(ours(x), 2 * x, rtol=1e-5, atol=1e-6)
