@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <mutex>
 #include <new>
+#include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
@@ -43,6 +45,60 @@ void store_from(const Tensor& tensor, int64_t index, From value) {
   });
 }
 
+// Freed blocks of large arrays, for arrays of the same size to come: the system hands out memory page by page, each
+// filled with zeros, which takes longer than many a program that then writes there.
+class LargeBlocks {
+ public:
+  void* take(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    for (size_t i = blocks_.size(); i-- > 0;) {
+      if (blocks_[i].bytes != bytes) continue;
+      void* const data = blocks_[i].data;
+      blocks_.erase(blocks_.begin() + static_cast<std::ptrdiff_t>(i));
+      kept_ -= bytes;
+      return data;
+    }
+    return nullptr;
+  }
+
+  void give(void* data, size_t bytes) {
+    if (bytes > kMostKept) return std::free(data);
+    const std::lock_guard lock(mutex_);
+    while (kept_ + bytes > kMostKept) drop_oldest();
+    blocks_.push_back({data, bytes});
+    kept_ += bytes;
+  }
+
+  void drop() {
+    const std::lock_guard lock(mutex_);
+    while (!blocks_.empty()) drop_oldest();
+  }
+
+ private:
+  static constexpr size_t kMostKept = size_t{128} << 20;
+  struct Block {
+    void* data;
+    size_t bytes;
+  };
+
+  void drop_oldest() {
+    std::free(blocks_.front().data);
+    kept_ -= blocks_.front().bytes;
+    blocks_.erase(blocks_.begin());
+  }
+
+  std::mutex mutex_;
+  std::vector<Block> blocks_;  // oldest first
+  size_t kept_ = 0;
+};
+
+LargeBlocks& large_blocks() {
+  static auto* blocks = new LargeBlocks;  // never destroyed: arrays may outlive everything
+  return *blocks;
+}
+
+size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 }  // namespace
 
 struct Buffer::Passkey {};
@@ -55,13 +111,20 @@ std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
     block = std::malloc(bytes + kAlignment);
     data = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(block) + kAlignment - 1) / kAlignment * kAlignment);
   } else {
-    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    block = data = rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
+    const size_t rounded = rounded_up(bytes);
+    block = data = bytes >= kHuge ? large_blocks().take(rounded) : nullptr;
+    if (block == nullptr && rounded >= bytes) {
+      block = data = std::aligned_alloc(kAlignment, rounded);
+      if (block == nullptr) {
+        large_blocks().drop();
+        block = data = std::aligned_alloc(kAlignment, rounded);
+      }
+      if (block != nullptr && bytes >= kHuge) advise_huge_pages(data, bytes);
+    }
   }
   if (block == nullptr) {
     throw Error(ErrorKind::kMemory, "out of memory: could not allocate " + std::to_string(bytes) + " bytes");
   }
-  if (bytes >= kHuge) advise_huge_pages(data, bytes);
   try {
     return std::make_shared<Buffer>(Passkey{}, block, data, bytes, nullptr);
   } catch (...) {
@@ -76,7 +139,11 @@ std::shared_ptr<Buffer> Buffer::borrow(void* data, size_t bytes, std::function<v
 
 Buffer::~Buffer() {
   if (release_) release_();
-  std::free(block_);
+  if (block_ != nullptr && bytes_ >= kHuge) {
+    large_blocks().give(block_, rounded_up(bytes_));
+  } else {
+    std::free(block_);
+  }
 }
 
 Tensor Tensor::scalar(DType dtype, double value, bool weak) {
