@@ -59,7 +59,7 @@ void visit_buffers(const Program& program, const Statement& s, Visit&& visit) {
 
 // Where the statements of a program are, in the order of the text. A lifetime is a stretch of one block: the innermost
 // that contains all uses. Uses in a loop's body only are a lifetime within one iteration, as whatever is not carried
-// is written before it is read.
+// is written before it is read; but iterations of a parallel loop may run at once, so there it is the whole loop.
 struct Interval {
   BlockId block = loop::kNoBlock;
   int first = 0, last = 0;
@@ -76,7 +76,7 @@ class Timeline {
     std::iota(group_.begin(), group_.end(), 0u);
     number(0, 0);
     now_ = 0;
-    collect(0);
+    collect(0, {});
     for (BufferId id = 0; id < program.buffers.size(); ++id) {
       const BufferId root = find(id);
       if (root != id && lifetimes_[id].used()) merge(lifetimes_[root], lifetimes_[id]);
@@ -133,15 +133,18 @@ class Timeline {
     }
   }
 
-  void collect(BlockId block) {
+  // `parallel` is the outermost parallel loop around the block.
+  void collect(BlockId block, const Interval& parallel) {
     for (const Statement& s : program_.blocks[block].statements) {
       const int now = ++now_;
-      visit_buffers(program_, s, [&](BufferId id, bool) { merge(lifetimes_[id], {block, now, now}); });
+      const Interval here = parallel.used() ? parallel : Interval{block, now, now};
+      visit_buffers(program_, s, [&](BufferId id, bool) { merge(lifetimes_[id], here); });
       if (s.kind == StatementKind::kSwap) group_[find(s.other)] = find(s.buffer);
       bool is_leaf = true;
       loop::visit_blocks_of(program_, s, [&](BlockId id) {
         is_leaf = false;
-        collect(id);
+        const bool is_parallel = s.kind == StatementKind::kFor && program_.fors[s.detail].options.parallel;
+        collect(id, is_parallel && !parallel.used() ? Interval{block, blocks_[id].first, blocks_[id].last} : parallel);
       });
       if (!is_leaf) ++now_;
     }

@@ -1,9 +1,11 @@
 #include "jit/compile.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "device/cpu/cpu.h"
 #include "interpreter/evaluate.h"
@@ -16,6 +18,8 @@
 #include "jit/cost.h"
 #include "jit/disk_cache.h"
 #include "jit/llvm/compiler.h"
+#include "jit/loop_merge.h"
+#include "jit/loop_order.h"
 #include "jit/lower.h"
 #include "transforms/transforms.h"
 
@@ -34,9 +38,29 @@ void dump(const char* pass, const std::string& text) {
   std::fprintf(stderr, "---- after %s ----\n%s\n", pass, text.c_str());
 }
 
+thread_local StageTimes* stage_times = nullptr;
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(const char* name) : name_(name), start_(std::chrono::steady_clock::now()) {}
+  ~Stopwatch() {
+    if (stage_times == nullptr) return;
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    stage_times->stages.push_back({name_, passed.count()});
+  }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  const char* name_;
+  std::chrono::steady_clock::time_point start_;
+};
+
 // Runs one graph pass, prints what it changed when asked to, and checks the result in debug builds.
 GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphPtr& graph) {
+  std::optional<Stopwatch> stopwatch(name);
   GraphPtr result = pass(*graph);
+  stopwatch.reset();
   if (dump_wanted() && !same_graph(*result, *graph)) dump(name, print(*result));
 #ifndef NDEBUG
   if (const std::string problem = check(*result); !problem.empty()) {
@@ -47,6 +71,9 @@ GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphP
 }
 
 }  // namespace
+
+StageTimes::StageTimes() : enclosing_(stage_times) { stage_times = this; }
+StageTimes::~StageTimes() { stage_times = enclosing_; }
 
 GraphPtr prepare(const GraphPtr& graph, Home home) {
   GraphPtr g = graph;
@@ -69,9 +96,18 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
 loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels,
                              jit::HostFunctions* host_functions) {
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
+  std::optional<Stopwatch> stopwatch("fuse and lower");
   loop::Program program = jit::lower(graph, name, {.kernels = kernels, .host_functions = host_functions});
   if (dump_wanted()) dump("lower", loop::to_string(program));
+  stopwatch.emplace("order and merge loops");
+  if (!kernels) {
+    // Sums down columns go row by row, transposes by tiles; then what one loop leaves in the cache the next one uses.
+    jit::order_loops(program);
+    jit::merge_loops(program);
+    if (dump_wanted()) dump("loops", loop::to_string(program));
+  }
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
+  stopwatch.emplace("assign buffers");
   jit::assign_buffers(program);
   if (dump_wanted()) dump("buffers", loop::to_string(program));
   return program;

@@ -68,6 +68,23 @@ GraphPtr prepare(const GraphPtr& graph, Home home = Home::kProcess);  // all gra
 loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels = false,
                              jit::HostFunctions* host_functions = nullptr);
 
+// While one lives, the passes that this thread runs add their times to it.
+class StageTimes {
+ public:
+  struct Stage {
+    std::string name;
+    double seconds;
+  };
+  StageTimes();
+  ~StageTimes();
+  StageTimes(const StageTimes&) = delete;
+  StageTimes& operator=(const StageTimes&) = delete;
+  std::vector<Stage> stages;
+
+ private:
+  StageTimes* enclosing_;
+};
+
 struct CacheStatistics {
   int64_t hits = 0;       // found in memory
   int64_t disk_hits = 0;  // found on disk

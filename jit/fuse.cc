@@ -1,6 +1,7 @@
 #include "jit/fuse.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "ir/error.h"
@@ -11,7 +12,7 @@ namespace {
 // Recomputing this many additions per element is cheaper than a buffer.
 constexpr double kCheap = 4;
 // Bounds on what one nest computes, for the sake of registers, compile time and recursion in lowering.
-constexpr int kDeepest = 96;
+constexpr int kDeepest = 256;
 constexpr int kLargest = 400;
 constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 8;
@@ -34,6 +35,7 @@ class Fuser {
     const uint32_t vars = graph_.num_vars();
     fusion_.definition.assign(vars, Fusion::kInput);
     fusion_.stored.assign(vars, false);
+    fusion_.reasons.assign(vars, nullptr);
     fusion_.views.resize(vars);
     fusion_.transposed.assign(vars, kNoVar);
     is_output_.assign(vars, false);
@@ -85,7 +87,11 @@ class Fuser {
   // long are cut.
   void bound_chains() {
     cost_.assign(graph_.num_vars(), 0);
-    std::vector<int> depth(graph_.num_vars(), 0), size(graph_.num_vars(), 0);
+    std::vector<int> depth(graph_.num_vars(), 0);
+    // By variable: all that would be recomputed with it, until nothing asks any more; each once, however often it is
+    // used.
+    std::vector<std::vector<Var>> behind(graph_.num_vars());
+    auto work = [&](Var var) { return 1 + facts_[var].cost / 4; };
     for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
       if (!is_inline(i)) continue;
       const Equation& equation = graph_.equations()[i];
@@ -94,23 +100,38 @@ class Fuser {
         const Var var = equation.first_output + k;
         double cost = facts_[var].cost;
         int read = 0;
-        size[var] = 1 + facts_[var].cost / 4;
+        std::vector<Var> all = {var};
         for (size_t j = 0; j < operands.size(); ++j) {
           if (facts_[var].operands[j].reads == 0) continue;
           const Var operand = operands[j];
           const bool chained = fusion_.definition[operand] != Fusion::kInput && !required_[operand];
           if (chained) {
-            cost += cost_[operand];
+            // What is broadcast is not computed again for each element: it has memory, or costs nothing.
+            if (size_of(operand) * 2 > size_of(var)) {
+              cost += cost_[operand];
+            } else {
+              cost += std::min(cost_[operand], 1.0);
+            }
             depth[var] = std::max(depth[var], depth[operand] + 1);
-            size[var] += size[operand];
+            std::vector<Var> both;
+            std::set_union(all.begin(), all.end(), behind[operand].begin(), behind[operand].end(),
+                           std::back_inserter(both));
+            all = std::move(both);
           }
           if (!chained || !is_inline(fusion_.definition[operand]) || !facts_[operand].operands.empty()) ++read;
         }
         cost_[var] = std::min(cost + std::max(0, read - 1), 1e6);
-        if (depth[var] >= kDeepest || size[var] >= kLargest) {
-          required_[var] = true;
-          cost_[var] = depth[var] = size[var] = 0;
+        int size = 0;
+        for (Var each : all) size += work(each);
+        if (depth[var] >= kDeepest || size >= kLargest) {
+          require(var, "what it is computed from is as much as one loop may hold");
+          cost_[var] = depth[var] = 0;
+        } else if (!uses_[var].empty()) {
+          behind[var] = std::move(all);
         }
+      }
+      for (const Var operand : operands) {
+        if (uses_[operand].back().equation == i) behind[operand] = {};
       }
     }
   }
@@ -130,11 +151,11 @@ class Fuser {
           break;
         case Lowering::kHost:
           for (Var operand : graph_.operands(equation)) {
-            required_[alias_base(graph_, fusion_.definition, operand)] = true;
+            require(alias_base(graph_, fusion_.definition, operand), "a function outside of the program reads it");
           }
           break;
         default:
-          for (Var operand : graph_.operands(equation)) required_[operand] = true;
+          for (Var operand : graph_.operands(equation)) require(operand, "a loop or branch reads it");
       }
     }
   }
@@ -153,13 +174,13 @@ class Fuser {
   void require_view(Var var) {
     View view = view_of(var);
     if (size_of(view.base) == 1) view = whole_view(graph_, var);
-    required_[view.base] = true;
+    require(view.base, "a matrix product reads it");
     fusion_.views[var] = std::move(view);
   }
 
   // A reshaped output shares memory with what it reshapes, which is then written to the output at once.
   void require_outputs() {
-    for (Var var : graph_.outputs()) required_[alias_base(graph_, fusion_.definition, var)] = true;
+    for (Var var : graph_.outputs()) require(alias_base(graph_, fusion_.definition, var), "it is a result");
   }
 
   // A product that is only transposed can be written that way round at once.
@@ -175,7 +196,7 @@ class Fuser {
       const auto view = derived_view(graph_, use, [&](int) { return whole_view(graph_, product); });
       if (!view || view->base != product || view->offset != 0 || !is_permutation(*view, use.first_output)) continue;
       fusion_.transposed[product] = use.first_output;
-      required_[use.first_output] = true;
+      require(use.first_output, "a matrix product writes it");
     }
   }
 
@@ -206,21 +227,26 @@ class Fuser {
     }
   }
 
+  void require(Var var, const char* reason) {
+    required_[var] = true;
+    if (fusion_.reasons[var] == nullptr) fusion_.reasons[var] = reason;
+  }
+  void store(Var var, const char* reason) {
+    fusion_.stored[var] = true;
+    if (fusion_.reasons[var] == nullptr) fusion_.reasons[var] = reason;
+  }
+
   // Decides whether `var` is stored, all its consumers having been decided.
   void place(const Equation& equation, Var var) {
     if (!is_inline(fusion_.definition[var]) || required_[var]) {
-      fusion_.stored[var] = true;
+      store(var, "it is what a fold, a product, a loop or a call out of the program results in");
       return;
     }
     if (size_of(var) == 1) {
       // A scalar lives in a register unless it is free.
-      fusion_.stored[var] = cost_[var] > 0 || equation.output_count > 1;
-      if (fusion_.stored[var]) return;
+      if (cost_[var] > 0 || equation.output_count > 1) return store(var, "it is one number: a register");
     }
-    if (feeds_back(var)) {
-      fusion_.stored[var] = true;
-      return;
-    }
+    if (feeds_back(var)) return store(var, "an array is updated with it in place");
     std::vector<Home> homes;
     for (const Use& use : uses_[var]) {
       const Equation& consumer = graph_.equations()[use.equation];
@@ -267,9 +293,10 @@ class Fuser {
     }
     double evaluations = 0;
     for (const Home& home : homes) evaluations += home.evaluations();
-    fusion_.stored[var] =
-        homes.size() > kMostHomes || (evaluations - 1) * cost_[var] > kCheap || is_updated_in_memory(equation, var);
-    if (!fusion_.stored[var]) homes_[var] = std::move(homes);
+    if (homes.size() > kMostHomes) return store(var, "many loops want it");
+    if ((evaluations - 1) * cost_[var] > kCheap) return store(var, "computing it again where it is wanted costs more");
+    if (is_updated_in_memory(equation, var)) return store(var, "it is updated in place");
+    homes_[var] = std::move(homes);
   }
 
   // Whether `var` is what an array is updated with, and computed from that array: first, then, so that the update can

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <vector>
 
 #include "ir/primitive.h"
@@ -22,6 +23,7 @@ struct HostFunction {
   Avals inputs;
   Avals outputs;
   LocationId location = kNoLocation;
+  std::function<void()> action = {};  // instead of a primitive: a clock, say
 };
 using HostFunctions = std::vector<HostFunction>;
 

@@ -132,6 +132,7 @@ struct Statement {
   // operands are, so that inactive lanes may load too.
   uint64_t bits = 0;
   Index index = {};
+  uint32_t group = 0;  // Program::groups; of statements of the entry block
 };
 
 struct LoopOptions {
@@ -242,7 +243,8 @@ struct Program {
   std::vector<Gemm> gemms;
   std::vector<MemoryRange> ranges;
   std::vector<HostCall> host_calls;
-  int64_t arena_bytes = 0;  // end of the last temporary
+  std::vector<std::string> groups = {""};  // what statements were made from, for people
+  int64_t arena_bytes = 0;                 // end of the last temporary
 
   Range range_of(const Index& index) const;
   const Buffer& buffer(BufferId id) const { return buffers[id]; }
@@ -336,6 +338,11 @@ class Builder {
   // float16/bfloat16 operands.
   void gemm(int64_t m, int64_t n, int64_t k, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
 
+  // Statements of the entry block from here on are made from something new, which the second call names.
+  void begin_group();
+  void name_group(std::string name);
+  bool at_top() const { return block_ == 0; }
+
   DType buffer_dtype(BufferId buffer) const { return program_.buffers[buffer].dtype; }
   Program finish();
 
@@ -361,12 +368,16 @@ class Builder {
 
   Value new_value(DType dtype, Range range = {});
   BlockId new_block();
-  void statement(Statement statement) { program_.blocks[block_].statements.push_back(std::move(statement)); }
+  void statement(Statement statement) {
+    statement.group = group_;
+    program_.blocks[block_].statements.push_back(std::move(statement));
+  }
   Scalar apply_real(ScalarOp op, absl::Span<const Scalar> operands);
   Range result_range(const Statement& statement) const;
 
   Program program_;
   BlockId block_ = 0;
+  uint32_t group_ = 0;
   std::vector<BlockId> outer_blocks_;
   std::vector<OpenFor> open_fors_;
   int next_input_ = 0;

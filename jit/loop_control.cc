@@ -227,6 +227,13 @@ Builder::Mark Builder::mark() const {
           p.host_calls.size()};
 }
 
+void Builder::begin_group() {
+  program_.groups.emplace_back();
+  group_ = static_cast<uint32_t>(program_.groups.size() - 1);
+}
+
+void Builder::name_group(std::string name) { program_.groups[group_] = std::move(name); }
+
 void Builder::rollback(const Mark& mark) {
   CT_CHECK(block_ == mark.block);
   Program& p = program_;

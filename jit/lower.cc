@@ -4,6 +4,8 @@
 
 #include "ir/error.h"
 #include "ir/float_types.h"
+#include "ir/location.h"
+#include "ir/text.h"
 #include "jit/lower_frame.h"
 
 namespace ct::jit {
@@ -107,10 +109,42 @@ Frame::Frame(loop::Builder& builder, const Graph& graph, std::vector<Source> inp
 std::vector<Source> Frame::run() {
   Scope scope(*this);
   assign_places();
-  for (const Step& step : fusion_.steps) emit_step(step);
+  for (const Step& step : fusion_.steps) {
+    if (!b_.at_top()) {
+      emit_step(step);
+      continue;
+    }
+    b_.begin_group();
+    computed_.clear();
+    emit_step(step);
+    b_.name_group(group_name(step));
+  }
   std::vector<Source> results;
   finish_outputs(results);
   return results;
+}
+
+// The primitives that the step computes, in order, what it stores, and a line of the user's.
+std::string Frame::group_name(const Step& step) const {
+  std::vector<uint32_t> equations = computed_;
+  if (step.kind == StepKind::kNest) {
+    for (Var var : step.reductions) equations.push_back(fusion_.definition[var]);
+  } else {
+    equations.push_back(step.equation);
+  }
+  std::sort(equations.begin(), equations.end());
+  std::vector<std::string> names;
+  std::string type;
+  LocationId location = kNoLocation;
+  for (uint32_t i : equations) {
+    const Equation& equation = graph_.equations()[i];
+    if (std::find(names.begin(), names.end(), equation.primitive->name) == names.end()) {
+      names.push_back(equation.primitive->name);
+    }
+    type = graph_.aval(equation.first_output).to_string();
+    if (equation.location != kNoLocation) location = equation.location;
+  }
+  return concat(join(names, " "), " -> ", type, location == kNoLocation ? "" : "  ", location_string(location));
 }
 
 void Frame::assign_places() {

@@ -257,7 +257,7 @@ void Frame::emit_host(const Equation& equation) {
     refuse("runs in this process (in a library or in Python), which the compiled program must do without",
            "leave it out of the function, or give the primitive an expand rule");
   }
-  HostFunction function{&primitive, graph_.attrs_ptr(equation), {}, {}, equation.location};
+  HostFunction function{&primitive, graph_.attrs_ptr(equation), {}, {}, equation.location, {}};
   loop::HostCall call{static_cast<uint32_t>(options_.host_functions->size()), primitive.name, {}, {}};
   const auto array = [](const Place& place, const Aval& aval) {
     return loop::HostCall::Array{place.buffer, place.offset, aval.size()};

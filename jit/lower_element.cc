@@ -296,6 +296,9 @@ loop::Scalar Frame::compute(Var var, const Position& position) {
   const Primitive& primitive = *equation.primitive;
   absl::Span<const Var> operands = graph_.operands(equation);
   const Aval& aval = graph_.aval(var);
+  if (std::find(computed_.begin(), computed_.end(), fusion_.definition[var]) == computed_.end()) {
+    computed_.push_back(fusion_.definition[var]);
+  }
   if (primitive.lowering == Lowering::kAlias) {
     const Shape& shape = graph_.aval(operands[0]).shape();
     return element(operands[0], flat_position(shape, linear(position, aval.shape())));

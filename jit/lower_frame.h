@@ -71,6 +71,7 @@ class Frame {
   void ensure_place(Var var);
   void set_result(Var var, loop::Scalar value);  // of one element
   void emit_step(const Step& step);
+  std::string group_name(const Step& step) const;
   void emit_nest(const Step& step);
   bool try_nest(const Step& step, Cuts cuts);
   void emit_straight(const Step& step);
@@ -157,6 +158,8 @@ class Frame {
   std::vector<std::optional<loop::Scalar>> registers_;
   using Key = absl::InlinedVector<int64_t, 16>;
   std::vector<absl::flat_hash_map<Key, loop::Scalar>> memory_;
+
+  std::vector<uint32_t> computed_;  // equations of the step being emitted
 
   // Of the nest being emitted.
   const Shape* nest_shape_ = nullptr;

@@ -14,6 +14,7 @@ PYBIND11_MODULE(_core, module) {
   register_graph(module);
   register_primitives(module);
   register_jit(module);
+  register_profile(module);
   register_export(module);
   register_libraries(module);
 }

@@ -60,6 +60,10 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> object:
     # Modules that are not imported above are loaded at first use, to keep the import short.
+    if name in ("explain", "profile"):
+        from cotangent import profiling
+
+        return getattr(profiling, name)
     if not name.startswith("_"):
         import importlib
         import importlib.util
@@ -102,6 +106,7 @@ __all__ = [
     "ensure_compile_time_eval",
     "errors",
     "eval_shape",
+    "explain",
     "fwd_and_bwd",
     "grad",
     "hessian",
@@ -126,6 +131,7 @@ __all__ = [
     "primitive",
     "process_count",
     "process_index",
+    "profile",
     "pure_callback",
     "ragged",
     "remat",

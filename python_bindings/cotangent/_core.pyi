@@ -262,6 +262,9 @@ class Executable:
     @property
     def arena_bytes(self) -> int: ...
 
+def profile_graph(graph: Graph, operands: Sequence[Any], runs: int) -> dict[str, Any]: ...
+def describe_graph(graph: Graph) -> dict[str, Any]: ...
+
 class JitFunction:
     """A jitted callable."""
 

@@ -1,0 +1,338 @@
+#include "jit/loop_order.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "absl/container/flat_hash_map.h"
+#include "jit/loop_clone.h"
+#include "jit/loop_visit.h"
+
+namespace ct::jit {
+namespace {
+
+using loop::BlockId;
+using loop::BufferId;
+using loop::Carry;
+using loop::Cloner;
+using loop::For;
+using loop::Index;
+using loop::NewLoop;
+using loop::Program;
+using loop::Statement;
+using loop::StatementKind;
+using loop::Value;
+
+constexpr int64_t kLeastElements = 1 << 15;  // of a nest: what fits the first cache needs no order
+constexpr int64_t kColumns = 2048;           // accumulators at a time: they stay in the first cache
+constexpr int64_t kTile = 32;                // rows and columns of a transpose's tile, more or less
+constexpr size_t kMostPrologue = 6;          // statements that are done anew in each row
+
+struct ParallelLoop {
+  Value variable;
+  int64_t extent;
+};
+
+int64_t constant_extent(const For& loop) { return loop.extent.is_constant() ? loop.extent.constant() : 0; }
+
+// The statement of a block that is its only loop, with nothing but instructions before it; -1 if there is no such.
+int only_loop(const Program& program, BlockId block) {
+  int found = -1;
+  const auto& statements = program.blocks[block].statements;
+  for (size_t i = 0; i < statements.size(); ++i) {
+    if (statements[i].kind == StatementKind::kFor) {
+      if (found >= 0) return -1;
+      found = static_cast<int>(i);
+    } else if (found < 0 && !loop::is_instruction(statements[i])) {
+      return -1;
+    }
+  }
+  return found;
+}
+
+// By the statements of another block.
+void replace_statement(Program& program, BlockId block, size_t position, BlockId made) {
+  std::vector<Statement> replacement = std::move(program.blocks[made].statements);
+  program.blocks[made].statements.clear();
+  auto& statements = program.blocks[block].statements;
+  for (Statement& s : replacement) s.group = statements[position].group;
+  const auto at = statements.erase(statements.begin() + static_cast<std::ptrdiff_t>(position));
+  statements.insert(at, replacement.begin(), replacement.end());
+}
+
+// ---- folds over rows ------------------------------------------------------------------------------------------------
+
+// Whether `inner`, inside of `outer`, goes down columns: memory is touched at neighbouring places from one iteration of
+// `outer` to the next, and far apart from one of `inner` to the next.
+bool goes_down_columns(const Program& program, const For& outer, const For& inner) {
+  bool along = false, legal = true;
+  loop::visit_statements(program, inner.body, [&](const Statement& s) {
+    if (s.kind == StatementKind::kFor || s.kind == StatementKind::kWhile || s.kind == StatementKind::kIf) legal = false;
+    if (s.kind == StatementKind::kStore) {
+      // Rows of stored elements, each written once.
+      legal = legal && std::abs(s.index.coefficient_of(inner.variable)) >= constant_extent(outer);
+    }
+    if (s.kind != StatementKind::kLoad && s.kind != StatementKind::kStore) return;
+    const int64_t across = s.index.coefficient_of(outer.variable), down = s.index.coefficient_of(inner.variable);
+    if (std::abs(down) == 1 && constant_extent(inner) > 1) legal = false;
+    if (across == 1 && std::abs(down) >= 64) along = true;
+  });
+  return legal && along;
+}
+
+// for column { prologue; fold over rows; epilogue }  ->
+// for tile of columns { for column: a[column] = init; for row for column: a[column] += ...; for column: epilogue }
+// Iterations of the loops in `around` may run at once, so each has accumulators of its own.
+bool fold_by_rows(Program& program, BlockId block, size_t position, const std::vector<ParallelLoop>& around_it) {
+  const For outer = program.fors[program.blocks[block].statements[position].detail];
+  const int64_t columns = constant_extent(outer);
+  if (!outer.options.vectorize || !outer.options.parallel || !outer.carries.empty() || columns < 16) return false;
+  const int at = only_loop(program, outer.body);
+  if (at < 0 || !loop::only_elements(program, outer.body)) return false;
+  const std::vector<Statement> body = program.blocks[outer.body].statements;
+  const For inner = program.fors[body[static_cast<size_t>(at)].detail];
+  const int64_t rows = constant_extent(inner);
+  if (inner.carries.empty() || rows < 8 || rows * columns < kLeastElements || at > static_cast<int>(kMostPrologue)) {
+    return false;
+  }
+  for (const Carry& carry : inner.carries) {
+    if (!carry.combine) return false;
+  }
+  if (!goes_down_columns(program, outer, inner)) return false;
+  const std::vector<Statement> prologue(body.begin(), body.begin() + at), epilogue(body.begin() + at + 1, body.end());
+
+  std::vector<BufferId> accumulators;
+  Index own = 0;
+  int64_t copies = 1;
+  for (const ParallelLoop& loop : around_it) {
+    own += Index::of(loop.variable, copies * columns);
+    copies *= loop.extent;
+  }
+  for (const Carry& carry : inner.carries) {
+    program.buffers.push_back(
+        {loop::BufferKind::kTemporary, program.values[carry.init].dtype, copies * columns, 0, {}});
+    accumulators.push_back(static_cast<BufferId>(program.buffers.size() - 1));
+  }
+  const BlockId made = loop::new_block(program);
+  BlockId around = made;
+  Index first = 0;
+  int64_t count = columns;
+  if (columns > kColumns && columns % kColumns == 0) {
+    const NewLoop tiles = loop::append_for(program, made, columns / kColumns, {.parallel = true});
+    around = tiles.body;
+    first = Index::of(tiles.variable, kColumns);
+    count = kColumns;
+  }
+  auto load = [&](size_t c, const Index& column, BlockId where) {
+    Statement s{.kind = StatementKind::kLoad, .dtype = program.values[inner.carries[c].init].dtype};
+    s.buffer = accumulators[c];
+    s.index = own + column;
+    s.bits = 1;
+    s.result = loop::new_value(program, s.dtype);
+    program.blocks[where].statements.push_back(s);
+    return s.result;
+  };
+  auto store = [&](size_t c, const Index& column, Value value, BlockId where) {
+    Statement s{.kind = StatementKind::kStore, .dtype = program.values[inner.carries[c].init].dtype};
+    s.buffer = accumulators[c];
+    s.index = own + column;
+    s.operands[0] = value;
+    program.blocks[where].statements.push_back(s);
+  };
+  const loop::LoopOptions alike{.vectorize = true, .parallel = true}, columns_only{.vectorize = true};
+  {
+    const NewLoop start = loop::append_for(program, around, count, columns_only);
+    Cloner cloner(program);
+    cloner.replace(outer.variable, first + Index::of(start.variable));
+    cloner.clone(prologue, start.body);
+    for (size_t c = 0; c < accumulators.size(); ++c) {
+      store(c, first + Index::of(start.variable), cloner.value(inner.carries[c].init, start.body), start.body);
+    }
+  }
+  {
+    const NewLoop row = loop::append_for(program, around, rows, {});
+    const NewLoop column = loop::append_for(program, row.body, count, columns_only);
+    const Index place = first + Index::of(column.variable);
+    Cloner cloner(program);
+    cloner.replace(outer.variable, place);
+    cloner.replace(inner.variable, Index::of(row.variable));
+    cloner.clone(prologue, column.body);
+    cloner.clone(program.blocks[inner.body].statements, column.body);
+    for (size_t c = 0; c < accumulators.size(); ++c) {
+      const Value sum = load(c, place, column.body);
+      Statement s{.kind = StatementKind::kScalar, .op = *inner.carries[c].combine, .dtype = program.values[sum].dtype};
+      s.operands[0] = sum;
+      s.operands[1] = cloner.value(inner.carries[c].next, column.body);
+      s.result = loop::new_value(program, s.dtype);
+      program.blocks[column.body].statements.push_back(s);
+      store(c, place, s.result, column.body);
+    }
+  }
+  {
+    const NewLoop end = loop::append_for(program, around, count, around == made ? alike : columns_only);
+    const Index place = first + Index::of(end.variable);
+    Cloner cloner(program);
+    cloner.replace(outer.variable, place);
+    cloner.clone(prologue, end.body);
+    for (size_t c = 0; c < accumulators.size(); ++c) {
+      cloner.replace_value(inner.carries[c].result, load(c, place, end.body));
+    }
+    cloner.clone(epilogue, end.body);
+  }
+  replace_statement(program, block, position, made);
+  return true;
+}
+
+// ---- transposes -----------------------------------------------------------------------------------------------------
+
+// An axis as whole tiles and, where it does not divide, what is left.
+struct Part {
+  int64_t start, tiles, size;
+};
+std::vector<Part> parts_of(int64_t extent) {
+  for (int64_t size : {kTile, kTile + kTile / 2, kTile / 2, kTile + kTile / 4, kTile - kTile / 4, 2 * kTile}) {
+    if (extent % size == 0) return {{0, extent / size, size}};
+  }
+  return {{0, extent / kTile, kTile}, {extent - extent % kTile, 1, extent % kTile}};
+}
+
+// An access of a nest of two loops, as its strides along them.
+bool goes_down(const Statement& s, const For& outer, const For& inner) {
+  const bool is_access = s.kind == StatementKind::kLoad || s.kind == StatementKind::kStore;
+  return is_access && s.index.coefficient_of(outer.variable) == 1 &&
+         std::abs(s.index.coefficient_of(inner.variable)) >= kTile;
+}
+
+// What a tile reads down columns is first copied, element by element, to where it lies in rows: vectors of far-apart
+// elements cost several times as much. `copies`: by number among the loads, the buffer of the copy.
+void copy_columns(Program& program, BlockId where, const std::vector<Statement>& statements, const For& outer,
+                  const For& inner, const Index& first_row, const Index& first_column, const Part& rows,
+                  const Part& columns, const Index& own, absl::flat_hash_map<size_t, BufferId>& copies,
+                  int64_t instances) {
+  size_t loads = 0;
+  for (Statement load : statements) {
+    if (load.kind != StatementKind::kLoad) continue;
+    const size_t number = loads++;
+    if (!goes_down(load, outer, inner)) continue;
+    auto known = [&](Value value) {
+      return value == outer.variable || value == inner.variable || value < outer.variable;
+    };
+    bool affine = true;
+    loop::visit_index(load.index, [&](Value value) { affine = affine && known(value); });
+    if (!affine) continue;
+    program.buffers.push_back({loop::BufferKind::kTemporary, load.dtype, instances * rows.size * columns.size, 0, {}});
+    copies[number] = static_cast<BufferId>(program.buffers.size() - 1);
+    const NewLoop column = loop::append_for(program, where, columns.size, {});
+    const NewLoop row = loop::append_for(program, column.body, rows.size, {});
+    Cloner cloner(program);
+    cloner.replace(outer.variable, first_row + Index::of(row.variable));
+    cloner.replace(inner.variable, first_column + Index::of(column.variable));
+    load.index = cloner.index(load.index);
+    load.result = loop::new_value(program, load.dtype);
+    Statement store{.kind = StatementKind::kStore, .dtype = load.dtype};
+    store.operands[0] = load.result;
+    store.buffer = copies[number];
+    store.index = own + Index::of(row.variable, columns.size) + Index::of(column.variable);
+    program.blocks[row.body].statements.push_back(load);
+    program.blocks[row.body].statements.push_back(store);
+  }
+}
+
+bool tile_transpose(Program& program, BlockId block, size_t position, const std::vector<ParallelLoop>& around_it) {
+  For outer = program.fors[program.blocks[block].statements[position].detail];
+  if (!outer.options.parallel || !outer.carries.empty()) return false;
+  const std::vector<Statement> body = program.blocks[outer.body].statements;
+  if (body.empty() || body.back().kind != StatementKind::kFor || only_loop(program, outer.body) < 0) return false;
+  For inner = program.fors[body.back().detail];
+  if (!inner.options.parallel || !inner.carries.empty() || constant_extent(outer) < 2 * kTile ||
+      constant_extent(inner) < 2 * kTile || constant_extent(outer) * constant_extent(inner) < 8 * kLeastElements ||
+      body.size() > kMostPrologue) {
+    return false;
+  }
+  bool across = false, down = false, simple = true, stores_down = false, stores_across = false;
+  const std::vector<Statement> work = program.blocks[inner.body].statements;
+  for (const Statement& s : work) {
+    simple = simple && (loop::is_instruction(s) || s.kind == StatementKind::kStore);
+    const bool is_down = goes_down(s, outer, inner), is_across = goes_down(s, inner, outer);
+    down = down || is_down;
+    across = across || is_across;
+    if (s.kind != StatementKind::kStore) continue;
+    stores_down = stores_down || is_down;
+    stores_across = stores_across || is_across;
+  }
+  if (!simple || !across || !down) return false;
+  const std::vector<Statement> prologue(body.begin(), body.end() - 1);
+  // Results are written along rows.
+  if (stores_down && !stores_across && prologue.empty()) std::swap(outer, inner);
+  const int64_t rows = constant_extent(outer), columns = constant_extent(inner);
+
+  Index own = 0;
+  int64_t instances = 1;
+  for (const ParallelLoop& loop : around_it) instances *= loop.extent;
+  const BlockId made = loop::new_block(program);
+  for (const Part& rows_part : parts_of(rows)) {
+    for (const Part& columns_part : parts_of(columns)) {
+      const NewLoop row_tile = loop::append_for(program, made, rows_part.tiles, {.parallel = true});
+      const NewLoop column_tile = loop::append_for(program, row_tile.body, columns_part.tiles, {});
+      const int64_t size = rows_part.size * columns_part.size;
+      own = Index::of(row_tile.variable, size);
+      int64_t stride = size * rows_part.tiles;
+      for (const ParallelLoop& loop : around_it) {
+        own += Index::of(loop.variable, stride);
+        stride *= loop.extent;
+      }
+      const Index first_row = rows_part.start + Index::of(row_tile.variable, rows_part.size);
+      const Index first_column = columns_part.start + Index::of(column_tile.variable, columns_part.size);
+      absl::flat_hash_map<size_t, BufferId> copies;
+      if (prologue.empty()) {
+        copy_columns(program, column_tile.body, work, outer, inner, first_row, first_column, rows_part, columns_part,
+                     own, copies, instances * rows_part.tiles);
+      }
+      const NewLoop row = loop::append_for(program, column_tile.body, rows_part.size, {.parallel = true});
+      Cloner cloner(program);
+      cloner.replace(outer.variable, first_row + Index::of(row.variable));
+      cloner.clone(prologue, row.body);
+      const NewLoop column = loop::append_for(program, row.body, columns_part.size, inner.options);
+      cloner.replace(inner.variable, first_column + Index::of(column.variable));
+      cloner.clone(work, column.body);
+      size_t loads = 0;
+      for (Statement& s : program.blocks[column.body].statements) {
+        if (s.kind != StatementKind::kLoad) continue;
+        const auto copy = copies.find(loads++);
+        if (copy == copies.end()) continue;
+        s.buffer = copy->second;
+        s.index = own + Index::of(row.variable, columns_part.size) + Index::of(column.variable);
+      }
+    }
+  }
+  replace_statement(program, block, position, made);
+  return true;
+}
+
+void order(Program& program, BlockId block, std::vector<ParallelLoop>& around) {
+  for (size_t i = 0; i < program.blocks[block].statements.size(); ++i) {
+    const Statement s = program.blocks[block].statements[i];
+    if (s.kind == StatementKind::kFor) {
+      if (fold_by_rows(program, block, i, around) || tile_transpose(program, block, i, around)) continue;
+      const For& loop = program.fors[s.detail];
+      if (loop.options.parallel) {
+        if (!loop.extent.is_constant()) continue;
+        around.push_back({loop.variable, loop.extent.constant()});
+        order(program, loop.body, around);
+        around.pop_back();
+        continue;
+      }
+    }
+    std::vector<BlockId> inside;
+    loop::visit_blocks_of(program, s, [&](BlockId id) { inside.push_back(id); });
+    for (BlockId id : inside) order(program, id, around);
+  }
+}
+
+}  // namespace
+
+void order_loops(loop::Program& program) {
+  std::vector<ParallelLoop> around;
+  order(program, 0, around);
+}
+
+}  // namespace ct::jit

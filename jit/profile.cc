@@ -1,0 +1,218 @@
+#include "jit/profile.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "ir/error.h"
+#include "ir/location.h"
+#include "ir/text.h"
+#include "jit/fuse.h"
+#include "jit/llvm/compiler.h"
+#include "jit/loop_visit.h"
+
+namespace ct::jit {
+namespace {
+
+using loop::BlockId;
+using loop::BufferId;
+using loop::Program;
+using loop::Statement;
+using loop::StatementKind;
+
+struct Traffic {
+  double read = 0, written = 0;
+};
+
+// Adds up what statements do, each as often as the loops around it say.
+class Account {
+ public:
+  explicit Account(const Program& program) : program_(program) {}
+
+  void add(const Statement& s, double times) {
+    switch (s.kind) {
+      case StatementKind::kLoad:
+        traffic_[s.buffer].read += times * dtype_size(s.dtype);
+        break;
+      case StatementKind::kStore:
+        traffic_[s.buffer].written += times * dtype_size(s.dtype);
+        break;
+      case StatementKind::kScalar:
+      case StatementKind::kFma:
+        if (is_float(s.dtype)) operations_ += times * (s.kind == StatementKind::kFma ? 2 : 1);
+        break;
+      case StatementKind::kFor: {
+        const loop::For& loop = program_.fors[s.detail];
+        const loop::Range range = program_.range_of(loop.extent);
+        const double count = range.high == INT64_MAX ? 1 : static_cast<double>(std::max<int64_t>(range.high, 0));
+        for (const loop::Carry& carry : loop.carries) {
+          if (carry.combine && is_float(program_.values[carry.init].dtype)) operations_ += times * count;
+        }
+        block(loop.body, times * count);
+        return;
+      }
+      case StatementKind::kGemm: {
+        const loop::Gemm& gemm = program_.gemms[s.detail];
+        const auto size = [&](const loop::Matrix& matrix, int64_t elements) {
+          return times * static_cast<double>(elements) * dtype_size(program_.buffers[matrix.buffer].dtype);
+        };
+        traffic_[gemm.a.buffer].read += size(gemm.a, gemm.m * gemm.k);
+        traffic_[gemm.b.buffer].read += size(gemm.b, gemm.k * gemm.n);
+        traffic_[gemm.c.buffer].written += size(gemm.c, gemm.m * gemm.n);
+        operations_ += times * 2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n * gemm.k);
+        break;
+      }
+      case StatementKind::kFill:
+      case StatementKind::kCopy: {
+        const loop::MemoryRange& range = program_.ranges[s.detail];
+        const loop::Range count = program_.range_of(range.count);
+        const double elements = count.high == INT64_MAX ? 0 : static_cast<double>(std::max<int64_t>(count.high, 0));
+        traffic_[range.destination].written += times * elements * dtype_size(program_.buffers[range.destination].dtype);
+        if (s.kind == StatementKind::kCopy) {
+          traffic_[range.source].read += times * elements * dtype_size(program_.buffers[range.source].dtype);
+        }
+        break;
+      }
+      case StatementKind::kHostCall: {
+        const loop::HostCall& call = program_.host_calls[s.detail];
+        const auto bytes = [&](const loop::HostCall::Array& array) {
+          return times * static_cast<double>(array.elements) * dtype_size(program_.buffers[array.buffer].dtype);
+        };
+        for (const loop::HostCall::Array& array : call.inputs) traffic_[array.buffer].read += bytes(array);
+        for (const loop::HostCall::Array& array : call.outputs) traffic_[array.buffer].written += bytes(array);
+        break;
+      }
+      default:
+        break;
+    }
+    loop::visit_blocks_of(program_, s, [&](BlockId id) { block(id, times); });
+  }
+
+  void finish(Group& group) const {
+    for (const auto& [buffer, traffic] : traffic_) {
+      const auto whole =
+          static_cast<double>(program_.buffers[buffer].elements) * dtype_size(program_.buffers[buffer].dtype);
+      group.bytes_read += static_cast<int64_t>(std::min(traffic.read, whole));
+      group.bytes_written += static_cast<int64_t>(std::min(traffic.written, whole));
+    }
+    group.operations += operations_;
+  }
+
+ private:
+  void block(BlockId id, double times) {
+    for (const Statement& s : program_.blocks[id].statements) add(s, times);
+  }
+
+  const Program& program_;
+  std::map<BufferId, Traffic> traffic_;
+  double operations_ = 0;
+};
+
+// The statements of the entry block in runs of one group; `ends` are the positions after each.
+std::vector<Group> groups_of(const Program& program, std::vector<size_t>* ends = nullptr) {
+  std::vector<Group> groups;
+  const auto& statements = program.blocks[0].statements;
+  for (size_t i = 0; i < statements.size();) {
+    const uint32_t group = statements[i].group;
+    Account account(program);
+    for (; i < statements.size() && statements[i].group == group; ++i) account.add(statements[i], 1);
+    Group made;
+    made.name = group == 0 ? "inputs and outputs" : program.groups[group];
+    account.finish(made);
+    groups.push_back(std::move(made));
+    if (ends != nullptr) ends->push_back(i);
+  }
+  return groups;
+}
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+}  // namespace
+
+Description describe(const GraphPtr& graph) {
+  const GraphPtr prepared = prepare(graph);
+  HostFunctions functions;
+  const Program program = lower_prepared(*prepared, "program", false, &functions);
+  Description result;
+  result.groups = groups_of(program);
+  result.arena_bytes = program.arena_bytes;
+  const Fusion fusion = fuse(*prepared);
+  for (const Equation& equation : prepared->equations()) {
+    for (uint32_t k = 0; k < equation.output_count; ++k) {
+      const Var var = equation.first_output + k;
+      if (!fusion.stored[var]) continue;
+      const Aval& aval = prepared->aval(var);
+      const std::string location = location_string(equation.location);
+      result.stored.push_back(
+          {concat(equation.primitive->name, " -> ", aval.to_string(), location.empty() ? "" : "  ", location),
+           aval.bytes(), fusion.reasons[var] == nullptr ? "" : fusion.reasons[var]});
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs) {
+  Profile result;
+  HostFunctions functions;
+  Program program;
+  CompiledFunction plain;
+  {
+    StageTimes times;
+    program = lower_prepared(*prepare(graph), "program", false, &functions);
+    const Clock::time_point start = Clock::now();
+    auto compiled = compile(program);
+    if (!compiled.ok()) return compiled.status();
+    plain = *compiled;
+    times.stages.push_back({"generate and load code", seconds_since(start)});
+    result.stages = times.stages;
+  }
+
+  // The same program with a clock after each group.
+  std::vector<size_t> ends;
+  result.groups = groups_of(program, &ends);
+  std::vector<double> clock;
+  Clock::time_point start;
+  Program clocked = program;
+  auto& statements = clocked.blocks[0].statements;
+  for (size_t i = ends.size(); i-- > 0;) {
+    clocked.host_calls.push_back({static_cast<uint32_t>(functions.size()), "clock", {}, {}});
+    Statement tick{.kind = StatementKind::kHostCall};
+    tick.detail = static_cast<uint32_t>(clocked.host_calls.size() - 1);
+    statements.insert(statements.begin() + static_cast<std::ptrdiff_t>(ends[i]), tick);
+  }
+  HostFunction action;
+  action.action = [&] { clock.push_back(seconds_since(start)); };
+  functions.push_back(std::move(action));
+  auto compiled = compile(clocked);
+  if (!compiled.ok()) return compiled.status();
+
+  std::vector<void*> input_pointers, output_pointers;
+  for (const Tensor& input : inputs) input_pointers.push_back(input.data());
+  for (const Aval& aval : graph->output_avals()) {
+    result.outputs.emplace_back(aval);
+    output_pointers.push_back(result.outputs.back().data());
+  }
+  const int64_t arena_bytes = std::max(plain.arena_bytes(), compiled->arena_bytes());
+  const auto arena = Buffer::allocate(static_cast<size_t>(arena_bytes));
+  for (int run = 0; run < runs; ++run) {
+    const HostScope scope(functions);
+    start = Clock::now();
+    plain(input_pointers.data(), output_pointers.data(), arena->data());
+    result.seconds.push_back(seconds_since(start));
+    scope.rethrow();
+    clock.clear();
+    start = Clock::now();
+    (*compiled)(input_pointers.data(), output_pointers.data(), arena->data());
+    scope.rethrow();
+    double before = 0;
+    for (size_t i = 0; i < result.groups.size() && i < clock.size(); ++i) {
+      result.groups[i].starts.push_back(before);
+      result.groups[i].seconds.push_back(clock[i] - before);
+      before = clock[i];
+    }
+  }
+  return result;
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,67 @@
+// Where the time of a compiled program goes, for `ct.profile` and `ct.explain`, which put it into words.
+#include "jit/profile.h"
+
+#include "ir/error.h"
+#include "ir/text.h"
+#include "python_bindings/array.h"
+#include "python_bindings/graph.h"
+#include "python_bindings/python.h"
+
+namespace ct::python {
+namespace {
+
+py::list groups_list(const std::vector<jit::Group>& groups) {
+  py::list result;
+  for (const jit::Group& group : groups) {
+    py::dict entry;
+    entry["name"] = group.name;
+    entry["bytes_read"] = group.bytes_read;
+    entry["bytes_written"] = group.bytes_written;
+    entry["operations"] = group.operations;
+    entry["starts"] = group.starts;
+    entry["seconds"] = group.seconds;
+    result.append(entry);
+  }
+  return result;
+}
+
+py::dict profile_graph(const GraphHandle& handle, const py::list& operands, int runs) {
+  std::vector<Tensor> inputs;
+  for (py::handle operand : operands) inputs.push_back(concrete(datum_from_python(operand)));
+  auto profile = jit::profile(handle.graph, inputs, runs);
+  if (!profile.ok()) {
+    const std::string_view message(profile.status().message().data(), profile.status().message().size());
+    throw Error(ErrorKind::kUnsupported, concat("profiling failed: ", message));
+  }
+  py::list stages, outputs;
+  for (const StageTimes::Stage& stage : profile->stages) stages.append(py::make_tuple(stage.name, stage.seconds));
+  for (Tensor& output : profile->outputs) outputs.append(array_object(std::move(output)));
+  py::dict result;
+  result["stages"] = stages;
+  result["groups"] = groups_list(profile->groups);
+  result["seconds"] = profile->seconds;
+  result["outputs"] = outputs;
+  return result;
+}
+
+py::dict describe_graph(const GraphHandle& handle) {
+  const jit::Description description = jit::describe(handle.graph);
+  py::list stored;
+  for (const jit::StoredVariable& variable : description.stored) {
+    stored.append(py::make_tuple(variable.name, variable.bytes, variable.reason));
+  }
+  py::dict result;
+  result["groups"] = groups_list(description.groups);
+  result["stored"] = stored;
+  result["arena_bytes"] = description.arena_bytes;
+  return result;
+}
+
+}  // namespace
+
+void register_profile(py::module_& module) {
+  module.def("profile_graph", profile_graph, py::arg("graph"), py::arg("operands"), py::arg("runs"));
+  module.def("describe_graph", describe_graph, py::arg("graph"));
+}
+
+}  // namespace ct::python

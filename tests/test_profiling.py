@@ -1,0 +1,111 @@
+"""`ct.profile` and `ct.explain`: what they count, what they measure, what they write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+
+def loss(w, x):
+    return cnp.sum(cnp.tanh(x @ w))
+
+
+ARGUMENTS = np.ones((30, 20), np.float32), np.ones((10, 30), np.float32)
+
+
+def test_groups_count_traffic_and_arithmetic():
+    report = ct.profile(loss, runs=3)(*ARGUMENTS)
+    np.testing.assert_allclose(report.result, loss(*ARGUMENTS), rtol=1e-6)
+    product, fold = (next(g for g in report.groups if name in g.name) for name in ("dot_general", "reduce_sum"))
+    assert product.bytes_read == 4 * (30 * 20 + 10 * 30)
+    assert product.bytes_written == 4 * 10 * 20
+    assert product.flops == 2 * 10 * 30 * 20
+    assert fold.bytes_read == 4 * 10 * 20
+    assert fold.flops > 10 * 20
+    assert "tanh" in fold.name and "test_profiling.py" in fold.name
+    for group in report.groups:
+        assert len(group.seconds) == 3 and min(group.seconds) >= 0
+    assert len(report.runs) == 3 and report.seconds == min(report.runs) > 0
+
+
+def test_stages_are_those_of_compiling():
+    names = [name for name, seconds in ct.profile(loss, runs=1)(*ARGUMENTS).stages]
+    assert names.index("simplify") < names.index("fuse and lower") < names.index("generate and load code")
+
+
+def test_nodes_are_the_equations():
+    nodes = {node.name.split()[0]: node for node in ct.profile(loss, runs=2)(*ARGUMENTS).nodes}
+    assert set(nodes) == {"dot_general", "tanh", "reduce_sum"}
+    assert nodes["dot_general"].flops == 2 * 10 * 30 * 20
+    assert nodes["tanh"].bytes == 2 * 4 * 10 * 20
+    assert "test_profiling.py" in nodes["tanh"].location
+
+
+def test_gradients_loops_and_jitted_functions():
+    def step(w, x):
+        return ct.lax.fori_loop(0, 3, lambda i, v: v - 0.1 * ct.grad(ct.jit(loss))(v, x), w)
+
+    report = ct.profile(step, runs=1)(*ARGUMENTS)
+    np.testing.assert_allclose(report.result, ct.jit(step)(*ARGUMENTS), rtol=1e-6)
+    assert any("scan" in group.name for group in report.groups)
+
+
+def test_programs_that_call_out():
+    report = ct.profile(lambda x: cnp.sort(x) + 1, runs=2)(np.array([3.0, 1.0, 2.0], np.float32))
+    assert np.asarray(report.result).tolist() == [2, 3, 4]
+    with pytest.raises(ZeroDivisionError):
+        ct.profile(lambda x: ct.pure_callback(lambda v: 1 // 0, x, x), runs=1)(1.0)
+
+
+def test_trace_is_what_perfetto_reads(tmp_path: Path):
+    report = ct.profile(loss, runs=2)(*ARGUMENTS)
+    report.save_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert len(spans) == len(report.stages) + len(report.groups) + len(report.nodes)
+    assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
+    run = [event for event in spans if event["tid"] == 1]
+    assert [event["ts"] for event in run] == sorted(event["ts"] for event in run)
+
+
+def test_profile_prints_a_table():
+    text = str(ct.profile(loss, runs=1)(*ARGUMENTS))
+    assert text.startswith("loss: ")
+    assert "dot_general" in text and "FLOP" in text
+
+
+def test_explain_says_why_a_variable_is_stored():
+    def f(x):
+        e = cnp.exp(x)
+        return cnp.sort(e @ x), e / cnp.sum(e, axis=1, keepdims=True)
+
+    report = ct.explain(f)(ct.ShapeDtypeStruct((8, 8), np.float32))
+    reasons = {one.name.split()[0]: one.reason for one in report.stored}
+    assert reasons["exp"] == "a matrix product reads it"
+    assert reasons["dot_general"] == "a function outside of the program reads it"
+    assert reasons["div"] == reasons["sort"] == "it is a result"
+    assert all(one.bytes == 8 * 8 * 4 for one in report.stored if one.name.startswith(("exp", "div")))
+    assert "dot_general" in str(report)
+    assert "for " in report.loops
+
+
+def test_what_is_fused_is_not_stored():
+    report = ct.explain(lambda x: cnp.sum(cnp.exp(x) * 2 + 1))(np.ones(100, np.float32))
+    assert [one.name.split()[0] for one in report.stored] == ["reduce_sum"]
+    assert report.scratch_bytes == 0
+
+
+@pytest.mark.parametrize("function", [ct.profile, ct.explain])
+def test_errors(function):
+    with pytest.raises(TypeError, match="expects a function, got int"):
+        function(3)
+
+
+def test_profile_needs_a_run():
+    with pytest.raises(ValueError, match="at least one run, got runs=0"):
+        ct.profile(loss, runs=0)
