@@ -21,7 +21,9 @@ void throw_donated(const Aval& aval) {
 
 namespace {
 
-PyObject* shape_hook = nullptr;  // (array, axes) -> shape tuple with symbolic sizes; of mask captures
+// (array, ragged axes) -> shape tuple with symbolic sizes, and symbolic number of elements; of mask captures.
+PyObject* shape_hook = nullptr;
+PyObject* size_hook = nullptr;
 
 enum class Promotion : uint8_t { kJoin, kInexact, kCompare, kBits };
 
@@ -158,28 +160,40 @@ PyObject* to_index(PyObject* self) {
   });
 }
 
+// The axes whose sizes are values; empty outside of masks.
+py::list ragged_axes(PyObject* self) {
+  py::list axes;
+  const auto* traced = std::get_if<Traced>(&array_contents(self));
+  if (traced == nullptr || shape_hook == nullptr || !traced->capture->live()) return axes;
+  const Values lengths = traced->capture->lengths_of(traced->var);
+  for (size_t axis = 0; axis < lengths.size(); ++axis) {
+    if (lengths[axis]) axes.append(axis);
+  }
+  return axes;
+}
+
 Py_ssize_t length(PyObject* self) {
-  const Aval& aval = array_aval(self);
+  const Aval aval = array_aval(self);
   if (aval.rank() == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of an array without axes");
     return -1;
   }
-  return static_cast<Py_ssize_t>(aval.dim(0));
+  return guarded(Py_ssize_t{-1}, [&] {
+    const py::list ragged = ragged_axes(self);
+    if (ragged.size() > 0 && py::cast<int>(ragged[0]) == 0) {
+      throw Error(ErrorKind::kConcretization,
+                  concat("len() of an array whose axis 0 is ragged: it is anything from 0 to ", aval.dim(0)))
+          .hint("use x.shape[0], which is a value, or ct.lax.scan and ct.lax.map over the axis");
+    }
+    return static_cast<Py_ssize_t>(aval.dim(0));
+  });
 }
 
 PyObject* get_shape(PyObject* self, void*) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
-    const Datum& datum = array_contents(self);
-    if (const auto* traced = std::get_if<Traced>(&datum);
-        traced != nullptr && shape_hook != nullptr && traced->capture->live()) {
-      const Values lengths = traced->capture->lengths_of(traced->var);
-      py::list axes;
-      for (size_t axis = 0; axis < lengths.size(); ++axis) {
-        if (lengths[axis]) axes.append(axis);
-      }
-      if (axes.size() > 0) return PyObject_CallFunctionObjArgs(shape_hook, self, axes.ptr(), nullptr);
-    }
-    const Shape& shape = datum_aval(datum).shape();
+    const py::list ragged = ragged_axes(self);
+    if (ragged.size() > 0) return PyObject_CallFunctionObjArgs(shape_hook, self, ragged.ptr(), nullptr);
+    const Shape& shape = datum_aval(array_contents(self)).shape();
     PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(shape.size()));
     for (size_t axis = 0; tuple != nullptr && axis < shape.size(); ++axis) {
       PyTuple_SET_ITEM(tuple, static_cast<Py_ssize_t>(axis), PyLong_FromLongLong(shape[axis]));
@@ -196,7 +210,13 @@ PyObject* get_dtype(PyObject* self, void*) {
                  [&] { return numpy_dtype(array_aval(self).dtype()).release().ptr(); });
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(array_aval(self).rank()); }
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(array_aval(self).size()); }
+PyObject* get_size(PyObject* self, void*) {
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    const py::list ragged = ragged_axes(self);
+    if (ragged.size() > 0) return PyObject_CallFunctionObjArgs(size_hook, self, ragged.ptr(), nullptr);
+    return PyLong_FromLongLong(array_aval(self).size());
+  });
+}
 PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(array_aval(self).bytes()); }
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_size(array_aval(self).dtype())); }
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
@@ -369,7 +389,10 @@ void register_array(py::module_& module) {
   array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (array_type == nullptr) throw py::error_already_set();
   module.attr("Array") = py::handle(reinterpret_cast<PyObject*>(array_type));
-  module.def("set_shape_hook", [](py::object hook) { shape_hook = hook.release().ptr(); });
+  module.def("set_shape_hooks", [](py::object shape, py::object size) {
+    shape_hook = shape.release().ptr();
+    size_hook = size.release().ptr();
+  });
   // The dtype pair of an operand as promotion sees it, and the promoted, broadcast operands themselves.
   module.def(
       "promote",

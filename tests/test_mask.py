@@ -43,6 +43,7 @@ SCALAR: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "outer": (lambda x: cnp.sum(cnp.outer(x, x) * 0.5), True),
     "scan": (rnn, True),
     "size": (lambda x: cnp.sum(x) * x.shape[0], True),
+    "number of elements": (lambda x: cnp.sum(x) * x.size + cnp.size(x, 0), True),
     "grad inside": (lambda x: cnp.sum(ct.grad(lambda y: cnp.sum(cnp.sin(y) * y))(x)), True),
     "vmap inside": (lambda x: cnp.sum(ct.vmap(lambda v: v * v)(x)), True),
     "where": (lambda x: cnp.sum(cnp.where(x > 0, x, 0.1 * x)), True),
@@ -171,6 +172,12 @@ ERRORS = [
         ct.errors.ShapeError,
         "equal names",
     ),
+    (
+        lambda: ct.mask(lambda x: x if x.size > 2 else x * 2)(ct.Ragged(np.zeros(3), {0: 2})),
+        ct.errors.ConcretizationError,
+        "number of elements",
+    ),
+    (lambda: ct.mask(lambda x: x * len(x))(ct.Ragged(np.zeros(3), {0: 2})), ct.errors.ConcretizationError, "len()"),
     (
         lambda: ct.mask(lambda x: x if x.shape[0] > 2 else x * 2)(ct.Ragged(np.zeros(3), {0: 2})),
         ct.errors.ConcretizationError,

@@ -213,6 +213,50 @@ def test_ragged(case: Case) -> None:
         compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 4 * case.tolerance)
 
 
+def other_axes(case: Case) -> list[int]:
+    """The first and the last axis of the first draw, where the case says nothing of them."""
+    specs = [spec for arg in case.args for spec in draws(arg)]
+    if not specs or not specs[0].shape or min(specs[0].shape) == 0:
+        return []
+    rank = len(specs[0].shape)
+    stated = case.ragged[0] if isinstance(case.ragged, tuple) else case.ragged
+    # One element less than two is one that broadcasts.
+    return [k for k in sorted({0, rank - 1}) if (stated is None or stated % rank != k) and specs[0].shape[k] > 2]
+
+
+@over(lambda case: other_axes(case))
+def test_ragged_is_never_wrong(case: Case) -> None:
+    """On any ragged axis: the result of the exact array, or an error."""
+    for axis in other_axes(case):
+        rng = np.random.default_rng(4)
+        values = [fill(spec, case.dtypes[0], rng) for arg in case.args for spec in draws(arg)]
+        bound = values[0].shape[axis]
+        exact, padded = list(values), list(values)
+        for i, value in enumerate(values):
+            if value.ndim == values[0].ndim and value.shape[axis] == bound:
+                exact[i] = np.take(value, range(bound - 1), axis)
+                data = np.array(value)
+                np.moveaxis(data, axis, 0)[bound - 1 :] = np.nan if data.dtype.kind in "fc" else 77
+                padded[i] = ct.Ragged(data, {axis: bound - 1}, names={axis: "n"})
+
+        def function(*given: Any) -> Any:
+            pending = list(given)
+            return case(cnp, *[replace(arg, pending) for arg in case.args])
+
+        try:
+            expected = leaves(function(*exact))
+        except (TypeError, ValueError, IndexError, NotImplementedError):
+            continue  # the function takes no array of that size
+        try:
+            found = ct.mask(function)(*padded)
+        except (TypeError, ValueError, IndexError, NotImplementedError):
+            continue
+        results = tree_util.tree_leaves(found, is_leaf=lambda x: isinstance(x, ct.Ragged))
+        assert len(results) == len(expected)
+        for x, y in zip(results, expected, strict=True):
+            compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 4 * case.tolerance)
+
+
 # ---- Every function has a case ---------------------------------------------------------------------------------------
 
 # Checked elsewhere, or not a function of arrays.

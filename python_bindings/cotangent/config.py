@@ -60,7 +60,7 @@ def read(name: str) -> bool | int:
     return _core.get_threads() if plain == "threads" else _core.get_flag(plain)
 
 
-def __getattr__(name: str) -> bool:
+def __getattr__(name: str) -> bool | int:
     # The options by JAX's names: ``ct.config.jax_enable_x64``.
     if name.startswith("jax_") and name.removeprefix("jax_") in _OPTIONS:
         return read(name)

@@ -8,6 +8,7 @@ for exact sizes, on such values; padding reaches no result and no gradient. Data
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -287,7 +288,16 @@ def _symbolic_shape(array: Array, axes: list[int]) -> tuple[Any, ...]:
     return tuple(shape)
 
 
-_core.set_shape_hook(_symbolic_shape)
+def _symbolic_size(array: Array, axes: list[int]) -> Dim:
+    """The number of elements of a traced array with ragged axes: called by the `size` attribute."""
+    bound = math.prod(array._bound_shape)
+    count: Any = math.prod(size for axis, size in enumerate(array._bound_shape) if axis not in axes)
+    for axis in axes:
+        count = _core.length_of(array, axis) * count
+    return Dim(bound, count, f"number of elements (bound {bound})")
+
+
+_core.set_shape_hooks(_symbolic_shape, _symbolic_size)
 
 
 def mask(fun: Callable[..., Any]) -> Callable[..., Any]:

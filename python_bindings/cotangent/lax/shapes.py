@@ -12,7 +12,7 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_array, one_dtype
-from cotangent.numpy._support import bind1, give_lengths, normalize_axis, static_int, static_shape
+from cotangent.numpy._support import bind1, bound_size, give_lengths, normalize_axis, static_int, static_shape
 
 __all__ = [
     "broadcast",
@@ -141,7 +141,7 @@ def reshape(
     sizes, _ = static_shape(new_sizes)
     if any(size < 0 for size in sizes):
         raise ShapeError(f"lax.reshape: sizes must be nonnegative; got {tuple(sizes)}\n  ct.numpy.reshape takes -1")
-    if math.prod(sizes) != array.size:
+    if math.prod(sizes) != bound_size(array):
         raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
     return array if tuple(sizes) == array._bound_shape else bind1("reshape", array, shape=sizes)
 

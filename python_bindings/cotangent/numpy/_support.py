@@ -135,7 +135,7 @@ def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
 def flattened(x: Array, axis: int | None, name: str) -> tuple[Array, int]:
     """The array and an axis counted from the front; for None, the flattened array and its axis."""
     if axis is None:
-        return bind1("reshape", x, shape=[x.size]), 0
+        return bind1("reshape", x, shape=[bound_size(x)]), 0
     return x, normalize_axis(axis, x.ndim, name)
 
 
@@ -147,6 +147,24 @@ def move_last(x: Array, axis: int, back: bool = False) -> Array:
     order = [i for i in range(last + 1) if i != (last if back else axis)]
     order.insert(axis if back else last, last if back else axis)
     return bind1("transpose", x, permutation=order)
+
+
+def bound_size(x: Array) -> int:
+    """The number of elements in memory; `Array.size` is a value where an axis is ragged."""
+    return math.prod(x._bound_shape)
+
+
+def refuse_ragged(name: str, x: Array, axes: Sequence[int], why: str) -> None:
+    """An error where one of the axes is ragged.
+
+    Raises:
+        NotImplementedError: one is.
+    """
+    for axis in _core.ragged_axes(x):
+        if axis in axes:
+            raise NotImplementedError(
+                f"{name}: axis {axis} is ragged, and {why}\n  leave the mask for it, or compute on the bound with ct.numpy.where"
+            )
 
 
 def ragged_length(x: Array, axis: int) -> Array:

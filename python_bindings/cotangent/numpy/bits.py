@@ -24,6 +24,7 @@ from cotangent.numpy._support import (
     promoted,
     real_dtype,
     real_only,
+    refuse_ragged,
 )
 
 __all__ = [
@@ -177,6 +178,7 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     bits = bind1("shift_right_logical", wide, shifts) & literal(wide, 1)
     bits = bind1("reshape", bits, shape=[*shape[:-2], 8 * shape[-2]])
     if count is not None:
+        refuse_ragged("unpackbits", bits, [bits.ndim - 1], "count= is of the exact number of bits")
         size = bits._bound_shape[-1]
         limit = max(size + count, 0) if count < 0 else count
         none = [0] * (bits.ndim - 1)

@@ -15,6 +15,7 @@ from cotangent._device import check_device
 from cotangent.numpy._support import (
     axis_size,
     bind1,
+    bound_size,
     convert,
     give_lengths,
     insert_axes,
@@ -352,6 +353,9 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         target = [1] * len(arrays) if sparse else list(shape)
         target[order[i]] = sizes[i]
         results.append(bind1("broadcast", x, shape=target, axes=[order[i]]))
+    if not sparse:
+        lengths = {order[i]: ragged_length(x, 0) for i, x in enumerate(arrays) if _core.ragged_axes(x)}
+        results = [give_lengths(result, lengths) for result in results]
     return results
 
 
@@ -525,7 +529,7 @@ def diag(v: Any, k: int = 0) -> Array:
 def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with the elements of ``v`` on its k-th diagonal."""
     x = _core.array(v)
-    return diag(bind1("reshape", x, shape=[x.size]), k)
+    return diag(bind1("reshape", x, shape=[bound_size(x)]), k)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:

@@ -30,6 +30,7 @@ from cotangent._core import Array
 from cotangent.numpy._support import (
     axis_size,
     bind1,
+    bound_size,
     give_lengths,
     insert_axes,
     is_dimension,
@@ -710,9 +711,9 @@ def take(
         raise NotImplementedError("take: the out argument is not supported")
     x, index = _core.array(a), _core.array(indices)
     if axis is None:
-        x, axis = bind1("reshape", x, shape=[x.size]), 0
+        x, axis = bind1("reshape", x, shape=[bound_size(x)]), 0
     axis = normalize_axis(axis, x.ndim, "take")
-    if x._bound_shape[axis] == 0 and index.size:
+    if x._bound_shape[axis] == 0 and bound_size(index):
         raise IndexError(f"take: axis {axis} has no elements")
     positions, fills = _indices_in(index, axis_size(x, axis), mode)
     if mode is None and _core.get_flag("index_checks"):
@@ -733,7 +734,7 @@ def take_along_axis(
     if axis is None:
         if index.ndim != 1:
             raise ValueError(f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}")
-        x, axis = bind1("reshape", x, shape=[x.size]), 0
+        x, axis = bind1("reshape", x, shape=[bound_size(x)]), 0
     if x.ndim != index.ndim:
         raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "take_along_axis")

@@ -8,7 +8,18 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, convert, inexact, insert_axes, literal, static_int
+from cotangent.numpy._support import (
+    axis_size,
+    bind1,
+    bound_size,
+    convert,
+    inexact,
+    insert_axes,
+    literal,
+    refuse_ragged,
+    static_int,
+)
+from cotangent.numpy.comparisons import where
 from cotangent.numpy.dtypes import finfo
 from cotangent.numpy.elementwise import conjugate
 from cotangent.numpy.elementwise import real as _real
@@ -32,6 +43,10 @@ def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
     """Two polynomials of one dtype and length."""
     x, y = _coefficients(a1, name), _coefficients(a2, name)
     dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])[0]
+    if x.size == y.size:
+        return convert(x, dtype), convert(y, dtype)
+    for p in (x, y):
+        refuse_ragged(name, p, [0], "the powers of its coefficients depend on its length")
     size = max(x.size, y.size)
 
     def raised(p: Array) -> Array:
@@ -58,7 +73,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Array:
     x, y = _coefficients(a1, "polymul"), _coefficients(a2, "polymul")
     if trim_leading_zeros:
         x, y = _trimmed(x), _trimmed(y)
-    x, y = (literal(p, 0)[:1] if p.size == 0 else p for p in (x, y))
+    x, y = (literal(p, 0)[:1] if bound_size(p) == 0 else p for p in (x, y))
     return convolve(x, y)
 
 
@@ -143,8 +158,10 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
         raise ValueError("polyval: coefficients need an axis")
     start = _core.full(coefficients._bound_shape[1:], 0, coefficients.dtype)
     result, points = _core.promote([start, x])
+    count = axis_size(coefficients, 0)
     for i in range(coefficients._bound_shape[0]):
-        result = result * points + coefficients[i]
+        step = result * points + coefficients[i]
+        result = where(count > i, step, result) if isinstance(count, Array) else step
     return result
 
 

@@ -11,7 +11,18 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import bind1, inexact, insert_axes, kind, no_out, normalize_axis
+from cotangent.numpy._support import (
+    axis_size,
+    bind1,
+    bound_size,
+    give_lengths,
+    inexact,
+    insert_axes,
+    kind,
+    no_out,
+    normalize_axis,
+    refuse_ragged,
+)
 from cotangent.numpy.reductions import sum as _sum
 
 __all__ = [
@@ -145,7 +156,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
         x = bind1("conj", x)
     axes = list(range(x.ndim))
     if x._bound_shape != y._bound_shape:
-        x, y, axes = bind1("reshape", x, shape=[x.size]), bind1("reshape", y, shape=[y.size]), [0]
+        x, y, axes = bind1("reshape", x, shape=[bound_size(x)]), bind1("reshape", y, shape=[bound_size(y)]), [0]
     return dot_general(x, y, (axes, axes))
 
 
@@ -194,7 +205,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("outer: the out argument is not supported")
     x, y = _pair(a, b, None)
-    x, y = bind1("reshape", x, shape=[x.size]), bind1("reshape", y, shape=[y.size])
+    x, y = bind1("reshape", x, shape=[bound_size(x)]), bind1("reshape", y, shape=[bound_size(y)])
     return insert_axes(x, [1]) * insert_axes(y, [0])
 
 
@@ -254,6 +265,8 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
         axisa = axisb = axisc = axis
     x, y = _pair(a, b, None)
     x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    for vectors in (x, y):
+        refuse_ragged("cross", vectors, [vectors.ndim - 1], "vectors of 2 and of 3 elements have other products")
     sizes = (x._bound_shape[-1], y._bound_shape[-1])
     if not set(sizes) <= {2, 3}:
         raise ValueError(f"cross takes vectors of 2 or 3 elements; got {sizes[0]} and {sizes[1]}")
@@ -499,9 +512,18 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     x, y = (inexact(item) for item in _pair(a, v, preferred_element_type))
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"convolve takes arrays with one axis; got shapes {x.shape} and {y.shape}")
-    if x.size < y.size:
+    ragged = [bool(_core.ragged_axes(item)) for item in (x, y)]
+    if any(ragged) and (mode != "full" or all(ragged)):
+        raise NotImplementedError(
+            f"convolve: the size of the result of mode {mode!r} depends on which of the arrays is longer, and one is ragged\n"
+            "  use mode 'full' with one ragged array, or leave the mask for it"
+        )
+    if ragged[1] or (not any(ragged) and x.size < y.size):
         x, y = y, x
-    m, n = x.size, y.size
+    m, n = bound_size(x), bound_size(y)
+    length = axis_size(x, 0)
+    if any(ragged):
+        x = bind1("fill_padding", x, axes=[0], value=0.0)
     if n == 0:
         raise ValueError("convolve: the arrays must not be empty")
     # Rows: x shifted by 0 … n - 1 places.
@@ -513,6 +535,8 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     )
     windows = bind1("gather", padded, position + _core.full((total, n), n - 1, int32), axis=0, batch_dims=0)
     result = dot_general(windows, y, ([1], [0]))
+    if isinstance(length, Array):
+        return give_lengths(result, {0: length + (n - 1)})
     if mode == "full":
         return result
     if mode == "same":
@@ -530,7 +554,8 @@ def correlate(
     from cotangent.numpy.elementwise import conjugate
 
     x, y = (inexact(item) for item in _pair(a, v, preferred_element_type))
-    if x.ndim == y.ndim == 1 and x.size < y.size:
+    exact = not (_core.ragged_axes(x) or _core.ragged_axes(y))
+    if x.ndim == y.ndim == 1 and exact and x.size < y.size:
         # With the longer one first; the result runs the other way.
         return conjugate(bind1("reverse", correlate(y, x, mode), axes=[0]))
     return convolve(x, bind1("reverse", conjugate(y), axes=[0]), mode, precision=precision)

@@ -18,6 +18,7 @@ from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
     as_dtype,
     bind1,
+    bound_size,
     convert,
     element_count,
     flattened,
@@ -377,7 +378,7 @@ def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool)
         raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
     original_rank = x.ndim
     if axis is None:
-        x = bind1("reshape", x, shape=[x.size])
+        x = bind1("reshape", x, shape=[bound_size(x)])
         position = 0
     else:
         position = normalize_axis(axis, x.ndim, name)

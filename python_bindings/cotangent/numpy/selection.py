@@ -17,6 +17,7 @@ from cotangent._core import Array
 from cotangent.errors import ConcretizationError
 from cotangent.numpy._support import (
     bind1,
+    bound_size,
     choose,
     flattened,
     insert_axes,
@@ -26,6 +27,7 @@ from cotangent.numpy._support import (
     literal,
     no_out,
     normalize_axis,
+    refuse_ragged,
     static_int,
     static_shape,
 )
@@ -115,7 +117,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     mask = truth(a)
     size = static_int(size, "nonzero: size")
     shape = mask._bound_shape
-    flat = mask if mask.ndim == 1 else bind1("reshape", mask, shape=[mask.size])
+    flat = mask if mask.ndim == 1 else bind1("reshape", mask, shape=[bound_size(mask)])
     found, total = true_positions(flat, size)
     inside = bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
@@ -201,7 +203,9 @@ def ravel_multi_index(
 
 
 def _triangle_of(arr: Any, k: int, function: Any, name: str) -> Any:
-    shape = _core.array(arr)._bound_shape
+    matrix = _core.array(arr)
+    refuse_ragged(name, matrix, range(matrix.ndim), "the number of indices depends on its length")
+    shape = matrix._bound_shape
     if len(shape) != 2:
         raise ValueError(f"{name} takes a matrix; got shape {shape}")
     rows, columns = function(shape[0], k=k, m=shape[1])
@@ -318,6 +322,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     [20, 40]
     """
     x, axis = flattened(_core.array(arr), axis, "delete")
+    refuse_ragged("delete", x, [axis], "where the elements go depends on its length")
     count = x._bound_shape[axis]
     if isinstance(obj, slice) or is_host_value(obj):
         wanted = obj if isinstance(obj, slice) else np.asarray(_core.to_numpy(obj) if isinstance(obj, Array) else obj)
@@ -371,6 +376,7 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     [1, 9, 2, 3]
     """
     x, axis = flattened(_core.array(arr), axis, "insert")
+    refuse_ragged("insert", x, [axis], "where the elements go depends on its length")
     count = x._bound_shape[axis]
     added = _core.convert(_core.array(values), x.dtype)
     if isinstance(obj, slice):

@@ -11,7 +11,16 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, constant, insert_axes, is_inexact, literal, normalize_axis, static_int
+from cotangent.numpy._support import (
+    bind1,
+    bound_size,
+    constant,
+    insert_axes,
+    is_inexact,
+    literal,
+    normalize_axis,
+    static_int,
+)
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.selection import known, true_positions
 from cotangent.numpy.shapes import concatenate, moveaxis, ravel, reshape
@@ -127,7 +136,7 @@ def unique(
     if rows.ndim == 1:
         ordered, order = sort_together([rows, index], 0)
     else:
-        flat = reshape(rows, (count, rows.size // max(count, 1)))
+        flat = reshape(rows, (count, bound_size(rows) // max(count, 1)))
         keys = [flat[:, i] for i in range(flat._bound_shape[1])]
         order = sort_together([*keys, index], 0, max(len(keys), 1))[-1]
         ordered = bind1("gather", rows, order, axis=0, batch_dims=0)

@@ -15,9 +15,13 @@ from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
     axis_size,
     bind1,
+    bound_size,
+    give_lengths,
     insert_axes,
     normalize_axes,
     normalize_axis,
+    ragged_length,
+    refuse_ragged,
     static_int,
     static_shape,
     swap_last,
@@ -82,7 +86,7 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: int | None = None) -> int:
     """Number of elements, or the size of an axis."""
     array = _core.array(a)
-    return array.size if axis is None else array._bound_shape[normalize_axis(axis, array.ndim, "size")]
+    return array.size if axis is None else array.shape[normalize_axis(axis, array.ndim, "size")]
 
 
 def _check_order(order: str, name: str) -> None:
@@ -110,9 +114,9 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
         raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}")
     if -1 in sizes:
         rest = math.prod(item for item in sizes if item != -1)
-        if rest == 0 or array.size % rest:
+        if rest == 0 or bound_size(array) % rest:
             raise ShapeError(f"reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
-        sizes[sizes.index(-1)] = array.size // rest
+        sizes[sizes.index(-1)] = bound_size(array) // rest
     if tuple(sizes) == array._bound_shape:
         return array
     return bind1("reshape", array, shape=sizes)
@@ -120,7 +124,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
 
 def ravel(a: Any, order: str = "C") -> Array:
     """All elements along one axis."""
-    return reshape(a, (-1,) if _core.array(a).size else (0,), order)
+    return reshape(a, (-1,) if bound_size(_core.array(a)) else (0,), order)
 
 
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
@@ -226,7 +230,10 @@ def broadcast_arrays(*args: Any) -> list[Array]:
     """The arrays stretched to their common shape."""
     arrays = [_core.array(x) for x in args]
     common = _core.broadcast_shapes([x._bound_shape for x in arrays])
-    return [_core.broadcast_to(x, common) for x in arrays]
+    lengths = {
+        axis + len(common) - x.ndim: ragged_length(x, axis) for x in reversed(arrays) for axis in _core.ragged_axes(x)
+    }
+    return [give_lengths(_core.broadcast_to(x, common), lengths) for x in arrays]
 
 
 def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
@@ -320,6 +327,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an axis."""
     moved = moveaxis(x, axis, 0)
+    refuse_ragged("unstack", moved, [0], "the number of slices depends on its length")
     return tuple(moved[i] for i in range(moved._bound_shape[0]))
 
 

@@ -16,6 +16,7 @@ from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
     axis_size,
     bind1,
+    constant,
     flattened,
     is_inexact,
     kind,
@@ -188,7 +189,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     dtype = _core.promote_types([(x.dtype, x.weak_type), (values.dtype, values.weak_type)])[0]
     x, values = _core.convert(x, dtype), _core.convert(values, dtype)
     size = axis_size(x, 0)
-    low = _core.full(values._bound_shape, 0, _INT32)
+    low = constant(values, 0, _INT32)
     high = _core.broadcast_to(size if isinstance(size, Array) else _core.full((), size, _INT32), values._bound_shape)
     one = literal(low, 1)
     for _ in range(x._bound_shape[0].bit_length()):

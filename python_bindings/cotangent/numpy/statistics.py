@@ -13,6 +13,7 @@ from cotangent._core import Array
 from cotangent.numpy._support import (
     as_dtype,
     bind1,
+    bound_size,
     choose,
     constant,
     convert,
@@ -24,6 +25,7 @@ from cotangent.numpy._support import (
     literal,
     no_out,
     normalize_axes,
+    refuse_ragged,
     static_int,
 )
 from cotangent.numpy.comparisons import where
@@ -328,7 +330,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         length: its size; needed where ``x`` is not known. Larger numbers are left out.
     """
     index = _core.array(x)
-    if index.size and not is_integer(index):
+    if bound_size(index) and not is_integer(index):
         raise TypeError(f"bincount takes integers; got {index.dtype}")
     if index.ndim != 1:
         raise ValueError(f"bincount takes an array with one axis; got shape {index.shape}")
@@ -346,7 +348,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         if updates._bound_shape != index._bound_shape:
             raise ValueError(f"bincount: {index.size} numbers need as many weights; got shape {updates.shape}")
     start = _core.full((static_int(length, "bincount: length"),), 0, updates.dtype)
-    if index.size == 0:
+    if bound_size(index) == 0:
         return start
     return bind1("scatter_add", start, index, updates, axis=0, batch_dims=0)
 
@@ -384,7 +386,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     dtype = inexact(x).dtype
     if range is None:
         x = ravel(x)
-        low, high = (_min(x), _max(x)) if x.size else (_core.full((), 0, dtype), _core.full((), 1, dtype))
+        low, high = (_min(x), _max(x)) if bound_size(x) else (_core.full((), 0, dtype), _core.full((), 1, dtype))
         low, high = _core.convert(low, dtype), _core.convert(high, dtype)
     else:
         low, high = (_core.convert(_core.array(bound), dtype) for bound in range)
@@ -417,7 +419,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
         raise ValueError(f"histogram: {x.size} elements need as many weights; got {w.size}")
     counts = _core.full((edges.size - 1,), 0, w.dtype)
     x, compared = _core.promote([x, edges[0]])[0], edges
-    if x.size:
+    if bound_size(x):
         index = _bin_of(_core.convert(x, compared.dtype), compared)
         counts = bind1("scatter_add", counts, index, w, axis=0, batch_dims=0)
     if density:
@@ -456,6 +458,7 @@ def histogramdd(
         points = insert_axes(points, [1])
     if points.ndim != 2:
         raise ValueError(f"histogramdd takes points as rows; got shape {points.shape}")
+    refuse_ragged("histogramdd", points, [1], "it says how many axes the result has")
     number, rank = points._bound_shape
     if range is not None and len(range) != rank:
         raise ValueError(f"histogramdd: {len(range)} ranges for {rank} coordinates")
@@ -547,7 +550,11 @@ def cov(
     centered = x - insert_axes(mean, [1])
     weighted = centered if w is None else centered * w
     result = dot(weighted, conjugate(bind1("transpose", centered, permutation=[1, 0]))) / factor
-    return bind1("reshape", result, shape=[s for s in result._bound_shape if s != 1]) if result.size == 1 else result
+    return (
+        bind1("reshape", result, shape=[s for s in result._bound_shape if s != 1])
+        if bound_size(result) == 1
+        else result
+    )
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:

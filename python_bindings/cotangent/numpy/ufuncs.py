@@ -18,6 +18,7 @@ from cotangent._core import Array
 from cotangent.numpy import bits, comparisons, elementwise, functions, reductions
 from cotangent.numpy._support import (
     bind1,
+    bound_size,
     convert,
     insert_axes,
     is_host_value,
@@ -263,13 +264,13 @@ def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     from cotangent.lax import scan
 
     places = _core.array(np.arange(x.size, dtype=np.int32).reshape(x._bound_shape))[indices]
-    flat = bind1("reshape", x, shape=[x.size])
-    order = bind1("reshape", places, shape=[places.size])
+    flat = bind1("reshape", x, shape=[bound_size(x)])
+    order = bind1("reshape", places, shape=[bound_size(places)])
     if b is None:
         operands: Any = order
     else:
         values = _core.broadcast_to(_core.array(b), places._bound_shape)
-        operands = (order, bind1("reshape", values, shape=[places.size]))
+        operands = (order, bind1("reshape", values, shape=[bound_size(places)]))
 
     def step(carry: Array, item: Any) -> tuple[Array, None]:
         place, *rest = (item,) if b is None else item
