@@ -293,6 +293,31 @@ TEST_F(ThreadsCompile, OneExecutable) {
   }
 }
 
+// Arrays large enough that loops are shared with the pool's threads, which serve one caller at a time, and that their
+// memory is kept for the next ones.
+TEST_F(ThreadsCompile, LargeArraysShareThePool) {
+  constexpr int64_t kSize = int64_t{1} << 20;
+  const GraphPtr graph = build_graph({vector_of(kSize)}, [](Builder&, const Values& v) {
+    const Value y = tanh(v[0] * v[0]);
+    return Values{y, reduce_sum(y, {0})};
+  });
+  const Tensor x = numbers(kSize);
+  const auto executable = compiled(graph, in_memory_);
+  const std::vector<Tensor> expected = (*executable)({x});
+  together(
+      [&](int) {
+        for (int i = 0; i < 4; ++i) {
+          const std::vector<Tensor> results = (*executable)({x});
+          for (size_t k = 0; k < results.size(); ++k) {
+            const auto bytes = static_cast<size_t>(results[k].aval().bytes());
+            EXPECT_EQ(std::memcmp(results[k].data(), expected[k].data(), bytes), 0);
+          }
+          evaluate(*build_graph({x.aval()}, [](Builder&, const Values& v) { return Values{-v[0]}; }), {x});
+        }
+      },
+      4);
+}
+
 // The last reference may go on any thread, while others still run the code.
 TEST_F(ThreadsCompile, ExecutablesOutliveTheCache) {
   together([&](int thread) {
