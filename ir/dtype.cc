@@ -22,8 +22,14 @@ constexpr std::array<DTypeInfo, kNumDTypes> kDTypeTable = {{
     {DType::kBFloat16, "bfloat16", 2, DTypeKind::kFloat, true},
     {DType::kFloat32, "float32", 4, DTypeKind::kFloat, true},
     {DType::kFloat64, "float64", 8, DTypeKind::kFloat, true},
+    {DType::kFloat8E3M4, "float8_e3m4", 1, DTypeKind::kFloat, false},
+    {DType::kFloat8E4M3, "float8_e4m3", 1, DTypeKind::kFloat, false},
+    {DType::kFloat8E4M3B11FNUZ, "float8_e4m3b11fnuz", 1, DTypeKind::kFloat, false},
     {DType::kFloat8E4M3FN, "float8_e4m3fn", 1, DTypeKind::kFloat, false},
+    {DType::kFloat8E4M3FNUZ, "float8_e4m3fnuz", 1, DTypeKind::kFloat, false},
     {DType::kFloat8E5M2, "float8_e5m2", 1, DTypeKind::kFloat, false},
+    {DType::kFloat8E5M2FNUZ, "float8_e5m2fnuz", 1, DTypeKind::kFloat, false},
+    {DType::kFloat8E8M0FNU, "float8_e8m0fnu", 1, DTypeKind::kFloat, false},
     {DType::kComplex64, "complex64", 8, DTypeKind::kComplex, true},
     {DType::kComplex128, "complex128", 16, DTypeKind::kComplex, true},
     {DType::kKey, "key", 8, DTypeKind::kKey, false},
@@ -60,8 +66,14 @@ constexpr Edge kLattice[] = {
     {node(DType::kInt64), kWeakFloat},
     {kWeakFloat, node(DType::kFloat16)},
     {kWeakFloat, node(DType::kBFloat16)},
+    {kWeakFloat, node(DType::kFloat8E3M4)},
+    {kWeakFloat, node(DType::kFloat8E4M3)},
+    {kWeakFloat, node(DType::kFloat8E4M3B11FNUZ)},
     {kWeakFloat, node(DType::kFloat8E4M3FN)},
+    {kWeakFloat, node(DType::kFloat8E4M3FNUZ)},
     {kWeakFloat, node(DType::kFloat8E5M2)},
+    {kWeakFloat, node(DType::kFloat8E5M2FNUZ)},
+    {kWeakFloat, node(DType::kFloat8E8M0FNU)},
     {kWeakFloat, kWeakComplex},
     {node(DType::kFloat16), node(DType::kFloat32)},
     {node(DType::kBFloat16), node(DType::kFloat32)},
@@ -117,7 +129,7 @@ DType complex_dtype(DType dtype) {
   return DType::kComplex64;
 }
 
-PromotedType promote_types(PromotedType a, PromotedType b) {
+PromotedType promote_types(PromotedType a, PromotedType b, DType default_float) {
   const int left = node_of(a);
   const int right = node_of(b);
   if (left == right) {
@@ -130,14 +142,16 @@ PromotedType promote_types(PromotedType a, PromotedType b) {
   for (int n = 0; n < kNumNodes; ++n) {
     if (!(common >> n & 1) || (common & ~reach[n])) continue;
     if (n < kNumDTypes) return {static_cast<DType>(n), false};
-    // The bound is a weak node: one side is weak and at least as wide, and it names the concrete dtype.
+    // The bound is a weak node, which either names the concrete dtype itself or is that of a signed integer and uint64.
     if (n == left) return a;
     if (n == right) return b;
-    return {n == kWeakComplex ? DType::kComplex64 : DType::kFloat32, true};
+    return {default_float, true};
   }
+  const bool key = a.dtype == DType::kKey || b.dtype == DType::kKey;
   throw Error(ErrorKind::kDType,
               "no common dtype for " + std::string(dtype_name(a.dtype)) + " and " + std::string(dtype_name(b.dtype)))
-      .hint("convert one operand explicitly with .astype(...)");
+      .hint(key ? "random keys are opaque: draw numbers from them, or read them with ct.random.key_data"
+                : "convert one operand explicitly with .astype(...)");
 }
 
 }  // namespace ct

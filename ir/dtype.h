@@ -23,8 +23,14 @@ enum class DType : uint8_t {
   kBFloat16,
   kFloat32,
   kFloat64,
+  kFloat8E3M4,
+  kFloat8E4M3,
+  kFloat8E4M3B11FNUZ,
   kFloat8E4M3FN,
+  kFloat8E4M3FNUZ,
   kFloat8E5M2,
+  kFloat8E5M2FNUZ,
+  kFloat8E8M0FNU,
   kComplex64,
   kComplex128,
   kKey,
@@ -54,6 +60,8 @@ inline bool is_signed_integer(DType d) { return dtype_kind(d) == DTypeKind::kSig
 inline bool is_unsigned_integer(DType d) { return dtype_kind(d) == DTypeKind::kUnsigned; }
 inline bool is_integer(DType d) { return is_signed_integer(d) || is_unsigned_integer(d); }
 inline bool is_float(DType d) { return dtype_kind(d) == DTypeKind::kFloat; }
+// A float of eight bits: memory holds it, arithmetic does not take it.
+inline bool is_float8(DType d) { return is_float(d) && dtype_size(d) == 1; }
 inline bool is_complex(DType d) { return dtype_kind(d) == DTypeKind::kComplex; }
 // Dtypes that carry derivatives.
 inline bool is_inexact(DType d) { return is_float(d) || is_complex(d); }
@@ -69,7 +77,8 @@ struct PromotedType {
   bool weak;
 };
 
-// The join of two types in JAX's promotion lattice.
-PromotedType promote_types(PromotedType a, PromotedType b);
+// The join of two types in JAX's promotion lattice. A signed integer and uint64 have no integer in common: they join in
+// the type of a Python float, which is `default_float`.
+PromotedType promote_types(PromotedType a, PromotedType b, DType default_float = DType::kFloat32);
 
 }  // namespace ct

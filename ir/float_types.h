@@ -1,5 +1,5 @@
 // The floats C++20 lacks, as storage structs that convert to and from float with round-to-nearest-even:
-// bfloat16, IEEE float16 and the two float8 kinds. `dispatch_dtype` turns a DType into a C++ type.
+// bfloat16, IEEE float16 and the float8 kinds. `dispatch_dtype` turns a DType into a C++ type.
 #pragma once
 
 #include <bit>
@@ -25,19 +25,26 @@ struct BFloat16 {
   explicit operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };
 
-// A binary float of `kExponentBits` and `kMantissaBits`; kFiniteOnly is the "fn" kind without infinities whose
-// all-ones pattern alone is NaN.
-template <class Storage, int kExponentBits, int kMantissaBits, bool kFiniteOnly>
+// Which patterns are not finite numbers. IEEE's: a full exponent. "fn": all ones, no infinities. "fnuz": that of
+// negative zero, which there is none of.
+enum class Specials : uint8_t { kInfinities, kAllOnesNan, kNegativeZeroNan };
+
+// A binary float of `kExponentBits` and `kMantissaBits`.
+template <class Storage, int kExponentBits, int kMantissaBits, Specials kSpecials,
+          int kBias = (1 << (kExponentBits - 1)) - 1>
 struct SmallFloat {
   Storage bits = 0;
-  static constexpr int kBias = (1 << (kExponentBits - 1)) - 1;
   static constexpr int kSignShift = kExponentBits + kMantissaBits;
   static constexpr uint32_t kExponentMask = (1u << kExponentBits) - 1;
-  static constexpr uint32_t kMantissaMask = (1u << kMantissaBits) - 1;
-  static constexpr uint32_t kNan = kFiniteOnly ? (kExponentMask << kMantissaBits | kMantissaMask)
-                                               : (kExponentMask << kMantissaBits | 1u << (kMantissaBits - 1));
-  static constexpr uint32_t kLargest =
-      kFiniteOnly ? (kExponentMask << kMantissaBits | (kMantissaMask - 1)) : ((kExponentMask << kMantissaBits) - 1);
+  static constexpr uint32_t kMagnitudeMask = (1u << kSignShift) - 1;
+  static constexpr uint32_t kInfinity = kExponentMask << kMantissaBits;
+  static constexpr bool kSignedSpecials = kSpecials != Specials::kNegativeZeroNan;
+  static constexpr uint32_t kNan = kSpecials == Specials::kInfinities   ? kInfinity | 1u << (kMantissaBits - 1)
+                                   : kSpecials == Specials::kAllOnesNan ? kMagnitudeMask
+                                                                        : 1u << kSignShift;
+  static constexpr uint32_t kLargest = kSpecials == Specials::kInfinities   ? kInfinity - 1
+                                       : kSpecials == Specials::kAllOnesNan ? kMagnitudeMask - 1
+                                                                            : kMagnitudeMask;
 
   SmallFloat() = default;
   // Branch-free (selects only), so that loops over it vectorise.
@@ -52,29 +59,54 @@ struct SmallFloat {
     const uint32_t subnormal =
         std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + magic) - std::bit_cast<uint32_t>(magic);
     const uint32_t finite = magnitude < ((127u + 1 - kBias) << 23) ? subnormal : normal;
-    const uint32_t overflow = kFiniteOnly ? kNan : kExponentMask << kMantissaBits;
+    const uint32_t overflow = kSpecials == Specials::kInfinities ? kInfinity : kNan;
     const uint32_t bounded = magnitude >= 0x7f800000 || finite > kLargest ? overflow : finite;
     const uint32_t result = magnitude > 0x7f800000 ? kNan : bounded;
-    bits = static_cast<Storage>((word >> 31) << kSignShift | result);
+    const bool has_sign = kSignedSpecials || (result != 0 && result != kNan);
+    bits = static_cast<Storage>((has_sign ? word >> 31 : 0) << kSignShift | result);
   }
   explicit operator float() const {
-    const uint32_t magnitude = bits & ((1u << kSignShift) - 1);
+    const uint32_t magnitude = bits & kMagnitudeMask;
     const uint32_t sign = static_cast<uint32_t>(bits >> kSignShift) << 31;
     // Read as a float32 the fields are too small by a power of two, which one exact product puts right.
     const float scaled =
         std::bit_cast<float>(magnitude << kDroppedBits) * std::bit_cast<float>((127u + 127 - kBias) << 23);
-    const uint32_t special = kFiniteOnly ? 0x7fc00000 : 0x7f800000 | magnitude << kDroppedBits;
-    const bool is_special = magnitude >= (kFiniteOnly ? kNan : kExponentMask << kMantissaBits);
-    return std::bit_cast<float>(sign | (is_special ? special : std::bit_cast<uint32_t>(scaled)));
+    const uint32_t special = kSpecials == Specials::kInfinities ? 0x7f800000 | magnitude << kDroppedBits : 0x7fc00000;
+    const bool is_special = kSignedSpecials ? magnitude > kLargest : bits == kNan;
+    return std::bit_cast<float>((kSignedSpecials || !is_special ? sign : 0) |
+                                (is_special ? special : std::bit_cast<uint32_t>(scaled)));
   }
 
  private:
   static constexpr int kDroppedBits = 23 - kMantissaBits;
 };
 
-using Float16 = SmallFloat<uint16_t, 5, 10, false>;
-using Float8E4M3FN = SmallFloat<uint8_t, 4, 3, true>;
-using Float8E5M2 = SmallFloat<uint8_t, 5, 2, false>;
+// A power of two from 2^-127 to 2^127, the scale of a block of numbers: no sign, no zero, no infinity.
+struct Float8E8M0FNU {
+  uint8_t bits = 0;
+  Float8E8M0FNU() = default;
+  explicit Float8E8M0FNU(float value) {
+    const uint32_t word = std::bit_cast<uint32_t>(value);
+    // To the nearer power of two, and up from the middle.
+    const uint32_t rounded = (word + 0x400000) >> 23;
+    const uint32_t tiny = word < 0x600000 ? 0 : 1;
+    const bool is_number = word - 1 < 0x7f000000 + 0x3fffff;  // positive, and below 1.5 * 2^127
+    bits = static_cast<uint8_t>(!is_number ? 0xff : word < 0x800000 ? tiny : rounded);
+  }
+  explicit operator float() const {
+    const uint32_t word = static_cast<uint32_t>(bits) << 23;
+    return std::bit_cast<float>(bits == 0 ? 0x400000u : bits == 0xff ? 0x7fc00000u : word);
+  }
+};
+
+using Float16 = SmallFloat<uint16_t, 5, 10, Specials::kInfinities>;
+using Float8E3M4 = SmallFloat<uint8_t, 3, 4, Specials::kInfinities>;
+using Float8E4M3 = SmallFloat<uint8_t, 4, 3, Specials::kInfinities>;
+using Float8E4M3B11FNUZ = SmallFloat<uint8_t, 4, 3, Specials::kNegativeZeroNan, 11>;
+using Float8E4M3FN = SmallFloat<uint8_t, 4, 3, Specials::kAllOnesNan>;
+using Float8E4M3FNUZ = SmallFloat<uint8_t, 4, 3, Specials::kNegativeZeroNan, 8>;
+using Float8E5M2 = SmallFloat<uint8_t, 5, 2, Specials::kInfinities>;
+using Float8E5M2FNUZ = SmallFloat<uint8_t, 5, 2, Specials::kNegativeZeroNan, 16>;
 
 template <class T>
 struct TypeTag {
@@ -111,10 +143,22 @@ decltype(auto) dispatch_dtype(DType dtype, Visitor&& visitor) {
       return visitor(TypeTag<float>{});
     case DType::kFloat64:
       return visitor(TypeTag<double>{});
+    case DType::kFloat8E3M4:
+      return visitor(TypeTag<Float8E3M4>{});
+    case DType::kFloat8E4M3:
+      return visitor(TypeTag<Float8E4M3>{});
+    case DType::kFloat8E4M3B11FNUZ:
+      return visitor(TypeTag<Float8E4M3B11FNUZ>{});
     case DType::kFloat8E4M3FN:
       return visitor(TypeTag<Float8E4M3FN>{});
+    case DType::kFloat8E4M3FNUZ:
+      return visitor(TypeTag<Float8E4M3FNUZ>{});
     case DType::kFloat8E5M2:
       return visitor(TypeTag<Float8E5M2>{});
+    case DType::kFloat8E5M2FNUZ:
+      return visitor(TypeTag<Float8E5M2FNUZ>{});
+    case DType::kFloat8E8M0FNU:
+      return visitor(TypeTag<Float8E8M0FNU>{});
     case DType::kComplex64:
       return visitor(TypeTag<std::complex<float>>{});
     case DType::kComplex128:
@@ -126,8 +170,13 @@ decltype(auto) dispatch_dtype(DType dtype, Visitor&& visitor) {
 }
 
 template <class T>
-inline constexpr bool is_small_float_v = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16> ||
-                                         std::is_same_v<T, Float8E4M3FN> || std::is_same_v<T, Float8E5M2>;
+inline constexpr bool is_small_float_v = false;
+template <>
+inline constexpr bool is_small_float_v<BFloat16> = true;
+template <>
+inline constexpr bool is_small_float_v<Float8E8M0FNU> = true;
+template <class Storage, int kExponentBits, int kMantissaBits, Specials kSpecials, int kBias>
+inline constexpr bool is_small_float_v<SmallFloat<Storage, kExponentBits, kMantissaBits, kSpecials, kBias>> = true;
 template <class T>
 inline constexpr bool is_complex_v = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
@@ -145,6 +194,16 @@ To saturating_cast(double value) {
   if (value <= low) return std::numeric_limits<To>::min();
   if (value >= high) return std::numeric_limits<To>::max();
   return static_cast<To>(value);
+}
+
+// The float of which a rounding to a smaller float gives what rounding `value` itself to that would: where `value` is
+// no float, the neighbour whose last bit is set. (The nearest one may be a tie that `value` is not.)
+inline float rounded_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const double back = nearest;
+  const bool too_big = std::abs(back) > std::abs(value);
+  const bool inexact = back != value && value == value;
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(nearest) - too_big) | static_cast<uint32_t>(inexact));
 }
 
 // The conversion of ScalarOp's rules between any two storage types.
@@ -166,7 +225,9 @@ To convert_element(From from) {
     return from != From(0);
   } else if constexpr (is_complex_v<To>) {
     return To(convert_element<typename To::value_type>(from), 0);
-  } else if constexpr (std::is_same_v<To, BFloat16> || is_small_float_v<To>) {
+  } else if constexpr (is_small_float_v<To> && std::is_same_v<From, double>) {
+    return To(rounded_to_odd(from));
+  } else if constexpr (is_small_float_v<To>) {
     return To(static_cast<float>(from));
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
     return saturating_cast<To>(static_cast<double>(from));

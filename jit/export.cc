@@ -43,11 +43,10 @@ std::string parameter_name(std::string name, const std::string& otherwise, std::
 }
 
 std::string c_type(DType dtype) {
+  if (is_float8(dtype)) return "uint8_t";
   switch (dtype) {
     case DType::kBool:
     case DType::kUInt8:
-    case DType::kFloat8E4M3FN:
-    case DType::kFloat8E5M2:
       return "uint8_t";
     case DType::kFloat16:
     case DType::kBFloat16:
@@ -70,7 +69,7 @@ std::string type_remark(DType dtype) {
   if (is_complex(dtype)) return ", pairs (real, imaginary)";
   if (is_bool(dtype)) return ", 0 or 1";
   if (dtype == DType::kFloat16 || dtype == DType::kBFloat16) return ", as its 16 bits";
-  if (dtype == DType::kFloat8E4M3FN || dtype == DType::kFloat8E5M2) return ", as its 8 bits";
+  if (is_float8(dtype)) return ", as its 8 bits";
   return "";
 }
 

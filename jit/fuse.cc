@@ -294,9 +294,31 @@ class Fuser {
     double evaluations = 0;
     for (const Home& home : homes) evaluations += home.evaluations();
     if (homes.size() > kMostHomes) return store(var, "many loops want it");
-    if ((evaluations - 1) * cost_[var] > kCheap) return store(var, "computing it again where it is wanted costs more");
+    if ((evaluations - 1) * cost_[var] > kCheap) {
+      const Var source = is_updated_in_memory(equation, var) ? kNoVar : moved_from(equation, var, evaluations);
+      if (source == kNoVar) return store(var, "computing it again where it is wanted costs more");
+      require(source, "several show its elements at other places");
+    }
     if (is_updated_in_memory(equation, var)) return store(var, "it is updated in place");
     homes_[var] = std::move(homes);
+  }
+
+  // Where `var` is dear only by what it is made of, and shows elements of an array at other positions, as several
+  // variables do: that array, to be stored instead of all of them. kNoVar otherwise.
+  Var moved_from(const Equation& equation, Var var, double evaluations) const {
+    if ((evaluations - 1) * facts_[var].cost > kCheap) return kNoVar;
+    Var source = kNoVar;
+    absl::Span<const Var> operands = graph_.operands(equation);
+    for (size_t k = 0; k < operands.size(); ++k) {
+      if (facts_[var].operands[k].reads == 0) continue;
+      if (source != kNoVar || facts_[var].operands[k].same) return kNoVar;
+      source = operands[k];
+    }
+    if (source == kNoVar || fusion_.definition[source] == Fusion::kInput || uses_[source].size() < 2 ||
+        size_of(source) > size_of(var) * static_cast<int64_t>(uses_[source].size())) {
+      return kNoVar;
+    }
+    return source;
   }
 
   // Whether `var` is what an array is updated with, and computed from that array: first, then, so that the update can

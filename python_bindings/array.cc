@@ -67,12 +67,12 @@ Datum materialize(const Operand& operand, PromotedType type, const Shape& shape)
     if (current_capture()) return scalar_datum(operand.scalar, Aval(type.dtype, shape, type.weak));
     return broadcast_datum(scalar_datum(operand.scalar, Aval(type.dtype, {}, type.weak)), shape);
   }
-  return broadcast_datum(convert_datum(operand.datum, type.dtype), shape);
+  return broadcast_datum(convert_datum(operand.datum, type.dtype, type.weak), shape);
 }
 
 std::vector<Datum> promoted_operands(const Operand& a, const Operand& b, Promotion promotion) {
-  PromotedType type = promote_types(a.type, b.type);
-  if (promotion == Promotion::kInexact && !is_inexact(type.dtype)) type = {default_float(), type.weak};
+  PromotedType type = promote_types(a.type, b.type, default_float());
+  if (promotion == Promotion::kInexact) type = inexact_type(type);
   const Shape shape = broadcast_shapes(a.shape, b.shape);
   return {materialize(a, type, shape), materialize(b, type, shape)};
 }
@@ -119,10 +119,23 @@ PyObject* right_shift(PyObject* left, PyObject* right) {
 
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
 
+// Random keys are equal when their bits are; they have no order.
+Datum comparable(const Datum& x, int op) {
+  if (datum_aval(x).dtype() != DType::kKey || (op != Py_EQ && op != Py_NE)) return x;
+  static const Primitive* bitcast = primitive("bitcast");
+  return bind_with_location(*bitcast, {&x, 1}, Attrs::make({{"dtype", DType::kUInt64}}))[0];
+}
+
 PyObject* compare(PyObject* left, PyObject* right, int op) {
   static const Primitive* const kOps[] = {primitive("lt"), primitive("le"), primitive("eq"),
                                           primitive("ne"), primitive("gt"), primitive("ge")};
-  return binary(kOps[op], left, right, Promotion::kCompare);
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    Operand a, b;
+    if (!read_operand(left, a) || !read_operand(right, b)) Py_RETURN_NOTIMPLEMENTED;
+    std::vector<Datum> operands = promoted_operands(a, b, Promotion::kCompare);
+    for (Datum& operand : operands) operand = comparable(operand, op);
+    return make_array(bind_with_location(*kOps[op], operands)[0]);
+  });
 }
 
 // The single element, for bool(), int(), float(), complex() and index().
@@ -408,10 +421,10 @@ void register_array(py::module_& module) {
             operands[i].type = {aval.dtype(), aval.weak()};
             operands[i].shape = aval.shape();
           }
-          type = i == 0 ? operands[i].type : promote_types(type, operands[i].type);
+          type = i == 0 ? operands[i].type : promote_types(type, operands[i].type, default_float());
           shape = broadcast_shapes(shape, operands[i].shape);
         }
-        if (inexact && !is_inexact(type.dtype)) type = {default_float(), type.weak};
+        if (inexact) type = inexact_type(type);
         py::list result;
         for (const Operand& operand : operands) result.append(array_object(materialize(operand, type, shape)));
         return result;

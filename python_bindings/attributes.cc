@@ -26,7 +26,8 @@ AttrValue attr_from_python(py::handle value) {
     if (items.size() > 0 && PyFloat_Check(py::object(items[0]).ptr())) return py::cast<std::vector<double>>(value);
     return py::cast<Ints>(value);
   }
-  if (py::isinstance<py::dtype>(value) || PyType_Check(object)) return dtype_from_python(value);
+  const bool is_dtype = py::isinstance<py::dtype>(value) || value.is(numpy_dtype(DType::kKey));
+  if (is_dtype || PyType_Check(object)) return dtype_from_python(value);
   return PythonObject::of(value);
 }
 

@@ -162,10 +162,11 @@ std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<con
   return bind(primitive, operands, attrs);
 }
 
-Datum convert_datum(const Datum& x, DType dtype) {
+Datum convert_datum(const Datum& x, DType dtype, bool weak) {
   if (datum_aval(x).dtype() == dtype) return x;
   static const Primitive& primitive = get_primitive("convert");
-  return bind_with_location(primitive, {&x, 1}, Attrs::make({{"dtype", dtype}}))[0];
+  return bind_with_location(
+      primitive, {&x, 1}, weak ? Attrs::make({{"dtype", dtype}, {"weak", true}}) : Attrs::make({{"dtype", dtype}}))[0];
 }
 
 Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {

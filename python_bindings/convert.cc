@@ -14,7 +14,10 @@ DType dtype_of_numpy(const py::array& array) {
   const std::string name = py::cast<std::string>(array.dtype().attr("name"));
   if (const auto dtype = dtype_from_name(name)) return *dtype;
   throw Error(ErrorKind::kDType, concat("arrays of dtype ", name, " are not supported"))
-      .hint("supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128");
+      .hint(
+          "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
+          "float8 "
+          "kinds as storage; elements smaller than a byte are not");
 }
 
 Tensor tensor_from_numpy(const py::array& source) {
@@ -309,6 +312,10 @@ Tensor tensor_from_python(py::handle object) {
 }
 
 py::array tensor_to_numpy(const Tensor& tensor) {
+  if (tensor.dtype() == DType::kKey) {
+    throw Error(ErrorKind::kDType, "an array of random keys cannot be converted to a NumPy array")
+        .hint("read the words of the keys with ct.random.key_data");
+  }
   std::vector<py::ssize_t> shape(tensor.shape().begin(), tensor.shape().end());
   auto* owner = new std::shared_ptr<Buffer>(tensor.buffer());
   py::capsule base(owner, [](void* pointer) { delete static_cast<std::shared_ptr<Buffer>*>(pointer); });

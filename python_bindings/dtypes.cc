@@ -14,14 +14,11 @@ py::object import_dtype(DType dtype) {
   const std::string name(dtype_name(dtype));
   const py::module_ numpy = py::module_::import("numpy");
   switch (dtype) {
-    case DType::kBFloat16:
-    case DType::kFloat8E4M3FN:
-    case DType::kFloat8E5M2:
-      return numpy.attr("dtype")(py::module_::import("ml_dtypes").attr(name.c_str()));
     case DType::kKey:
-      return numpy.attr("dtype")("uint64");
+      return py::module_::import("cotangent._keys").attr("KEY_DTYPE");
     default:
-      return numpy.attr("dtype")(name);
+      if (dtype != DType::kBFloat16 && !is_float8(dtype)) return numpy.attr("dtype")(name);
+      return numpy.attr("dtype")(py::module_::import("ml_dtypes").attr(name.c_str()));
   }
 }
 
@@ -84,6 +81,10 @@ const Config& config() {
 
 DType default_float() { return config().enable_x64 ? DType::kFloat64 : DType::kFloat32; }
 DType default_int() { return config().enable_x64 ? DType::kInt64 : DType::kInt32; }
+PromotedType inexact_type(PromotedType type) {
+  if (is_inexact(type.dtype)) return type;
+  return {dtype_size(type.dtype) < 8 ? DType::kFloat32 : default_float(), type.weak};
+}
 DType default_complex() { return config().enable_x64 ? DType::kComplex128 : DType::kComplex64; }
 
 DType dtype_from_python(py::handle spec) {
@@ -96,6 +97,7 @@ DType dtype_from_python(py::handle spec) {
     name = py::cast<std::string>(spec);
     if (const auto direct = dtype_from_name(name)) return *direct;
   }
+  if (spec.ptr() == numpy_dtype(DType::kKey).ptr()) return DType::kKey;
   PyObject* dtype = PyObject_CallOneArg(py::module_::import("numpy").attr("dtype").ptr(), spec.ptr());
   if (dtype != nullptr) {
     name = py::cast<std::string>(py::reinterpret_steal<py::object>(dtype).attr("name"));
@@ -104,7 +106,10 @@ DType dtype_from_python(py::handle spec) {
     PyErr_Clear();
   }
   throw Error(ErrorKind::kDType, concat("not a supported dtype: ", py::cast<std::string>(py::repr(spec))))
-      .hint("supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128");
+      .hint(
+          "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
+          "float8 "
+          "kinds as storage; elements smaller than a byte are not");
 }
 
 void register_dtypes(py::module_& module) {
@@ -123,12 +128,15 @@ void register_dtypes(py::module_& module) {
   });
   // Sets an option for this thread, or with None no longer; what it was set to.
   module.def("override_flag", override_option, py::arg("name"), py::arg("value").none(true));
+  // The dtype in which a function of real numbers is computed on elements of another one.
+  module.def("inexact_dtype",
+             [](py::handle spec) { return numpy_dtype(inexact_type({dtype_from_python(spec), false}).dtype); });
   // (dtype, weak) pairs in, (dtype, weak) out.
   module.def("promote_types", [](const std::vector<std::pair<py::object, bool>>& types) {
     if (types.empty()) throw Error(ErrorKind::kValue, "promote_types needs at least one type");
     PromotedType result{dtype_from_python(types[0].first), types[0].second};
     for (size_t i = 1; i < types.size(); ++i) {
-      result = promote_types(result, {dtype_from_python(types[i].first), types[i].second});
+      result = promote_types(result, {dtype_from_python(types[i].first), types[i].second}, default_float());
     }
     return std::make_pair(numpy_dtype(result.dtype), result.weak);
   });

@@ -63,6 +63,7 @@ const Config& config();
 DType default_float();
 DType default_int();
 DType default_complex();
+PromotedType inexact_type(PromotedType type);  // in which functions of real numbers are computed
 void register_dtypes(py::module_& module);
 
 // ---- convert.cc --------------------------------------------------------------------------------------------------
@@ -90,7 +91,7 @@ void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, co
                 absl::Span<const Datum> results);
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs = Attrs::empty());
-Datum convert_datum(const Datum& x, DType dtype);
+Datum convert_datum(const Datum& x, DType dtype, bool weak = false);  // `weak`: where that changes the dtype
 Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape);  // NumPy's rules, aligned at the last axis
 // NumPy's broadcast shape; throws kShape naming both shapes.
 Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b);

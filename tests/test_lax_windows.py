@@ -111,12 +111,6 @@ def test_pooling_with_another_function_folds_in_order() -> None:
     np.testing.assert_array_equal(ct.jit(f)(x), expected)
 
 
-def test_windows_along_a_ragged_axis_are_a_clear_error() -> None:
-    x = ct.Ragged(draw(2, 3, 8), {2: 5})
-    with pytest.raises(NotImplementedError, match="windows along ragged axis 2"):
-        ct.mask(lambda x: ct.lax.conv(x, draw(4, 3, 3), (1,), "SAME"))(x)
-
-
 def test_features_that_do_not_fit_are_an_error() -> None:
     with pytest.raises(ct.errors.ShapeError, match="the input has 3 features"):
         ct.lax.conv(draw(2, 3, 8), draw(4, 2, 3), (1,), "SAME")

@@ -194,6 +194,7 @@ Value simplify_select(const Match& m) {
 bool widens(DType from, DType to) {
   if (is_bool(from)) return !is_bool(to) && to != DType::kKey;
   if (dtype_kind(from) != dtype_kind(to)) return false;
+  if (from == DType::kFloat8E8M0FNU && to == DType::kFloat16) return false;  // its range is float32's
   return from == to || dtype_size(from) < dtype_size(to);
 }
 

@@ -14,7 +14,8 @@ Avals convert_type(absl::Span<const Aval> operands, const Attrs& attrs) {
     throw Error(ErrorKind::kDType, concat("cannot convert ", operands[0].to_string(), " to ", dtype_name(dtype)))
         .hint("random keys are opaque: make them with key, and read them with key_data");
   }
-  return {operands[0].with_dtype(dtype)};
+  // Weak only where an integer joins Python's floats: that is a float and yields to other dtypes as they do.
+  return {Aval(dtype, operands[0].shape(), attrs.has("weak") && attrs.flag("weak"))};
 }
 
 // Linear between dtypes that carry derivatives; the others have no tangents.

@@ -124,8 +124,9 @@ Primitive fft_primitive() {
   };
   result.mask = fft_mask;
   result.reference = fft_reference;
+  result.expand = fft_expand;
   result.lowering = Lowering::kHost;
-  result.absent["element"] = "elements mix: a library's transform";
+  result.absent["element"] = "elements mix: a library's transform, or expanded to matrix products";
   return result;
 }
 const Primitive& kFft = define(fft_primitive());

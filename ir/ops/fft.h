@@ -6,9 +6,13 @@
 #include <string>
 
 #include "absl/types/span.h"
+#include "ir/builder.h"
 #include "ir/tensor.h"
 
 namespace ct {
+
+// fft_expand.cc: the expand rule of the primitive, for programs that have no such library.
+Values fft_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 
 struct FftCall {
   const std::string& kind;  // "fft", "ifft", "rfft", "irfft"

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/error.h"
+#include "ir/float_types.h"
 #include "jit/llvm/emit.h"
 
 namespace ct::jit {
@@ -15,25 +16,35 @@ namespace {
 
 bool is_small_float(DType dtype) { return is_float(dtype) && dtype != DType::kFloat32 && dtype != DType::kFloat64; }
 
-// The layout of a float narrower than float32.
-struct SmallFloat {
+// The layout of a float narrower than float32 that has a mantissa.
+struct Layout {
   int bits;
-  int mantissa;     // explicit bits
-  int least;        // exponent of the smallest normal number
-  float largest;    // finite
-  bool infinities;  // else overflow and NaN are one all-ones pattern
+  int mantissa;   // explicit bits
+  int least;      // exponent of the smallest normal number
+  float largest;  // finite
+  Specials specials = Specials::kInfinities;
 };
 
-SmallFloat layout(DType dtype) {
+Layout layout(DType dtype) {
   switch (dtype) {
     case DType::kFloat16:
-      return {16, 10, -14, 65504.0f, true};
+      return {16, 10, -14, 65504.0f};
     case DType::kBFloat16:
-      return {16, 7, -126, 0, true};
-    case DType::kFloat8E5M2:
-      return {8, 2, -14, 57344.0f, true};
+      return {16, 7, -126, 0};
+    case DType::kFloat8E3M4:
+      return {8, 4, -2, 15.5f};
+    case DType::kFloat8E4M3:
+      return {8, 3, -6, 240.0f};
+    case DType::kFloat8E4M3B11FNUZ:
+      return {8, 3, -10, 30.0f, Specials::kNegativeZeroNan};
     case DType::kFloat8E4M3FN:
-      return {8, 3, -6, 448.0f, false};
+      return {8, 3, -6, 448.0f, Specials::kAllOnesNan};
+    case DType::kFloat8E4M3FNUZ:
+      return {8, 3, -7, 240.0f, Specials::kNegativeZeroNan};
+    case DType::kFloat8E5M2:
+      return {8, 2, -14, 57344.0f};
+    case DType::kFloat8E5M2FNUZ:
+      return {8, 2, -15, 57344.0f, Specials::kNegativeZeroNan};
     default:
       CT_CHECK(false);
   }
@@ -271,8 +282,15 @@ llvm::Value* ScalarEmitter::decode_small(llvm::Value* stored, DType dtype) {
   if (dtype == DType::kFloat16 && facts_.half_conversions) {
     return b_.CreateFPExt(b_.CreateBitCast(stored, like(b_.getHalfTy(), stored)), real);
   }
-  SmallFloat f = layout(dtype);
   auto number = [&](uint32_t bits) { return llvm::ConstantInt::get(word, bits); };
+  if (dtype == DType::kFloat8E8M0FNU) {
+    llvm::Value* exponent = b_.CreateZExt(stored, word);
+    llvm::Value* power = b_.CreateShl(exponent, 23);
+    power = b_.CreateSelect(b_.CreateICmpEQ(exponent, number(0)), number(0x400000), power);
+    power = b_.CreateSelect(b_.CreateICmpEQ(exponent, number(0xff)), number(0x7fc00000), power);
+    return b_.CreateBitCast(power, real);
+  }
+  const Layout f = layout(dtype);
   uint32_t magnitude_mask = (1u << (f.bits - 1)) - 1;
   llvm::Value* bits = b_.CreateZExt(stored, word);
   llvm::Value* magnitude = b_.CreateAnd(bits, number(magnitude_mask));
@@ -282,14 +300,18 @@ llvm::Value* ScalarEmitter::decode_small(llvm::Value* stored, DType dtype) {
   llvm::Value* scaled =
       b_.CreateFMul(b_.CreateBitCast(shifted, real), llvm::ConstantFP::get(real, std::ldexp(1.0, 126 + f.least)));
   llvm::Value* result = b_.CreateBitCast(scaled, word);
-  if (f.infinities) {
+  if (f.specials == Specials::kInfinities) {
     uint32_t infinity = magnitude_mask & ~((1u << f.mantissa) - 1);
     result = b_.CreateSelect(b_.CreateICmpUGE(magnitude, number(infinity)), b_.CreateOr(shifted, number(0x7f800000)),
                              result);
-  } else {
+  } else if (f.specials == Specials::kAllOnesNan) {
     result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, number(magnitude_mask)), number(0x7fc00000), result);
   }
-  return b_.CreateBitCast(b_.CreateOr(result, sign), real);
+  result = b_.CreateOr(result, sign);
+  if (f.specials == Specials::kNegativeZeroNan) {
+    result = b_.CreateSelect(b_.CreateICmpEQ(bits, number(1u << (f.bits - 1))), number(0x7fc00000), result);
+  }
+  return b_.CreateBitCast(result, real);
 }
 
 // `value` is exactly representable in dtype.
@@ -301,8 +323,12 @@ llvm::Value* ScalarEmitter::encode_small(llvm::Value* value, DType dtype) {
   if (dtype == DType::kFloat16 && facts_.half_conversions) {
     return b_.CreateBitCast(b_.CreateFPTrunc(value, like(b_.getHalfTy(), value)), narrow);
   }
-  SmallFloat f = layout(dtype);
   auto number = [&](uint32_t bits) { return llvm::ConstantInt::get(word, bits); };
+  if (dtype == DType::kFloat8E8M0FNU) {
+    llvm::Value* is_nan = b_.CreateFCmpUNO(value, value);
+    return b_.CreateTrunc(b_.CreateSelect(is_nan, number(0xff), b_.CreateLShr(bits, 23)), narrow);
+  }
+  const Layout f = layout(dtype);
   llvm::Value* sign = b_.CreateAnd(b_.CreateLShr(bits, 32 - f.bits), number(1u << (f.bits - 1)));
   llvm::Value* absolute = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value);
   llvm::Value* magnitude = b_.CreateAnd(bits, number(0x7fffffff));
@@ -315,14 +341,16 @@ llvm::Value* ScalarEmitter::encode_small(llvm::Value* value, DType dtype) {
   llvm::Value* result = b_.CreateSelect(is_small, b_.CreateFPToSI(units, word), normal);
   uint32_t all = (1u << (f.bits - 1)) - 1;
   llvm::Value* is_nan = b_.CreateICmpUGT(magnitude, number(0x7f800000));
-  if (f.infinities) {
+  if (f.specials == Specials::kInfinities) {
     uint32_t infinity = all & ~((1u << f.mantissa) - 1);
     result = b_.CreateSelect(b_.CreateICmpEQ(magnitude, number(0x7f800000)), number(infinity), result);
     result = b_.CreateSelect(is_nan, number(infinity | 1u << (f.mantissa - 1)), result);
-  } else {
+  } else if (f.specials == Specials::kAllOnesNan) {
     result = b_.CreateSelect(is_nan, number(all), result);
   }
-  return b_.CreateTrunc(b_.CreateOr(result, sign), narrow);
+  result = b_.CreateOr(result, sign);
+  if (f.specials == Specials::kNegativeZeroNan) result = b_.CreateSelect(is_nan, number(1u << (f.bits - 1)), result);
+  return b_.CreateTrunc(result, narrow);
 }
 
 // A float to the nearest float that dtype can represent, ties to even.
@@ -330,10 +358,18 @@ llvm::Value* ScalarEmitter::round_to(llvm::Value* value, DType dtype) {
   if (dtype == DType::kFloat16 && facts_.half_conversions) {
     return b_.CreateFPExt(b_.CreateFPTrunc(value, like(b_.getHalfTy(), value)), value->getType());
   }
-  SmallFloat f = layout(dtype);
   llvm::Type* word = like(b_.getInt32Ty(), value);
   auto number = [&](uint32_t bits) { return llvm::ConstantInt::get(word, bits); };
   llvm::Value* bits = b_.CreateBitCast(value, word);
+  if (dtype == DType::kFloat8E8M0FNU) {
+    // The steps of Float8E8M0FNU's constructor.
+    llvm::Value* power = b_.CreateAnd(b_.CreateAdd(bits, number(0x400000)), number(0xff800000));
+    llvm::Value* tiny = b_.CreateSelect(b_.CreateICmpULT(bits, number(0x600000)), number(0x400000), number(0x800000));
+    power = b_.CreateSelect(b_.CreateICmpULT(bits, number(0x800000)), tiny, power);
+    llvm::Value* is_number = b_.CreateICmpULT(b_.CreateSub(bits, number(1)), number(0x7f000000 + 0x3fffff));
+    return b_.CreateBitCast(b_.CreateSelect(is_number, power, number(0x7fc00000)), value->getType());
+  }
+  const Layout f = layout(dtype);
   int dropped = 23 - f.mantissa;
   llvm::Value* odd = b_.CreateAnd(b_.CreateLShr(bits, dropped), number(1));
   llvm::Value* rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, number((1u << (dropped - 1)) - 1)));
@@ -346,12 +382,15 @@ llvm::Value* ScalarEmitter::round_to(llvm::Value* value, DType dtype) {
     llvm::Value* small = b_.CreateFSub(b_.CreateFAdd(absolute, magic), magic);
     small = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, small, value);
     result = b_.CreateSelect(b_.CreateFCmpOLT(absolute, real(std::ldexp(1.0, f.least))), small, result);
-    llvm::Value* overflow = f.infinities
+    llvm::Value* overflow = f.specials == Specials::kInfinities
                                 ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign,
                                                            llvm::ConstantFP::getInfinity(value->getType()), value)
                                 : llvm::ConstantFP::getNaN(value->getType());
     llvm::Value* rounded_size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, result);
     result = b_.CreateSelect(b_.CreateFCmpOGT(rounded_size, real(f.largest)), overflow, result);
+  }
+  if (f.specials == Specials::kNegativeZeroNan) {
+    result = b_.CreateSelect(b_.CreateFCmpOEQ(result, real(0)), real(0), result);
   }
   // The carry of the addition above may have made a NaN anything.
   llvm::Value* nan =
@@ -367,7 +406,7 @@ llvm::Value* ScalarEmitter::convert(llvm::Value* value, DType from, DType to) {
     return is_float(from) ? b_.CreateFCmpUNE(value, zero) : b_.CreateICmpNE(value, zero);
   }
   if (is_float(from) && is_float(to)) {
-    if (from == DType::kFloat64 && to == DType::kFloat16) {
+    if (from == DType::kFloat64 && is_small_float(to)) {
       // Through float32 rounded to odd, so that the second rounding sees what the first one dropped.
       llvm::Type* word = like(b_.getInt32Ty(), value);
       llvm::Value* nearest = b_.CreateFPTrunc(value, type);
@@ -379,7 +418,7 @@ llvm::Value* ScalarEmitter::convert(llvm::Value* value, DType from, DType to) {
       return round_to(b_.CreateBitCast(bits, type), to);
     }
     if (to == DType::kFloat64) return b_.CreateFPExt(value, type);
-    if (from == DType::kFloat64) value = b_.CreateFPTrunc(value, type);
+    if (from == DType::kFloat64) return b_.CreateFPTrunc(value, type);
     return is_small_float(to) ? round_to(value, to) : value;
   }
   if (is_float(to)) {

@@ -1,9 +1,9 @@
 """Random numbers as pure functions of a key, bit for bit those of ``jax.random``'s default generator.
 
-A key is a uint32 array of shape (2,). Draws are functions of the key and of the position in the result, computed by
-the counter-based
-Threefry hash: the same key gives the same numbers, on every machine and under every transform; make new keys with
-`split` or `fold_in`.
+A key comes from `key`, an array whose dtype says so, or from `PRNGKey`, its two words as a uint32 array; functions take
+either and give the same numbers for both. Draws are functions of the key and of the position in the result, computed by
+the counter-based Threefry hash: the same key gives the same numbers, on every machine and under every transform; make new
+keys with `split` or `fold_in`.
 Inside ``ct.mask`` a draw of a ragged shape equals the draw of the exact shape.
 """
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._random_keys import _like, _words_of
 from cotangent._special import erf_inv
 from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
@@ -38,79 +39,9 @@ _UINT32 = np.dtype("uint32")
 _INT32 = np.dtype("int32")
 
 
-def PRNGKey(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:  # noqa: N802
-    """A key from an integer seed; it may be traced.
-
-    >>> import cotangent as ct
-    >>> ct.random.PRNGKey(42).tolist()
-    [0, 42]
-    """
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        number = int(seed)
-        if not -(2**63) <= number < 2**64:
-            raise OverflowError(f"the seed {number} does not fit 64 bits")
-        high = (number >> 32) & 0xFFFFFFFF if _core.get_enable_x64() else 0
-        return _core.array(np.array([high, number & 0xFFFFFFFF], np.uint32))
-    array = _core.array(seed)
-    if array.ndim != 0 or not is_integer(array):
-        raise TypeError(f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}")
-    low = _core.convert(array, _UINT32)
-    high_word = _core.full((), 0, _UINT32)
-    if array.dtype.itemsize == 8:
-        shifted = bind1("shift_right_logical", array, literal(array, 32))
-        high_word = _core.convert(shifted, _UINT32)
-        low = _core.convert(bind1("and", array, literal(array, 0xFFFFFFFF)), _UINT32)
-    return _pair(high_word, low)
-
-
-key = PRNGKey
-
-
-def key_data(keys: Any) -> Array:
-    """The words of a key: the key itself."""
-    return _core.array(keys)
-
-
-def key_impl(keys: Any) -> str:
-    """The name of the generator."""
-    _core.array(keys)
-    return "threefry2x32"
-
-
-def clone(key: Any) -> Array:
-    """The same key, said to be used again on purpose."""
-    return _core.array(key)
-
-
-def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
-    """A key of its words: the words themselves."""
-    return _words_of(key_bits_array)
-
-
-def _words_of(key: Any) -> Array:
-    array = _core.array(key)
-    if array.dtype != _UINT32 or array.ndim == 0 or array._bound_shape[-1] != 2:
-        raise TypeError(
-            f"expected a random key, a uint32 array of shape (2,); got {array.dtype} of shape {array.shape}\n"
-            "  make one with ct.random.PRNGKey(seed)"
-        )
-    if array.ndim != 1:
-        raise ValueError(
-            f"expected one random key; got an array of keys of shape {array.shape[:-1]}\n"
-            "  use ct.vmap to draw with each key"
-        )
-    return array
-
-
 def _word(key: Array, index: int, shape: Sequence[int]) -> Array:
     word = bind1("reshape", bind1("slice", key, start=[index], limit=[index + 1], stride=[1]), shape=[])
     return bind1("broadcast", word, shape=list(shape), axes=[]) if shape else word
-
-
-def _pair(first: Array, second: Array) -> Array:
-    """Two words of equal shape as a new last axis."""
-    rank = first.ndim
-    return bind1("concatenate", insert_axes(first, [rank]), insert_axes(second, [rank]), axis=rank)
 
 
 def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[Array]:
@@ -140,19 +71,19 @@ def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[A
 
 
 def split(key: Any, num: int | Sequence[int] = 2) -> Array:
-    """New keys: an array of shape (num, 2).
+    """New keys of the kind of ``key``: an array of shape (num,) of keys, or of shape (num, 2) of their words.
 
     >>> import cotangent as ct
-    >>> ct.random.split(ct.random.PRNGKey(0), 3).shape
-    (3, 2)
+    >>> ct.random.split(ct.random.key(0), 3).shape, ct.random.split(ct.random.PRNGKey(0), 3).shape
+    ((3,), (3, 2))
     """
     sizes, lengths = static_shape(num)
-    return _pair(*_hash(_words_of(key), sizes, lengths))
+    return _like(key, *_hash(_words_of(key, "split"), sizes, lengths))
 
 
 def fold_in(key: Any, data: Any) -> Array:
     """A new key from a key and an integer, which may be traced."""
-    words = _words_of(key)
+    words = _words_of(key, "fold_in")
     if _core.is_python_scalar(data):
         number = _core.full((), int(data) & 0xFFFFFFFF, _UINT32)
     else:
@@ -161,7 +92,7 @@ def fold_in(key: Any, data: Any) -> Array:
             raise TypeError(f"fold_in: data must be an integer scalar; got {array.dtype} of shape {array.shape}")
         number = _core.convert(array, _UINT32)
     zero = _core.full((), 0, _UINT32)
-    return _pair(*_core.bind("threefry2x32", [_word(words, 0, ()), _word(words, 1, ()), zero, number]))
+    return _like(key, *_core.bind("threefry2x32", [_word(words, 0, ()), _word(words, 1, ()), zero, number]))
 
 
 def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array]) -> Array:
@@ -520,3 +451,4 @@ def choice(
 
 
 from cotangent._random_distributions import *  # noqa: E402, F403 (it is made of the functions above)
+from cotangent._random_keys import *  # noqa: E402, F403 (its `key` would be in the way of parameters)

@@ -1,5 +1,6 @@
 // cholesky: A = L L^H with L lower triangular, of Hermitian positive definite matrices; reads the lower triangle of A
 // (and the real part of its diagonal). A matrix that is not positive definite gives NaN in the triangle.
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
@@ -69,9 +70,10 @@ Primitive cholesky_primitive() {
   result.batch = leading_batch(self);
   result.mask = cholesky_mask;
   result.reference = cholesky_reference;
+  result.expand = cholesky_expand;
   result.lowering = Lowering::kHost;
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
 const Primitive& kCholesky = define(cholesky_primitive());

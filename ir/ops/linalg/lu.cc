@@ -5,6 +5,7 @@
 // lu_solve: op(A) X = B with the factors given; operands A, its lu, its permutation, B. The derivative is that of the
 // solution as a function of A and B: the factors count as known, so that every order of derivative uses them again.
 #include "ir/error.h"
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
@@ -127,9 +128,10 @@ Primitive lu_primitive() {
   result.batch = leading_batch(self);
   result.mask = lu_mask;
   result.reference = lu_reference;
+  result.expand = lu_expand;
   result.lowering = Lowering::kHost;
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
 const Primitive& kLu = define(lu_primitive());
@@ -267,8 +269,9 @@ Primitive lu_solve_primitive() {
   result.batch = lu_solve_batch;
   result.mask = lu_solve_mask;
   result.reference = lu_solve_reference;
+  result.expand = lu_solve_expand;
   result.lowering = Lowering::kHost;
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
 const Primitive& kLuSolve = define(lu_solve_primitive());

@@ -2,6 +2,7 @@
 // leaves it: the signs of R's diagonal are not normalised. With `pivoting` a third result, the order of A's columns
 // that makes R's diagonal descend: A[:, order] = Q R.
 #include "ir/error.h"
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/text.h"
@@ -138,9 +139,10 @@ Primitive qr_primitive() {
   result.batch = leading_batch(self);
   result.mask = qr_mask;
   result.reference = qr_reference;
+  result.expand = qr_expand;
   result.lowering = Lowering::kHost;
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
 const Primitive& kQr = define(qr_primitive());

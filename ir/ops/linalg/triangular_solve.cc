@@ -1,6 +1,7 @@
 // triangular_solve: op(A) X = B, or X op(A) = B, with A triangular; op transposes and conjugates or not. Linear in B.
 // The other triangle of A is not read, nor its diagonal when that is said to be 1. A zero on the diagonal gives Inf or
 // NaN.
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
@@ -132,8 +133,9 @@ Primitive triangular_solve_primitive() {
   result.batch = triangular_solve_batch;
   result.mask = triangular_solve_mask;
   result.reference = triangular_solve_reference;
+  result.expand = triangular_solve_expand;
   result.lowering = Lowering::kHost;
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
 const Primitive& kTriangularSolve = define(triangular_solve_primitive());

@@ -23,6 +23,7 @@ __all__ = [
     "mulhi",
     "nextafter",
     "population_count",
+    "reduce_precision",
     "shift_left",
     "shift_right_arithmetic",
     "shift_right_logical",
@@ -182,3 +183,58 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
         total = part if total is None else bind1("or", total, part)
     assert total is not None
     return bind1("bitcast", total, dtype=dtype)
+
+
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Floats rounded to what a format with fewer bits can represent; the dtype stays.
+
+    Numbers beyond its range become infinite, those below its smallest normal one zero. The derivative is rounded in the
+    same way.
+
+    Args:
+        operand: floats.
+        exponent_bits: of the format, at least 1.
+        mantissa_bits: of the format, without the leading one.
+
+    >>> import cotangent as ct
+    >>> ct.lax.reduce_precision(ct.numpy.array([3.14159, 1e6]), 5, 10).tolist()
+    [3.140625, inf]
+    """
+    x = as_array("reduce_precision", operand)
+    check_kind("reduce_precision", x, FLOATS)
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(
+            f"lax.reduce_precision needs at least 1 exponent bit and 0 mantissa bits; got {exponent_bits}, {mantissa_bits}"
+        )
+    from cotangent.custom import custom_jvp
+
+    def value(x: Array) -> Array:
+        return _rounded(x, exponent_bits, mantissa_bits)
+
+    rounded = custom_jvp(value)
+    rounded.defjvp(lambda primals, tangents: (rounded(*primals), rounded(*tangents)))
+    return _core.array(rounded(x))
+
+
+def _rounded(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
+    from cotangent.numpy.dtypes import finfo
+
+    info = finfo(x.dtype)
+    mantissa, exponent, width = int(info.nmant), int(info.nexp), 8 * x.dtype.itemsize
+    bits = _as_bits(x)
+    dropped = mantissa - mantissa_bits
+    if dropped > 0:
+        odd = bind1("and", bind1("shift_right_logical", bits, literal(bits, dropped)), literal(bits, 1))
+        bits = bits + odd + literal(bits, 2 ** (dropped - 1) - 1)
+        bits = bind1("and", bits, literal(bits, 2**width - 2**dropped))
+    sign = bind1("and", bits, literal(bits, 2 ** (width - 1)))
+    infinity = 2 ** (width - 1) - 2**mantissa
+    if exponent_bits < exponent:
+        middle, half = 2 ** (exponent - 1) - 1, 2 ** (exponent_bits - 1) - 1
+        scale = bind1("and", bits, literal(bits, infinity))
+        too_large = bind1("gt", scale, literal(bits, (middle + half) * 2**mantissa))
+        too_small = bind1("le", scale, literal(bits, (middle - half) * 2**mantissa))
+        bits = bind1("select", too_large, bind1("or", sign, literal(bits, infinity)), bits)
+        bits = bind1("select", too_small, sign, bits)
+    result = bind1("bitcast", bits, dtype=x.dtype)
+    return bind1("select", bind1("ne", x, x), x, result)

@@ -11,7 +11,7 @@ from cotangent._core import Array, PyTreeDef
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax import _python_control
 
-__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+__all__ = ["cond", "fori_loop", "map", "platform_dependent", "scan", "switch", "while_loop"]
 
 
 def _capture_body(function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str) -> Captured:
@@ -363,3 +363,25 @@ def _cut(x: Array, first: int, last: int, lead: tuple[int, ...], axes: int = 1) 
         stride=[1] * (1 + len(rest)),
     )[0]
     return _core.bind("reshape", [part], shape=[*lead, *x._bound_shape[axes:]])[0]
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Calls the function for the platform that programs run on, ``cpu``, or else ``default``.
+
+    >>> import cotangent as ct
+    >>> ct.lax.platform_dependent(2, cpu=lambda x: x + 1, default=lambda x: x - 1)
+    3
+
+    Raises:
+        NotImplementedError: there is neither.
+    """
+    chosen = per_platform.get("cpu", default)
+    if chosen is None:
+        given = ", ".join(sorted(per_platform)) or "none"
+        raise NotImplementedError(
+            f"platform_dependent: no function for the platform 'cpu' and no default; there are: {given}\n"
+            "  pass cpu=... or default=..."
+        )
+    return chosen(*args)

@@ -6,21 +6,27 @@ compiler fuses with its sum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
-from cotangent.lax.windows import dilated_size, per_axis, refuse_ragged, resolve_pads, sliding, window_count
+from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, sliding, window_count, with_lengths
 
 __all__ = [
     "ConvDimensionNumbers",
     "conv",
     "conv_dimension_numbers",
     "conv_general_dilated",
+    "conv_general_dilated_local",
     "conv_general_dilated_patches",
+    "conv_general_permutations",
+    "conv_general_shape_tuple",
+    "conv_shape_tuple",
     "conv_transpose",
+    "conv_transpose_shape_tuple",
     "conv_with_general_padding",
 ]
 
@@ -139,30 +145,25 @@ def conv_general_dilated(
         x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)
     numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
     x, filters = _transposed(x, numbers.lhs_spec), _transposed(filters, numbers.rhs_spec)
-    batch, channels, *sizes = x._bound_shape
+    batch, channels = x._bound_shape[:2]
     outputs, inputs, *windows = filters._bound_shape
     _check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
-    rank = len(sizes)
-    refuse_ragged("conv_general_dilated", x, range(2, 2 + rank))
+    rank = len(windows)
     strides = per_axis("conv_general_dilated", "window_strides", window_strides, rank)
     dilation = per_axis("conv_general_dilated", "lhs_dilation", lhs_dilation, rank)
     spacing = per_axis("conv_general_dilated", "rhs_dilation", rhs_dilation, rank)
+    axes = list(range(2, 2 + rank))
     extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
-    spread = [dilated_size(size, gap) for size, gap in zip(sizes, dilation, strict=True)]
-    pads = resolve_pads("conv_general_dilated", spread, extents, strides, padding)
-    counts = [
-        window_count(size + low + high, extent, stride)
-        for size, (low, high), extent, stride in zip(spread, pads, extents, strides, strict=True)
-    ]
+    x, pads, counts, lengths = fit("conv_general_dilated", x, axes, extents, strides, dilation, padding)
     if window_reversal is not None and any(window_reversal):
         turned = [2 + axis for axis, reverse in enumerate(window_reversal) if reverse]
         filters = _core.bind("reverse", [filters], axes=turned)[0]
 
-    axes = range(2, 2 + rank)
-    seen = sliding(x, list(axes), windows, counts, strides, spacing, dilation, [low for low, _ in pads])
+    seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads])
     # [window..., batch, feature, place...] to [batch, feature, window..., place...].
     seen = _transposed(seen, [rank, rank + 1, *range(rank), *range(rank + 2, 2 * rank + 2)])
     result = _product(seen, filters, rank, feature_group_count, batch_group_count)
+    result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)
     for position, axis in enumerate(numbers.out_spec):
         placed[axis] = position
@@ -252,6 +253,18 @@ def conv_with_general_padding(
     )
 
 
+def _transposed_pads(extent: int, stride: int, padding: str) -> tuple[int, int]:
+    total = extent + stride - 2
+    if padding.upper() == "SAME":
+        low = extent - 1 if stride > extent - 1 else -(-total // 2)
+    elif padding.upper() == "VALID":
+        total += max(extent - stride, 0)
+        low = extent - 1
+    else:
+        raise ValueError(f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}')
+    return low, total - low
+
+
 def conv_transpose(
     lhs: Any,
     rhs: Any,
@@ -293,15 +306,7 @@ def conv_transpose(
         pads = []
         for axis, stride, gap in zip(numbers.rhs_spec[2:], strides, spacing, strict=True):
             extent = dilated_size(filters._bound_shape[axis], gap)
-            total = extent + stride - 2
-            if padding.upper() == "SAME":
-                low = extent - 1 if stride > extent - 1 else -(-total // 2)
-            elif padding.upper() == "VALID":
-                total += max(extent - stride, 0)
-                low = extent - 1
-            else:
-                raise ValueError(f'conv_transpose: padding must be "SAME", "VALID" or pairs; got {padding!r}')
-            pads.append((low, total - low))
+            pads.append(_transposed_pads(extent, stride, padding))
         padding = pads
     if transpose_kernel:
         filters = _core.bind("reverse", [filters], axes=sorted(numbers.rhs_spec[2:]))[0]
@@ -334,26 +339,138 @@ def conv_general_dilated_patches(
     rank = len(windows)
     numbers = conv_dimension_numbers(x._bound_shape, [1] * x.ndim, dimension_numbers)
     x = _transposed(x, numbers.lhs_spec)
-    batch, channels, *sizes = x._bound_shape
-    refuse_ragged("conv_general_dilated_patches", x, range(2, 2 + rank))
+    batch, channels = x._bound_shape[:2]
     strides = per_axis("conv_general_dilated_patches", "window_strides", window_strides, rank)
     dilation = per_axis("conv_general_dilated_patches", "lhs_dilation", lhs_dilation, rank)
     spacing = per_axis("conv_general_dilated_patches", "rhs_dilation", rhs_dilation, rank)
     extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
-    spread = [dilated_size(size, gap) for size, gap in zip(sizes, dilation, strict=True)]
-    pads = resolve_pads("conv_general_dilated_patches", spread, extents, strides, padding)
-    counts = [
-        window_count(size + low + high, extent, stride)
-        for size, (low, high), extent, stride in zip(spread, pads, extents, strides, strict=True)
-    ]
     axes = list(range(2, 2 + rank))
+    x, pads, counts, lengths = fit("conv_general_dilated_patches", x, axes, extents, strides, dilation, padding)
     seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads])
     seen = _transposed(seen, [rank, rank + 1, *range(rank), *range(rank + 2, 2 * rank + 2)])
-    places = 1
-    for size in windows:
-        places *= size
-    result = _reshaped(seen, [batch, channels * places, *counts])
+    result = _reshaped(seen, [batch, channels * math.prod(windows), *counts])
+    result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)
     for position, axis in enumerate(numbers.out_spec):
         placed[axis] = position
     return _transposed(result, placed)
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Array:
+    """A convolution whose filters differ from place to place ("locally connected").
+
+    Args:
+        lhs: the input.
+        rhs: the filters: the input features with all places of the window as one axis, where the input features of
+            `conv_general_dilated` stand, and the places of the result as spatial axes.
+        window_strides: how far the filters move, a spatial axis.
+        padding: "SAME", "SAME_LOWER", "VALID" or a pair (low, high) a spatial axis.
+        filter_shape: the spatial sizes of the filters.
+        lhs_dilation: the distance of the input's elements.
+        rhs_dilation: the distance of the filters' elements.
+        dimension_numbers: as in `conv_general_dilated`.
+        precision: accepted for compatibility.
+    """
+    del precision
+    from cotangent.lax._operands import one_dtype
+
+    x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
+    numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
+    rank = len(filter_shape)
+    standard = tuple(range(rank + 2))
+    patches = conv_general_dilated_patches(
+        _transposed(x, numbers.lhs_spec),
+        filter_shape,
+        window_strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        ConvDimensionNumbers(standard, standard, standard),
+    )
+    filters = _transposed(filters, numbers.rhs_spec)
+    if filters._bound_shape[1:] != patches._bound_shape[1:]:
+        raise ShapeError(
+            f"conv_general_dilated_local: the filters must have {patches.shape[1]} inputs (features times the window) and "
+            f"the places {tuple(patches.shape[2:])}; got {filters.shape[1]} and {tuple(filters.shape[2:])}"
+        )
+    places = list(range(2, 2 + rank))
+    result = _dot(patches, filters, [1], [1], places, places)  # [place..., batch, output]
+    result = _transposed(result, [rank, rank + 1, *range(rank)])
+    placed = [0] * (rank + 2)
+    for position, axis in enumerate(numbers.out_spec):
+        placed[axis] = position
+    return _transposed(result, placed)
+
+
+# ---- Shapes ----------------------------------------------------------------------------------------------------------
+
+
+def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
+    """How the axes of input, filters and result are permuted to the default layout, from three strings."""
+    numbers = conv_dimension_numbers(
+        [0] * len(dimension_numbers[0]), [0] * len(dimension_numbers[1]), dimension_numbers
+    )
+    return tuple(tuple(axes) for axes in numbers)
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int], pads: Any, batch_group_count: int = 1
+) -> tuple[int, ...]:
+    """The shape of the result of a convolution in the default layout.
+
+    >>> import cotangent as ct
+    >>> ct.lax.conv_shape_tuple((2, 3, 8), (5, 3, 3), (1,), "SAME")
+    (2, 5, 8)
+    """
+    pads = resolve_pads("conv_shape_tuple", lhs_shape[2:], rhs_shape[2:], strides, pads)
+    places = [
+        window_count(size + low + high, window, stride)
+        for size, window, stride, (low, high) in zip(lhs_shape[2:], rhs_shape[2:], strides, pads, strict=True)
+    ]
+    return (lhs_shape[0] // batch_group_count, rhs_shape[0], *places)
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape of the result of a convolution without dilations, from shapes."""
+    lhs, rhs, out = conv_general_permutations(dimension_numbers)
+    shape = conv_shape_tuple([lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs], window_strides, padding)
+    return tuple(shape[out.index(axis)] for axis in range(len(shape)))
+
+
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    dimension_numbers: Any,
+) -> tuple[int, ...]:
+    """The shape of the result of a transposed convolution, from shapes."""
+    lhs, rhs, out = conv_general_permutations(dimension_numbers)
+    sizes, windows = [lhs_shape[i] for i in lhs], [rhs_shape[i] for i in rhs]
+    if isinstance(padding, str):
+        padding = [
+            _transposed_pads(window, stride, padding)
+            for window, stride in zip(windows[2:], window_strides, strict=True)
+        ]
+    places = [
+        dilated_size(size, stride) + low + high - window + 1
+        for size, window, stride, (low, high) in zip(sizes[2:], windows[2:], window_strides, padding, strict=True)
+    ]
+    shape = [sizes[0], windows[0], *places]
+    return tuple(shape[out.index(axis)] for axis in range(len(shape)))

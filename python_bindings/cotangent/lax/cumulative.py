@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core, tree_util
+from cotangent._capture import set_length
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, normalize_axis
+from cotangent.numpy._support import bind1, literal, normalize_axis
 
 __all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
@@ -73,6 +74,22 @@ def _scanned(combine: Callable[..., list[Array]], xs: list[Array], axis: int) ->
     return [_woven(a, b, axis, size) for a, b in zip(even, odd, strict=True)]
 
 
+def _continued(x: Array, axis: int) -> Array:
+    """``x``, exact along a ragged axis: the last element goes on behind the length.
+
+    Results in front of it depend on none of that; where a function has no value at 0, derivatives do not, either.
+    """
+    shape = list(x._bound_shape)
+    length = _core.length_of(x, axis)
+    assert length is not None
+    filled = bind1("fill_padding", x, axes=[axis], value=0.0)
+    last = bind1("max", length - literal(length, 1), literal(length, 0))
+    edge = bind1("stop_gradient", bind1("gather", filled, last, axis=axis, batch_dims=0))
+    edge = bind1("broadcast", edge, shape=shape, axes=[i for i in range(x.ndim) if i != axis])
+    position = bind1("iota", shape=shape, dtype=length.dtype, axis=axis)
+    return bind1("select", bind1("lt", position, _core.broadcast_to(length, shape)), filled, edge)
+
+
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """Running combinations ``x0, fn(x0, x1), fn(fn(x0, x1), x2), ...`` by an associative function, in a tree.
 
@@ -96,8 +113,6 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if any(x.ndim <= at or x._bound_shape[at] != xs[0]._bound_shape[at] for x in xs):
         shapes = [x.shape for x in xs]
         raise ValueError(f"lax.associative_scan: arrays must have one size along axis {at}; got shapes {shapes}")
-    if any(at in _core.ragged_axes(x) for x in xs):
-        raise NotImplementedError(f"lax.associative_scan along ragged axis {at} is not supported\n  use lax.scan")
 
     def combine(earlier: list[Array], later: list[Array]) -> list[Array]:
         result = fn(structure.unflatten(earlier), structure.unflatten(later))
@@ -105,7 +120,12 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
     if reverse:
         xs = [bind1("reverse", x, axes=[at]) for x in xs]
+    length = next((_core.length_of(x, at) for x in xs if at in _core.ragged_axes(x)), None)
+    if length is not None:
+        xs = [_continued(x, at) if at in _core.ragged_axes(x) else x for x in xs]
     results = _scanned(combine, xs, at)
+    if length is not None:
+        results = [set_length(x, length, at) for x in results]
     if reverse:
         results = [bind1("reverse", x, axes=[at]) for x in results]
     return structure.unflatten(results)

@@ -24,16 +24,16 @@ __all__ = [
 _ZERO = np.zeros((), np.int32)
 
 
-def _start(name: str, x: Array, axis: int, start: Any) -> Array:
-    """A start as an integer scalar; negative ones count from the end."""
+def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
+    """A start as an integer scalar; negative ones count from the end where `wraps`."""
     if isinstance(start, (int, np.integer)) and not isinstance(start, bool) and axis not in _core.ragged_axes(x):
-        return _core.array(np.int64(start + x._bound_shape[axis] if start < 0 else start))
+        return _core.array(np.int64(start + x._bound_shape[axis] if wraps and start < 0 else start))
     index = _core.array(start)
     if _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"lax.{name}: starts must be integers; got {index.dtype} for axis {axis}")
     if index.ndim:
         raise ShapeError(f"lax.{name}: starts must be scalars; got shape {index.shape} for axis {axis}")
-    if _core.dtype_kind(index.dtype) == "unsigned":
+    if _core.dtype_kind(index.dtype) == "unsigned" or not wraps:
         return index
     wide = _core.convert(index, np.int64)
     size = axis_size(x, axis)
@@ -42,33 +42,47 @@ def _start(name: str, x: Array, axis: int, start: Any) -> Array:
     return _core.bind("select", [negative, _core.bind("add", [wide, size])[0], wide])[0]
 
 
-def _starts(name: str, x: Array, start_indices: Any) -> list[Array]:
+def _starts(name: str, x: Array, start_indices: Any, wraps: bool | Sequence[bool]) -> list[Array]:
     if hasattr(start_indices, "ndim") and start_indices.ndim == 1:
         start_indices = [start_indices[i] for i in range(start_indices.shape[0])]
     starts = list(start_indices)
     if len(starts) != x.ndim:
         raise ShapeError(f"lax.{name}: needs one start for each of {x.ndim} axes; got {len(starts)}")
-    return [_start(name, x, axis, start) for axis, start in enumerate(starts)]
+    each = [wraps] * x.ndim if isinstance(wraps, bool) else list(wraps)
+    if len(each) != x.ndim:
+        raise ValueError(
+            f"lax.{name}: allow_negative_indices needs one bool for each of {x.ndim} axes; got {len(each)}"
+        )
+    return [_start(name, x, axis, start, each[axis]) for axis, start in enumerate(starts)]
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Array:
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """The window of static sizes that begins at indices which may be traced.
 
-    Negative starts count from the end; then all are clamped so that the window lies inside.
+    Negative starts count from the end, unless ``allow_negative_indices`` is false (one bool, or one an axis); then all are
+    clamped so that the window lies inside.
 
     >>> import cotangent as ct
     >>> ct.lax.dynamic_slice(ct.numpy.arange(5), (3,), (3,)).tolist()
     [2, 3, 4]
     """
     x = _core.array(operand)
-    starts = _starts("dynamic_slice", x, start_indices)
+    starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
     return _core.bind("dynamic_slice", [x, *starts], sizes=[int(s) for s in slice_sizes], batch_dims=0)[0]
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Array:
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
+) -> Array:
     """``operand`` with the window that begins at ``start_indices`` replaced; starts as in `dynamic_slice`."""
     x = _core.array(operand)
-    starts = _starts("dynamic_update_slice", x, start_indices)
+    starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
     given = _core.array(update)
     if given.dtype != x.dtype:
         if not given.weak_type:
@@ -77,26 +91,32 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Array
     return _core.bind("dynamic_update_slice", [x, given, *starts], batch_dims=0)[0]
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Array:
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Array:
     """`dynamic_slice` along one axis."""
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_slice_in_dim")
     starts: list[Any] = [_ZERO] * x.ndim
     sizes = list(x._bound_shape)
     starts[at], sizes[at] = start_index, int(slice_size)
-    return dynamic_slice(x, starts, sizes)
+    return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Array:
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """`dynamic_update_slice` along one axis."""
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_update_slice_in_dim")
     starts: list[Any] = [_ZERO] * x.ndim
     starts[at] = start_index
-    return dynamic_update_slice(x, update, starts)
+    return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Array:
     """The slice of an axis at an index that may be traced, clamped into range.
 
     >>> import cotangent as ct
@@ -105,17 +125,19 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
     """
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_index_in_dim")
-    result = dynamic_slice_in_dim(x, index, 1, at)
+    result = dynamic_slice_in_dim(x, index, 1, at, allow_negative_indices=allow_negative_indices)
     if keepdims:
         return result
     shape = [size for i, size in enumerate(result._bound_shape) if i != at]
     return _core.bind("reshape", [result], shape=shape)[0]
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Array:
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Array:
     """``operand`` with the slice of an axis at an index replaced; ``update`` may lack the axis."""
     x, given = _core.array(operand), _core.array(update)
     at = normalize_axis(axis, x.ndim, "dynamic_update_index_in_dim")
     if given.ndim != x.ndim:
         given = insert_axes(given, [at])
-    return dynamic_update_slice_in_dim(x, given, index, at)
+    return dynamic_update_slice_in_dim(x, given, index, at, allow_negative_indices=allow_negative_indices)

@@ -195,7 +195,13 @@ def _position(axis: int, rank: int, what: str) -> int:
 
 
 def all_gather(
-    x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
+    x: Any,
+    axis_name: Hashable,
+    *,
+    axis_index_groups: Groups = None,
+    axis: int = 0,
+    tiled: bool = False,
+    to: str = "varying",
 ) -> Any:
     """``x`` of all examples, along a new axis at ``axis``; with ``tiled``, one after the other along the existing axis.
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cotangent import _core
+from cotangent import _core, tree_util
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax.windows import fold_of
@@ -96,33 +97,68 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     """Folds an array over axes by an associative function of two elements.
 
     Args:
-        operands: an array.
-        init_values: a scalar, what the fold begins with.
-        computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function.
+        operands: an array, or a pytree of arrays of one shape, which are folded together.
+        init_values: a scalar for each, what the fold begins with: neutral to ``computation``.
+        computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function of two elements (two
+            pytrees of elements).
         dimensions: the axes.
 
     >>> import cotangent as ct
     >>> ct.lax.reduce(ct.numpy.array([[1, 2], [3, 4]]), 0, ct.lax.add, (0,)).tolist()
     [4, 6]
     """
-    if isinstance(operands, (tuple, list, dict)):
-        raise NotImplementedError("lax.reduce of several arrays together is not supported\n  reduce them with lax.scan")
-    x = _core.array(operands)
-    init = _core.array(init_values)
-    if init.ndim:
-        raise ShapeError(f"lax.reduce: init_values must be a scalar; got shape {init.shape}")
-    init = _core.convert(init, x.dtype)
-    axes = normalize_axes(tuple(dimensions), x.ndim, "lax.reduce")
-    name = fold_of(computation, x.dtype)
-    if name in _FOLDS:
-        result = _core.bind(_FOLDS[name], [x], axes=axes)[0]
-        return _core.bind(name, [_core.broadcast_to(init, result._bound_shape), result])[0]
-    if any(axis in _core.ragged_axes(x) for axis in axes):
-        raise NotImplementedError("lax.reduce of a ragged axis by a function of its own is not supported")
+    leaves, structure = tree_util.tree_flatten(operands)
+    given, init_structure = tree_util.tree_flatten(init_values)
+    if structure != init_structure or not leaves:
+        raise TypeError(
+            f"lax.reduce: init_values must have the structure of operands, {structure}; got {init_structure}"
+        )
+    arrays = [_core.array(leaf) for leaf in leaves]
+    inits = [_core.convert(_core.array(value), x.dtype) for value, x in zip(given, arrays, strict=True)]
+    for init in inits:
+        if init.ndim:
+            raise ShapeError(f"lax.reduce: init_values must be scalars; got shape {init.shape}")
+    if any(x._bound_shape != arrays[0]._bound_shape for x in arrays):
+        raise ShapeError(f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}")
+    axes = normalize_axes(tuple(dimensions), arrays[0].ndim, "lax.reduce")
+    if operands is leaves[0]:
+        name = fold_of(computation, arrays[0].dtype)
+        if name in _FOLDS:
+            result = _core.bind(_FOLDS[name], arrays, axes=axes)[0]
+            return _core.bind(name, [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
+    ragged = {axis for x in arrays for axis in _core.ragged_axes(x)} & set(axes)
+    # A ragged axis is walked alone: it cannot be joined with others.
+    for axis in sorted(ragged, reverse=True):
+        arrays = _walked(computation, structure, arrays, inits, [axis])
+    rest = [axis - sum(gone < axis for gone in ragged) for axis in axes if axis not in ragged]
+    if rest or not ragged:
+        arrays = _walked(computation, structure, arrays, inits, rest)
+    return structure.unflatten(arrays)
+
+
+def _walked(
+    computation: Callable[[Any, Any], Any], structure: Any, arrays: list[Array], inits: list[Array], axes: list[int]
+) -> list[Array]:
+    """A fold over axes by any function, one element after the other."""
     from cotangent.lax.control_flow import scan
 
-    kept = [axis for axis in range(x.ndim) if axis not in axes]
-    x = _core.bind("transpose", [x], permutation=[*axes, *kept])[0]
-    shape = list(x._bound_shape[len(axes) :])
-    lines = _core.bind("reshape", [x], shape=[math.prod(x._bound_shape[: len(axes)]), *shape])[0]
-    return scan(lambda carry, line: (computation(carry, line), None), _core.broadcast_to(init, shape), lines)[0]
+    rank = arrays[0].ndim
+    kept = [axis for axis in range(rank) if axis not in axes]
+    lines = [_core.bind("transpose", [x], permutation=[*axes, *kept])[0] for x in arrays]
+    shape = list(lines[0]._bound_shape[len(axes) :])
+    if len(axes) != 1:
+        count = math.prod(lines[0]._bound_shape[: len(axes)])
+        lines = [_core.bind("reshape", [x], shape=[count, *shape])[0] for x in lines]
+    starts = []
+    for init, x in zip(inits, arrays, strict=True):
+        start = _core.broadcast_to(init, shape)
+        for place, axis in enumerate(kept):
+            length = _core.length_of(x, axis)
+            start = start if length is None else set_length(start, length, place)
+        starts.append(start)
+
+    def step(carry: Any, line: Any) -> tuple[Any, None]:
+        return computation(carry, line), None
+
+    last = scan(step, structure.unflatten(starts), structure.unflatten(lines))[0]
+    return [_core.array(leaf) for leaf in tree_util.tree_leaves(last)]

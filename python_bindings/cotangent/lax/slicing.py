@@ -16,14 +16,15 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import bind1
-from cotangent.numpy.indexing import fill_outside
+from cotangent.numpy._support import bind1, insert_axes, normalize_axis
+from cotangent.numpy.indexing import fill_outside, repeated
 
 __all__ = [
     "GatherDimensionNumbers",
     "GatherScatterMode",
     "ScatterDimensionNumbers",
     "gather",
+    "index_take",
     "scatter",
     "scatter_add",
     "scatter_apply",
@@ -328,12 +329,12 @@ def scatter_apply(
     unique_indices: bool = False,
     mode: Any = None,
 ) -> Array:
-    """``operand`` with a function applied, once, to the slices at computed places.
+    """``operand`` with a function applied to the elements at computed places, as often as they are named.
 
     Args:
         operand: the array.
         scatter_indices: integers; the last axis holds where a slice begins.
-        func: from the slices to slices of the same shape.
+        func: from elements to elements; it is given arrays.
         dimension_numbers: which axes belong together.
         update_shape: the shape of all slices together.
         indices_are_sorted: accepted for compatibility.
@@ -343,13 +344,49 @@ def scatter_apply(
     x = _core.array(operand)
     shaped = _core.full(tuple(update_shape), 0, x.dtype)
     sizes = _window_sizes(x, shaped, dimension_numbers)
-    slices = gather(x, scatter_indices, _as_gather(dimension_numbers), sizes, mode="clip")
-    return scatter(
-        x,
-        scatter_indices,
-        _core.convert(func(slices), x.dtype),
-        dimension_numbers,
-        indices_are_sorted=indices_are_sorted,
-        unique_indices=unique_indices,
-        mode=mode,
+    hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
+    ones = _core.full(tuple(update_shape), 1, np.dtype("int32"))
+    none = _core.full(x._bound_shape, 0, np.dtype("int32"))
+    counts = scatter_add(none, scatter_indices, ones, dimension_numbers, **hints)
+
+    def slices(x: Array) -> Array:
+        return gather(x, scatter_indices, _as_gather(dimension_numbers), sizes, mode="clip")
+
+    chosen = slices(counts)
+
+    def again(step: Any, x: Array) -> Array:
+        values = slices(x)
+        results = bind1("select", chosen > step, _core.convert(func(values), x.dtype), values)
+        return scatter(x, scatter_indices, results, dimension_numbers, **hints)
+
+    return repeated(again, x, counts)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+    """The slices of ``src`` at positions along some axes, modulo their sizes: one for each element of the index vectors.
+
+    >>> import cotangent as ct
+    >>> x = ct.numpy.arange(6).reshape(2, 3)
+    >>> ct.lax.index_take(x, (ct.numpy.array([0, 1]), ct.numpy.array([2, -3])), (0, 1)).tolist()
+    [2, 3]
+    """
+    x = _core.array(src)
+    places = [normalize_axis(axis, x.ndim, "lax.index_take") for axis in axes]
+    columns = []
+    for index, axis in zip(idxs, places, strict=True):
+        column = _core.array(index)
+        if column.ndim != 1:
+            raise ShapeError(f"lax.index_take: indices must have one axis; got shape {column.shape}")
+        column = _core.convert(column, np.int64)
+        size = _core.full(column._bound_shape, x._bound_shape[axis], np.int64)
+        remainder = bind1("rem", column, size)
+        negative = bind1("lt", remainder, _core.full(column._bound_shape, 0, np.int64))
+        columns.append(insert_axes(bind1("select", negative, remainder + size, remainder), [1]))
+    indices = bind1("concatenate", *columns, axis=1)
+    sizes = [1 if axis in places else size for axis, size in enumerate(x._bound_shape)]
+    numbers = GatherDimensionNumbers(
+        offset_dims=tuple(range(1, x.ndim - len(places) + 1)),
+        collapsed_slice_dims=tuple(sorted(places)),
+        start_index_map=tuple(places),
     )
+    return gather(x, indices, numbers, tuple(sizes))

@@ -11,7 +11,7 @@ from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import convert, normalize_axis
 
-__all__ = ["argmax", "argmin", "sort", "sort_key_val", "top_k"]
+__all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]
 
 _INT32 = np.dtype("int32")
 
@@ -68,6 +68,55 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     places = _core.bind("iota", [], shape=list(x._bound_shape), dtype=_INT32, axis=at)[0]
     values, found = _core.bind("sort", [x, places], axis=at, num_keys=1, descending=True, count=k)
     return values, found
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
+    """The ``k`` largest elements along an axis, and their positions: all of them, whatever ``recall_target`` allows.
+
+    Args:
+        operand: floats.
+        k: how many.
+        reduction_dimension: the axis.
+        recall_target: accepted for compatibility.
+        reduction_input_size_override: accepted for compatibility.
+        aggregate_to_topk: must be true: there are no partial results that would be left to aggregate.
+    """
+    return _approximate("approx_max_k", operand, k, reduction_dimension, recall_target, aggregate_to_topk, True)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
+    """The ``k`` smallest elements along an axis, smallest first, and their positions; see `approx_max_k`."""
+    return _approximate("approx_min_k", operand, k, reduction_dimension, recall_target, aggregate_to_topk, False)
+
+
+def _approximate(
+    name: str, operand: Any, k: int, axis: int, recall_target: float, aggregate: bool, largest: bool
+) -> tuple[Array, Array]:
+    x = _core.array(operand)
+    if _core.dtype_kind(x.dtype) != "float":
+        raise DTypeError(f"lax.{name} takes floats; got {x.dtype}\n  use lax.top_k")
+    if not aggregate:
+        raise NotImplementedError(f"lax.{name}: aggregate_to_topk=False is not supported\n  results are exact here")
+    if not 0 < recall_target <= 1:
+        raise ValueError(f"lax.{name}: recall_target must be in (0, 1]; got {recall_target}")
+    if largest:
+        return top_k(x, k, axis=axis)
+    values, places = top_k(_core.bind("neg", [x])[0], k, axis=axis)
+    return _core.bind("neg", [values])[0], places
 
 
 def _position(name: str, operand: Any, axis: int, index_dtype: Any) -> Array:

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cotangent import _core
+from cotangent import _core, tree_util
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.custom import custom_jvp
 from cotangent.errors import ShapeError
 
-__all__ = ["padtype_to_pads", "reduce_window"]
+__all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
 _INT32 = np.dtype("int32")
 # The functions of two elements that a primitive folds.
@@ -78,14 +79,117 @@ def per_axis(name: str, what: str, values: Any, rank: int) -> list[int]:
     return result
 
 
-def refuse_ragged(name: str, x: Array, axes: Sequence[int]) -> None:
-    """Raises where a window would slide along a ragged axis: how often it fits is not known."""
-    ragged = [axis for axis in _core.ragged_axes(x) if axis in axes]
-    if ragged:
-        raise NotImplementedError(
-            f"lax.{name}: windows along ragged axis {ragged[0]} are not supported\n"
-            "  leave the mask for it: fill the padding with ct.numpy.where and work on the bound"
-        )
+class Fitted(NamedTuple):
+    """What windows slide over: an array that is exact along their axes, its padding, and how many places there are.
+
+    Along an axis that was ragged ``counts`` is that of the bound, and ``lengths`` has the real one, by the position of
+    the axis in the list of axes.
+    """
+
+    array: Array
+    pads: list[tuple[int, int]]
+    counts: list[int]
+    lengths: dict[int, Array]
+
+
+def _int(value: int) -> Array:
+    return _core.full((), value, _INT32)
+
+
+def _at_least_zero(x: Array) -> Array:
+    return _core.bind("max", [x, _int(0)])[0]
+
+
+def fit(
+    name: str,
+    x: Array,
+    axes: Sequence[int],
+    extents: Sequence[int],
+    strides: Sequence[int],
+    dilation: Sequence[int],
+    padding: Any,
+    outside: Array | None = None,
+) -> Fitted:
+    """Prepares an array for `sliding`. Along a ragged axis padding stands at the real end, and so do the last windows.
+
+    Args:
+        name: of the function, for errors.
+        x: the array.
+        axes: along which windows slide.
+        extents: of the windows, with their own dilation.
+        strides: of the windows.
+        dilation: the distance of the array's elements, which the windows are given as well.
+        padding: "SAME", "SAME_LOWER", "VALID", or a pair an axis.
+        outside: what stands outside of the array, a scalar; zero by default.
+    """
+    sizes = [dilated_size(x._bound_shape[axis], gap) for axis, gap in zip(axes, dilation, strict=True)]
+    pads = resolve_pads(name, sizes, extents, strides, padding)
+    word = "" if isinstance(padding, (list, tuple)) else str(getattr(padding, "name", padding)).upper()
+    lengths: dict[int, Array] = {}
+    for place, axis in enumerate(axes):
+        length = _core.length_of(x, axis)
+        if length is None:
+            continue
+        extent, stride, gap = extents[place], strides[place], dilation[place]
+        x = _without_padding(x, axis, length, outside)
+        size = length if gap == 1 else _at_least_zero((length - _int(1)) * _int(gap) + _int(1))
+        if word == "VALID" or not word:
+            room = size + _int(sum(pads[place]) - extent)
+            count = _core.bind("div", [_at_least_zero(room), _int(stride)])[0] + _int(1)
+            lengths[place] = _core.bind("select", [room >= _int(0), count, _int(0)])[0]
+        elif stride == 1:
+            low = (extent - 1) // 2 if word == "SAME" else extent // 2
+            pads[place] = (low, extent - 1 - low)
+            lengths[place] = size
+        elif gap == 1:
+            # How much is padded in front depends on the length.
+            lengths[place] = count = _core.bind("div", [size + _int(stride - 1), _int(stride)])[0]
+            total = _at_least_zero((count - _int(1)) * _int(stride) + _int(extent) - size)
+            front = _core.bind("div", [total if word == "SAME" else total + _int(1), _int(2)])[0]
+            places = -(-sizes[place] // stride)
+            x = _moved(x, axis, extent // 2, front, (places - 1) * stride + extent, outside)
+            pads[place], sizes[place] = (0, 0), x._bound_shape[axis]
+        else:
+            raise NotImplementedError(
+                f"lax.{name}: {word} padding of ragged axis {axis} with both a stride and a dilation is not supported\n"
+                "  give the padding as pairs (low, high)"
+            )
+    counts = [
+        window_count(size + low + high, extent, stride)
+        for size, (low, high), extent, stride in zip(sizes, pads, extents, strides, strict=True)
+    ]
+    return Fitted(x, pads, counts, lengths)
+
+
+def _without_padding(x: Array, axis: int, length: Array, outside: Array | None) -> Array:
+    """``x``, exact along a ragged axis, with ``outside`` behind its length."""
+    filled = _core.bind("fill_padding", [x], axes=[axis], value=0.0)[0]
+    if outside is None:
+        return filled
+    shape = list(x._bound_shape)
+    position = _core.bind("iota", [], shape=shape, dtype=_INT32, axis=axis)[0]
+    valid = position < _core.broadcast_to(length, shape)
+    return _core.bind("select", [valid, filled, _core.broadcast_to(outside, shape)])[0]
+
+
+def _moved(x: Array, axis: int, most: int, front: Array, size: int, outside: Array | None) -> Array:
+    """``size`` elements along an axis that begin ``front`` places, at most ``most``, in front of the array."""
+    none = [0] * x.ndim
+    low, high = list(none), list(none)
+    low[axis], high[axis] = most, max(size - x._bound_shape[axis], 0)
+    fill = _core.full((), 0, x.dtype) if outside is None else outside
+    padded = _core.bind("pad", [x, fill], low=low, high=high, interior=none)[0]
+    starts = [_int(most) - front if i == axis else _int(0) for i in range(x.ndim)]
+    shape = list(x._bound_shape)
+    shape[axis] = size
+    return _core.bind("dynamic_slice", [padded, *starts], sizes=shape, batch_dims=0)[0]
+
+
+def with_lengths(x: Array, lengths: dict[int, Array]) -> Array:
+    """``x`` with ragged axes of those lengths."""
+    for axis, length in lengths.items():
+        x = set_length(x, length, axis)
+    return x
 
 
 def sliding(
@@ -115,33 +219,44 @@ def sliding(
     )[0]
 
 
-def _extremum(fold: str, seen: Array, number: int) -> Array:
-    """The extremum over the first ``number`` axes; the derivative is that of the first element that attains it."""
-    axes = list(range(number))
-    rest = list(range(number, seen.ndim))
+def _extremum(primitive: str, x: Array, axis: int, window: int, stride: int, spacing: int) -> Array:
+    """The extremum of windows along one axis; the derivative is that of the first element that attains it.
+
+    Windows are short, so that they are written out: slices fuse with what reads them, and no window is ever stored.
+    """
+    places = window_count(x._bound_shape[axis], dilated_size(window, spacing), stride)
+
+    def seen(x: Array, k: int) -> Array:
+        start, limit, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
+        start[axis], steps[axis] = k * spacing if places else 0, stride
+        limit[axis] = k * spacing + (places - 1) * stride + 1 if places else start[axis]
+        return _core.bind("slice", [x], start=start, limit=limit, stride=steps)[0]
 
     def value(x: Array) -> Array:
-        return _core.bind(fold, [x], axes=axes)[0]
+        result = seen(x, 0)
+        for k in range(1, window):
+            result = _core.bind(primitive, [result, seen(x, k)])[0]
+        return result
 
     chosen = custom_jvp(value)
 
     def tangent_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
         (x,), (t,) = primals, tangents
-        shape = list(x._bound_shape)
         result = chosen(x)
-        count = math.prod(shape[:number])
-        places = _core.bind("iota", [], shape=[count], dtype=_INT32, axis=0)[0]
-        places = _core.bind("reshape", [places], shape=shape[:number])[0]
-        places = _core.bind("broadcast", [places], shape=shape, axes=axes)[0]
-        attains = _core.bind("eq", [x, _core.bind("broadcast", [result], shape=shape, axes=rest)[0]])[0]
-        candidates = _core.bind("select", [attains, places, _core.full(shape, count, _INT32)])[0]
-        first = _core.bind("reduce_min", [candidates], axes=axes)[0]
-        is_first = _core.bind("eq", [places, _core.bind("broadcast", [first], shape=shape, axes=rest)[0]])[0]
-        kept = _core.bind("select", [is_first, t, _core.full(shape, 0, t.dtype)])[0]
-        return result, _core.bind("reduce_sum", [kept], axes=axes)[0]
+        shape = list(result._bound_shape)
+        first = _core.full(shape, window, _INT32)
+        for k in reversed(range(window)):
+            attains = _core.bind("eq", [seen(x, k), result])[0]
+            first = _core.bind("select", [attains, _core.full(shape, k, _INT32), first])[0]
+        total = None
+        for k in range(window):
+            is_first = _core.bind("eq", [first, _core.full(shape, k, _INT32)])[0]
+            kept = _core.bind("select", [is_first, seen(t, k), _core.full(shape, 0, t.dtype)])[0]
+            total = kept if total is None else _core.bind("add", [total, kept])[0]
+        return result, total if total is not None else _core.full(shape, 0, t.dtype)
 
     chosen.defjvp(tangent_rule)
-    return _core.array(chosen(seen))
+    return _core.array(chosen(x))
 
 
 def fold_of(computation: Callable[..., Any], dtype: Any) -> str | None:
@@ -165,79 +280,140 @@ def reduce_window(
     init_value: Any,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None,
-    padding: Any,
+    window_strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
-) -> Array:
+) -> Any:
     """The elements in each window, combined.
 
     Args:
-        operand: an array.
-        init_value: a scalar: what the combination begins with, and what stands outside of the array.
-        computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function of two elements.
+        operand: an array, or a pytree of arrays of one shape, which are combined together.
+        init_value: a scalar for each: what the combination begins with, and what stands outside of the array.
+        computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function of two elements (two
+            pytrees of elements).
         window_dimensions: the window's size an axis.
         window_strides: how far the window moves, an axis; 1 by default.
-        padding: "SAME", "VALID" or a pair (low, high) an axis.
+        padding: "SAME", "SAME_LOWER", "VALID" or a pair (low, high) an axis.
         base_dilation: the distance of the array's elements; 1 by default.
         window_dilation: the distance of the window's elements; 1 by default.
 
-    The gradient of a maximum goes to the first of equal elements.
+    The gradient of a maximum goes to the first of equal elements. Along a ragged axis windows end at the real length.
 
     >>> import cotangent as ct
     >>> x = ct.numpy.array([1.0, 3.0, 2.0, 5.0])
     >>> ct.lax.reduce_window(x, -ct.numpy.inf, ct.lax.max, (2,), (2,), "VALID").tolist()
     [3.0, 5.0]
     """
-    x = _core.array(operand)
-    windows = per_axis("reduce_window", "window_dimensions", window_dimensions, x.ndim)
-    strides = per_axis("reduce_window", "window_strides", window_strides, x.ndim)
-    base = per_axis("reduce_window", "base_dilation", base_dilation, x.ndim)
-    spacing = per_axis("reduce_window", "window_dilation", window_dilation, x.ndim)
-    extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
-    sizes = [dilated_size(size, gap) for size, gap in zip(x._bound_shape, base, strict=True)]
-    pads = resolve_pads("reduce_window", sizes, extents, strides, padding)
-    init = _core.array(init_value)
-    if init.ndim:
-        raise ShapeError(f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}")
-    init = _core.convert(init, x.dtype)
-    axes = [
-        axis for axis in range(x.ndim) if (windows[axis], strides[axis], base[axis], pads[axis]) != (1, 1, 1, (0, 0))
+    leaves, structure = tree_util.tree_flatten(operand)
+    given, init_structure = tree_util.tree_flatten(init_value)
+    if structure != init_structure or not leaves:
+        raise TypeError(
+            f"lax.reduce_window: init_value must have the structure of operand, {structure}; got {init_structure}"
+        )
+    arrays = [_core.array(leaf) for leaf in leaves]
+    rank = arrays[0].ndim
+    if any(x._bound_shape != arrays[0]._bound_shape for x in arrays):
+        raise ShapeError(f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}")
+    windows = per_axis("reduce_window", "window_dimensions", window_dimensions, rank)
+    strides = per_axis("reduce_window", "window_strides", window_strides, rank)
+    base = per_axis("reduce_window", "base_dilation", base_dilation, rank)
+    spacing = per_axis("reduce_window", "window_dilation", window_dilation, rank)
+    if not isinstance(padding, str) and not hasattr(padding, "name"):
+        padding = resolve_pads("reduce_window", [0] * rank, windows, strides, padding)
+    moving = [
+        axis
+        for axis in range(rank)
+        if (windows[axis], strides[axis], base[axis]) != (1, 1, 1)
+        or (isinstance(padding, list) and padding[axis] != (0, 0))
     ]
-    refuse_ragged("reduce_window", x, axes)
-    if any(low or high for low, high in pads) or any(gap > 1 for gap in base):
-        low, high = [low for low, _ in pads], [high for _, high in pads]
-        x = _core.bind("pad", [x, init], low=low, high=high, interior=[gap - 1 for gap in base])[0]
-    counts = [window_count(x._bound_shape[axis], extents[axis], strides[axis]) for axis in axes]
-    ones = [1] * len(axes)
-    seen = sliding(
-        x,
-        axes,
-        [windows[axis] for axis in axes],
-        counts,
-        [strides[axis] for axis in axes],
-        [spacing[axis] for axis in axes],
-        ones,
-        [0] * len(axes),
-    )
-    name = fold_of(computation, x.dtype)
-    number = len(axes)
-    if name in ("max", "min"):
-        fold = _FOLDS[name]
-        extremal = _core.dtype_kind(x.dtype) == "float"
-        result = _extremum(fold, seen, number) if extremal else _core.bind(fold, [seen], axes=list(range(number)))[0]
-    elif name in _FOLDS:
-        result = _core.bind(_FOLDS[name], [seen], axes=list(range(number)))[0]
-    else:
-        return _folded(computation, seen, init, number)
-    return _core.bind(str(name), [_core.broadcast_to(init, result._bound_shape), result])[0]
+
+    def of_axes(values: Sequence[Any]) -> list[Any]:
+        return [values[axis] for axis in moving]
+
+    extents = [dilated_size(windows[axis], spacing[axis]) for axis in moving]
+    pads = of_axes(padding) if isinstance(padding, list) else padding
+    inits, fitted = [], []
+    for x, start in zip(arrays, given, strict=True):
+        init = _core.array(start)
+        if init.ndim:
+            raise ShapeError(f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}")
+        init = _core.convert(init, x.dtype)
+        fit_x = fit("reduce_window", x, moving, extents, of_axes(strides), of_axes(base), pads, init)
+        low, high, interior = [0] * rank, [0] * rank, [gap - 1 for gap in base]
+        for axis, pair in zip(moving, fit_x.pads, strict=True):
+            low[axis], high[axis] = pair
+        y = fit_x.array
+        if any(low) or any(high) or any(interior):
+            y = _core.bind("pad", [y, init], low=low, high=high, interior=interior)[0]
+        inits.append(init)
+        fitted.append(fit_x._replace(array=y))
+    lengths = {moving[place]: length for place, length in fitted[0].lengths.items()}
+    name = fold_of(computation, arrays[0].dtype) if len(arrays) == 1 and operand is leaves[0] else None
+    number = len(moving)
+    if (
+        name in ("max", "min")
+        and _core.dtype_kind(arrays[0].dtype) == "float"
+        and max(of_axes(windows), default=1) <= 32
+    ):
+        result = fitted[0].array
+        for axis in reversed(moving):
+            result = _extremum(str(name), result, axis, windows[axis], strides[axis], spacing[axis])
+        result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
+        return with_lengths(result, lengths)
+
+    def seen(fit_x: Fitted) -> Array:
+        ones, none = [1] * number, [0] * number
+        counts = fit_x.counts
+        return sliding(fit_x.array, moving, of_axes(windows), counts, of_axes(strides), of_axes(spacing), ones, none)
+
+    if name in _FOLDS:
+        result = _core.bind(_FOLDS[str(name)], [seen(fitted[0])], axes=list(range(number)))[0]
+        result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
+        return with_lengths(result, lengths)
+    results = _folded(computation, structure, [seen(fit_x) for fit_x in fitted], inits, number)
+    return structure.unflatten([with_lengths(result, lengths) for result in results])
 
 
-def _folded(computation: Callable[[Any, Any], Any], seen: Array, init: Array, number: int) -> Array:
+def _folded(
+    computation: Callable[[Any, Any], Any], structure: Any, seen: list[Array], inits: list[Array], number: int
+) -> list[Array]:
     """A fold by any function, one place of the window after the other."""
     from cotangent.lax.control_flow import scan
 
-    shape = list(seen._bound_shape)
-    lines = _core.bind("reshape", [seen], shape=[math.prod(shape[:number]), *shape[number:]])[0]
-    start = _core.broadcast_to(init, shape[number:])
-    return _core.array(scan(lambda carry, x: (computation(carry, x), None), start, lines)[0])
+    shape = list(seen[0]._bound_shape)
+    lines = [_core.bind("reshape", [x], shape=[math.prod(shape[:number]), *shape[number:]])[0] for x in seen]
+    starts = [_core.broadcast_to(init, shape[number:]) for init in inits]
+
+    def step(carry: Any, line: Any) -> tuple[Any, None]:
+        return computation(carry, line), None
+
+    last = scan(step, structure.unflatten(starts), structure.unflatten(lines))[0]
+    return [_core.array(leaf) for leaf in tree_util.tree_leaves(last)]
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Any,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
+    """The shape of the result of `reduce_window`, whose padding is given as pairs here.
+
+    >>> import cotangent as ct
+    >>> ct.lax.reduce_window_shape_tuple((5, 7), (2, 3), (1, 2), [(0, 0), (1, 1)])
+    (4, 4)
+    """
+    rank = len(operand_shape)
+    base = per_axis("reduce_window_shape_tuple", "base_dilation", base_dilation, rank)
+    spacing = per_axis("reduce_window_shape_tuple", "window_dilation", window_dilation, rank)
+    strides = per_axis("reduce_window_shape_tuple", "window_strides", window_strides, rank)
+    extents = [dilated_size(size, gap) for size, gap in zip(window_dimensions, spacing, strict=True)]
+    sizes = [dilated_size(size, gap) for size, gap in zip(operand_shape, base, strict=True)]
+    pads = resolve_pads("reduce_window_shape_tuple", sizes, extents, strides, padding)
+    return tuple(
+        window_count(size + low + high, extent, stride)
+        for size, (low, high), extent, stride in zip(sizes, pads, extents, strides, strict=True)
+    )

@@ -9,6 +9,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._keys import KeyDType, extended, prng_key
 
 __all__ = [
     "ComplexWarning",
@@ -27,8 +28,14 @@ __all__ = [
     "dtype",
     "finfo",
     "flexible",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
     "float8_e4m3fn",
+    "float8_e4m3fnuz",
     "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
     "float16",
     "float32",
     "float64",
@@ -114,8 +121,14 @@ float16 = half = _scalar_type("float16")
 bfloat16 = _scalar_type("bfloat16")
 float32 = single = _scalar_type("float32")
 float64 = double = _scalar_type("float64")
+float8_e3m4 = _scalar_type("float8_e3m4")
+float8_e4m3 = _scalar_type("float8_e4m3")
+float8_e4m3b11fnuz = _scalar_type("float8_e4m3b11fnuz")
 float8_e4m3fn = _scalar_type("float8_e4m3fn")
+float8_e4m3fnuz = _scalar_type("float8_e4m3fnuz")
 float8_e5m2 = _scalar_type("float8_e5m2")
+float8_e5m2fnuz = _scalar_type("float8_e5m2fnuz")
+float8_e8m0fnu = _scalar_type("float8_e8m0fnu")
 complex64 = csingle = _scalar_type("complex64")
 complex128 = cdouble = _scalar_type("complex128")
 # The defaults: 64 bits wide when `enable_x64` is on.
@@ -155,7 +168,9 @@ def _dtype_of(x: Any) -> Any:
 def finfo(dtype: Any) -> Any:
     """Limits of a floating dtype: ``max``, ``min``, ``eps``, ``tiny``, ``bits``."""
     dtype = _dtype_of(dtype)
-    if dtype.kind in "fc":
+    if _core.dtype_kind(dtype) not in ("float", "complex"):
+        raise ValueError(f"finfo takes floating dtypes; got {dtype}")
+    if dtype.name in ("float16", "float32", "float64", "complex64", "complex128"):
         return np.finfo(dtype)
     import ml_dtypes
 
@@ -171,7 +186,7 @@ def result_type(*args: Any) -> Any:
     """The dtype that arrays, numbers and dtypes are promoted to."""
     types = []
     for arg in args:
-        if isinstance(arg, (type, str, np.dtype)):
+        if isinstance(arg, (type, str, np.dtype, KeyDType)):
             types.append((_core.canonical_dtype(arg), arg in (int, float, complex)))
         else:
             array = _core.array(arg)
@@ -194,6 +209,8 @@ _KINDS: dict[Any, tuple[str, ...]] = {
     np.floating: ("float",),
     np.complexfloating: ("complex",),
     np.bool_: ("bool",),
+    extended: ("key",),
+    prng_key: ("key",),
 }
 
 

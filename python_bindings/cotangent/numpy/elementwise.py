@@ -298,7 +298,7 @@ def ceil(x: Any, /) -> Array:
     return _rounding("ceil", x)
 
 
-def trunc(x: Any, /) -> Array:
+def trunc(x: Any) -> Array:
     """Rounded toward zero; integers stay as they are."""
     array = _core.array(x)
     if not is_inexact(array):

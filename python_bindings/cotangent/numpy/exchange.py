@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent._device import check_device
+from cotangent.numpy._support import kind
 
 __all__ = [
     "array2string",
@@ -103,6 +104,10 @@ def array_repr(
     x = _core.array(arr)
     if _core.is_traced(x):
         return repr(x)
+    if kind(x) == "key":
+        from cotangent._random_keys import key_data
+
+        return f"Array({x.shape}, dtype={x.dtype.name}) overlaying:\n{_core.to_numpy(key_data(x))}"
     values = _core.to_numpy(x)
     weak = ", weak_type=True" if x.weak_type else ""
     tail = f"dtype={x.dtype.name}{weak})"

@@ -489,9 +489,20 @@ class IndexUpdate:
         return self._update("min", values, mode, hints)
 
     def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with a function applied to the indexed elements."""
-        del hints
-        return self._update("set", function(get_item(self._array, self._index)), mode, {})
+        """The array with a function applied to the indexed elements, as often as the index names each."""
+        plan = _plan(self._index, self._array)
+        if not plan.looked_up or hints.get("unique_indices"):
+            return self._update("set", function(get_item(self._array, self._index)), mode, {})
+        times = IndexUpdate(_core.full(self._array._bound_shape, 0, np.dtype("int32")), self._index)
+        counts = times._update("add", 1, mode, {})
+        chosen = get_item(counts, self._index)
+
+        def again(step: Any, x: Array) -> Array:
+            values = get_item(x, self._index)
+            results = bind1("select", chosen > step, _core.convert(function(values), x.dtype), values)
+            return IndexUpdate(x, self._index)._update("set", results, mode, {})
+
+        return repeated(again, self._array, counts)
 
     def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
         if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
@@ -504,6 +515,21 @@ class IndexUpdate:
             "clip" if mode == "clip" else "drop",
             bool(hints.get("unique_indices")),
         )
+
+
+def repeated(step: Any, x: Array, counts: Array) -> Array:
+    """``step(i, x)`` for i below the largest of ``counts``, one after the other."""
+    from cotangent.lax.control_flow import fori_loop
+    from cotangent.numpy.reductions import max as _max
+
+    if counts.size == 0:
+        return x
+    largest = _max(counts)
+    if not _core.is_traced(largest):
+        for i in range(int(largest)):
+            x = step(i, x)
+        return x
+    return fori_loop(0, largest, step, x)  # type: ignore[no-any-return]
 
 
 class IndexUpdateHelper:
@@ -692,8 +718,9 @@ def take(
     axis: int | None = None,
     out: None = None,
     mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
     fill_value: Any = None,
-    **hints: Any,
 ) -> Array:
     """The slices of an axis, or elements of the flattened array, at integer positions; negative counts from the end.
 
@@ -706,7 +733,6 @@ def take(
     >>> ct.numpy.take(ct.numpy.array([10, 20, 30]), ct.numpy.array([2, 0])).tolist()
     [30, 10]
     """
-    del hints
     if out is not None:
         raise NotImplementedError("take: the out argument is not supported")
     x, index = _core.array(a), _core.array(indices)

@@ -264,7 +264,7 @@ def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) ->
 def _mean_dtype(x: Array, dtype: Any) -> Any:
     if dtype is not None:
         return _core.canonical_dtype(dtype)
-    return x.dtype if is_inexact(x) else _core.default_float_dtype()
+    return _core.inexact_dtype(x.dtype)
 
 
 def mean(

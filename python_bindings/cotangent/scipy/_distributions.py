@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,6 +40,20 @@ class Distribution:
 
     def _names(self) -> set[str]:
         raise NotImplementedError
+
+    def _describe(self, apply: Any, function: str, variable: str) -> None:
+        """Gives a function its name, its signature and a docstring."""
+        names = [name for name in (variable, *self._shapes, *self._defaults) if name]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [
+            inspect.Parameter(name, kind, default=int(self._defaults[name]))
+            if name in self._defaults
+            else inspect.Parameter(name, kind)
+            for name in names
+        ]
+        apply.__name__ = function
+        apply.__signature__ = inspect.Signature(parameters)
+        apply.__doc__ = f"The function {function} of the distribution {self._name}: {apply.__signature__}."
 
     def _arguments(self, function: str, first: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
         """The variable, the shapes, the location and the scale, as arrays of one floating dtype and shape."""
@@ -91,8 +106,7 @@ class Continuous(Distribution):
                 return value if function == "logpdf" else cnp.exp(value)
             return self._probability(function)(z, *shapes)
 
-        apply.__name__ = function
-        apply.__doc__ = f"The function {function} of the distribution {self._name}: ({', '.join([self._variable, *self._shapes])}, loc=0, scale=1)."
+        self._describe(apply, function, "q" if inverse else "x")
         return apply
 
     def _probability(self, function: str) -> Function:
@@ -142,8 +156,7 @@ class Discrete(Distribution):
             value = 1 - below if function.endswith("sf") else below
             return cnp.log(value) if function.startswith("log") else value
 
-        apply.__name__ = function
-        apply.__doc__ = f"The function {function} of the distribution {self._name}: ({', '.join([self._variable, *self._shapes])}, loc=0)."
+        self._describe(apply, function, "" if function == "entropy" else "q" if function == "ppf" else "k")
         return apply
 
 

@@ -21,17 +21,19 @@ from cotangent._special import (
     i0e,
     i1,
     i1e,
-    polygamma,
 )
 from cotangent._special import erf_inv as erfinv
 from cotangent._special import igamma as gammainc
 from cotangent._special import igammac as gammaincc
 from cotangent._special import lgamma as gammaln
+from cotangent._special_gamma import polygamma as _polygamma
 from cotangent._special_gamma import zeta as _hurwitz_zeta
 from cotangent._special_integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
 from cotangent._special_series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
 from cotangent._special_support import floats
-from cotangent.nn import log_softmax, logsumexp, softmax
+from cotangent.nn import log_softmax as _log_softmax
+from cotangent.nn import logsumexp
+from cotangent.nn import softmax as _softmax
 
 __all__ = [
     "bernoulli",
@@ -367,3 +369,23 @@ def _ndtri(p: Array) -> Array:
 def ndtri(p: Any) -> Array:
     """The inverse of `ndtr`: infinite at 0 and 1, NaN beyond."""
     return _ndtri(*floats("ndtri", p))
+
+
+def polygamma(n: Any, x: Any) -> Array:
+    """The derivative of order ``n`` of `digamma`; NaN for other than whole n from 0 on."""
+    return _polygamma(n, x)
+
+
+# ---- softmax ---------------------------------------------------------------------------------------------------------
+
+
+def softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Exponentials that sum to 1 over axes, all by default (``ct.nn.softmax`` takes the last)."""
+    (array,) = floats("softmax", x)
+    return _softmax(array, tuple(range(array.ndim)) if axis is None else axis)
+
+
+def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """The logarithm of `softmax`, over all axes by default."""
+    (array,) = floats("log_softmax", x)
+    return _log_softmax(array, tuple(range(array.ndim)) if axis is None else axis)

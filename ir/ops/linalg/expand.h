@@ -1,0 +1,16 @@
+// The expand rules of factorisations: loops over the columns of a matrix, for programs that have no LAPACK (exported
+// libraries). Each step works on whole matrices of a batch at once. Operands are those of the primitive, the real sizes
+// of a mask region included.
+#pragma once
+
+#include "ir/builder.h"
+
+namespace ct::linalg {
+
+Values cholesky_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values triangular_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values lu_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values lu_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+Values qr_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+
+}  // namespace ct::linalg

@@ -1,0 +1,55 @@
+"""Kinds of dtypes and what is asked about them: ``ct.dtypes.issubdtype(k.dtype, ct.dtypes.prng_key)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._keys import extended, prng_key
+from cotangent.numpy.dtypes import bfloat16, finfo, iinfo, issubdtype, result_type
+
+__all__ = [
+    "bfloat16",
+    "canonicalize_dtype",
+    "extended",
+    "finfo",
+    "float0",
+    "iinfo",
+    "issubdtype",
+    "itemsize_bits",
+    "prng_key",
+    "result_type",
+    "scalar_type_of",
+]
+
+float0 = np.dtype([("float0", np.void, 0)])
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype that a specification means; 64 bits stay 64 bits.
+
+    >>> import cotangent as ct
+    >>> ct.dtypes.canonicalize_dtype(float), ct.dtypes.canonicalize_dtype("float64")
+    (dtype('float32'), dtype('float64'))
+    """
+    result = _core.canonical_dtype(dtype)
+    if _core.dtype_kind(result) == "key" and not allow_extended_dtype:
+        raise ValueError(f"{result} is the dtype of random keys, not of numbers")
+    return result
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits an element has."""
+    return 8 * int(_core.canonical_dtype(dtype).itemsize)
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of the elements of an array: ``bool``, ``int``, ``float`` or ``complex``."""
+    kinds = {"bool": bool, "signed": int, "unsigned": int, "float": float, "complex": complex}
+    array = _core.array(x)
+    kind = _core.dtype_kind(array.dtype)
+    if kind not in kinds:
+        raise TypeError(f"{array.dtype} has no Python type")
+    return kinds[kind]

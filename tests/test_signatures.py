@@ -1,0 +1,102 @@
+"""Public functions are called as JAX's are: the names, order, kinds and defaults of their parameters."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from typing import Any
+
+import public_names
+import pytest
+
+jax = pytest.importorskip("jax")
+
+# Parameters about places, of which there is one, and JAX's private ones.
+NOT_COUNTED = {"out_sharding", "sharding"}
+# What differs on purpose: name -> why.
+DIFFERENT: dict[str, str] = {}
+
+
+def callables(theirs: str) -> list[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if theirs == "jax":
+            return [name for name in dir(jax) if name[0] != "_"]
+        return public_names.public(theirs) if theirs.startswith("jax.") else dir(public_names.resolve(theirs))
+
+
+def member(path: str, name: str) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        target = public_names.resolve(path)
+        for part in name.split("."):
+            target = getattr(target, part, None)
+    return target
+
+
+def parameters(function: Any) -> list[inspect.Parameter] | None:
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    return [p for p in found if p.name not in NOT_COUNTED and not p.name.startswith("_")]
+
+
+def default(parameter: inspect.Parameter) -> str:
+    value = parameter.default
+    if value is inspect.Parameter.empty:
+        return ""
+    plain = value is None or isinstance(value, (bool, int, float, str, tuple))
+    return f"={value!r}" if plain else "=..."
+
+
+def shown(items: list[inspect.Parameter], skip: int = 0) -> list[str]:
+    """One text a parameter; the names of positional-only ones do not matter."""
+    texts = []
+    for p in items[skip:]:
+        name = "" if p.kind is p.POSITIONAL_ONLY else p.name
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            texts.append("*args" if p.kind is p.VAR_POSITIONAL else "**kwargs")
+        else:
+            texts.append(("*" if p.kind is p.KEYWORD_ONLY else "") + name + default(p))
+    return texts
+
+
+def differences(theirs: str, ours: str) -> dict[str, str]:
+    found = {}
+    for name in callables(theirs):
+        function, other = member(theirs, name), member(ours, name)
+        if other is None or not callable(function) or isinstance(function, type):
+            continue
+        expected, actual = parameters(function), parameters(other)
+        if expected is None:
+            continue
+        if actual is None:
+            found[name] = "no signature"
+            continue
+        want, have = shown(expected), shown(actual)
+        positional = [text for text in want if text[:1] != "*"]
+        keywords = {text for text in want if text[:1] == "*"}
+        # Further parameters with defaults are no difference to a caller.
+        more = have[len(positional) :]
+        fits = have[: len(positional)] == positional and keywords <= {*more, *(f"*{text}" for text in more)}
+        fits = fits and all("=" in text or text in keywords for text in more)
+        if not fits:
+            found[name] = f"({', '.join(have)}) for ({', '.join(want)})"
+    return found
+
+
+NAMESPACES = {
+    **{theirs: ours for theirs, ours in public_names.NAMESPACES.items() if theirs.startswith("jax.")},
+    "jax": "cotangent",
+    "jax.numpy.linalg": "cotangent.numpy.linalg",
+    "jax.numpy.fft": "cotangent.numpy.fft",
+}
+
+
+@pytest.mark.parametrize("theirs", [name for name in NAMESPACES if name != "jax.Array"])
+def test_parameters_are_those_of_jax(theirs):
+    found = differences(theirs, NAMESPACES[theirs])
+    declared = {name for path in DIFFERENT for namespace, _, name in [path.rpartition(".")] if namespace == theirs}
+    assert {name: text for name, text in found.items() if name not in declared} == {}
+    assert declared <= set(found), "declared as different, but it is not"
