@@ -54,7 +54,7 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
         return _core.array(np.array([high, number & 0xFFFFFFFF], np.uint32))
     array = _core.array(seed)
     if array.ndim != 0 or not is_integer(array):
-        raise TypeError(f"the seed of a random key must be an integer; got {array.dtype} of shape {array.shape}")
+        raise TypeError(f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}")
     low = _core.convert(array, _UINT32)
     high_word = _core.full((), 0, _UINT32)
     if array.dtype.itemsize == 8:

@@ -188,8 +188,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
     """Floats rounded to what a format with fewer bits can represent; the dtype stays.
 
-    Numbers beyond its range become infinite, those below its smallest normal one zero. The derivative is rounded in the
-    same way.
+    Numbers beyond its range become infinite, those below its smallest normal one zero. The derivative is that of the
+    identity.
 
     Args:
         operand: floats.
@@ -212,7 +212,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
         return _rounded(x, exponent_bits, mantissa_bits)
 
     rounded = custom_jvp(value)
-    rounded.defjvp(lambda primals, tangents: (rounded(*primals), rounded(*tangents)))
+    rounded.defjvp(lambda primals, tangents: (rounded(*primals), tangents[0]))
     return _core.array(rounded(x))
 
 

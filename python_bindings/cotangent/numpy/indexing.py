@@ -493,9 +493,11 @@ class IndexUpdate:
         plan = _plan(self._index, self._array)
         if not plan.looked_up or hints.get("unique_indices"):
             return self._update("set", function(get_item(self._array, self._index)), mode, {})
-        times = IndexUpdate(_core.full(self._array._bound_shape, 0, np.dtype("int32")), self._index)
-        counts = times._update("add", 1, mode, {})
-        chosen = get_item(counts, self._index)
+        counts = _times_named(self._index, self._array._bound_shape)
+        if counts is None:
+            none = _core.full(self._array._bound_shape, 0, np.dtype("int32"))
+            counts = IndexUpdate(none, self._index)._update("add", 1, mode, {})
+        chosen = get_item(_core.array(counts), self._index)
 
         def again(step: Any, x: Array) -> Array:
             values = get_item(x, self._index)
@@ -517,15 +519,31 @@ class IndexUpdate:
         )
 
 
-def repeated(step: Any, x: Array, counts: Array) -> Array:
-    """``step(i, x)`` for i below the largest of ``counts``, one after the other."""
+def _times_named(index: Any, shape: tuple[int, ...]) -> Any:
+    """How often an index names each element; None where that is not known yet, or it reaches outside."""
+    items = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(item, Array) and _core.is_traced(item) for item in items):
+        return None
+    counts = np.zeros(shape, np.int32)
+    try:
+        np.add.at(counts, tuple(np.asarray(item) if isinstance(item, Array) else item for item in items), 1)
+    except (IndexError, TypeError, ValueError):
+        return None
+    return counts
+
+
+def repeated(step: Any, x: Array, counts: Any) -> Array:
+    """``step(i, x)`` for i below the largest of ``counts``, one after the other.
+
+    Reverse mode needs counts that are known: a NumPy array.
+    """
     from cotangent.lax.control_flow import fori_loop
     from cotangent.numpy.reductions import max as _max
 
     if counts.size == 0:
         return x
-    largest = _max(counts)
-    if not _core.is_traced(largest):
+    largest = counts.max() if isinstance(counts, np.ndarray) else _max(counts)
+    if isinstance(counts, np.ndarray) or not _core.is_traced(largest):
         for i in range(int(largest)):
             x = step(i, x)
         return x
@@ -564,6 +582,8 @@ def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any) -> A
 
     The default is NaN, the lowest signed or the highest unsigned integer, or True.
     """
+    if kind(result) == "key":
+        return result  # zero words
     if fill_value is None:
         if is_inexact(result):
             fill_value = math.nan
