@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import itertools
 
 import cotangent as ct
 import cotangent.numpy as cnp
@@ -76,33 +75,6 @@ def test_einsum_contracts_in_the_order_of_the_path():
 
 # ---- Dtypes ----------------------------------------------------------------------------------------------------------
 
-INTS = ["int8", "int16", "int32", "int64"]
-UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
-DTYPES = ["bool", *INTS, *UNSIGNED, "float16", "bfloat16", "float32", "float64", "complex64", "complex128"]
-PYTHON = [True, 1, 1.0, 1j]
-
-
-def pair(x, y):
-    # A signed integer and uint64 have the default floating dtype in common, which here is float32 also with enable_x64.
-    open_end = {x, y} in [{name, "uint64"} for name in INTS]
-    marks = [pytest.mark.xfail(strict=True, reason="float32 instead of the default dtype")] if open_end else []
-    return pytest.param(x, y, id=f"{x}-{y}", marks=marks)
-
-
-@pytest.mark.parametrize(("x", "y"), [pair(x, y) for x, y in itertools.product(DTYPES, repeat=2)])
-def test_promotion_lattice(x, y):
-    with ct.config.enable_x64(True), jax.enable_x64(True):
-        assert cnp.promote_types(x, y) == jnp.promote_types(x, y)
-        left, right = cnp.ones(2, x), cnp.ones(2, y)
-        assert (left * right).dtype == (jnp.ones(2, x) * jnp.ones(2, y)).dtype
-
-
-@pytest.mark.parametrize(("x", "y"), list(itertools.product(DTYPES, PYTHON)))
-def test_promotion_with_python_numbers(x, y):
-    with ct.config.enable_x64(True), jax.enable_x64(True):
-        for a, b in [((cnp.ones(2, x) * y), (jnp.ones(2, x) * y)), ((y * cnp.ones(2, x)), (y * jnp.ones(2, x)))]:
-            assert a.dtype == b.dtype  # the weak type of an integer array times a Python float is not JAX's yet
-
 
 def test_dtype_queries():
     assert cnp.result_type(np.float32, np.int32) == np.float32
@@ -120,12 +92,6 @@ def test_dtype_queries():
     assert np.dtype(cnp.int_) == np.int32 and cnp.array(np.float64(1)).dtype == np.float64
     assert (cnp.iscomplexobj(1j), cnp.isrealobj(1.0), cnp.isscalar(2)) == (True, True, True)
     assert (cnp.ndim(A), cnp.shape(A), cnp.size(A, 1), cnp.broadcast_shapes((3, 1), (4,))) == (2, (3, 4), 4, (3, 4))
-
-
-@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
-def test_float8_is_storage(dtype):
-    x = cnp.array([0.5, -2.0, 3.0]).astype(dtype)
-    assert x.dtype == dtype and x.astype("float32").tolist() == [0.5, -2.0, 3.0]
 
 
 def test_namespace_info():

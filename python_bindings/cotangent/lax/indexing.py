@@ -28,7 +28,9 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
     """A start as an integer scalar; negative ones count from the end where `wraps`."""
     if isinstance(start, (int, np.integer)) and not isinstance(start, bool) and axis not in _core.ragged_axes(x):
         if start < 0 and not wraps:
-            raise ValueError(f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false")
+            raise ValueError(
+                f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false"
+            )
         return _core.array(np.int64(start + x._bound_shape[axis] if start < 0 else start))
     index = _core.array(start)
     if _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
