@@ -12,6 +12,7 @@ import numpy as np
 from cotangent import _core, random
 from cotangent._core import Array
 from cotangent._elementwise import Elementwise, pick
+from cotangent._random_keys import _words_of
 from cotangent._special_gamma import _lgamma
 from cotangent._special_incomplete import _random_gamma_grad
 from cotangent.errors import DTypeError, ShapeError
@@ -424,7 +425,7 @@ def _poisson_by_product(key: Any, mean: Array, sizes: Sequence[int], dtype: Any)
         count = _cnp().where(total > -mean, count + 1, count)
         return count, keys[0], total + bind1("log", random.uniform(keys[1], sizes, "float32"))
 
-    start = _core.full(sizes, 0, dtype), random._words_of(key), _core.full(sizes, 0.0, "float32")
+    start = _core.full(sizes, 0, dtype), _words_of(key), _core.full(sizes, 0.0, "float32")
     return _until(lambda state: state[2] > -mean, body, start)[0] - 1  # type: ignore[no-any-return]
 
 
@@ -450,7 +451,7 @@ def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: An
         accept = outright | (~reject & (s <= density))
         return bind1("select", accept, k, found), accepted | accept, keys[0]
 
-    start = _core.full(sizes, -1, "float32"), _core.full(sizes, False, bool), random._words_of(key)
+    start = _core.full(sizes, -1, "float32"), _core.full(sizes, False, bool), _words_of(key)
     return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
 
 
@@ -512,9 +513,7 @@ def _binomial_by_waiting(key: Any, count: Array, prob: Array, sizes: Sequence[in
         return found, total + waited, keys[1]
 
     zeros = _core.full(sizes, 0.0, prob.dtype)
-    return _core.convert(
-        _until(lambda state: state[1] <= count, body, (zeros, zeros, random._words_of(key)))[0] - 1, dtype
-    )
+    return _core.convert(_until(lambda state: state[1] <= count, body, (zeros, zeros, _words_of(key)))[0] - 1, dtype)
 
 
 def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[int], dtype: Any) -> Array:
@@ -554,7 +553,7 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
         accept = outright | (~reject & (v <= bound))
         return bind1("select", accept, k, found), accepted | accept, keys[0]
 
-    start = _core.full(sizes, -1.0, prob.dtype), _core.full(sizes, False, bool), random._words_of(key)
+    start = _core.full(sizes, -1.0, prob.dtype), _core.full(sizes, False, bool), _words_of(key)
     return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
 
 

@@ -491,7 +491,7 @@ class IndexUpdate:
     def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with a function applied to the indexed elements, as often as the index names each."""
         plan = _plan(self._index, self._array)
-        if not plan.looked_up or hints.get("unique_indices"):
+        if plan is None or not plan.looked_up or hints.get("unique_indices"):
             return self._update("set", function(get_item(self._array, self._index)), mode, {})
         counts = _times_named(self._index, self._array._bound_shape)
         if counts is None:
@@ -535,7 +535,7 @@ def _times_named(index: Any, shape: tuple[int, ...]) -> Any:
 def repeated(step: Any, x: Array, counts: Any) -> Array:
     """``step(i, x)`` for i below the largest of ``counts``, one after the other.
 
-    Reverse mode needs counts that are known: a NumPy array.
+    Counts that are known, a NumPy array, give no loop.
     """
     from cotangent.lax.control_flow import fori_loop
     from cotangent.numpy.reductions import max as _max
