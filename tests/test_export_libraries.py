@@ -62,12 +62,38 @@ def test_gradients_of_factorisations(tmp_path):
     check(ct.value_and_grad(loss), a, directory=tmp_path, rtol=1e-8)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "complex128"])
+def test_eigenvalues_and_vectors(dtype, tmp_path):
+    a = rng.standard_normal((3, 6, 6))
+    a = (a + 1j * rng.standard_normal(a.shape) if dtype == "complex128" else a).astype(dtype)
+    a = a + a.swapaxes(1, 2).conj()
+    a[1] = np.diag([3, 1, 2, 1, 1, 0])  # several times the same, and nothing to rotate
+
+    def f(a):
+        w, v = cnp.linalg.eigh(a)
+        return w, v, cnp.linalg.eigvalsh(a), ct.grad(lambda a: (cnp.linalg.eigvalsh(a) ** 2).sum())(a.real[0])
+
+    w, v, values, gradient = exported(f, a, directory=tmp_path)
+    tolerance = 1e-4 if dtype == "float32" else 1e-10
+    np.testing.assert_allclose(w, np.linalg.eigvalsh(a), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(values, w, rtol=tolerance, atol=tolerance)
+    vectors = np.asarray(v)
+    np.testing.assert_allclose(a @ vectors, vectors * np.asarray(w)[:, None], atol=10 * tolerance)
+    np.testing.assert_allclose(vectors.conj().swapaxes(1, 2) @ vectors, np.tile(np.eye(6), (3, 1, 1)), atol=tolerance)
+    np.testing.assert_allclose(gradient, f(a)[3], rtol=tolerance, atol=10 * tolerance)
+
+
 def test_ragged_sizes(tmp_path):
     a = np.full((6, 6), np.nan)
     a[:4, :4] = (b := rng.standard_normal((4, 4))) @ b.T + 4 * np.eye(4)
     x = ct.Ragged(a, {0: np.int32(4), 1: np.int32(4)}, names={0: "n", 1: "n"})
     f = ct.mask(
-        lambda a: (cnp.linalg.slogdet(a)[1], cnp.abs(cnp.linalg.cholesky(a)).sum(), cnp.abs(cnp.linalg.qr(a)[1]).sum())
+        lambda a: (
+            cnp.linalg.slogdet(a)[1],
+            cnp.abs(cnp.linalg.cholesky(a)).sum(),
+            cnp.abs(cnp.linalg.qr(a)[1]).sum(),
+            cnp.linalg.eigvalsh(a).max(),
+        )
     )
     check(f, x, directory=tmp_path, rtol=1e-8)
 
@@ -103,5 +129,7 @@ def test_fourier_transforms_over_several_axes(tmp_path):
 
 
 def test_what_still_needs_a_library_says_so(tmp_path):
+    with pytest.raises(NotImplementedError, match="svd"):
+        ct.export.compile(cnp.linalg.svd, np.eye(3), name="step").save(tmp_path)
     with pytest.raises(NotImplementedError, match="pivoting it needs LAPACK"):
         ct.export.compile(lambda a: ct.scipy.linalg.qr(a, pivoting=True), np.eye(3), name="step").save(tmp_path)

@@ -3,6 +3,7 @@
 //
 // Derivatives of eigenvectors exist where eigenvalues differ (elsewhere they are Inf or NaN); those of eigenvalues
 // always.
+#include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 
@@ -102,9 +103,10 @@ Primitive eigh_primitive() {
   result.batch = leading_batch(self);
   result.mask = eigh_mask;
   result.reference = eigh_reference;
+  result.expand = eigh_expand;
   result.lowering = Lowering::kHost;
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK";
+  result.absent["element"] = "elements mix: LAPACK, or expanded to rotations";
   return result;
 }
 const Primitive& kEigh = define(eigh_primitive());

@@ -269,4 +269,70 @@ Values qr_expand(Builder& builder, absl::Span<const Value> operands, const Attrs
   return {q, r};
 }
 
+// Jacobi's rotations: each makes one element beside the diagonal zero, and all of them in turn, some ten times over,
+// leave nothing there but rounding (Golub, Van Loan, "Matrix Computations", section 8.5).
+Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+  constexpr int64_t kSweeps = 12;
+  const bool vectors = attrs->flag("compute_vectors");
+  const Value size = size_operand(operands, 1);
+  Value a = hermitian_of_triangle(operands[0], attrs->flag("lower"));
+  if (size) a = zero_unless(is_inside(a, size, size), a);
+  const int rank = a.rank();
+  const int64_t n = rows_of(a);
+  if (a.aval().size() == 0) {
+    Values results{diagonal(real_part(a))};
+    if (vectors) results.push_back(a);
+    return results;
+  }
+  const Values results = column_loop(
+      builder, {}, {a, identity_like(a)}, kSweeps * n * n, false,
+      [&](Builder&, Value step, const Values&, const Values& carries) -> Step {
+        const Value width = full_like(step, static_cast<double>(n));
+        const Value p = rem(div(step, width), width), q = rem(step, width);
+        const Value m = carries[0];
+        const Value column = part(m, p, 1), other = part(m, q, 1);
+        const Value beside = part(other, p, 1);  // m[p, q]
+        const Value length = is_complex(m.dtype())
+                                 ? sqrt(add(mul(real(beside), real(beside)), mul(imag(beside), imag(beside))))
+                                 : abs(beside);
+        const Value turns = bit_and(broadcast_scalar(lt(p, q), length.shape()), gt(length, zeros_like(length)));
+        const Value safe = select(turns, length, full_like(length, 1));
+        const Value gap = sub(real_part(part(other, q, 1)), real_part(part(column, p, 1)));
+        const Value slope = div(gap, add(safe, safe));
+        const Value size_of = add(abs(slope), sqrt(add(mul(slope, slope), full_like(slope, 1))));
+        const Value tangent =
+            div(select(lt(slope, zeros_like(slope)), full_like(slope, -1), full_like(slope, 1)), size_of);
+        const Value cosine = div(full_like(tangent, 1), sqrt(add(mul(tangent, tangent), full_like(tangent, 1))));
+        const Value c = to_dtype(select(turns, cosine, full_like(cosine, 1)), beside);
+        const Value s = to_dtype(zero_unless(turns, mul(tangent, cosine)), beside);
+        const Value phase = select(turns, div(beside, to_dtype(safe, beside)), full_like(beside, 1));
+        // [c, s; -s conj(phase), c conj(phase)] on the right of columns p and q; its adjoint on the left of rows.
+        const auto rotated = [&](Value x, Value turn, int from_end) {
+          const Value first = part(x, p, from_end), second = part(x, q, from_end);
+          const Value turned = mul(spread(turn, second), second);
+          const Value cs = spread(c, first), sn = spread(s, first);
+          const Value new_first = sub(mul(cs, first), mul(sn, turned));
+          const Value new_second = add(mul(sn, first), mul(cs, turned));
+          const auto whole = [&](Value y) { return from_end == 1 ? as_columns(y, x) : as_rows(y, x); };
+          const Value at = positions(x, from_end);
+          // Where nothing turns p may be q: both then are what they were.
+          const Value changed =
+              select(eq(at, equal_to(at, p)), whole(new_first), select(eq(at, equal_to(at, q)), whole(new_second), x));
+          return select(spread(turns, x), changed, x);
+        };
+        const Value back = conjugated(phase);
+        return {{rotated(rotated(m, back, 1), phase, 2), rotated(carries[1], back, 1)}, {}};
+      });
+  const Value values = diagonal(real_part(results[0]));
+  const Value place = positions(values, 1);
+  Values sorted{values, place};
+  if (size) sorted.insert(sorted.begin(), ge(place, spread(size, place)));
+  sorted = sort(sorted, rank - 2, size ? 2 : 1);
+  Value w = sorted[sorted.size() - 2];
+  if (size) w = zero_unless(lt(place, spread(size, place)), w);
+  if (!vectors) return {w};
+  const Value v = gather(results[1], sorted.back(), rank - 1, rank - 2);
+  return {w, size ? zero_unless(is_inside(v, size, size), v) : v};
+}
+
 }  // namespace ct::linalg

@@ -11,6 +11,8 @@ Values cholesky_expand(Builder& builder, absl::Span<const Value> operands, const
 Values triangular_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 Values lu_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 Values lu_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
+// Vectors differ from LAPACK's by their sign or phase.
+Values eigh_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 Values qr_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs);
 
 }  // namespace ct::linalg
