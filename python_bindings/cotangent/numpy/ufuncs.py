@@ -314,6 +314,18 @@ def _extreme(function: Function) -> Function:
     return reduce
 
 
+def _running_extreme(primitive: str) -> Function:
+    function = elementwise.maximum if primitive == "cummax" else elementwise.minimum
+
+    def accumulate(x: Array, axis: int, dtype: Any) -> Array:
+        x = x if dtype is None else convert(x, dtype)
+        if _core.dtype_kind(x.dtype) == "complex":  # ordered by a composition
+            return move_last(_running(function, move_last(x, axis)), axis, back=True)
+        return bind1(primitive, x, axis=axis, reverse=False)
+
+    return accumulate
+
+
 def _quantifier(function: Function, combine: Function) -> Function:
     def reduce(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Array:
         result = function(x, axis, None, keepdims, where=where)
@@ -380,8 +392,12 @@ multiply = ufunc[Array](
 )
 subtract = ufunc[Array](elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
 negative = ufunc[Array](elementwise.negative, 1, 1)
-maximum = ufunc[Array](elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), at="max")
-minimum = ufunc[Array](elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), at="min")
+maximum = ufunc[Array](
+    elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), accumulate=_running_extreme("cummax"), at="max"
+)
+minimum = ufunc[Array](
+    elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), accumulate=_running_extreme("cummin"), at="min"
+)
 bitwise_and = _tree(bits.bitwise_and, -1)
 bitwise_or = _tree(bits.bitwise_or, 0)
 bitwise_xor = _tree(bits.bitwise_xor, 0)
