@@ -37,6 +37,7 @@ DIFFERENT = {
     "jax.vjp": "reduce_axes belongs to pmap",
     "jax.linear_transpose": "reduce_axes belongs to pmap",
     "jax.jit": "no shardings and devices; backend has a default",
+    "jax.make_jaxpr": "axis_env belongs to pmap",
     "jax.vmap": "sum_match belongs to shardings",
     "jax.jacrev": "allow_int: a Jacobian of integers is zero",
 }
