@@ -166,3 +166,16 @@ def test_a_custom_vjp_function_says_so_when_it_closes_over_what_is_differentiate
         with pytest.raises(ct.errors.NotDifferentiableError, match="closes over"):
             transform(lambda s: program(s)(2.0))(3.0)
     assert float(ct.grad(lambda s: program(ct.lax.stop_gradient(s))(s))(3.0)) == 3.0
+
+
+def test_a_closure_of_a_custom_jvp_is_not_differentiated() -> None:
+    def program(scale):
+        f = ct.custom_jvp(lambda x: scale * x)
+        f.defjvp(lambda primals, tangents: (scale * primals[0], scale * tangents[0]))
+        return f
+
+    assert float(ct.grad(lambda x: program(3.0)(x))(2.0)) == 3.0
+    assert float(ct.grad(lambda s: program(ct.lax.stop_gradient(s))(s))(3.0)) == 3.0
+    for transform in (ct.grad, ct.jacfwd):
+        with pytest.raises(ct.errors.NotDifferentiableError, match=r"custom_jvp.*closes over"):
+            transform(lambda s: program(s)(2.0))(3.0)

@@ -603,15 +603,9 @@ class _Checker(Interpreter):
         return results[:outputs]
 
     def process_custom_jvp(self, eqn: Equation, *values: Array) -> list[Array]:
-        return self._with_rule(eqn, values, "jvp")
-
-    def process_custom_vjp(self, eqn: Equation, *values: Array) -> list[Array]:
-        return self._with_rule(eqn, values, "forward")
-
-    def _with_rule(self, eqn: Equation, values: Sequence[Array], slot: str) -> list[Array]:
-        """A function with a rule that computes its outputs, and more: of either the checks count when it is what runs."""
+        """The rule computes the outputs, and more: the checks of function or rule count when it is what runs."""
         outputs = len(eqn.attributes["graph"].outputs)
-        graphs = {name: eqn.attributes[name] for name in ("graph", slot) if name in eqn.attributes}
+        graphs = {name: eqn.attributes[name] for name in ("graph", "jvp") if name in eqn.attributes}
         checked = {name: _with_errors(graph, self.wanted) for name, graph in graphs.items()}
         records = tuple(record for _, found in checked.values() for record in found)
         if not records:

@@ -128,14 +128,14 @@ class custom_jvp(CustomFunction):  # noqa: N801
         closure = primal.closure + rule_closure
         operands = leaves + closure
         n, p, q = len(leaves), len(primal.closure), len(rule_closure)
-        # Tangents belong to inexact operands; those of closed-over values are not differentiated here.
+        # Tangents belong to inexact operands; differentiating closed-over values is an error.
         tangents = [x for x in operands if is_inexact_dtype(x.dtype)]
         graph = _rewire(primal.graph, operands, lambda xs: xs[: n + p])
         start = n + p + q
         jvp = _rewire(
             rule_graph, operands + tangents, lambda xs: xs[:n] + xs[start : start + len(inexact)] + xs[n + p : start]
         )
-        return _core.bind("custom_jvp", operands, graph=graph, jvp=jvp)
+        return _core.bind("custom_jvp", operands, graph=graph, jvp=jvp, **_closed(closure))
 
     def _capture_jvp(self, call: Opened, inexact: list[Array]) -> Any:
         rule, primal, leaves = self.jvp, call.primal, call.leaves
@@ -166,6 +166,11 @@ class custom_jvp(CustomFunction):  # noqa: N801
             return results
 
         return _capture_rule(run, [*leaves, *inexact], len(leaves), f"jvp rule of {call.name}")
+
+
+def _closed(closure: list[Array]) -> dict[str, int]:
+    """The attribute that says how many of the operands are closed over, if any is."""
+    return {"closed": len(closure)} if closure else {}
 
 
 def _matching(primal: Captured, tree: Any, what: str) -> list[Any]:
@@ -288,7 +293,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
         sources = [*residuals, *backward_closure, *cotangents]
         backward = _core.capture(run_backward, sources, [], "rearrange", call.name)[0]
         rule = _core.custom_vjp_rule(graph, forward_graph, backward)
-        return _core.bind("custom_jvp", operands, graph=graph, jvp=rule, closed=len(closure))
+        return _core.bind("custom_jvp", operands, graph=graph, jvp=rule, **_closed(closure))
 
     def _capture_forward(self, call: Opened) -> Captured:
         fwd, primal = self.fwd, call.primal

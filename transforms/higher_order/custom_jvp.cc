@@ -47,6 +47,13 @@ Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   return graph.output_avals();
 }
 
+// What the user has called the function.
+std::string kind_of(const Graph& rule) {
+  const Primitive& linear = get_primitive("custom_vjp_linear");
+  const bool reverse = any_equation(rule, [&](const Equation& equation) { return equation.primitive == &linear; });
+  return reverse ? "custom_vjp" : "custom_jvp";
+}
+
 JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                          const AttrsPtr& attrs) {
   if (!attrs->has("jvp")) {
@@ -58,10 +65,10 @@ JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl
   const size_t closed = attrs->has("closed") ? static_cast<size_t>(attrs->integer("closed")) : 0;
   for (size_t i = primals.size() - closed; i < primals.size(); ++i) {
     if (!tangents[i] || !is_inexact(primals[i].dtype())) continue;
-    throw Error(ErrorKind::kNotDifferentiable,
-                "a custom_vjp function closes over a value that is differentiated, but its rule gives derivatives of "
-                "arguments only")
-        .op("custom_vjp")
+    throw Error(
+        ErrorKind::kNotDifferentiable,
+        "the function closes over a value that is differentiated, but its rule gives derivatives of arguments only")
+        .op(kind_of(*attrs->graph("jvp")))
         .hint("pass the value as an argument, or close over ct.lax.stop_gradient of it");
   }
   Values operands(primals.begin(), primals.end());
