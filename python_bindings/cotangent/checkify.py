@@ -605,7 +605,7 @@ class _Checker(Interpreter):
     def process_custom_jvp(self, eqn: Equation, *values: Array) -> list[Array]:
         """The rule computes the outputs, and more: the checks of function or rule count when it is what runs."""
         outputs = len(eqn.attributes["graph"].outputs)
-        graphs = {name: eqn.attributes[name] for name in ("graph", "jvp") if name in eqn.attributes}
+        graphs: dict[str, Graph] = {name: eqn.attributes[name] for name in ("graph", "jvp") if name in eqn.attributes}
         checked = {name: _with_errors(graph, self.wanted) for name, graph in graphs.items()}
         records = tuple(record for _, found in checked.values() for record in found)
         if not records:
