@@ -7,6 +7,7 @@ Read `records.py` for what a workload and a target are, `libraries.py` for how l
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -66,6 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     warnings.filterwarnings("ignore", module="torch")
     found, missing = libraries.load(options.libraries)
     limits = Limits(options.quick)
+    load = os.getloadavg()[0]
     print(limits.text())
     for name, why in missing.items():
         print(f"{name} is not here: {why}")
@@ -78,10 +80,13 @@ def main(arguments: list[str] | None = None) -> int:
             row = records.run(workload, found, limits, seconds, not (options.quick or options.no_compile))
             rows[area].append(row)
             print(report.line(row), flush=True)
+    notes = [f"{seconds:g} s for each library and workload; load average {load:.1f} when it started"]
+    if options.quick or options.no_compile:
+        notes.append("without torch.compile")
     everything = [row for members in rows.values() for row in members]
     print(f"\n{report.summary(everything)}")
     grown = {} if options.no_scaling or options.only else scaling.run(found, options.quick)
-    about = {"machine": limits.text(), "versions": libraries.versions(), "missing": missing, "quick": options.quick}
+    about = {"machine": limits.text(), "versions": libraries.versions(), "missing": missing, "notes": notes}
     options.json.write_text(report.to_json(rows, grown, about))
     if options.page:
         docs = HERE.parent / "docs"

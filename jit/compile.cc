@@ -90,6 +90,8 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   g = run_pass("common_subexpressions", eliminate_common_subexpressions, g);
   // What nothing needs any more, also inside loops and branches.
   g = run_pass("dead_code", eliminate_dead_code, g);
+  // Gradients of a recurrent network's weights as one product each, not one a step.
+  g = run_pass("hoist_products", hoist_products, g);
   return g;
 }
 

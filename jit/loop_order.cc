@@ -195,6 +195,10 @@ std::vector<Part> parts_of(int64_t extent) {
   return {{0, extent / kTile, kTile}, {extent - extent % kTile, 1, extent % kTile}};
 }
 
+// Of a tile's copy: what is gathered at once should not share sets of the cache.
+int64_t tile_stride(const Part& rows) { return rows.size + 16; }
+int64_t tile_elements(const Part& rows, const Part& columns) { return columns.size * tile_stride(rows); }
+
 // An access of a nest of two loops, as its strides along them.
 bool goes_down(const Statement& s, const For& outer, const For& inner) {
   const bool is_access = s.kind == StatementKind::kLoad || s.kind == StatementKind::kStore;
@@ -202,8 +206,9 @@ bool goes_down(const Statement& s, const For& outer, const For& inner) {
          std::abs(s.index.coefficient_of(inner.variable)) >= kTile;
 }
 
-// What a tile reads down columns is first copied, element by element, to where it lies in rows: vectors of far-apart
-// elements cost several times as much. `copies`: by number among the loads, the buffer of the copy.
+// What a tile reads down columns is first copied, as it lies, to a place of its own: many lines are on their way from
+// memory at once then, and vectors of elements that lie apart are gathered from the first cache. `copies`: by number
+// among the loads, the buffer of the copy.
 void copy_columns(Program& program, BlockId where, const std::vector<Statement>& statements, const For& outer,
                   const For& inner, const Index& first_row, const Index& first_column, const Part& rows,
                   const Part& columns, const Index& own, absl::flat_hash_map<size_t, BufferId>& copies,
@@ -219,10 +224,11 @@ void copy_columns(Program& program, BlockId where, const std::vector<Statement>&
     bool affine = true;
     loop::visit_index(load.index, [&](Value value) { affine = affine && known(value); });
     if (!affine) continue;
-    program.buffers.push_back({loop::BufferKind::kTemporary, load.dtype, instances * rows.size * columns.size, 0, {}});
+    program.buffers.push_back(
+        {loop::BufferKind::kTemporary, load.dtype, instances * tile_elements(rows, columns), 0, {}});
     copies[number] = static_cast<BufferId>(program.buffers.size() - 1);
     const NewLoop column = loop::append_for(program, where, columns.size, {});
-    const NewLoop row = loop::append_for(program, column.body, rows.size, {});
+    const NewLoop row = loop::append_for(program, column.body, rows.size, {.vectorize = true});
     Cloner cloner(program);
     cloner.replace(outer.variable, first_row + Index::of(row.variable));
     cloner.replace(inner.variable, first_column + Index::of(column.variable));
@@ -231,7 +237,7 @@ void copy_columns(Program& program, BlockId where, const std::vector<Statement>&
     Statement store{.kind = StatementKind::kStore, .dtype = load.dtype};
     store.operands[0] = load.result;
     store.buffer = copies[number];
-    store.index = own + Index::of(row.variable, columns.size) + Index::of(column.variable);
+    store.index = own + Index::of(column.variable, tile_stride(rows)) + Index::of(row.variable);
     program.blocks[row.body].statements.push_back(load);
     program.blocks[row.body].statements.push_back(store);
   }
@@ -273,7 +279,7 @@ bool tile_transpose(Program& program, BlockId block, size_t position, const std:
     for (const Part& columns_part : parts_of(columns)) {
       const NewLoop row_tile = loop::append_for(program, made, rows_part.tiles, {.parallel = true});
       const NewLoop column_tile = loop::append_for(program, row_tile.body, columns_part.tiles, {});
-      const int64_t size = rows_part.size * columns_part.size;
+      const int64_t size = tile_elements(rows_part, columns_part);
       own = Index::of(row_tile.variable, size);
       int64_t stride = size * rows_part.tiles;
       for (const ParallelLoop& loop : around_it) {
@@ -300,7 +306,7 @@ bool tile_transpose(Program& program, BlockId block, size_t position, const std:
         const auto copy = copies.find(loads++);
         if (copy == copies.end()) continue;
         s.buffer = copy->second;
-        s.index = own + Index::of(row.variable, columns_part.size) + Index::of(column.variable);
+        s.index = own + Index::of(column.variable, tile_stride(rows_part)) + Index::of(row.variable);
       }
     }
   }
