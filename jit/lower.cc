@@ -13,6 +13,7 @@ namespace {
 
 // A result of as many rows as there are threads to share them, and more, is folded row by row.
 constexpr int64_t kManyRows = 16;
+constexpr int64_t kLongRow = 64;
 
 // The loops of a nest: maximal runs of axes that are longer than 1, alike in being reduced or not, and not cut.
 std::vector<AxisGroup> group_axes(const Shape& shape, const Ints& reduced, Cuts cuts) {
@@ -305,6 +306,21 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
     const Primitive& primitive = *graph_.equations()[fusion_.definition[var]].primitive;
     identities.push_back({identity(primitive, graph_.aval(var).dtype()), primitive.combine});
   }
+  auto contributions = [&] {
+    Scope scope(*this);
+    loop::Scalars results;
+    const Position position(groups.begin(), groups.end());
+    for (Var var : step.elements) {
+      const loop::Scalar value = compute(var, position);
+      remember(var, position, value);
+      store_at(var, position, value);
+    }
+    for (Var var : step.reductions) {
+      const Equation& equation = graph_.equations()[fusion_.definition[var]];
+      results.push_back(element(graph_.operands(equation)[0], position));
+    }
+    return results;
+  };
   // The loops inside, of which the first takes `count` of its iterations from `start` on. Each level contributes its
   // fold to the one around it.
   auto fold = [&](std::vector<loop::Builder::CarrySpec> carries, const loop::Index& start,
@@ -319,18 +335,7 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
       carries = identities;
       ++reduced_loops;
     }
-    loop::Scalars results;
-    Scope scope(*this);
-    const Position position(groups.begin(), groups.end());
-    for (Var var : step.elements) {
-      const loop::Scalar value = compute(var, position);
-      remember(var, position, value);
-      store_at(var, position, value);
-    }
-    for (Var var : step.reductions) {
-      const Equation& equation = graph_.equations()[fusion_.definition[var]];
-      results.push_back(element(graph_.operands(equation)[0], position));
-    }
+    loop::Scalars results = contributions();
     for (int i = 0; i < reduced_loops; ++i) results = b_.end_for(results);
     return results;
   };
@@ -338,11 +343,31 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
   const Chunks chunks = options_.kernels ? Chunks{} : chunks_of(groups, shape, step.reduced);
   const int64_t kept_size = num_elements(kept_shape(shape, step.reduced));
   std::vector<loop::BufferId> partial;
+  // A fold of long rows takes them one after the other, with the sums so far in the cache: memory is read in order.
+  const bool by_rows = groups.size() == 2 && is_reduced(groups[0].first) && kept_size >= kLongRow;
   if (chunks.count > 1) {
     for (Var var : step.reductions)
       partial.push_back(b_.temporary(graph_.aval(var).dtype(), chunks.count * kept_size, 0));
     b_.for_each(chunks.count, {.vectorize = false, .parallel = true}, [&](const loop::Index& chunk) {
       Scope scope(*this);
+      if (by_rows) {
+        b_.for_each(kept_size, alike, [&](const loop::Index& column) {
+          for (size_t i = 0; i < partial.size(); ++i)
+            b_.store(partial[i], chunk * kept_size + column, identities[i].init);
+        });
+        const loop::Index row = b_.begin_for(chunks.size).variable;
+        nest_loops_.push_back({*row.as_value(), groups[0].first, groups[0].last});
+        groups[0].index = chunk * chunks.size + row;
+        enter_kept();
+        const loop::Scalars terms = contributions();
+        for (size_t i = 0; i < partial.size(); ++i) {
+          const loop::Index at = chunk * kept_size + groups[1].index;
+          b_.store(partial[i], at, b_.apply(*identities[i].combine, b_.load(partial[i], at), terms[i]));
+        }
+        leave_kept();
+        b_.end_for();
+        return;
+      }
       enter_kept();
       const loop::Scalars results = fold(identities, chunk * chunks.size, chunks.size);
       for (size_t i = 0; i < partial.size(); ++i) {

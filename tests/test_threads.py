@@ -148,6 +148,22 @@ def test_chunked_sums_have_the_right_values(name: str) -> None:
     np.testing.assert_allclose(ct.jit(function)(x), np.exp(x.astype("float64") / 9).sum(axis=axis), rtol=2e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "int32", "uint8"])
+@pytest.mark.parametrize("rows", [2048, 2051])
+def test_folds_of_long_rows(dtype: str, rows: int) -> None:
+    x = values(rows, 130, dtype=dtype)
+
+    def folds(x: Any) -> Any:
+        shifted = x + 1
+        real = cnp.real(shifted)
+        return shifted.sum(axis=0), real.max(axis=0), (real > 3).any(axis=0), shifted
+
+    for result, expected in zip(ct.jit(folds)(x), folds(x), strict=True):
+        tolerance = {"float16": 2e-2, "float64": 1e-12}.get(dtype, 2e-5)
+        expected = np.asarray(expected)
+        np.testing.assert_allclose(np.asarray(result), expected, rtol=tolerance, atol=tolerance * 50)
+
+
 def test_sums_of_halves_and_of_every_length() -> None:
     for length in (65_535, 65_536, 65_537, 262_147):
         x = values(length, dtype="float64")
@@ -171,6 +187,18 @@ def test_products_have_the_right_values(shape: tuple[int, int, int]) -> None:
             (lambda a, b: (b.T @ a.T).T, x, y),
         ):
             assert np.max(np.abs(np.asarray(ct.jit(function)(a, b)) - expected) / scale) < tolerance
+
+
+def test_other_python_threads_go_on_meanwhile() -> None:
+    matrix, start = values(40, 40) / 40, values(40, 40)
+    long = ct.jit(lambda m, x: ct.lax.fori_loop(0, 20_000, lambda _, x: cnp.tanh(x @ m), x))
+    long(matrix, start)
+    worker = threading.Thread(target=long, args=(matrix, start))
+    steps = 0
+    worker.start()
+    while worker.is_alive():
+        steps += 1
+    assert steps > 1000
 
 
 def test_option_and_environment() -> None:

@@ -68,9 +68,12 @@ struct Caller {
 
 }  // namespace
 
-bool Pool::worth_sharing(const ParallelLoop& loop) const {
+bool Pool::worth_sharing(const ParallelLoop& loop) {
+  if (loop.nanoseconds < kLeastHot) return false;
   const bool hot = started_.load(std::memory_order_relaxed) > parked_.load(std::memory_order_relaxed);
-  return loop.nanoseconds >= kLeastHot && (hot || std::max(loop.nanoseconds, loop.in_program) >= kLeastCold);
+  const int64_t time = now();
+  const int64_t since_last = time - last_loop_.exchange(time, std::memory_order_relaxed);
+  return hot || std::max(loop.nanoseconds, loop.in_program) >= kLeastCold || since_last < kSpin;
 }
 
 void Pool::run(const ParallelLoop& loop, int threads) noexcept {

@@ -7,8 +7,8 @@
 //
 // A worker that has nothing to do spins for kSpin, then parks. A loop that follows soon after another finds the
 // workers spinning and pays less than a microsecond; waking a parked one takes some 30. So a loop's estimated time
-// decides (`worth_sharing`): kLeastHot is enough while workers spin, else the loop, or the program that it belongs to,
-// must take kLeastCold.
+// decides (`worth_sharing`): kLeastHot is enough while workers spin or when loops follow each other closely, else the
+// loop, or the program that it belongs to, must take kLeastCold.
 //
 // What a loop computes never depends on who computes which piece: only on its body. Start at Pool::run.
 #pragma once
@@ -30,7 +30,7 @@ struct ParallelLoop {
   int64_t scratch_bytes;  // what the body needs
   void* scratch;          // the caller's own
   int64_t nanoseconds;    // that one thread would take for all of it, about
-  int64_t in_program;     // the same for all such loops of the program: waking pays for those that follow, too
+  int64_t in_program;     // the same for the whole program: waking pays for the loops that follow, too
 };
 
 class Pool {
@@ -57,7 +57,7 @@ class Pool {
   void start_workers(int wanted);
   void work_forever();
   bool wait_for_job(uint64_t& seen);
-  bool worth_sharing(const ParallelLoop& loop) const;
+  bool worth_sharing(const ParallelLoop& loop);
 
   const int most_workers_;
   std::atomic<bool> busy_ = false;
@@ -68,6 +68,7 @@ class Pool {
   std::atomic<int> parked_ = 0, callers_ = 0;
   std::atomic<int> started_ = 0;
   std::atomic<int64_t> shared_ = 0;
+  std::atomic<int64_t> last_loop_ = 0;  // when the last one came that could be worth it
   Job* job_;
 };
 

@@ -115,6 +115,13 @@ TEST(Pool, LittleWorkWakesNobody) {
   EXPECT_GT(pool.workers(), 0);
 }
 
+TEST(Pool, LoopsThatFollowEachOtherWakeIt) {
+  Pool& pool = *new Pool(3);
+  Counts counts(1000);
+  for (int i = 0; i < 100 && pool.workers() == 0; ++i) pool.run(loop_of(counts, 1, Pool::kLeastHot), 4);
+  EXPECT_GT(pool.workers(), 0);
+}
+
 TEST(Pool, ScratchMemoryIsPrivate) {
   Pool& pool = *new Pool(3);
   struct Check {

@@ -9,11 +9,13 @@
 
 #include <atomic>
 #include <barrier>
+#include <cstring>
 #include <exception>
 #include <filesystem>
 #include <functional>
 #include <thread>
 
+#include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
 #include "interpreter/trace.h"
 #include "ir/attrs.h"
@@ -84,6 +86,36 @@ std::shared_ptr<const Executable> compiled(const GraphPtr& graph, const CompileO
   auto executable = compile(graph, options);
   if (!executable.ok()) throw std::runtime_error(std::string(executable.status().message()));
   return *executable;
+}
+
+// ---- loops that threads share -----------------------------------------------------------------------------------
+
+// Products, element-wise loops and folds that are long enough for the pool, called from many threads: who finds it busy
+// works alone, with the same bits.
+TEST(Threads, ProgramsShareThePool) {
+  const Aval matrix(DType::kFloat32, {300, 300});
+  const GraphPtr graph = build_graph({matrix}, [](Builder&, const Values& v) {
+    const Value product = dot_general(v[0], v[0], {{1}, {0}, {}, {}});
+    return Values{tanh(product), reduce_sum(product * product, {0}), reduce_sum(tanh(v[0] * product), {0, 1})};
+  });
+  Tensor x(matrix);
+  for (int64_t i = 0; i < matrix.size(); ++i) store_real(x, i, 0.01 * static_cast<double>(i % 23) - 0.1);
+  const auto executable = compiled(graph, {.use_disk_cache = false});
+  const std::vector<Tensor> inputs{x};
+  std::vector<Tensor> alone;
+  {
+    const ThreadLimit one(1);
+    alone = (*executable)(inputs);
+  }
+  together([&](int thread) {
+    const ThreadLimit limit(thread % 3);
+    for (int i = 0; i < 5; ++i) {
+      const std::vector<Tensor> results = (*executable)(inputs);
+      for (size_t j = 0; j < results.size(); ++j) {
+        EXPECT_EQ(std::memcmp(results[j].data(), alone[j].data(), static_cast<size_t>(alone[j].aval().bytes())), 0);
+      }
+    }
+  });
 }
 
 // ---- types, attributes, names -----------------------------------------------------------------------------------
