@@ -50,7 +50,7 @@ bool read_operand(PyObject* object, Operand& operand) {
     operand.scalar = object;
     operand.type = scalar_type(object);
     return true;
-  } else if (py::isinstance<py::array>(object) || py::hasattr(object, "__ct_array__") ||
+  } else if (py::isinstance<py::array>(object) || array_method(object) != nullptr ||
              PyObject_HasAttrString(object, "__array__")) {
     operand.datum = datum_from_python(object);
   } else {
@@ -126,7 +126,25 @@ Datum comparable(const Datum& x, int op) {
   return bind_with_location(*bitcast, {&x, 1}, Attrs::make({{"dtype", DType::kUInt64}}))[0];
 }
 
+bool holds_complex(PyObject* object) {
+  if (is_array(object)) return is_complex(datum_aval(array_datum(object)).dtype());
+  if (py::isinstance<py::array>(object)) return py::reinterpret_borrow<py::array>(object).dtype().kind() == 'c';
+  return PyComplex_Check(object);
+}
+
+// Complex numbers are ordered by their real, then their imaginary part: a composition, which Python has.
+PyObject* compare_complex(PyObject* left, PyObject* right, int op) {
+  static constexpr const char* kNames[] = {"less", "less_equal", "equal", "not_equal", "greater", "greater_equal"};
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    LocationScope scope(user_location());
+    return py::module_::import("cotangent.numpy").attr(kNames[op])(py::handle(left), py::handle(right)).release().ptr();
+  });
+}
+
 PyObject* compare(PyObject* left, PyObject* right, int op) {
+  if (op != Py_EQ && op != Py_NE && (holds_complex(left) || holds_complex(right))) {
+    return compare_complex(left, right, op);
+  }
   static const Primitive* const kOps[] = {primitive("lt"), primitive("le"), primitive("eq"),
                                           primitive("ne"), primitive("gt"), primitive("ge")};
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {

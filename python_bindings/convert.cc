@@ -62,15 +62,21 @@ Tensor tensor_from_list(py::handle object) {
   }
   // NumPy gives Python numbers 64 bits; a list that holds NumPy values keeps theirs.
   bool plain = true;
+  std::optional<PromotedType> type;
   std::vector<py::object> pending{py::reinterpret_borrow<py::object>(object)};
-  while (!pending.empty() && plain) {
+  while (!pending.empty()) {
     py::object item = pending.back();
     pending.pop_back();
     if (PyList_Check(item.ptr()) || PyTuple_Check(item.ptr())) {
       for (py::handle part : item) pending.push_back(py::reinterpret_borrow<py::object>(part));
-    } else {
-      plain = is_python_scalar(item.ptr());
+      continue;
     }
+    const bool number = is_python_scalar(item.ptr());
+    plain = plain && number;
+    const PromotedType one = number                       ? scalar_type(item.ptr())
+                             : py::hasattr(item, "dtype") ? PromotedType{dtype_from_python(item.attr("dtype")), false}
+                                                          : PromotedType{dtype_of_numpy(array), false};
+    type = type ? promote_types(*type, one) : one;
   }
   DType dtype = dtype_of_numpy(array);
   if (plain || array.size() == 0) {
@@ -84,6 +90,8 @@ Tensor tensor_from_list(py::handle object) {
       if (fits) dtype = narrow;
     }
     array = py::cast<py::array>(array.attr("astype")(numpy_dtype(dtype)));
+  } else {
+    array = py::cast<py::array>(array.attr("astype")(numpy_dtype(type->dtype)));
   }
   return tensor_from_numpy(array);
 }
@@ -295,6 +303,14 @@ Datum scalar_datum(PyObject* object, const Aval& aval) {
                                          {"weak", aval.weak()}}))[0];
 }
 
+const char* array_method(PyObject* object) {
+  if (PyType_Check(object)) return nullptr;
+  for (const char* name : {"__ct_array__", "__jax_array__"}) {
+    if (PyObject_HasAttrString(object, name)) return name;
+  }
+  return nullptr;
+}
+
 Tensor tensor_from_python(py::handle object) {
   if (is_array(object.ptr())) return concrete(array_datum(object.ptr()));
   if (py::isinstance<py::array>(object)) return tensor_from_numpy(py::reinterpret_borrow<py::array>(object));
@@ -330,7 +346,7 @@ Datum datum_from_python(py::handle object) {
     const PromotedType type = scalar_type(object.ptr());
     return scalar_datum(object.ptr(), Aval(type.dtype, {}, type.weak));
   }
-  if (py::hasattr(object, "__ct_array__")) return datum_from_python(object.attr("__ct_array__")());
+  if (const char* method = array_method(object.ptr())) return datum_from_python(object.attr(method)());
   if ((PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) && holds_arrays(object)) {
     return datum_from_python(py::module_::import("cotangent.numpy").attr("stack")(object));
   }
@@ -340,7 +356,7 @@ Datum datum_from_python(py::handle object) {
 std::optional<Datum> try_leaf(py::handle object) {
   if (is_array(object.ptr())) return array_datum(object.ptr());
   if (PyLong_CheckExact(object.ptr()) || is_python_scalar(object.ptr())) return datum_from_python(object);
-  if (py::hasattr(object, "__ct_array__")) return datum_from_python(object);
+  if (array_method(object.ptr()) != nullptr) return datum_from_python(object);
   if (py::isinstance<py::array>(object) || py::hasattr(object, "__array__") || py::hasattr(object, "__dlpack__")) {
     return tensor_from_python(object);
   }
@@ -374,6 +390,7 @@ void register_conversions(py::module_& module) {
     return std::make_pair(numpy_dtype(type.dtype), type.weak);
   });
   module.def("is_python_scalar", [](py::handle object) { return is_python_scalar(object.ptr()); });
+  module.def("has_array_method", [](py::handle object) { return array_method(object.ptr()) != nullptr; });
   module.def("to_dlpack", to_dlpack);
   module.def("from_dlpack", from_dlpack);
 }

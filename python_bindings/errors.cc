@@ -10,6 +10,7 @@ struct ExceptionSpec {
   const char* name;  // null: the builtin `base` itself
   PyObject* base;
   const char* doc;
+  bool is_value_error = false;  // besides being a `base`: NumPy raises ValueError there, and so do functions of JAX
 };
 
 std::array<PyObject*, static_cast<size_t>(ErrorKind::kInternal) + 1> exceptions{};
@@ -20,8 +21,8 @@ void register_errors(py::module_& module) {
   const ExceptionSpec specs[] = {
       {ErrorKind::kValue, nullptr, PyExc_ValueError, ""},
       {ErrorKind::kType, nullptr, PyExc_TypeError, ""},
-      {ErrorKind::kShape, "ShapeError", PyExc_TypeError, "Shapes that an operation cannot combine."},
-      {ErrorKind::kDType, "DTypeError", PyExc_TypeError, "A dtype that an operation does not take."},
+      {ErrorKind::kShape, "ShapeError", PyExc_TypeError, "Shapes that an operation cannot combine.", true},
+      {ErrorKind::kDType, "DTypeError", PyExc_TypeError, "A dtype that an operation does not take.", true},
       {ErrorKind::kIndex, nullptr, PyExc_IndexError, ""},
       {ErrorKind::kConcretization, "ConcretizationError", PyExc_TypeError,
        "The value of a traced array was asked for while there is none."},
@@ -43,7 +44,10 @@ void register_errors(py::module_& module) {
       continue;
     }
     const std::string qualified = std::string("cotangent.errors.") + spec.name;
-    slot = PyErr_NewExceptionWithDoc(qualified.c_str(), spec.doc, spec.base, nullptr);
+    const py::object bases = spec.is_value_error
+                                 ? py::object(py::make_tuple(py::handle(spec.base), py::handle(PyExc_ValueError)))
+                                 : py::reinterpret_borrow<py::object>(spec.base);
+    slot = PyErr_NewExceptionWithDoc(qualified.c_str(), spec.doc, bases.ptr(), nullptr);
     if (slot == nullptr) throw py::error_already_set();
     module.attr(spec.name) = py::handle(slot);
   }

@@ -69,6 +69,8 @@ void register_dtypes(py::module_& module);
 // ---- convert.cc --------------------------------------------------------------------------------------------------
 // True for bool, int, float and complex, and not for subclasses that NumPy scalars are.
 bool is_python_scalar(PyObject* object);
+// The method by which an object of another class makes itself an array (JAX's name of it is known too); null if none.
+const char* array_method(PyObject* object);
 // The weak type of a Python scalar (bool is strong).
 PromotedType scalar_type(PyObject* object);
 // A scalar of a given type: a tensor when eager, a `full` equation when capturing.

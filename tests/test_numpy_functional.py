@@ -44,6 +44,14 @@ CALLS = [
     lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1)(A, V[:4]),
     lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1).reduce(A, axis=1),
     lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1).accumulate(V),
+    lambda m: m.frompyfunc(lambda x, y: x / y, 2, 1).reduce(A, axis=1, initial=3.0),
+    lambda m: m.frompyfunc(lambda x, y: x / y, 2, 1).reduce(A, axis=0, initial=3.0, where=A > 0),
+    lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1, identity=0).reduce(A, axis=None),
+    lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1).reduceat(A, np.array([0, 2, 1]), axis=1),
+    lambda m: m.frompyfunc(lambda x, y: x * 2 + y, 2, 1).reduceat(V, np.array([], int)),
+    lambda m: m.vectorize(lambda x, y: x if y is None else x + y)(A, None),
+    lambda m: m.vectorize(lambda x, y, z: x * z, signature="(n),(),()->(n)")(A, None, V[:3]),
+    lambda m: m.mgrid[:],
     lambda m: m.mgrid[0:3, 1:5:2],
     lambda m: m.mgrid[0:1:5j],
     lambda m: m.ogrid[0:3, 1:5:2],
@@ -59,6 +67,60 @@ CALLS = [
 def test_agrees_with_jax(call):
     with ct.config.enable_x64(True), jax.enable_x64(True):
         check(call(cnp), call(jnp))
+
+
+def test_size_of_several_axes():
+    x = cnp.zeros((2, 3, 4))
+    assert [cnp.size(x), cnp.size(x, 1), cnp.size(x, (0, -1)), cnp.size(x, ())] == [24, 3, 8, 1]
+
+
+def test_folds_of_slices_with_computed_bounds():
+    f, index = cnp.frompyfunc(lambda x, y: x * 2 + y, 2, 1), np.array([0, 2, 2, 1])
+    check(ct.jit(lambda x, i: f.reduceat(x, i, axis=1))(A, index), f.reduceat(A, index, axis=1))
+    check(ct.jit(lambda x, i: cnp.maximum.reduceat(x, i))(V, index), np.maximum.reduceat(V, index))
+
+
+def test_functions_of_elements_are_equal_by_what_they_are_made_of():
+    def f(x, y):
+        return x + y
+
+    assert cnp.frompyfunc(f, 2, 1) == cnp.frompyfunc(f, 2, 1) != cnp.frompyfunc(f, 2, 1, identity=0)
+    assert len({cnp.frompyfunc(f, 2, 1), cnp.frompyfunc(f, 2, 1), cnp.add}) == 2
+    assert (cnp.add.nin, cnp.add.nout, cnp.add.nargs, cnp.negative.nargs) == (2, 1, 2, 1)
+
+
+def test_vectorize_says_how_many_arguments_and_results_there_are():
+    f = cnp.vectorize(lambda x, y: (x, y), signature="(n),(n)->(n)")
+    with pytest.raises(TypeError, match="has 2 arguments, but 1 are given"):
+        f(A)
+    with pytest.raises(TypeError, match="has 1 results; the function returned 2"):
+        f(A, A)
+    with pytest.raises(ValueError, match="argument 1 is None"):
+        f(A, None)
+
+
+class Wrapped:
+    """An array in an object of another library."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __jax_array__(self):
+        return self.x
+
+
+def test_objects_that_make_themselves_an_array():
+    x = cnp.arange(3.0)
+    check(cnp.sin(Wrapped(x)), cnp.sin(x))
+    check(x * Wrapped(x) + cnp.asarray(Wrapped(V[:3])), x * x + V[:3])
+    check(x @ Wrapped(x), x @ x)
+    check(ct.jit(lambda y: y + 1)(Wrapped(x)), x + 1)
+
+
+def test_lists_of_numpy_numbers_have_the_promoted_dtype():
+    assert cnp.array([0, np.float16(1)]).dtype == np.float16
+    assert cnp.array([[1.5, 2], [np.float32(1), 3]]).dtype == np.float32
+    assert cnp.array([np.int8(1), np.uint8(2)]).dtype == np.int16
 
 
 @pytest.mark.parametrize("start", ["0,3,0", "0,3,1"])

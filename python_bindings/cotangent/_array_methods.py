@@ -39,7 +39,7 @@ def _operand(x: Any) -> bool:
     return (
         isinstance(x, (Array, np.ndarray, np.generic))
         or _core.is_python_scalar(x)
-        or hasattr(x, "__ct_array__")
+        or _core.has_array_method(x)
         or (hasattr(x, "__array__") and not isinstance(x, type))
     )
 
@@ -121,6 +121,10 @@ def _iterate(self: Array) -> Iterator[Array]:
             "  use ct.vmap or ct.lax.scan over it"
         )
     return (indexing.get_item(self, i) for i in range(self._bound_shape[0]))
+
+
+def _reversed(self: Array) -> Iterator[Array]:
+    return iter(shapes.flip(self, 0))
 
 
 def _contains(self: Array, value: Any) -> bool:
@@ -317,6 +321,7 @@ _MEMBERS: dict[str, Any] = {
     "__getitem__": indexing.get_item,
     "__iter__": _iterate,
     "__contains__": _contains,
+    "__reversed__": _reversed,
     "__matmul__": _operator(products.matmul),
     "__rmatmul__": _reflected(products.matmul),
     "__pow__": _power,

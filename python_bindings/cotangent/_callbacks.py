@@ -99,7 +99,7 @@ def bind_debug(callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict
         if (
             isinstance(leaf, (Array, np.ndarray, np.generic))
             or _core.is_python_scalar(leaf)
-            or hasattr(leaf, "__ct_array__")
+            or _core.has_array_method(leaf)
         ):
             operands.append(leaf)
         else:

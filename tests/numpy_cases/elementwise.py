@@ -113,6 +113,25 @@ for name in ["equal", "not_equal", "less", "less_equal", "greater", "greater_equ
     binary(name, NUMBERS + BOOLS, grads=False)
 for name in ["equal", "not_equal"]:
     binary(name, COMPLEXES, grads=False)
+# Complex numbers are ordered by their real, then their imaginary part.
+TIED = np.array([1 + 2j, 1 - 1j, 0 + 5j, -1 + 0j, 1 + 2j])
+for name in ["less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin"]:
+    binary(name, COMPLEXES, grads=False)
+    case(name, TIED, TIED[::-1].copy(), dtypes=("complex128",))
+    case(name, np.array([complex(np.nan, 1), 1j]), np.array([2j, complex(0, np.nan)]), dtypes=("complex128",))
+for operator_name in ["__lt__", "__le__", "__gt__", "__ge__"]:
+    case(
+        operator_name,
+        TIED,
+        TIED[::-1].copy(),
+        dtypes=("complex128",),
+        call=lambda np_, x, y, o=operator_name: getattr(np_.asarray(x), o)(y),
+    )
+for name in ["logaddexp", "logaddexp2"]:
+    case(name, draw(*M), draw(3), dtypes=COMPLEXES, oracle="jax", tolerance=4, grads=False)
+unary("rint", COMPLEXES, (-9, 9), grads=False)
+for name in ["floor_divide", "divmod"]:
+    case(name, np.array([1.0, -1.0, 0.0, np.inf]), np.array([0.0, 0.0, 0.0, 2.0]), dtypes=("float64",))
 for name in ["logical_and", "logical_or", "logical_xor"]:
     binary(name, ALL, grads=False)
 for name in ["bitwise_and", "bitwise_or", "bitwise_xor"]:

@@ -45,6 +45,7 @@ case(
     tolerance=LOOSE,
     oracle=lambda x, y: np.sum(np.conj(x) * y, 0),
 )
+case("vecdot", draw(5, 2, 3), draw(5, 3), axis=0, dtypes=("float32", "int16", "uint8"), tolerance=LOOSE)
 case("vdot", A, A, dtypes=("float32", "int32", "complex64"), tolerance=LOOSE)
 case("vdot", A, draw(4, 3), tolerance=LOOSE)
 case("inner", A, V, dtypes=("float32", "int32", "complex64"), tolerance=LOOSE)
@@ -65,6 +66,16 @@ case("cross", draw(3, 2), draw(2, 3), axisa=0, axisb=1, axisc=0)
 for mode in ["full", "same", "valid"]:
     case("convolve", draw(6), draw(3), mode, dtypes=("float32", "int32", "complex64"), tolerance=LOOSE)
     case("convolve", draw(2), draw(5), mode, tolerance=LOOSE)
+    for name in ["convolve", "correlate"]:
+        case(
+            name,
+            draw(6),
+            draw(3),
+            mode,
+            preferred_element_type=np.int32,
+            dtypes=("int16", "int32"),
+            oracle=lambda x, y, m, name=name: getattr(np, name)(x.astype(np.int32), y.astype(np.int32), m),
+        )
     case("correlate", draw(6), draw(3), mode, dtypes=("float32", "int32", "complex64"), tolerance=LOOSE)
     case("correlate", draw(2), draw(5), mode, dtypes=("float32", "complex64"), tolerance=LOOSE)
 

@@ -33,6 +33,34 @@ case(
     tolerance=8,
 )
 case("var", draw(5, 3), correction=1, oracle=lambda x: np.var(x, ddof=1), tolerance=8)
+case("var", draw(3), oracle=lambda x: np.full((), np.nan), ddof=4, grads=False)
+for name in ["max", "min", "argmax", "argmin", "ptp"]:
+    case(name, np.array([[1 + 2j, 1 - 1j, 0 + 5j], [1 + 2j, 1 + 3j, -2 + 0j]]), axis=0, dtypes=("complex128",))
+    case(name, draw(3, 4, distinct=True), dtypes=COMPLEXES, axis=1, grads=False)
+case(
+    "max",
+    np.array([1j, complex(np.nan, 0)]),
+    oracle=lambda x: np.array(complex(np.nan, np.nan)),
+    dtypes=("complex128",),
+)
+case(
+    "max",
+    draw(3, 4),
+    bools(3, 4),
+    dtypes=COMPLEXES,
+    grads=False,
+    call=lambda np_, x, w: np_.max(x, 0, where=w, initial=-9),
+)
+for axes in [(1, 2), (2, 0), (2, 0, 1)]:
+    shape = tuple(T[axis] for axis in axes)
+    case(
+        "average",
+        draw(*T),
+        draw(*shape, domain=(0.5, 2.0)),
+        dtypes=("float32",),
+        tolerance=8,
+        call=lambda np_, x, w, a=axes: np_.average(x, a, w),
+    )
 case("ptp", draw(3, 4, distinct=True), dtypes=FLOATS + INTEGERS[:4], axis=0, ragged=0)
 for name in ["argmax", "argmin"]:
     case(name, draw(3, 4, distinct=True), dtypes=NUMBERS, axis=0, grads=False, ragged=0)

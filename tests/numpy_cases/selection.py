@@ -32,6 +32,7 @@ case("take", M, np.array([9, 1]), mode="fill", fill_value=7, oracle="jax")
 case("take_along_axis", M, ints(3, 2, low=0, high=4), 1, dtypes=D, ragged=(0, None))
 case("take_along_axis", M, ints(1, 4, low=-3, high=3), 0)
 case("take_along_axis", M, ints(5, low=0, high=12), None)
+case("take_along_axis", M, ints(3, 2, low=-3, high=4), 1, mode="clip", wrap_negative_indices=False, oracle="jax")
 case("choose", ints(3, 4, low=0, high=3), [M, M, draw(4)], mode="clip", dtypes=("float32", "int32"))
 case("choose", ints(4, low=-3, high=9), [M, M], mode="wrap")
 case(
@@ -133,6 +134,14 @@ case("unravel_index", ints(3, 2, low=0, high=24), (2, 3, 4), dtypes=("float32",)
 case("ravel_multi_index", (np.array([0, 1]), np.array([2, 3])), (3, 4), dtypes=("int64",))
 for mode in ["wrap", "clip"]:
     case("ravel_multi_index", (np.array([0, 7]), np.array([2, -3])), (3, 4), mode, dtypes=("int64",))
+case(
+    "ravel_multi_index",
+    (np.array([0, 1]), np.array([2, 5])),
+    (3, 4),
+    "ignore",
+    oracle=lambda i, d, m: np.array([2, 9]),
+    dtypes=("int64",),
+)
 case("ravel_multi_index", (np.array([0, 2]), np.array([2, 3])), (3, 4), order="F", dtypes=("int64",))
 for name in ["tril_indices_from", "triu_indices_from"]:
     case(name, draw(3, 4), 1, grads=False)
@@ -142,7 +151,7 @@ case("diag_indices_from", draw(3, 3), grads=False)
 case("diff", M, dtypes=("float32", "int32", "bool", "complex64"), ragged=0)
 case("diff", draw(4, 2), axis=0, ragged=0)
 case("diff", M, 2, 0)
-case("diff", M, prepend=1, append=draw(3, 2), call=None, dtypes=("float32",)) if False else None
+case("diff", M, 0, prepend=1)
 case("diff", M, draw(3, 2), call=lambda np_, x, y: np_.diff(x, prepend=1, append=y), dtypes=("float32",))
 case("ediff1d", M, dtypes=("float32", "int32"))
 case("ediff1d", M, np.array([1, 2]), 7, dtypes=("float32", "int32"))
@@ -154,6 +163,15 @@ case("trapezoid", M, dtypes=("float32", "int32", "complex64"), tolerance=4, ragg
 case("trapezoid", draw(5, 2), axis=0, dx=2.0, tolerance=4, ragged=0)
 case("trapezoid", M, np.array([0.0, 1, 3, 7], np.float32), dtypes=("float32",), tolerance=4)
 case("trapezoid", M, M, axis=0, dtypes=WIDE, tolerance=4)
+for distances, axis in [((4,), 0), ((3, 1), -1), ((2, 4), 0)]:
+    case(
+        "trapezoid",
+        M,
+        draw(*distances),
+        dtypes=("float32",),
+        tolerance=4,
+        call=lambda np_, y, d, a=axis: np_.trapezoid(y, dx=d, axis=a),
+    )
 case("unwrap", draw(3, 4, domain=(-12, 12)), dtypes=WIDE, tolerance=16, grads=False)
 case("unwrap", draw(3, 4, domain=(-12, 12)), axis=0, period=3.0, dtypes=WIDE, tolerance=16, grads=False)
 case("unwrap", np.array([0, 1, 2, -1, 0]), period=4, dtypes=("int64",))

@@ -15,6 +15,9 @@ case("reshape", draw(*T), -1)
 case("reshape", draw(4, 6), (4, 2, 3))
 case("reshape", draw(4, 6), (2, 2, 6))
 case("reshape", draw(0, 3), (3, 0), grads=False)
+case("ravel", draw(*T), "F")
+case("reshape", draw(4, 6), (3, -1), order="F")
+case("reshape", draw(*T), (6, 4), order="F")
 case("ravel", draw(*T), dtypes=D)
 case("ravel", draw(4), ragged=0)
 case("transpose", draw(*T), dtypes=D, ragged=0)
@@ -85,6 +88,9 @@ case("roll", draw(4, 3), 5, dtypes=D)
 case("roll", draw(4, 3), -1, 1)
 case("roll", draw(4, 3), 1, 0, ragged=0)
 case("roll", draw(4, 3), (1, 2), (0, 1))
+case("roll", draw(4, 3), np.array([1, 2]), (0, 1))
+case("roll", draw(4, 3), (1, 2), 0)
+case("roll", draw(4, 3), 5, (0, 1))
 for mode in [
     "constant",
     "edge",
@@ -110,6 +116,22 @@ case("pad", draw(3, 4), 1, constant_values=2, dtypes=("float32", "int32", "bool"
 case("pad", draw(3, 4), ((1, 0), (2, 1)), constant_values=((1, 2), (3, 4)))
 case("pad", draw(5), (7, 9), "wrap")
 case("pad", draw(5), (7, 9), "reflect")
+for mode in ["reflect", "symmetric"]:
+    for widths in [(2, 3), (7, 0), (9, 11)]:
+        case("pad", draw(4), widths, mode, reflect_type="odd", tolerance=4)
+    case("pad", draw(1, 3), ((2, 1), (1, 2)), mode, reflect_type="odd")
+
+
+def ends(line, width, axis, options):  # type: ignore[no-untyped-def]
+    """Fills what was added in front: NumPy's lines in place, ours as a new one."""
+    value = options["value"] + axis
+    if isinstance(line, np.ndarray):
+        line[: width[0]] = value
+        return None
+    return line.at[: width[0]].set(value)
+
+
+case("pad", draw(2, 3), ((1, 2), (2, 0)), ends, value=7.0, dtypes=("float32",))
 case("pad", draw(6, distinct=True), (2, 3), "maximum", stat_length=2)
 case("pad", draw(3, 4), ((1, 0), (0, 0)), "edge", ragged=(0, ERROR))
 case("resize", draw(2, 3), (4, 2), dtypes=D)
@@ -128,6 +150,8 @@ case("trace", draw(*T), 1, 1, 2, ragged=2)
 case("vander", draw(4), dtypes=("float32", "int32"), tolerance=8, ragged=0)
 case("vander", draw(4), 3, True, tolerance=8, ragged=0)
 case("tri", 3, 4, -1, same_dtype=False)
+for diagonal in (-(2**40), 2**40):
+    case("tri", 3, 4, diagonal, same_dtype=False)
 case("copy", draw(2, 3), dtypes=D)
 case("asarray", draw(2, 3), dtypes=D)
 case("array", draw(2, 3), dtypes=D, ndmin=3)
@@ -184,6 +208,10 @@ case("logspace", 0, 2, 4, base=2.0, endpoint=False, tolerance=4)
 case("geomspace", 1.0, 100.0, 3, tolerance=4)
 case("geomspace", -1.0, -100.0, 4, False, tolerance=4)
 case("geomspace", draw(2, domain=(1.0, 2.0)), 8.0, 3, dtypes=("float32",), tolerance=8)
+case(
+    "geomspace", draw(2, 1, domain=(1.0, 2.0)), draw(3, domain=(3.0, 8.0)), 4, axis=-1, dtypes=("float32",), tolerance=8
+)
+case("geomspace", draw(2, domain=(1.0, 2.0)), 8.0, 5, False, axis=1, dtypes=("float16", "float64"), tolerance=8)
 for options in [{}, {"indexing": "ij"}, {"sparse": True}, {"indexing": "ij", "sparse": True}]:
     case("meshgrid", draw(3), draw(2), dtypes=("float32", "int32"), **options)
 case("meshgrid", draw(3), dtypes=("float32",))

@@ -84,6 +84,22 @@ def choose(condition: Array, x: Any, y: Any) -> Array:
     return bind1("select", condition, x, y)
 
 
+def ordered(name: str, x: Array, y: Array) -> Array:
+    """``lt``, ``le``, ``gt`` or ``ge`` of operands of one dtype; complex numbers are ordered by their real, then their imaginary part."""
+    if kind(x) != "complex":
+        return bind1(name, x, y)
+    (a, b), (c, d) = ((bind1("real", z), bind1("imag", z)) for z in (x, y))
+    return bind1("select", bind1("eq", a, c), bind1(name, b, d), bind1(name, a, c))
+
+
+def larger(name: str, x: Array, y: Array) -> Array:
+    """``max`` or ``min`` of operands of one dtype, of complex numbers too; NaN where either is."""
+    if kind(x) != "complex":
+        return bind1(name, x, y)
+    first = ordered("gt" if name == "max" else "lt", x, y)
+    return bind1("select", bind1("or", first, bind1("ne", x, x)), x, y)
+
+
 def real_only(x: Any, name: str) -> Array:
     """``x`` as floating numbers.
 

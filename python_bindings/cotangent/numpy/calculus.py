@@ -26,7 +26,7 @@ from cotangent.numpy.comparisons import where
 from cotangent.numpy.elementwise import remainder
 from cotangent.numpy.reductions import cumsum
 from cotangent.numpy.reductions import sum as _sum
-from cotangent.numpy.shapes import concatenate, moveaxis, ravel, slice_axis
+from cotangent.numpy.shapes import concatenate, ravel, slice_axis
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
@@ -39,6 +39,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if x.ndim == 0:
         raise ValueError("diff needs an array with at least one axis")
     axis = normalize_axis(axis, x.ndim, "diff")
+    if n == 0:
+        return x
     pieces = [x]
     for extra, front in ((prepend, True), (append, False)):
         if extra is None:
@@ -134,19 +136,17 @@ def _gradient(x: Array, spacing: Array, axis: int) -> Array:
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of sampled values along an axis by the trapezoidal rule; at coordinates ``x``, or ``dx`` apart."""
+    values = inexact(y)
+    position = normalize_axis(axis, values.ndim, "trapezoid")
     if x is None:
-        values, step = inexact(y), _core.array(dx)
-        position = normalize_axis(axis, values.ndim, "trapezoid")
-        steps: Any = step if step.ndim == 0 else moveaxis(step, -1, -1)
+        steps: Any = _core.array(dx)
     else:
-        values, points = inexact(y), inexact(x)
-        position = normalize_axis(axis, values.ndim, "trapezoid")
-        steps = diff(points, axis=0 if points.ndim == 1 else position)
-        if points.ndim != 1:
-            steps = moveaxis(steps, position, -1)
-    values = moveaxis(values, position, -1)
-    ahead, behind = _neighbours(values, values.ndim - 1)
-    return _sum((ahead + behind) * steps, -1) * 0.5
+        points = inexact(x)
+        steps = diff(points, axis=0 if points.ndim == 1 else axis)
+        if points.ndim == 1:
+            steps = insert_axes(steps, list(range(1, values.ndim - position)))
+    ahead, behind = _neighbours(values, position)
+    return _sum((ahead + behind) * steps, axis) * 0.5
 
 
 def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Array:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, constant, inexact, is_inexact, is_integer, kind, literal, no_out
+from cotangent.numpy._support import bind1, constant, inexact, is_inexact, is_integer, kind, literal, no_out, ordered
 
 __all__ = [
     "allclose",
@@ -38,7 +38,8 @@ __all__ = [
 
 
 def _compare(name: str, x: Any, y: Any) -> Array:
-    return _core.bind(name, _core.promote([x, y]))[0]
+    operands = _core.promote([x, y])
+    return bind1(name, *operands) if name in ("eq", "ne") else ordered(name, *operands)
 
 
 def equal(x: Any, y: Any, /) -> Array:
@@ -52,7 +53,7 @@ def not_equal(x: Any, y: Any, /) -> Array:
 
 
 def less(x: Any, y: Any, /) -> Array:
-    """``x < y``."""
+    """``x < y``; complex numbers are ordered by their real, then their imaginary part."""
     return _compare("lt", x, y)
 
 
@@ -156,8 +157,8 @@ def isrealobj(x: Any) -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether the dtype is complex."""
-    return kind(_core.array(x)) == "complex"
+    """Whether the dtype is complex; False of what has none, such as None."""
+    return x is not None and kind(_core.array(x)) == "complex"
 
 
 def isscalar(element: Any) -> bool:

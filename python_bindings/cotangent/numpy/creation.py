@@ -64,7 +64,7 @@ __all__ = [
 def _holds_arrays(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(_holds_arrays(item) for item in value)
-    return isinstance(value, Array) or hasattr(value, "__ct_array__")
+    return isinstance(value, Array) or _core.has_array_method(value)
 
 
 def array(
@@ -239,6 +239,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     dtype = _core.canonical_dtype(dtype)
     if stop is None:
         start, stop = 0, start
+    if builtins_any(_core.dtype_kind(_core.array(part).dtype) == "complex" for part in parts):
+        raise ValueError("arange takes real start, stop and step")
     begin, end, stride = (
         _number(start, "arange"),
         _number(stop, "arange"),
@@ -301,12 +303,17 @@ def linspace(
     if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
         result = bind1("floor", result)
     result = _core.convert(result, out_dtype)
-    position_of_axis = normalize_axis(axis, result.ndim, "linspace")
-    if position_of_axis:
-        order = list(range(1, result.ndim))
-        order.insert(position_of_axis, 0)
-        result = bind1("transpose", result, permutation=order)
+    result = _first_axis_to(result, axis, "linspace")
     return (result, gap) if retstep else result
+
+
+def _first_axis_to(x: Array, axis: int, name: str) -> Array:
+    position = normalize_axis(axis, x.ndim, name)
+    if position == 0:
+        return x
+    order = list(range(1, x.ndim))
+    order.insert(position, 0)
+    return bind1("transpose", x, permutation=order)
 
 
 def logspace(
@@ -321,10 +328,20 @@ def logspace(
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, or both negative."""
     start, stop = _core.promote([start, stop], inexact=True)
+    narrow = _core.dtype_kind(start.dtype) == "float" and start.dtype.itemsize == 2
+    out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
+    if narrow:
+        start, stop = _core.convert(start, "float32"), _core.convert(stop, "float32")
     sign = bind1("sign", start)
-    exponents = linspace(bind1("log", start * sign), bind1("log", stop * sign), num, endpoint, axis=axis)
+    exponents = linspace(bind1("log", start * sign), bind1("log", stop * sign), num, endpoint)
+    sized = [num, *start._bound_shape]
     result = bind1("exp", exponents) * sign
-    return result if dtype is None else convert(result, dtype)
+    # The ends are exact.
+    position = bind1("iota", shape=sized, dtype=np.dtype("int32"), axis=0)
+    for place, value in ((0, start), (num - 1, stop)):
+        if place == 0 or (endpoint and num > 1):
+            result = bind1("select", position == place, _core.broadcast_to(value, sized), result)
+    return _first_axis_to(convert(result, out_dtype), axis, "geomspace")
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
@@ -411,13 +428,18 @@ def identity(n: int, dtype: Any = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Array:
+def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     """A matrix with ones on and below the k-th diagonal."""
-    offset = _offsets(N, N if M is None else M)
-    return _core.convert(
-        bind1("le", offset, literal(offset, _diagonal(k, N, N if M is None else M))),
-        _core.default_float_dtype() if dtype is None else dtype,
-    )
+    rows = static_int(N, "tri: N")
+    offset = _offsets(rows, rows if M is None else static_int(M, "tri: M"))
+    return _core.convert(_up_to(offset, k), _core.default_float_dtype() if dtype is None else dtype)
+
+
+def _up_to(offset: Array, k: Any) -> Array:
+    """Where an offset is at most ``k``, which may be a value, or beyond what offsets can be."""
+    if isinstance(k, Array):
+        return offset <= k
+    return bind1("le", offset, literal(offset, _diagonal(k, *offset._bound_shape)))
 
 
 def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
@@ -425,8 +447,8 @@ def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
     if x.ndim < 2:
         raise ValueError(f"{name} needs at least two axes; got shape {x.shape}")
     rows, columns = x._bound_shape[-2:]
-    offset, k = _offsets(rows, columns), _diagonal(k, rows, columns)
-    keep = bind1("le", offset, literal(offset, k)) if lower else bind1("ge", offset, literal(offset, k))
+    offset = _offsets(rows, columns)
+    keep = _up_to(offset, k) if lower else bind1("not", _up_to(offset, k - 1))
     keep = bind1("broadcast", keep, shape=list(x._bound_shape), axes=[x.ndim - 2, x.ndim - 1])
     return bind1("select", keep, x, literal(x, 0))
 

@@ -9,6 +9,7 @@ compositions, so they have every derivative and work under every transform.
 
 from __future__ import annotations
 
+import builtins
 import math
 from typing import Any
 
@@ -25,10 +26,11 @@ from cotangent.numpy._support import (
     is_inexact,
     is_integer,
     kind,
+    larger,
     literal,
+    ordered,
     promoted,
     real_only,
-    unary,
 )
 
 __all__ = [
@@ -138,28 +140,28 @@ def sign(x: Any, /) -> Array:
 
 def maximum(x: Any, y: Any, /) -> Array:
     """The larger of two; NaN if either is."""
-    return promoted("max", x, y)
+    return larger("max", *_core.promote([x, y]))
 
 
 def minimum(x: Any, y: Any, /) -> Array:
     """The smaller of two; NaN if either is."""
-    return promoted("min", x, y)
+    return larger("min", *_core.promote([x, y]))
 
 
 def fmax(x1: Any, x2: Any) -> Array:
     """The larger of two; if one is NaN, the other."""
     x, y = _core.promote([x1, x2])
-    if kind(x) != "float":
+    if kind(x) not in ("float", "complex"):
         return bind1("max", x, y)
-    return choose(bind1("or", bind1("ne", y, y), bind1("gt", x, y)), x, y)
+    return choose(bind1("or", bind1("ne", y, y), ordered("gt", x, y)), x, y)
 
 
 def fmin(x1: Any, x2: Any) -> Array:
     """The smaller of two; if one is NaN, the other."""
     x, y = _core.promote([x1, x2])
-    if kind(x) != "float":
+    if kind(x) not in ("float", "complex"):
         return bind1("min", x, y)
-    return choose(bind1("or", bind1("ne", y, y), bind1("lt", x, y)), x, y)
+    return choose(bind1("or", bind1("ne", y, y), ordered("lt", x, y)), x, y)
 
 
 def _integer_power(x: Array, exponent: int) -> Array:
@@ -311,7 +313,7 @@ fix = trunc
 
 def rint(x: Any, /) -> Array:
     """Rounded to the nearest whole number, halves to even, floating."""
-    return unary("round", x)
+    return round(inexact(x))
 
 
 def _round_integer(x: Array, unit: int) -> Array:
@@ -369,8 +371,8 @@ def clip(
     if arr is None:
         raise TypeError("clip: an array is required")
     result = _core.array(arr)
-    if kind(result) == "complex":
-        raise DTypeError("clip takes real arrays; complex numbers have no order")
+    if builtins.any(kind(_core.array(item)) == "complex" for item in (result, min, max) if item is not None):
+        raise DTypeError("clip takes real arrays; clip the real and imaginary parts")
     if min is not None:
         result = maximum(min, result)
     if max is not None:

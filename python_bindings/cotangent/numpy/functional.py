@@ -48,7 +48,8 @@ def vectorize(
         signature: such as ``"(m,n),(n)->(m)"``: the last axes of each argument that one call takes, and of each result.
 
     Raises:
-        ValueError: a signature that cannot be read, or does not fit the arguments. ShapeError: sizes that differ.
+        ValueError: a signature that cannot be read. TypeError: one for another number of arguments or results.
+        ShapeError: sizes that differ.
 
     >>> import cotangent as ct
     >>> inner = ct.numpy.vectorize(ct.numpy.dot, signature="(n),(n)->()")
@@ -65,9 +66,12 @@ def vectorize(
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         kept = {name: value for name, value in kwargs.items() if name in excluded}
         names = [name for name in kwargs if name not in excluded]
+        # None is no array: it is passed on as it is.
+        absent = {i for i, value in enumerate(args) if value is None and i not in excluded}
         if parsed is not None and names:
             raise TypeError(f"vectorize: arguments of a signature are positional; got {names} by name")
-        mapped = [i for i in range(len(args)) if i not in excluded]
+        mapped = [i for i in range(len(args)) if i not in excluded and i not in absent]
+        inputs = parsed and _inputs_of_given(parsed[0], [i for i in range(len(args)) if i not in excluded], absent)
 
         def core(*arrays: Any) -> Any:
             values = list(args)
@@ -76,7 +80,7 @@ def vectorize(
             return pyfunc(*values, **dict(zip(names, arrays[len(mapped) :], strict=True)), **kept)
 
         arrays = [_core.array(args[i]) for i in mapped] + [_core.array(kwargs[name]) for name in names]
-        return _broadcast_map(core, arrays, parsed)
+        return _broadcast_map(core, arrays, inputs, parsed and parsed[1])
 
     vectorized.__name__ = getattr(pyfunc, "__name__", "vectorized")
     vectorized.__doc__ = getattr(pyfunc, "__doc__", None)
@@ -84,12 +88,20 @@ def vectorize(
     return vectorized
 
 
-def _broadcast_map(core: Function, arrays: list[Array], parsed: tuple[list[Dims], list[Dims]] | None) -> Any:
+def _inputs_of_given(inputs: list[Dims], positions: list[int], absent: set[int]) -> list[Dims]:
+    """The parts of a signature for the arguments that are not None."""
+    if len(inputs) != len(positions):
+        raise TypeError(f"vectorize: the signature has {len(inputs)} arguments, but {len(positions)} are given")
+    for i, dims in zip(positions, inputs, strict=True):
+        if i in absent and dims:
+            raise ValueError(f"vectorize: argument {i} is None, but the signature gives it the axes ({','.join(dims)})")
+    return [dims for i, dims in zip(positions, inputs, strict=True) if i not in absent]
+
+
+def _broadcast_map(core: Function, arrays: list[Array], inputs: list[Dims] | None, outputs: list[Dims] | None) -> Any:
     from cotangent.api import vmap
 
-    inputs = [()] * len(arrays) if parsed is None else parsed[0]
-    if len(inputs) != len(arrays):
-        raise ValueError(f"vectorize: the signature has {len(inputs)} arguments, but {len(arrays)} are given")
+    inputs = [()] * len(arrays) if inputs is None else inputs
     sizes: dict[str, int] = {}
     leads: list[tuple[int, ...]] = []
     for i, (x, dims) in enumerate(zip(arrays, inputs, strict=True)):
@@ -111,7 +123,7 @@ def _broadcast_map(core: Function, arrays: list[Array], parsed: tuple[list[Dims]
         kept = [size for size in own if size != 1]
         shape = [*kept, *x._bound_shape[len(own) :]]
         squeezed.append(x if len(kept) == len(own) else _core.bind("reshape", [x], shape=shape)[0])
-    function = _checked(core, parsed, sizes)
+    function = _checked(core, outputs, sizes)
     for axis in reversed(range(rank)):
         in_axes = tuple(0 if flags[axis] else None for flags in mapped)
         if any(item is not None for item in in_axes):
@@ -128,11 +140,10 @@ def _broadcast_map(core: Function, arrays: list[Array], parsed: tuple[list[Dims]
     return tuple(widen(x) for x in result) if isinstance(result, tuple) else widen(result)
 
 
-def _checked(core: Function, parsed: tuple[list[Dims], list[Dims]] | None, sizes: dict[str, int]) -> Function:
+def _checked(core: Function, outputs: list[Dims] | None, sizes: dict[str, int]) -> Function:
     """The function, with its results compared with the signature."""
-    if parsed is None:
+    if outputs is None:
         return core
-    outputs = parsed[1]
 
     def function(*arrays: Any) -> Any:
         result = core(*arrays)

@@ -7,7 +7,8 @@ from typing import Any
 
 from cotangent import _core, _elementary
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, choose, inexact, literal, promoted, real_only, unary
+from cotangent.numpy._support import bind1, choose, inexact, kind, literal, ordered, promoted, real_only, unary
+from cotangent.numpy.elementwise import remainder
 
 __all__ = [
     "acos",
@@ -103,19 +104,29 @@ def log10(x: Any, /) -> Array:
 def logaddexp(x: Any, y: Any, /) -> Array:
     """``log(exp(x) + exp(y))`` without overflow."""
     x, y = _core.promote([x, y], inexact=True)
+    return _log_sum(x, y)
+
+
+def _log_sum(x: Array, y: Array) -> Array:
+    """`logaddexp` of operands of one dtype, with imaginary parts from -pi to pi."""
     difference = bind1("sub", x, y)
     undefined = bind1("ne", difference, difference)  # NaN, or equal infinities
     # Written with a choice instead of |x - y|, so that derivatives of every order are right where x == y.
-    below = bind1("lt", difference, literal(difference, 0.0))
+    below = ordered("lt", difference, literal(difference, 0.0))
     gap = bind1("select", below, difference, bind1("neg", difference))
     result = bind1("select", below, y, x) + bind1("log1p", bind1("exp", choose(undefined, 0.0, gap)))
-    return bind1("select", undefined, bind1("add", x, y), result)
+    result = bind1("select", undefined, bind1("add", x, y), result)
+    if kind(result) != "complex":
+        return result
+    angle = bind1("imag", result)
+    angle = remainder(angle + math.pi, 2 * math.pi) - math.pi
+    return bind1("complex", bind1("real", result), angle)
 
 
 def logaddexp2(x: Any, y: Any, /) -> Array:
     """``log2(2**x + 2**y)`` without overflow."""
     x, y = _core.promote([x, y], inexact=True)
-    result = logaddexp(x * literal(x, _LOG2), y * literal(y, _LOG2))
+    result = _log_sum(x * literal(x, _LOG2), y * literal(y, _LOG2))
     return bind1("div", result, literal(result, _LOG2))
 
 

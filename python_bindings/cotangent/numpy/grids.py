@@ -18,9 +18,11 @@ __all__ = ["c_", "index_exp", "mgrid", "ogrid", "r_", "s_"]
 def _range(item: slice) -> Array:
     """``start:stop:step``; an imaginary step is a number of points, both ends included."""
     start = 0 if item.start is None else item.start
-    if item.stop is None:
-        raise ValueError("a range needs an end: write start:stop or start:stop:step")
     step = item.step
+    if item.stop is None:
+        if item.start is not None or step is not None:
+            raise ValueError("a range needs an end: write start:stop or start:stop:step")
+        return arange(0)  # a bare colon, as NumPy reads it
     if isinstance(step, complex):
         return linspace(start, item.stop, int(abs(step)))  # type: ignore[no-any-return]
     return arange(start, item.stop, 1 if step is None else step)

@@ -179,7 +179,7 @@ def _plan(index: Any, x: Array) -> Plan | None:
 
 
 def _index_array(item: Any, axis: int) -> Any:
-    if not hasattr(item, "dtype") and not hasattr(item, "__ct_array__"):
+    if not hasattr(item, "dtype") and not _core.has_array_method(item):
         try:
             return np.asarray(operator.index(item), np.int32)
         except TypeError:
@@ -712,7 +712,7 @@ def _scatter(window: Array, found: Lookup, updates: Array, operation: str, uniqu
 # ---- take ------------------------------------------------------------------------------------------------------------
 
 
-def _indices_in(indices: Array, size: Any, mode: str | None) -> tuple[Array, bool]:
+def _indices_in(indices: Array, size: Any, mode: str | None, from_end: bool = True) -> tuple[Array, bool]:
     """Positions for a gather, and whether some may be -1 for outside."""
     if not is_integer(indices):
         raise TypeError(f"indices must be integers; got {indices.dtype}")
@@ -722,11 +722,13 @@ def _indices_in(indices: Array, size: Any, mode: str | None) -> tuple[Array, boo
         from cotangent.numpy.elementwise import remainder
 
         return remainder(wide, count), False
-    wrapped = bind1("select", bind1("lt", wide, literal(wide, 0)), bind1("add", wide, count), wide)
+    wrapped = (
+        bind1("select", bind1("lt", wide, literal(wide, 0)), bind1("add", wide, count), wide) if from_end else wide
+    )
     if mode == "clip":
         clipped = bind1("max", bind1("min", wide, bind1("sub", count, literal(count, 1))), literal(wide, 0))
         return clipped, False
-    if mode not in (None, "fill", "promise_in_bounds"):
+    if mode not in (None, "fill", "promise_in_bounds", "one_hot"):
         raise ValueError(f"take: mode must be 'fill', 'clip' or 'wrap'; got {mode!r}")
     inside = bind1("and", bind1("ge", wrapped, literal(wrapped, 0)), bind1("lt", wrapped, count))
     return bind1("select", inside, wrapped, literal(wrapped, -1)), True
@@ -773,9 +775,20 @@ def _all_inside(positions: Array) -> bool:
 
 
 def take_along_axis(
-    arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
 ) -> Array:
-    """For each line along an axis, its elements at the positions in the same line of ``indices``."""
+    """For each line along an axis, its elements at the positions in the same line of ``indices``.
+
+    Args:
+        mode: for positions outside: ``"fill"``, the default, with ``fill_value``; ``"clip"``; ``"wrap"``.
+        wrap_negative_indices: negative positions count from the end; else they are outside.
+    """
     x, index = _core.array(arr), _core.array(indices)
     if axis is None:
         if index.ndim != 1:
@@ -784,7 +797,7 @@ def take_along_axis(
     if x.ndim != index.ndim:
         raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "take_along_axis")
-    positions, fills = _indices_in(index, axis_size(x, axis), mode)
+    positions, fills = _indices_in(index, axis_size(x, axis), mode, wrap_negative_indices)
     if mode is None and _core.get_flag("index_checks"):
         _check_index(x, axis, axis_size(x, axis), index, bind1("lt", positions, literal(positions, 0)))
     others = [i for i in range(x.ndim) if i != axis]

@@ -19,6 +19,7 @@ from cotangent.numpy._support import (
     inexact,
     insert_axes,
     kind,
+    move_last,
     no_out,
     normalize_axis,
     refuse_ragged,
@@ -166,8 +167,9 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     x, y = _pair(x1, x2, preferred_element_type)
     if kind(x) == "complex":
         x = bind1("conj", x)
-    _check_sizes("vecdot", x, y, normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot"))
-    return _core.convert(_sum(x * y, axis), x.dtype)
+    i, j = normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot")
+    _check_sizes("vecdot", x, y, i, j)
+    return _core.convert(_sum(move_last(x, i) * move_last(y, j), -1), x.dtype)
 
 
 def matvec(x1: Any, x2: Any, /) -> Array:
@@ -506,10 +508,17 @@ def einsum(
     return current
 
 
+def _convolved(a: Any, v: Any, preferred: Any) -> list[Array]:
+    """Both operands of a convolution: of the preferred dtype, else floating."""
+    if preferred is not None:
+        return _pair(a, v, preferred)
+    return [inexact(x) for x in _pair(a, v, None)]
+
+
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The discrete convolution of two one-axis arrays; modes "full", "same" and "valid"."""
     del precision
-    x, y = (inexact(item) for item in _pair(a, v, preferred_element_type))
+    x, y = _convolved(a, v, preferred_element_type)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"convolve takes arrays with one axis; got shapes {x.shape} and {y.shape}")
     ragged = [bool(_core.ragged_axes(item)) for item in (x, y)]
@@ -553,9 +562,11 @@ def correlate(
     """The correlation of two one-axis arrays: the convolution with ``v`` reversed and conjugated."""
     from cotangent.numpy.elementwise import conjugate
 
-    x, y = (inexact(item) for item in _pair(a, v, preferred_element_type))
+    x, y = _convolved(a, v, preferred_element_type)
     exact = not (_core.ragged_axes(x) or _core.ragged_axes(y))
     if x.ndim == y.ndim == 1 and exact and x.size < y.size:
         # With the longer one first; the result runs the other way.
-        return conjugate(bind1("reverse", correlate(y, x, mode), axes=[0]))
-    return convolve(x, bind1("reverse", conjugate(y), axes=[0]), mode, precision=precision)
+        swapped = correlate(y, x, mode, preferred_element_type=preferred_element_type)
+        return conjugate(bind1("reverse", swapped, axes=[0]))
+    flipped = bind1("reverse", conjugate(y), axes=[0])
+    return convolve(x, flipped, mode, precision=precision, preferred_element_type=preferred_element_type)

@@ -14,11 +14,11 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
     as_dtype,
     bind1,
     bound_size,
+    choose,
     convert,
     element_count,
     flattened,
@@ -26,6 +26,7 @@ from cotangent.numpy._support import (
     is_inexact,
     keep_axes,
     kind,
+    larger,
     literal,
     no_out,
     normalize_axes,
@@ -167,8 +168,6 @@ def prod(
 
 def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
     x = _core.array(a)
-    if kind(x) == "complex":
-        raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
     axes = normalize_axes(axis, x.ndim, name)
     if initial is None:
         if where is not None:
@@ -177,12 +176,25 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
             raise ValueError(
                 f"{name} of zero elements along axis {axis} has no value\n  pass initial, or test the size first"
             )
-    result = bind1(f"reduce_{name}", _masked(x, where, _lowest(x, name)) if where is not None else x, axes=axes)
+    result = _largest(name, _masked(x, where, _lowest(x, name)) if where is not None else x, axes)
     if keepdims:
         result = keep_axes(result, x, axes)
     if initial is not None:
-        result = bind1(name, *_core.promote([result, _core.convert(initial, x.dtype)]))
+        result = larger(name, *_core.promote([result, _core.convert(initial, x.dtype)]))
     return result
+
+
+def _largest(name: str, x: Array, axes: list[int]) -> Array:
+    """``max`` or ``min`` along axes; of complex numbers, of the real parts, then of the imaginary parts of those."""
+    if kind(x) != "complex":
+        return bind1(f"reduce_{name}", x, axes=axes)
+    real, imaginary = bind1("real", x), bind1("imag", x)
+    first = bind1(f"reduce_{name}", real, axes=axes)
+    among = bind1("eq", real, _core.broadcast_to(keep_axes(first, x, axes), x._bound_shape))
+    second = bind1(f"reduce_{name}", bind1("select", among, imaginary, literal(real, _lowest(real, name))), axes=axes)
+    undefined = bind1("reduce_max", bind1("ne", x, x), axes=axes)
+    nan = _core.full(first._bound_shape, math.nan, x.dtype)
+    return bind1("select", undefined, nan, bind1("complex", first, second))
 
 
 def _lowest(x: Array, name: str) -> complex:
@@ -191,6 +203,8 @@ def _lowest(x: Array, name: str) -> complex:
         return name == "min"
     if kind(x) == "float":
         return -math.inf if name == "max" else math.inf
+    if kind(x) == "complex":
+        return complex(-math.inf, -math.inf) if name == "max" else complex(math.inf, math.inf)
     limits = np.iinfo(x.dtype)
     return limits.min if name == "max" else limits.max
 
@@ -289,7 +303,7 @@ _mean = mean
 
 
 def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
-    """The weighted mean; with ``returned`` also the sum of weights. Weights of one axis belong to ``axis``."""
+    """The weighted mean; with ``returned`` also the sum of weights. Weights of fewer axes belong to the axes ``axis``, in that order."""
     x = inexact(a)
     if weights is None:
         result = mean(x, axis, keepdims=keepdims)
@@ -298,6 +312,13 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
         )
         return (result, total) if returned else result
     w = _core.array(weights)
+    if isinstance(axis, (tuple, list)) and w.ndim == len(axis) and w._bound_shape != x._bound_shape:
+        places = [normalize_axis(item, x.ndim, "average") for item in axis]
+        if [x._bound_shape[i] for i in places] != list(w._bound_shape):
+            raise ValueError(f"average: weights of shape {w.shape} need the sizes of axes {tuple(axis)} of {x.shape}")
+        order = [places.index(i) for i in np.sort(places).tolist()]
+        w = bind1("transpose", w, permutation=order)
+        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=np.sort(places).tolist())
     if w._bound_shape != x._bound_shape:
         if w.ndim != 1 or not isinstance(axis, (int, np.integer)):
             raise ValueError(
@@ -333,10 +354,19 @@ def var(
     Args:
         mean: the mean, with reduced axes of size 1, where it is known already.
         correction: the array API's name for ``ddof``.
+
+    NaN where the count is not above ``ddof``.
+
+    Raises:
+        ValueError: a real dtype for complex numbers; both ``ddof`` and ``correction``.
     """
     no_out(out, "var")
+    if correction is not None and ddof:
+        raise ValueError(f"var: ddof and correction are two names of one argument; got {ddof} and {correction}")
     x = _core.array(a)
-    result_dtype = real_dtype(_mean_dtype(x, dtype))
+    if dtype is not None and kind(x) == "complex" and _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
+        raise ValueError(f"var: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}")
+    result_dtype = real_dtype(_mean_dtype(x, None)) if dtype is None else _core.canonical_dtype(dtype)
     x = _core.convert(x, working_dtype(_mean_dtype(x, dtype)))
     axes = normalize_axes(axis, x.ndim, "var")
     center = _mean(x, tuple(axes), keepdims=True, where=where) if mean is None else _core.convert(mean, x.dtype)
@@ -349,6 +379,7 @@ def var(
     total = sum(squared, tuple(axes), keepdims=keepdims, where=where)
     count = _count(squared, axes, where, squared.dtype, keepdims)
     divisor = count - (ddof if correction is None else correction)
+    divisor = choose(divisor > 0, divisor, math.nan)
     return convert(total / divisor, result_dtype)
 
 
@@ -374,8 +405,6 @@ def std(
 
 def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool) -> Array:
     x = _core.array(a)
-    if kind(x) == "complex":
-        raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
     original_rank = x.ndim
     if axis is None:
         x = bind1("reshape", x, shape=[bound_size(x)])
@@ -386,9 +415,9 @@ def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool)
     if size == 0:
         raise ValueError(f"{name} of zero elements along axis {axis} has no value")
     x = bind1("stop_gradient", x) if is_inexact(x) else x
-    best = keep_axes(bind1(f"reduce_{extreme}", x, axes=[position]), x, [position])
+    best = keep_axes(_largest(extreme, x, [position]), x, [position])
     hit = bind1("eq", x, _core.broadcast_to(best, x._bound_shape))
-    if kind(x) == "float":
+    if is_inexact(x):
         hit = bind1("or", hit, bind1("ne", x, x))
     dtype = _core.default_int_dtype()
     index = bind1("iota", shape=list(x._bound_shape), dtype=dtype, axis=position)
@@ -428,9 +457,15 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     """
     no_out(out, "cumsum")
     x, position = flattened(_core.array(a), axis, "cumsum")
+    return _running("cumsum", x, position, dtype)
+
+
+def _running(name: str, x: Array, axis: int, dtype: Any) -> Array:
     result_dtype = _accumulator(x, dtype, promote_integers=False)
-    result = bind1("cumsum", _core.convert(x, working_dtype(result_dtype)), axis=position, reverse=False)
-    return _core.convert(result, result_dtype)
+    x = _core.convert(x, working_dtype(result_dtype))
+    if kind(x) == "bool":
+        x = _core.convert(x, _core.default_int_dtype())
+    return _core.convert(bind1(name, x, axis=axis, reverse=False), result_dtype)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
@@ -442,9 +477,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     """Running products along an axis, or over the flattened array."""
     no_out(out, "cumprod")
     x, position = flattened(_core.array(a), axis, "cumprod")
-    result_dtype = _accumulator(x, dtype, promote_integers=False)
-    result = bind1("cumprod", _core.convert(x, working_dtype(result_dtype)), axis=position, reverse=False)
-    return _core.convert(result, result_dtype)
+    return _running("cumprod", x, position, dtype)
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:

@@ -173,13 +173,13 @@ def ravel_multi_index(
     """The positions in the flattened array of indices along each axis.
 
     Args:
-        mode: for indices outside: ``"raise"``, for indices that are known; ``"clip"``; ``"wrap"``.
+        mode: for indices outside: ``"raise"``, for indices that are known; ``"clip"``; ``"wrap"``; ``"ignore"``: none.
         order: ``"C"``: the last index varies fastest; ``"F"``: the first.
     """
     if len(multi_index) != len(dims):
         raise ValueError(f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes")
-    if mode not in ("raise", "clip", "wrap"):
-        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip' or 'wrap'; got {mode!r}")
+    if mode not in ("raise", "clip", "wrap", "ignore"):
+        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore'; got {mode!r}")
     if order not in ("C", "F"):
         raise ValueError(f"ravel_multi_index: order must be 'C' or 'F'; got {order!r}")
     result: Any = 0
@@ -195,7 +195,7 @@ def ravel_multi_index(
                 )
         elif mode == "clip":
             index = clip(index, 0, size - 1)
-        else:
+        elif mode == "wrap":
             index = remainder(index, size)
         result = result * size + index
     result = _core.array(result)

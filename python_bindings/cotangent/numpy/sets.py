@@ -239,8 +239,12 @@ def setxor1d(
 def setdiff1d(
     ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
 ) -> Array:
-    """The elements of the first array that are not in the second: in order, or as they are if ``assume_unique``."""
+    """The elements of the first array that are not in the second: in order, or as they are if ``assume_unique``.
+
+    With ``size``, what is missing is filled with ``fill_value``, by default 0.
+    """
     x = ravel(ar1)
+    fill_value = 0 if fill_value is None else fill_value
     left = isin(x, ar2, invert=True)
     if assume_unique:
         found, real = _chosen(left, size, "setdiff1d")

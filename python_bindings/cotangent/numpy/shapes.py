@@ -83,19 +83,19 @@ def ndim(a: Any) -> int:
     return _core.array(a).ndim
 
 
-def size(a: Any, axis: int | None = None) -> int:
-    """Number of elements, or the size of an axis."""
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """Number of elements, or the size of an axis, or the product of the sizes of some."""
     array = _core.array(a)
-    return array.size if axis is None else array.shape[normalize_axis(axis, array.ndim, "size")]
-
-
-def _check_order(order: str, name: str) -> None:
-    if order not in ("C", "K", "A"):
-        raise NotImplementedError(f"{name}: order={order!r} is not supported; arrays are row-major (order='C')")
+    if axis is None:
+        return array.size
+    sizes = [array.shape[i] for i in normalize_axes(axis, array.ndim, "size")]
+    return sizes[0] if len(sizes) == 1 else math.prod(sizes)
 
 
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements in row-major order under another shape; one size may be -1, which the others determine.
+
+    With ``order="F"`` elements are taken and placed in column-major order.
 
     Raises:
         ShapeError: the sizes do not have the same product.
@@ -105,7 +105,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     [[0, 1, 2], [3, 4, 5]]
     """
     del copy
-    _check_order(order, "reshape")
+    if order not in ("C", "F", "K", "A"):
+        raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
     array = _core.array(a)
     sizes, _ = static_shape(shape)
     if any(item < -1 for item in sizes):
@@ -119,6 +120,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
         sizes[sizes.index(-1)] = bound_size(array) // rest
     if tuple(sizes) == array._bound_shape:
         return array
+    if order == "F":
+        return transpose(bind1("reshape", transpose(array), shape=sizes[::-1]))
     return bind1("reshape", array, shape=sizes)
 
 
@@ -556,14 +559,17 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Elements moved along axes, those pushed out coming in again at the other end."""
     array = _core.array(a)
+    if isinstance(shift, (Array, np.ndarray)) and shift.ndim:
+        shift = tuple(shift)
     if axis is None:
         return bind1("reshape", roll(ravel(array), shift, 0), shape=list(array._bound_shape))
     axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
-    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift] * len(axes)
+    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift]
     if len(shifts) != len(axes):
-        if len(axes) != 1:
+        if 1 not in (len(axes), len(shifts)):
             raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
-        axes = axes * len(shifts)
+        count = max(len(axes), len(shifts))
+        axes, shifts = axes * (count // len(axes)), shifts * (count // len(shifts))
     for amount, position in zip(shifts, axes, strict=True):
         length = array._bound_shape[position]
         if length == 0:
@@ -613,14 +619,17 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
         pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes.
         mode: ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``: elements of the array;
             ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements next to the end;
-            ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros.
+            ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, after), axis, options)
+            that returns the line filled.
         constant_values: of mode "constant": a number, a pair, or one pair an axis.
 
     Raises:
-        ValueError: a width is negative. NotImplementedError: another mode, or ``reflect_type="odd"``.
+        ValueError: a width is negative. NotImplementedError: another mode.
     """
     x = _core.array(array)
     widths = _pad_widths(pad_width, x.ndim)
+    if callable(mode):
+        return _pad_by_function(x, widths, mode, kwargs)
     if mode == "empty":
         mode, constant_values = "constant", 0
     if mode == "constant":
@@ -640,8 +649,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
             f"pad: mode {mode!r} is not supported\n"
             f"  supported: constant, edge, reflect, symmetric, wrap, {', '.join(statistics)}, empty"
         )
-    if kwargs.get("reflect_type", "even") != "even":
-        raise NotImplementedError("pad: reflect_type='odd' is not supported\n  use reflect_type='even'")
+    odd = kwargs.get("reflect_type", "even") == "odd" and mode in ("reflect", "symmetric")
     for axis, (low, high) in enumerate(widths):
         if low == high == 0:
             continue
@@ -650,8 +658,44 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
         if mode in statistics:
             x = _pad_with_statistics(x, axis, low, high, mode, kwargs)
             continue
+        if odd:
+            x = _pad_odd(x, axis, low, high, mode == "reflect")
+            continue
         index = np.pad(np.arange(x._bound_shape[axis], dtype=np.int32), (low, high), mode=mode, **kwargs)
         x = bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+    return x
+
+
+def _pad_odd(x: Array, axis: int, low: int, high: int, skip_edge: bool) -> Array:
+    """Reflected in the element at each end: twice that element less the reflection, again and again until it is long enough."""
+    skip = 1 if skip_edge else 0
+    while low > 0 or high > 0:
+        size = x._bound_shape[axis]
+        if size - skip < 1:
+            # Of one element without its edge, the element itself.
+            index = np.zeros(size + low + high, np.int32)
+            return bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+        before, after = min(low, size - skip), min(high, size - skip)
+        first, last = slice_axis(x, axis, 0, 1), slice_axis(x, axis, size - 1, size)
+        parts = [x]
+        if before:
+            near = flip(slice_axis(x, axis, skip, skip + before), axis)
+            parts.insert(0, bind1("sub", _core.broadcast_to(first + first, near._bound_shape), near))
+        if after:
+            near = flip(slice_axis(x, axis, size - skip - after, size - skip), axis)
+            parts.append(bind1("sub", _core.broadcast_to(last + last, near._bound_shape), near))
+        x = bind1("concatenate", *parts, axis=axis)
+        low, high = low - before, high - after
+    return x
+
+
+def _pad_by_function(x: Array, widths: list[tuple[int, int]], function: Any, options: dict[str, Any]) -> Array:
+    """Zeros, which ``function(line, (before, after), axis, options)`` replaces in every line along each axis in turn."""
+    from cotangent.numpy.functional import apply_along_axis
+
+    x = _pad_constant(x, widths, 0)
+    for axis, width in enumerate(widths):
+        x = apply_along_axis(function, axis, x, width, axis, options)
     return x
 
 

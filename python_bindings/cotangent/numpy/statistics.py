@@ -515,6 +515,8 @@ def cov(
     x = inexact(m)
     parts = [x] if y is None else [x, inexact(y)]
     if dtype is not None:
+        if _core.dtype_kind(_core.canonical_dtype(dtype)) not in ("float", "complex"):
+            raise ValueError(f"cov: the dtype must be floating or complex; got {_core.canonical_dtype(dtype)}")
         parts = [convert(part, dtype) for part in parts]
     for part in parts:
         if part.ndim > 2:
@@ -547,6 +549,7 @@ def cov(
         factor = total - ddof
     else:
         factor = total - ddof * _sum(w * _core.array(aweights)) / total
+    factor = choose(real(factor) > 0, factor, 0.0)
     centered = x - insert_axes(mean, [1])
     weighted = centered if w is None else centered * w
     result = dot(weighted, conjugate(bind1("transpose", centered, permutation=[1, 0]))) / factor

@@ -7,8 +7,10 @@ left to right for what `frompyfunc` makes.
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -31,6 +33,7 @@ from cotangent.numpy._support import (
 )
 from cotangent.numpy.comparisons import where as _where
 from cotangent.numpy.selection import known
+from cotangent.numpy.shapes import moveaxis
 
 __all__ = [
     "add",
@@ -64,7 +67,21 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         associative: whether folds may take elements in pairs; else they go from left to right.
         reduce, accumulate: functions of (array, axis, dtype, …) that do the same as folding with this one.
         at: the name of the method of ``x.at[...]`` that does the same.
+        key: what it is equal by, with the counts and the identity; the function itself unless given.
+
+    Its attributes cannot be set.
     """
+
+    nin: int
+    nout: int
+    identity: Any
+    __name__: str
+    _func: Function
+    _associative: bool
+    _reduce: Function | None
+    _accumulate: Function | None
+    _at: str | None
+    _key: tuple[Any, ...]
 
     def __init__(
         self,
@@ -78,22 +95,35 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         reduce: Function | None = None,
         accumulate: Function | None = None,
         at: str | None = None,
+        key: Any = None,
     ) -> None:
-        self._function = function
-        self.nin = nin
-        self.nout = nout
-        self.identity = identity
-        self.__name__ = name or getattr(function, "__name__", "ufunc")
-        self.__doc__ = function.__doc__
-        self._associative = associative
-        self._reduce = reduce
-        self._accumulate = accumulate
-        self._at = at
+        vars(self).update(
+            _func=function,
+            nin=nin,
+            nout=nout,
+            identity=identity,
+            __name__=name or getattr(function, "__name__", "ufunc"),
+            __doc__=function.__doc__,
+            _associative=associative,
+            _reduce=reduce,
+            _accumulate=accumulate,
+            _at=at,
+            _key=(function if key is None else key, nin, nout, identity),
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self.__name__}.{name} cannot be set")
 
     @property
     def nargs(self) -> int:
-        """How many arrays go in and come out."""
-        return self.nin + self.nout
+        """How many arguments it takes: ``nin``, as there is no ``out``."""
+        return self.nin
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ufunc) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     def __repr__(self) -> str:
         return f"<ct.numpy.ufunc '{self.__name__}'>"
@@ -104,7 +134,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             raise NotImplementedError(f"{self.__name__}: the arguments out and where are not supported")
         if len(args) != self.nin:
             raise TypeError(f"{self.__name__} takes {self.nin} arguments; got {len(args)}")
-        return self._function(*args)  # type: ignore[no-any-return]
+        return self._func(*args)  # type: ignore[no-any-return]
 
     def _of_two(self, method: str) -> None:
         if self.nin != 2 or self.nout != 1:
@@ -132,45 +162,61 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         axes = normalize_axes(axis, x.ndim, f"{self.__name__}.reduce")
         if self._reduce is not None:
             return self._reduce(x, tuple(axes), dtype, keepdims, initial, where)  # type: ignore[no-any-return]
-        start = self.identity if initial is None else initial
-        if where is not None:
-            if start is None:
-                raise ValueError(f"{self.__name__}.reduce: where needs initial, as there is no identity")
-            x = _where(where, x, _core.convert(start, x.dtype))
-        if len(axes) != 1 and not self._associative:
+        if self.identity is None and len(axes) != 1:
             raise ValueError(
                 f"{self.__name__}.reduce: the order of {len(axes)} axes would matter\n  reduce one axis at a time"
             )
+        if where is not None and self.identity is None and initial is None:
+            raise ValueError(f"{self.__name__}.reduce: where needs initial, as there is no identity")
         result = x if dtype is None else convert(x, dtype)
-        for position in reversed(axes):
-            result = self._fold(result, position)
-        if initial is not None:
-            result = self._function(_core.convert(initial, result.dtype), result)
+        if where is not None:
+            where = _core.broadcast_to(comparisons.truth(_core.array(where)), x._bound_shape)
+        if self._associative:
+            if where is not None:
+                result = _where(where, result, _core.convert(self.identity, result.dtype))
+            for position in reversed(axes):
+                result = self._fold(result, position)
+            if initial is not None:
+                result = self._func(_core.convert(initial, result.dtype), result)
+        else:
+            result = self._fold_in_order(result, axes, initial, where)
         return keep_axes(result, x, axes) if keepdims else result
 
-    def _fold(self, x: Array, axis: int) -> Array:
-        """All elements along one axis."""
-        if axis in _core.ragged_axes(x):
+    def _padded(self, x: Array, axes: Sequence[int]) -> Array:
+        """The array with the identity beyond the lengths of ragged axes."""
+        for axis in set(axes).intersection(_core.ragged_axes(x)):
             if self.identity is None:
                 raise NotImplementedError(f"{self.__name__}.reduce along a ragged axis needs an identity")
             # All bits of an unsigned integer, where -1 would be cut off to 0.
             low = self.identity == -1 and kind(x) == "unsigned"
             x = bind1("fill_padding", x, axes=[axis], value=2.0**64 if low else float(self.identity))
-        x = move_last(x, axis)
+        return x
+
+    def _fold(self, x: Array, axis: int) -> Array:
+        """All elements along one axis, in pairs; there is an identity."""
+        x = move_last(self._padded(x, [axis]), axis)
         size = x._bound_shape[-1]
         if size == 0:
-            if self.identity is None:
-                raise ValueError(f"{self.__name__}.reduce of zero elements has no value, as there is no identity")
             return _core.full(x._bound_shape[:-1], self.identity, x.dtype)
-        if not self._associative:
-            last = _running(self._function, x)
-            return last[..., -1]
         while size > 1:
             half = size // 2
-            pairs = convert(self._function(x[..., :half], x[..., half : 2 * half]), x.dtype)
+            pairs = convert(self._func(x[..., :half], x[..., half : 2 * half]), x.dtype)
             x = bind1("concatenate", pairs, x[..., 2 * half :], axis=x.ndim - 1) if size % 2 else pairs
             size = x._bound_shape[-1]
         return bind1("reshape", x, shape=list(x._bound_shape[:-1]))
+
+    def _fold_in_order(self, x: Array, axes: Sequence[int], initial: Any, where: Array | None) -> Array:
+        """All elements along axes, from first to last."""
+        x = _rows(self._padded(x, axes), axes)
+        inside = None if where is None else _rows(where, axes)
+        start = self.identity if initial is None else initial
+        if start is not None:
+            first = _core.full(x._bound_shape[1:], 0, x.dtype) + _core.convert(start, x.dtype)
+        elif x._bound_shape[0] == 0:
+            raise ValueError(f"{self.__name__}.reduce of zero elements has no value, as there is no identity")
+        else:
+            first, x = x[0], x[1:]
+        return _running(self._func, first, x, inside)[0]
 
     def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """Running folds along an axis: ``add.accumulate`` is `cumsum`."""
@@ -180,8 +226,11 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         position = normalize_axis(axis, x.ndim, f"{self.__name__}.accumulate")
         if self._accumulate is not None:
             return self._accumulate(x, position, dtype)  # type: ignore[no-any-return]
-        x = move_last(x if dtype is None else convert(x, dtype), position)
-        return move_last(_running(self._function, x), position, back=True)
+        rows = _rows(x if dtype is None else convert(x, dtype), [position])
+        if rows._bound_shape[0] > 1:
+            rest = _running(self._func, rows[0], rows[1:])[1]
+            rows = bind1("concatenate", convert(rows[:1], rest.dtype), rest, axis=0)
+        return moveaxis(rows, 0, position)
 
     def outer(self, A: Any, B: Any, /) -> Array:
         """The function of all pairs of elements: axes of the first, then of the second."""
@@ -189,7 +238,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         x, y = _core.array(A), _core.array(B)
         if y.ndim:
             x = insert_axes(x, list(range(x.ndim, x.ndim + y.ndim)))
-        return self._function(x, y)  # type: ignore[no-any-return]
+        return self._func(x, y)  # type: ignore[no-any-return]
 
     def at(self, a: Any, indices: Any, b: Any = None, *, inplace: bool = True) -> Array:
         """The array with the function applied to the elements at ``indices``, once for each time that one is named."""
@@ -202,7 +251,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         x = _core.array(a)
         if self._at is not None:
             return getattr(x.at[indices], self._at)(b)  # type: ignore[no-any-return]
-        return _one_by_one(self._function, x, indices, b)
+        return _one_by_one(self._func, x, indices, b)
 
     def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
         """Folds of slices: of those from each index to the next; the element at an index that is not below the next."""
@@ -214,15 +263,14 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         axis = normalize_axis(axis, x.ndim, f"{self.__name__}.reduceat")
         x = move_last(x, axis)
         size = x._bound_shape[-1]
-        if not is_host_value(index) and self.identity is not None:
-            return move_last(self._masked_folds(x, index, dtype), axis, back=True)
-        starts = [
-            int(i) for i in known(index, f"{self.__name__}.reduceat", "indices must be known, as there is no identity")
-        ]
+        if not is_host_value(index):
+            folds = self._scanned_folds if self.identity is None else self._masked_folds
+            return move_last(folds(x, index, dtype), axis, back=True)
+        starts = [int(i) for i in known(index, f"{self.__name__}.reduceat", "")]
         if any(not 0 <= i < size for i in starts):
             raise IndexError(f"{self.__name__}.reduceat: an index is outside of [0, {size})")
         parts = []
-        for start, limit in zip(starts, [*starts[1:], size], strict=True):
+        for start, limit in itertools.pairwise([*starts, size]):
             part = x[..., start : max(limit, start + 1)]
             parts.append(self.reduce(part, -1, dtype, keepdims=True))
         if not parts:
@@ -232,31 +280,62 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
     def _masked_folds(self, x: Array, index: Array, dtype: Any) -> Array:
         """Slices along the last axis whose bounds are values: every fold goes over the whole axis, with a mask."""
         size, count = x._bound_shape[-1], index.size
-        starts = _core.convert(index, "int32")
-        ends = bind1("concatenate", starts[1:], _core.full((min(count, 1),), size, "int32"), axis=0)
-        ends = elementwise.maximum(ends, starts + 1)
+        starts, ends = _bounds(index, size)
         position = bind1("iota", shape=[count, size], dtype=np.dtype("int32"), axis=1)
         inside = (position >= starts[:, None]) & (position < ends[:, None])
         return self.reduce(x[..., None, :], -1, dtype, where=inside)
 
+    def _scanned_folds(self, x: Array, index: Array, dtype: Any) -> Array:
+        """The same without an identity: one scan over the axis, in which a fold begins at its first element."""
+        from cotangent.lax import scan
 
-def _running(function: Function, x: Array) -> Array:
-    """The folds of the first 1, 2, 3, … elements along the last axis, from left to right."""
+        x = x if dtype is None else convert(x, dtype)
+        starts, ends = _bounds(index, x._bound_shape[-1])
+        rows = _rows(x, [x.ndim - 1])
+
+        def step(folds: Array, item: tuple[Array, Array]) -> tuple[Array, None]:
+            row, position = item
+            row = _core.broadcast_to(insert_axes(row, [row.ndim]), folds._bound_shape)
+            longer = convert(self._func(folds, row), folds.dtype)
+            within = (position > starts) & (position < ends)
+            return _where(position == starts, row, _where(within, longer, folds)), None
+
+        positions = bind1("iota", shape=[x._bound_shape[-1]], dtype=np.dtype("int32"), axis=0)
+        start = _core.full((*x._bound_shape[:-1], index.size), 0, x.dtype)
+        folds: Array = scan(step, start, (rows, positions))[0]
+        return folds
+
+
+def _bounds(index: Array, size: int) -> tuple[Array, Array]:
+    """Where the slices of reduceat begin and end."""
+    starts = _core.convert(index, "int32")
+    ends = bind1("concatenate", starts[1:], _core.full((min(index.size, 1),), size, "int32"), axis=0)
+    return starts, elementwise.maximum(ends, starts + 1)
+
+
+def _rows(x: Array, axes: Sequence[int]) -> Array:
+    """The array with the axes, as one, in front."""
+    rest = [axis for axis in range(x.ndim) if axis not in axes]
+    if len(axes) != 1:
+        x = bind1("transpose", x, permutation=[*axes, *rest])
+        return bind1("reshape", x, shape=[math.prod(x._bound_shape[: len(axes)]), *x._bound_shape[len(axes) :]])
+    return bind1("transpose", x, permutation=[*axes, *rest])
+
+
+def _running(function: Function, first: Array, rows: Array, inside: Array | None = None) -> tuple[Array, Array]:
+    """Folds from left to right over the first axis, of the elements inside: the last fold, and all of them."""
     from cotangent.lax import scan
 
-    if x._bound_shape[-1] == 0:
-        return x
-    rows = bind1("transpose", x, permutation=[x.ndim - 1, *range(x.ndim - 1)])
-    kind_of = function(rows[0], rows[0]).dtype
-    rows = convert(rows, kind_of)
+    dtype = function(first, first).dtype
 
-    def step(carry: Array, row: Array) -> tuple[Array, Array]:
-        result = convert(function(carry, row), kind_of)
-        return result, result
+    def step(fold: Array, item: Any) -> tuple[Array, Array]:
+        row, valid = item if inside is not None else (item, None)
+        longer = convert(function(fold, row), dtype)
+        fold = longer if valid is None else _where(valid, longer, fold)
+        return fold, fold
 
-    _, rest = scan(step, rows[0], rows[1:])
-    every = bind1("concatenate", rows[:1], rest, axis=0)
-    return bind1("transpose", every, permutation=[*range(1, x.ndim), 0])
+    last, folds = scan(step, convert(first, dtype), rows if inside is None else (rows, inside))
+    return last, folds
 
 
 def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
@@ -292,7 +371,7 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
 
     if operator.index(nin) < 1 or operator.index(nout) < 1:
         raise ValueError(f"frompyfunc: nin and nout must be positive; got {nin} and {nout}")
-    return ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", None), identity=identity)
+    return ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", None), identity=identity, key=func)
 
 
 # ---- The ones that are there -----------------------------------------------------------------------------------------
