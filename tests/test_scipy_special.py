@@ -130,26 +130,54 @@ def test_derivatives(name):
     np.testing.assert_allclose(second(*flat), (ends[0] - ends[1]) / 2e-5, rtol=5e-5, atol=1e-6)
 
 
+def test_gamma_of_complex_numbers():
+    random = np.random.default_rng(0)
+    z = random.uniform(-12, 12, 400) + 1j * random.uniform(-12, 12, 400)
+    z = np.concatenate([z, [-0.5 + 0j, -1.5 + 0j, 3.5 + 0j, -2.5 + 1e-12j, -2.5 - 1e-12j, 1e5 + 1j]])
+    np.testing.assert_allclose(special.loggamma(z), scipy_special.loggamma(z), rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(special.gamma(z[:-1]), scipy_special.gamma(z[:-1]), rtol=1e-11)
+    poles = np.array([0, -1, -7], np.complex64)
+    for name in ("gamma", "loggamma"):
+        result = getattr(special, name)(poles)
+        assert result.dtype == np.complex64
+        assert np.isnan(result.real).all() and np.isnan(result.imag).all()
+    slope = ct.grad(lambda z: special.loggamma(z).real)(1.3 + 0.7j)
+    np.testing.assert_allclose(slope, scipy_special.digamma(1.3 + 0.7j), rtol=1e-5)
+
+
+def test_comb_of_nothing_with_repetition():
+    n, k = np.array([0.0, 3.0, 0.0, 4.0]), np.array([0.0, 2.0, 1.0, 0.0])
+    np.testing.assert_allclose(special.comb(n, k, repetition=True), scipy_special.comb(n, k, repetition=True))
+
+
+def test_hyp2f1_beyond_one():
+    assert float(special.hyp2f1(0.45, 0.7, 0.45, 1.5)) == np.inf
+    assert float(special.hyp2f1(-2.0, 3.0, 4.0, 1.5)) == pytest.approx(0.1)
+
+
 def test_pairs_and_complex_numbers():
     for ours, theirs in zip(special.fresnel(LINE), scipy_special.fresnel(LINE), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
     sine, cosine = scipy_special.sici(LINE)
     np.testing.assert_allclose(special.sici(LINE)[0], sine, rtol=1e-13)
-    np.testing.assert_allclose(special.sici(LINE[LINE > 0])[1], cosine[LINE > 0], rtol=1e-12)
+    np.testing.assert_allclose(special.sici(LINE)[1], cosine, rtol=1e-12)
+    np.testing.assert_array_equal(special.sici(np.array([0, np.inf, -np.inf]))[1], [-np.inf, 0, np.nan])
     random = np.random.default_rng(0)
     z = np.concatenate([(random.standard_normal(40) + 1j * random.standard_normal(40)) * s for s in (0.1, 1, 3, 10)])
     expected = scipy_special.wofz(z)
     tame = np.abs(expected) < 1e100
     np.testing.assert_allclose(special.wofz(z[tame]), expected[tame], rtol=1e-12)
+    np.testing.assert_allclose(special.erfcx(-1j * z[tame]), expected[tame], rtol=1e-12)
     x = np.array([0.0, 0.1, 1.0, 5.0, 20.0])
     np.testing.assert_allclose(
         special.bessel_jn(x, v=4), [scipy_special.jv(k, x) for k in range(5)], rtol=1e-12, atol=1e-14
     )
     n, m = np.meshgrid([0, 1, 2, 5, 10], [-10, -3, -1, 0, 2, 5])
     inside = np.abs(m) <= n
-    theta, phi = np.float64(0.7), np.float64(1.3)
-    ours = special.sph_harm_y(n, m, theta, phi, n_max=10)
-    np.testing.assert_allclose(np.asarray(ours)[inside], scipy_special.sph_harm_y(n, m, theta, phi)[inside], rtol=1e-12)
+    for theta in (np.float64(0.7), np.float64(-2.0)):
+        phi = np.float64(1.3)
+        ours, theirs = special.sph_harm_y(n, m, theta, phi, n_max=10), scipy_special.sph_harm_y(n, m, theta, phi)
+        np.testing.assert_allclose(np.asarray(ours)[inside], theirs[inside], rtol=1e-12)
     np.testing.assert_allclose(special.bernoulli(12), scipy_special.bernoulli(12), rtol=1e-6)
     np.testing.assert_allclose(
         special.multigammaln(np.array([3.0, 10.0]), 3), scipy_special.multigammaln([3.0, 10.0], 3)

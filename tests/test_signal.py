@@ -69,6 +69,11 @@ SPECTRA = [
     {"fs": 10.0, "nperseg": 16},
     {"nperseg": 16, "noverlap": 4, "nfft": 32, "window": "hamming"},
     {"nperseg": 15},
+    *[
+        {"nperseg": n, "noverlap": 0, "window": window}
+        for n in (1, 8, 13)
+        for window in ("triang", "bartlett", "blackman", "hann")
+    ],
 ]
 
 

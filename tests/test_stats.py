@@ -104,6 +104,12 @@ def test_samples():
         for method in ["average", "min", "max", "dense", "ordinal"]:
             expected = scipy_stats.rankdata(a, method, axis=axis)
             np.testing.assert_array_equal(stats.rankdata(a, method, axis=axis), expected)
+            with_nan = np.where(a == 4, np.nan, a.astype(float))
+            np.testing.assert_array_equal(
+                stats.rankdata(with_nan, method, axis=axis), scipy_stats.rankdata(with_nan, method, axis=axis)
+            )
+        assert stats.rankdata(np.zeros((0, 2)), axis=axis).size == 0
+    assert np.isnan(stats.beta.pdf(np.array([0.2, 0.5]), -1.1, 2.0)).all()
     x = np.random.default_rng(0).standard_normal((5, 3))
     np.testing.assert_allclose(stats.sem(x), scipy_stats.sem(x), rtol=1e-12)
     np.testing.assert_allclose(stats.sem(x, axis=None), scipy_stats.sem(x, axis=None), rtol=1e-12)
@@ -118,6 +124,7 @@ def test_kernel_density():
             np.testing.assert_allclose(ours(points), theirs(points), rtol=1e-8)
             np.testing.assert_allclose(ours.logpdf(points), theirs.logpdf(points), rtol=1e-8)
             np.testing.assert_allclose(ours.integrate_kde(ours), theirs.integrate_kde(theirs), rtol=1e-8)
+    np.testing.assert_allclose(ct.jit(lambda kde, x: kde(x))(ours, points), ours(points), rtol=1e-12)
     line = random.standard_normal(20)
     assert float(stats.gaussian_kde(line).integrate_box_1d(-1, 1)) == pytest.approx(
         scipy_stats.gaussian_kde(line).integrate_box_1d(-1, 1), rel=1e-8
@@ -138,3 +145,16 @@ def test_errors():
         stats.gamma.ppf(0.5, 1.0)
     with pytest.raises(ValueError, match="method"):
         stats.rankdata([1, 2], "first")
+
+
+@pytest.mark.parametrize("features", [(), (1,), (3,)])
+def test_nearest_codes(features):
+    from scipy.cluster import vq
+
+    random = np.random.default_rng(0)
+    observations, codes = random.standard_normal((7, *features)), random.standard_normal((4, *features))
+    for call in (ct.scipy.cluster.vq.vq, ct.jit(ct.scipy.cluster.vq.vq)):
+        for ours, theirs in zip(call(observations, codes), vq.vq(observations, codes), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-12)
+    with pytest.raises(ct.errors.ShapeError, match="same number of features"):
+        ct.scipy.cluster.vq.vq(np.ones((3, 2)), np.ones((3, 1)))

@@ -322,14 +322,17 @@ def _si(x: Array) -> Array:
 
 @elementwise(lambda x, result: cnp.cos(x) / x)
 def _ci(x: Array) -> Array:
-    positive = x > 0
-    _, cosine = _sici_pair(cnp.where(positive, x, 1.0))
-    result: Array = cnp.where(positive, cosine, cnp.where(x == 0, -cnp.inf, cnp.nan))
+    # Of negative numbers the real part; of minus infinity there is none.
+    _, cosine = _sici_pair(cnp.where(x == 0, 1.0, cnp.abs(x)))
+    result: Array = cnp.where(x == 0, -cnp.inf, cnp.where(x == -cnp.inf, cnp.nan, cosine))
     return result
 
 
 def sici(x: Any) -> tuple[Array, Array]:
-    """The sine and cosine integrals (Si, Ci): of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity."""
+    """The sine and cosine integrals (Si, Ci): of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity.
+
+    Of negative x, Ci is its real part.
+    """
     (x,) = floats("sici", x)
     return _si(x), _ci(x)
 

@@ -91,14 +91,14 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     # Gauss's sum at 1 (DLMF 15.4.20).
     at_one = gamma(c) * gamma(cnp.where(excess > 0, excess, 1.0)) / (gamma(c - a) * gamma(c - b))
     at_one = cnp.where(excess > 0, at_one, cnp.inf)
-    value = cnp.where(finite, total, cnp.where(z == 1, at_one, cnp.nan))
+    value = cnp.where(finite, total, cnp.where(z == 1, at_one, cnp.where(z > 1, cnp.inf, cnp.nan)))
     pole = (c <= 0) & (c == cnp.floor(c))
     result: Array = cnp.where(x == 0, 1.0, cnp.where(pole, cnp.inf, factor * value))
     return result
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
-    """Gauss's hypergeometric function (DLMF 15.2.1) of real numbers, for x up to 1; NaN beyond."""
+    """Gauss's hypergeometric function (DLMF 15.2.1) of real numbers, for x up to 1; infinite beyond."""
     return _hyp2f1(*floats("hyp2f1", a, b, c, x))
 
 
@@ -173,6 +173,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: 
     n, m, theta, phi = cnp.broadcast_arrays(n, m, theta, phi)
     order = cnp.abs(m)
     x, y = cnp.cos(theta), cnp.sin(theta)
+    y = cnp.where(y < 0, -y, y)  # the square root of 1 - x**2, differentiable at 0
     # Normalised so that no factorial overflows: from (order, order) up to (n, order).
     diagonal = cnp.full_like(x, math.sqrt(1 / (4 * math.pi)))
 

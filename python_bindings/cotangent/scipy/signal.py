@@ -215,13 +215,16 @@ def _window(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
             samples = 0.54 - 0.46 * np.cos(phase)
         elif name == "blackman":
             samples = 0.42 - 0.5 * np.cos(phase) + 0.08 * np.cos(2 * phase)
-        elif name in ("bartlett", "triang"):
+        elif name == "bartlett":
             samples = 1 - np.abs(2 * n / nperseg - 1)
+        elif name == "triang":  # of nperseg + 1 samples, as all here; without the zeros of bartlett's at the ends
+            length = (nperseg + 3) // 2 * 2 if nperseg % 2 == 0 else nperseg + 1
+            samples = 1 - np.abs(2 * n - nperseg) / length
         elif name == "kaiser":
             samples = np.kaiser(nperseg + 1, *parameters)[:-1]
         else:
             raise NotImplementedError(f"the window {name!r} is not known; pass its samples as an array")
-        return samples.astype(dtype)
+        return (samples if nperseg > 1 else np.ones(nperseg)).astype(dtype)
     samples = np.asarray(window, dtype)
     if samples.shape != (nperseg,):
         raise ValueError(f"the window has shape {samples.shape} for segments of {nperseg}")

@@ -15,17 +15,18 @@ from cotangent._special import (
     digamma,
     erf,
     erfc,
-    erfcx,
-    gamma,
     i0,
     i0e,
     i1,
     i1e,
 )
 from cotangent._special import erf_inv as erfinv
+from cotangent._special import erfcx as _real_erfcx
+from cotangent._special import gamma as _real_gamma
 from cotangent._special import igamma as gammainc
 from cotangent._special import igammac as gammaincc
 from cotangent._special import lgamma as gammaln
+from cotangent._special_complex import complex_gamma, complex_loggamma
 from cotangent._special_gamma import polygamma as _polygamma
 from cotangent._special_gamma import zeta as _hurwitz_zeta
 from cotangent._special_integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
@@ -199,11 +200,29 @@ def _boxcox_of_log(logarithm: Array, power: Array) -> Array:
 # ---- gamma and beta --------------------------------------------------------------------------------------------------
 
 
+def gamma(x: Any) -> Array:
+    """The gamma function of real or complex numbers; NaN at negative integers, infinite with the sign of zero at a real 0.
+
+    >>> float(gamma(5.0))
+    24.0
+    """
+    (array,) = _core.promote([x], inexact=True)
+    return complex_gamma(array) if cnp.iscomplexobj(array) else _real_gamma(array)
+
+
 def loggamma(x: Any) -> Array:
-    """The principal branch of the logarithm of the gamma function on the real line: NaN for negative numbers."""
-    (x,) = floats("loggamma", x)
+    """The principal branch of the logarithm of the gamma function, of real or complex numbers; real ones below 0 give NaN."""
+    (x,) = _core.promote([x], inexact=True)
+    if cnp.iscomplexobj(x):
+        return complex_loggamma(x)
     result: Array = cnp.where(x < 0, cnp.nan, gammaln(x))
     return result
+
+
+def erfcx(x: Any) -> Array:
+    """``exp(x**2) erfc(x)`` of real or complex numbers, which does not underflow."""
+    (array,) = _core.promote([x], inexact=True)
+    return wofz(1j * array) if cnp.iscomplexobj(array) else _real_erfcx(array)
 
 
 def gammasgn(x: Any) -> Array:
@@ -276,7 +295,8 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array
         raise NotImplementedError("comb: exact=True is not supported; use math.comb")
     n, k = floats("comb", N, k)
     if repetition:
-        n = n + k - 1
+        # Nothing of nothing in one way.
+        n = cnp.where((n == 0) & (k == 0), 0.0, n + k - 1)
     possible = (k >= 0) & (k <= n) & (n >= 0)
     n, k = cnp.where(possible, n, 1.0), cnp.where(possible, k, 0.0)
     ways = cnp.exp(-cnp.log1p(n) - _betaln(n - k + 1, k + 1))

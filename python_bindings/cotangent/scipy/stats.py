@@ -29,6 +29,7 @@ from cotangent.scipy.special import (
     xlog1py,
     xlogy,
 )
+from cotangent.tree_util import register_pytree_node
 
 __all__ = [
     "ModeResult",
@@ -209,7 +210,9 @@ chi2 = Continuous(
 def _beta_log_density(z: Array, a: Array, b: Array) -> Array:
     ok = (z >= 0) & (z <= 1)
     x = safe(ok, z, 0.5)
-    return inside(ok, xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+    value = inside(ok, xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b))
+    result: Array = cnp.where((a > 0) & (b > 0), value, math.nan)
+    return result
 
 
 beta = Continuous(
@@ -576,6 +579,8 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     a = cnp.asarray(a)
     if axis is None:
         return _ranks(a.reshape(-1), method)
+    if a.size == 0:
+        return cnp.zeros_like(a, cnp.result_type(float))
     moved = cnp.moveaxis(a, axis, -1)
     from cotangent.api import vmap
 
@@ -585,6 +590,14 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
 
 
 def _ranks(row: Array, method: str) -> Array:
+    if not cnp.issubdtype(row.dtype, cnp.inexact):
+        return _ranks_of_numbers(row, method)
+    ranks = _ranks_of_numbers(row, method).astype(cnp.result_type(float))
+    result: Array = cnp.where(cnp.any(cnp.isnan(row)), math.nan, ranks)
+    return result
+
+
+def _ranks_of_numbers(row: Array, method: str) -> Array:
     order = cnp.argsort(row, stable=True)
     places = cnp.argsort(order, stable=True)  # of every element in the sorted row
     if method == "ordinal":
@@ -601,11 +614,8 @@ def _ranks(row: Array, method: str) -> Array:
         return first + 1
     if method == "max":
         return last
-    average = 0.5 * (first + last + 1).astype(cnp.result_type(float))
-    if cnp.issubdtype(row.dtype, cnp.inexact):
-        average = cnp.where(cnp.any(cnp.isnan(row)), math.nan, average)
-    result: Array = average
-    return result
+    average: Array = 0.5 * (first + last + 1).astype(cnp.result_type(float))
+    return average
 
 
 def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
@@ -741,3 +751,22 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
             NotImplementedError: always.
         """
         raise NotImplementedError("gaussian_kde is immutable; make another one with bw_method")
+
+
+def _flatten_kde(kde: gaussian_kde) -> tuple[tuple[Any, ...], Any]:
+    names = tuple(name for name, value in vars(kde).items() if isinstance(value, Array))
+    return tuple(vars(kde)[name] for name in names), (
+        names,
+        tuple((n, v) for n, v in vars(kde).items() if n not in names),
+    )
+
+
+def _unflatten_kde(plan: Any, arrays: Any) -> gaussian_kde:
+    kde = object.__new__(gaussian_kde)
+    names, rest = plan
+    vars(kde).update(zip(names, arrays, strict=True))
+    vars(kde).update(rest)
+    return kde
+
+
+register_pytree_node(gaussian_kde, _flatten_kde, _unflatten_kde)
