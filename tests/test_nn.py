@@ -6,6 +6,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+import scipy.special
 from cotangent import nn
 
 try:
@@ -161,6 +162,40 @@ def test_initializers(name):
 
 
 @needs_jax
+@needs_jax
+@pytest.mark.parametrize("name", ["glorot_uniform", "lecun_normal", "he_normal", "orthogonal"])
+def test_complex_initializers(name):
+    actual = getattr(nn.initializers, name)(dtype="complex64")(ct.random.PRNGKey(3), (3, 4, 5))
+    expected = getattr(jax.nn.initializers, name)(dtype="complex64")(jax.random.PRNGKey(3), (3, 4, 5))
+    assert actual.dtype == np.complex64
+    close(actual, expected)
+
+
+@needs_jax
+def test_initializer_of_a_vector_of_weights():
+    options = {"in_axis": 0, "out_axis": 0}
+    actual = nn.initializers.he_normal(**options)(ct.random.PRNGKey(3), (6,))
+    close(actual, jax.nn.initializers.he_normal(**options)(jax.random.PRNGKey(3), (6,)))
+    with pytest.raises(ValueError, match="say which axes are inputs with in_axis"):
+        nn.initializers.he_normal()(ct.random.PRNGKey(3), (6,))
+
+
+def test_softmax_of_nothing():
+    nothing = np.zeros(4, bool)
+    assert nn.softmax(X[:4], where=nothing).tolist() == [0.0] * 4
+    assert nn.log_softmax(X[:4], where=nothing).tolist() == [-np.inf] * 4
+
+
+def test_relu6_has_no_slope_at_its_corners():
+    assert [float(ct.grad(nn.relu6)(x)) for x in (-1.0, 0.0, 3.0, 6.0, 7.0)] == [0.0, 0.0, 1.0, 0.0, 0.0]
+    assert np.isnan(nn.relu6(np.nan))
+
+
+def test_exact_gelu_of_large_negative_numbers():
+    x = np.linspace(-12, 5, 40)
+    np.testing.assert_allclose(nn.gelu(x.astype(np.float32), False), x * scipy.special.ndtr(x), rtol=2e-5)
+
+
 def test_simple_initializers():
     key = ct.random.PRNGKey(3)
     close(nn.initializers.normal(0.5)(key, (4,)), jax.nn.initializers.normal(0.5)(jax.random.PRNGKey(3), (4,)))

@@ -34,6 +34,24 @@ def test_pytrees():
     np.testing.assert_allclose(y["b"][0], 2 + 4 * (1 - np.exp(-TIMES)), rtol=1e-7)
 
 
+def test_derivatives_in_another_structure():
+    path = odeint(pendulum, np.array([1.2, 0.0]), TIMES, np.float64(1.5), **TIGHT)
+    of_list = odeint(lambda y, t: [y[1], -9.81 / 1.5 * cnp.sin(y[0])], np.array([1.2, 0.0]), TIMES, **TIGHT)
+    of_array = odeint(lambda y, t: pendulum(y, t, 1.5), [np.float64(1.2), np.float64(0.0)], TIMES, **TIGHT)
+    np.testing.assert_allclose(of_list, path, rtol=1e-9)
+    np.testing.assert_allclose(np.stack(of_array, 1), path, rtol=1e-9)
+
+
+def test_precision_of_times_and_state():
+    single = odeint(lambda y, t: -y * t, np.float32(1.0), TIMES, rtol=1e-5, atol=1e-5)
+    assert single.dtype == np.float32
+    number = odeint(lambda y, t: -y, 1.0, TIMES, **TIGHT)
+    assert number.dtype == np.float64
+    np.testing.assert_allclose(number, np.exp(-TIMES), rtol=1e-7)
+    slope = ct.grad(lambda rate: odeint(lambda y, t: -rate * y, 1.0, TIMES, rtol=1e-6, atol=1e-6)[-1])(0.5)
+    np.testing.assert_allclose(slope, -2 * np.exp(-1.0), rtol=1e-4)
+
+
 def test_against_jax():
     jax_ode = pytest.importorskip("jax.experimental.ode")
     import jax

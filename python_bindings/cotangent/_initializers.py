@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core, random
 from cotangent._core import Array
 from cotangent.numpy import creation
+from cotangent.numpy._support import real_dtype
 
 Initializer = Callable[..., Array]
 
@@ -97,8 +98,11 @@ def variance_scaling(
         )
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
-        if len(shape) <= max(_count(in_axis), _count(out_axis)):
-            raise ValueError(f"variance_scaling needs weights of at least two axes; got shape {tuple(shape)}")
+        if in_axis == -2 and len(shape) < 2:
+            raise ValueError(
+                f"variance_scaling needs weights of at least two axes; got shape {tuple(shape)}\n"
+                "  or say which axes are inputs with in_axis"
+            )
         inputs, outputs = _product(shape, in_axis), _product(shape, out_axis)
         field = math.prod(shape) / inputs / outputs / _product(shape, batch_axis)
         count = {
@@ -111,6 +115,9 @@ def variance_scaling(
         variance = scale / count
         if distribution == "normal":
             return random.normal(key, shape, dtype) * math.sqrt(variance)
+        if _core.dtype_kind(dtype) == "complex":
+            radius = None if distribution == "uniform" else 2.0
+            return _disk(key, shape, dtype, radius) * math.sqrt(variance)
         if distribution == "uniform":
             return random.uniform(key, shape, dtype, -1.0, 1.0) * math.sqrt(3 * variance)
         # The standard deviation of a normal distribution cut at 2 of its own.
@@ -119,8 +126,21 @@ def variance_scaling(
     return init
 
 
-def _count(axes: int | Sequence[int]) -> int:
-    return 1 if isinstance(axes, (int, np.integer)) else len(axes)
+def _disk(key: Any, shape: Sequence[int], dtype: Any, radius: float | None) -> Array:
+    """Complex numbers of mean 0 and variance 1 in a disk: evenly distributed, or normally up to ``radius`` standard deviations."""
+    from cotangent import numpy
+
+    keys = random.split(key)
+    part = real_dtype(dtype)
+    draws, turns = (random.uniform(keys[i], shape, part) for i in range(2))
+    if radius is None:
+        length = numpy.sqrt(2 * draws)
+    else:
+        inside = 1 - math.exp(-(radius**2))
+        # What JAX takes for the standard deviation of what is left inside of the radius 2.
+        length = numpy.sqrt(-numpy.log1p(-inside * draws)) / 0.95311164380491208
+    angle = 2 * math.pi * turns
+    return _core.bind("complex", [length * numpy.cos(angle), length * numpy.sin(angle)])[0]
 
 
 def _product(shape: Sequence[int], axes: int | Sequence[int]) -> int:

@@ -27,7 +27,7 @@ from cotangent.numpy._support import (
     normalize_axis,
 )
 from cotangent.numpy.comparisons import truth, where
-from cotangent.numpy.elementwise import maximum, minimum
+from cotangent.numpy.elementwise import maximum
 from cotangent.numpy.functions import tanh as tanh
 
 Axis = Any
@@ -65,7 +65,10 @@ def relu(x: Any) -> Array:
 
 def relu6(x: Any) -> Array:
     """``min(max(x, 0), 6)``."""
-    return minimum(maximum(x, 0), 6.0)
+    array = inexact(x)
+    return _pick(
+        bind1("ge", array, literal(array, 6.0)), 6.0, _pick(bind1("le", array, literal(array, 0.0)), 0.0, array)
+    )
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
@@ -164,7 +167,10 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     if approximate:
         cubic = array + literal(array, 0.044715) * (array * array * array)
         return array * half * (literal(array, 1.0) + bind1("tanh", literal(array, math.sqrt(2 / math.pi)) * cubic))
-    return array * half * (literal(array, 1.0) + bind1("erf", array * literal(array, math.sqrt(0.5))))
+    from cotangent._special_error import erfc
+
+    # Of 1 + erf, nothing would be left for large negative numbers.
+    return array * half * erfc(array * literal(array, -math.sqrt(0.5)))
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Array:
@@ -248,7 +254,10 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     if chosen is not None:
         shifted = _pick(chosen, shifted, -math.inf)
     exponentials = bind1("exp", shifted)
-    return exponentials / reductions.sum(exponentials, axis, keepdims=True)
+    total = reductions.sum(exponentials, axis, keepdims=True)
+    if chosen is not None:
+        total = _pick(bind1("eq", total, literal(total, 0.0)), 1.0, total)
+    return exponentials / total
 
 
 def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:

@@ -15,6 +15,7 @@ from cotangent.api import vjp
 from cotangent.custom import custom_vjp
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.flatten_util import ravel_pytree
+from cotangent.numpy._support import real_dtype
 
 __all__ = ["odeint"]
 
@@ -215,7 +216,7 @@ def odeint(
     adjoint equation backwards, so their memory does not grow with the number of steps.
 
     Args:
-        func: (state, time, *args) -> derivative, a pytree like the state.
+        func: (state, time, *args) -> derivative, a pytree like the state, or of as many elements in the same order.
         y0: pytree of floating arrays.
         t: increasing times, of shape (n,).
         args: pytrees of floating arrays.
@@ -228,7 +229,7 @@ def odeint(
         A pytree like ``y0`` whose leaves have a leading axis for the times.
 
     Raises:
-        TypeError: an argument is not floating, or ``func`` gives another structure or shape than the state's.
+        TypeError: an argument is not floating. ShapeError: ``func`` gives other shapes than the state's.
 
     >>> import cotangent as ct
     >>> from cotangent.experimental.ode import odeint
@@ -250,9 +251,11 @@ def odeint(
                 )
     if not cnp.issubdtype(times.dtype, cnp.floating):
         times = times.astype(cnp.result_type(times, 1.0))
-    y0 = tree_util.tree_map(cnp.asarray, y0)
+    # Plain numbers take the precision of the times, and the times that of the state.
+    y0 = tree_util.tree_map(lambda x: x.astype(cnp.result_type(x, times)) if x.weak_type else x, _arrays(y0))
     args = tree_util.tree_map(cnp.asarray, args)
     flat, unravel = ravel_pytree(y0)
+    times = times.astype(real_dtype(flat.dtype))
 
     def dynamics(state: Any, time: Any, *args: Any) -> Any:
         return func(unravel(state), time, *args)
@@ -261,16 +264,17 @@ def odeint(
     leaves, structure = flatten_arguments(((flat, times[0], *args), {}), "odeint")
     captured = capture(dynamics, leaves, structure, "jit", name=getattr(func, "__name__", "func"))
     expected = tree_util.tree_structure(y0)
-    if captured.structure != expected:
-        raise TypeError(
-            f"odeint: func must return the structure of the state, {expected}; it returned {captured.structure}"
+    shapes = [tuple(shape) for shape, _, _ in captured.graph.out_avals]
+    wanted = [leaf.shape for leaf in tree_util.tree_leaves(y0)]
+    # Another structure will do if it has as many elements: a list of numbers for a vector, for example.
+    if shapes != wanted if captured.structure == expected else sum(map(math.prod, shapes)) != flat.size:
+        raise ShapeError(
+            f"odeint: func must return the shapes and structure of the state, {wanted} in {expected}; "
+            f"it returned {shapes} in {captured.structure}"
         )
-    for (shape, _, _), leaf in zip(captured.graph.out_avals, tree_util.tree_leaves(y0), strict=True):
-        if tuple(shape) != leaf.shape:
-            raise ShapeError(f"odeint: func must return the shapes of the state; got {tuple(shape)} for {leaf.shape}")
 
     def run(state: Array, time: Array, args: Any, closure: list[Array]) -> Array:
-        operands = [state, cnp.asarray(time, times.dtype), *tree_util.tree_leaves(args), *closure]
+        operands = [state.astype(flat.dtype), cnp.asarray(time, times.dtype), *tree_util.tree_leaves(args), *closure]
         outputs = apply_graph(captured.graph, operands)
         if not outputs:
             return state
@@ -281,6 +285,10 @@ def odeint(
         run, float(rtol), float(atol), float(mxstep), float(hmax), flat, times, (args, list(captured.closure))
     )
     return tree_util.tree_unflatten(expected, _columns(path, y0))
+
+
+def _arrays(tree: Any) -> Any:
+    return tree_util.tree_map(cnp.asarray, tree)
 
 
 def _columns(path: Array, y0: Any) -> list[Array]:
