@@ -58,6 +58,11 @@ CALLS = [
     lambda m: m.r_[0:3, 5, A[0]],
     lambda m: m.r_["0,2", A[0], A[1]],
     lambda m: m.r_["-1", A, A],
+    lambda m: m.r_["r", A[0], A[1]],
+    lambda m: m.r_["c", A[0], A[1]],
+    lambda m: m.c_["r", A, A],
+    lambda m: m.zeros(np.array(3)),
+    lambda m: m.ones(np.array([2, 3])),
     lambda m: m.c_[A[0], A[1]],
     lambda m: m.c_[1:3, 4:6],
 ]

@@ -279,3 +279,16 @@ def test_draws_of_nothing():
     assert random.gamma(key(), 1.0, (0, 3)).shape == (0, 3)
     assert random.poisson(key(), 1.0, (0,)).shape == (0,)
     assert random.permutation(key(), 0).shape == (0,)
+
+
+def test_many_numbers_are_those_of_a_program():
+    from cotangent.random import _MANY
+
+    for name in ("uniform", "normal"):
+        draw = getattr(random, name)
+        many = draw(key(), (_MANY,), "float32")
+        np.testing.assert_allclose(
+            many[:1000], ct.jit(lambda k, draw=draw: draw(k, (_MANY,), "float32"))(key())[:1000], rtol=1e-6
+        )
+    ends = random.uniform(key(), (_MANY,), "float32", cnp.full(_MANY, 2.0), 3.0)
+    assert float(ends.min()) >= 2.0 and float(ends.max()) < 3.0

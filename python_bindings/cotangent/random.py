@@ -9,8 +9,9 @@ Inside ``ct.mask`` a draw of a ragged shape equals the draw of the exact shape.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -149,10 +150,36 @@ def uniform(
     """
     dtype = _float_dtype(dtype, "uniform")
     sizes, lengths = static_shape(shape)
+    return _drawn(_uniform, [_words_of(key), _end(minval, dtype), _end(maxval, dtype)], sizes, lengths, dtype)
+
+
+# From about this many numbers on, a compiled program is faster than one operation after the other, its compilation included.
+_MANY = 2**19
+
+
+def _drawn(
+    function: Callable[..., Array], operands: list[Array], sizes: Sequence[int], lengths: dict[int, Array], dtype: Any
+) -> Array:
+    """``function(*operands, sizes, lengths, dtype)``: outside of a program, many numbers are drawn by one of their own."""
+    if lengths or math.prod(sizes) < _MANY or _core.is_capturing():
+        return function(*operands, sizes, lengths, dtype)
+    return _program(function, tuple(sizes), dtype)(*operands)  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=64)
+def _program(function: Callable[..., Array], sizes: tuple[int, ...], dtype: Any) -> Any:
+    from cotangent.staging import jit
+
+    return jit(lambda *operands: function(*operands, sizes, {}, dtype))
+
+
+def _uniform(
+    words: Array, low: Array, high: Array, sizes: Sequence[int], lengths: dict[int, Array], dtype: Any
+) -> Array:
     mantissa = int(_finfo(dtype).nmant)
     width = 8 * dtype.itemsize
     drawn_width = 8 if mantissa < 8 else width
-    drawn = _bits(_words_of(key), drawn_width, sizes, lengths)
+    drawn = _bits(words, drawn_width, sizes, lengths)
     unsigned = np.dtype(f"uint{width}")
     drawn = _core.convert(drawn, unsigned)
     # The mantissa of a number in [1, 2).
@@ -160,7 +187,6 @@ def uniform(
     one = int(np.array(1.0, dtype).view(unsigned))
     floats = bind1("bitcast", bind1("or", drawn, literal(drawn, one)), dtype=dtype)
     floats = floats - literal(floats, 1.0)
-    low, high = _end(minval, dtype), _end(maxval, dtype)
     scaled = floats * (high - low) + low
     return bind1("max", _core.broadcast_to(low, scaled._bound_shape), scaled)
 
@@ -170,8 +196,12 @@ def _end(value: Any, dtype: Any) -> Array:
 
 
 def _normal(key: Array, shape: Any, dtype: Any) -> Array:
+    return _drawn(_normal_of_words, [_words_of(key)], *static_shape(shape), dtype)
+
+
+def _normal_of_words(words: Array, sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) -> Array:
     lowest = float(np.nextafter(np.array(-1.0, dtype), np.array(0.0, dtype)))
-    draws = erf_inv(uniform(key, shape, dtype, lowest, 1.0))
+    draws = erf_inv(_uniform(words, _end(lowest, dtype), _end(1.0, dtype), sizes, lengths, dtype))
     return draws * literal(draws, math.sqrt(2.0))
 
 

@@ -272,7 +272,9 @@ def static_shape(shape: Any) -> tuple[list[int], dict[int, Array]]:
     Raises:
         TypeError: a size is neither an integer nor symbolic.
     """
-    items = shape if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
+    if isinstance(shape, (np.ndarray, Array)) and shape.ndim:
+        shape = tuple(shape)
+    items = shape if isinstance(shape, (tuple, list)) else (shape,)
     sizes: list[int] = []
     lengths: dict[int, Array] = {}
     for axis, item in enumerate(items):

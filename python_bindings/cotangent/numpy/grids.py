@@ -79,8 +79,12 @@ class _Joined:
     def __getitem__(self, key: Any) -> Array:
         items = list(key) if isinstance(key, tuple) else [key]
         axis, ndmin, start = self._defaults
+        matrix = ""
         if items and isinstance(items[0], str):
-            axis, ndmin, start = self._directive(items.pop(0))
+            if items[0] in ("r", "c"):
+                matrix = items.pop(0)
+            else:
+                axis, ndmin, start = self._directive(items.pop(0))
         parts = []
         for item in items:
             if isinstance(item, str):
@@ -89,11 +93,13 @@ class _Joined:
             parts.append(_raised(part, max(ndmin, 1), start))
         if not parts:
             raise ValueError(f"{self._name}: there is nothing to join")
-        return concatenate(parts, axis)
+        joined = concatenate(parts, axis)
+        if not matrix or joined.ndim != 1:
+            return joined
+        # What is NumPy's matrix: one row, or one column.
+        return insert_axes(joined, [0 if matrix == "r" else 1])
 
     def _directive(self, text: str) -> tuple[int, int, int]:
-        if text in ("r", "c"):
-            raise NotImplementedError(f"{self._name}: the matrix class is not supported (directive {text!r})")
         try:
             given = [int(word) for word in text.split(",")]
         except ValueError:

@@ -264,7 +264,7 @@ def minimize(
         fun: a function of a vector to a real scalar, differentiable by `cotangent.grad`.
         x0: floating array of shape (n,).
         args: further arguments.
-        method: ``"BFGS"`` or ``"L-BFGS"`` (also under the name ``"l-bfgs-experimental-do-not-use"``).
+        method: ``"BFGS"`` or ``"L-BFGS"`` (also under the name ``"l-bfgs-experimental-do-not-rely-on-this"``).
         tol: the same as the option ``gtol``.
         options: ``gtol`` (1e-5: iterations end when the gradient's norm is below), ``norm`` (infinity), ``maxiter`` (200 n),
             ``line_search_maxiter`` (10 for BFGS, 20 for L-BFGS), ``maxcor`` (10: pairs that L-BFGS keeps).
@@ -294,7 +294,7 @@ def minimize(
     if tol is not None:
         settings.setdefault("gtol", tol)
     name = method.lower()
-    limited = name in ("l-bfgs", "lbfgs", "l-bfgs-experimental-do-not-use")
+    limited = name in ("l-bfgs", "lbfgs", "l-bfgs-experimental-do-not-rely-on-this")
     if name != "bfgs" and not limited:
         raise ValueError(f"minimize: unknown method {method!r}; choose 'BFGS' or 'L-BFGS'")
     gtol = settings.pop("gtol", 1e-5)
