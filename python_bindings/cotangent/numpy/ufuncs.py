@@ -226,11 +226,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         position = normalize_axis(axis, x.ndim, f"{self.__name__}.accumulate")
         if self._accumulate is not None:
             return self._accumulate(x, position, dtype)  # type: ignore[no-any-return]
-        rows = _rows(x if dtype is None else convert(x, dtype), [position])
-        if rows._bound_shape[0] > 1:
-            rest = _running(self._func, rows[0], rows[1:])[1]
-            rows = bind1("concatenate", convert(rows[:1], rest.dtype), rest, axis=0)
-        return moveaxis(rows, 0, position)
+        return _accumulated(self._func, x if dtype is None else convert(x, dtype), position)
 
     def outer(self, A: Any, B: Any, /) -> Array:
         """The function of all pairs of elements: axes of the first, then of the second."""
@@ -338,6 +334,15 @@ def _running(function: Function, first: Array, rows: Array, inside: Array | None
     return last, folds
 
 
+def _accumulated(function: Function, x: Array, axis: int) -> Array:
+    """The folds of the first 1, 2, 3, … elements along an axis."""
+    rows = _rows(x, [axis])
+    if rows._bound_shape[0] > 1:
+        rest = _running(function, rows[0], rows[1:])[1]
+        rows = bind1("concatenate", convert(rows[:1], rest.dtype), rest, axis=0)
+    return moveaxis(rows, 0, axis)
+
+
 def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     """The function applied at each index in turn, so that an element named twice is changed twice."""
     from cotangent.lax import scan
@@ -399,7 +404,7 @@ def _running_extreme(primitive: str) -> Function:
     def accumulate(x: Array, axis: int, dtype: Any) -> Array:
         x = x if dtype is None else convert(x, dtype)
         if _core.dtype_kind(x.dtype) == "complex":  # ordered by a composition
-            return move_last(_running(function, move_last(x, axis)), axis, back=True)
+            return _accumulated(function, x, axis)
         return bind1(primitive, x, axis=axis, reverse=False)
 
     return accumulate
