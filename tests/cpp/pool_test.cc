@@ -27,16 +27,21 @@ struct Counts {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   std::set<int64_t> begins;
-  std::chrono::microseconds pace{0};
+  size_t meets = 1;  // threads that wait for each other, for a while: on a busy machine workers come late
 
   static void body(void* context, int64_t begin, int64_t end, void* scratch) {
     auto& self = *static_cast<Counts*>(context);
     for (int64_t i = begin; i < end; ++i) self.times[static_cast<size_t>(i)].fetch_add(1);
     if (scratch != nullptr) std::memset(scratch, static_cast<int>(begin), 256);
-    if (self.pace.count() > 0) std::this_thread::sleep_for(self.pace);
-    std::lock_guard lock(self.mutex);
+    std::unique_lock lock(self.mutex);
     self.threads.insert(std::this_thread::get_id());
     self.begins.insert(begin);
+    const auto end_of_patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (self.threads.size() < self.meets && std::chrono::steady_clock::now() < end_of_patience) {
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      lock.lock();
+    }
   }
 
   bool all_once() const {
@@ -85,7 +90,7 @@ TEST(Pool, ANegativeExtentIsNone) {
 TEST(Pool, WorkersHelp) {
   Pool& pool = *new Pool(3);
   Counts counts(64);
-  counts.pace = std::chrono::microseconds(2000);
+  counts.meets = 2;
   pool.run(loop_of(counts), 4);
   EXPECT_TRUE(counts.all_once());
   EXPECT_GE(counts.threads.size(), 2u);
@@ -181,7 +186,7 @@ TEST(Pool, ParkedWorkersWakeAgain) {
   Pool& pool = *new Pool(2);
   for (int i = 0; i < 20; ++i) {
     Counts counts(64);
-    counts.pace = std::chrono::microseconds(500);
+    counts.meets = 2;
     pool.run(loop_of(counts), 3);
     EXPECT_TRUE(counts.all_once());
     EXPECT_GE(counts.threads.size(), 2u) << i;
@@ -212,7 +217,7 @@ TEST(Pool, AChildOfAForkHasItsOwn) {
   const pid_t child = fork();
   if (child == 0) {
     Counts counts(64);
-    counts.pace = std::chrono::microseconds(1000);
+    counts.meets = 2;
     Pool::process().run(loop_of(counts), 2);
     _exit(counts.all_once() && Pool::process().loops_shared() == 1 ? 0 : 1);
   }
