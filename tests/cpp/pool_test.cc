@@ -63,8 +63,14 @@ ParallelLoop loop_of(Counts& counts, int64_t multiple = 1, int64_t nanoseconds =
           .in_program = nanoseconds};
 }
 
+// Pools are never destroyed, as their threads are not waited for; from here they can still be reached.
+Pool& pool_of(int workers) {
+  static auto* pools = new std::vector<Pool*>;
+  return *pools->emplace_back(new Pool(workers));
+}
+
 TEST(Pool, RunsEachIterationOnce) {
-  Pool& pool = *new Pool(3);  // pools are never destroyed: their threads are not waited for
+  Pool& pool = pool_of(3);
   for (const int64_t extent : {0, 1, 2, 3, 7, 64, 65, 1000, 4097}) {
     for (const int64_t multiple : {1, 16, 64}) {
       for (const int threads : {1, 2, 3, 4, 100}) {
@@ -79,7 +85,7 @@ TEST(Pool, RunsEachIterationOnce) {
 }
 
 TEST(Pool, ANegativeExtentIsNone) {
-  Pool& pool = *new Pool(1);
+  Pool& pool = pool_of(1);
   Counts counts(4);
   ParallelLoop loop = loop_of(counts);
   loop.extent = -5;
@@ -88,7 +94,7 @@ TEST(Pool, ANegativeExtentIsNone) {
 }
 
 TEST(Pool, WorkersHelp) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   Counts counts(64);
   counts.meets = 2;
   pool.run(loop_of(counts), 4);
@@ -98,7 +104,7 @@ TEST(Pool, WorkersHelp) {
 }
 
 TEST(Pool, OneThreadKeepsToTheCaller) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   Counts counts(1000);
   pool.run(loop_of(counts), 1);
   EXPECT_EQ(counts.threads, std::set<std::thread::id>{std::this_thread::get_id()});
@@ -107,7 +113,7 @@ TEST(Pool, OneThreadKeepsToTheCaller) {
 }
 
 TEST(Pool, LittleWorkWakesNobody) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   Counts counts(1000);
   pool.run(loop_of(counts, 1, Pool::kLeastCold - 1), 4);
   EXPECT_EQ(pool.workers(), 0);
@@ -121,14 +127,14 @@ TEST(Pool, LittleWorkWakesNobody) {
 }
 
 TEST(Pool, LoopsThatFollowEachOtherWakeIt) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   Counts counts(1000);
   for (int i = 0; i < 100 && pool.workers() == 0; ++i) pool.run(loop_of(counts, 1, Pool::kLeastHot), 4);
   EXPECT_GT(pool.workers(), 0);
 }
 
 TEST(Pool, ScratchMemoryIsPrivate) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   struct Check {
     std::atomic<bool> same = true;
     static void body(void* context, int64_t begin, int64_t, void* scratch) {
@@ -148,7 +154,7 @@ TEST(Pool, ScratchMemoryIsPrivate) {
 }
 
 TEST(Pool, ManyCallersAtOnce) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   std::vector<std::thread> callers;
   std::atomic<int> wrong = 0;
   for (int caller = 0; caller < 6; ++caller) {
@@ -165,7 +171,7 @@ TEST(Pool, ManyCallersAtOnce) {
 }
 
 TEST(Pool, ALoopInsideALoopRunsAlone) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   struct Outer {
     Pool& pool;
     std::atomic<int> wrong = 0;
@@ -183,7 +189,7 @@ TEST(Pool, ALoopInsideALoopRunsAlone) {
 }
 
 TEST(Pool, ParkedWorkersWakeAgain) {
-  Pool& pool = *new Pool(2);
+  Pool& pool = pool_of(2);
   for (int i = 0; i < 20; ++i) {
     Counts counts(64);
     counts.meets = 2;
@@ -195,7 +201,7 @@ TEST(Pool, ParkedWorkersWakeAgain) {
 }
 
 TEST(Pool, WorkersRoundAsTheCallerDoes) {
-  Pool& pool = *new Pool(3);
+  Pool& pool = pool_of(3);
   struct Rounding {
     std::atomic<int> others = 0;
     static void body(void* context, int64_t, int64_t, void*) {
