@@ -275,3 +275,25 @@ def test_a_permutation_that_leaves_examples_out() -> None:
 def test_outside_of_vmap() -> None:
     with pytest.raises(NameError, match=r"psum: the axis name 'i' is not bound; no axis is bound here"):
         ct.lax.psum(1.0, "i")
+
+
+def test_a_ragged_axis_of_examples():
+    """Sums and gathers leave padding out; what depends on the number of examples says that it is not known."""
+    rows = ct.Ragged(np.array([1.0, 2.0, np.nan]), {0: 2})
+
+    def over(f):
+        return ct.mask(lambda x: ct.vmap(f, axis_name="i")(x))(rows)
+
+    assert over(lambda r: r + ct.lax.psum(r, "i")).unpad().tolist() == [4.0, 5.0]
+    assert over(lambda r: ct.lax.pmax(r, "i")).unpad().tolist() == [2.0, 2.0]
+    assert over(lambda r: ct.lax.all_gather(r, "i").sum()).unpad().tolist() == [3.0, 3.0]
+    assert over(lambda r: ct.lax.axis_index("i")).unpad().tolist() == [0, 1]
+    assert over(lambda r: ct.numpy.float32(1.0)).unpad().tolist() == [1.0, 1.0]
+    for f in (
+        lambda r: ct.lax.pmean(r, "i"),
+        lambda r: r * ct.lax.axis_size("i"),
+        lambda r: ct.lax.psum(1, "i"),
+        lambda r: ct.lax.ppermute(r, "i", [(0, 1)]),
+    ):
+        with pytest.raises(NotImplementedError, match="the axis named 'i' is ragged"):
+            over(f)

@@ -232,6 +232,42 @@ def test_ragged_is_the_slice(record: Record) -> None:
                 raise AssertionError(f"ragged {ragged}: {error}") from None
 
 
+def other_raggeds(record: Record) -> list[dict[int, int]]:
+    """What the record says nothing of: the first and last axis of each of the first draws, and those as long as it."""
+    specs, found = specs_of(record), []
+    shapes = [spec.shape for spec in specs]
+    for which, shape in enumerate(shapes[:3]):
+        for axis in sorted({0, len(shape) - 1}) if shape else ():
+            stated = any(isinstance(r, int) and r % len(shape) == axis for r in record.ragged)
+            if shape[axis] < 3 or specs[which].dtype == "uint32" or (which == 0 and stated):
+                continue
+            if which == 0:
+                alike = [len(other) == len(shape) and other[axis] == shape[axis] for other in shapes]
+                ragged = {i: axis for i, same in enumerate(alike) if same}
+            else:
+                ragged = {which: axis}
+            if ragged not in record.ragged:
+                found.append(ragged)
+    return found
+
+
+@over([record for record in RECORDS if other_raggeds(record)])
+def test_other_ragged_axes_are_never_wrong(record: Record) -> None:
+    """The result of the exact array, or an error."""
+    refusals = (NotImplementedError, TypeError, ValueError, IndexError)
+    function = lambda *values: ours(record, arguments(record, values))  # noqa: E731
+    for ragged in other_raggeds(record):
+        padded, exact = ragged_values(filled(record, record.dtypes[0], 4), ragged)
+        try:
+            target = function(*exact)
+            found = ct.mask(function)(*padded)
+        except refusals:
+            continue
+        assert len(found) == len(target)
+        for x, y in zip(found, target, strict=True):
+            compare(x.unpad() if isinstance(x, ct.Ragged) else x, y, 8 * record.tolerance)
+
+
 # ---- every function has a record -------------------------------------------------------------------------------------
 
 UNCOUNTED = {

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import kind
+from cotangent.numpy._support import axis_size, bind1, kind
 
 
 def dot_product_attention(
@@ -68,7 +69,13 @@ def dot_product_attention(
     if repeats > 1:
         key, value = numpy.repeat(key, repeats, -2), numpy.repeat(value, repeats, -2)
     wide = _core.promote_types([(query.dtype, False), (np.dtype("float32"), False)])[0]
-    factor = 1.0 / math.sqrt(features) if scale is None else scale
+    size = axis_size(query, query.ndim - 1)
+    if scale is not None:
+        factor: Any = scale
+    elif isinstance(size, Array):
+        factor = bind1("rsqrt", _core.convert(size, wide))
+    else:
+        factor = 1.0 / math.sqrt(features)
     logits = numpy.einsum("...tnh,...snh->...nts", _core.convert(query, wide), _core.convert(key, wide)) * factor
     if bias is not None:
         logits = _core.convert(logits + bias, wide)

@@ -7,6 +7,7 @@ function returned.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,9 @@ from cotangent import _core
 from cotangent._core import Array, Graph, PyTreeDef
 
 Aval = tuple[tuple[int, ...], Any, bool]  # shape, dtype, weak
+
+# Names of mapped axes that are ragged: their sizes are values.
+RAGGED_NAMES: ContextVar[frozenset[str]] = ContextVar("ragged_names", default=frozenset())
 
 
 class ShapeDtypeStruct:

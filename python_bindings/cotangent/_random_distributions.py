@@ -16,7 +16,7 @@ from cotangent._random_keys import _words_of
 from cotangent._special_gamma import _lgamma
 from cotangent._special_incomplete import _random_gamma_grad
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import bind1, is_integer, normalize_axis, static_shape
+from cotangent.numpy._support import bind1, is_integer, normalize_axis, refuse_ragged, static_shape
 
 __all__ = [
     "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma", "generalized_normal",
@@ -74,6 +74,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
             raise TypeError(f"permutation takes an integer or an array; got {array.dtype} of shape ()")
         return _shuffle(key, numpy.arange(operator.index(x)), 0)
     axis = normalize_axis(axis, array.ndim, "permutation")
+    refuse_ragged("permutation", array, [axis], "a permutation of fewer elements takes other random bits")
     if independent or array.ndim == 1:
         return _shuffle(key, array, axis)
     order = _shuffle(key, numpy.arange(array._bound_shape[axis]), 0)

@@ -15,6 +15,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._capture import (
+    RAGGED_NAMES,
     Captured,
     ShapeDtypeStruct,
     as_ragged_as,
@@ -557,7 +558,14 @@ def vmap(
             raise ValueError(f"vmap of {name}: the mapped axes have different sizes ({listing})")
         examples = [leaf if axis < 0 else (leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True)]
         named = None if axis_name is None else (axis_text(axis_name), size)
-        captured = _capture_examples(fun, examples, structure, name, named)
+        mapped = [_core.length_of(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]
+        ragged = [length for length in mapped if length is not None]
+        names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
+        token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
+        try:
+            captured = _capture_examples(fun, examples, structure, name, named)
+        finally:
+            RAGGED_NAMES.reset(token)
         placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
         positions = []
         for axis, aval in zip(
@@ -572,7 +580,16 @@ def vmap(
         graph = _core.graph_vmap(
             captured.graph, batch_axes + [-1] * len(captured.closure), size, positions, named[0] if named else ""
         )
-        return captured.structure.unflatten(_core.apply_graph(graph, leaves + captured.closure))
+        results = _core.apply_graph(graph, leaves + captured.closure)
+        if ragged:
+            from cotangent.numpy._support import give_lengths
+
+            # Also what is the same for all examples is there once for each.
+            results = [
+                give_lengths(x, {axis: ragged[0]}) if axis >= 0 and axis not in _core.ragged_axes(x) else x
+                for x, axis in zip(results, positions, strict=True)
+            ]
+        return captured.structure.unflatten(results)
 
     return vmap_fun
 

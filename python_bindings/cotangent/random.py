@@ -31,6 +31,7 @@ from cotangent.numpy._support import (
     literal,
     normalize_axis,
     real_dtype,
+    refuse_ragged,
     static_shape,
 )
 from cotangent.numpy.reductions import argmax, cumsum
@@ -420,8 +421,10 @@ def categorical(
         noisy = array + gumbel(key, array._bound_shape, array.dtype, mode)
         order = argsort(bind1("neg", moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
         return bind1("reshape", moveaxis(order, -1, 0), shape=list(sizes))
-    drawn = [*sizes[len(lead) :]]
-    drawn.insert(axis, array._bound_shape[axis])
+    drawn: list[Any] = [*sizes[len(lead) :]]
+    if shape is None:
+        drawn = [size for i, size in enumerate(array.shape) if i != axis]
+    drawn.insert(axis, array.shape[axis])
     noise = gumbel(key, (*lead, *drawn), array.dtype, mode)
     wide = insert_axes(array, list(range(len(lead)))) if lead else array
     return argmax(noise + wide, axis + len(lead))
@@ -446,7 +449,10 @@ def choice(
         array, population = None, int(a)
     else:
         array = _core.array(a)
-        population = int(array) if array.ndim == 0 else array._bound_shape[normalize_axis(axis, array.ndim, "choice")]
+        if array.ndim:
+            at = normalize_axis(axis, array.ndim, "choice")
+            refuse_ragged("choice", array, [at], "a choice among fewer elements takes other random bits")
+        population = int(array) if array.ndim == 0 else array._bound_shape[at]
     sizes, _ = static_shape(shape)
     if population <= 0 and 0 not in sizes:
         raise ValueError("choice: there is nothing to choose from")

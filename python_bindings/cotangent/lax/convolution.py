@@ -14,6 +14,7 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, sliding, window_count, with_lengths
+from cotangent.numpy._support import refuse_ragged
 
 __all__ = [
     "ConvDimensionNumbers",
@@ -149,6 +150,7 @@ def conv_general_dilated(
     outputs, inputs, *windows = filters._bound_shape
     _check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
     rank = len(windows)
+    refuse_ragged("lax.conv_general_dilated", filters, range(2, 2 + rank), "the windows have its size")
     strides = per_axis("conv_general_dilated", "window_strides", window_strides, rank)
     dilation = per_axis("conv_general_dilated", "lhs_dilation", lhs_dilation, rank)
     spacing = per_axis("conv_general_dilated", "rhs_dilation", rhs_dilation, rank)

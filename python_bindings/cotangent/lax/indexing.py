@@ -10,7 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import axis_size, insert_axes, normalize_axis
+from cotangent.numpy._support import axis_size, insert_axes, normalize_axis, refuse_ragged
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -92,6 +92,8 @@ def dynamic_update_slice(
         if not given.weak_type:
             raise DTypeError(f"lax.dynamic_update_slice: the update has dtype {given.dtype}, the array {x.dtype}")
         given = _core.convert(given, x.dtype)
+    exact = [axis for axis in range(x.ndim) if axis not in _core.ragged_axes(x)]
+    refuse_ragged("lax.dynamic_update_slice of an update", given, exact, "that of the array is not")
     return _core.bind("dynamic_update_slice", [x, given, *starts], batch_dims=0)[0]
 
 

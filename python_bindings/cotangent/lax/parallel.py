@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import axis_text, flatten_arguments
+from cotangent._capture import RAGGED_NAMES, axis_text, flatten_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 
@@ -66,6 +66,12 @@ def _map(f: Callable[[Array], Array], x: Any, what: str) -> Any:
 
 
 def _size(axes: Sequence[Axis]) -> int:
+    for name, _ in axes:
+        if name in RAGGED_NAMES.get():
+            raise NotImplementedError(
+                f"the axis named {name!r} is ragged: how many examples there are is not known\n"
+                "  use psum, pmax and pmin, which leave the padding out, or map over an exact axis"
+            )
     return int(np.prod([size for _, size in axes], dtype=np.int64))
 
 
@@ -148,6 +154,8 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
     [0.25, 0.75]
     """
     axes = _axes(axis_name, "psum")
+    if isinstance(x, (int, float, complex, np.ndarray, np.generic)):
+        _size(axes)  # the result is a multiple of it
 
     def total(leaf: Array) -> Array:
         leaf = _number(leaf)

@@ -12,7 +12,15 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_array, one_dtype
-from cotangent.numpy._support import bind1, bound_size, give_lengths, normalize_axis, static_int, static_shape
+from cotangent.numpy._support import (
+    bind1,
+    bound_size,
+    give_lengths,
+    normalize_axis,
+    refuse_ragged,
+    static_int,
+    static_shape,
+)
 
 __all__ = [
     "broadcast",
@@ -282,6 +290,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an axis, without it."""
     array = as_array("unstack", x)
     axis = normalize_axis(axis, array.ndim, "lax.unstack")
+    refuse_ragged("lax.unstack", array, [axis], "the number of slices depends on its length")
     return tuple(index_in_dim(array, i, axis, keepdims=False) for i in range(array._bound_shape[axis]))
 
 

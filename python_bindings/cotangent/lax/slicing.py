@@ -230,6 +230,8 @@ def _scatter(
     name: str, primitive: str, operand: Any, indices: Any, updates: Any, numbers: Any, unique: bool, mode: Any
 ) -> Array:
     x, given = _core.array(operand), _core.array(updates)
+    if _core.ragged_axes(given) or _core.ragged_axes(_core.array(indices)):
+        raise NotImplementedError(f"lax.{name} of ragged updates is not supported\n  use x.at[...]")
     if given.dtype != x.dtype:
         if not given.weak_type:
             raise DTypeError(f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}")

@@ -16,7 +16,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.lax.fourier import fft as _transform
-from cotangent.numpy._support import bind1, literal, normalize_axis
+from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis
 
 __all__ = [
     "fft",
@@ -256,7 +256,7 @@ def _shifted(x: Any, axes: Any, amount: Any) -> Array:
         axes = (axes,)
     move = functools.partial(normalize_axis, rank=array.ndim, name="fftshift")
     for axis in map(move, axes):
-        array = cnp.roll(array, amount(array._bound_shape[axis]), axis)
+        array = cnp.roll(array, amount(axis_size(array, axis)), axis)
     return array
 
 
