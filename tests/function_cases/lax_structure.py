@@ -130,8 +130,21 @@ lax.record(
     call=lambda f, x: f(lambda a, b: a * b, x, axis=1),
     oracle=lambda x: np.cumprod(x, 1),
     tolerance=4,
-    refuses={-1: "use lax.scan"},
 )
+
+lax.record(
+    "approx_max_k", DISTINCT, 2, oracle=lambda x, k: (-np.sort(-x)[:, :k], np.argsort(-x)[:, :k].astype(np.int32))
+)
+lax.record("approx_min_k", DISTINCT, 2, oracle=lambda x, k: (np.sort(x)[:, :k], np.argsort(x)[:, :k].astype(np.int32)))
+lax.record(
+    "index_take",
+    X,
+    ints(2, low=0, high=3),
+    call=lambda f, x, i: f(x, (i, i), (0, 1)),
+    oracle=lambda x, i: x[i, i],
+    ragged=(),
+)
+lax.record("reduce_precision", X, 5, 10, grads="the derivative of the identity: test_lax_precision.py")
 
 # ---- products ---------------------------------------------------------------------------------------------------------
 
@@ -171,7 +184,6 @@ lax.record(
     [(1, 1)],
     tolerance=8,
     ragged=(0, -1),
-    refuses={-1: "windows along ragged axis"},
     dtypes=("float32", "complex64"),
 )
 lax.record(
@@ -192,8 +204,8 @@ lax.record(
     draw(3, 6, distinct=True),
     call=lambda f, x: f(x, np.zeros((), x.dtype), lambda a, b: a + b, (1, 3), (1, 2), "SAME"),
     tolerance=4,
-    refuses={-1: "windows along ragged axis"},
 )
+lax.record("conv_general_dilated_local", draw(2, 3, 5), draw(4, 9, 3), (1,), "VALID", (3,), tolerance=8, ragged=(0,))
 lax.record(
     "fft", draw(3, 4), "FFT", (4,), dtypes=("complex64",), oracle=lambda x, *_: np.fft.fft(x), tolerance=4, ragged=(0,)
 )
@@ -260,6 +272,11 @@ lax.no_record(
 lax.no_record("takes functions: test_solvers.py", "custom_root custom_linear_solve")
 lax.no_record("nothing to do on one device: test_collectives.py", "pcast")
 lax.no_record("the general form of ragged_dot, which has a record; test_lax_structure.py", "ragged_dot_general")
+lax.no_record(
+    "sizes and platforms, not arrays: test_lax_precision.py",
+    "conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose_shape_tuple platform_dependent "
+    "reduce_window_shape_tuple",
+)
 lax.no_record(
     "no function of arrays",
     "ConvDimensionNumbers DotAlgorithmPreset FftType GatherDimensionNumbers GatherScatterMode Precision RaggedDotDimensionNumbers "
