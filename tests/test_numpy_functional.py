@@ -82,6 +82,12 @@ def test_size_of_several_axes():
 def test_folds_of_slices_with_computed_bounds():
     f, index = cnp.frompyfunc(lambda x, y: x * 2 + y, 2, 1), np.array([0, 2, 2, 1])
     check(ct.jit(lambda x, i: f.reduceat(x, i, axis=1))(A, index), f.reduceat(A, index, axis=1))
+    g = cnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
+    for axis in (0, 1):
+        check(ct.jit(lambda x, i, a=axis: g.reduceat(x, i, axis=a))(A, index), np.add.reduceat(A, index, axis=axis))
+        check(ct.jit(lambda x, i, a=axis: cnp.maximum.reduceat(x, i, a))(A, index), np.maximum.reduceat(A, index, axis))
+    none = np.array([], int)
+    assert ct.jit(lambda x, i: g.reduceat(x, i, axis=1))(A, none).shape == (3, 0)
     check(ct.jit(lambda x, i: cnp.maximum.reduceat(x, i))(V, index), np.maximum.reduceat(V, index))
 
 

@@ -279,7 +279,8 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         starts, ends = _bounds(index, size)
         position = bind1("iota", shape=[count, size], dtype=np.dtype("int32"), axis=1)
         inside = (position >= starts[:, None]) & (position < ends[:, None])
-        return self.reduce(x[..., None, :], -1, dtype, where=inside)
+        wide = _core.broadcast_to(x[..., None, :], [*x._bound_shape[:-1], count, size])
+        return self.reduce(wide, -1, dtype, where=inside)
 
     def _scanned_folds(self, x: Array, index: Array, dtype: Any) -> Array:
         """The same without an identity: one scan over the axis, in which a fold begins at its first element."""
