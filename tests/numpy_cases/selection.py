@@ -163,10 +163,10 @@ case("trapezoid", M, dtypes=("float32", "int32", "complex64"), tolerance=4, ragg
 case("trapezoid", draw(5, 2), axis=0, dx=2.0, tolerance=4, ragged=0)
 case("trapezoid", M, np.array([0.0, 1, 3, 7], np.float32), dtypes=("float32",), tolerance=4)
 case("trapezoid", M, M, axis=0, dtypes=WIDE, tolerance=4)
-for distances, axis in [((4,), 0), ((3, 1), -1), ((2, 4), 0)]:
+for distances, axis in [((4,), 0), ((4, 1), -1), ((3, 4), 0)]:
     case(
         "trapezoid",
-        M,
+        draw(4, 4),
         draw(*distances),
         dtypes=("float32",),
         tolerance=4,

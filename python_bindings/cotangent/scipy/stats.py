@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._core import Array
-from cotangent.numpy._support import as_dtype, element_count, normalize_axis
+from cotangent.numpy._support import as_dtype, bound_size, element_count, normalize_axis
 from cotangent.scipy._distributions import Continuous, Discrete, inside, safe
 from cotangent.scipy.special import (
     betainc,
@@ -579,7 +579,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     a = cnp.asarray(a)
     if axis is None:
         return _ranks(a.reshape(-1), method)
-    if a.size == 0:
+    if bound_size(a) == 0:
         return cnp.zeros_like(a, cnp.result_type(float))
     moved = cnp.moveaxis(a, axis, -1)
     from cotangent.api import vmap
