@@ -16,6 +16,13 @@ X = draw(4, 3)
 IMPLICIT = "at a fixed quantile, not with the fixed bits of a rejection: test_random.py"
 
 
+def words(key: Any) -> Any:
+    """What an array of keys holds."""
+    from cotangent.random import key_data
+
+    return key_data(key)
+
+
 def sampler(name: str, *parameters: Any, **options: Any) -> None:
     """Values are compared elsewhere; derivatives by the parameters are those of the samples at a fixed key."""
     random.record(
@@ -80,4 +87,4 @@ sampler("split", 3)
 sampler("fold_in", 7)
 sampler("key_data wrap_key_data clone key_impl key_dtype", call=lambda f, key: 0, grads="no numbers", batch="no arrays")
 random.record("PRNGKey", ints(low=0, high=1000), oracle=lambda seed: np.asarray([0, seed], np.uint32))
-random.record("key", ints(low=0, high=1000), oracle=None)
+random.record("key", ints(low=0, high=1000), call=lambda f, seed: words(f(seed)), oracle=None)
