@@ -27,7 +27,7 @@ def test_a_key_is_a_scalar_of_its_own_dtype():
     assert not ct.dtypes.issubdtype(np.float32, ct.dtypes.prng_key) and not cnp.issubdtype(k.dtype, np.number)
     assert k.dtype == random.key_dtype() == random.split(k).dtype and k.dtype != np.uint64
     assert random.key_impl(k) == random.key_impl(random.PRNGKey(0)) == jax.random.key_impl(theirs)
-    assert repr(k) == repr(theirs) and repr(random.split(k)) == repr(jax.random.split(theirs))
+    assert str(k) == f"{k}" == repr(k) == repr(theirs) and repr(random.split(k)) == repr(jax.random.split(theirs))
     assert "key" in str(ct.make_ir(lambda k: random.split(k))(k))
     np.testing.assert_array_equal(words(random.clone(k)), words(k))
     np.testing.assert_array_equal(words(random.wrap_key_data(random.PRNGKey(42))), words(k))
@@ -112,7 +112,14 @@ def test_keys_under_transforms():
     np.testing.assert_array_equal(words(branch(False, keys[0])), words(random.fold_in(keys[0], 2)))
     loop = ct.lax.fori_loop(0, 3, lambda i, k: random.fold_in(k, i), keys[0])
     assert words(loop).shape == (2,)
-    gradient = ct.grad(lambda w, k: (w * random.normal(k, (3,))).sum())(cnp.ones(3), keys[0])
+    shown = []
+
+    def loss(w, k):
+        shown.append(str(k))
+        return (w * random.normal(k, (3,))).sum()
+
+    gradient = ct.grad(loss)(cnp.ones(3), keys[0])
+    assert shown == ["Traced<key<fry>[]>"]
     np.testing.assert_array_equal(gradient, random.normal(keys[0], (3,)))
     assert ct.eval_shape(lambda k: random.split(k, 3), keys[0]).shape == (3,)
     drawn = ct.mask(lambda x, k: random.normal(k, x.shape))(ct.Ragged(np.zeros(5, np.float32), {0: 3}), keys[0])

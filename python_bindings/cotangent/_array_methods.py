@@ -173,8 +173,8 @@ def _traced_text(self: Array) -> str:
 
 def _str(self: Array) -> str:
     if not _core.is_traced(self):
-        return str(_core.to_numpy(self))
-    values = _concrete_or_none(self)
+        return _repr(self) if _core.dtype_kind(self.dtype) == "key" else str(_core.to_numpy(self))
+    values = None if _core.dtype_kind(self.dtype) == "key" else _concrete_or_none(self)
     return _traced_text(self) if values is None else f"Traced<{self.dtype.name}[{_shape_text(self)}]>({values})"
 
 
