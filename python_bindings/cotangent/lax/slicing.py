@@ -16,8 +16,9 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.numpy._repeated import repeated
 from cotangent.numpy._support import bind1, insert_axes, normalize_axis
-from cotangent.numpy.indexing import fill_outside, repeated
+from cotangent.numpy.indexing import fill_outside
 
 __all__ = [
     "GatherDimensionNumbers",

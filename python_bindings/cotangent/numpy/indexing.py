@@ -27,6 +27,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._capture import set_length
 from cotangent._core import Array
+from cotangent.numpy._repeated import repeated, times_named
 from cotangent.numpy._support import (
     axis_size,
     bind1,
@@ -493,7 +494,7 @@ class IndexUpdate:
         plan = _plan(self._index, self._array)
         if plan is None or not plan.looked_up or hints.get("unique_indices"):
             return self._update("set", function(get_item(self._array, self._index)), mode, {})
-        counts = _times_named(self._index, self._array._bound_shape)
+        counts = times_named(self._index, self._array._bound_shape)
         if counts is None:
             none = _core.full(self._array._bound_shape, 0, np.dtype("int32"))
             counts = IndexUpdate(none, self._index)._update("add", 1, mode, {})
@@ -517,37 +518,6 @@ class IndexUpdate:
             "clip" if mode == "clip" else "drop",
             bool(hints.get("unique_indices")),
         )
-
-
-def _times_named(index: Any, shape: tuple[int, ...]) -> Any:
-    """How often an index names each element; None where that is not known yet, or it reaches outside."""
-    items = index if isinstance(index, tuple) else (index,)
-    if any(isinstance(item, Array) and _core.is_traced(item) for item in items):
-        return None
-    counts = np.zeros(shape, np.int32)
-    try:
-        np.add.at(counts, tuple(np.asarray(item) if isinstance(item, Array) else item for item in items), 1)
-    except (IndexError, TypeError, ValueError):
-        return None
-    return counts
-
-
-def repeated(step: Any, x: Array, counts: Any) -> Array:
-    """``step(i, x)`` for i below the largest of ``counts``, one after the other.
-
-    Counts that are known, a NumPy array, give no loop.
-    """
-    from cotangent.lax.control_flow import fori_loop
-    from cotangent.numpy.reductions import max as _max
-
-    if counts.size == 0:
-        return x
-    largest = counts.max() if isinstance(counts, np.ndarray) else _max(counts)
-    if isinstance(counts, np.ndarray) or not _core.is_traced(largest):
-        for i in range(int(largest)):
-            x = step(i, x)
-        return x
-    return fori_loop(0, largest, step, x)  # type: ignore[no-any-return]
 
 
 class IndexUpdateHelper:
