@@ -85,7 +85,11 @@ def _arc(x: Array, y: Array) -> tuple[Array, Array, Array]:
     base = pick(steep, u, b)
     base, other = pick(far, x, base), pick(far, y, other)
     imaginary = pick(far, bind1("log", _hypot(pick(far, x, 1.0), pick(far, y, 1.0))) + _LOG2, imaginary)
-    return bind1("atan2", base, other), bind1("atan2", other, base), imaginary
+    # As C does where one part is NaN: an infinite part decides the imaginary part, a real part of zero the real ones.
+    infinite = bind1("or", x == math.inf, y == math.inf)
+    axis = x == 0.0
+    imaginary = pick(infinite, math.inf, imaginary)
+    return pick(axis, 0.0, bind1("atan2", base, other)), pick(axis, math.pi / 2, bind1("atan2", other, base)), imaginary
 
 
 def _complex_asin(z: Array) -> Array:
@@ -119,7 +123,11 @@ def _complex_atanh(z: Array) -> Array:
     size = _hypot(pick(far, u, 1.0), pick(far, v, 1.0))
     real = pick(far, pick(bind1("is_finite", size), u, 0.0) / size / size, real)
     imaginary = 0.5 * bind1("atan2", 2.0 * q, (1.0 - p) * (1.0 + p) - q * q)
-    imaginary = pick(far, 0.5 * math.pi, imaginary)
+    # As C does where one part is NaN.
+    high = v == math.inf
+    real = pick(bind1("or", u == 0.0, bind1("or", u == math.inf, high)), 0.0, real)
+    imaginary = pick(bind1("or", far, high), 0.5 * math.pi, imaginary)
+    imaginary = pick(bind1("ne", v, v), math.nan, imaginary)
     return _complex(_with_sign(real, x), _with_sign(imaginary, y), z)
 
 

@@ -56,6 +56,11 @@ for name in ["arccosh", "acosh"]:
     unary(name, FLOATS, (1.2, 4.0), tolerance=8)
 for name in ["arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"]:
     unary(name, COMPLEXES, grads=False, tolerance=4)
+PARTS = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan])
+ENDS = np.array([complex(x, y) for x in PARTS for y in PARTS])
+for name in ["arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh"]:
+    parts = lambda np_, x, f=name: (np_.abs(getattr(np_, f)(x).real), np_.abs(getattr(np_, f)(x).imag))  # noqa: E731
+    case(name, ENDS, call=parts, dtypes=("complex128",), grads=False)
 for name in ["deg2rad", "rad2deg", "radians", "degrees"]:
     unary(name, (*FLOATS, "int32"))
 for name in ["floor", "ceil", "trunc", "rint", "fix"]:
