@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import math
 import subprocess
@@ -79,6 +80,14 @@ def test_names_are_unique_and_every_area_has_workloads() -> None:
     command = [sys.executable, str(BENCHMARKS / "run.py"), "--list"]
     names = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert len(names) == len(set(names)) > 50
+
+
+def test_missing_libraries_of_cuda_answer_that_there_is_no_device(records: Any, tmp_path: Path) -> None:
+    import without_cuda
+
+    without_cuda.make("libcuda_test.so.1", {"": {"plain"}, "VERSION_1": {"versioned"}}, tmp_path)
+    library = ctypes.CDLL(str(tmp_path / "libcuda_test.so.1"))
+    assert library.plain() == library.versioned() == without_cuda.NO_DEVICE
 
 
 def test_a_few_workloads_agree(tmp_path: Path) -> None:

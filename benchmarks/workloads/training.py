@@ -30,7 +30,7 @@ def adam_step(sizes: list[int], batch: int) -> Any:
         # Squares that are not 0, so that the first update is not a sign, which rounding decides where a gradient is 0.
         squares = [(np.full_like(w, 1e-4), np.full_like(b, 1e-4)) for w, b in params]
         data = normal(batch, sizes[0]), one_hot(batch, sizes[-1])
-        return library.thunk(adam(library, mlp_loss(library)), params, zeros, squares, np.float32(0.3), *data)
+        return library.thunk(adam(library, mlp_loss(library)), params, zeros, squares, np.array(0.3, np.float32), *data)
 
     return make
 
