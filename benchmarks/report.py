@@ -91,7 +91,7 @@ def to_markdown(tables: dict[str, list[Row]], about: dict[str, Any], pictures: l
         "the memory's bandwidth (all cores) and one core's arithmetic allow.",
         "",
         f"Machine: {about['machine']}. Versions: {', '.join(f'{k} {v}' for k, v in about['versions'].items())}.",
-        f"This run: {'; '.join(about['notes'])}.",
+        f"This run: {'; '.join(about['notes'])}. [Why targets are missed](design/021-what-the-benchmarks-miss.md).",
         *(
             [""] + [f"Not measured: {name}: {why}." for name, why in about["missing"].items()]
             if about["missing"]

@@ -81,6 +81,10 @@ def main(arguments: list[str] | None = None) -> int:
             rows[area].append(row)
             print(report.line(row), flush=True)
     notes = [f"{seconds:g} s for each library and workload; load average {load:.1f} when it started"]
+    if load > limits.cores:
+        notes.append(
+            "other programs had the cores too, so times above a millisecond say little: run it on a quiet machine"
+        )
     if options.quick or options.no_compile:
         notes.append("without torch.compile")
     everything = [row for members in rows.values() for row in members]

@@ -31,7 +31,9 @@ void loop16(float *restrict out, const float *restrict x, int64_t n) {
 def newton(library: Any) -> Any:
     if not hasattr(library, "lax"):
         return None
-    return library.thunk(lambda a: library.lax.fori_loop(0, 1000, lambda i, x: 0.5 * (x + a / x), a), np.array(2, np.float32))
+    return library.thunk(
+        lambda a: library.lax.fori_loop(0, 1000, lambda i, x: 0.5 * (x + a / x), a), np.array(2, np.float32)
+    )
 
 
 def newton_c() -> Any:
