@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from records import OURS, Row, number
+from judge import OURS, Row, number
 
 COLUMNS = [OURS, "jax", "torch", "torch.func", "torch.compile", "numpy", "C"]
 

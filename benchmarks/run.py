@@ -1,6 +1,6 @@
 """Side by side with JAX, torch and NumPy: `./dev bench`. Losses are shown as plainly as wins; a result that differs is WRONG, not a time.
 
-Read `records.py` for what a workload and a target are, `libraries.py` for how libraries are driven, `workloads/` for what is run, and
+Read `judge.py` for what a workload and a target are, `libraries.py` for how libraries are driven, `workloads/` for what is run, and
 `report.py` for what is written. Results go to benchmarks/results.json; `--page` also writes docs/benchmarks.md and its plots.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import judge  # noqa: E402
 import libraries  # noqa: E402
-import records  # noqa: E402
 import report  # noqa: E402
 import scaling  # noqa: E402
 from machine import Limits  # noqa: E402
@@ -49,7 +49,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def chosen(only: str) -> dict[str, list[records.Workload]]:
+def chosen(only: str) -> dict[str, list[judge.Workload]]:
     words = [word.strip() for word in only.split(",") if word.strip()]
     picked = {
         area: [w for w in members if not words or any(word in w.name or word == area for word in words)]
@@ -73,11 +73,11 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"{name} is not here: {why}")
     print(report.head())
     seconds = options.seconds or (0.1 if options.quick else 1.0)
-    rows: dict[str, list[records.Row]] = {}
+    rows: dict[str, list[judge.Row]] = {}
     for area, members in tables.items():
         rows[area] = []
         for workload in members:
-            row = records.run(workload, found, limits, seconds, not (options.quick or options.no_compile))
+            row = judge.run(workload, found, limits, seconds, not (options.quick or options.no_compile))
             rows[area].append(row)
             print(report.line(row), flush=True)
     notes = [f"{seconds:g} s for each library and workload; load average {load:.1f} when it started"]
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
         docs = HERE.parent / "docs"
         pictures = report.plot(rows, grown, docs)
         (docs / "benchmarks.md").write_text(report.to_markdown(rows, about, pictures))
-    return 1 if any(records.OURS in row.wrong for row in everything) else 0
+    return 1 if any(judge.OURS in row.wrong for row in everything) else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from records import measure
+from judge import measure
 from workloads.calls import capture_seconds
 from workloads.data import mlp, mlp_loss, normal, one_hot, sgd
 

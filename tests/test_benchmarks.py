@@ -19,11 +19,11 @@ BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 
 
 @pytest.fixture(scope="module")
-def records() -> Iterator[Any]:
+def judge() -> Iterator[Any]:
     sys.path.insert(0, str(BENCHMARKS))
-    import records
+    import judge
 
-    yield records
+    yield judge
     sys.path.remove(str(BENCHMARKS))
 
 
@@ -31,49 +31,49 @@ def fake(name: str, value: float, slow: bool = False) -> Any:
     return SimpleNamespace(name=name, value=np.full(3, value), compiles_slowly=slow)
 
 
-def test_one_that_differs_from_most_is_wrong_and_has_no_time(records: Any) -> None:
-    workload = records.Workload("w", lambda library: lambda: library.value, (records.TimesBest(1e9),))
-    row = records.run(workload, [fake("cotangent", 1.1), fake("jax", 1), fake("numpy", 1)], None, 0.01, False)
+def test_one_that_differs_from_most_is_wrong_and_has_no_time(judge: Any) -> None:
+    workload = judge.Workload("w", lambda library: lambda: library.value, (judge.TimesBest(1e9),))
+    row = judge.run(workload, [fake("cotangent", 1.1), fake("jax", 1), fake("numpy", 1)], None, 0.01, False)
     assert row.wrong == ["cotangent"]
     assert set(row.times) == {"jax", "numpy"}
     assert row.verdict() == "WRONG"
 
 
-def test_one_that_fails_is_named_with_its_reason(records: Any) -> None:
+def test_one_that_fails_is_named_with_its_reason(judge: Any) -> None:
     def make(library: Any) -> Any:
         if library.name == "jax":
             raise ValueError("no such thing")
         return lambda: library.value
 
-    row = records.run(records.Workload("w", make), [fake("cotangent", 1), fake("jax", 1)], None, 0.01, False)
+    row = judge.run(judge.Workload("w", make), [fake("cotangent", 1), fake("jax", 1)], None, 0.01, False)
     assert row.absent == {"jax": "ValueError: no such thing"}
     assert list(row.times) == ["cotangent"]
 
 
-def test_targets(records: Any) -> None:
-    workload = records.Workload("w", lambda library: None)
-    row = records.Row(workload, {"cotangent": 2.0, "jax": 8.0, "torch": 40.0, "torch.func": 10.0, "C": 1.0}, limit=1.0)
+def test_targets(judge: Any) -> None:
+    workload = judge.Workload("w", lambda library: None)
+    row = judge.Row(workload, {"cotangent": 2.0, "jax": 8.0, "torch": 40.0, "torch.func": 10.0, "C": 1.0}, limit=1.0)
     assert row.best_peer() == ("jax", 8.0)
-    assert records.TimesBest(0.25).met(row)
-    assert not records.TimesBest(0.24).met(row)
-    assert records.TimesC(2).met(row)
-    assert not records.TimesC(1.9).met(row)
-    assert records.OfLimit(0.5).met(row)
-    assert not records.OfLimit(0.51).met(row)
+    assert judge.TimesBest(0.25).met(row)
+    assert not judge.TimesBest(0.24).met(row)
+    assert judge.TimesC(2).met(row)
+    assert not judge.TimesC(1.9).met(row)
+    assert judge.OfLimit(0.5).met(row)
+    assert not judge.OfLimit(0.51).met(row)
     # This machine takes twice jax's time and half of torch's (the better of its two): as fast as the table's, on average.
-    assert math.isclose(records.AtMost(3, jax=4, torch=20).allowed(row), 3)
-    assert math.isclose(records.AtMost(3, jax=4).allowed(row), 6)
-    assert records.AtMost(3).allowed(row) == 3
+    assert math.isclose(judge.AtMost(3, jax=4, torch=20).allowed(row), 3)
+    assert math.isclose(judge.AtMost(3, jax=4).allowed(row), 6)
+    assert judge.AtMost(3).allowed(row) == 3
 
 
-def test_results_are_compared_by_shape_and_size(records: Any) -> None:
+def test_results_are_compared_by_shape_and_size(judge: Any) -> None:
     x = np.array([1000.0, 0.001])
-    assert records.agree([x], [x + 1], 2e-3)
-    assert not records.agree([x], [x + 5], 2e-3)
-    assert not records.agree([x], [x[:1]], 2e-3)
-    assert not records.agree([x], [x, x], 2e-3)
-    assert not records.agree([x], [x * np.nan], 2e-3)
-    assert [leaf.tolist() for leaf in records.arrays_of({"b": [np.array(1)], "a": (np.array(2), 3)})] == [2, 3, 1]
+    assert judge.agree([x], [x + 1], 2e-3)
+    assert not judge.agree([x], [x + 5], 2e-3)
+    assert not judge.agree([x], [x[:1]], 2e-3)
+    assert not judge.agree([x], [x, x], 2e-3)
+    assert not judge.agree([x], [x * np.nan], 2e-3)
+    assert [leaf.tolist() for leaf in judge.arrays_of({"b": [np.array(1)], "a": (np.array(2), 3)})] == [2, 3, 1]
 
 
 def test_names_are_unique_and_every_area_has_workloads() -> None:
@@ -82,7 +82,7 @@ def test_names_are_unique_and_every_area_has_workloads() -> None:
     assert len(names) == len(set(names)) > 50
 
 
-def test_missing_libraries_of_cuda_answer_that_there_is_no_device(records: Any, tmp_path: Path) -> None:
+def test_missing_libraries_of_cuda_answer_that_there_is_no_device(judge: Any, tmp_path: Path) -> None:
     import without_cuda
 
     without_cuda.make("libcuda_test.so.1", {"": {"plain"}, "VERSION_1": {"versioned"}}, tmp_path)

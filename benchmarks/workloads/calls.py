@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import numpy as np
-from records import AtMost, Workload
+from judge import AtMost, Workload
 
 from workloads.data import mlp, mlp_loss, normal, one_hot
 

@@ -6,8 +6,8 @@ import ctypes
 from typing import Any
 
 import numpy as np
+from judge import TimesC, Workload
 from machine import compile_c
-from records import TimesC, Workload
 
 from workloads.data import normal
 

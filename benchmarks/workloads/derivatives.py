@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from records import AtMost, TimesBest, Workload
+from judge import AtMost, TimesBest, Workload
 
 from workloads.data import normal
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from judge import OURS, Row, Workload
 from machine import cores
-from records import OURS, Row, Workload
 
 from workloads import fresh
 from workloads.calls import nothing

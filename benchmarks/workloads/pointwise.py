@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from records import OfLimit, TimesBest, Workload
+from judge import OfLimit, TimesBest, Workload
 
 from workloads.data import normal
 

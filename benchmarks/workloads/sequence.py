@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from records import TimesBest, Workload
+from judge import TimesBest, Workload
 
 from workloads.data import normal, one_hot, sgd
 

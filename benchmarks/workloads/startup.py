@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from records import AtMost, Workload
+from judge import AtMost, Workload
 
 from workloads import fresh
 from workloads.calls import nothing

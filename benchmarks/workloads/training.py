@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from records import AtMost, TimesBest, Workload
+from judge import AtMost, TimesBest, Workload
 
 from workloads.data import adam, mlp, mlp_loss, normal, one_hot, sgd
 
