@@ -176,18 +176,39 @@ std::vector<Tensor> evaluate_reference(const Graph& graph, absl::Span<const Tens
   return run_graph(graph, inputs, Mode::kReference);
 }
 
-std::vector<Tensor> evaluate_primitive(const Primitive& primitive, absl::Span<const Tensor> operands,
-                                       const AttrsPtr& attrs) {
+namespace {
+
+// Fills `result` if a kernel makes the one result; else returns all of them.
+std::vector<Tensor> evaluate_typed(const Primitive& primitive, absl::Span<const Tensor> operands, const AttrsPtr& attrs,
+                                   Tensor* result) {
   absl::InlinedVector<Aval, 4> avals;
   for (const Tensor& operand : operands) avals.push_back(operand.aval());
   try {
     const Avals output_avals = primitive.type(avals, *attrs);
-    return run_primitive(primitive, operands, attrs, output_avals, find_kernel(primitive), Mode::kKernels,
-                         /*may_overwrite=*/false);
+    Kernel kernel = find_kernel(primitive);
+    if (result != nullptr && kernel != nullptr) {
+      CT_CHECK(output_avals.size() == 1);
+      if (kernel({primitive, operands, *attrs, output_avals, /*may_overwrite=*/false}, {result, 1})) return {};
+      kernel = nullptr;
+    }
+    return run_primitive(primitive, operands, attrs, output_avals, kernel, Mode::kKernels, /*may_overwrite=*/false);
   } catch (Error& error) {
     error.op(primitive.name).at(LocationScope::current());
     throw;
   }
+}
+
+}  // namespace
+
+std::vector<Tensor> evaluate_primitive(const Primitive& primitive, absl::Span<const Tensor> operands,
+                                       const AttrsPtr& attrs) {
+  return evaluate_typed(primitive, operands, attrs, nullptr);
+}
+
+Tensor evaluate_primitive1(const Primitive& primitive, absl::Span<const Tensor> operands, const AttrsPtr& attrs) {
+  Tensor result;
+  std::vector<Tensor> results = evaluate_typed(primitive, operands, attrs, &result);
+  return result ? std::move(result) : std::move(results.at(0));
 }
 
 }  // namespace ct

@@ -19,5 +19,7 @@ std::vector<Tensor> evaluate_reference(const Graph& graph, absl::Span<const Tens
 // One primitive, eagerly.
 std::vector<Tensor> evaluate_primitive(const Primitive& primitive, absl::Span<const Tensor> operands,
                                        const AttrsPtr& attrs);
+// The same for a primitive with one result.
+Tensor evaluate_primitive1(const Primitive& primitive, absl::Span<const Tensor> operands, const AttrsPtr& attrs);
 
 }  // namespace ct

@@ -321,8 +321,11 @@ Builder& Capture::builder() {
 }
 const CaptureOptions& Capture::options() const { return state_->options; }
 bool Capture::live() const { return state_->builder != nullptr; }
+bool Capture::masks() const { return state_->mask != nullptr; }
 
 std::shared_ptr<Capture> current_capture() { return capture_stack.empty() ? nullptr : capture_stack.back(); }
+
+const Capture* innermost_capture() { return capture_stack.empty() ? nullptr : capture_stack.back().get(); }
 
 std::vector<std::pair<std::string, int64_t>> named_axes() {
   std::vector<std::pair<std::string, int64_t>> result;
@@ -460,6 +463,15 @@ std::vector<Datum> to_data(std::vector<Tensor> tensors) {
   return result;
 }
 
+Datum evaluate1(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
+  absl::InlinedVector<Tensor, 4> tensors;
+  for (const Datum* operand : operands) {
+    const Tensor* tensor = std::get_if<Tensor>(operand);
+    tensors.push_back(tensor != nullptr ? *tensor : concrete(*operand));
+  }
+  return evaluate_primitive1(primitive, tensors, attrs);
+}
+
 std::vector<Datum> to_data(const std::shared_ptr<Capture>& capture, absl::Span<const Value> values) {
   std::vector<Datum> result;
   result.reserve(values.size());
@@ -485,6 +497,16 @@ std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> oper
   std::vector<Datum> results = to_data(capture, capture->state_->builder->bind(primitive, values, attrs));
   if (capture->state_->mask != nullptr) capture->state_->run_mask_rules();
   return results;
+}
+
+Datum bind1(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
+  if (capture_stack.empty()) return evaluate1(primitive, operands, attrs);
+  const std::shared_ptr<Capture> capture = capture_stack.back();
+  absl::InlinedVector<Value, 4> values;
+  for (const Datum* operand : operands) values.push_back(capture->lift(*operand));
+  const Value result = capture->state_->builder->bind1(primitive, values, attrs);
+  if (capture->state_->mask != nullptr) capture->state_->run_mask_rules();
+  return Traced{capture, result.var};
 }
 
 void set_eager_graph_runner(GraphRunner runner) { eager_graph_runner = runner != nullptr ? runner : evaluate_graph; }

@@ -75,6 +75,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
   Builder& builder();
   const CaptureOptions& options() const;
   bool live() const;
+  bool masks() const;  // in a kMask capture or nested in one: values may be ragged
 
   // The lengths of a traced value's axes (null: exact), found by running the mask rules alongside in a kMask capture
   // and those nested in it; without a mask every axis is exact. Values of the rules' scratch builder; compare by
@@ -88,6 +89,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
  private:
   friend Aval datum_aval(const Datum& datum);
   friend std::vector<Datum> bind(const Primitive&, absl::Span<const Datum>, const AttrsPtr&);
+  friend Datum bind1(const Primitive&, absl::Span<const Datum* const>, const AttrsPtr&);
   friend std::vector<Datum> bind_graph(const GraphPtr&, absl::Span<const Datum>);
   friend Tensor concrete(const Datum& datum);
   struct State;
@@ -96,6 +98,7 @@ class Capture : public std::enable_shared_from_this<Capture> {
 };
 
 std::shared_ptr<Capture> current_capture();  // null: eager
+const Capture* innermost_capture();          // the same, to look at
 
 // The axes that collectives may name here, with their sizes, innermost first.
 std::vector<std::pair<std::string, int64_t>> named_axes();
@@ -116,6 +119,9 @@ class EagerScope {
 // Evaluates or records. This is what every front-end operation becomes.
 std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> operands,
                         const AttrsPtr& attrs = Attrs::empty());
+// The same for a primitive with one result, of operands that stay where they are.
+Datum bind1(const Primitive& primitive, absl::Span<const Datum* const> operands,
+            const AttrsPtr& attrs = Attrs::empty());
 // The same for a whole graph: inlined when capturing; run when eager. `runner` runs it (default: evaluate), so that
 // the compiled, cached path can be plugged in by the front end.
 using GraphRunner = std::vector<Tensor> (*)(const GraphPtr& graph, absl::Span<const Tensor> inputs);

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+
 namespace ct {
 namespace {
 
@@ -17,7 +19,7 @@ struct Entry {
 struct Table {
   std::mutex mutex;
   std::vector<Entry> entries{Entry{}};  // entry 0 is kNoLocation
-  std::map<std::pair<const void*, int>, LocationId> by_code;
+  absl::flat_hash_map<std::pair<const void*, int>, LocationId> by_code;
   std::map<std::pair<std::string, int>, LocationId> by_line;
   LocationResolver resolver;
 };

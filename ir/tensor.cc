@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #if defined(__linux__)
@@ -103,30 +104,114 @@ size_t rounded_up(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment *
 
 struct Buffer::Passkey {};
 
+namespace {
+
+// The block of a small buffer: its bytes lie behind the Buffer, in the one allocation of both.
+void* const kBehind = reinterpret_cast<void*>(1);
+
+void* aligned_behind(void* end) {
+  return reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(end) + kAlignment - 1) / kAlignment * kAlignment);
+}
+
+// Blocks for small buffers that were freed lately, by size: programs allocate the same sizes again and again, and more
+// of them than malloc keeps at hand.
+class FreeBlocks {
+ public:
+  FreeBlocks() = default;
+  ~FreeBlocks() {
+    for (Class& c : classes_) {
+      while (c.first != nullptr) std::free(std::exchange(c.first, c.first->next));
+      c.count = kMost;  // what a thread frees after this goes back to malloc
+    }
+  }
+  FreeBlocks(const FreeBlocks&) = delete;
+  FreeBlocks& operator=(const FreeBlocks&) = delete;
+
+  void* take(size_t bytes) {
+    const size_t number = (bytes + kGrain - 1) / kGrain;
+    if (number < kClasses && classes_[number].first != nullptr) {
+      --classes_[number].count;
+      return std::exchange(classes_[number].first, classes_[number].first->next);
+    }
+    return std::malloc(number * kGrain);
+  }
+  void give(void* block, size_t bytes) {
+    const size_t number = (bytes + kGrain - 1) / kGrain;
+    if (number >= kClasses || classes_[number].count >= kMost) return std::free(block);
+    Class& c = classes_[number];
+    c.first = new (block) Block{c.first};
+    ++c.count;
+  }
+
+ private:
+  static constexpr size_t kGrain = 64;
+  static constexpr size_t kClasses = 20;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr uint32_t kMost = 0;  // let the sanitizer see every block
+#else
+  static constexpr uint32_t kMost = 128;
+#endif
+  struct Block {
+    Block* next;
+  };
+  struct Class {
+    Block* first = nullptr;
+    uint32_t count = 0;
+  };
+  Class classes_[kClasses];
+};
+thread_local FreeBlocks free_blocks;
+
+// Allocates objects with room behind them, and tells where that is.
+template <class T>
+struct BehindAllocator {
+  using value_type = T;
+  size_t bytes;
+  void** behind;
+
+  BehindAllocator(size_t bytes, void** behind) : bytes(bytes), behind(behind) {}
+  template <class U>
+  BehindAllocator(const BehindAllocator<U>& other) : bytes(other.bytes), behind(other.behind) {}  // NOLINT: converts
+
+  T* allocate(size_t count) {
+    void* block = free_blocks.take(count * sizeof(T) + kAlignment + bytes);
+    if (block == nullptr) throw std::bad_alloc();
+    *behind = aligned_behind(static_cast<T*>(block) + count);
+    return static_cast<T*>(block);
+  }
+  void deallocate(T* block, size_t count) { free_blocks.give(block, count * sizeof(T) + kAlignment + bytes); }
+  template <class U>
+  bool operator==(const BehindAllocator<U>&) const {
+    return true;
+  }
+};
+
+}  // namespace
+
 std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
-  void* block;
-  void* data;
   if (bytes <= kSmall) {
     // malloc serves small sizes from a cache of the thread; aligned_alloc never does, and costs three times as much.
-    block = std::malloc(bytes + kAlignment);
-    data = reinterpret_cast<void*>((reinterpret_cast<uintptr_t>(block) + kAlignment - 1) / kAlignment * kAlignment);
-  } else {
-    const size_t rounded = rounded_up(bytes);
-    block = data = bytes >= kHuge ? large_blocks().take(rounded) : nullptr;
-    if (block == nullptr && rounded >= bytes) {
-      block = data = std::aligned_alloc(kAlignment, rounded);
-      if (block == nullptr) {
-        large_blocks().drop();
-        block = data = std::aligned_alloc(kAlignment, rounded);
-      }
-      if (block != nullptr && bytes >= kHuge) advise_huge_pages(data, bytes);
+    void* data = nullptr;
+    std::shared_ptr<Buffer> buffer = std::allocate_shared<Buffer>(BehindAllocator<Buffer>(bytes, &data), Passkey{},
+                                                                  kBehind, nullptr, bytes, nullptr);
+    buffer->data_ = data;
+    return buffer;
+  }
+  const size_t rounded = rounded_up(bytes);
+  void* block = bytes >= kHuge ? large_blocks().take(rounded) : nullptr;
+  if (block == nullptr && rounded >= bytes) {
+    block = std::aligned_alloc(kAlignment, rounded);
+    if (block == nullptr) {
+      large_blocks().drop();
+      block = std::aligned_alloc(kAlignment, rounded);
     }
+    if (block != nullptr && bytes >= kHuge) advise_huge_pages(block, bytes);
   }
   if (block == nullptr) {
     throw Error(ErrorKind::kMemory, "out of memory: could not allocate " + std::to_string(bytes) + " bytes");
   }
   try {
-    return std::make_shared<Buffer>(Passkey{}, block, data, bytes, nullptr);
+    return std::make_shared<Buffer>(Passkey{}, block, block, bytes, nullptr);
   } catch (...) {
     std::free(block);
     throw;
@@ -139,6 +224,7 @@ std::shared_ptr<Buffer> Buffer::borrow(void* data, size_t bytes, std::function<v
 
 Buffer::~Buffer() {
   if (release_) release_();
+  if (block_ == kBehind) return;
   if (block_ != nullptr && bytes_ >= kHuge) {
     large_blocks().give(block_, rounded_up(bytes_));
   } else {

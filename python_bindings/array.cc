@@ -7,6 +7,8 @@
 #include <cstddef>
 
 #include "ir/text.h"
+#include "python_bindings/indexing.h"
+#include "python_bindings/operands.h"
 
 namespace ct::python {
 
@@ -25,75 +27,19 @@ namespace {
 PyObject* shape_hook = nullptr;
 PyObject* size_hook = nullptr;
 
-enum class Promotion : uint8_t { kJoin, kInexact, kCompare, kBits };
-
 const Primitive* primitive(const char* name) { return &get_primitive(name); }
 
-struct Operand {
-  Datum datum;
-  PyObject* scalar = nullptr;  // a Python number not yet materialised
-  PromotedType type;
-  Shape shape;
-};
-
-// NumPy's float64 and complex128 numbers are Python floats and complex numbers by class, and mostly come from constants
-// like np.sqrt(2): while 64 bits are not the default, they yield to an array's dtype as Python's numbers do.
-bool yields_to_arrays(PyObject* object) {
-  return (PyFloat_Check(object) || PyComplex_Check(object)) && !config().enable_x64;
-}
-
-// False: not something arithmetic understands, so Python may try the other operand.
-bool read_operand(PyObject* object, Operand& operand) {
-  if (is_array(object)) {
-    operand.datum = array_datum(object);
-  } else if (is_python_scalar(object)) {
-    operand.scalar = object;
-    operand.type = scalar_type(object);
-    return true;
-  } else if (py::isinstance<py::array>(object) || array_method(object) != nullptr ||
-             PyObject_HasAttrString(object, "__array__")) {
-    operand.datum = datum_from_python(object);
-  } else {
-    return false;
-  }
-  const Aval& aval = datum_aval(operand.datum);
-  operand.type = {aval.dtype(), aval.weak() || yields_to_arrays(object)};
-  operand.shape = aval.shape();
-  return true;
-}
-
-Datum materialize(const Operand& operand, PromotedType type, const Shape& shape) {
-  if (operand.scalar != nullptr) {
-    if (current_capture()) return scalar_datum(operand.scalar, Aval(type.dtype, shape, type.weak));
-    return broadcast_datum(scalar_datum(operand.scalar, Aval(type.dtype, {}, type.weak)), shape);
-  }
-  return broadcast_datum(convert_datum(operand.datum, type.dtype, type.weak), shape);
-}
-
-std::vector<Datum> promoted_operands(const Operand& a, const Operand& b, Promotion promotion) {
-  PromotedType type = promote_types(a.type, b.type, default_float());
-  if (promotion == Promotion::kInexact) type = inexact_type(type);
-  const Shape shape = broadcast_shapes(a.shape, b.shape);
-  return {materialize(a, type, shape), materialize(b, type, shape)};
-}
-
-PyObject* binary(const Primitive* op, PyObject* left, PyObject* right, Promotion promotion) {
-  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
-    Operand a, b;
-    if (!read_operand(left, a) || !read_operand(right, b)) Py_RETURN_NOTIMPLEMENTED;
-    return make_array(bind_with_location(*op, promoted_operands(a, b, promotion))[0]);
-  });
-}
-
 PyObject* unary(const Primitive* op, PyObject* self) {
-  return guarded(static_cast<PyObject*>(nullptr),
-                 [&] { return make_array(bind_with_location(*op, {&array_datum(self), 1})[0]); });
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    const Datum* operand = &array_datum(self);
+    return make_array(bind1_with_location(*op, {&operand, 1}));
+  });
 }
 
 template <const char* kName, Promotion kPromotion>
 PyObject* binary_slot(PyObject* left, PyObject* right) {
   static const Primitive* op = primitive(kName);
-  return binary(op, left, right, kPromotion);
+  return bind_operator(*op, left, right, kPromotion);
 }
 template <const char* kName>
 PyObject* unary_slot(PyObject* self) {
@@ -108,13 +54,16 @@ constexpr char kAddName[] = "add", kSubName[] = "sub", kMulName[] = "mul", kDivN
 PyObject* right_shift(PyObject* left, PyObject* right) {
   static const Primitive* arithmetic = primitive("shift_right_arithmetic");
   static const Primitive* logical = primitive("shift_right_logical");
-  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+  bool is_unsigned = false;
+  const int known = guarded(-1, [&] {
     Operand a, b;
-    if (!read_operand(left, a) || !read_operand(right, b)) Py_RETURN_NOTIMPLEMENTED;
-    const bool is_unsigned = is_unsigned_integer(promote_types(a.type, b.type).dtype);
-    return make_array(
-        bind_with_location(is_unsigned ? *logical : *arithmetic, promoted_operands(a, b, Promotion::kBits))[0]);
+    if (!read_operand(left, a) || !read_operand(right, b)) return 0;
+    is_unsigned = is_unsigned_integer(promote_types(a.type, b.type).dtype);
+    return 1;
   });
+  if (known < 0) return nullptr;
+  if (known == 0) Py_RETURN_NOTIMPLEMENTED;
+  return bind_operator(is_unsigned ? *logical : *arithmetic, left, right, Promotion::kJoin);
 }
 
 PyObject* positive(PyObject* self) { return Py_NewRef(self); }
@@ -148,11 +97,14 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
   static const Primitive* const kOps[] = {primitive("lt"), primitive("le"), primitive("eq"),
                                           primitive("ne"), primitive("gt"), primitive("ge")};
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
-    Operand a, b;
-    if (!read_operand(left, a) || !read_operand(right, b)) Py_RETURN_NOTIMPLEMENTED;
-    std::vector<Datum> operands = promoted_operands(a, b, Promotion::kCompare);
-    for (Datum& operand : operands) operand = comparable(operand, op);
-    return make_array(bind_with_location(*kOps[op], operands)[0]);
+    Operand operands[2];
+    if (!read_operand(left, operands[0]) || !read_operand(right, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    Datum made[2];
+    const Datum* promoted[2];
+    promote_operands(operands, Promotion::kJoin, absl::MakeSpan(made), absl::MakeSpan(promoted));
+    const Datum compared[] = {comparable(*promoted[0], op), comparable(*promoted[1], op)};
+    const Datum* pointers[] = {&compared[0], &compared[1]};
+    return make_array(bind1_with_location(*kOps[op], pointers));
   });
 }
 
@@ -399,10 +351,10 @@ void register_array(py::module_& module) {
       {Py_nb_subtract, slot(binary_slot<kSubName, Promotion::kJoin>)},
       {Py_nb_multiply, slot(binary_slot<kMulName, Promotion::kJoin>)},
       {Py_nb_true_divide, slot(binary_slot<kDivName, Promotion::kInexact>)},
-      {Py_nb_and, slot(binary_slot<kAndName, Promotion::kBits>)},
-      {Py_nb_or, slot(binary_slot<kOrName, Promotion::kBits>)},
-      {Py_nb_xor, slot(binary_slot<kXorName, Promotion::kBits>)},
-      {Py_nb_lshift, slot(binary_slot<kShlName, Promotion::kBits>)},
+      {Py_nb_and, slot(binary_slot<kAndName, Promotion::kJoin>)},
+      {Py_nb_or, slot(binary_slot<kOrName, Promotion::kJoin>)},
+      {Py_nb_xor, slot(binary_slot<kXorName, Promotion::kJoin>)},
+      {Py_nb_lshift, slot(binary_slot<kShlName, Promotion::kJoin>)},
       {Py_nb_rshift, slot(right_shift)},
       {Py_nb_negative, slot(unary_slot<kNegName>)},
       {Py_nb_positive, slot(positive)},
@@ -413,6 +365,7 @@ void register_array(py::module_& module) {
       {Py_nb_float, slot(to_float)},
       {Py_nb_index, slot(to_index)},
       {Py_mp_length, slot(length)},
+      {Py_mp_subscript, slot(get_item)},
       {Py_bf_getbuffer, slot(get_buffer)},
       {Py_bf_releasebuffer, slot(release_buffer)},
       {0, nullptr}};
@@ -424,30 +377,8 @@ void register_array(py::module_& module) {
     shape_hook = shape.release().ptr();
     size_hook = size.release().ptr();
   });
-  // The dtype pair of an operand as promotion sees it, and the promoted, broadcast operands themselves.
-  module.def(
-      "promote",
-      [](const py::list& objects, bool inexact) {
-        std::vector<Operand> operands(objects.size());
-        PromotedType type{};
-        Shape shape;
-        for (size_t i = 0; i < operands.size(); ++i) {
-          const py::object object = objects[i];
-          if (!read_operand(object.ptr(), operands[i])) {
-            operands[i].datum = datum_from_python(object);
-            const Aval& aval = datum_aval(operands[i].datum);
-            operands[i].type = {aval.dtype(), aval.weak()};
-            operands[i].shape = aval.shape();
-          }
-          type = i == 0 ? operands[i].type : promote_types(type, operands[i].type, default_float());
-          shape = broadcast_shapes(shape, operands[i].shape);
-        }
-        if (inexact) type = inexact_type(type);
-        py::list result;
-        for (const Operand& operand : operands) result.append(array_object(materialize(operand, type, shape)));
-        return result;
-      },
-      py::arg("objects"), py::arg("inexact") = false);
+  // Indexing beyond integers, slices and None: (array, index) -> array.
+  module.def("set_index_hook", [](py::object hook) { set_index_hook(hook.release().ptr()); });
 }
 
 }  // namespace ct::python

@@ -1,5 +1,6 @@
 // The entrance of operations from Python: attribute conversion, `bind`, capture and applying whole graphs.
 #include <algorithm>
+#include <array>
 
 #include "ir/ops.h"
 #include "ir/print.h"
@@ -7,6 +8,7 @@
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
 #include "python_bindings/graph.h"
+#include "python_bindings/operands.h"
 #include "transforms/find_nan.h"
 
 namespace ct::python {
@@ -153,7 +155,7 @@ void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, co
 
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs) {
-  if (!current_capture()) {
+  if (innermost_capture() == nullptr) {
     std::vector<Datum> results = bind(primitive, operands, attrs);
     if (config().debug_nans) check_nans(primitive, operands, attrs, results);
     return results;
@@ -165,8 +167,18 @@ std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<con
 Datum convert_datum(const Datum& x, DType dtype, bool weak) {
   if (datum_aval(x).dtype() == dtype) return x;
   static const Primitive& primitive = get_primitive("convert");
-  return bind_with_location(
-      primitive, {&x, 1}, weak ? Attrs::make({{"dtype", dtype}, {"weak", true}}) : Attrs::make({{"dtype", dtype}}))[0];
+  static const auto* attributes = [] {
+    auto* table = new std::array<AttrsPtr, 2 * kNumDTypes>;
+    for (int i = 0; i < kNumDTypes; ++i) {
+      const auto target = static_cast<DType>(i);
+      (*table)[static_cast<size_t>(i)] = Attrs::make({{"dtype", target}});
+      (*table)[static_cast<size_t>(i + kNumDTypes)] = Attrs::make({{"dtype", target}, {"weak", true}});
+    }
+    return table;
+  }();
+  const Datum* operand = &x;
+  const size_t row = static_cast<size_t>(dtype) + (weak ? kNumDTypes : 0);
+  return bind1_with_location(primitive, {&operand, 1}, (*attributes)[row]);
 }
 
 Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
@@ -187,7 +199,7 @@ Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b)
 }
 
 Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
-  const Aval& aval = datum_aval(x);
+  const Aval aval = datum_aval(x);
   if (absl::MakeConstSpan(aval.shape()) == shape) return x;
   static const Primitive& primitive = get_primitive("broadcast");
   Ints axes;
@@ -199,16 +211,12 @@ Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
         .hint("the target has fewer axes");
   }
   for (int64_t axis = 0; axis < aval.rank(); ++axis) axes.push_back(offset + axis);
-  return bind_with_location(primitive, {&x, 1},
-                            Attrs::make({{"shape", Ints(shape.begin(), shape.end())}, {"axes", axes}}))[0];
+  const Datum* operand = &x;
+  return bind1_with_location(primitive, {&operand, 1},
+                             Attrs::make({{"shape", Ints(shape.begin(), shape.end())}, {"axes", std::move(axes)}}));
 }
 
 void register_bind(py::module_& module) {
-  // bind(name, operands, **attributes) -> list of Arrays
-  module.def("bind", [](const std::string& name, const py::list& operands, const py::kwargs& attributes) {
-    const Primitive& primitive = get_primitive(name);
-    return arrays(bind_with_location(primitive, data(operands), attrs_from_python(attributes)));
-  });
   module.def("capture", capture, py::arg("function"), py::arg("sources"), py::arg("names"), py::arg("mode"),
              py::arg("function_name"), py::arg("shadows") = py::none(), py::arg("ragged") = py::none(),
              py::arg("axis") = py::none());
@@ -222,54 +230,12 @@ void register_bind(py::module_& module) {
       .def(py::init<>())
       .def("__enter__", [](EagerContext& self) { self.scope = std::make_unique<EagerScope>(); })
       .def("__exit__", [](EagerContext& self, const py::args&) { self.scope.reset(); });
-  module.def("is_capturing", [] { return current_capture() != nullptr; });
   module.def("capture_mode", []() -> py::object {
     const auto capture = current_capture();
     if (!capture) return py::none();
     static const char* const kNames[] = {"transform", "jit", "batch", "mask"};
     return py::str(kNames[static_cast<int>(capture->options().mode)]);
   });
-  module.def("broadcast_shapes", [](const std::vector<Ints>& shapes) {
-    Shape result;
-    for (const Ints& shape : shapes) result = broadcast_shapes(result, shape);
-    return py::tuple(py::cast(Ints(result.begin(), result.end())));
-  });
-  module.def("broadcast_to", [](py::handle x, const Ints& shape) {
-    const Datum datum = datum_from_python(x);
-    const Shape joined = broadcast_shapes(datum_aval(datum).shape(), shape);
-    if (absl::MakeConstSpan(joined) != absl::MakeConstSpan(shape)) {
-      throw Error(ErrorKind::kShape, concat("cannot broadcast shape ", shape_string(datum_aval(datum).shape()), " to ",
-                                            shape_string(shape)))
-          .at(user_location())
-          .hint("only axes of size 1 can be stretched");
-    }
-    return array_object(broadcast_datum(datum, shape));
-  });
-  module.def("convert", [](py::handle x, py::handle dtype) {
-    return array_object(convert_datum(datum_from_python(x), dtype_from_python(dtype)));
-  });
-  // The int32 scalar Array that is the ragged length of an axis, or None for an exact axis.
-  module.def("length_of", [](py::handle x, int axis) -> py::object {
-    if (!is_array(x.ptr())) return py::none();
-    const auto* traced = std::get_if<Traced>(&array_datum(x.ptr()));
-    if (traced == nullptr || !traced->capture->live()) return py::none();
-    const auto length = traced->capture->length(*traced, axis);
-    return length ? py::object(array_object(*length)) : py::object(py::none());
-  });
-  // Axes of a traced value that are ragged.
-  module.def("ragged_axes", [](py::handle x) {
-    std::vector<int> axes;
-    if (!is_array(x.ptr())) return axes;
-    const auto* traced = std::get_if<Traced>(&array_datum(x.ptr()));
-    if (traced == nullptr || !traced->capture->live()) return axes;
-    const Values lengths = traced->capture->lengths_of(traced->var);
-    for (size_t axis = 0; axis < lengths.size(); ++axis) {
-      if (lengths[axis]) axes.push_back(static_cast<int>(axis));
-    }
-    return axes;
-  });
-  module.def("is_traced",
-             [](py::handle x) { return is_array(x.ptr()) && std::holds_alternative<Traced>(array_datum(x.ptr())); });
 }
 
 }  // namespace ct::python

@@ -1,9 +1,12 @@
 // Python values to tensors and back: scalars, NumPy arrays, nested lists, the buffer protocol and DLPack.
+#include <array>
+#include <bit>
 #include <cstring>
 
+#include "ir/hash.h"
 #include "ir/ops.h"
 #include "ir/text.h"
-#include "python_bindings/array.h"
+#include "python_bindings/operands.h"
 
 namespace ct::python {
 namespace {
@@ -11,6 +14,7 @@ namespace {
 std::string type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
 DType dtype_of_numpy(const py::array& array) {
+  if (const auto known = known_dtype(py::detail::array_proxy(array.ptr())->descr)) return *known;
   const std::string name = py::cast<std::string>(array.dtype().attr("name"));
   if (const auto dtype = dtype_from_name(name)) return *dtype;
   throw Error(ErrorKind::kDType, concat("arrays of dtype ", name, " are not supported"))
@@ -23,8 +27,10 @@ DType dtype_of_numpy(const py::array& array) {
 Tensor tensor_from_numpy(const py::array& source) {
   const DType dtype = dtype_of_numpy(source);
   py::array array = source;
-  const bool native = py::cast<std::string>(array.dtype().attr("byteorder")) != ">";
-  if (!native) array = py::cast<py::array>(array.attr("astype")(numpy_dtype(dtype)));
+  if (py::detail::array_proxy(source.ptr())->descr != numpy_dtype(dtype).ptr() &&
+      py::cast<std::string>(array.dtype().attr("byteorder")) == ">") {
+    array = py::cast<py::array>(array.attr("astype")(numpy_dtype(dtype)));
+  }
   if (!(array.flags() & py::array::c_style)) {
     array = py::cast<py::array>(py::module_::import("numpy").attr("ascontiguousarray")(array));
   }
@@ -94,6 +100,32 @@ Tensor tensor_from_list(py::handle object) {
     array = py::cast<py::array>(array.attr("astype")(numpy_dtype(type->dtype)));
   }
   return tensor_from_numpy(array);
+}
+
+// The attributes of `full`, remembered: a program uses few literals, many times.
+AttrsPtr literal_attributes(const Aval& aval, AttrValue value) {
+  struct Slot {
+    Aval aval;
+    AttrValue value;
+    AttrsPtr attrs;
+  };
+  constexpr size_t kSlots = 256;
+  static auto* slots = new std::array<Slot, kSlots>;  // guarded by the GIL
+  uint64_t bits = 0;
+  if (const auto* real = std::get_if<double>(&value)) bits = std::bit_cast<uint64_t>(*real);
+  if (const auto* integer = std::get_if<int64_t>(&value)) bits = static_cast<uint64_t>(*integer);
+  Slot& slot = (*slots)[hash_combine(aval.hash(), bits) % kSlots];
+  // Zeros of either sign are equal, but not the same.
+  const auto* real = std::get_if<double>(&value);
+  if (slot.attrs != nullptr && slot.aval == aval && slot.value == value && (real == nullptr || *real != 0.0)) {
+    return slot.attrs;
+  }
+  AttrsPtr attrs = Attrs::make({{"shape", Ints(aval.shape().begin(), aval.shape().end())},
+                                {"dtype", aval.dtype()},
+                                {"value", value},
+                                {"weak", aval.weak()}});
+  slot = {aval, std::move(value), attrs};
+  return attrs;
 }
 
 // The ABI of DLPack 0.8 (github.com/dmlc/dlpack, dlpack.h): a published standard.
@@ -296,11 +328,7 @@ Datum scalar_datum(PyObject* object, const Aval& aval) {
     return tensor;
   }
   static const Primitive& full = get_primitive("full");
-  return bind_with_location(full, {},
-                            Attrs::make({{"shape", Ints(aval.shape().begin(), aval.shape().end())},
-                                         {"dtype", dtype},
-                                         {"value", literal},
-                                         {"weak", aval.weak()}}))[0];
+  return bind1_with_location(full, {}, literal_attributes(aval, std::move(literal)));
 }
 
 const char* array_method(PyObject* object) {
@@ -346,6 +374,7 @@ Datum datum_from_python(py::handle object) {
     const PromotedType type = scalar_type(object.ptr());
     return scalar_datum(object.ptr(), Aval(type.dtype, {}, type.weak));
   }
+  if (py::isinstance<py::array>(object)) return tensor_from_numpy(py::reinterpret_borrow<py::array>(object));
   if (const char* method = array_method(object.ptr())) return datum_from_python(object.attr(method)());
   if ((PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) && holds_arrays(object)) {
     return datum_from_python(py::module_::import("cotangent.numpy").attr("stack")(object));
@@ -372,24 +401,14 @@ Datum leaf_from_python(py::handle object, const std::string& path) {
 }
 
 void register_conversions(py::module_& module) {
-  module.def("array", [](py::handle object) { return array_object(datum_from_python(object)); });
   module.def("leaf",
              [](py::handle object, const std::string& path) { return array_object(leaf_from_python(object, path)); });
   module.def("concrete", [](py::handle object) { return array_object(concrete(datum_from_python(object))); });
   module.def("to_numpy", [](py::handle object) { return tensor_to_numpy(concrete(datum_from_python(object))); });
-  // A strong scalar of a given dtype and shape, as a literal when capturing.
-  module.def(
-      "full",
-      [](const Ints& shape, py::handle value, py::handle dtype, bool weak) {
-        if (!is_python_scalar(value.ptr())) throw Error(ErrorKind::kType, "full: the literal must be a Python number");
-        return array_object(scalar_datum(value.ptr(), Aval(dtype_from_python(dtype), shape, weak)));
-      },
-      py::arg("shape"), py::arg("value"), py::arg("dtype"), py::arg("weak") = false);
   module.def("scalar_type", [](py::handle object) {
     const PromotedType type = scalar_type(object.ptr());
     return std::make_pair(numpy_dtype(type.dtype), type.weak);
   });
-  module.def("is_python_scalar", [](py::handle object) { return is_python_scalar(object.ptr()); });
   module.def("has_array_method", [](py::handle object) { return array_method(object.ptr()) != nullptr; });
   module.def("to_dlpack", to_dlpack);
   module.def("from_dlpack", from_dlpack);

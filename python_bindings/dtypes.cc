@@ -1,6 +1,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include "device/cpu/pool.h"
@@ -59,6 +60,34 @@ std::optional<bool> override_option(const std::string& name, std::optional<bool>
   return previous;
 }
 
+// What NumPy makes of a spec.
+DType look_up_dtype(py::handle spec) {
+  std::string name;
+  if (py::isinstance<py::str>(spec)) {
+    name = py::cast<std::string>(spec);
+    if (const auto direct = dtype_from_name(name)) return *direct;
+  }
+  if (spec.ptr() == numpy_dtype(DType::kKey).ptr()) return DType::kKey;
+  PyObject* dtype = PyObject_CallOneArg(py::module_::import("numpy").attr("dtype").ptr(), spec.ptr());
+  if (dtype != nullptr) {
+    name = py::cast<std::string>(py::reinterpret_steal<py::object>(dtype).attr("name"));
+    if (const auto found = dtype_from_name(name)) return *found;
+  } else {
+    PyErr_Clear();
+  }
+  throw Error(ErrorKind::kDType, concat("not a supported dtype: ", py::cast<std::string>(py::repr(spec))))
+      .hint(
+          "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
+          "float8 kinds as storage; elements smaller than a byte are not");
+}
+
+// Objects that stand for a dtype whatever the configuration, kept alive.
+constexpr size_t kMostKnownSpecs = 256;
+std::unordered_map<PyObject*, DType>& known_specs() {
+  static auto* instance = new std::unordered_map<PyObject*, DType>;  // guarded by the GIL
+  return *instance;
+}
+
 }  // namespace
 
 py::object numpy_dtype(DType dtype) {
@@ -87,34 +116,26 @@ PromotedType inexact_type(PromotedType type) {
 }
 DType default_complex() { return config().enable_x64 ? DType::kComplex128 : DType::kComplex64; }
 
+std::optional<DType> known_dtype(py::handle spec) {
+  const auto it = known_specs().find(spec.ptr());
+  return it == known_specs().end() ? std::nullopt : std::optional(it->second);
+}
+
 DType dtype_from_python(py::handle spec) {
+  if (const auto known = known_dtype(spec)) return *known;
   // The builtin types mean the defaults, as everywhere in this package.
   if (spec.ptr() == reinterpret_cast<PyObject*>(&PyFloat_Type)) return default_float();
   if (spec.ptr() == reinterpret_cast<PyObject*>(&PyLong_Type)) return default_int();
   if (spec.ptr() == reinterpret_cast<PyObject*>(&PyComplex_Type)) return default_complex();
-  std::string name;
-  if (py::isinstance<py::str>(spec)) {
-    name = py::cast<std::string>(spec);
-    if (const auto direct = dtype_from_name(name)) return *direct;
-  }
-  if (spec.ptr() == numpy_dtype(DType::kKey).ptr()) return DType::kKey;
-  PyObject* dtype = PyObject_CallOneArg(py::module_::import("numpy").attr("dtype").ptr(), spec.ptr());
-  if (dtype != nullptr) {
-    name = py::cast<std::string>(py::reinterpret_steal<py::object>(dtype).attr("name"));
-    if (const auto found = dtype_from_name(name)) return *found;
-  } else {
-    PyErr_Clear();
-  }
-  throw Error(ErrorKind::kDType, concat("not a supported dtype: ", py::cast<std::string>(py::repr(spec))))
-      .hint(
-          "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
-          "float8 "
-          "kinds as storage; elements smaller than a byte are not");
+  const DType dtype = look_up_dtype(spec);
+  // NumPy's dtypes of native byte order are single objects, and its scalar types live as long as it does.
+  const bool lasting = PyType_Check(spec.ptr()) || spec.ptr() == numpy_dtype(dtype).ptr();
+  if (lasting && known_specs().size() < kMostKnownSpecs) known_specs().emplace(spec.inc_ref().ptr(), dtype);
+  return dtype;
 }
 
 void register_dtypes(py::module_& module) {
   module.def("dtype_name", [](py::handle spec) { return std::string(dtype_name(dtype_from_python(spec))); });
-  module.def("canonical_dtype", [](py::handle spec) { return numpy_dtype(dtype_from_python(spec)); });
   module.def("default_float_dtype", [] { return numpy_dtype(default_float()); });
   module.def("default_int_dtype", [] { return numpy_dtype(default_int()); });
   module.def("default_complex_dtype", [] { return numpy_dtype(default_complex()); });
@@ -139,10 +160,6 @@ void register_dtypes(py::module_& module) {
       result = promote_types(result, {dtype_from_python(types[i].first), types[i].second}, default_float());
     }
     return std::make_pair(numpy_dtype(result.dtype), result.weak);
-  });
-  module.def("dtype_kind", [](py::handle spec) {
-    static const char* const kNames[] = {"bool", "signed", "unsigned", "float", "complex", "key"};
-    return kNames[static_cast<int>(dtype_kind(dtype_from_python(spec)))];
   });
 }
 

@@ -62,7 +62,7 @@ struct JitFunction {
 
 // A call's leaves as the executable and the recorder want them.
 struct Leaves {
-  absl::InlinedVector<void*, 16> pointers;
+  absl::InlinedVector<void*, 32> pointers;
   absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays
   std::vector<Datum> data;                     // filled only when recording
   absl::InlinedVector<py::object, 16> owners;  // children of containers that are not in the arguments' tuple
@@ -155,8 +155,9 @@ class Matcher {
 
   bool leaf(PyObject* object) {
     const Aval& expected = entry_.avals[leaf_++];
-    if (!entry_.donated.empty() || entry_.releases_gil) leaves_.arrays.push_back(is_array(object) ? object : nullptr);
-    if (is_array(object)) {
+    const bool array = is_array(object);
+    if (!entry_.donated.empty() || entry_.releases_gil) leaves_.arrays.push_back(array ? object : nullptr);
+    if (array) {
       const Datum& datum = array_datum(object);
       if (!(datum_aval(datum) == expected)) return false;
       if (recording_) {
@@ -357,6 +358,11 @@ bool any_ragged(absl::Span<const Datum> data) {
 EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject* const* args, Py_ssize_t count,
                     PyObject* keyword_names) {
   std::vector<EntryPtr>& entries = *self->entries;
+  // The one that fitted last time, outside of captures: without what only captures have, named axes and ragged ones.
+  if (!recording && !entries.empty() && entries[0]->axes.empty() &&
+      matches(self, *entries[0], leaves, recording, args, count, keyword_names)) {
+    return entries[0];
+  }
   const auto axes = named_axes();
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i]->axes != axes) continue;
@@ -440,7 +446,7 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   if (!entry->executable) compile_entry(self, entry);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
   absl::InlinedVector<Tensor, 8> results;
-  absl::InlinedVector<void*, 8> pointers;
+  absl::InlinedVector<void*, 32> pointers;
   results.resize(entry->out_avals.size());
   // debug_nans may want the arguments again.
   if (!entry->donated.empty() && !config().debug_nans) take_donations(*entry, leaves, absl::MakeSpan(results));
@@ -470,7 +476,7 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
     check_nans(*entry->graph, inputs, results);
   }
   if (results.size() == 1 && entry->out_tree->nodes.size() == 1) return array_object(std::move(results[0]));
-  absl::InlinedVector<py::object, 8> outputs;
+  absl::InlinedVector<py::object, 32> outputs;
   for (Tensor& result : results) outputs.push_back(array_object(std::move(result)));
   return rebuild(*entry, outputs);
 }
@@ -480,7 +486,7 @@ PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyO
   if (config().disable_jit) return PyObject_Vectorcall(self->function, args, flags, keyword_names);
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     Leaves leaves;
-    const bool recording = current_capture() != nullptr;
+    const bool recording = innermost_capture() != nullptr;
     const EntryPtr entry = find_entry(self, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names);
     return (recording ? record(self, entry, leaves) : execute(self, entry, leaves)).release().ptr();
   });

@@ -2,6 +2,7 @@
 //
 // A location is recorded as (code object, instruction offset), two words, and turned into file and line only when
 // somebody asks. Code objects seen once are kept alive for good, so that the pair stays meaningful.
+#include <array>
 #include <unordered_map>
 
 #include "python_bindings/python.h"
@@ -11,7 +12,7 @@ namespace {
 
 std::string package_directory;  // frames below it are ours
 
-// Whether a code object belongs to this package, remembered by code object.
+// Whether a code object belongs to this package, remembered by code object. Code objects asked about are kept alive.
 bool is_internal(PyCodeObject* code) {
   static auto* known = new std::unordered_map<PyCodeObject*, bool>;
   auto [it, inserted] = known->try_emplace(code, false);
@@ -27,6 +28,29 @@ bool is_internal(PyCodeObject* code) {
   return it->second;
 }
 
+// The places that operations came from lately: a loop comes by the same ones again and again.
+struct Recent {
+  PyCodeObject* code;
+  int instruction;
+  LocationId location;  // of user code
+  bool internal;
+};
+constexpr size_t kRecent = 256;
+
+const Recent& recent_place(PyFrameObject* frame) {
+  static auto* recent = new std::array<Recent, kRecent>{};  // guarded by the GIL
+  PyCodeObject* code = PyFrame_GetCode(frame);
+  const int instruction = PyFrame_GetLasti(frame);
+  Recent& slot =
+      (*recent)[(reinterpret_cast<uintptr_t>(code) / 64 * 31 + static_cast<uintptr_t>(instruction)) % kRecent];
+  if (slot.code != code || slot.instruction != instruction) {
+    const bool internal = is_internal(code);
+    slot = {code, instruction, internal ? kNoLocation : intern_location(code, instruction), internal};
+  }
+  Py_DECREF(code);
+  return slot;
+}
+
 SourceLocation resolve(const void* code_pointer, int instruction) {
   py::gil_scoped_acquire gil;
   auto* code = reinterpret_cast<PyCodeObject*>(const_cast<void*>(code_pointer));
@@ -39,17 +63,17 @@ SourceLocation resolve(const void* code_pointer, int instruction) {
 
 }  // namespace
 
-LocationId user_location() { return current_capture() ? calling_location() : kNoLocation; }
+LocationId user_location() { return innermost_capture() != nullptr ? calling_location() : kNoLocation; }
 
 LocationId calling_location() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   LocationId location = kNoLocation;
   while (frame != nullptr) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    const bool internal = is_internal(code);
-    if (!internal) location = intern_location(code, PyFrame_GetLasti(frame));
-    Py_DECREF(code);
-    if (!internal) break;
+    const Recent& place = recent_place(frame);
+    if (!place.internal) {
+      location = place.location;
+      break;
+    }
     PyFrameObject* back = PyFrame_GetBack(frame);
     Py_DECREF(frame);
     frame = back;

@@ -1,4 +1,5 @@
 // The extension module `cotangent._core`.
+#include "python_bindings/functions.h"
 #include "python_bindings/python.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -10,6 +11,8 @@ PYBIND11_MODULE(_core, module) {
   register_array(module);
   register_conversions(module);
   register_bind(module);
+  register_functions(module);
+  register_entrances(module);
   register_tree(module);
   register_graph(module);
   register_primitives(module);

@@ -48,8 +48,9 @@ LocationId calling_location();  // the same whether something is captured or not
 void register_locations(py::module_& module);
 
 // ---- dtypes.cc ---------------------------------------------------------------------------------------------------
-py::object numpy_dtype(DType dtype);       // the np.dtype (ml_dtypes for bfloat16 and float8)
-DType dtype_from_python(py::handle spec);  // np.dtype, scalar type, name, Python type; DTypeError otherwise
+py::object numpy_dtype(DType dtype);                // the np.dtype (ml_dtypes for bfloat16 and float8)
+std::optional<DType> known_dtype(py::handle spec);  // of dtype objects and scalar types seen before; a look-up
+DType dtype_from_python(py::handle spec);           // np.dtype, scalar type, name, Python type; DTypeError otherwise
 struct Config {
   bool enable_x64 = false;
   bool disable_jit = false;
@@ -93,7 +94,7 @@ void check_nans(const Primitive& primitive, absl::Span<const Datum> operands, co
                 absl::Span<const Datum> results);
 std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<const Datum> operands,
                                       const AttrsPtr& attrs = Attrs::empty());
-Datum convert_datum(const Datum& x, DType dtype, bool weak = false);  // `weak`: where that changes the dtype
+Datum convert_datum(const Datum& x, DType dtype, bool weak = false);     // `weak`: where that changes the dtype
 Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape);  // NumPy's rules, aligned at the last axis
 // NumPy's broadcast shape; throws kShape naming both shapes.
 Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b);

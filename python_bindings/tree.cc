@@ -4,6 +4,7 @@
 
 #include "ir/hash.h"
 #include "ir/text.h"
+#include "python_bindings/array.h"
 
 namespace ct::python {
 namespace {
@@ -54,6 +55,75 @@ py::tuple children_of(const py::object& parts, py::handle object) {
   return py::reinterpret_steal<py::tuple>(children);
 }
 
+// The children of one container, borrowed from it or made for this walk.
+class Children {
+ public:
+  void borrow(PyObject* child) { handles_.emplace_back(child); }
+  void keep(py::object child) {
+    handles_.push_back(child);
+    made_.push_back(std::move(child));
+  }
+  absl::Span<const py::handle> handles() const { return handles_; }
+
+ private:
+  absl::InlinedVector<py::handle, 8> handles_;
+  absl::InlinedVector<py::object, 2> made_;
+};
+
+void describe(TreeNode& node, NodeKind kind, size_t arity, py::handle type = {}, py::object keys = {}) {
+  node.kind = kind;
+  node.arity = static_cast<uint32_t>(arity);
+  node.type = py::reinterpret_borrow<py::object>(type);
+  node.keys = std::move(keys);
+}
+
+// One level of a tree: what kind of node an object is, and its children. A leaf leaves `node` as it was made.
+void open_node(py::handle object, TreeNode& node, Children& children) {
+  PyObject* pointer = object.ptr();
+  const py::handle type(reinterpret_cast<PyObject*>(Py_TYPE(pointer)));
+  if (is_array(pointer)) return;
+  if (PyTuple_CheckExact(pointer) || PyList_CheckExact(pointer)) {
+    const bool is_list = PyList_CheckExact(pointer);
+    const Py_ssize_t size = Py_SIZE(pointer);
+    describe(node, is_list ? NodeKind::kList : NodeKind::kTuple, static_cast<size_t>(size));
+    for (Py_ssize_t i = 0; i < size; ++i) {
+      children.borrow(is_list ? PyList_GET_ITEM(pointer, i) : PyTuple_GET_ITEM(pointer, i));
+    }
+  } else if (PyDict_CheckExact(pointer)) {
+    py::list keys = sorted_keys(object);
+    for (py::handle key : keys) {
+      PyObject* child = PyDict_GetItemWithError(pointer, key.ptr());
+      if (child == nullptr && PyErr_Occurred()) throw py::error_already_set();
+      if (child == nullptr) throw py::key_error(py::cast<std::string>(py::repr(key)));
+      children.borrow(child);
+    }
+    const size_t size = keys.size();
+    describe(node, NodeKind::kDict, size, {}, std::move(keys));
+  } else if (object.is_none()) {
+    describe(node, NodeKind::kNone, 0);
+  } else if (PyFloat_CheckExact(pointer) || PyLong_CheckExact(pointer)) {
+    return;
+  } else if (const auto custom = registry().find(type.ptr()); custom != registry().end()) {
+    const py::object parts = custom->second.to_children(object);
+    const py::tuple items = children_of(parts, object);
+    describe(node, NodeKind::kCustom, items.size(), type, parts[py::int_(1)]);
+    for (py::handle item : items) children.keep(py::reinterpret_borrow<py::object>(item));
+  } else if (is_namedtuple(pointer)) {
+    const Py_ssize_t size = PyTuple_GET_SIZE(pointer);
+    describe(node, NodeKind::kNamedTuple, static_cast<size_t>(size), type);
+    for (Py_ssize_t i = 0; i < size; ++i) children.borrow(PyTuple_GET_ITEM(pointer, i));
+  } else if (!PyType_Check(pointer) && PyObject_HasAttrString(type.ptr(), "__dataclass_fields__")) {
+    const py::dict fields = py::cast<py::dict>(object.attr("__dataclass_fields__"));
+    py::list names;
+    for (const auto& [name, field] : fields) {
+      if (py::hasattr(object, name)) names.append(name);
+    }
+    for (py::handle name : names) children.keep(py::object(object.attr(py::cast<py::str>(name))));
+    const size_t size = names.size();
+    describe(node, NodeKind::kDataclass, size, type, std::move(names));
+  }
+}
+
 class Flattener {
  public:
   Flattener(TreeDef& tree, std::vector<py::object>& leaves, py::handle is_leaf)
@@ -81,51 +151,12 @@ class Flattener {
   void leaf(py::handle object) { leaves_.push_back(py::reinterpret_borrow<py::object>(object)); }
 
   void container(py::handle object, size_t index) {
-    PyObject* pointer = object.ptr();
-    PyTypeObject* type = Py_TYPE(pointer);
-    if (PyTuple_CheckExact(pointer) || PyList_CheckExact(pointer)) {
-      const bool is_list = PyList_CheckExact(pointer);
-      const Py_ssize_t size = Py_SIZE(pointer);
-      describe(index, is_list ? NodeKind::kList : NodeKind::kTuple, static_cast<uint32_t>(size));
-      for (Py_ssize_t i = 0; i < size; ++i) visit(is_list ? PyList_GET_ITEM(pointer, i) : PyTuple_GET_ITEM(pointer, i));
-    } else if (PyDict_CheckExact(pointer)) {
-      py::list keys = sorted_keys(object);
-      describe(index, NodeKind::kDict, static_cast<uint32_t>(keys.size()), {}, keys);
-      for (py::handle key : keys) visit(PyDict_GetItem(pointer, key.ptr()));
-    } else if (object.is_none()) {
-      describe(index, NodeKind::kNone, 0);
-    } else if (const auto custom = registry().find(reinterpret_cast<PyObject*>(type)); custom != registry().end()) {
-      const py::object parts = custom->second.to_children(object);
-      const py::tuple children = children_of(parts, object);
-      describe(index, NodeKind::kCustom, static_cast<uint32_t>(children.size()),
-               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))), parts[py::int_(1)]);
-      for (py::handle child : children) visit(child);
-    } else if (is_namedtuple(pointer)) {
-      const Py_ssize_t size = PyTuple_GET_SIZE(pointer);
-      describe(index, NodeKind::kNamedTuple, static_cast<uint32_t>(size),
-               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))));
-      for (Py_ssize_t i = 0; i < size; ++i) visit(PyTuple_GET_ITEM(pointer, i));
-    } else if (!PyType_Check(pointer) &&
-               PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "__dataclass_fields__")) {
-      const py::dict fields = py::cast<py::dict>(object.attr("__dataclass_fields__"));
-      py::list names;
-      for (const auto& [name, field] : fields) {
-        if (py::hasattr(object, name)) names.append(name);
-      }
-      describe(index, NodeKind::kDataclass, static_cast<uint32_t>(names.size()),
-               py::reinterpret_borrow<py::object>(py::handle(reinterpret_cast<PyObject*>(type))), names);
-      for (py::handle name : names) visit(py::object(object.attr(py::cast<py::str>(name))));
-    } else {
-      leaf(object);
-    }
-  }
-
-  void describe(size_t index, NodeKind kind, uint32_t arity, py::object type = {}, py::object keys = {}) {
     TreeNode& node = tree_.nodes[index];
-    node.kind = kind;
-    node.arity = arity;
-    node.type = std::move(type);
-    node.keys = std::move(keys);
+    Children children;
+    open_node(object, node, children);
+    // Not `node`: the children's nodes may have moved it.
+    for (const py::handle child : children.handles()) visit(child);
+    if (tree_.nodes[index].kind == NodeKind::kLeaf) leaf(object);
   }
 
   TreeDef& tree_;
@@ -248,6 +279,22 @@ void count(TreeDef& tree) {
     }
     node.num_nodes = static_cast<uint32_t>(child - root);
   }
+}
+
+// tree_flatten(tree, is_leaf=None) -> (leaves, structure)
+PyObject* tree_flatten(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  return guarded(static_cast<PyObject*>(nullptr), [&] {
+    const bool named = keywords != nullptr && PyTuple_GET_SIZE(keywords) == 1 &&
+                       PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, 0), "is_leaf") == 0;
+    if (count < 1 || count + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords)) > 2 ||
+        (keywords != nullptr && !named))
+      throw py::type_error("tree_flatten(tree, is_leaf=None)");
+    std::vector<py::object> leaves;
+    TreeDefPtr structure = flatten(args[0], leaves, count + named == 2 ? py::handle(args[1]) : py::handle());
+    py::list list(leaves.size());
+    for (size_t i = 0; i < leaves.size(); ++i) list[i] = std::move(leaves[i]);
+    return py::make_tuple(std::move(list), TreeDefHandle{std::move(structure)}).release().ptr();
+  });
 }
 
 // The structure that starts at a node.
@@ -459,11 +506,9 @@ void register_tree(py::module_& module) {
                  parts.push_back(py::reinterpret_borrow<py::object>(object));
                  return;
                }
-               // One level of flattening: everything below the root counts as a leaf.
-               std::vector<py::object> children;
-               const py::cpp_function stop([object](py::handle candidate) { return !candidate.is(object); });
-               const TreeDefPtr level = flatten(object, children, stop);
-               const TreeNode& root = level->nodes[0];
+               TreeNode root;
+               Children children;
+               open_node(object, root, children);
                bool same = root.kind == node.kind && root.arity == node.arity && root.type.ptr() == node.type.ptr();
                if (same && node.kind == NodeKind::kDict) same = root.keys.equal(node.keys);
                if (!same) {
@@ -471,7 +516,7 @@ void register_tree(py::module_& module) {
                  throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at),
                                                        ", got ", py::cast<std::string>(py::repr(tree))));
                }
-               for (const py::object& child : children) visit(child);
+               for (const py::handle child : children.handles()) visit(child);
              };
              visit(tree);
              return py::list(py::cast(parts));
@@ -485,19 +530,16 @@ void register_tree(py::module_& module) {
         size_t index = 0;
         return "PyTreeDef(" + tree_text(*self.tree, index) + ")";
       });
-  module.def(
-      "tree_flatten",
-      [](const py::object& tree, const py::object& is_leaf) {
-        std::vector<py::object> leaves;
-        TreeDefPtr structure = flatten(tree, leaves, is_leaf);
-        return py::make_tuple(py::list(py::cast(leaves)), TreeDefHandle{structure});
-      },
-      py::arg("tree"), py::arg("is_leaf") = py::none());
   module.def("treedef_tuple", [](const std::vector<TreeDefHandle>& parts) {
     std::vector<TreeDefPtr> trees;
     for (const TreeDefHandle& part : parts) trees.push_back(part.tree);
     return TreeDefHandle{tuple_of(trees)};
   });
+  static PyMethodDef functions[] = {
+      {"tree_flatten", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(tree_flatten)),
+       METH_FASTCALL | METH_KEYWORDS, "The leaves and the structure of a pytree."},
+      {nullptr, nullptr, 0, nullptr}};
+  if (PyModule_AddFunctions(module.ptr(), functions) != 0) throw py::error_already_set();
   module.def("is_registered", [](const py::object& type) { return registry().count(type.ptr()) > 0; });
   module.def("register_node", [](const py::object& type, py::object to_children, py::object from_children) {
     if (!PyType_Check(type.ptr())) throw Error(ErrorKind::kType, "register_pytree_node needs a class");

@@ -140,6 +140,21 @@ void copy_strided(void* to, const void* from, CopyAxes axes, int element_size) {
   });
 }
 
+Tensor strided_slice(const Tensor& x, absl::Span<const int64_t> start, absl::Span<const int64_t> stride,
+                     absl::Span<const int64_t> sizes, Aval aval) {
+  Tensor result(aval);
+  const Shape from = row_major_strides(x.shape());
+  const Shape to = row_major_strides(sizes);
+  CopyAxes copy;
+  int64_t first = 0;
+  for (size_t i = 0; i < to.size(); ++i) {
+    first += start[i] * from[i];
+    copy.push_back({sizes[i], stride[i] * from[i], to[i]});
+  }
+  if (aval.size() > 0) copy_strided(result.data(), at(x, first), std::move(copy), dtype_size(aval.dtype()));
+  return result;
+}
+
 namespace kernels {
 
 bool broadcast(const KernelInput& input, absl::Span<Tensor> results) {
@@ -208,19 +223,7 @@ bool slice(const KernelInput& input, absl::Span<Tensor> results) {
   const Tensor& x = input.operands[0];
   const Aval& aval = input.output_avals[0];
   if (aval.size() == x.size()) return alias(input, results);
-  const Ints& start = input.attrs.ints("start");
-  const Ints& stride = input.attrs.ints("stride");
-  Tensor result(aval);
-  const Shape from = row_major_strides(x.shape());
-  const Shape to = row_major_strides(aval.shape());
-  CopyAxes copy;
-  int64_t first = 0;
-  for (size_t i = 0; i < to.size(); ++i) {
-    first += start[i] * from[i];
-    copy.push_back({aval.shape()[i], stride[i] * from[i], to[i]});
-  }
-  if (aval.size() > 0) copy_strided(result.data(), at(x, first), std::move(copy), dtype_size(aval.dtype()));
-  results[0] = std::move(result);
+  results[0] = strided_slice(x, input.attrs.ints("start"), input.attrs.ints("stride"), aval.shape(), aval);
   return true;
 }
 

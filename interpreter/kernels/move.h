@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "ir/aval.h"
+#include "ir/tensor.h"
 
 namespace ct {
 
@@ -21,6 +22,11 @@ using CopyAxes = absl::InlinedVector<CopyAxis, 8>;
 
 // Element (i, j, ...) goes from `from + i * axes[0].from + ...` to `to + i * axes[0].to + ...`.
 void copy_strided(void* to, const void* from, CopyAxes axes, int element_size);
+
+// The elements start[i] + k * stride[i] of every axis i, k up to the size of the result's axis; the result may have
+// fewer axes of size one, or more.
+Tensor strided_slice(const Tensor& x, absl::Span<const int64_t> start, absl::Span<const int64_t> stride,
+                     absl::Span<const int64_t> sizes, Aval result);
 
 Shape row_major_strides(absl::Span<const int64_t> shape);
 

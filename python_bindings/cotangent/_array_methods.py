@@ -36,8 +36,8 @@ from cotangent.numpy import (
 
 def _operand(x: Any) -> bool:
     """Whether an operator understands the other operand."""
-    return (
-        isinstance(x, (Array, np.ndarray, np.generic))
+    return isinstance(x, Array) or (
+        isinstance(x, (np.ndarray, np.generic))
         or _core.is_python_scalar(x)
         or _core.has_array_method(x)
         or (hasattr(x, "__array__") and not isinstance(x, type))
@@ -318,7 +318,6 @@ _METHODS: dict[str, Any] = {
 }
 
 _MEMBERS: dict[str, Any] = {
-    "__getitem__": indexing.get_item,
     "__iter__": _iterate,
     "__contains__": _contains,
     "__reversed__": _reversed,
@@ -373,5 +372,6 @@ _MEMBERS: dict[str, Any] = {
 
 def attach() -> None:
     """Gives the type `Array` its methods."""
+    _core.set_index_hook(indexing.get_item)
     for name, member in {**_MEMBERS, **_METHODS}.items():
         setattr(Array, name, member)

@@ -143,8 +143,11 @@ def source_of(leaf: Any) -> Any:
 
 def flatten_arguments(tree: Any, name: str) -> tuple[list[Array], PyTreeDef]:
     """The leaves of arguments as arrays, with errors that name the path of an unsupported leaf."""
-    leaves, structure = _core.tree_flatten(tree, is_spec)
-    if all(isinstance(leaf, Array) for leaf in leaves):
+    leaves, structure = _core.tree_flatten(tree)
+    for leaf in leaves:
+        if not isinstance(leaf, Array):
+            break
+    else:
         return leaves, structure
     paths = structure.paths()
     arrays = [
@@ -164,10 +167,6 @@ def flatten_like(structure: PyTreeDef, tree: Any, what: str) -> list[Any]:
         if isinstance(leaf, (tuple, list, dict)):
             raise TypeError(f"{what}, {structure}\n  there is a {type(leaf).__name__} where an array should be")
     return leaves
-
-
-def is_spec(value: Any) -> bool:
-    return isinstance(value, ShapeDtypeStruct)
 
 
 class _Aux:
@@ -248,7 +247,7 @@ def capture(
     graph, closure, _ = _core.capture(
         run,
         [source_of(leaf) for leaf in leaves],
-        list(names) if names is not None else structure_names(structure),
+        names if names is not None else structure_names(structure),
         mode,
         name,
         list(leaves) if concrete else None,

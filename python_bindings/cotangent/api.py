@@ -27,6 +27,7 @@ from cotangent._capture import (
     float0_zeros,
     function_name,
     is_inexact_dtype,
+    structure_names,
 )
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent.errors import DTypeError, MismatchError, ShapeError
@@ -34,6 +35,11 @@ from cotangent.tree_util import Partial
 
 Function = Callable[..., Any]
 _FLOAT0 = float0_zeros(()).dtype
+
+
+def is_inexact(x: Array) -> bool:
+    """Whether elements carry derivatives: floating and complex ones."""
+    return _core.kind(x) in ("float", "complex")
 
 
 def _normalize_argnums(argnums: int | Sequence[int], count: int, transform: str) -> tuple[int, ...]:
@@ -51,21 +57,51 @@ def _normalize_argnums(argnums: int | Sequence[int], count: int, transform: str)
     return tuple(result)
 
 
+class _Layout:
+    """What the structure of a call says about its leaves.
+
+    Args:
+        trees: the structure of each positional argument.
+        lengths: for each leaf, whether it is a length inside a `Ragged`: those are carried, not differentiated.
+        names: of the leaves, for printing.
+    """
+
+    def __init__(self, structure: PyTreeDef, args: tuple[Any, ...]) -> None:
+        self.trees = structure.children()[0].children()
+        self.lengths = _is_length(args) + [False] * structure.num_leaves
+        self.names = structure_names(structure)
+
+
+_layouts: dict[PyTreeDef, _Layout] = {}
+_MOST_LAYOUTS = 1024
+
+
+def _layout(structure: PyTreeDef, args: tuple[Any, ...]) -> _Layout:
+    try:
+        known = _layouts.get(structure)
+    except (TypeError, ValueError):  # data of a registered class that cannot be compared
+        return _Layout(structure, args)
+    if known is None:
+        if len(_layouts) >= _MOST_LAYOUTS:
+            _layouts.clear()
+        known = _layouts[structure] = _Layout(structure, args)
+    return known
+
+
 def _differentiated(
     args: tuple[Any, ...], kwargs: dict[str, Any], argnums: tuple[int, ...], name: str, transform: str, allow_int: bool
-) -> tuple[list[Array], PyTreeDef, list[bool]]:
-    """The leaves of a call, and which of them derivatives are taken with respect to."""
+) -> tuple[list[Array], PyTreeDef, list[bool], _Layout]:
+    """The leaves of a call, which of them derivatives are taken with respect to, and their layout."""
     leaves, structure = flatten_arguments((args, kwargs), name)
+    layout = _layout(structure, args)
     wrt: list[bool] = []
-    for number, arg in enumerate(args):
-        count = _core.tree_flatten(arg, None)[1].num_leaves
-        wrt += [number in argnums] * count
+    for number, tree in enumerate(layout.trees):
+        wrt += [number in argnums] * tree.num_leaves
     wrt += [False] * (len(leaves) - len(wrt))
-    lengths = _is_length(args)
     for index, leaf in enumerate(leaves):
-        if not wrt[index] or is_inexact_dtype(leaf.dtype):
+        if not wrt[index] or is_inexact(leaf):
             continue
-        if lengths[index]:
+        if layout.lengths[index]:
             wrt[index] = False
             continue
         if not allow_int:
@@ -75,7 +111,7 @@ def _differentiated(
                 "  convert it to a floating dtype, choose other argnums, or pass allow_int=True for zero gradients"
             )
         wrt[index] = False
-    return leaves, structure, wrt
+    return leaves, structure, wrt, layout
 
 
 def _zero_of(shape: tuple[int, ...]) -> Any:
@@ -139,13 +175,16 @@ def value_and_grad(
     @functools.wraps(fun)
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), "grad")
-        leaves, structure, wrt = _differentiated(args, kwargs, numbers, name, "grad", allow_int)
-        captured = capture(fun, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux)
+        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, "grad", allow_int)
+        captured = capture(
+            fun, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux, names=layout.names
+        )
         if captured.structure.num_leaves != 1 or captured.structure.num_nodes != 1:
             raise TypeError(
                 f"grad needs {name} to return one scalar; it returned {captured.structure}\n  return the loss alone, or (loss, aux) with has_aux=True"
             )
-        shape, dtype, _ = captured.graph.out_avals[0]
+        avals = captured.graph.out_avals
+        shape, dtype, _ = avals[0]
         if shape != ():
             raise ShapeError(
                 f"grad needs {name} to return a scalar; it returned shape {shape}\n  reduce it (sum, mean), or use vjp or jacrev"
@@ -159,23 +198,22 @@ def value_and_grad(
                 )
             flags = wrt + [False] * len(captured.closure)
             results = _core.apply_graph(_core.graph_value_and_grad(captured.graph, flags), leaves + captured.closure)
-        count = len(captured.graph.out_avals)
+        count = len(avals)
         gradients = iter(results[count:])
-        lengths = _is_length(args) + [False] * len(leaves)
-        by_leaf = iter(
-            [
-                as_ragged_as(next(gradients), leaf) if flag else leaf if lengths[index] else _zero_gradient(leaf)
-                for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
-            ]
-        )
+        by_leaf = [
+            as_ragged_as(next(gradients), leaf) if flag else leaf if layout.lengths[index] else None
+            for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
+        ]
         # Gradients in the structure of each differentiated argument.
-        trees = []
-        for number, arg in enumerate(args):
-            tree = _core.tree_flatten(arg, None)[1]
-            parts = [next(by_leaf) for _ in range(tree.num_leaves)]
+        ordered: dict[int, Any] = {}
+        first = 0
+        for number, tree in enumerate(layout.trees):
+            end = first + tree.num_leaves
             if number in numbers:
-                trees.append((number, tree.unflatten(parts)))
-        ordered = dict(trees)
+                ordered[number] = tree.unflatten(
+                    [_zero_gradient(leaves[i]) if by_leaf[i] is None else by_leaf[i] for i in range(first, end)]
+                )
+            first = end
         gradient = ordered[numbers[0]] if isinstance(argnums, (int, np.integer)) else tuple(ordered[n] for n in numbers)
         if has_aux:
             return (results[0], captured.aux.unflatten(results[1:count])), gradient

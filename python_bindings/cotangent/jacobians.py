@@ -40,7 +40,7 @@ def _jacobian(
     @functools.wraps(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), transform)
-        leaves, structure, wrt = _differentiated(args, kwargs, numbers, name, transform, allow_int)
+        leaves, structure, wrt, _ = _differentiated(args, kwargs, numbers, name, transform, allow_int)
         captured = capture(fun, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux)
         out_count = captured.structure.num_leaves
         avals = captured.graph.out_avals

@@ -21,15 +21,7 @@ from cotangent.errors import DTypeError
 
 Size = int | Array
 
-
-def bind1(name: str, *operands: Any, **attributes: Any) -> Array:
-    """The result of a primitive that has one."""
-    return _core.bind(name, list(operands), **attributes)[0]
-
-
-def kind(x: Any) -> str:
-    """``"bool"``, ``"signed"``, ``"unsigned"``, ``"float"`` or ``"complex"``."""
-    return _core.dtype_kind(x.dtype)
+bind1, promoted, kind = _core.bind1, _core.promoted, _core.kind
 
 
 def is_integer(x: Any) -> bool:
@@ -44,7 +36,7 @@ def is_inexact(x: Any) -> bool:
 
 def inexact(x: Any) -> Array:
     """``x`` as an array of a floating or complex dtype."""
-    return _core.promote([x], inexact=True)[0]
+    return x if isinstance(x, Array) and kind(x) in ("float", "complex") else _core.promote([x], inexact=True)[0]
 
 
 def convert(x: Array, dtype: Any) -> Array:
@@ -66,14 +58,9 @@ def constant(like: Array, value: complex, dtype: Any = None) -> Array:
     return result
 
 
-def promoted(name: str, *operands: Any, inexact: bool = False) -> Array:
-    """A primitive of operands that are brought to one dtype and shape first."""
-    return _core.bind(name, _core.promote(list(operands), inexact=inexact))[0]
-
-
 def unary(name: str, x: Any) -> Array:
     """A primitive of one floating or complex operand; integers and bools are converted."""
-    return _core.bind(name, _core.promote([x], inexact=True))[0]
+    return promoted(name, x, inexact=True)
 
 
 def choose(condition: Array, x: Any, y: Any) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._core import Array
+from cotangent._core import Array, entrance
 from cotangent.numpy._support import bind1, constant, inexact, is_inexact, is_integer, kind, literal, no_out, ordered
 
 __all__ = [
@@ -42,31 +42,37 @@ def _compare(name: str, x: Any, y: Any) -> Array:
     return bind1(name, *operands) if name in ("eq", "ne") else ordered(name, *operands)
 
 
+@entrance("binary", "eq")
 def equal(x: Any, y: Any, /) -> Array:
     """``x == y``."""
     return _compare("eq", x, y)
 
 
+@entrance("binary", "ne")
 def not_equal(x: Any, y: Any, /) -> Array:
     """``x != y``."""
     return _compare("ne", x, y)
 
 
+@entrance("binary_ordered", "lt")
 def less(x: Any, y: Any, /) -> Array:
     """``x < y``; complex numbers are ordered by their real, then their imaginary part."""
     return _compare("lt", x, y)
 
 
+@entrance("binary_ordered", "le")
 def less_equal(x: Any, y: Any, /) -> Array:
     """``x <= y``."""
     return _compare("le", x, y)
 
 
+@entrance("binary_ordered", "gt")
 def greater(x: Any, y: Any, /) -> Array:
     """``x > y``."""
     return _compare("gt", x, y)
 
 
+@entrance("binary_ordered", "ge")
 def greater_equal(x: Any, y: Any, /) -> Array:
     """``x >= y``."""
     return _compare("ge", x, y)
@@ -212,6 +218,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
     return bind1("reduce_min", same, axes=list(range(same.ndim)))
 
 
+@entrance("where", "select")
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Elements of ``x`` where the condition holds, else of ``y``; everything is broadcast.
 

@@ -88,6 +88,8 @@ def array(
     (2, 2)
     """
     del copy, order
+    if dtype is None and ndmin == 0 and device is None:
+        return _core.array(object)
     check_device(device, "array")
     if dtype is None:
         result = _core.array(object)
@@ -112,6 +114,8 @@ def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
 ) -> Array:
     """``a`` as an array; an array of the dtype is returned as it is."""
+    if dtype is None and copy is None and device is None:
+        return _core.array(a)
     if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
         raise ValueError("asarray: this needs a copy\n  leave copy as None, to copy where it is necessary")
     return array(a, dtype, copy, order, device=device)

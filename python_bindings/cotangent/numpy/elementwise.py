@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._core import Array
+from cotangent._core import Array, entrance
 from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
     bind1,
@@ -74,21 +74,25 @@ __all__ = [
 # ---- Arithmetic ------------------------------------------------------------------------------------------------------
 
 
+@entrance("binary", "add")
 def add(x: Any, y: Any, /) -> Array:
     """``x + y``; of bools, or."""
     return promoted("add", x, y)
 
 
+@entrance("binary", "sub")
 def subtract(x: Any, y: Any, /) -> Array:
     """``x - y``."""
     return promoted("sub", x, y)
 
 
+@entrance("binary", "mul")
 def multiply(x: Any, y: Any, /) -> Array:
     """``x * y``; of bools, and."""
     return promoted("mul", x, y)
 
 
+@entrance("binary_inexact", "div")
 def divide(x: Any, y: Any, /) -> Array:
     """``x / y``, floating also for integers."""
     return promoted("div", x, y, inexact=True)
@@ -97,6 +101,7 @@ def divide(x: Any, y: Any, /) -> Array:
 true_divide = divide
 
 
+@entrance("unary", "neg")
 def negative(x: Any, /) -> Array:
     """``-x``."""
     return bind1("neg", x)
@@ -119,6 +124,7 @@ def square(x: Any, /) -> Array:
     return bind1("mul", array, array)
 
 
+@entrance("unary", "abs")
 def absolute(x: Any, /) -> Array:
     """The magnitude: of a complex number, a real."""
     array = _core.array(x)
@@ -133,16 +139,19 @@ def fabs(x: Any, /) -> Array:
     return bind1("abs", real_only(x, "fabs"))
 
 
+@entrance("unary", "sign")
 def sign(x: Any, /) -> Array:
     """-1, 0 or 1; NaN of NaN; of complex z, ``z / |z|``."""
     return bind1("sign", x)
 
 
+@entrance("binary_ordered", "max")
 def maximum(x: Any, y: Any, /) -> Array:
     """The larger of two; NaN if either is."""
     return larger("max", *_core.promote([x, y]))
 
 
+@entrance("binary_ordered", "min")
 def minimum(x: Any, y: Any, /) -> Array:
     """The smaller of two; NaN if either is."""
     return larger("min", *_core.promote([x, y]))

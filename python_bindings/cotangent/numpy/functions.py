@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from cotangent import _core, _elementary
-from cotangent._core import Array
+from cotangent._core import Array, entrance
 from cotangent.numpy._support import bind1, choose, inexact, kind, literal, ordered, promoted, real_only, unary
 from cotangent.numpy.elementwise import remainder
 
@@ -53,6 +53,7 @@ _LOG2 = math.log(2.0)
 # ---- Exponentials and logarithms -------------------------------------------------------------------------------------
 
 
+@entrance("unary", "sqrt")
 def sqrt(x: Any, /) -> Array:
     """The square root; NaN of negative reals."""
     return unary("sqrt", x)
@@ -63,6 +64,7 @@ def cbrt(x: Any, /) -> Array:
     return _elementary.cbrt(real_only(x, "cbrt"))
 
 
+@entrance("unary", "exp")
 def exp(x: Any, /) -> Array:
     """``e ** x``."""
     return unary("exp", x)
@@ -74,16 +76,19 @@ def exp2(x: Any, /) -> Array:
     return bind1("pow", literal(array, 2.0), array)
 
 
+@entrance("unary", "expm1")
 def expm1(x: Any, /) -> Array:
     """``exp(x) - 1``, accurate near 0."""
     return unary("expm1", x)
 
 
+@entrance("unary", "log")
 def log(x: Any, /) -> Array:
     """The natural logarithm."""
     return unary("log", x)
 
 
+@entrance("unary", "log1p")
 def log1p(x: Any, /) -> Array:
     """``log(1 + x)``, accurate near 0."""
     return unary("log1p", x)
@@ -133,11 +138,13 @@ def logaddexp2(x: Any, y: Any, /) -> Array:
 # ---- Trigonometry ----------------------------------------------------------------------------------------------------
 
 
+@entrance("unary", "sin")
 def sin(x: Any, /) -> Array:
     """The sine of radians."""
     return unary("sin", x)
 
 
+@entrance("unary", "cos")
 def cos(x: Any, /) -> Array:
     """The cosine of radians."""
     return unary("cos", x)
@@ -148,6 +155,7 @@ def tan(x: Any, /) -> Array:
     return _elementary.tan(inexact(x))
 
 
+@entrance("unary", "tanh")
 def tanh(x: Any, /) -> Array:
     """The hyperbolic tangent."""
     return unary("tanh", x)

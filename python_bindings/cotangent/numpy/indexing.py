@@ -235,6 +235,8 @@ def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> 
         start, stride = start + (count - 1) * stride, -stride
     if count == 0:
         plan.start[axis], plan.limit[axis], plan.stride[axis] = 0, 0, 1
+    elif count == 1:
+        plan.start[axis], plan.limit[axis], plan.stride[axis] = start, start + 1, 1
     else:
         plan.start[axis], plan.limit[axis], plan.stride[axis] = start, start + (count - 1) * stride + 1, stride
 
@@ -377,8 +379,8 @@ def _result_shape(shape: list[int], plan: Plan, rank: int, found: Lookup | None)
 
 def get_item(x: Array, index: Any) -> Array:
     """``x[index]``."""
-    if isinstance(index, int) and not isinstance(index, bool) and x.ndim:
-        return _get_row(x, index)
+    if isinstance(index, int) and not isinstance(index, bool) and 0 in _core.ragged_axes(x):
+        return _ragged_row(x, index)
     plan = _plan(index, x)
     if plan is None:
         index, x = _with_mask_axes(index, x)
@@ -395,19 +397,13 @@ def get_item(x: Array, index: Any) -> Array:
     return _shape_result(result, *_result_shape([], plan, x.ndim, found))
 
 
-def _get_row(x: Array, index: int) -> Array:
-    """``x[i]``, the common case."""
-    sizes = x._bound_shape
-    if not -sizes[0] <= index < sizes[0]:
-        raise IndexError(f"index {index} is out of bounds for axis 0 with size {sizes[0]}")
-    if 0 in _core.ragged_axes(x):
-        row = bind1("max", *_core.promote([axis_size(x, 0) + index, 0])) if index < 0 else np.int32(index)
-        return bind1("gather", x, row, axis=0, batch_dims=0)
-    if index < 0:
-        index += sizes[0]
-    start, limit = [0] * len(sizes), list(sizes)
-    start[0], limit[0] = index, index + 1
-    return bind1("reshape", bind1("slice", x, start=start, limit=limit, stride=[1] * len(sizes)), shape=list(sizes[1:]))
+def _ragged_row(x: Array, index: int) -> Array:
+    """``x[i]`` of a ragged axis, counted from its end when negative."""
+    size = x._bound_shape[0]
+    if not -size <= index < size:
+        raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
+    row = bind1("max", *_core.promote([axis_size(x, 0) + index, 0])) if index < 0 else np.int32(index)
+    return bind1("gather", x, row, axis=0, batch_dims=0)
 
 
 def _check_lookup(x: Array, plan: Plan) -> None:

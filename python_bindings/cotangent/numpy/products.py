@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._core import Array
+from cotangent._core import Array, entrance
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
     axis_size,
@@ -104,6 +104,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     return dot_general(x, y, ([x.ndim - 1], [j]))
 
 
+@entrance("matmul", "dot_general")
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The matrix product of the last two axes; leading axes are broadcast.
 

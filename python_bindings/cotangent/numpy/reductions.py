@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._core import Array
+from cotangent._core import Array, entrance
 from cotangent.numpy._support import (
     as_dtype,
     bind1,
@@ -119,6 +119,7 @@ def _fold(
     return result
 
 
+@entrance("sum", "reduce_sum")
 def sum(  # noqa: A001
     a: Any,
     axis: Axis = None,
@@ -151,6 +152,7 @@ def sum(  # noqa: A001
     return _fold("sum", "add", a, axis, dtype, keepdims, initial, where, 0, promote_integers)
 
 
+@entrance("sum", "reduce_prod")
 def prod(
     a: Any,
     axis: Axis = None,
@@ -209,6 +211,7 @@ def _lowest(x: Array, name: str) -> complex:
     return limits.min if name == "max" else limits.max
 
 
+@entrance("extreme", "reduce_max")
 def max(  # noqa: A001
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -225,6 +228,7 @@ def max(  # noqa: A001
     return _extreme("max", a, axis, keepdims, initial, where)
 
 
+@entrance("extreme", "reduce_min")
 def min(  # noqa: A001
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -281,6 +285,7 @@ def _mean_dtype(x: Array, dtype: Any) -> Any:
     return _core.inexact_dtype(x.dtype)
 
 
+@entrance("mean", "reduce_sum")
 def mean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:

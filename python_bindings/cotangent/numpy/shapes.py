@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._capture import set_length
-from cotangent._core import Array
+from cotangent._core import Array, entrance
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
     axis_size,
@@ -92,6 +92,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     return sizes[0] if len(sizes) == 1 else math.prod(sizes)
 
 
+@entrance("reshape", "reshape")
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements in row-major order under another shape; one size may be -1, which the others determine.
 
@@ -130,6 +131,7 @@ def ravel(a: Any, order: str = "C") -> Array:
     return reshape(a, (-1,) if bound_size(_core.array(a)) else (0,), order)
 
 
+@entrance("transpose", "transpose")
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """Axes reversed, or in the order ``axes``."""
     array = _core.array(a)

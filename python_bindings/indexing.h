@@ -1,0 +1,12 @@
+// `x[index]` for the indexes that need no look-up: integers, slices, None and the ellipsis, read here; anything else,
+// and every error, is the business of the Python function that `set_index_hook` is given.
+#pragma once
+
+#include "python_bindings/array.h"
+
+namespace ct::python {
+
+PyObject* get_item(PyObject* self, PyObject* index);
+void set_index_hook(PyObject* hook);  // (array, index) -> array; takes the reference
+
+}  // namespace ct::python
