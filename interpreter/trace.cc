@@ -435,24 +435,22 @@ Value Capture::lift(const Datum& datum) {
 namespace {
 
 // Nothing is being captured, so every operand must be a tensor.
+Tensor require_tensor(const Datum& operand) {
+  if (const Tensor* tensor = std::get_if<Tensor>(&operand)) return *tensor;
+  // Live all the same: set aside by an EagerScope.
+  if (std::get<Traced>(operand).capture->live()) {
+    throw Error(ErrorKind::kConcretization, concat("a traced value of type ", datum_aval(operand).to_string(),
+                                                   " cannot be computed with where everything is evaluated at once"))
+        .at(LocationScope::current())
+        .hint("inside ensure_compile_time_eval() use only values that are known when the function is captured");
+  }
+  return concrete(operand);
+}
+
 absl::InlinedVector<Tensor, 4> require_tensors(absl::Span<const Datum> operands) {
   absl::InlinedVector<Tensor, 4> tensors;
   tensors.reserve(operands.size());
-  for (const Datum& operand : operands) {
-    const Tensor* tensor = std::get_if<Tensor>(&operand);
-    if (tensor == nullptr) {
-      // Live all the same: set aside by an EagerScope.
-      const Traced& traced = std::get<Traced>(operand);
-      if (traced.capture->live()) {
-        throw Error(ErrorKind::kConcretization,
-                    concat("a traced value of type ", datum_aval(operand).to_string(),
-                           " cannot be computed with where everything is evaluated at once"))
-            .at(LocationScope::current())
-            .hint("inside ensure_compile_time_eval() use only values that are known when the function is captured");
-      }
-    }
-    tensors.push_back(tensor != nullptr ? *tensor : concrete(operand));
-  }
+  for (const Datum& operand : operands) tensors.push_back(require_tensor(operand));
   return tensors;
 }
 
@@ -465,10 +463,7 @@ std::vector<Datum> to_data(std::vector<Tensor> tensors) {
 
 Datum evaluate1(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
   absl::InlinedVector<Tensor, 4> tensors;
-  for (const Datum* operand : operands) {
-    const Tensor* tensor = std::get_if<Tensor>(operand);
-    tensors.push_back(tensor != nullptr ? *tensor : concrete(*operand));
-  }
+  for (const Datum* operand : operands) tensors.push_back(require_tensor(*operand));
   return evaluate_primitive1(primitive, tensors, attrs);
 }
 

@@ -142,10 +142,11 @@ std::string Frame::group_name(const Step& step) const {
     if (std::find(names.begin(), names.end(), equation.primitive->name) == names.end()) {
       names.push_back(equation.primitive->name);
     }
-    type = graph_.aval(equation.first_output).to_string();
+    if (equation.output_count != 0) type = graph_.aval(equation.first_output).to_string();
     if (equation.location != kNoLocation) location = equation.location;
   }
-  return concat(join(names, " "), " -> ", type, location == kNoLocation ? "" : "  ", location_string(location));
+  return concat(join(names, " "), type.empty() ? "" : " -> ", type, location == kNoLocation ? "" : "  ",
+                location_string(location));
 }
 
 void Frame::assign_places() {

@@ -46,8 +46,9 @@ struct ThreadConfig {
   Config overridden;  // which options this thread sets itself
   uint64_t changes_seen = 0;
 };
-// Asked for in every call of a jitted function: the quick model of thread-local storage.
-[[gnu::tls_model("initial-exec")]] thread_local constinit ThreadConfig thread_config;
+// Not of the initial-exec model, quick as that is: it would put the thread-local data of all of LLVM into a block of
+// which other libraries of the process need some, too.
+thread_local constinit ThreadConfig thread_config;
 
 // nullopt: not overridden.
 std::optional<bool> override_option(const std::string& name, std::optional<bool> value) {

@@ -359,14 +359,14 @@ EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject*
                     PyObject* keyword_names) {
   std::vector<EntryPtr>& entries = *self->entries;
   // The one that fitted last time, outside of captures: without what only captures have, named axes and ragged ones.
-  if (!recording && !entries.empty() && entries[0]->axes.empty() &&
-      matches(self, *entries[0], leaves, recording, args, count, keyword_names)) {
-    return entries[0];
+  // Comparing may run Python code, and then other threads, which change the list: what is compared is held.
+  if (!recording && !entries.empty() && entries[0]->axes.empty()) {
+    EntryPtr entry = entries[0];
+    if (matches(self, *entry, leaves, recording, args, count, keyword_names)) return entry;
   }
   const auto axes = named_axes();
   for (size_t i = 0; i < entries.size(); ++i) {
     if (entries[i]->axes != axes) continue;
-    // Comparing may run Python code, and then other threads, which change the list.
     EntryPtr entry = entries[i];
     if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) continue;
     if (any_ragged(leaves.data)) break;
