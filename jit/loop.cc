@@ -287,8 +287,7 @@ Value Builder::emit_scalar(ScalarOp op, DType dtype, Value a, Value b) {
 Scalar Builder::constant(DType dtype, double value) {
   if (is_complex(dtype)) return constant_complex(dtype, value, 0);
   if (!is_float(dtype)) return constant(dtype, static_cast<int64_t>(value));
-  if (is_float8(dtype))
-    return convert(constant(DType::kFloat32, value), dtype);
+  if (is_float8(dtype)) return convert(constant(DType::kFloat32, value), dtype);
   return {dtype, emit({.kind = StatementKind::kConstant, .dtype = dtype, .bits = float_bits(dtype, value)})};
 }
 
