@@ -1,10 +1,10 @@
 #include "interpreter/kernels/move.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "interpreter/kernels/kernels.h"
+#include "ir/element_bits.h"
 
 namespace ct {
 namespace {
@@ -92,22 +92,6 @@ void copy_elements(T* to, const T* from, CopyAxes axes) {
       if (axis == 0) return;
     }
     if (outer_rank == 0) return;
-  }
-}
-
-template <class Visitor>
-void dispatch_size(int element_size, Visitor&& visitor) {
-  switch (element_size) {
-    case 1:
-      return visitor(uint8_t{});
-    case 2:
-      return visitor(uint16_t{});
-    case 4:
-      return visitor(uint32_t{});
-    case 8:
-      return visitor(uint64_t{});
-    default:
-      return visitor(std::array<uint64_t, 2>{});
   }
 }
 

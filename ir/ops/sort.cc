@@ -5,10 +5,10 @@
 // NaN is above every number and -0 equal to 0, as in jax.lax. The order of several keys is the lexicographic one, and
 // so is that of complex numbers.
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "ir/combinators.h"
+#include "ir/element_bits.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
@@ -55,22 +55,6 @@ Avals sort_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 }
 
 // ---- Evaluation ---------------------------------------------------------------------------------------------------
-
-template <class Visitor>
-void dispatch_size(int bytes, Visitor&& visitor) {
-  switch (bytes) {
-    case 1:
-      return visitor(uint8_t{});
-    case 2:
-      return visitor(uint16_t{});
-    case 4:
-      return visitor(uint32_t{});
-    case 8:
-      return visitor(uint64_t{});
-    default:
-      return visitor(std::array<uint64_t, 2>{});
-  }
-}
 
 std::vector<Tensor> sort_reference(const ReferenceInput& input) {
   const auto axis = static_cast<size_t>(input.attrs.integer("axis"));
