@@ -74,10 +74,17 @@ BlockId Cloner::clone_block(BlockId from) {
   return made;
 }
 
-void Cloner::carries(std::vector<Carry>& list, BlockId block) {
-  for (Carry& carry : list) {
+void Cloner::begin_carries(std::vector<Carry>& carries, BlockId block) {
+  for (Carry& carry : carries) {
     carry.init = value(carry.init, block);
     carry.argument = fresh(carry.argument);
+  }
+}
+
+void Cloner::end_carries(std::vector<Carry>& carries, BlockId body) {
+  for (Carry& carry : carries) {
+    carry.next = value(carry.next, body);
+    carry.result = fresh(carry.result);
   }
 }
 
@@ -89,26 +96,20 @@ void Cloner::clone(Statement s, BlockId block) {
       For loop = program_.fors[s.detail];
       loop.extent = index(loop.extent);
       loop.variable = fresh(loop.variable);
-      carries(loop.carries, block);
+      begin_carries(loop.carries, block);
       loop.body = clone_block(loop.body);
-      for (Carry& carry : loop.carries) {
-        carry.next = value(carry.next, loop.body);
-        carry.result = fresh(carry.result);
-      }
+      end_carries(loop.carries, loop.body);
       program_.fors.push_back(std::move(loop));
       s.detail = static_cast<uint32_t>(program_.fors.size() - 1);
       break;
     }
     case StatementKind::kWhile: {
       While loop = program_.whiles[s.detail];
-      carries(loop.carries, block);
+      begin_carries(loop.carries, block);
       loop.condition_block = clone_block(loop.condition_block);
       loop.condition = value(loop.condition, loop.condition_block);
       loop.body = clone_block(loop.body);
-      for (Carry& carry : loop.carries) {
-        carry.next = value(carry.next, loop.body);
-        carry.result = fresh(carry.result);
-      }
+      end_carries(loop.carries, loop.body);
       program_.whiles.push_back(std::move(loop));
       s.detail = static_cast<uint32_t>(program_.whiles.size() - 1);
       break;

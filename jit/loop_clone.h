@@ -32,7 +32,8 @@ class Cloner {
   void clone(Statement s, BlockId block);
   BlockId clone_block(BlockId from);
   Value fresh(Value from);
-  void carries(std::vector<Carry>& list, BlockId block);
+  void begin_carries(std::vector<Carry>& carries, BlockId block);
+  void end_carries(std::vector<Carry>& carries, BlockId body);
 
   struct Stored {
     Index index;
