@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,20 @@ from cotangent._capture import Captured, capture, check_callable, flatten_argume
 from cotangent._core import Array, PyTreeDef
 
 Function = Callable[..., Any]
+
+# A rule may call its own function again, directly or by way of another's rule; each such call serves one more order of
+# derivatives. A graph is finite, so a call inside of this many rules is recorded without one, which is an error to differentiate.
+_DEEPEST_RECURSION = 4
+
+
+class _Recording(threading.local):
+    """The functions whose rules are being captured in this thread, the outermost first."""
+
+    def __init__(self) -> None:
+        self.functions: list[CustomFunction] = []
+
+
+_recording = _Recording()
 
 
 @dataclass
@@ -76,17 +91,13 @@ class CustomFunction:
         """Binds the equation of a call; the leaves of the output."""
         raise NotImplementedError
 
-    def _is_plain(self) -> bool:
-        """Whether the function is called as it is, rules or not."""
-        return False
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function, with its rules recorded."""
         name = function_name(self.fun)
         if kwargs:
             args = self._positional(args, kwargs, name)
         self._check_rules()
-        if not _core.is_capturing() or self._is_plain():
+        if not _core.is_capturing():
             return self.fun(*args)
         for number in self.nondiff_argnums:
             if not -len(args) <= number < len(args):
@@ -99,8 +110,15 @@ class CustomFunction:
         leaves, structure = flatten_arguments((dynamic, {}), name)
         run = lambda *xs: self.fun(*_merged(xs, static, positions))  # noqa: E731
         primal = capture(run, leaves, structure, _core.capture_mode() or "jit", name=name, concrete=True)
-        call = Opened(self, name, leaves, structure, static, positions, primal)
-        return primal.structure.unflatten(self._record(call))
+        functions = _recording.functions
+        if self in functions and len(functions) >= _DEEPEST_RECURSION:
+            return primal.structure.unflatten(_core.bind("custom_jvp", leaves + primal.closure, graph=primal.graph))
+        functions.append(self)
+        try:
+            outputs = self._record(Opened(self, name, leaves, structure, static, positions, primal))
+        finally:
+            functions.pop()
+        return primal.structure.unflatten(outputs)
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[Any, ...]:
         """All arguments by position, keyword arguments and defaults filled in."""

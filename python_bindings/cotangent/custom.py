@@ -7,7 +7,6 @@ The rules are captured with the function, as sub-graphs of one equation, so they
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,8 +26,6 @@ from cotangent._custom_function import CustomFunction, Opened
 from cotangent.errors import MismatchError
 
 Function = Callable[..., Any]
-# A rule that calls its own function is captured inside itself, once for each order of derivative.
-_DEEPEST_RULE = 4
 
 
 def _rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]], list[Array]]) -> Graph:
@@ -78,7 +75,6 @@ class custom_jvp(CustomFunction):  # noqa: N801
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Function | None = None
         self.symbolic_zeros = False
-        self._depth = 0  # of captures of the rule inside each other
 
     def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
         """Sets the rule: ``jvp(*nondiff, primals, tangents) -> (output, output tangent)``.
@@ -116,14 +112,8 @@ class custom_jvp(CustomFunction):  # noqa: N801
 
     def _record(self, call: Opened) -> list[Array]:
         leaves, primal = call.leaves, call.primal
-        if self._depth >= _DEEPEST_RULE:
-            return _core.bind("custom_jvp", leaves + primal.closure, graph=primal.graph)
         inexact = [leaf for leaf in leaves if is_inexact_dtype(leaf.dtype)]
-        self._depth += 1
-        try:
-            rule_graph, rule_closure = self._capture_jvp(call, inexact)
-        finally:
-            self._depth -= 1
+        rule_graph, rule_closure = self._capture_jvp(call, inexact)
         # Both graphs take the arguments, then what either closes over.
         closure = primal.closure + rule_closure
         operands = leaves + closure
@@ -185,18 +175,6 @@ def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
     return x if x.dtype == dtype else _core.convert(x, dtype)
 
 
-# A forward rule may call its own function, whose rule then serves the next order of derivatives. A graph is finite, so the calls
-# are cut off: inside of so many forward rules the function is a plain one, differentiated as its body is.
-_RULE_ORDERS = 2
-_thread = threading.local()
-
-
-def _forward_rules() -> list[Any]:
-    """The custom_vjp functions whose forward rules are being captured in this thread, the outermost first."""
-    rules: list[Any] = _thread.__dict__.setdefault("forward_rules", [])
-    return rules
-
-
 class CustomVJPPrimal:
     """What a forward rule with symbolic zeros gets for each array: its ``value``, and whether it is ``perturbed`` (differentiated).
 
@@ -253,9 +231,6 @@ class custom_vjp(CustomFunction):  # noqa: N801
             raise AttributeError(
                 f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
             )
-
-    def _is_plain(self) -> bool:
-        return _forward_rules().count(self) >= _RULE_ORDERS
 
     def _record(self, call: Opened) -> list[Array]:
         leaves, primal = call.leaves, call.primal
@@ -316,11 +291,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
             residuals, residual_structure = flatten_arguments(result[1], f"the residuals of {call.name}")
             return [*outputs, *residuals]
 
-        _forward_rules().append(self)
-        try:
-            graph, closure = _capture_rule(run, call.leaves, len(call.leaves), f"forward rule of {call.name}")
-        finally:
-            _forward_rules().pop()
+        graph, closure = _capture_rule(run, call.leaves, len(call.leaves), f"forward rule of {call.name}")
         return Captured(graph, closure, residual_structure)
 
     def _capture_backward(

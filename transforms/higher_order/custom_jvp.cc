@@ -58,7 +58,7 @@ JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl
                          const AttrsPtr& attrs) {
   if (!attrs->has("jvp")) {
     throw Error(ErrorKind::kNotDifferentiable,
-                "this order of derivative of a function whose jvp rule calls the function itself")
+                "this order of derivative of a function whose rule calls the function again")
         .op("custom_jvp")
         .hint("write the rule without calling the function, or take fewer derivatives (4 are captured)");
   }
