@@ -394,10 +394,11 @@ std::optional<Datum> try_leaf(py::handle object) {
 
 Datum leaf_from_python(py::handle object, const std::string& path) {
   if (std::optional<Datum> datum = try_leaf(object)) return *std::move(datum);
+  const bool dataclass = !PyType_Check(object.ptr()) && py::hasattr(object, "__dataclass_fields__");
   throw Error(ErrorKind::kType, concat("unsupported type ", type_name(object), " at ", path))
-      .hint(
-          "leaves of arguments must be arrays or numbers; mark other arguments as static or register the type with "
-          "ct.tree_util.register_pytree_node");
+      .hint(concat(
+          "leaves of arguments must be arrays or numbers; mark other arguments as static or register the type with ",
+          dataclass ? "ct.tree_util.register_dataclass" : "ct.tree_util.register_pytree_node"));
 }
 
 void register_conversions(py::module_& module) {

@@ -120,7 +120,6 @@ class Matcher {
         }
         return true;
       }
-      case NodeKind::kDataclass:
       case NodeKind::kCustom:
         return general(object, node);
     }

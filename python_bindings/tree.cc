@@ -112,15 +112,6 @@ void open_node(py::handle object, TreeNode& node, Children& children) {
     const Py_ssize_t size = PyTuple_GET_SIZE(pointer);
     describe(node, NodeKind::kNamedTuple, static_cast<size_t>(size), type);
     for (Py_ssize_t i = 0; i < size; ++i) children.borrow(PyTuple_GET_ITEM(pointer, i));
-  } else if (!PyType_Check(pointer) && PyObject_HasAttrString(type.ptr(), "__dataclass_fields__")) {
-    const py::dict fields = py::cast<py::dict>(object.attr("__dataclass_fields__"));
-    py::list names;
-    for (const auto& [name, field] : fields) {
-      if (py::hasattr(object, name)) names.append(name);
-    }
-    for (py::handle name : names) children.keep(py::object(object.attr(py::cast<py::str>(name))));
-    const size_t size = names.size();
-    describe(node, NodeKind::kDataclass, size, type, std::move(names));
   }
 }
 
@@ -196,13 +187,6 @@ class Unflattener {
         for (uint32_t i = 0; i < node.arity; ++i) fields[i] = build();
         return node.type(*fields);
       }
-      case NodeKind::kDataclass: {
-        // Without __init__, so that fields may hold anything while a transform is under way.
-        py::object result = node.type.attr("__new__")(node.type);
-        const py::object set = py::module_::import("builtins").attr("object").attr("__setattr__");
-        for (py::handle name : node.keys) set(result, name, build());
-        return result;
-      }
       case NodeKind::kCustom: {
         py::tuple children(node.arity);
         for (uint32_t i = 0; i < node.arity; ++i) children[i] = build();
@@ -229,8 +213,6 @@ void append_paths(const TreeDef& tree, size_t& node_index, const std::string& pr
     std::string step = concat("[", i, "]");
     if (node.kind == NodeKind::kDict) {
       step = "[" + py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + "]";
-    } else if (node.kind == NodeKind::kDataclass) {
-      step = "." + py::cast<std::string>(py::object(node.keys[py::int_(i)]));
     } else if (node.kind == NodeKind::kNamedTuple) {
       step = "." + py::cast<std::string>(py::object(node.type.attr("_fields")[py::int_(i)]));
     }
@@ -245,7 +227,7 @@ std::string tree_text(const TreeDef& tree, size_t& index) {
   std::vector<std::string> children;
   for (uint32_t i = 0; i < node.arity; ++i) {
     std::string child = tree_text(tree, index);
-    if (node.kind == NodeKind::kDict || node.kind == NodeKind::kDataclass) {
+    if (node.kind == NodeKind::kDict) {
       child = py::cast<std::string>(py::repr(py::object(node.keys[py::int_(i)]))) + ": " + child;
     }
     children.push_back(std::move(child));
@@ -369,7 +351,7 @@ TreeDefPtr from_state(const py::tuple& state) {
     node.kind = static_cast<NodeKind>(kind);
     node.arity = arity;
     const bool typed = node.kind >= NodeKind::kNamedTuple;
-    const bool named = node.kind == NodeKind::kDict || node.kind == NodeKind::kDataclass;
+    const bool named = node.kind == NodeKind::kDict;
     if (kind < 0 || kind > static_cast<int>(NodeKind::kCustom) || expected == 0 ||
         (node.kind <= NodeKind::kNone && arity != 0) || (typed && !PyType_Check(type.ptr())) ||
         (named && (!PyList_Check(keys.ptr()) || py::len(keys) != arity)) ||

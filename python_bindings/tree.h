@@ -1,7 +1,7 @@
 // Pytrees: nested containers flattened to leaves and rebuilt.
 //
 // A `TreeDef` is the structure without the leaves, as nodes in pre-order. Containers: tuple, list, dict (sorted keys),
-// None, namedtuples, dataclasses, and types registered from Python. `flatten` visits containers in C++.
+// None, namedtuples, and types registered from Python. `flatten` visits containers in C++.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@
 
 namespace ct::python {
 
-enum class NodeKind : uint8_t { kLeaf, kNone, kTuple, kList, kDict, kNamedTuple, kDataclass, kCustom };
+enum class NodeKind : uint8_t { kLeaf, kNone, kTuple, kList, kDict, kNamedTuple, kCustom };
 
 struct TreeNode {
   NodeKind kind = NodeKind::kLeaf;
   uint32_t arity = 0;
   uint32_t num_leaves = 0;  // below and including this node
   uint32_t num_nodes = 1;   // likewise
-  py::object type;          // namedtuple, dataclass, custom
-  py::object keys;          // dict: list of sorted keys; dataclass: field names; custom: auxiliary data
+  py::object type;          // namedtuple, custom
+  py::object keys;          // dict: list of sorted keys; custom: auxiliary data
 };
 
 struct TreeDef {

@@ -233,6 +233,21 @@ def test_keys_of_registered_namedtuples_and_keys_in_patterns():
                 assert found == value
 
 
+def test_dataclasses_are_leaves_until_they_are_registered():
+    @dataclasses.dataclass
+    class Moments:
+        mean: object
+        square: object
+
+    moments = ct.tree.map(lambda x: Moments(x, x * x), {"a": 2, "b": 3})
+    assert ct.tree.map(lambda m: m.square, moments) == {"a": 4, "b": 9}
+    assert not tree.is_tree_node(Moments)
+    with pytest.raises(TypeError, match=r"unsupported type Moments at .*\n.*register_dataclass"):
+        ct.jit(lambda m: m.mean)(Moments(1.0, 2.0))
+    tree.register_dataclass(Moments)
+    assert ct.grad(lambda m: m.mean * m.square)(Moments(3.0, 4.0)) == Moments(4.0, 3.0)
+
+
 def test_static_fields():
     @tree.register_dataclass
     @dataclasses.dataclass

@@ -1,4 +1,4 @@
-"""Pytrees: nested tuples, lists, dicts, None, namedtuples, dataclasses and registered classes, with arrays as leaves."""
+"""Pytrees: nested tuples, lists, dicts, None, namedtuples and registered classes (dataclasses, say), with arrays as leaves."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def is_tree_node(typ: type) -> bool:
     """Whether the instances of a type are containers (or None) rather than leaves."""
     if typ in (tuple, list, dict, type(None)) or _core.is_registered(typ):
         return True
-    return (issubclass(typ, tuple) and hasattr(typ, "_fields")) or hasattr(typ, "__dataclass_fields__")
+    return issubclass(typ, tuple) and hasattr(typ, "_fields")
 
 
 # ---- paths -----------------------------------------------------------------------------------------------------------
@@ -321,8 +321,6 @@ def _child_keys(node: Any, count: int, data: Any) -> list[Any]:
         return [GetAttrKey(name) for name in node._fields]
     if isinstance(node, list | tuple):
         return [SequenceKey(index) for index in range(count)]
-    if isinstance(data, list) and hasattr(type(node), "__dataclass_fields__"):
-        return [GetAttrKey(name) for name in data]
     return [FlattenedIndexKey(index) for index in range(count)]
 
 
@@ -460,7 +458,7 @@ def register_dataclass(
     """Registers a dataclass: ``data_fields`` are children, ``meta_fields`` belong to the structure.
 
     Without fields they are read from the class: those declared with ``metadata={"static": True}`` are meta fields. Dataclasses
-    that are not registered are containers too, with all fields as children.
+    that are not registered are leaves.
 
     Raises:
         ValueError: a field is missing, or only one of the two lists is given.
