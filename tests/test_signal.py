@@ -74,7 +74,17 @@ SPECTRA = [
         for n in (1, 8, 13)
         for window in ("triang", "bartlett", "blackman", "hann")
     ],
+    *[
+        {"nperseg": 13, "noverlap": 4, "window": window}
+        for window in ("boxcar", "cosine", "nuttall", "blackmanharris", "flattop", ("gaussian", 2.0), ("kaiser", 3.0))
+    ],
 ]
+
+
+def test_a_window_of_an_unknown_name_is_an_error():
+    with pytest.raises(NotImplementedError, match="'chebwin' is not known") as raised:
+        signal.welch(np.zeros(32), nperseg=8, window=("chebwin", 60))
+    assert "hann" in str(raised.value)
 
 
 @pytest.mark.parametrize("options", SPECTRA, ids=str)

@@ -201,30 +201,49 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 Detrend = str | bool | Callable[[Array], Array]
 
 
+def _triangle(size: int) -> np.ndarray[Any, Any]:
+    """Bartlett's window without the zeros at its ends."""
+    return 1 - np.abs(2 * np.arange(size) - (size - 1)) / (size + size % 2)
+
+
+def _cosines(*weights: float) -> Callable[[int], np.ndarray[Any, Any]]:
+    """A sum of cosines of 0, 1, 2, … periods, of alternating sign."""
+
+    def samples(size: int) -> np.ndarray[Any, Any]:
+        phase = 2 * np.pi * np.arange(size) / (size - 1)
+        return np.sum([(-1) ** k * weight * np.cos(k * phase) for k, weight in enumerate(weights)], axis=0)
+
+    return samples
+
+
+# Symmetric windows by the name that `scipy.signal.get_window` knows them by; those with parameters take them after the size.
+_WINDOWS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
+    "boxcar": np.ones,
+    "hann": np.hanning,
+    "hamming": np.hamming,
+    "blackman": np.blackman,
+    "bartlett": np.bartlett,
+    "triang": _triangle,
+    "kaiser": np.kaiser,
+    "cosine": lambda size: np.sin(np.pi * (np.arange(size) + 0.5) / size),
+    "nuttall": _cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
+    "blackmanharris": _cosines(0.35875, 0.48829, 0.14128, 0.01168),
+    "flattop": _cosines(0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
+    "gaussian": lambda size, deviation: np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / deviation) ** 2),
+}
+_WINDOWS |= {"rectangular": np.ones, "ones": np.ones, "hanning": np.hanning}
+
+
 def _window(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
     """The window's samples: of a name (as `scipy.signal.get_window`), or given."""
     if isinstance(window, (str, tuple)):
         name, *parameters = (window,) if isinstance(window, str) else window
-        n = np.arange(nperseg)
-        phase = 2 * math.pi * n / nperseg  # periodic windows, as spectra want them
-        if name in ("boxcar", "rectangular", "ones"):
-            samples = np.ones(nperseg)
-        elif name in ("hann", "hanning"):
-            samples = 0.5 - 0.5 * np.cos(phase)
-        elif name == "hamming":
-            samples = 0.54 - 0.46 * np.cos(phase)
-        elif name == "blackman":
-            samples = 0.42 - 0.5 * np.cos(phase) + 0.08 * np.cos(2 * phase)
-        elif name == "bartlett":
-            samples = 1 - np.abs(2 * n / nperseg - 1)
-        elif name == "triang":  # of nperseg + 1 samples, as all here; without the zeros of bartlett's at the ends
-            length = (nperseg + 3) // 2 * 2 if nperseg % 2 == 0 else nperseg + 1
-            samples = 1 - np.abs(2 * n - nperseg) / length
-        elif name == "kaiser":
-            samples = np.kaiser(nperseg + 1, *parameters)[:-1]
-        else:
-            raise NotImplementedError(f"the window {name!r} is not known; pass its samples as an array")
-        return (samples if nperseg > 1 else np.ones(nperseg)).astype(dtype)
+        if name not in _WINDOWS:
+            raise NotImplementedError(
+                f"the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))})\n  pass its samples as an array"
+            )
+        # Periodic, as spectra want them: the symmetric one of one more sample, without its last.
+        return _WINDOWS[name](nperseg + 1, *parameters)[:-1].astype(dtype) if nperseg > 1 else np.ones(nperseg, dtype)
     samples = np.asarray(window, dtype)
     if samples.shape != (nperseg,):
         raise ValueError(f"the window has shape {samples.shape} for segments of {nperseg}")
