@@ -211,7 +211,8 @@ def _cosines(*weights: float) -> Callable[[int], np.ndarray[Any, Any]]:
 
     def samples(size: int) -> np.ndarray[Any, Any]:
         phase = 2 * np.pi * np.arange(size) / (size - 1)
-        return np.sum([(-1) ** k * weight * np.cos(k * phase) for k, weight in enumerate(weights)], axis=0)
+        terms = [(-1) ** k * weight * np.cos(k * phase) for k, weight in enumerate(weights)]
+        return np.asarray(sum(terms))
 
     return samples
 
