@@ -25,6 +25,7 @@ from cotangent.numpy import (
     creation,
     elementwise,
     exchange,
+    index_updates,
     indexing,
     products,
     reductions,
@@ -350,7 +351,7 @@ _MEMBERS: dict[str, Any] = {
     "real": _property(elementwise.real, "The real part."),
     "imag": _property(elementwise.imag, "The imaginary part."),
     "at": _property(
-        indexing.IndexUpdateHelper,
+        index_updates.IndexUpdateHelper,
         "Indexed updates: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.get``.",
     ),
     "block_until_ready": _identity,

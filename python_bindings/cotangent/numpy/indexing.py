@@ -1,4 +1,4 @@
-"""``x[index]``, ``x.at[index]`` and take: NumPy's indexing as slices, gathers and scatters.
+"""``x[index]`` and take: NumPy's indexing as slices and gathers.
 
 An index is resolved in three stages, a `Plan`:
 
@@ -7,11 +7,8 @@ An index is resolved in three stages, a `Plan`:
 read by a gather;
 3. the *result shape*: axes of ints removed, axes of None inserted.
 
-Reading runs the stages forward. Updating (`x.at`) runs them backward: the updates get the shape of the lookup, are
-scattered into the
-window, and the window is put back into the array. Inside ``ct.mask`` a window must not cut a ragged axis in a way that
-its bounds do not
-say; ``x[-1]`` and ``x[:-1]`` count from the length.
+Reading runs the stages forward; `index_updates` runs them backward. Inside ``ct.mask`` a window must not cut a ragged
+axis in a way that its bounds do not say; ``x[-1]`` and ``x[:-1]`` count from the length.
 """
 
 from __future__ import annotations
@@ -27,12 +24,10 @@ import numpy as np
 from cotangent import _core
 from cotangent._capture import set_length
 from cotangent._core import Array
-from cotangent.numpy._repeated import repeated, times_named
 from cotangent.numpy._support import (
     axis_size,
     bind1,
     bound_size,
-    give_lengths,
     insert_axes,
     is_dimension,
     is_host_value,
@@ -69,19 +64,27 @@ class Plan:
     has_window: bool = False
 
 
-def _is_mask(item: Any) -> bool:
+def is_mask(item: Any) -> bool:
     dtype = getattr(item, "dtype", None)
     return (dtype is not None and dtype == bool) or isinstance(item, bool)
 
 
+def check_mask(mask: Any, axis: int, x: Array) -> None:
+    """IndexError unless the mask has the sizes of the axes that it stands for."""
+    shape = mask._bound_shape if isinstance(mask, Array) else mask.shape
+    sizes = x._bound_shape[axis : axis + mask.ndim]
+    if tuple(shape) != tuple(sizes):
+        raise IndexError(f"a bool index of shape {tuple(shape)} does not fit axes of sizes {tuple(sizes)}")
+
+
 def _is_scalar_mask(item: Any) -> bool:
-    return _is_mask(item) and np.ndim(item) == 0
+    return is_mask(item) and np.ndim(item) == 0
 
 
-def _with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
+def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
     """The same elements without scalar bools: each is an axis of size 1, of which it takes the one element or none."""
     items = list(index) if isinstance(index, tuple) else [index]
-    taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if _is_mask(item) else 1 for item in items]
+    taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if is_mask(item) else 1 for item in items]
     ellipsis = next((i for i, item in enumerate(items) if isinstance(item, EllipsisType)), len(items))
     axes = [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
     masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
@@ -104,15 +107,13 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
                 if _contains_arrays(item)
                 else np.asarray(item if len(item) else np.zeros(0, np.int32))
             )
-        if _is_mask(item):
+        if is_mask(item):
             if np.ndim(item) == 0:
                 return None
             mask = np.asarray(_core.to_numpy(item))
             axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
             if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
-                sizes = x._bound_shape[axis : axis + mask.ndim]
-                if mask.shape != sizes:
-                    raise IndexError(f"a bool index of shape {mask.shape} does not fit axes of sizes {tuple(sizes)}")
+                check_mask(mask, axis, x)
             expanded += [found.astype(np.int32) for found in np.nonzero(mask)]
             continue
         expanded.append(item)
@@ -143,7 +144,7 @@ def _static_index(item: Any) -> int | None:
     return None
 
 
-def _plan(index: Any, x: Array) -> Plan | None:
+def resolve(index: Any, x: Array) -> Plan | None:
     items = _expand(index, x)
     if items is None:
         return None
@@ -279,7 +280,7 @@ def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> N
 # ---- Reading ---------------------------------------------------------------------------------------------------------
 
 
-def _take_window(x: Array, plan: Plan) -> Array:
+def take_window(x: Array, plan: Plan) -> Array:
     if plan.start != [0] * x.ndim or tuple(plan.limit) != x._bound_shape or any(s != 1 for s in plan.stride):
         x = bind1("slice", x, start=plan.start, limit=plan.limit, stride=plan.stride)
     if plan.reversed_axes:
@@ -301,7 +302,7 @@ class Lookup:
     indices: Array
 
 
-def _lookup(x: Array, plan: Plan, mode: str) -> Lookup:
+def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
     """``mode``: "clip", or "drop": positions outside become -1."""
     axes = [axis for axis, _ in plan.looked_up]
     arrays = [_core.array(index) for _, index in plan.looked_up]
@@ -345,7 +346,7 @@ def _count_like(index: Array, size: Any) -> Array:
     return _core.convert(size, index.dtype) if isinstance(size, Array) else _core.full((), size, index.dtype)
 
 
-def _gathered(x: Array, found: Lookup) -> Array:
+def gathered(x: Array, found: Lookup) -> Array:
     """``x`` with the looked up axes as one."""
     if found.permutation != list(range(x.ndim)):
         x = bind1("transpose", x, permutation=found.permutation)
@@ -355,7 +356,7 @@ def _gathered(x: Array, found: Lookup) -> Array:
     return x
 
 
-def _result_shape(shape: list[int], plan: Plan, rank: int, found: Lookup | None) -> tuple[list[int], list[int]]:
+def result_shape(shape: list[int], plan: Plan, rank: int, found: Lookup | None) -> tuple[list[int], list[int]]:
     """Which axes to drop, and at which positions of the result to insert new ones."""
     looked = [axis for axis, _ in plan.looked_up]
     index_rank = found.indices.ndim if found is not None else 0
@@ -381,20 +382,20 @@ def get_item(x: Array, index: Any) -> Array:
     """``x[index]``."""
     if isinstance(index, int) and not isinstance(index, bool) and 0 in _core.ragged_axes(x):
         return _ragged_row(x, index)
-    plan = _plan(index, x)
+    plan = resolve(index, x)
     if plan is None:
-        index, x = _with_mask_axes(index, x)
+        index, x = with_mask_axes(index, x)
         return get_item(x, index)
-    window = _take_window(x, plan) if plan.has_window else x
+    window = take_window(x, plan) if plan.has_window else x
     found = None
     result = window
     if plan.looked_up:
         _check_lookup(window, plan)
-        found = _lookup(window, plan, "clip")
-        result = bind1("gather", _gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+        found = look_up(window, plan, "clip")
+        result = bind1("gather", gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
         if -1 in plan.lengths:
             result = set_length(result, plan.lengths[-1], found.axis)
-    return _shape_result(result, *_result_shape([], plan, x.ndim, found))
+    return shape_result(result, *result_shape([], plan, x.ndim, found))
 
 
 def _ragged_row(x: Array, index: int) -> Array:
@@ -414,133 +415,10 @@ def _check_lookup(x: Array, plan: Plan) -> None:
             raise IndexError(f"cannot index axis {axis}, which has no elements, with an array")
 
 
-def _shape_result(x: Array, dropped: list[int], inserted: list[int]) -> Array:
+def shape_result(x: Array, dropped: list[int], inserted: list[int]) -> Array:
     if dropped:
         x = bind1("reshape", x, shape=[size for axis, size in enumerate(x._bound_shape) if axis not in dropped])
     return insert_axes(x, inserted) if inserted else x
-
-
-# ---- Updating --------------------------------------------------------------------------------------------------------
-
-
-class IndexUpdate:
-    """``x.at[index]``: the methods return arrays with the indexed elements changed.
-
-    Indices that are values and lie outside are dropped; ``get`` clamps them. Where an index array names an element
-    several times, ``add``
-    adds every update, ``multiply``, ``min`` and ``max`` combine them all, and ``set`` keeps the last one.
-
-    >>> import cotangent as ct
-    >>> ct.numpy.zeros(3).at[1].set(5.0).tolist()
-    [0.0, 5.0, 0.0]
-    """
-
-    def __init__(self, array: Array, index: Any) -> None:
-        self._array = array
-        self._index = index
-
-    def __repr__(self) -> str:
-        return f"IndexUpdate({self._array!r}, {self._index!r})"
-
-    def get(self, *, mode: str | None = None, fill_value: Any = None, **hints: Any) -> Array:
-        """``x[index]``; mode "fill" gives ``fill_value`` (NaN by default) outside."""
-        del hints
-        if mode in (None, "clip", "promise_in_bounds"):
-            return get_item(self._array, self._index)
-        if mode not in ("fill", "drop"):
-            raise ValueError(f"at[...].get: mode must be 'clip' or 'fill'; got {mode!r}")
-        return _get_filled(self._array, self._index, fill_value)
-
-    def set(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements replaced."""
-        return self._update("set", values, mode, hints)
-
-    def add(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with ``values`` added to the indexed elements."""
-        return self._update("add", values, mode, hints)
-
-    def subtract(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with ``values`` subtracted from the indexed elements."""
-        return self._update("add", bind1("neg", _core.convert(values, self._array.dtype)), mode, hints)
-
-    def multiply(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements multiplied by ``values``."""
-        return self._update("mul", values, mode, hints)
-
-    mul = multiply
-
-    def divide(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements divided by ``values``."""
-        return self._update("div", values, mode, hints)
-
-    def power(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements raised to ``values``."""
-        return self._update("pow", values, mode, hints)
-
-    def max(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements replaced by the larger of them and ``values``."""
-        return self._update("max", values, mode, hints)
-
-    def min(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with the indexed elements replaced by the smaller of them and ``values``."""
-        return self._update("min", values, mode, hints)
-
-    def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
-        """The array with a function applied to the indexed elements, as often as the index names each."""
-        plan = _plan(self._index, self._array)
-        if plan is None or not plan.looked_up or hints.get("unique_indices"):
-            return self._update("set", function(get_item(self._array, self._index)), mode, {})
-        counts = times_named(self._index, self._array._bound_shape)
-        if counts is None:
-            none = _core.full(self._array._bound_shape, 0, np.dtype("int32"))
-            counts = IndexUpdate(none, self._index)._update("add", 1, mode, {})
-        chosen = get_item(_core.array(counts), self._index)
-
-        def again(step: Any, x: Array) -> Array:
-            values = get_item(x, self._index)
-            results = bind1("select", chosen > step, _core.convert(function(values), x.dtype), values)
-            return IndexUpdate(x, self._index)._update("set", results, mode, {})
-
-        return repeated(again, self._array, counts)
-
-    def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
-        if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
-            raise ValueError(f"at[...]: mode must be 'drop' or 'clip'; got {mode!r}")
-        return update_item(
-            self._array,
-            self._index,
-            operation,
-            values,
-            "clip" if mode == "clip" else "drop",
-            bool(hints.get("unique_indices")),
-        )
-
-
-class IndexUpdateHelper:
-    """``x.at``: index it, then call ``set``, ``add``, ``multiply``, ``min``, ``max``, … on the result."""
-
-    def __init__(self, array: Array) -> None:
-        self._array = array
-
-    def __getitem__(self, index: Any) -> IndexUpdate:
-        return IndexUpdate(self._array, index)
-
-    def __repr__(self) -> str:
-        return f"IndexUpdateHelper({self._array!r})"
-
-
-def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
-    plan = _plan(index, x)
-    if plan is None:
-        index, x = _with_mask_axes(index, x)
-        return _get_filled(x, index, fill_value)
-    if not plan.looked_up:
-        return get_item(x, index)
-    window = _take_window(x, plan) if plan.has_window else x
-    found = _lookup(window, plan, "drop")
-    result = bind1("gather", _gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
-    result = fill_outside(result, found.indices, found.axis, fill_value)
-    return _shape_result(result, *_result_shape([], plan, x.ndim, found))
 
 
 def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any) -> Array:
@@ -561,118 +439,6 @@ def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any) -> A
     outside = bind1("lt", indices, literal(indices, 0))
     outside = bind1("broadcast", outside, shape=list(result._bound_shape), axes=[axis + i for i in range(indices.ndim)])
     return bind1("select", outside, literal(result, fill_value), result)
-
-
-def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, unique: bool) -> Array:
-    """``x`` with ``operation`` (set, add, mul, div, pow, max, min) applied to the elements at ``index``."""
-    plan = _plan(index, x)
-    if plan is None:
-        index, wide = _with_mask_axes(index, x)
-        updated = update_item(wide, index, operation, values, mode, unique)
-        return bind1("reshape", updated, shape=list(x._bound_shape))
-    if plan.lengths or _cuts_ragged(x, plan):
-        raise NotImplementedError(
-            "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"
-        )
-    window = _take_window(x, plan) if plan.has_window else x
-    found = _lookup(window, plan, mode) if plan.looked_up else None
-    if operation in ("div", "pow"):
-        # The product of what each element is to be divided by, or raised to, put among ones.
-        from cotangent.numpy import elementwise
-
-        given = _core.array(values)
-        common = _core.promote_types([(x.dtype, x.weak_type), (given.dtype, given.weak_type)])[0]
-        dtype = x.dtype if operation == "div" else common
-        ones = give_lengths(
-            _core.full(x._bound_shape, 1, dtype),
-            {axis: bind1("dimension_size", x, axis=axis) for axis in _core.ragged_axes(x)},
-        )
-        factors = update_item(ones, index, "mul", values, mode, unique)
-        return elementwise.divide(x, factors) if operation == "div" else elementwise.power(x, factors)
-    if found is None and operation not in ("set", "add"):
-        current = get_item(x, index)
-        values = bind1(operation, *_core.promote([current, _core.convert(values, x.dtype)]))
-        operation = "set"
-    updates = values if isinstance(values, Array) else _core.array(values)
-    updates = _core.convert(updates, x.dtype)
-    # The shape of the indexed elements, and of the window or lookup they come from.
-    if found is not None:
-        flat = _gathered(window, found)
-        shape = [*flat._bound_shape[: found.axis], *found.indices._bound_shape, *flat._bound_shape[found.axis + 1 :]]
-    else:
-        shape = list(window._bound_shape)
-    dropped, inserted = _result_shape(shape, plan, x.ndim, found)
-    kept = [size for axis, size in enumerate(shape) if axis not in dropped]
-    for position in inserted:
-        kept.insert(position, 1)
-    updates = bind1("reshape", _core.broadcast_to(updates, kept), shape=shape)
-    if found is not None:
-        updates = _scatter(window, found, updates, operation, unique)
-        operation = "set"
-    if not plan.has_window:
-        return (
-            updates
-            if operation == "set"
-            else bind1("add", x, updates)
-            if kind(x) != "bool"
-            else bind1("or", x, updates)
-        )
-    return _put_window(x, plan, updates, operation)
-
-
-_SCATTERS = {
-    "set": "scatter",
-    "add": "scatter_add",
-    "mul": "scatter_mul",
-    "max": "scatter_max",
-    "min": "scatter_min",
-}
-
-
-def _cuts_ragged(x: Array, plan: Plan) -> bool:
-    """Whether a slice takes a part of a ragged axis; single elements are fine."""
-    return any(
-        (plan.start[axis], plan.limit[axis], plan.stride[axis]) != (0, x._bound_shape[axis], 1)
-        or axis in plan.reversed_axes
-        for axis in _core.ragged_axes(x)
-        if axis not in plan.dropped
-    )
-
-
-def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
-    """The window put back: padded to the whole array."""
-    if plan.reversed_axes:
-        updates = bind1("reverse", updates, axes=sorted(plan.reversed_axes))
-    low, high, interior = [], [], []
-    for axis, size in enumerate(x._bound_shape):
-        stride, count = plan.stride[axis], updates._bound_shape[axis]
-        covered = (count - 1) * stride + 1 if count else 0
-        low.append(plan.start[axis])
-        interior.append(stride - 1)
-        high.append(size - plan.start[axis] - covered)
-    zero = _core.full((), 0, x.dtype)
-    padded = bind1("pad", updates, zero, low=low, high=high, interior=interior)
-    if operation == "add" and kind(x) != "bool":
-        return bind1("add", x, padded)
-    inside = _core.full(updates._bound_shape, True, bool)
-    inside = bind1("pad", inside, _core.full((), False, bool), low=low, high=high, interior=interior)
-    if operation == "add":
-        padded = bind1("or", x, padded)
-    return bind1("select", inside, padded, x)
-
-
-def _scatter(window: Array, found: Lookup, updates: Array, operation: str, unique: bool) -> Array:
-    """The window with updates at the positions of the lookup."""
-    flat = _gathered(window, found)
-    options: dict[str, Any] = {"axis": found.axis, "batch_dims": 0}
-    if unique:
-        options["unique"] = True
-    result = bind1(_SCATTERS[operation], flat, found.indices, updates, **options)
-    if found.count > 1:
-        result = bind1("reshape", result, shape=found.sizes)
-    if found.permutation != list(range(window.ndim)):
-        result = bind1("transpose", result, permutation=[found.permutation.index(axis) for axis in range(window.ndim)])
-    return result
 
 
 # ---- take ------------------------------------------------------------------------------------------------------------

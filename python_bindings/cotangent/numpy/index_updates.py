@@ -1,0 +1,325 @@
+"""``x.at[index]``: updates of the elements that an index names, as pads, selects and scatters.
+
+The stages of `indexing` run backward: the updates get the shape of the lookup, are scattered into the window, and the
+window is put back into the array. A mask that gives all its elements the same is a select, whose values need not be
+known while a program is captured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.numpy._repeated import repeated, times_named
+from cotangent.numpy._support import bind1, give_lengths, kind
+from cotangent.numpy.indexing import (
+    Lookup,
+    Plan,
+    check_mask,
+    fill_outside,
+    gathered,
+    get_item,
+    is_mask,
+    look_up,
+    resolve,
+    result_shape,
+    shape_result,
+    take_window,
+    with_mask_axes,
+)
+
+
+@dataclass
+class AxesMask:
+    """The one mask of an index that takes all else whole, and the first of the array's axes that it stands for."""
+
+    mask: Array
+    axis: int
+
+    def spread_over(self, x: Array) -> Array:
+        """The mask with the shape of the array."""
+        axes = [self.axis + i for i in range(self.mask.ndim)]
+        return bind1("broadcast", self.mask, shape=list(x._bound_shape), axes=axes)
+
+
+def _only_mask(index: Any, x: Array) -> AxesMask | None:
+    """The mask of ``x[mask]``, ``x[:, mask]``, ``x[..., mask]`` and the like; None for another index."""
+    items = index if isinstance(index, tuple) else (index,)
+    masks = [i for i, item in enumerate(items) if is_mask(item)]
+    if len(masks) != 1 or not isinstance(mask := items[masks[0]], Array | np.ndarray) or np.ndim(mask) == 0:
+        return None
+    before, after = items[: masks[0]], items[masks[0] + 1 :]
+    if any(not isinstance(item, EllipsisType) and item != slice(None) for item in before + after):
+        return None
+    if sum(isinstance(item, EllipsisType) for item in items) > 1 or len(items) - 1 + mask.ndim > x.ndim + 1:
+        return None
+    from_end = any(isinstance(item, EllipsisType) for item in before)
+    axis = x.ndim - len(after) - mask.ndim if from_end else len(before)
+    check_mask(mask, axis, x)
+    return AxesMask(_core.array(mask), axis)
+
+
+def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array | None:
+    """The update as a select, which does not need the mask's values: None if elements along its axes get values of their own."""
+    found = _only_mask(index, x)
+    if found is None:
+        return None
+    updates = _core.convert(_core.array(values), x.dtype)
+    # The elements that the mask names stand along one axis, in the place of those of the mask.
+    shape = list(updates._bound_shape)
+    place = len(shape) - (x.ndim - found.axis - found.mask.ndim) - 1
+    if place >= 0:
+        if shape[place] != 1 or place > found.axis:
+            return None
+        updates = bind1("reshape", updates, shape=shape[:place] + [1] * found.mask.ndim + shape[place + 1 :])
+    updates = _core.broadcast_to(updates, x._bound_shape)
+    if operation != "set":
+        logical = {"add": "or", "mul": "and"} if kind(x) == "bool" else {}
+        updates = bind1(logical.get(operation, operation), x, updates)
+    return bind1("select", found.spread_over(x), updates, x)
+
+
+class IndexUpdate:
+    """``x.at[index]``: the methods return arrays with the indexed elements changed.
+
+    Indices that are values and lie outside are dropped; ``get`` clamps them. Where an index array names an element
+    several times, ``add`` adds every update, ``multiply``, ``min`` and ``max`` combine them all, and ``set`` keeps the
+    last one. A mask may be a value that is not known yet, under ``jit`` and ``vmap`` too, when all elements along its
+    axes are given the same.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.zeros(3).at[1].set(5.0).tolist()
+    [0.0, 5.0, 0.0]
+    >>> ct.jit(lambda x: x.at[x > 1].multiply(10.0))(ct.numpy.arange(4.0)).tolist()
+    [0.0, 1.0, 20.0, 30.0]
+    """
+
+    def __init__(self, array: Array, index: Any) -> None:
+        self._array = array
+        self._index = index
+
+    def __repr__(self) -> str:
+        return f"IndexUpdate({self._array!r}, {self._index!r})"
+
+    def get(self, *, mode: str | None = None, fill_value: Any = None, **hints: Any) -> Array:
+        """``x[index]``; mode "fill" gives ``fill_value`` (NaN by default) outside."""
+        del hints
+        if mode in (None, "clip", "promise_in_bounds"):
+            return get_item(self._array, self._index)
+        if mode not in ("fill", "drop"):
+            raise ValueError(f"at[...].get: mode must be 'clip' or 'fill'; got {mode!r}")
+        return _get_filled(self._array, self._index, fill_value)
+
+    def set(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements replaced."""
+        return self._update("set", values, mode, hints)
+
+    def add(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with ``values`` added to the indexed elements."""
+        return self._update("add", values, mode, hints)
+
+    def subtract(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with ``values`` subtracted from the indexed elements."""
+        return self._update("add", bind1("neg", _core.convert(values, self._array.dtype)), mode, hints)
+
+    def multiply(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements multiplied by ``values``."""
+        return self._update("mul", values, mode, hints)
+
+    mul = multiply
+
+    def divide(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements divided by ``values``."""
+        return self._update("div", values, mode, hints)
+
+    def power(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements raised to ``values``."""
+        return self._update("pow", values, mode, hints)
+
+    def max(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements replaced by the larger of them and ``values``."""
+        return self._update("max", values, mode, hints)
+
+    def min(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with the indexed elements replaced by the smaller of them and ``values``."""
+        return self._update("min", values, mode, hints)
+
+    def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
+        """The array with a function applied to the indexed elements, as often as the index names each."""
+        if (found := _only_mask(self._index, self._array)) is not None:
+            x = self._array
+            return bind1("select", found.spread_over(x), _core.convert(function(x), x.dtype), x)
+        plan = resolve(self._index, self._array)
+        if plan is None or not plan.looked_up or hints.get("unique_indices"):
+            return self._update("set", function(get_item(self._array, self._index)), mode, {})
+        counts = times_named(self._index, self._array._bound_shape)
+        if counts is None:
+            none = _core.full(self._array._bound_shape, 0, np.dtype("int32"))
+            counts = IndexUpdate(none, self._index)._update("add", 1, mode, {})
+        chosen = get_item(_core.array(counts), self._index)
+
+        def again(step: Any, x: Array) -> Array:
+            values = get_item(x, self._index)
+            results = bind1("select", chosen > step, _core.convert(function(values), x.dtype), values)
+            return IndexUpdate(x, self._index)._update("set", results, mode, {})
+
+        return repeated(again, self._array, counts)
+
+    def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
+        if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
+            raise ValueError(f"at[...]: mode must be 'drop' or 'clip'; got {mode!r}")
+        return update_item(
+            self._array,
+            self._index,
+            operation,
+            values,
+            "clip" if mode == "clip" else "drop",
+            bool(hints.get("unique_indices")),
+        )
+
+
+class IndexUpdateHelper:
+    """``x.at``: index it, then call ``set``, ``add``, ``multiply``, ``min``, ``max``, … on the result."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    def __getitem__(self, index: Any) -> IndexUpdate:
+        return IndexUpdate(self._array, index)
+
+    def __repr__(self) -> str:
+        return f"IndexUpdateHelper({self._array!r})"
+
+
+def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
+    plan = resolve(index, x)
+    if plan is None:
+        index, x = with_mask_axes(index, x)
+        return _get_filled(x, index, fill_value)
+    if not plan.looked_up:
+        return get_item(x, index)
+    window = take_window(x, plan) if plan.has_window else x
+    found = look_up(window, plan, "drop")
+    result = bind1("gather", gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+    result = fill_outside(result, found.indices, found.axis, fill_value)
+    return shape_result(result, *result_shape([], plan, x.ndim, found))
+
+
+def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, unique: bool) -> Array:
+    """``x`` with ``operation`` (set, add, mul, div, pow, max, min) applied to the elements at ``index``."""
+    if operation in ("div", "pow"):
+        # The product of what each element is to be divided by, or raised to, put among ones.
+        from cotangent.numpy import elementwise
+
+        given = _core.array(values)
+        common = _core.promote_types([(x.dtype, x.weak_type), (given.dtype, given.weak_type)])[0]
+        dtype = x.dtype if operation == "div" else common
+        ones = give_lengths(
+            _core.full(x._bound_shape, 1, dtype),
+            {axis: bind1("dimension_size", x, axis=axis) for axis in _core.ragged_axes(x)},
+        )
+        factors = update_item(ones, index, "mul", values, mode, unique)
+        return elementwise.divide(x, factors) if operation == "div" else elementwise.power(x, factors)
+    updated = _update_masked(x, index, operation, values)
+    if updated is not None:
+        return updated
+    plan = resolve(index, x)
+    if plan is None:
+        index, wide = with_mask_axes(index, x)
+        updated = update_item(wide, index, operation, values, mode, unique)
+        return bind1("reshape", updated, shape=list(x._bound_shape))
+    if plan.lengths or _cuts_ragged(x, plan):
+        raise NotImplementedError(
+            "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"
+        )
+    window = take_window(x, plan) if plan.has_window else x
+    found = look_up(window, plan, mode) if plan.looked_up else None
+    if found is None and operation not in ("set", "add"):
+        current = get_item(x, index)
+        values = bind1(operation, *_core.promote([current, _core.convert(values, x.dtype)]))
+        operation = "set"
+    updates = values if isinstance(values, Array) else _core.array(values)
+    updates = _core.convert(updates, x.dtype)
+    # The shape of the indexed elements, and of the window or lookup they come from.
+    if found is not None:
+        flat = gathered(window, found)
+        shape = [*flat._bound_shape[: found.axis], *found.indices._bound_shape, *flat._bound_shape[found.axis + 1 :]]
+    else:
+        shape = list(window._bound_shape)
+    dropped, inserted = result_shape(shape, plan, x.ndim, found)
+    kept = [size for axis, size in enumerate(shape) if axis not in dropped]
+    for position in inserted:
+        kept.insert(position, 1)
+    updates = bind1("reshape", _core.broadcast_to(updates, kept), shape=shape)
+    if found is not None:
+        updates = _scatter(window, found, updates, operation, unique)
+        operation = "set"
+    if not plan.has_window:
+        return (
+            updates
+            if operation == "set"
+            else bind1("add", x, updates)
+            if kind(x) != "bool"
+            else bind1("or", x, updates)
+        )
+    return _put_window(x, plan, updates, operation)
+
+
+_SCATTERS = {
+    "set": "scatter",
+    "add": "scatter_add",
+    "mul": "scatter_mul",
+    "max": "scatter_max",
+    "min": "scatter_min",
+}
+
+
+def _cuts_ragged(x: Array, plan: Plan) -> bool:
+    """Whether a slice takes a part of a ragged axis; single elements are fine."""
+    return any(
+        (plan.start[axis], plan.limit[axis], plan.stride[axis]) != (0, x._bound_shape[axis], 1)
+        or axis in plan.reversed_axes
+        for axis in _core.ragged_axes(x)
+        if axis not in plan.dropped
+    )
+
+
+def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
+    """The window put back: padded to the whole array."""
+    if plan.reversed_axes:
+        updates = bind1("reverse", updates, axes=sorted(plan.reversed_axes))
+    low, high, interior = [], [], []
+    for axis, size in enumerate(x._bound_shape):
+        stride, count = plan.stride[axis], updates._bound_shape[axis]
+        covered = (count - 1) * stride + 1 if count else 0
+        low.append(plan.start[axis])
+        interior.append(stride - 1)
+        high.append(size - plan.start[axis] - covered)
+    zero = _core.full((), 0, x.dtype)
+    padded = bind1("pad", updates, zero, low=low, high=high, interior=interior)
+    if operation == "add" and kind(x) != "bool":
+        return bind1("add", x, padded)
+    inside = _core.full(updates._bound_shape, True, bool)
+    inside = bind1("pad", inside, _core.full((), False, bool), low=low, high=high, interior=interior)
+    if operation == "add":
+        padded = bind1("or", x, padded)
+    return bind1("select", inside, padded, x)
+
+
+def _scatter(window: Array, found: Lookup, updates: Array, operation: str, unique: bool) -> Array:
+    """The window with updates at the positions of the lookup."""
+    flat = gathered(window, found)
+    options: dict[str, Any] = {"axis": found.axis, "batch_dims": 0}
+    if unique:
+        options["unique"] = True
+    result = bind1(_SCATTERS[operation], flat, found.indices, updates, **options)
+    if found.count > 1:
+        result = bind1("reshape", result, shape=found.sizes)
+    if found.permutation != list(range(window.ndim)):
+        result = bind1("transpose", result, permutation=[found.permutation.index(axis) for axis in range(window.ndim)])
+    return result
