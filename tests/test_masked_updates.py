@@ -89,5 +89,5 @@ def test_a_ragged_axis() -> None:
 
 @pytest.mark.parametrize("index", [lambda x: x[0] > 0, lambda x: (slice(None), x > 0), lambda x: (x[0] > 0, ...)])
 def test_a_mask_that_does_not_fit(index) -> None:
-    with pytest.raises(IndexError, match="a bool index of shape .* does not fit"):
+    with pytest.raises(IndexError, match=r"a bool index of shape .* does not fit"):
         ct.jit(lambda x: x.at[index(x)].set(1.0))(FLOATS)
