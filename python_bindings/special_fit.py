@@ -1,6 +1,6 @@
-"""Print cotangent/_special_tables.py: the polynomials that the special functions are made of.
+"""Print cotangent/_special/tables.py: the polynomials that the special functions are made of.
 
-Run with mpmath installed: `python python_bindings/special_fit.py > python_bindings/cotangent/_special_tables.py`. Each is
+Run with mpmath installed: `python python_bindings/special_fit.py > python_bindings/cotangent/_special/tables.py`. Each is
 a near-minimax fit, by interpolation at Chebyshev nodes with 80 digits; its worst relative error is printed with it.
 """
 

@@ -13,8 +13,8 @@ from cotangent import _core, random
 from cotangent._core import Array
 from cotangent._elementwise import Elementwise, pick
 from cotangent._random_keys import _words_of
-from cotangent._special_gamma import _lgamma
-from cotangent._special_incomplete import _random_gamma_grad
+from cotangent._special.gammas import _lgamma
+from cotangent._special.incomplete import _random_gamma_grad
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import bind1, is_integer, normalize_axis, refuse_ragged, static_shape
 

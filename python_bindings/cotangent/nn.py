@@ -167,7 +167,7 @@ def gelu(x: Any, approximate: bool = True) -> Array:
     if approximate:
         cubic = array + literal(array, 0.044715) * (array * array * array)
         return array * half * (literal(array, 1.0) + bind1("tanh", literal(array, math.sqrt(2 / math.pi)) * cubic))
-    from cotangent._special_error import erfc
+    from cotangent._special.error import erfc
 
     # Of 1 + erf, nothing would be left for large negative numbers.
     return array * half * erfc(array * literal(array, -math.sqrt(0.5)))

@@ -26,12 +26,12 @@ from cotangent._special import gamma as _real_gamma
 from cotangent._special import igamma as gammainc
 from cotangent._special import igammac as gammaincc
 from cotangent._special import lgamma as gammaln
-from cotangent._special_complex import complex_gamma, complex_loggamma
-from cotangent._special_gamma import polygamma as _polygamma
-from cotangent._special_gamma import zeta as _hurwitz_zeta
-from cotangent._special_integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
-from cotangent._special_series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
-from cotangent._special_support import floats
+from cotangent._special.complex import complex_gamma, complex_loggamma
+from cotangent._special.gammas import polygamma as _polygamma
+from cotangent._special.gammas import zeta as _hurwitz_zeta
+from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
+from cotangent._special.series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
+from cotangent._special.support import floats
 from cotangent.nn import log_softmax as _log_softmax
 from cotangent.nn import logsumexp
 from cotangent.nn import softmax as _softmax

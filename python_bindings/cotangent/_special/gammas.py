@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from cotangent import _core
-from cotangent import _special_tables as tables
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise, pick
-from cotangent._special_support import fitted, floats, is_integral, is_odd, sin_of_pi, where_needed
+from cotangent._special import tables
+from cotangent._special.support import fitted, floats, is_integral, is_odd, sin_of_pi, where_needed
 from cotangent.numpy._support import bind1
 
 __all__ = ["digamma", "gamma", "lgamma", "polygamma", "zeta"]

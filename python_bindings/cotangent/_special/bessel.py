@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cotangent import _special_tables as tables
 from cotangent._core import Array
 from cotangent._elementwise import elementwise, pick
-from cotangent._special_support import fitted, floats
+from cotangent._special import tables
+from cotangent._special.support import fitted, floats
 from cotangent.numpy._support import bind1
 
 __all__ = ["i0", "i0e", "i1", "i1e"]

@@ -9,9 +9,9 @@ from typing import Any
 from cotangent import numpy as cnp
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise
-from cotangent._special_gamma import gamma, lgamma
-from cotangent._special_integrals import series
-from cotangent._special_support import floats
+from cotangent._special.gammas import gamma, lgamma
+from cotangent._special.integrals import series
+from cotangent._special.support import floats
 from cotangent.custom_derivatives import custom_jvp
 from cotangent.errors import DTypeError
 from cotangent.lax import fori_loop

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from cotangent import _special_tables as tables
 from cotangent import numpy as cnp
 from cotangent._core import Array
+from cotangent._special import tables
 
 __all__ = ["complex_gamma", "complex_loggamma"]
 

@@ -15,9 +15,9 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise, polynomial
-from cotangent._special_error import erf
-from cotangent._special_gamma import digamma
-from cotangent._special_support import floats
+from cotangent._special.error import erf
+from cotangent._special.gammas import digamma
+from cotangent._special.support import floats
 from cotangent.lax import while_loop
 
 __all__ = ["dawsn", "exp1", "expi", "expn", "fresnel", "ndtr", "owens_t", "sici", "spence", "wofz"]
@@ -122,7 +122,7 @@ def _expn(n: Array, x: Array) -> Array:
 
 
 def _log_factorial(n: Array) -> Array:
-    from cotangent._special_gamma import lgamma
+    from cotangent._special.gammas import lgamma
 
     return lgamma(n + 1)
 
@@ -381,7 +381,7 @@ def spence(x: Any) -> Array:
 
 def ndtr(x: Any) -> Array:
     """The distribution function of the standard normal distribution."""
-    from cotangent._special_error import erfc
+    from cotangent._special.error import erfc
 
     (x,) = floats("ndtr", x)
     return 0.5 * erfc(x * -math.sqrt(0.5))

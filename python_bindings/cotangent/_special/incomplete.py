@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
-from cotangent import _special_tables as tables
 from cotangent._core import Array
 from cotangent._elementwise import Elementwise, elementwise, pick, polynomial
-from cotangent._special_error import _erfc
-from cotangent._special_gamma import _digamma, _lgamma, stirling_correction
-from cotangent._special_support import floats
+from cotangent._special import tables
+from cotangent._special.error import _erfc
+from cotangent._special.gammas import _digamma, _lgamma, stirling_correction
+from cotangent._special.support import floats
 from cotangent.numpy._support import bind1
 
 __all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
