@@ -18,6 +18,8 @@ constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 8;
 constexpr int kFarthestJoin = 64;
 constexpr int kFarthestFeed = 128;
+// Multiply-adds of a product below which calls of it are slow, and those that are worth a copy of an element.
+constexpr double kLeastProduct = 1 << 15, kCopiedElement = 4;
 
 // A place where a variable's elements are wanted: the nest that ends in stored variable `root`.
 struct Home {
@@ -147,7 +149,7 @@ class Fuser {
         case Lowering::kScatter:
           break;
         case Lowering::kDot:
-          for (Var operand : graph_.operands(equation)) require_view(operand);
+          for (int operand : {0, 1}) require_view(equation, operand);
           break;
         case Lowering::kHost:
           for (Var operand : graph_.operands(equation)) {
@@ -171,11 +173,59 @@ class Fuser {
     return whole_view(graph_, var);
   }
 
-  void require_view(Var var) {
+  void require_view(const Equation& product, int operand) {
+    const Var var = graph_.operands(product)[operand];
     View view = view_of(var);
-    if (size_of(view.base) == 1) view = whole_view(graph_, var);
+    if (size_of(view.base) == 1 || (view.base != var && is_cut_up(product, operand, view))) {
+      view = whole_view(graph_, var);
+    }
     require(view.base, "a matrix product reads it");
     fusion_.views[var] = std::move(view);
+  }
+
+  // Whether a product that read its operand through the view would fall into small products around which there are
+  // loops, and into fewer and larger ones if the operand were stored as it is.
+  bool is_cut_up(const Equation& product, int operand, const View& view) {
+    const Var var = graph_.operands(product)[operand];
+    const Shape& shape = graph_.aval(var).shape();
+    const DotAxes axes = dot_axes(graph_, product);
+    const Ints& free = operand == 0 ? axes.lhs_free : axes.rhs_free;
+    const Ints& contract = operand == 0 ? axes.lhs_contract : axes.rhs_contract;
+    // Along the axes, the number of runs in each of which neighbours have one distance.
+    auto runs = [&](const Ints& group, const Shape& strides) {
+      int64_t all = 1, run = 1, longest = 1, next = 0;
+      for (size_t i = group.size(); i-- > 0;) {
+        const int64_t size = shape[group[i]], stride = strides[group[i]];
+        if (size == 1) continue;
+        run = run > 1 && stride == next ? run * size : size;
+        next = stride * size;
+        longest = std::max(longest, run);
+        all *= size;
+      }
+      return all / std::max<int64_t>(longest, 1);
+    };
+    const Shape dense = dense_strides(shape);
+    const int64_t of_view = runs(free, view.strides) * runs(contract, view.strides);
+    const int64_t of_copy = runs(free, dense) * runs(contract, dense);
+    if (of_view <= of_copy) return false;
+    if (is_only_for(var, view.base)) return true;
+    const double work = static_cast<double>(axes.batch * axes.m) * static_cast<double>(axes.n * axes.k);
+    return work < kLeastProduct * static_cast<double>(axes.batch * of_view) &&
+           work > kCopiedElement * static_cast<double>(size_of(var));
+  }
+
+  // Whether the view's base is computed for nothing but `var`, so that either can be stored at the same cost.
+  bool is_only_for(Var var, Var base) {
+    while (var != base) {
+      Var next = kNoVar;
+      for (Var operand : graph_.operands(equation_of(var))) {
+        if (next == kNoVar && view_of(operand).base == base) next = operand;
+      }
+      if (next == kNoVar || uses_[next].size() != 1) return false;
+      var = next;
+    }
+    return fusion_.definition[base] != Fusion::kInput && is_inline(fusion_.definition[base]) && !required_[base] &&
+           !is_output_[base];
   }
 
   // A reshaped output shares memory with what it reshapes, which is then written to the output at once.

@@ -39,6 +39,19 @@ Axis take_longest(std::vector<Axis>& axes) {
   return axis;
 }
 
+// Into how many parts, alike, the sums of a product fall along an axis of so many steps, so that threads have something
+// to share: 1 where the results themselves are enough. It follows from shapes alone, as do the results.
+int64_t parts_of(DType dtype, int64_t products, int64_t rows, int64_t columns, int64_t steps, int64_t outermost) {
+  constexpr int64_t kMost = 16, kLeastWork = 1 << 20, kLeastSteps = 128, kManyResults = 1 << 11;
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return 1;
+  if (products * rows * columns > kManyResults || products >= kMost) return 1;
+  const int64_t work = products * rows * columns * steps;
+  for (int64_t parts = std::min({kMost, work / kLeastWork, steps / kLeastSteps}); parts > 1; --parts) {
+    if (outermost % parts == 0) return parts;
+  }
+  return 1;
+}
+
 bool is_half(DType dtype) { return is_float(dtype) && dtype_size(dtype) < 4; }
 
 }  // namespace
@@ -162,17 +175,36 @@ void Frame::emit_dot(const Equation& equation) {
   m = joined(m);
   n = joined(n);
   k = joined(k);
-  const Axis row = take_longest(m), column = take_longest(n), inner = take_longest(k);
+  const Axis row = take_longest(m), column = take_longest(n);
+  Axis inner = take_longest(k);
   const bool accumulate = !k.empty();
-  if (accumulate) b_.fill(out.buffer, out.offset, aval.size(), b_.constant(aval.dtype(), 0));
-  auto multiply = [&] {
-    b_.gemm(row.size, column.size, inner.size, {lhs.place.buffer, lhs_at, row.lhs, inner.lhs},
-            {rhs.place.buffer, rhs_at, inner.rhs, column.rhs}, {out.buffer, out.offset + out_at, row.out, column.out},
-            accumulate);
+  const auto multiply_into = [&](const Place& to, loop::LoopOptions options) {
+    if (accumulate) b_.fill(to.buffer, to.offset, aval.size(), b_.constant(aval.dtype(), 0));
+    const auto multiply = [&] {
+      b_.gemm(row.size, column.size, inner.size, {lhs.place.buffer, lhs_at, row.lhs, inner.lhs},
+              {rhs.place.buffer, rhs_at, inner.rhs, column.rhs}, {to.buffer, to.offset + out_at, row.out, column.out},
+              accumulate);
+    };
+    around(batch, options, [&] { around(m, options, [&] { around(n, options, [&] { around(k, {}, multiply); }); }); });
   };
-  around(batch, {.vectorize = false, .parallel = true}, [&] {
-    around(m, {.vectorize = false, .parallel = true},
-           [&] { around(n, {.vectorize = false, .parallel = true}, [&] { around(k, {}, multiply); }); });
+  const int64_t products = axes.batch * (axes.m / row.size) * (axes.n / column.size);
+  Axis& outermost = k.empty() ? inner : k.front();
+  const int64_t parts =
+      options_.kernels ? 1 : parts_of(aval.dtype(), products, row.size, column.size, axes.k, outermost.size);
+  if (parts == 1) return multiply_into(out, {.vectorize = false, .parallel = true});
+  // Few results of long sums: each part of the sums by itself, for threads to share.
+  const loop::BufferId partial = b_.temporary(aval.dtype(), parts * aval.size(), 0);
+  outermost.size /= parts;
+  b_.for_each(parts, {.vectorize = false, .parallel = true}, [&](const loop::Index& part) {
+    lhs_at += part * (outermost.size * outermost.lhs);
+    rhs_at += part * (outermost.size * outermost.rhs);
+    multiply_into({partial, part * aval.size()}, {});
+  });
+  b_.for_each(aval.size(), {.vectorize = true, .parallel = true}, [&](const loop::Index& at) {
+    loop::Scalar sum = b_.load(partial, at);
+    for (int64_t part = 1; part < parts; ++part)
+      sum = b_.apply(ScalarOp::kAdd, sum, b_.load(partial, at + part * aval.size()));
+    b_.store(out.buffer, out.offset + at, sum);
   });
 }
 

@@ -11,12 +11,10 @@ namespace ct::jit {
 
 namespace {
 
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // With fewer strips of rows than this, threads share the columns.
 constexpr int64_t kFewUnits = 8;
-// Moving an element, and a multiply-add on numbers from memory, as multiply-adds in registers.
-constexpr int64_t kPackCost = 16, kDotCost = 10;
+// Moving an element, as multiply-adds in registers.
+constexpr int64_t kPackCost = 16;
 
 }  // namespace
 
@@ -153,6 +151,10 @@ void GemmEmitter::multiply(const Problem& p) {
     if (p.b.row_stride == 1 && p.b.column_stride != 1) return multiply_dots(flipped());
     if (p.c.column_stride == 1) return multiply_tiled(p);
     return multiply_dots(flipped());
+  }
+  if (p.a.column_stride == 1 && p.b.row_stride == 1) {
+    const DotTiling tiling = choose_dot_tiling(p);
+    if (prefers_dot_tiles(p, tiling)) return multiply_dot_tiles(p, tiling);
   }
   if (p.c.column_stride != 1) return multiply_tiled(flipped());
   multiply_tiled(p);
@@ -499,66 +501,7 @@ llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
   return function;
 }
 
-// ---------------------------------------------------------------------------------------------------------- dots,
-// copies
-
-void GemmEmitter::multiply_dots(const Problem& p) {
-  View x = p.b, a = p.a;
-  if (x.row_stride != 1 && p.k > 1) {
-    View copy{scratch(p.k), 1, 1, dtype_};
-    convert_copy(x, copy, number(p.k), number(1), false);
-    x = copy;
-  }
-  if (a.column_stride != 1 && p.k > 1) {
-    View copy{scratch(p.m * p.k), p.k, 1, dtype_};
-    convert_copy(a, copy, number(p.m), number(p.k), false);
-    a = copy;
-  }
-  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
-  while (lanes / 2 >= p.k && lanes * size_ > 16) lanes /= 2;
-  int64_t whole = p.k / lanes * lanes;
-  auto strip = [&](llvm::Value* row, int64_t rows) {
-    View from = a;
-    from.pointer = offset(a, row, number(0));
-    auto step = [&](llvm::Value* k, Emitter::Values sums, int64_t active) {
-      llvm::Value* of_x = load_vector(b_.CreateInBoundsGEP(real_, x.pointer, k), lanes, active);
-      llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
-      for (int64_t r = 0; r < rows; ++r) {
-        sums[r] = e_.scalar_.fma(load_vector(offset(at, r * a.row_stride), lanes, active), of_x, sums[r]);
-      }
-      return sums;
-    };
-    Emitter::Values sums(rows, llvm::Constant::getNullValue(vector_type(lanes)));
-    sums = e_.run_loop(number(0), number(whole), lanes, sums,
-                       [&](llvm::Value* k, const Emitter::Values& carried) { return step(k, carried, lanes); });
-    if (whole < p.k && has_masks_) sums = step(number(whole), sums, p.k - whole);
-    for (llvm::Value*& sum : sums) sum = e_.combine_lanes(ScalarOp::kAdd, dtype_, sum);
-    if (whole < p.k && !has_masks_) {
-      sums = e_.run_loop(number(whole), number(p.k), 1, sums, [&](llvm::Value* k, const Emitter::Values& carried) {
-        Emitter::Values next = carried;
-        llvm::Value* of_x = b_.CreateAlignedLoad(real_, b_.CreateInBoundsGEP(real_, x.pointer, k), align_);
-        llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
-        for (int64_t r = 0; r < rows; ++r) {
-          next[r] = e_.scalar_.fma(b_.CreateAlignedLoad(real_, offset(at, r * a.row_stride), align_), of_x, next[r]);
-        }
-        return next;
-      });
-    }
-    llvm::Value* to = offset(p.c, row, number(0));
-    for (int64_t r = 0; r < rows; ++r) {
-      llvm::Value* at = offset(to, r * p.c.row_stride);
-      llvm::Value* sum = sums[r];
-      if (p.accumulate) sum = b_.CreateFAdd(b_.CreateAlignedLoad(real_, at, align_), sum);
-      b_.CreateAlignedStore(sum, at, align_);
-    }
-  };
-  constexpr int64_t kRows = 8;
-  int64_t full = p.m / kRows * kRows;
-  share(full / kRows, kRows * p.k * kDotCost, [&](llvm::Value* begin, llvm::Value* end) {
-    for_range(times(begin, kRows), times(end, kRows), kRows, [&](llvm::Value* row) { strip(row, kRows); });
-  });
-  if (full < p.m) strip(number(full), p.m - full);
-}
+// -------------------------------------------------------------------------------------------------------------- copies
 
 void GemmEmitter::clear(const View& c, int64_t m, int64_t n) {
   int64_t bytes = dtype_size(c.dtype);

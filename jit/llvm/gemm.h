@@ -6,7 +6,8 @@
 // blocks so that it fits. b is packed into such panels when it is large or not contiguous along n. Tiles at the right
 // edge use masked accesses, or, where the target has none, zero-padded panels and a small buffer for c. Blocks of a
 // large a are copied to where its rows lie close together: rows a power of two apart would evict each other. Products
-// with a vector whose matrix is contiguous along k are dot products instead.
+// with a vector whose matrix is contiguous along k are dot products instead, and so are products of few rows and
+// columns that are both contiguous along k: vectors then lie along k, and nothing needs to be packed.
 //
 // Threads share the rows of large products, or, where there are few rows, the columns. k is cut the same way for any
 // number of threads, so each element of c is the same sum. Start at emit().
@@ -15,6 +16,8 @@
 #include "jit/llvm/emit.h"
 
 namespace ct::jit {
+
+inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class GemmEmitter {
  public:
@@ -51,6 +54,19 @@ class GemmEmitter {
   void multiply(const Problem& problem);
   void multiply_tiled(const Problem& problem);
   void multiply_dots(const Problem& problem);  // n == 1, a contiguous along k
+  // Dot products of `rows` rows of a with `columns` columns of b at a time, both contiguous along k.
+  struct DotTiling {
+    int64_t rows, columns, k_block;
+    double cycles;
+  };
+  void multiply_dot_tiles(const Problem& problem, const DotTiling& tiling);
+  void dot_tile(int64_t rows, int64_t columns, int64_t k_count, const View& a, const View& b, const View& c,
+                bool accumulate);
+  DotTiling choose_dot_tiling(const Problem& problem) const;
+  bool prefers_dot_tiles(const Problem& problem, const DotTiling& tiling) const;
+  unsigned most_lanes() const { return static_cast<unsigned>(facts_.vector_bits / 8 / size_); }
+  // Element i of the result is the sum of vector i; there are no more of them than lanes.
+  llvm::Value* sums_of_lanes(llvm::ArrayRef<llvm::Value*> vectors);
   Tiling choose_tiling(const Problem& problem) const;
   static int64_t panels_of(const Problem& problem, const Tiling& tiling);
   static bool copied_by_columns(const View& a);

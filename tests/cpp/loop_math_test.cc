@@ -239,6 +239,15 @@ TEST(Gemm, EveryShapeAndStride) {
                          false, target);
     check_product<float>(DType::kFloat32, DType::kFloat32, 130, 150, 700, Layout::kColumns, Layout::kColumns,
                          Layout::kRows, true, target);
+    // Both factors along k, few rows and columns: whole vectors, what is left of k, blocks of it.
+    for (int64_t k : {256, 275, 9000}) {
+      for (bool accumulate : {false, true}) {
+        check_product<float>(DType::kFloat32, DType::kFloat32, 16, 27, k, Layout::kRows, Layout::kColumns,
+                             accumulate ? Layout::kColumns : Layout::kRows, accumulate, target);
+        check_product<double>(DType::kFloat64, DType::kFloat64, 5, 7, k, Layout::kRows, Layout::kColumns,
+                              Layout::kSparse, accumulate, target);
+      }
+    }
   }
 }
 

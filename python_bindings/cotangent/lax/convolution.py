@@ -161,9 +161,7 @@ def conv_general_dilated(
         turned = [2 + axis for axis, reverse in enumerate(window_reversal) if reverse]
         filters = _core.bind("reverse", [filters], axes=turned)[0]
 
-    seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads])
-    # [window..., batch, feature, place...] to [batch, feature, window..., place...].
-    seen = _transposed(seen, [rank, rank + 1, *range(rank), *range(rank + 2, 2 * rank + 2)])
+    seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads], at=2)
     result = _product(seen, filters, rank, feature_group_count, batch_group_count)
     result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)
@@ -348,8 +346,7 @@ def conv_general_dilated_patches(
     extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
     axes = list(range(2, 2 + rank))
     x, pads, counts, lengths = fit("conv_general_dilated_patches", x, axes, extents, strides, dilation, padding)
-    seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads])
-    seen = _transposed(seen, [rank, rank + 1, *range(rank), *range(rank + 2, 2 * rank + 2)])
+    seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads], at=2)
     result = _reshaped(seen, [batch, channels * math.prod(windows), *counts])
     result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)

@@ -201,16 +201,18 @@ def sliding(
     window_dilation: Sequence[int],
     dilation: Sequence[int],
     low: Sequence[int],
+    at: int = 0,
 ) -> Array:
-    """What windows see: an array with an axis for each window in front. Zero outside of ``x``."""
+    """What windows see: an array with an axis for each window, the first of them axis ``at``. Zero outside of ``x``."""
     number = len(axes)
-    shape = [*windows, *x._bound_shape]
-    spread = _core.bind("broadcast", [x], shape=shape, axes=[number + axis for axis in range(x.ndim)])[0]
+    sizes = x._bound_shape
+    place = [axis if axis < at else axis + number for axis in range(x.ndim)]
+    spread = _core.bind("broadcast", [x], shape=[*sizes[:at], *windows, *sizes[at:]], axes=place)[0]
     return _core.bind(
         "window_slice",
         [spread],
-        axes=[number + axis for axis in axes],
-        window_axes=list(range(number)),
+        axes=[place[axis] for axis in axes],
+        window_axes=list(range(at, at + number)),
         sizes=list(counts),
         step=list(strides),
         window_step=list(window_dilation),

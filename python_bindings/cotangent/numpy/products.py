@@ -519,6 +519,8 @@ def _convolved(a: Any, v: Any, preferred: Any) -> list[Array]:
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The discrete convolution of two one-axis arrays; modes "full", "same" and "valid"."""
     del precision
+    from cotangent.lax.windows import sliding
+
     x, y = _convolved(a, v, preferred_element_type)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"convolve takes arrays with one axis; got shapes {x.shape} and {y.shape}")
@@ -536,14 +538,9 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
         x = bind1("fill_padding", x, axes=[0], value=0.0)
     if n == 0:
         raise ValueError("convolve: the arrays must not be empty")
-    # Rows: x shifted by 0 … n - 1 places.
+    # Row t: what y sees there, from its end. A product reads that from the padded array itself, through strides.
     padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[n - 1], high=[n - 1], interior=[0])
-    int32 = np.dtype("int32")
-    total = m + n - 1
-    position = bind1("iota", shape=[total, n], dtype=int32, axis=0) - bind1(
-        "iota", shape=[total, n], dtype=int32, axis=1
-    )
-    windows = bind1("gather", padded, position + _core.full((total, n), n - 1, int32), axis=0, batch_dims=0)
+    windows = sliding(padded, [0], [n], [m + n - 1], [1], [-1], [1], [1 - n], at=1)
     result = dot_general(windows, y, ([1], [0]))
     if isinstance(length, Array):
         return give_lengths(result, {0: length + (n - 1)})

@@ -1,0 +1,191 @@
+// Products whose vectors lie along k: with a vector, and of few rows and columns that are both contiguous along k.
+#include <algorithm>
+
+#include "jit/llvm/gemm.h"
+
+namespace ct::jit {
+
+// A multiply-add on numbers from memory, as multiply-adds in registers.
+constexpr int64_t kDotCost = 10;
+
+void GemmEmitter::multiply_dots(const Problem& p) {
+  View x = p.b, a = p.a;
+  if (x.row_stride != 1 && p.k > 1) {
+    View copy{scratch(p.k), 1, 1, dtype_};
+    convert_copy(x, copy, number(p.k), number(1), false);
+    x = copy;
+  }
+  if (a.column_stride != 1 && p.k > 1) {
+    View copy{scratch(p.m * p.k), p.k, 1, dtype_};
+    convert_copy(a, copy, number(p.m), number(p.k), false);
+    a = copy;
+  }
+  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
+  while (lanes / 2 >= p.k && lanes * size_ > 16) lanes /= 2;
+  int64_t whole = p.k / lanes * lanes;
+  auto strip = [&](llvm::Value* row, int64_t rows) {
+    View from = a;
+    from.pointer = offset(a, row, number(0));
+    auto step = [&](llvm::Value* k, Emitter::Values sums, int64_t active) {
+      llvm::Value* of_x = load_vector(b_.CreateInBoundsGEP(real_, x.pointer, k), lanes, active);
+      llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
+      for (int64_t r = 0; r < rows; ++r) {
+        sums[r] = e_.scalar_.fma(load_vector(offset(at, r * a.row_stride), lanes, active), of_x, sums[r]);
+      }
+      return sums;
+    };
+    Emitter::Values sums(rows, llvm::Constant::getNullValue(vector_type(lanes)));
+    sums = e_.run_loop(number(0), number(whole), lanes, sums,
+                       [&](llvm::Value* k, const Emitter::Values& carried) { return step(k, carried, lanes); });
+    if (whole < p.k && has_masks_) sums = step(number(whole), sums, p.k - whole);
+    for (llvm::Value*& sum : sums) sum = e_.combine_lanes(ScalarOp::kAdd, dtype_, sum);
+    if (whole < p.k && !has_masks_) {
+      sums = e_.run_loop(number(whole), number(p.k), 1, sums, [&](llvm::Value* k, const Emitter::Values& carried) {
+        Emitter::Values next = carried;
+        llvm::Value* of_x = b_.CreateAlignedLoad(real_, b_.CreateInBoundsGEP(real_, x.pointer, k), align_);
+        llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
+        for (int64_t r = 0; r < rows; ++r) {
+          next[r] = e_.scalar_.fma(b_.CreateAlignedLoad(real_, offset(at, r * a.row_stride), align_), of_x, next[r]);
+        }
+        return next;
+      });
+    }
+    llvm::Value* to = offset(p.c, row, number(0));
+    for (int64_t r = 0; r < rows; ++r) {
+      llvm::Value* at = offset(to, r * p.c.row_stride);
+      llvm::Value* sum = sums[r];
+      if (p.accumulate) sum = b_.CreateFAdd(b_.CreateAlignedLoad(real_, at, align_), sum);
+      b_.CreateAlignedStore(sum, at, align_);
+    }
+  };
+  constexpr int64_t kRows = 8;
+  int64_t full = p.m / kRows * kRows;
+  share(full / kRows, kRows * p.k * kDotCost, [&](llvm::Value* begin, llvm::Value* end) {
+    for_range(times(begin, kRows), times(end, kRows), kRows, [&](llvm::Value* row) { strip(row, kRows); });
+  });
+  if (full < p.m) strip(number(full), p.m - full);
+}
+
+GemmEmitter::DotTiling GemmEmitter::choose_dot_tiling(const Problem& p) const {
+  DotTiling best{};
+  // A multiply-add and a load a cycle; adding up a tile's lanes.
+  auto cycles = [](int64_t rows, int64_t columns) {
+    return rows * columns == 0 ? 0 : static_cast<double>(std::max<int64_t>({rows * columns, rows + columns, 4}));
+  };
+  for (int64_t rows = 1; rows <= std::min<int64_t>(p.m, 8); ++rows) {
+    for (int64_t columns = 1; columns <= std::min<int64_t>(p.n, 8); ++columns) {
+      if (rows * columns + std::min(rows, columns) + 1 > facts_.vector_registers) continue;
+      const int64_t rest_rows = p.m % rows, rest_columns = p.n % columns;
+      const auto down = static_cast<double>(p.m / rows), across = static_cast<double>(p.n / columns);
+      double total = down * across * cycles(rows, columns) + down * cycles(rows, rest_columns) +
+                     across * cycles(rest_rows, columns) + cycles(rest_rows, rest_columns);
+      // Each kind of tile is code of its own, and what is loaded comes from the second level of cache.
+      total *= 1 + 0.02 * ((rest_rows != 0) + (rest_columns != 0)) +
+               0.2 * (1.0 / static_cast<double>(rows) + 1.0 / static_cast<double>(columns));
+      if (best.rows == 0 || total < best.cycles) best = {rows, columns, 0, total};
+    }
+  }
+  const int64_t lanes = most_lanes();
+  // What both take together is read again and again.
+  const int64_t most_k = std::max<int64_t>(facts_.l2_bytes / 2 / ((p.m + p.n) * size_), 512);
+  best.k_block = p.k <= most_k ? p.k : divide_up(divide_up(p.k, divide_up(p.k, most_k)), lanes) * lanes;
+  const auto blocks = static_cast<double>(divide_up(p.k, best.k_block));
+  best.cycles = best.cycles * static_cast<double>(divide_up(p.k, lanes)) +
+                3 * static_cast<double>(p.m) * static_cast<double>(p.n) * blocks;
+  return best;
+}
+
+bool GemmEmitter::prefers_dot_tiles(const Problem& p, const DotTiling& tiling) const {
+  constexpr double kPacked = 0.75;  // cycles to pack an element of b
+  const auto lanes = static_cast<int64_t>(most_lanes());
+  if (lanes < 4 || p.k < 4 * lanes || (p.k % lanes != 0 && !has_masks_)) return false;
+  const auto k = static_cast<double>(p.k);
+  return tiling.cycles < k * (static_cast<double>(p.m * divide_up(p.n, lanes)) + kPacked * static_cast<double>(p.n));
+}
+
+void GemmEmitter::multiply_dot_tiles(const Problem& p, const DotTiling& t) {
+  const int64_t full_rows = p.m / t.rows * t.rows, full_columns = p.n / t.columns * t.columns;
+  auto strip = [&](llvm::Value* row, int64_t rows, const View& a, const View& b, int64_t k_count, bool accumulate) {
+    auto panel = [&](llvm::Value* column, int64_t columns) {
+      View tile_a = a, tile_b = b, tile_c = p.c;
+      tile_a.pointer = offset(a, row, number(0));
+      tile_b.pointer = offset(b, number(0), column);
+      tile_c.pointer = offset(p.c, row, column);
+      dot_tile(rows, columns, k_count, tile_a, tile_b, tile_c, accumulate);
+    };
+    for_range(number(full_columns), t.columns, [&](llvm::Value* column) { panel(column, t.columns); });
+    if (full_columns < p.n) panel(number(full_columns), p.n - full_columns);
+  };
+  auto block = [&](llvm::Value* k_begin, int64_t k_count, bool accumulate) {
+    View a = p.a, b = p.b;
+    a.pointer = offset(p.a, number(0), k_begin);
+    b.pointer = offset(p.b, k_begin, number(0));
+    share(full_rows / t.rows, t.rows * p.n * k_count, [&](llvm::Value* begin, llvm::Value* end) {
+      for_range(times(begin, t.rows), times(end, t.rows), t.rows,
+                [&](llvm::Value* row) { strip(row, t.rows, a, b, k_count, accumulate); });
+    });
+    if (full_rows < p.m) strip(number(full_rows), p.m - full_rows, a, b, k_count, accumulate);
+  };
+  if (t.k_block == p.k) return block(number(0), p.k, p.accumulate);
+  if (!p.accumulate) clear(p.c, p.m, p.n);
+  const int64_t whole = p.k / t.k_block * t.k_block;
+  for_range(number(whole), t.k_block, [&](llvm::Value* k) { block(k, t.k_block, true); });
+  if (whole < p.k) block(number(whole), p.k - whole, true);
+}
+
+void GemmEmitter::dot_tile(int64_t rows, int64_t columns, int64_t k_count, const View& a, const View& b, const View& c,
+                           bool accumulate) {
+  const unsigned lanes = most_lanes();
+  const int64_t whole = k_count / lanes * lanes;
+  auto step = [&](llvm::Value* k, Emitter::Values sums, int64_t active) {
+    llvm::Value* a_at = b_.CreateInBoundsGEP(real_, a.pointer, k);
+    llvm::Value* b_at = b_.CreateInBoundsGEP(real_, b.pointer, k);
+    Emitter::Values of_b;
+    for (int64_t j = 0; j < columns; ++j) of_b.push_back(load_vector(offset(b_at, j * b.column_stride), lanes, active));
+    for (int64_t i = 0; i < rows; ++i) {
+      llvm::Value* of_a = load_vector(offset(a_at, i * a.row_stride), lanes, active);
+      for (int64_t j = 0; j < columns; ++j) {
+        llvm::Value*& sum = sums[i * columns + j];
+        sum = e_.scalar_.fma(of_a, of_b[j], sum);
+      }
+    }
+    return sums;
+  };
+  Emitter::Values sums(rows * columns, llvm::Constant::getNullValue(vector_type(lanes)));
+  sums = e_.run_loop(number(0), number(whole), lanes, sums,
+                     [&](llvm::Value* k, const Emitter::Values& carried) { return step(k, carried, lanes); });
+  if (whole < k_count) sums = step(number(whole), sums, k_count - whole);
+  for (int64_t first = 0; first < rows * columns; first += lanes) {
+    const int64_t count = std::min<int64_t>(lanes, rows * columns - first);
+    llvm::Value* totals = sums_of_lanes(llvm::ArrayRef(sums).slice(first, count));
+    for (int64_t i = first; i < first + count; ++i) {
+      llvm::Value* to = offset(c.pointer, i / columns * c.row_stride + i % columns * c.column_stride);
+      llvm::Value* sum = b_.CreateExtractElement(totals, static_cast<uint64_t>(i - first));
+      if (accumulate) sum = b_.CreateFAdd(b_.CreateAlignedLoad(real_, to, align_), sum);
+      b_.CreateAlignedStore(sum, to, align_);
+    }
+  }
+}
+
+// As a transpose goes, with an addition after each exchange: half of the vectors are left after each round.
+llvm::Value* GemmEmitter::sums_of_lanes(llvm::ArrayRef<llvm::Value*> vectors) {
+  Emitter::Values left(vectors.begin(), vectors.end());
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(left[0]->getType())->getNumElements();
+  for (unsigned distance = 1; distance < lanes; distance *= 2) {
+    llvm::SmallVector<int, 16> first, second;
+    for (unsigned i = 0; i < lanes; ++i) {
+      const bool upper = (i & distance) != 0;
+      first.push_back(static_cast<int>(upper ? lanes + i - distance : i));
+      second.push_back(static_cast<int>(upper ? lanes + i : i + distance));
+    }
+    Emitter::Values next;
+    for (size_t i = 0; i < left.size(); i += 2) {
+      llvm::Value *a = left[i], *b = left[i + 1 < left.size() ? i + 1 : i];
+      next.push_back(b_.CreateFAdd(b_.CreateShuffleVector(a, b, first), b_.CreateShuffleVector(a, b, second)));
+    }
+    left = next;
+  }
+  return left[0];
+}
+
+}  // namespace ct::jit
