@@ -36,6 +36,7 @@ class ComplexMath {
 
   Complex divide(Complex a, Complex b);
   Num magnitude(Complex a);
+  Complex with_limits(Complex a, Num size, Complex product);
   Complex exp(Complex a);
   Complex expm1(Complex a);
   Complex log(Complex a);
@@ -84,19 +85,26 @@ Num ComplexMath::magnitude(Complex a) {
   return select(infinite, number(HUGE_VAL), select((x != x) | (y != y), x + y, result));
 }
 
+// The result of exp or expm1 from `size`, the function of the real part, and the product for finite parts: an infinite
+// real part decides where the imaginary one has no direction, and real numbers stay real.
+Complex ComplexMath::with_limits(Complex a, Num size, Complex product) {
+  Num is_real = a.im == number(0);
+  Num directionless = !(absolute(a.im) < number(HUGE_VAL));
+  Num decided = is_real | (directionless & (absolute(a.re) == number(HUGE_VAL)));
+  Num vanishes = directionless & (a.re == number(-HUGE_VAL));
+  return {select(decided, size, product.re), select(is_real, a.im, select(vanishes, number(0), product.im))};
+}
+
 Complex ComplexMath::exp(Complex a) {
   Num size = a.re.apply(ScalarOp::kExp);
-  Num re = size * a.im.apply(ScalarOp::kCos), im = size * a.im.apply(ScalarOp::kSin);
-  Num is_real = a.im == number(0);
-  return {select(is_real, size, re), select(is_real, a.im, im)};
+  return with_limits(a, size, {size * a.im.apply(ScalarOp::kCos), size * a.im.apply(ScalarOp::kSin)});
 }
 
 Complex ComplexMath::expm1(Complex a) {
   Num half = (a.im * number(0.5)).apply(ScalarOp::kSin);
   Num less_one = a.re.apply(ScalarOp::kExpm1);
   Num re = less_one * a.im.apply(ScalarOp::kCos) - number(2) * half * half;
-  Num im = a.re.apply(ScalarOp::kExp) * a.im.apply(ScalarOp::kSin);
-  return {re, im};
+  return with_limits(a, less_one, {re, a.re.apply(ScalarOp::kExp) * a.im.apply(ScalarOp::kSin)});
 }
 
 Complex ComplexMath::log(Complex a) {

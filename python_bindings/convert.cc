@@ -51,6 +51,32 @@ bool holds_arrays(py::handle object) {
   return false;
 }
 
+bool fits_32_bits(int64_t value) { return value >= INT32_MIN && value <= INT32_MAX; }
+
+// A Python int as an element of an integer or bool dtype. An `operand` of an operation on arrays of a narrower dtype,
+// which decides the dtype of the result, wraps like the elements do, as long as it fits 32 bits.
+int64_t integer_literal(PyObject* object, DType dtype, bool operand = false) {
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (is_bool(dtype)) return overflow != 0 || value != 0;
+  if (overflow > 0 && dtype == DType::kUInt64) {
+    const unsigned long long bits = PyLong_AsUnsignedLongLong(object);
+    if (!PyErr_Occurred()) return static_cast<int64_t>(bits);
+    PyErr_Clear();
+  } else if (overflow == 0) {
+    const int unused = 64 - 8 * dtype_size(dtype);
+    const uint64_t bits = static_cast<uint64_t>(value) << unused;
+    const bool has_sign = !is_unsigned_integer(dtype);
+    const int64_t wrapped = has_sign ? static_cast<int64_t>(bits) >> unused : static_cast<int64_t>(bits >> unused);
+    const bool fits = wrapped == value && (has_sign || value >= 0);
+    if (fits || (operand && fits_32_bits(value))) return wrapped;
+  }
+  PyErr_Format(PyExc_OverflowError,
+               "the Python int %R does not fit %s\n  make an array of a wider dtype of it, or a float", object,
+               std::string(dtype_name(dtype)).c_str());
+  throw py::error_already_set();
+}
+
 // A nested list's dtype when all leaves are Python numbers: the weak default of the widest kind.
 Tensor tensor_from_list(py::handle object) {
   const py::module_ numpy = py::module_::import("numpy");
@@ -63,6 +89,9 @@ Tensor tensor_from_list(py::handle object) {
         .hint("use ct.ragged(list_of_arrays) for rows of different lengths");
   }
   if (py::cast<std::string>(array.dtype().attr("kind")) == "O") {
+    for (py::handle item : array.attr("flat")) {
+      if (PyLong_CheckExact(item.ptr())) integer_literal(item.ptr(), scalar_type(item.ptr()).dtype);
+    }
     throw Error(ErrorKind::kType, concat("cannot make an array of ", type_name(object), " objects"))
         .hint("arrays hold numbers and bools");
   }
@@ -289,15 +318,11 @@ PromotedType scalar_type(PyObject* object) {
   if (PyComplex_CheckExact(object)) return {default_complex(), true};
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  if (overflow > 0) return {DType::kUInt64, true};
-  if (overflow < 0) {
-    throw Error(ErrorKind::kValue, "a Python int below -2**63 does not fit any integer dtype").hint("use a float");
-  }
-  const bool narrow = value >= INT32_MIN && value <= INT32_MAX;
-  return {narrow ? default_int() : DType::kInt64, true};
+  if (overflow != 0) return {overflow > 0 ? DType::kUInt64 : DType::kInt64, true};
+  return {fits_32_bits(value) ? default_int() : DType::kInt64, true};
 }
 
-Datum scalar_datum(PyObject* object, const Aval& aval) {
+Datum scalar_datum(PyObject* object, const Aval& aval, bool operand) {
   const DType dtype = aval.dtype();
   AttrValue literal;
   if (PyComplex_CheckExact(object)) {
@@ -315,9 +340,7 @@ Datum scalar_datum(PyObject* object, const Aval& aval) {
       literal = is_bool(dtype) ? int64_t{value != 0} : static_cast<int64_t>(value);
     }
   } else {
-    const unsigned long long bits = PyLong_AsUnsignedLongLongMask(object);
-    if (bits == ~0ull && PyErr_Occurred()) throw py::error_already_set();
-    literal = is_bool(dtype) ? int64_t{bits != 0} : static_cast<int64_t>(bits);
+    literal = integer_literal(object, dtype, operand);
   }
   if (!current_capture() && aval.rank() == 0) {
     Tensor tensor(aval);

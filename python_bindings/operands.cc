@@ -19,8 +19,8 @@ void describe(PyObject* object, Operand& operand) {
 
 Datum materialize(const Operand& operand, PromotedType type, const Shape& shape) {
   if (operand.scalar != nullptr) {
-    if (innermost_capture() != nullptr) return scalar_datum(operand.scalar, Aval(type.dtype, shape, type.weak));
-    return broadcast_datum(scalar_datum(operand.scalar, Aval(type.dtype, {}, type.weak)), shape);
+    if (innermost_capture() != nullptr) return scalar_datum(operand.scalar, Aval(type.dtype, shape, type.weak), true);
+    return broadcast_datum(scalar_datum(operand.scalar, Aval(type.dtype, {}, type.weak), true), shape);
   }
   return broadcast_datum(convert_datum(*operand.datum, type.dtype, type.weak), shape);
 }

@@ -75,7 +75,7 @@ const char* array_method(PyObject* object);
 // The weak type of a Python scalar (bool is strong).
 PromotedType scalar_type(PyObject* object);
 // A scalar of a given type: a tensor when eager, a `full` equation when capturing.
-Datum scalar_datum(PyObject* object, const Aval& aval);
+Datum scalar_datum(PyObject* object, const Aval& aval, bool operand = false);
 // Copies an array, NumPy scalar, nested list or any array-like; throws kType naming the type for anything else.
 Tensor tensor_from_python(py::handle object);
 py::array tensor_to_numpy(const Tensor& tensor);  // read-only view of the same bytes

@@ -81,6 +81,37 @@ def test_python_numbers_beside_arrays():
                 assert (a.dtype, a.weak_type) == (b.dtype, b.weak_type), (x64, x, y)
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+def test_python_ints_beside_narrower_arrays(wrap):
+    assert wrap(lambda x: x + 300)(cnp.int8(1)) == 45  # as the sum of elements would
+    assert wrap(lambda x: x - 1)(cnp.uint8(0)) == 255
+    assert wrap(lambda x: x & 0x80000000)(cnp.uint32(0xFFFFFFFF)) == 0x80000000
+    assert wrap(lambda x: x + 2**63)(cnp.uint64(1)) == 2**63 + 1
+    for x, number in [
+        (cnp.int32(1), 2**40),
+        (cnp.uint32(1), 2**32),
+        (cnp.int64(1), -(2**63) - 1),
+        (cnp.uint64(1), 2**64),
+    ]:
+        with pytest.raises(OverflowError, match=f"the Python int {number} does not fit {x.dtype}\\n.*wider"):
+            wrap(lambda x, n=number: x + n)(x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+def test_python_ints_as_arrays(dtype):
+    limits = np.iinfo(dtype)
+    for number in (limits.min, limits.max):
+        assert int(cnp.array(number, dtype)) == int(cnp.full((), number, dtype)) == number
+    for number in (limits.min - 1, limits.max + 1):
+        for make in (lambda n: cnp.array(n, dtype), lambda n: cnp.array([n], dtype), lambda n: cnp.full(3, n, dtype)):
+            with pytest.raises(OverflowError):
+                make(number)
+    for number in (2**64, -(2**63) - 1):
+        for make in (lambda n: cnp.array(n), lambda n: cnp.array([n]), ct.jit(lambda n: n)):
+            with pytest.raises(OverflowError):
+                make(number)
+
+
 @pytest.mark.parametrize("function", ["sin", "mean", "true_divide", "var", "linspace"])
 def test_functions_of_integers(function):
     for x64, name in itertools.product((False, True), ["bool", "int8", "uint16", "int32", "uint32", "int64"]):

@@ -209,3 +209,43 @@ def test_views_of_bytes(to):
     expected = x.view("u1").astype(bool) if to == "bool" else x.view(to)
     np.testing.assert_array_equal(np.asarray(cnp.asarray(x).view(to)), expected)
     assert cnp.asarray(x).byteswap().tobytes() == x.byteswap().tobytes()
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+def test_quotients_and_remainders_of_zeros_and_infinities(wrap):
+    values = np.float32([0.0, -0.0, 1.0, -1.0, 3.5, -3.5, 7.0, np.inf, -np.inf, np.nan, 1e38, 1e-40])
+    x, y = (a.ravel() for a in np.meshgrid(values, values))
+    with np.errstate(all="ignore"):
+        quotient, rest, exact = np.floor_divide(x, y), np.remainder(x, y), x / y
+    # The array API standard: a quotient by or of an infinity is not rounded.
+    quotient = np.where(np.isinf(x) | np.isinf(y), exact, quotient)
+    for function, expected in [(cnp.floor_divide, quotient), (cnp.remainder, rest)]:
+        result = np.asarray(wrap(function)(x, y))
+        np.testing.assert_array_equal(result, expected)
+        known = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(result[known]), np.signbit(expected[known]))
+    derivatives = wrap(ct.grad(cnp.remainder, (0, 1)))
+    for numbers, expected in [
+        ((4.0, 2.0), (1, -2)),
+        ((-3.0, 2.0), (1, 2)),
+        ((-3.0, -2.0), (1, -1)),
+        ((3.0, -2.0), (1, 2)),
+    ]:
+        assert derivatives(*numbers) == expected
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ct.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_exponentials_of_what_is_not_finite(wrap, dtype):
+    values = [0.0, -0.0, 1.0, -2.0, np.inf, -np.inf, np.nan]
+    x = np.array([complex(a, b) for a in values for b in values], dtype)
+    with np.errstate(all="ignore"):
+        exponential = np.exp(x)
+        # Less one, but for what exp itself has as NumPy has it.
+        less_one = np.where(np.isfinite(x), np.expm1(x), exponential - 1)
+        real = x.imag == 0
+        less_one.imag[real] = x.imag[real]
+    for function, expected in [(cnp.exp, exponential), (cnp.expm1, less_one)]:
+        result = np.asarray(wrap(function)(x))
+        np.testing.assert_allclose(result.real, expected.real, 1e-6)
+        np.testing.assert_allclose(result.imag, expected.imag, 1e-6)

@@ -136,7 +136,7 @@ for name in ["logaddexp", "logaddexp2"]:
     case(name, draw(*M), draw(3), dtypes=COMPLEXES, oracle="jax", tolerance=4, grads=False)
 unary("rint", COMPLEXES, (-9, 9), grads=False)
 for name in ["floor_divide", "divmod"]:
-    case(name, np.array([1.0, -1.0, 0.0, np.inf]), np.array([0.0, 0.0, 0.0, 2.0]), dtypes=("float64",))
+    case(name, np.array([1.0, -1.0, 0.0, np.nan]), np.array([0.0, 0.0, 0.0, 2.0]), dtypes=("float64",))
 for name in ["logical_and", "logical_or", "logical_xor"]:
     binary(name, ALL, grads=False)
 for name in ["bitwise_and", "bitwise_or", "bitwise_xor"]:

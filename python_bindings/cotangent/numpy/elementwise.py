@@ -242,12 +242,19 @@ def _numbers(x: Any, y: Any) -> list[Array]:
 
 
 def remainder(x: Any, y: Any, /) -> Array:
-    """The remainder with the sign of the divisor, as Python's ``%``."""
+    """The remainder with the sign of the divisor, as Python's ``%``; so has a remainder of zero."""
     x, y = _numbers(x, y)
     rest = bind1("rem", x, y)
     if kind(x) == "unsigned":
         return rest
-    return bind1("select", _wraps(rest, y), bind1("add", rest, y), rest)
+    if not is_inexact(x):
+        return bind1("select", _wraps(rest, y), bind1("add", rest, y), rest)
+    zero = literal(x, 0.0)
+    negative = bind1("lt", y, zero)
+    rest = bind1("select", negative, bind1("neg", rest), rest)
+    # Adding zero makes a zero positive.
+    rest = bind1("add", rest, bind1("select", bind1("lt", rest, zero), bind1("abs", y), literal(y, 0.0)))
+    return bind1("select", negative, bind1("neg", rest), rest)
 
 
 mod = remainder
@@ -259,7 +266,7 @@ def fmod(x: Any, y: Any, /) -> Array:
 
 
 def floor_divide(x: Any, y: Any, /) -> Array:
-    """The quotient rounded down, as Python's ``//``."""
+    """The quotient rounded down, as Python's ``//``; with infinities as the array API standard has it, zero over them included."""
     x, y = _numbers(x, y)
     if kind(x) == "unsigned":
         return bind1("div", x, y)
@@ -270,9 +277,16 @@ def floor_divide(x: Any, y: Any, /) -> Array:
         return bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient)
     if kind(x) == "complex":
         raise DTypeError(f"floor_divide takes real arrays; got {x.dtype}")
-    quotient = bind1("div", bind1("sub", x, rest), y)
-    quotient = bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient)
-    return bind1("round", bind1("select", bind1("eq", y, literal(y, 0)), bind1("div", x, y), quotient))
+    exact = bind1("div", x, y)
+    whole = bind1("div", bind1("sub", x, rest), y)
+    whole = bind1("round", bind1("select", _wraps(rest, y), bind1("sub", whole, one), whole))
+    whole = choose(bind1("eq", whole, literal(x, 0.0)), 0.0, whole)  # the quotient of equal signs: a positive zero
+    # There is nothing to round: zeros with their sign, infinities, what is not a number.
+    limits = bind1("eq", x, literal(x, 0.0)), bind1("eq", bind1("abs", y), literal(y, math.inf))
+    finite = bind1("lt", bind1("abs", exact), literal(x, math.inf))
+    return bind1(
+        "select", bind1("and", finite, bind1("not", bind1("or", *limits))), whole, bind1("stop_gradient", exact)
+    )
 
 
 def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:  # noqa: A001

@@ -518,10 +518,13 @@ def take_along_axis(
     """For each line along an axis, its elements at the positions in the same line of ``indices``.
 
     Args:
-        mode: for positions outside: ``"fill"``, the default, with ``fill_value``; ``"clip"``; ``"wrap"``.
+        mode: for positions outside: ``"fill"``, the default, with ``fill_value``; ``"clip"``; ``"wrap"``;
+            ``"one_hot"``, where they give zero.
         wrap_negative_indices: negative positions count from the end; else they are outside.
     """
     x, index = _core.array(arr), _core.array(indices)
+    if mode == "one_hot":  # what sums over the positions that equal the index give
+        mode, fill_value = "fill", False if kind(x) == "bool" else 0
     if axis is None:
         if index.ndim != 1:
             raise ValueError(f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}")
