@@ -1,8 +1,12 @@
 #include "jit/element_facts.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 
 #include "ir/error.h"
+#include "jit/loop_math.h"
+#include "jit/loop_visit.h"
 
 namespace ct::jit {
 namespace {
@@ -34,6 +38,25 @@ int cost_of(ScalarOp op) {
     default:
       return 1;
   }
+}
+
+// The statements that `op` becomes, as its expansion says.
+int statements_of(ScalarOp op, DType dtype) {
+  if (!loop::is_math_function(op) && !is_complex(dtype)) return 1;
+  static std::array<std::array<std::atomic<int>, kNumDTypes>, std::size(kScalarOpTable)> known;
+  std::atomic<int>& count = known[static_cast<size_t>(op)][static_cast<size_t>(dtype)];
+  if (count == 0) {
+    loop::Builder b("count");
+    const loop::Scalar x = b.load(b.input(dtype, 1), 0);
+    const std::array<loop::Scalar, 2> operands = {x, x};
+    b.apply(op, absl::MakeConstSpan(operands).first(static_cast<size_t>(scalar_op_info(op).arity)));
+    const loop::Program program = b.finish();
+    int sum = 0;
+    loop::visit_statements(program, 0,
+                           [&](const loop::Statement& s) { sum += s.kind != loop::StatementKind::kConstant; });
+    count = sum;
+  }
+  return count;
 }
 
 // An index as an affine function of the result's position, where it is one.
@@ -97,12 +120,14 @@ class SymbolBuilder final : public ElementBuilder {
   Scalar constant_complex(DType dtype, double, double) override { return make(dtype); }
   Scalar unary(ScalarOp op, Scalar x) override {
     facts.cost += cost_of(op);
+    facts.statements += statements_of(op, x.dtype);
     if (op == ScalarOp::kIsFinite) return make(DType::kBool);
     const bool parts = op == ScalarOp::kReal || op == ScalarOp::kImag || op == ScalarOp::kAbs;
     return make(parts ? real_dtype(x.dtype) : x.dtype);
   }
   Scalar binary(ScalarOp op, Scalar x, Scalar) override {
     facts.cost += cost_of(op);
+    facts.statements += statements_of(op, x.dtype);
     if (is_comparison(op)) return make(DType::kBool);
     return make(op == ScalarOp::kComplex ? complex_dtype(x.dtype) : x.dtype);
   }
@@ -285,6 +310,7 @@ ElementFacts element_facts(const Graph& graph, const Equation& equation, int out
     ElementFacts facts;
     facts.operands.resize(equation.operand_count, {1, true});
     facts.cost = cost_of(primitive.scalar_op);
+    facts.statements = statements_of(primitive.scalar_op, graph.aval(graph.operands(equation)[0]).dtype());
     return facts;
   }
   const Aval& aval = graph.aval(equation.first_output + output);

@@ -18,7 +18,8 @@ struct OperandAccess {
 
 struct ElementFacts {
   absl::InlinedVector<OperandAccess, 4> operands;
-  int cost = 0;  // in additions
+  int cost = 0;        // in additions
+  int statements = 0;  // of loop IR that the arithmetic becomes: what it costs to compile
 };
 
 // Whether the equation's elements can be computed where they are used: element rules, aliases, products that

@@ -14,6 +14,7 @@ constexpr double kCheap = 4;
 // Bounds on what one nest computes, for the sake of registers, compile time and recursion in lowering.
 constexpr int kDeepest = 256;
 constexpr int kLargest = 400;
+constexpr int64_t kSmallArray = 1 << 12;  // elements: to store them and read them again costs next to nothing
 constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 8;
 constexpr int kFarthestJoin = 64;
@@ -42,6 +43,7 @@ class Fuser {
     fusion_.transposed.assign(vars, kNoVar);
     is_output_.assign(vars, false);
     required_.assign(vars, false);
+    cut_.assign(vars, false);
     uses_.resize(vars);
     facts_.resize(vars);
     homes_.resize(vars);
@@ -93,7 +95,10 @@ class Fuser {
     // By variable: all that would be recomputed with it, until nothing asks any more; each once, however often it is
     // used.
     std::vector<std::vector<Var>> behind(graph_.num_vars());
-    auto work = [&](Var var) { return 1 + facts_[var].cost / 4; };
+    // Of large arrays memory counts, of small ones the time to compile.
+    auto work = [&](Var var) {
+      return 1 + (size_of(var) <= kSmallArray ? facts_[var].statements : facts_[var].cost) / 4;
+    };
     for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
       if (!is_inline(i)) continue;
       const Equation& equation = graph_.equations()[i];
@@ -127,6 +132,7 @@ class Fuser {
         for (Var each : all) size += work(each);
         if (depth[var] >= kDeepest || size >= kLargest) {
           require(var, "what it is computed from is as much as one loop may hold");
+          cut_[var] = size_of(var) <= kSmallArray;
           cost_[var] = depth[var] = 0;
         } else if (!uses_[var].empty()) {
           behind[var] = std::move(all);
@@ -441,7 +447,7 @@ class Fuser {
     };
     for (const auto& [var, same] : reads) {
       if (step_of_[var] < step) continue;
-      if (step_of_[var] > step || !same || !(contains(members, var) || contains(more, var))) return false;
+      if (step_of_[var] > step || !same || cut_[var] || !(contains(members, var) || contains(more, var))) return false;
     }
     return true;
   }
@@ -556,6 +562,7 @@ class Fuser {
   Fusion fusion_;
   std::vector<bool> is_output_;
   std::vector<bool> required_;  // must be stored
+  std::vector<bool> cut_;       // stored so that loops stay small: read by other loops only
   std::vector<bool> inline_;    // by equation
   std::vector<std::vector<Use>> uses_;
   std::vector<ElementFacts> facts_;

@@ -14,9 +14,13 @@ namespace {
 std::string type_name(py::handle object) { return Py_TYPE(object.ptr())->tp_name; }
 
 DType dtype_of_numpy(const py::array& array) {
-  if (const auto known = known_dtype(py::detail::array_proxy(array.ptr())->descr)) return *known;
+  const py::handle description = py::detail::array_proxy(array.ptr())->descr;
+  if (const auto known = known_dtype(description)) return *known;
   const std::string name = py::cast<std::string>(array.dtype().attr("name"));
-  if (const auto dtype = dtype_from_name(name)) return *dtype;
+  if (const auto dtype = dtype_from_name(name)) {
+    if (description.ptr() == numpy_dtype(*dtype).ptr()) return dtype_from_python(description);  // remembers it
+    return *dtype;
+  }
   throw Error(ErrorKind::kDType, concat("arrays of dtype ", name, " are not supported"))
       .hint(
           "supported: bool, int8-64, uint8-64, float16, bfloat16, float32, float64, complex64, complex128, and the "
@@ -387,7 +391,7 @@ py::array tensor_to_numpy(const Tensor& tensor) {
   auto* owner = new std::shared_ptr<Buffer>(tensor.buffer());
   py::capsule base(owner, [](void* pointer) { delete static_cast<std::shared_ptr<Buffer>*>(pointer); });
   py::array array(py::reinterpret_borrow<py::dtype>(numpy_dtype(tensor.dtype())), shape, tensor.data(), base);
-  array.attr("setflags")(py::arg("write") = false);
+  py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
   return array;
 }
 

@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <unordered_map>
 
@@ -417,6 +418,37 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
   entry->releases_gil = entry->executable->nanoseconds() >= kReleaseGilNanoseconds;
 }
 
+// Lets other threads have the interpreter. Whoever waits for it sleeps, and waking costs more than a call spends in the
+// interpreter: so a thread that comes back waits a moment for one that came back before it and will soon leave again.
+class WithoutInterpreter {
+ public:
+  WithoutInterpreter() {
+    one_is_back_.store(false, std::memory_order_relaxed);
+    state_ = PyEval_SaveThread();
+  }
+  ~WithoutInterpreter() {
+    for (int i = 0; i < kMostWaits && one_is_back_.load(std::memory_order_relaxed); ++i) pause();
+    PyEval_RestoreThread(state_);
+    one_is_back_.store(true, std::memory_order_relaxed);
+  }
+  WithoutInterpreter(const WithoutInterpreter&) = delete;
+  WithoutInterpreter& operator=(const WithoutInterpreter&) = delete;
+
+ private:
+  static constexpr int kMostWaits = 100;  // 2 to 4 us
+
+  static void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+
+  static inline std::atomic<bool> one_is_back_ = false;
+  PyThreadState* state_;
+};
+
 // debug_nans: throws when a result holds a NaN, with the operation that made it. Runs the program once more, slowly.
 void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
   if (std::none_of(results.begin(), results.end(), has_nan)) return;
@@ -461,7 +493,7 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
       if (array == nullptr) continue;
       if (const auto* tensor = std::get_if<Tensor>(&array_contents(array))) read.push_back(*tensor);
     }
-    py::gil_scoped_release release;
+    const WithoutInterpreter released;
     entry->executable->run(leaves.pointers.data(), pointers.data());
   } else {
     entry->executable->run(leaves.pointers.data(), pointers.data());

@@ -1,9 +1,11 @@
 // The extension module `cotangent._core`.
+#include "jit/llvm/warm_up.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/python.h"
 
 PYBIND11_MODULE(_core, module) {
   using namespace ct::python;
+  ct::jit::start_warm_up();
   module.doc() = "The compiled core of cotangent: arrays, capture, transforms, compiler.";
   register_errors(module);
   register_locations(module);

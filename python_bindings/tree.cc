@@ -169,17 +169,21 @@ class Unflattener {
         return py::none();
       case NodeKind::kTuple: {
         py::tuple result(node.arity);
-        for (uint32_t i = 0; i < node.arity; ++i) result[i] = build();
+        for (uint32_t i = 0; i < node.arity; ++i) PyTuple_SET_ITEM(result.ptr(), i, build().release().ptr());
         return result;
       }
       case NodeKind::kList: {
         py::list result(node.arity);
-        for (uint32_t i = 0; i < node.arity; ++i) result[i] = build();
+        for (uint32_t i = 0; i < node.arity; ++i) PyList_SET_ITEM(result.ptr(), i, build().release().ptr());
         return result;
       }
       case NodeKind::kDict: {
         py::dict result;
-        for (py::handle key : node.keys) result[key] = build();
+        for (uint32_t i = 0; i < node.arity; ++i) {
+          const py::object value = build();
+          if (PyDict_SetItem(result.ptr(), PyList_GET_ITEM(node.keys.ptr(), i), value.ptr()) != 0)
+            throw py::error_already_set();
+        }
         return result;
       }
       case NodeKind::kNamedTuple: {

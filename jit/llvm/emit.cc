@@ -110,6 +110,7 @@ llvm::Value* Emitter::emit_instruction(const Statement& s) {
   auto operand_dtype = [&] { return program_.values[s.operands[0]].dtype; };
   switch (s.kind) {
     case StatementKind::kConstant:
+      if (const auto at = varied_.find(s.result); at != varied_.end()) return at->second;
       return scalar_.constant(s.dtype, s.bits);
     case StatementKind::kScalar:
       // Index arithmetic is mostly of numbers known not to be negative, whose unsigned division is cheaper.
@@ -146,23 +147,25 @@ llvm::Value* Emitter::emit_instruction(const Statement& s) {
 
 llvm::Value* Emitter::widen(llvm::Value* value) {
   if (lanes_.width == 0 || value->getType()->isVectorTy()) return value;
-  if (auto* constant = llvm::dyn_cast<llvm::ConstantFP>(value)) return hoisted_constant(constant);
+  if (llvm::isa<llvm::ConstantFP, llvm::Argument>(value)) return hoisted(value);
   return b_.CreateVectorSplat(lanes_.width, value);
 }
 
 // A constant inside a loop would be rebuilt, element by element, by each pass of instruction selection: half of all
 // compile time. Outside, and behind a fence that no pass sees through, it is one register.
-llvm::Value* Emitter::hoisted_constant(llvm::ConstantFP* constant) {
-  llvm::Value*& known = constants_[constant];
+llvm::Value* Emitter::hoisted(llvm::Value* value) {
+  llvm::Value*& known = constants_[value];
   if (known == nullptr) {
-    llvm::Constant* all = llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), constant);
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
     if (llvm::Instruction* end = constants_block_->getTerminator()) {
       b_.SetInsertPoint(end);
     } else {
       b_.SetInsertPoint(constants_block_);
     }
-    known = b_.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {all->getType()}, {all});
+    known = b_.CreateVectorSplat(lanes_.width, value);
+    if (llvm::isa<llvm::Constant>(known)) {
+      known = b_.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {known->getType()}, {known});
+    }
   }
   return known;
 }

@@ -122,7 +122,7 @@ class Emitter {
     return lanes_.width != 0 && value == lanes_.variable ? index_value(loop::Index::of(value)) : values_[value];
   }
   llvm::Value* widen(llvm::Value* value);  // scalar -> all lanes; vectors pass
-  llvm::Value* hoisted_constant(llvm::ConstantFP* constant);
+  llvm::Value* hoisted(llvm::Value* value);
   // Gives all the same shape: vectors if any is one.
   void unify(std::initializer_list<llvm::Value**> values);
   Address address(const loop::Index& index);
@@ -192,11 +192,12 @@ class Emitter {
   std::vector<loop::Value> known_values_;                      // those that this function has set
   std::vector<loop::BufferId> known_bases_, swapping_;         // buffers of this function
   llvm::DenseMap<loop::Value, llvm::Value*> result_pointers_;  // of a shared function
+  llvm::DenseMap<loop::Value, llvm::Value*> varied_;           // constants that are a shared function's parameters
   std::vector<llvm::GlobalVariable*> globals_;                 // of constant buffers
   Lanes lanes_{loop::kNoValue, 0, nullptr};
   // Where the vector constants of the loop being vectorised are set up, and those that have been.
   llvm::BasicBlock* constants_block_ = nullptr;
-  llvm::DenseMap<llvm::ConstantFP*, llvm::Value*> constants_;
+  llvm::DenseMap<llvm::Value*, llvm::Value*> constants_;
   int64_t arena_bytes_;
   llvm::IntegerType* i64_;
 };

@@ -34,7 +34,8 @@ void Emitter::emit_module(std::string_view symbol, uint32_t module) {
   }
 }
 
-// Parameters of a chunk: inputs, outputs, arena. Of a shared function: arena, arrays, values, where the results go.
+// Parameters of a chunk: inputs, outputs, arena. Of a shared function: arena, arrays, constants, values, where the
+// results go.
 llvm::Function* Emitter::declare(uint32_t number) {
   const OutlinedFunction& f = outline_.functions[number];
   const std::string name = number == 0 ? symbol_ : symbol_ + "." + std::to_string(number);
@@ -43,7 +44,9 @@ llvm::Function* Emitter::declare(uint32_t number) {
   llvm::SmallVector<llvm::Type*, 16> parameters(3, pointer);
   if (f.shared) {
     parameters.assign(1 + f.arrays.size(), pointer);
-    for (loop::Value value : f.values) parameters.push_back(register_type(context_, program_.values[value].dtype));
+    for (const std::vector<loop::Value>* list : {&f.varied, &f.values}) {
+      for (loop::Value value : *list) parameters.push_back(register_type(context_, program_.values[value].dtype));
+    }
     parameters.append(f.results.size(), pointer);
   }
   llvm::Type* result = number != 0 && f.may_fail ? b_.getInt1Ty() : b_.getVoidTy();
@@ -66,6 +69,7 @@ void Emitter::begin_function(llvm::Function* function) {
   known_bases_.clear();
   swapping_.clear();
   result_pointers_.clear();
+  varied_.clear();
   inputs_ = outputs_ = arena_ = nullptr;
   b_.SetInsertPoint(new_block("entry"));
 }
@@ -81,6 +85,7 @@ void Emitter::emit_function(uint32_t number) {
     llvm::Argument* argument = function_->arg_begin();
     arena_ = argument++;
     for (BufferId id : f.arrays) set_base(id, argument++);
+    for (loop::Value value : f.varied) know(value, varied_[value] = argument++);
     for (loop::Value value : f.values) know(value, argument++);
     for (loop::Value value : f.results) result_pointers_[value] = argument++;
   } else {
@@ -135,6 +140,7 @@ void Emitter::emit_call(const OutlinedCall& call) {
                               ? base(array.buffer)
                               : b_.CreateConstGEP1_64(element, base(array.buffer), static_cast<uint64_t>(array.shift)));
     }
+    for (const loop::Statement* is : call.constants) arguments.push_back(scalar_.constant(is->dtype, is->bits));
     for (loop::Value is : call.values) arguments.push_back(value(is));
     for (loop::Value is : call.results) arguments.push_back(arena_at(outline_.slots.at(is)));
   } else {

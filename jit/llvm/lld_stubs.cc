@@ -1,13 +1,20 @@
 // What lld's driver refers to and this library never runs: the code generators of every target LLVM was built with (its
 // link-time optimiser would need them) and Debian's Polly extension. Empty definitions keep some 100 MB out of the
-// extension module. The linker itself reads only ELF, so nothing is lost by it.
+// extension module. The linker itself reads only ELF, so nothing is lost by it. With LLVM 22 the link-time optimiser
+// itself is left out, too, and with it all optimisation passes that code generation does not use.
 //
-// The targets that we do link (llvm_components in meson.build) are not in the list: X86, AArch64, NVPTX.
+// The targets that we do link (llvm_components in meson.build) are not in the list: X86, AArch64, NVPTX. Of those the
+// assemblers are left out: the emitter writes no inline assembly.
 #if __has_include(<llvm/Plugins/PassPlugin.h>)
 #include <llvm/Plugins/PassPlugin.h>
 #else
 #include <llvm/Passes/PassPlugin.h>
 #endif
+
+#include <llvm/Config/llvm-config.h>
+#include <llvm/LTO/LTO.h>
+
+#include <memory>
 
 llvm::PassPluginLibraryInfo getPollyPluginInfo();
 llvm::PassPluginLibraryInfo getPollyPluginInfo() { return {}; }
@@ -30,4 +37,34 @@ extern "C" {
   CT_EMPTY(LLVMInitialize##target##AsmParser)  \
   CT_EMPTY(LLVMInitialize##target##Disassembler)
 CT_NOT_LINKED(CT_STUBS)
+CT_EMPTY(LLVMInitializeX86AsmParser)
+CT_EMPTY(LLVMInitializeAArch64AsmParser)
 }
+
+#if LLVM_VERSION_MAJOR >= 22
+// For files of bitcode, of which there are none: nothing is what they compile to.
+namespace lld::elf {
+struct Ctx;
+class BitcodeFile;
+struct Nothing {};  // for lld's InputFile, whose definition is not public; a function's name does not tell its result
+class BitcodeCompiler {
+ public:
+  explicit BitcodeCompiler(Ctx& ctx);
+  ~BitcodeCompiler();
+  void add(BitcodeFile& file);
+  llvm::SmallVector<std::unique_ptr<Nothing>, 0> compile();
+};
+BitcodeCompiler::BitcodeCompiler(Ctx&) {}
+BitcodeCompiler::~BitcodeCompiler() = default;
+void BitcodeCompiler::add(BitcodeFile&) {}
+llvm::SmallVector<std::unique_ptr<Nothing>, 0> BitcodeCompiler::compile() { return {}; }
+}  // namespace lld::elf
+
+namespace llvm::lto {
+Expected<std::unique_ptr<InputFile>> InputFile::create(MemoryBufferRef) {
+  return createStringError("bitcode cannot be linked");
+}
+InputFile::~InputFile() = default;
+SmallVector<const char*> LTO::getRuntimeLibcallSymbols(const Triple&) { return {}; }
+}  // namespace llvm::lto
+#endif

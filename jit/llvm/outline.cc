@@ -26,12 +26,14 @@ constexpr int64_t kMost = 600;        // a function of no more is not cut
 constexpr int64_t kLeastShared = 24;  // below, the call costs as much as the code
 constexpr int64_t kLeastSaved = 80;
 constexpr int64_t kMostShared = 4000;
+constexpr int64_t kLeastPerVaried = 24;  // of a function, for each constant that differs between its uses
 constexpr int64_t kGemm = 100;
 constexpr int64_t kCall = 4;
 constexpr int64_t kLargestModule = 4 * kChunk;
 
 // A statement with everything that depends on where it occurs taken out, as words to compare: buffers and values are
-// numbered as they come, and offsets count from the first access to each buffer.
+// numbered as they come, and offsets count from the first access to each buffer. Float constants are no part of the
+// words: they may differ.
 class Form {
  public:
   Form(const Program& program, const std::vector<const Statement*>& constants)
@@ -46,6 +48,9 @@ class Form {
   struct Words {
     std::vector<uint64_t> words;
     bool operator==(const Words&) const = default;
+    void append(const std::vector<const Statement*>& floats) {
+      for (const Statement* constant : floats) words.push_back(constant->bits);
+    }
     template <typename Hash>
     friend Hash AbslHashValue(Hash hash, const Words& w) {
       return Hash::combine(std::move(hash), w.words);
@@ -60,8 +65,9 @@ class Form {
   const std::vector<Array>& arrays() const { return arrays_; }
   const std::vector<Value>& values() const { return values_; }  // from outside
   const std::vector<Value>& results() const { return results_; }
-  const std::vector<const Statement*>& constants() const { return constants_; }
-  const std::vector<BufferId>& tables() const { return tables_; }  // constant buffers
+  const std::vector<const Statement*>& constants() const { return constants_; }  // from outside
+  const std::vector<const Statement*>& floats() const { return floats_; }        // constants, in and outside
+  const std::vector<BufferId>& tables() const { return tables_; }                // constant buffers
 
  private:
   void word(uint64_t value) { words_.words.push_back(value); }
@@ -84,11 +90,20 @@ class Form {
     if (!is_new) return;
     range(value);
     if (const Statement* constant = constant_[value]) {
-      word(constant->bits);
+      constant_word(*constant);
       constants_.push_back(constant);
     } else {
       word(~uint64_t{0} - 1);
       values_.push_back(value);
+    }
+  }
+
+  void constant_word(const Statement& constant) {
+    if (is_float(constant.dtype) && dtype_info(constant.dtype).computes) {
+      word(~uint64_t{0} - 2);
+      floats_.push_back(&constant);
+    } else {
+      word(constant.bits);
     }
   }
 
@@ -146,7 +161,11 @@ class Form {
 
   void statement(const Statement& s) {
     word(static_cast<uint64_t>(s.kind) | static_cast<uint64_t>(s.op) << 8 | static_cast<uint64_t>(s.dtype) << 16);
-    word(s.bits);
+    if (s.kind == StatementKind::kConstant) {
+      constant_word(s);
+    } else {
+      word(s.bits);
+    }
     for (Value operand : s.operands) use(operand);
     switch (s.kind) {
       case StatementKind::kIndex:
@@ -200,7 +219,7 @@ class Form {
   absl::flat_hash_map<Value, uint64_t> numbers_;
   std::vector<Array> arrays_;
   std::vector<Value> values_, results_;
-  std::vector<const Statement*> constants_;
+  std::vector<const Statement*> constants_, floats_;
   std::vector<BufferId> tables_;
 };
 
@@ -218,7 +237,9 @@ class Outliner {
           if (s.kind == StatementKind::kConstant) constants_[s.result] = &s;
         }
       }
-      find_repeats(0);
+      find_repeats(0, false);
+      if (std::ranges::any_of(repeats_, [](const auto& each) { return each.second.varies_much; }))
+        find_repeats(0, true);
       std::vector<Item> items = plan(0);
       cut(0, items);
       take(result_.functions[0], items);
@@ -312,14 +333,52 @@ class Outliner {
     return weight >= kLeastShared && weight <= kMostShared && !holds(s, StatementKind::kSwap, StatementKind::kHostCall);
   }
 
-  void find_repeats(BlockId block) {
+  // Statements alike, but for float constants, of which some may differ.
+  struct Repeat {
+    int count = 0;
+    uint32_t function = 0;
+    std::vector<int64_t> first;     // by array
+    std::vector<uint64_t> floats;   // of the first one
+    std::vector<uint32_t> differs;  // positions in these
+    bool varies_much = false;
+  };
+
+  // Where too many constants differ, the same ones are part of what is alike.
+  Repeat& repeat_of(Form& form) {
+    Form::Words words = form.take_words();
+    Repeat& alike = repeats_[words];
+    if (!alike.varies_much) return alike;
+    words.append(form.floats());
+    return repeats_[std::move(words)];
+  }
+
+  void find_repeats(BlockId block, bool only_varying) {
     for (const Statement& s : program_.blocks[block].statements) {
       if (may_share(s)) {
         Form form(program_, constants_);
         form.add(s);
-        ++repeats_[form.take_words()].count;
+        count(form, weight_of(s), only_varying);
       }
-      if (opens(s)) loop::visit_blocks_of(program_, s, [&](BlockId inner) { find_repeats(inner); });
+      if (opens(s)) loop::visit_blocks_of(program_, s, [&](BlockId inner) { find_repeats(inner, only_varying); });
+    }
+  }
+
+  void count(Form& form, int64_t weight, bool only_varying) {
+    const std::vector<const Statement*>& floats = form.floats();
+    Form::Words words = form.take_words();
+    if (only_varying) {
+      if (!repeats_[words].varies_much) return;
+      words.append(floats);
+    }
+    Repeat& repeat = repeats_[std::move(words)];
+    if (repeat.count++ == 0) {
+      for (const Statement* constant : floats) repeat.floats.push_back(constant->bits);
+      return;
+    }
+    for (uint32_t i = 0; i < floats.size() && !repeat.varies_much; ++i) {
+      if (floats[i]->bits == repeat.floats[i] || std::ranges::find(repeat.differs, i) != repeat.differs.end()) continue;
+      repeat.differs.push_back(i);
+      repeat.varies_much = static_cast<int64_t>(repeat.differs.size()) * kLeastPerVaried > weight;
     }
   }
 
@@ -327,7 +386,7 @@ class Outliner {
     if (!may_share(s)) return false;
     Form form(program_, constants_);
     form.add(s);
-    Repeat& repeat = repeats_[form.take_words()];
+    Repeat& repeat = repeat_of(form);
     if ((repeat.count - 1) * weight_of(s) < kLeastSaved) return false;
     if (repeat.function == 0) {
       repeat.function = static_cast<uint32_t>(result_.functions.size());
@@ -338,7 +397,10 @@ class Outliner {
       f.shared = true;
       f.values = form.values();
       f.results = form.results();
-      f.constants = form.constants();
+      for (uint32_t i : repeat.differs) f.varied.push_back(form.floats()[i]->result);
+      for (const Statement* constant : form.constants()) {
+        if (std::ranges::find(f.varied, constant->result) == f.varied.end()) f.constants.push_back(constant);
+      }
       f.buffers = form.tables();
       f.weight = weight_of(s);
       for (const Form::Array& array : form.arrays()) {
@@ -346,13 +408,15 @@ class Outliner {
         repeat.first.push_back(array.first);
       }
     }
-    Item item{position, position + 1, kCall, true, false, {position, position + 1, repeat.function, {}, {}, {}}};
+    Item item{position, position + 1, kCall, true, false, {position, position + 1, repeat.function, {}, {}, {}, {}}};
     for (size_t i = 0; i < repeat.first.size(); ++i) {
       item.call.arrays.push_back({form.arrays()[i].buffer, form.arrays()[i].first - repeat.first[i]});
     }
+    for (uint32_t i : repeat.differs) item.call.constants.push_back(form.floats()[i]);
     item.call.values = form.values();
     item.call.results = form.results();
-    item.weight += static_cast<int64_t>(item.call.arrays.size() + item.call.values.size() + item.call.results.size());
+    item.weight += static_cast<int64_t>(item.call.arrays.size() + item.call.constants.size() + item.call.values.size() +
+                                        item.call.results.size());
     items.push_back(std::move(item));
     return true;
   }
@@ -423,7 +487,7 @@ class Outliner {
     f.begin = parts.front().begin;
     f.end = parts.back().end;
     take(f, parts);
-    return {f.begin, f.end, kCall, true, f.may_fail, {f.begin, f.end, function, {}, {}, {}}};
+    return {f.begin, f.end, kCall, true, f.may_fail, {f.begin, f.end, function, {}, {}, {}, {}}};
   }
 
   static void take(OutlinedFunction& f, std::vector<Item>& parts) {
@@ -572,11 +636,6 @@ class Outliner {
   std::vector<int64_t> weights_;               // by block; -1: not known yet
   std::vector<const Statement*> constants_;    // by value; empty when the program is not cut
   absl::flat_hash_map<uint32_t, bool> opens_;  // by For
-  struct Repeat {
-    int count = 0;
-    uint32_t function = 0;
-    std::vector<int64_t> first;  // by array
-  };
   absl::flat_hash_map<Form::Words, Repeat> repeats_;
   std::vector<uint32_t> owners_;   // by value: the function that defines it
   std::vector<uint32_t> parents_;  // by function: of a chunk, its caller

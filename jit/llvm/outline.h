@@ -4,8 +4,8 @@
 // Two kinds of functions, both found among the statements that run one after the other (outside of vectorised loops):
 //   - shared: one statement that occurs several times, with other buffers, offsets and scalars (the layers of a
 //   network,
-//     the steps of an unrolled recurrence). Its first occurrence becomes the code; the arrays and the values that it
-//     takes from outside are parameters, and so is where each of its results goes.
+//     the steps of an unrolled recurrence). Its first occurrence becomes the code; the arrays, the values that it takes
+//     from outside and a few float constants that differ are parameters, and so is where each of its results goes.
 //   - chunks: runs of statements of about the same weight, in order, including calls of the others; and chunks of
 //     chunks, until what is left is small. They take what the entry point takes.
 // Values that cross from one function into another have a slot in the arena; constants are made again.
@@ -33,6 +33,7 @@ struct OutlinedCall {
     int64_t shift;  // what the code finds at [i] is at [i + shift] of this buffer, in real elements
   };
   std::vector<Array> arrays;
+  std::vector<const loop::Statement*> constants;
   std::vector<loop::Value> values;
   std::vector<loop::Value> results;
 };
@@ -45,6 +46,7 @@ struct OutlinedFunction {
   std::vector<OutlinedCall> calls;  // among its statements, in order
   // Shared: parameters, by the names that they have in its statements.
   std::vector<loop::BufferId> arrays;
+  std::vector<loop::Value> varied;  // float constants that differ from call to call
   std::vector<loop::Value> values;
   // Shared: parameters too. Chunks: values that the caller uses after the call.
   std::vector<loop::Value> results;

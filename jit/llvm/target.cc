@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "jit/llvm/passes.h"
+#include "jit/llvm/warm_up.h"
 
 namespace ct::jit {
 
@@ -30,7 +31,6 @@ void initialize_llvm() {
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
     LLVMInitializeAArch64TargetInfo();
     LLVMInitializeAArch64Target();
     LLVMInitializeAArch64TargetMC();
@@ -198,6 +198,7 @@ std::string Target::emit(llvm::Module& module, bool as_text) {
 }
 
 absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
+  await_warm_up();
   struct Pool {
     std::mutex mutex;
     std::map<std::string, std::vector<std::unique_ptr<Target>>> idle;

@@ -58,6 +58,22 @@ TEST(Outline, StepsOfAnUnrolledLoopShareCode) {
   EXPECT_LT(count(of_many, "@llvm.fma"), 2 * count(of_few, "@llvm.fma"));
 }
 
+// A constant of its own in each step, and loops of bounded size although all of it could be one.
+TEST(Outline, StepsThatDifferInConstantsShareCode) {
+  const auto steps = [](int count) {
+    return build_graph({Aval(DType::kFloat32, {8})}, [&](Builder&, const Values& v) {
+      Value x = v[0];
+      for (int i = 0; i < count; ++i) x = sin(x) * constant(x, 1 + 1.0 / (i + 1));
+      return Values{x};
+    });
+  };
+  const GraphPtr few = steps(100), many = steps(800);
+  expect_compiles(few, random_inputs(few), 100);
+  const std::string of_few = *jit::emit_llvm_ir(lower_prepared(*prepare(few), "test"));
+  const std::string of_many = *jit::emit_llvm_ir(lower_prepared(*prepare(many), "test"));
+  EXPECT_LT(count(of_many, "@llvm.fma"), 2 * count(of_few, "@llvm.fma"));
+}
+
 TEST(Outline, SmallProgramsAreOneFunction) {
   EXPECT_EQ(functions_of(build_graph({Aval(DType::kFloat32, {8})},
                                      [](Builder&, const Values& v) { return Values{tanh(v[0])}; })),

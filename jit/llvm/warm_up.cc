@@ -1,0 +1,87 @@
+#include "jit/llvm/warm_up.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "device/cpu/cores.h"
+#include "device/cpu/pool.h"
+#include "jit/llvm/compiler.h"
+
+namespace ct::jit {
+
+namespace {
+
+std::atomic<bool> running = false;
+thread_local bool is_helper = false;
+
+// Elements and a product: what most programs make the code generator do.
+loop::Program usual_program() {
+  loop::Builder b("warm_up");
+  const loop::BufferId in = b.input(DType::kFloat32, 64), out = b.output(DType::kFloat32, 64);
+  const loop::Matrix a{in, 0, 8, 1}, c{out, 0, 8, 1};
+  b.gemm(8, 8, 8, a, a, c, false);
+  b.for_each(64, {.vectorize = true, .parallel = true}, [&](const loop::Index& i) {
+    b.store(out, i, b.apply(ScalarOp::kAdd, b.load(out, i), b.constant(DType::kFloat32, 1)));
+  });
+  return b.finish();
+}
+
+class Helper {
+ public:
+  Helper() {
+    running = true;
+    // Signals are for the threads that the program itself made.
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_ = std::thread([] {
+        is_helper = true;
+        (void)compile(usual_program());
+        running.store(false, std::memory_order_release);
+      });
+    } catch (const std::system_error&) {
+      running = false;  // no thread to be had
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  // At the end of the process: before LLVM's own globals go, which were there first.
+  ~Helper() { join(); }
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+
+  void join() {
+    std::lock_guard lock(mutex_);
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::thread thread_;
+};
+
+Helper& helper() {
+  static Helper instance;
+  return instance;
+}
+
+}  // namespace
+
+void start_warm_up() {
+  if (usable_cores() < 2 || threads() < 2) return;
+  helper();
+  // A child would find the code generator's locks taken, by a thread that it does not have.
+  static const int registered = pthread_atfork(await_warm_up, nullptr, nullptr);
+  (void)registered;
+}
+
+void await_warm_up() {
+  if (running.load(std::memory_order_acquire) && !is_helper) helper().join();
+}
+
+}  // namespace ct::jit
