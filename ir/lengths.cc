@@ -30,6 +30,15 @@ const Equation* producer(Value x) {
   return x.var < equation.first_output + equation.output_count ? &equation : nullptr;
 }
 
+// A size as a rule wants it. Where the length was set by the last equation, that: the array itself may be what the
+// program is to be linear in, and then its size would be too.
+Value length_of(Value x, int axis) {
+  const Equation* equation = producer(x);
+  const bool set = equation != nullptr && equation->primitive->name == "set_length" &&
+                   x.builder->attrs(*equation).integer("axis") == axis;
+  return set ? Value{x.builder, x.builder->operands(*equation)[1]} : dimension_size(x, axis);
+}
+
 // The result of an earlier equation that says the same as the last one, else of the last one.
 Value shared(Value fresh) {
   const Builder& builder = *fresh.builder;
@@ -105,7 +114,7 @@ void refuse_batched_lengths(std::string_view primitive) {
 Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
   for (int64_t axis : axes) {
     const int at = static_cast<int>(axis);
-    tangent = set_length(tangent, dimension_size(primal, at), at);
+    tangent = set_length(tangent, length_of(primal, at), at);
   }
   return tangent;
 }
@@ -119,7 +128,7 @@ Value with_lengths_of(Value tangent, Value primal) {
 Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
   for (int64_t axis : axes) {
     const int at = static_cast<int>(axis);
-    tangent = first_elements(tangent, dimension_size(primal, at), at);
+    tangent = first_elements(tangent, length_of(primal, at), at);
   }
   return tangent;
 }

@@ -260,6 +260,9 @@ def test_disable_jit_makes_loops_pythons_own():
         assert float(ct.grad(lambda x: ct.lax.while_loop(lambda s: s < 5, lambda s: s * x, x))(2.0)) == 12
         out = ct.vmap(lambda x: ct.lax.while_loop(lambda s: s < 5, lambda s: s * 2, x))(X)
         np.testing.assert_array_equal(out, [8, 8, 6])
+        # A loop whose condition is known at first and then not goes on as one of the library's.
+        out = ct.vmap(lambda x: ct.lax.while_loop(lambda c: c[0] < 20, lambda c: (c[0] + c[1], c[1]), (0.0, x)))(X)
+        np.testing.assert_array_equal(out[0], [np.ceil(20 / x) * x for x in X])
         assert ct.vmap(lambda x: ct.lax.cond(x > 1, lambda: x, lambda: -x))(X).tolist() == [-1, 2, 3]
 
 

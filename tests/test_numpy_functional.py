@@ -65,6 +65,19 @@ CALLS = [
     lambda m: m.ones(np.array([2, 3])),
     lambda m: m.c_[A[0], A[1]],
     lambda m: m.c_[1:3, 4:6],
+    *(
+        lambda m, num=num, endpoint=endpoint: m.linspace(A, 1.0, num, endpoint=endpoint, retstep=True)
+        for num in (0, 1, 3)
+        for endpoint in (True, False)
+    ),
+    *(
+        lambda m, mode=mode, wrap=wrap: m.take_along_axis(
+            A, np.array([[-1, -9], [5, 2], [0, -4]]), 1, mode=mode, wrap_negative_indices=wrap
+        )
+        for mode in (None, "clip", "fill", "one_hot")
+        for wrap in (None, True, False)
+    ),
+    lambda m: m.take(A, np.array([-1, -9, 5]), 1, mode="clip"),
 ]
 
 
@@ -147,6 +160,27 @@ def test_einsum_contracts_in_the_order_of_the_path():
 
 
 # ---- Dtypes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wrap", [lambda lib, f: f, lambda lib, f: lib.jit(f)], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda m, x: m.zeros_like(x),
+        lambda m, x: m.ones_like(x, shape=(3,)),
+        lambda m, x: m.full_like(x, 2),
+        lambda m, x: m.full_like(x, np.arange(3), shape=(3,)),
+        lambda m, x: m.zeros_like(x, dtype="float32"),
+        lambda m, x: m.array(x),
+        lambda m, x: m.array([x]),
+        lambda m, x: m.asarray((x, 2)),
+        lambda m, x: m.array([[x], [3.0]]),
+    ],
+)
+@pytest.mark.parametrize("x", [1, 1.0, np.float32(1)])
+def test_weak_types_are_those_of_jax(f, x, wrap):
+    actual, expected = wrap(ct, lambda x: f(cnp, x))(x), wrap(jax, lambda x: f(jnp, x))(x)
+    assert (actual.dtype, actual.weak_type) == (expected.dtype, expected.weak_type)
 
 
 def test_dtype_queries():

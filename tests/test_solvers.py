@@ -168,3 +168,30 @@ def test_root_of_a_system_with_aux() -> None:
     np.testing.assert_allclose(root["x"], 0.3 * np.cos(np.asarray(root["y"]) * 0.7), rtol=1e-9)
     assert float(aux) == 1.4
     ct.test_util.check_grads(lambda p: f(p)[0], (p,), order=2)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_tangent_solve_may_close_over_what_is_differentiated(dense: bool) -> None:
+    def solve(a: Any, b: Any) -> Any:
+        factors = ct.scipy.linalg.cho_factor(a)
+
+        def tangent_solve(g: Any, y: Any) -> Any:
+            if dense:
+                return cnp.linalg.solve(ct.jacrev(g)(y), y)
+            return ct.lax.custom_linear_solve(g, y, lambda _, y: ct.scipy.linalg.cho_solve(factors, y), symmetric=True)
+
+        return ct.lax.custom_root(
+            lambda x: a @ x - b, b, lambda f, b: ct.scipy.linalg.cho_solve(factors, b), tangent_solve
+        )
+
+    def f(a: Any, b: Any) -> Any:
+        return solve(a @ a.T, b)
+
+    a, b = np.array([[1.0, 2.0], [3.0, -1.0]]), np.array([0.5, -2.0])
+    ct.test_util.check_grads(f, (a, b), order=2)
+    for actual, expected in zip(
+        ct.jacrev(f, (0, 1))(a, b), ct.jacrev(lambda a, b: cnp.linalg.solve(a @ a.T, b), (0, 1))(a, b), strict=True
+    ):
+        np.testing.assert_allclose(actual, expected, 1e-9, 1e-12)
+    batch = np.stack([b, 2 * b])
+    np.testing.assert_allclose(ct.vmap(f, (None, 0))(a, batch), [f(a, b), f(a, 2 * b)], 1e-9)

@@ -35,12 +35,13 @@ def scan(
     return carry, tree_map(lambda *parts: cnp.stack(parts), *ys)
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Any, goes_on: Any) -> Any:
-    """`ct.lax.while_loop` whose condition is known for the first carry."""
-    while goes_on:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Any) -> tuple[Any, bool]:
+    """`ct.lax.while_loop` as long as its condition is known: the last carry, and whether the loop has ended."""
+    while wanted(goes_on := cond_fun(carry)):
+        if not goes_on:
+            return carry, True
         carry = body_fun(carry)
-        goes_on = cond_fun(carry)
-    return carry
+    return carry, False
 
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]) -> Any:

@@ -161,10 +161,10 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
     check_callable(body_fun, "while_loop")
     carry, structure = flatten_arguments(init_val, "while_loop's init_val")
     if _python_control.wanted():
-        first = structure.unflatten(carry)
-        goes_on = cond_fun(first)
-        if _python_control.wanted(goes_on):
-            return _python_control.while_loop(cond_fun, body_fun, first, goes_on)
+        reached, ended = _python_control.while_loop(cond_fun, body_fun, structure.unflatten(carry))
+        if ended:
+            return reached
+        carry, structure = flatten_arguments(reached, "while_loop's carry")
 
     def run(carries: list[Array]) -> Captured:
         return _capture_body(body_fun, carries, [structure], function_name(body_fun))

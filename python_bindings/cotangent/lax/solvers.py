@@ -160,8 +160,28 @@ def custom_root(
     solver = _capture_body(run, guess, [structure], function_name(solve))
     count = len(guess)
 
+    def solve_linear(solution: Any, parameters: list[Array], right: Any) -> Any:
+        _, linear = linearize(
+            lambda x: structure.unflatten(
+                _core.apply_graph(equation.graph, _core.tree_flatten(x, None)[0] + parameters)
+            ),
+            solution,
+        )
+        return _solution(tangent_solve(linear, right), structure, False, "custom_root: tangent_solve")[0]
+
+    # Captured here, as what it closes over may be differentiated too.
+    parameter_structure = _core.tree_flatten(equation.closure, None)[1]
+    tangent_solver = _capture_body(
+        solve_linear,
+        [*guess, *equation.closure, *guess],
+        [structure, parameter_structure, structure],
+        function_name(tangent_solve),
+    )
+
     @custom_jvp
-    def root(parameters: list[Array], solver_closure: list[Array], x: list[Array]) -> list[Array]:
+    def root(
+        parameters: list[Array], solver_closure: list[Array], tangent_closure: list[Array], x: list[Array]
+    ) -> list[Array]:
         return _core.apply_graph(solver.graph, x + solver_closure)
 
     @root.defjvp
@@ -171,20 +191,10 @@ def custom_root(
         solution = outputs[:count]
         values = lambda p: _core.apply_graph(equation.graph, solution + p)  # noqa: E731
         _, right = jvp(values, (parameters,), (tangents[0],))
-        _, linear = linearize(
-            lambda x: structure.unflatten(
-                _core.apply_graph(equation.graph, _core.tree_flatten(x, None)[0] + parameters)
-            ),
-            structure.unflatten(solution),
-        )
-        found, _ = _solution(
-            tangent_solve(linear, structure.unflatten([-y if is_inexact_dtype(y.dtype) else y for y in right])),
-            structure,
-            False,
-            "custom_root: tangent_solve",
-        )
-        return outputs, [*_core.tree_flatten(found, None)[0], *[None] * (len(outputs) - count)]
+        negative = [-y if is_inexact_dtype(y.dtype) else y for y in right]
+        found = _core.apply_graph(tangent_solver.graph, [*solution, *parameters, *negative, *primals[2]])
+        return outputs, [*found, *[None] * (len(outputs) - count)]
 
-    outputs = root(equation.closure, solver.closure, guess)
+    outputs = root(equation.closure, solver.closure, tangent_solver.closure, guess)
     solution = structure.unflatten(outputs[:count])
     return (solution, solver.structure.unflatten(outputs)[-1][0]) if has_aux else solution

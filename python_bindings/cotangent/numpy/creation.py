@@ -88,11 +88,13 @@ def array(
     (2, 2)
     """
     del copy, order
-    if dtype is None and ndmin == 0 and device is None:
+    listed = isinstance(object, (tuple, list))
+    if dtype is None and ndmin == 0 and device is None and not listed:
         return _core.array(object)
     check_device(device, "array")
     if dtype is None:
         result = _core.array(object)
+        result = convert(result, result.dtype) if listed else result
     else:
         dtype = _core.canonical_dtype(dtype)
         if _core.is_python_scalar(object):
@@ -114,7 +116,7 @@ def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
 ) -> Array:
     """``a`` as an array; an array of the dtype is returned as it is."""
-    if dtype is None and copy is None and device is None:
+    if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list)):
         return _core.array(a)
     if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
         raise ValueError("asarray: this needs a copy\n  leave copy as None, to copy where it is necessary")
@@ -178,11 +180,18 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
     if isinstance(a, ShapeDtypeStruct):
         return full(a.shape if shape is None else shape, value, a.dtype if dtype is None else dtype)
     x = _core.array(a)
+    weak = x.weak_type and dtype is None
     dtype = x.dtype if dtype is None else dtype
-    if shape is not None:
+
+    def filled(shape: Any) -> Array:
+        if _core.is_python_scalar(value):
+            return _filled(shape, value, dtype, None, weak)
         return full(shape, value, dtype)
+
+    if shape is not None:
+        return filled(shape)
     lengths = {axis: ragged_length(x, axis) for axis in _core.ragged_axes(x)}
-    return give_lengths(full(x._bound_shape, value, dtype), lengths)
+    return give_lengths(filled(x._bound_shape), lengths)
 
 
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
@@ -303,7 +312,7 @@ def linspace(
         gap = (stop - start) / divisions
     else:
         result = _core.broadcast_to(start, shape)
-        gap = literal(start, math.nan) if divisions == 0 else stop - start
+        gap = _core.full((), math.nan, start.dtype)
     if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
         result = bind1("floor", result)
     result = _core.convert(result, out_dtype)

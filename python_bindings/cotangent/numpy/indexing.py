@@ -458,9 +458,9 @@ def _indices_in(indices: Array, size: Any, mode: str | None, from_end: bool = Tr
         bind1("select", bind1("lt", wide, literal(wide, 0)), bind1("add", wide, count), wide) if from_end else wide
     )
     if mode == "clip":
-        clipped = bind1("max", bind1("min", wide, bind1("sub", count, literal(count, 1))), literal(wide, 0))
+        clipped = bind1("max", bind1("min", wrapped, bind1("sub", count, literal(count, 1))), literal(wide, 0))
         return clipped, False
-    if mode not in (None, "fill", "promise_in_bounds", "one_hot"):
+    if mode not in (None, "fill", "promise_in_bounds"):
         raise ValueError(f"take: mode must be 'fill', 'clip' or 'wrap'; got {mode!r}")
     inside = bind1("and", bind1("ge", wrapped, literal(wrapped, 0)), bind1("lt", wrapped, count))
     return bind1("select", inside, wrapped, literal(wrapped, -1)), True
@@ -495,7 +495,8 @@ def take(
     axis = normalize_axis(axis, x.ndim, "take")
     if x._bound_shape[axis] == 0 and bound_size(index):
         raise IndexError(f"take: axis {axis} has no elements")
-    positions, fills = _indices_in(index, axis_size(x, axis), mode)
+    # NumPy's clip is of negative positions too.
+    positions, fills = _indices_in(index, axis_size(x, axis), mode, from_end=mode != "clip")
     if mode is None and _core.get_flag("index_checks"):
         _check_index(x, axis, axis_size(x, axis), index, bind1("lt", positions, literal(positions, 0)))
     result = bind1("gather", x, positions, axis=axis, batch_dims=0)
@@ -513,16 +514,18 @@ def take_along_axis(
     mode: str | None = None,
     fill_value: Any = None,
     *,
-    wrap_negative_indices: bool = True,
+    wrap_negative_indices: bool | None = None,
 ) -> Array:
     """For each line along an axis, its elements at the positions in the same line of ``indices``.
 
     Args:
         mode: for positions outside: ``"fill"``, the default, with ``fill_value``; ``"clip"``; ``"wrap"``;
             ``"one_hot"``, where they give zero.
-        wrap_negative_indices: negative positions count from the end; else they are outside.
+        wrap_negative_indices: negative positions count from the end, which is the default, ``"clip"`` included; else they
+            are outside.
     """
     x, index = _core.array(arr), _core.array(indices)
+    from_end = wrap_negative_indices is None or bool(wrap_negative_indices)
     if mode == "one_hot":  # what sums over the positions that equal the index give
         mode, fill_value = "fill", False if kind(x) == "bool" else 0
     if axis is None:
@@ -532,7 +535,7 @@ def take_along_axis(
     if x.ndim != index.ndim:
         raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "take_along_axis")
-    positions, fills = _indices_in(index, axis_size(x, axis), mode, wrap_negative_indices)
+    positions, fills = _indices_in(index, axis_size(x, axis), mode, from_end)
     if mode is None and _core.get_flag("index_checks"):
         _check_index(x, axis, axis_size(x, axis), index, bind1("lt", positions, literal(positions, 0)))
     others = [i for i in range(x.ndim) if i != axis]

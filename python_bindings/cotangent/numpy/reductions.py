@@ -115,8 +115,15 @@ def _fold(
         result = keep_axes(result, x, axes)
     result = convert(result, result_dtype)
     if initial is not None:
-        result = _core.bind(combine, _core.promote([result, _core.convert(initial, result_dtype)]))[0]
+        result = _core.bind(combine, _core.promote([result, _number(name, initial, result_dtype)]))[0]
     return result
+
+
+def _number(name: str, initial: Any, dtype: Any) -> Array:
+    value = _core.convert(initial, dtype)
+    if value.ndim:
+        raise ValueError(f"{name}: initial must be a number; got an array of shape {value.shape}")
+    return value
 
 
 @entrance("sum", "reduce_sum")
@@ -182,7 +189,7 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
     if keepdims:
         result = keep_axes(result, x, axes)
     if initial is not None:
-        result = larger(name, *_core.promote([result, _core.convert(initial, x.dtype)]))
+        result = larger(name, *_core.promote([result, _number(name, initial, x.dtype)]))
     return result
 
 
