@@ -1,5 +1,6 @@
 #include "python_bindings/tree.h"
 
+#include <cctype>
 #include <unordered_map>
 
 #include "ir/hash.h"
@@ -446,6 +447,45 @@ py::object unflatten(const TreeDef& tree, absl::Span<const py::object> leaves) {
   return Unflattener(tree, leaves).build();
 }
 
+namespace {
+
+// What a node of a structure expected, and what was there.
+std::string difference(const TreeNode& expected, const TreeNode& found, py::handle object) {
+  const auto text = [](py::handle value) { return py::cast<std::string>(py::repr(value)); };
+  const auto kind = [&]() -> std::string {
+    switch (expected.kind) {
+      case NodeKind::kNone:
+        return "None";
+      case NodeKind::kTuple:
+        return "tuple";
+      case NodeKind::kList:
+        return "list";
+      case NodeKind::kDict:
+        return "dict";
+      case NodeKind::kNamedTuple:
+        return "named tuple";
+      case NodeKind::kLeaf:
+      case NodeKind::kCustom:
+        break;
+    }
+    return text(expected.type);
+  };
+  std::string name = kind();
+  if (found.kind != expected.kind) return concat("Expected ", name, ", got ", text(object), ".");
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  if (expected.kind == NodeKind::kDict) {
+    return concat("Dict key mismatch; expected keys: ", text(expected.keys), "; dict: ", text(object), ".");
+  }
+  if (expected.kind == NodeKind::kTuple || expected.kind == NodeKind::kList) {
+    return concat(name, " arity mismatch: ", found.arity, " != ", expected.arity, "; ", kind(), ": ", text(object),
+                  ".");
+  }
+  return concat(expected.kind == NodeKind::kCustom ? "Custom node" : name, " type mismatch: expected ",
+                text(expected.type), ", got ", text(object), ".");
+}
+
+}  // namespace
+
 std::vector<std::string> leaf_paths(const TreeDef& tree) {
   std::vector<std::string> paths;
   size_t index = 0;
@@ -500,7 +540,8 @@ void register_tree(py::module_& module) {
                if (!same) {
                  size_t at = 0;
                  throw Error(ErrorKind::kValue, concat("structures differ: expected ", tree_text(*self.tree, at),
-                                                       ", got ", py::cast<std::string>(py::repr(tree))));
+                                                       ", got ", py::cast<std::string>(py::repr(tree))))
+                     .hint(difference(node, root, object));
                }
                for (const py::handle child : children.handles()) visit(child);
              };

@@ -103,6 +103,10 @@ def chain(x: Any) -> Any:
         (policies.save_from_both_policies(policies.save_only_these_names("a"), policies.save_only_these_names("b")), 2),
         (policies.save_anything_except_these_names("b"), 4),
         (policies.everything_saveable, 4),
+        (lambda *_, **__: True, 4),
+        (lambda *_, **__: False, 0),
+        (lambda primitive, *_, **__: primitive.name == "tag", 2),
+        (lambda primitive, *_, **__: str(primitive) in ("cos", "exp"), 4),
     ],
 )
 def test_policies_say_what_is_kept(policy: Any, kept: int) -> None:

@@ -164,3 +164,11 @@ def test_integer_outputs_have_tangents_under_jit() -> None:
 
 def test_fori_loop_accepts_unroll() -> None:
     assert int(ct.lax.fori_loop(0, 5, lambda i, v: v + i, 0, unroll=2)) == 10
+
+
+def test_what_all_branches_pass_on_is_not_batched():
+    def f(x, y):
+        return ct.lax.cond(x < 2, lambda x, y: (x * 2, y), lambda x, y: (x * 3, y), x, y)
+
+    doubled, same = ct.vmap(f, (0, None), (0, None))(np.arange(3.0), 5.0)
+    assert doubled.tolist() == [0, 2, 6] and same == 5

@@ -194,3 +194,31 @@ def test_a_closure_of_a_custom_jvp_is_not_differentiated() -> None:
     for transform in (ct.grad, ct.jacfwd):
         with pytest.raises(ct.errors.NotDifferentiableError, match=r"custom_jvp.*closes over"):
             transform(lambda s: program(s)(2.0))(3.0)
+
+
+def test_rules_may_look_at_values_in_an_eager_gradient():
+    @ct.custom_vjp
+    def f(x):
+        return cnp.sin(x)
+
+    def backward(x, g):
+        return (2 * g,) if x > 0 else (3 * g,)
+
+    f.defvjp(lambda x: (f(x) if x > 1 else -f(-x), x), backward)
+    assert float(ct.grad(f)(2.0)) == 2 and float(ct.grad(f)(-2.0)) == 3
+    assert float(ct.grad(lambda x: f(f(x) * -3))(2.0)) == 3 * -3 * 2
+    with pytest.raises(ct.errors.ConcretizationError):
+        ct.jit(ct.grad(f))(2.0)
+
+
+def test_zeros_and_values_for_rules():
+    zero = ct.custom_derivatives.zero_from_primal
+    assert zero(np.ones(2)).dtype == np.float64 and zero(3).dtype == ct.float0
+    assert isinstance(zero(1.0, symbolic_zeros=True), ct.custom_derivatives.SymbolicZero)
+    primal = ct.custom_derivatives.CustomVJPPrimal(2.0, True)
+    assert ct.custom_derivatives.custom_vjp_primal_tree_values({"a": primal, "b": 1}) == {"a": 2.0, "b": 1}
+
+
+def test_policies_of_checkpoint_must_be_policies():
+    with pytest.raises(TypeError, match="policy must be one of"):
+        ct.checkpoint(cnp.sin, policy="dots")

@@ -131,3 +131,25 @@ def test_ravel_pytree():
         unravel(vector[:-1])
     empty, unravel_empty = ct.flatten_util.ravel_pytree({})
     assert empty.shape == (0,) and unravel_empty(empty) == {}
+
+
+def test_options_of_jax_that_are_settled():
+    ct.config.update("jax_platform_name", "cpu")
+    ct.config.update("jax_numpy_rank_promotion", "allow")
+    assert ct.config.jax_default_prng_impl == ct.config.read("default_prng_impl") == "threefry2x32"
+    for name, value in [("jax_platforms", "gpu"), ("jax_numpy_rank_promotion", "raise"), ("jax_debug_infs", True)]:
+        with pytest.raises(ValueError, match=f"{name.removeprefix('jax_')} cannot be {value!r}\n.*one of"):
+            ct.config.update(name, value)
+    with ct.default_matmul_precision("highest"):
+        assert float(ct.numpy.dot(2.0, 3.0)) == 6
+    with pytest.raises(ValueError, match="precision cannot be"), ct.default_matmul_precision("low"):
+        pass
+
+
+def test_types_of_values():
+    assert ct.typeof(np.ones((2, 3))) == ct.ShapeDtypeStruct((2, 3), "float64")
+    assert ct.typeof(1).weak_type
+    seen = []
+    ct.vmap(lambda x: seen.append(ct.typeof(x)) or x)(np.ones((4, 3), np.float32))
+    assert seen == [ct.ShapeDtypeStruct((3,), "float32")]
+    assert ct.float0 == ct.dtypes.float0

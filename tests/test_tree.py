@@ -70,6 +70,29 @@ def test_maps_with_paths_and_prefixes():
         ct.tree.map(lambda x, y: x, (1, 2), [1, 2])
 
 
+Pair = namedtuple("Pair", "x y")
+Other = namedtuple("Other", "x y")
+
+
+@pytest.mark.parametrize(
+    ("expected", "given", "difference"),
+    [
+        ([1, [2]], [1, 7], r"Expected list, got 7\."),
+        ({"a": (1,)}, {"a": [7]}, r"Expected tuple, got \[7\]\."),
+        ([1, 2], [7], r"List arity mismatch: 1 != 2; list: \[7\]\."),
+        ((1,), (7, 8), r"Tuple arity mismatch: 2 != 1; tuple: \(7, 8\)\."),
+        ([{"a": 1}], [{"b": 7}], r"Dict key mismatch; expected keys: \['a'\]; dict: \{'b': 7\}\."),
+        (Pair(1, 2), (1, 2), r"Expected named tuple, got \(1, 2\)\."),
+        (Pair(1, 2), Other(1, 2), "Named tuple type mismatch: expected <class '.*Pair'>"),
+        (None, [2], r"Expected None, got \[2\]\."),
+        ([tree.Partial(max, 1)], [3], r"Expected <class '.*Partial'>, got 3\."),
+    ],
+)
+def test_errors_say_where_structures_differ(expected, given, difference):
+    with pytest.raises(ValueError, match="structures differ: expected (.|\n)*" + difference):
+        ct.tree.structure(expected).flatten_up_to(given)
+
+
 def test_folds():
     assert ct.tree.reduce(lambda a, b: a - b, [1, (2, 3)]) == -4
     assert ct.tree.reduce(lambda a, b: a + b, [], 7) == 7

@@ -43,7 +43,7 @@ from cotangent.api import (  # noqa: E402
     vjp,
     vmap,
 )
-from cotangent.config import debug_nans, disable_jit, enable_x64  # noqa: E402
+from cotangent.config import debug_nans, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
 from cotangent.custom import custom_jvp, custom_vjp  # noqa: E402
 from cotangent.custom_derivatives import closure_convert, custom_gradient  # noqa: E402
 from cotangent.extend import primitive, transform  # noqa: E402
@@ -51,7 +51,7 @@ from cotangent.ir import Interpreter  # noqa: E402
 from cotangent.jacobians import hessian, hvp, jacfwd, jacobian, jacrev  # noqa: E402
 from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
 from cotangent.scopes import ensure_compile_time_eval, named_call, named_scope  # noqa: E402
-from cotangent.staging import eval_shape, jit, make_ir, make_jaxpr  # noqa: E402
+from cotangent.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
 
 _array_methods.attach()
 
@@ -64,6 +64,10 @@ def __getattr__(name: str) -> object:
         from cotangent import profiling
 
         return getattr(profiling, name)
+    if name == "float0":
+        from cotangent import dtypes
+
+        return dtypes.float0
     if not name.startswith("_"):
         import importlib
         import importlib.util
@@ -96,6 +100,7 @@ __all__ = [
     "custom_vjp",
     "debug_nans",
     "default_backend",
+    "default_matmul_precision",
     "device_count",
     "device_get",
     "device_put",
@@ -107,6 +112,7 @@ __all__ = [
     "errors",
     "eval_shape",
     "explain",
+    "float0",
     "fwd_and_bwd",
     "grad",
     "hessian",
@@ -138,6 +144,7 @@ __all__ = [
     "transform",
     "tree",
     "tree_util",
+    "typeof",
     "value_and_grad",
     "vjp",
     "vmap",

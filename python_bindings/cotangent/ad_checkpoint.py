@@ -35,6 +35,29 @@ class Policy:
     clauses: tuple[str, ...] = ()
 
 
+class PrimitiveName(str):
+    """The name of a primitive, which is also its attribute ``name``: what a policy that is a function is asked about."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+        return str(self)
+
+
+def _clauses(policy: Policy | Callable[..., Any] | None) -> str:
+    if policy is None:
+        return ""
+    if isinstance(policy, Policy):
+        return "|".join(policy.clauses)
+    if not callable(policy):
+        raise TypeError(f"checkpoint: policy must be one of ct.checkpoint_policies, or a function; got {policy!r}")
+    names = sorted(_core.slot_matrix())
+    kept = [name for name in names if policy(PrimitiveName(name))]
+    return "everything" if len(kept) == len(names) else f"primitives:{','.join(kept)}" if kept else ""
+
+
 def _named(kind: str, names: tuple[Any, ...]) -> Policy:
     for name in names:
         if not isinstance(name, str) or not name or set(name) & set(",|"):
@@ -112,7 +135,7 @@ def checkpoint(
     concrete: bool = False,
     prevent_cse: bool = True,
     static_argnums: int | Sequence[int] = (),
-    policy: Policy | None = None,
+    policy: Policy | Callable[..., Any] | None = None,
 ) -> Any:
     """``fun``, whose intermediate results reverse mode computes again instead of keeping them.
 
@@ -122,7 +145,9 @@ def checkpoint(
         prevent_cse: whether the compiler must not find that the second computation equals the first. Switch it off inside a `scan`,
             where the two are in different loops anyway.
         static_argnums: positions of arguments that are plain Python values.
-        policy: which intermediate results are kept after all, one of `checkpoint_policies`; None keeps nothing but the arguments.
+        policy: which intermediate results are kept after all, one of `checkpoint_policies`; None keeps nothing but the arguments. A
+            function is asked once for each primitive, ``policy(primitive)``, whether to keep its results: it must not need more of
+            JAX's arguments (types and parameters) than the primitive, a str that has a ``name``.
 
     A loop inside ``fun`` is computed again as a whole; to keep part of what its steps compute, checkpoint its body.
 
@@ -135,9 +160,7 @@ def checkpoint(
     if fun is None:
         return functools.partial(checkpoint, prevent_cse=prevent_cse, static_argnums=static_argnums, policy=policy)
     check_callable(fun, "checkpoint")
-    if policy is not None and not isinstance(policy, Policy):
-        raise TypeError(f"checkpoint: policy must be one of ct.checkpoint_policies; got {policy!r}")
-    clauses = "|".join(policy.clauses) if policy is not None else ""
+    clauses = _clauses(policy)
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     name = function_name(fun)
 

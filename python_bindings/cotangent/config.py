@@ -1,6 +1,7 @@
 """Settings: of the process, ``ct.config.update("enable_x64", True)``, or of one thread, with a context manager of the setting's name.
 
-``"threads"`` is a number, the other options are switches.
+``"threads"`` is a number, the other options are switches. Options of JAX whose value cannot be chosen here are accepted with the value that
+they have.
 """
 
 from __future__ import annotations
@@ -8,20 +9,41 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Iterator
+from typing import Any
 
 from cotangent import _core
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
+_PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32")
+# JAX's options that are settled: the values that say what is so; the first is what `read` returns.
+_SETTLED: dict[str, tuple[Any, ...]] = {
+    "check_tracer_leaks": (False,),
+    "debug_infs": (False,),
+    "default_device": (None, "cpu"),
+    "default_matmul_precision": _PRECISIONS,  # at least that of the operands
+    "default_prng_impl": ("threefry2x32",),
+    "log_compiles": (False,),
+    "numpy_dtype_promotion": ("standard",),
+    "numpy_rank_promotion": ("allow",),
+    "platform_name": ("cpu", "", None),
+    "platforms": ("cpu", "", None),
+    "threefry_partitionable": (True,),
+}
 
 
 def _name(name: str) -> str:
     plain = name.removeprefix("jax_")
-    if plain not in (*_OPTIONS, "threads"):
+    if plain not in (*_OPTIONS, "threads", *_SETTLED):
         raise ValueError(f"unknown option {name!r}; the options are {[*_OPTIONS, 'threads']}")
     return plain
 
 
-def update(name: str, value: bool | int) -> None:
+def _settle(name: str, value: Any) -> None:
+    if value not in _SETTLED[name]:
+        raise ValueError(f"{name} cannot be {value!r}\n  it is one of {list(_SETTLED[name])}")
+
+
+def update(name: str, value: Any) -> None:
     """Sets an option of the process. Each also has its name in JAX, with ``jax_`` in front.
 
     A ``with`` block of the option's name sets it for the thread that runs the block, and there goes before what is set here.
@@ -35,7 +57,8 @@ def update(name: str, value: bool | int) -> None:
         value: the new value.
 
     Raises:
-        ValueError: for an unknown name or a number of threads below 0.
+        ValueError: for an unknown name, a number of threads below 0, or another value of an option of JAX that is settled here
+            (``"jax_platform_name"`` is ``"cpu"``, ``"jax_numpy_rank_promotion"`` is ``"allow"``, …).
         TypeError: for a number of threads that is no integer.
 
     >>> import cotangent as ct
@@ -45,6 +68,9 @@ def update(name: str, value: bool | int) -> None:
     >>> ct.config.update("threads", 0)
     """
     plain = _name(name)
+    if plain in _SETTLED:
+        _settle(plain, value)
+        return
     if plain != "threads":
         _core.set_flag(plain, bool(value))
         return
@@ -54,15 +80,17 @@ def update(name: str, value: bool | int) -> None:
     _core.set_threads(number)
 
 
-def read(name: str) -> bool | int:
+def read(name: str) -> Any:
     """The value of an option."""
     plain = _name(name)
+    if plain in _SETTLED:
+        return _SETTLED[plain][0]
     return _core.get_threads() if plain == "threads" else _core.get_flag(plain)
 
 
-def __getattr__(name: str) -> bool | int:
+def __getattr__(name: str) -> Any:
     # The options by JAX's names: ``ct.config.jax_enable_x64``.
-    if name.startswith("jax_") and name.removeprefix("jax_") in _OPTIONS:
+    if name.startswith("jax_") and name.removeprefix("jax_") in (*_OPTIONS, *_SETTLED):
         return read(name)
     raise AttributeError(f"module 'cotangent.config' has no attribute {name!r}")
 
@@ -110,3 +138,14 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
     FloatingPointError: invalid value (nan) encountered in log...
     """
     return _option("debug_nans", value)
+
+
+@contextlib.contextmanager
+def default_matmul_precision(precision: str | None) -> Iterator[None]:
+    """A ``with`` block that asks for at least this precision in products, which they always have: that of their operands.
+
+    Raises:
+        ValueError: for a precision that JAX does not know either.
+    """
+    _settle("default_matmul_precision", precision)
+    yield

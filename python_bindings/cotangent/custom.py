@@ -237,8 +237,9 @@ class custom_vjp(CustomFunction):  # noqa: N801
         forward = self._capture_forward(call)
         outputs = primal.structure.num_leaves
         results: list[Any] = forward.graph.out_avals
-        if any(_core.ragged_axes(x) for x in leaves + forward.closure):
-            # Only an application knows how ragged the results are. Nothing uses it: it goes with the dead code.
+        if _core.capture_mode() == "transform" or any(_core.ragged_axes(x) for x in leaves + forward.closure):
+            # Only an application knows how ragged the results are, and their values, which the backward rule may look at.
+            # Nothing uses it: it goes with the dead code.
             results = _core.apply_graph(forward.graph, leaves + forward.closure)
             # The backward rule closes over them for their lengths, which is no way for a derivative.
             results = [_core.bind("stop_gradient", [x])[0] for x in results]
@@ -322,7 +323,8 @@ class custom_vjp(CustomFunction):  # noqa: N801
 
         cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if is_inexact_dtype(dtype)]
         sources = [*residual_sources, *cotangents]
-        return _core.capture(lambda xs: (run(xs), None), sources, [], "jit", f"backward rule of {call.name}")[:2]
+        known = 0 if any(isinstance(x, tuple) for x in residual_sources) else len(residual_sources)
+        return _capture_rule(run, sources, known, f"backward rule of {call.name}")
 
 
 def _cotangents(argument: Any, pulled: Any, what: str) -> list[Array]:

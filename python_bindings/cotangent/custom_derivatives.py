@@ -13,12 +13,13 @@ from cotangent._capture import (
     capture,
     check_callable,
     flatten_arguments,
+    float0_zeros,
     function_name,
     is_inexact_dtype,
 )
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent.custom import CustomVJPPrimal, custom_jvp, custom_vjp
-from cotangent.tree_util import register_pytree_node
+from cotangent.tree_util import register_pytree_node, tree_map
 
 __all__ = [
     "CustomVJPPrimal",
@@ -27,9 +28,31 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "custom_vjp_primal_tree_values",
+    "zero_from_primal",
 ]
 
 Function = Callable[..., Any]
+
+
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """What a forward rule with symbolic zeros was given, with the value in place of each `CustomVJPPrimal`."""
+    return tree_map(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf, tree)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """A zero tangent for a value: zeros like it, or of dtype float0 if it is of integers or bools.
+
+    >>> import cotangent as ct
+    >>> float(ct.custom_derivatives.zero_from_primal(2.0))
+    0.0
+    """
+    array = _core.array(val)
+    if symbolic_zeros:
+        return SymbolicZero.like(array)
+    if not is_inexact_dtype(array.dtype):
+        return float0_zeros(array.shape)
+    return _core.full(array._bound_shape, 0.0, array.dtype)
 
 
 @dataclass

@@ -445,3 +445,14 @@ def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
     leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
     captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
     return _specs(captured.structure, captured.graph.out_avals)
+
+
+def typeof(x: Any) -> ShapeDtypeStruct:
+    """The shape and dtype of an array, or of what becomes one, traced values included.
+
+    >>> import cotangent as ct
+    >>> ct.typeof(1.0)
+    ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+    """
+    array = _core.array(x)
+    return ShapeDtypeStruct(array._bound_shape, array.dtype, weak_type=array.weak_type)

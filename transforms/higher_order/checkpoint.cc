@@ -35,13 +35,15 @@ bool clause_saves(std::string_view clause, const Primitive& primitive, const Att
   const std::string_view kind = clause.substr(0, colon);
   const std::string_view names = clause.substr(std::min(colon + 1, clause.size()));
   const bool tagged = primitive.name == "tag" && !attrs.text("name").empty();
-  const auto named = [&] {
+  const auto among_names = [&](std::string_view name) {
     const std::vector<std::string_view> all = parts_of(names, ',');
-    return std::find(all.begin(), all.end(), attrs.text("name")) != all.end();
+    return std::find(all.begin(), all.end(), name) != all.end();
   };
+  const auto named = [&] { return among_names(attrs.text("name")); };
   if (kind == "everything") return true;
   if (kind == "dots") return primitive.lowering == Lowering::kDot || primitive.name.starts_with("conv_");
   if (kind == "dots_without_batch") return primitive.lowering == Lowering::kDot && attrs.ints("lhs_batch").empty();
+  if (kind == "primitives") return among_names(primitive.name);
   if (kind == "names") return tagged && named();
   if (kind == "other_names") return tagged && !named();
   if (kind == "all_but_names") return !tagged || !named();

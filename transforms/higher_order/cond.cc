@@ -217,6 +217,14 @@ std::vector<Batched> batch_branch(Builder& builder, Value rows, absl::Span<const
   return batched_in_front(cond(builder, {skip.finish(nothing), run.finish(results)}, arguments));
 }
 
+// The operand that all branches return as this output as it is, or -1.
+int passed_on(const Branches& branches, size_t output) {
+  const Var var = branches[0]->outputs()[output];
+  const bool everywhere = std::all_of(branches.begin(), branches.end(),
+                                      [&](const GraphPtr& branch) { return branch->outputs()[output] == var; });
+  return everywhere && var < branches[0]->num_inputs() ? static_cast<int>(var) : -1;
+}
+
 // Examples that take different branches: each branch that some example takes is computed, then chosen from.
 std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                         const Branches& branches) {
@@ -237,6 +245,11 @@ std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batch
       const Value chosen = materialize_batch(builder, found[k], 0, axis);
       const Value other = materialize_batch(builder, results[k], 0, axis);
       results[k] = {select(broadcast(rows, chosen.shape(), {0}), chosen, other), 0};
+    }
+  }
+  for (size_t k = 0; k < results.size(); ++k) {
+    if (const int operand = passed_on(branches, k); operand >= 0) {
+      results[k] = operands[static_cast<size_t>(operand) + 1];
     }
   }
   return results;
