@@ -13,6 +13,8 @@ namespace {
 
 // With fewer strips of rows than this, threads share the columns.
 constexpr int64_t kFewUnits = 8;
+// And with at least so many panels where b is larger than a.
+constexpr int64_t kFewPanels = 4;
 // Moving an element, as multiply-adds in registers.
 constexpr int64_t kPackCost = 16;
 
@@ -217,7 +219,9 @@ void GemmEmitter::multiply_tiled(const Problem& p) {
     clear(p.c, p.m, p.n);
     accumulate = true;
   }
-  if (divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(p, t))) {
+  // Who packs a panel has it in the cache that multiplies with it: where b is the larger operand, that decides.
+  const bool enough_rows = divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(p, t));
+  if (enough_rows && (2 * p.m > p.n || panels_of(p, t) < kFewPanels)) {
     multiply_by_rows(p, t, accumulate);
   } else {
     multiply_by_panels(p, t, accumulate);
@@ -266,18 +270,17 @@ void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accum
 void GemmEmitter::multiply_by_panels(const Problem& p, const Tiling& t, bool accumulate) {
   share(panels_of(p, t), p.m * p.k * t.width(), [&](llvm::Value* begin, llvm::Value* end) {
     llvm::Value* packed = t.pack ? scratch(t.k_block * t.width()) : nullptr;
-    auto panels = [&](Block block, llvm::Value* from, llvm::Value* to) {
+    for_blocks(p, t, [&](Block block) {
       block.accumulate = accumulate;
-      if (t.pack) {
-        pack_panels(p, t, block, from, to, packed);
+      if (!t.pack) return multiply_block(p, t, block, number(0), number(p.m), begin, end);
+      for_range(begin, end, 1, [&](llvm::Value* panel) {
+        llvm::Value* next = b_.CreateAdd(panel, number(1));
+        pack_panels(p, t, block, panel, next, packed);
+        Block one = block;
         // multiply_block counts from the first panel of all.
-        block.packed = b_.CreateGEP(real_, packed, b_.CreateNeg(times(from, t.k_block * t.width())));
-      }
-      multiply_block(p, t, block, number(0), number(p.m), from, to);
-    };
-    if (!t.pack) return for_blocks(p, t, [&](const Block& block) { panels(block, begin, end); });
-    for_range(begin, end, 1, [&](llvm::Value* panel) {
-      for_blocks(p, t, [&](const Block& block) { panels(block, panel, b_.CreateAdd(panel, number(1))); });
+        one.packed = b_.CreateGEP(real_, packed, b_.CreateNeg(times(panel, t.k_block * t.width())));
+        multiply_block(p, t, one, number(0), number(p.m), panel, next);
+      });
     });
   });
 }

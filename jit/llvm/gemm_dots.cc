@@ -96,7 +96,7 @@ GemmEmitter::DotTiling GemmEmitter::choose_dot_tiling(const Problem& p) const {
 }
 
 bool GemmEmitter::prefers_dot_tiles(const Problem& p, const DotTiling& tiling) const {
-  constexpr double kPacked = 0.75;  // cycles to pack an element of b
+  constexpr double kPacked = 1.5;  // cycles to pack an element of b
   const auto lanes = static_cast<int64_t>(most_lanes());
   if (lanes < 4 || p.k < 4 * lanes || (p.k % lanes != 0 && !has_masks_)) return false;
   const auto k = static_cast<double>(p.k);
