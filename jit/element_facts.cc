@@ -224,18 +224,14 @@ std::optional<Shape> reshaped_strides(absl::Span<const int64_t> from, absl::Span
         new_size *= to[j++];
       }
     }
-    int64_t inner = 0;  // of the last axis that is longer than one
-    int64_t expected = 0;
+    std::optional<int64_t> inner, expected;  // of the last axis that is longer than one; 0 where it repeats elements
     for (size_t axis = i; axis-- > first;) {
       if (from[axis] == 1) continue;
-      if (inner == 0 && expected == 0) {
-        inner = strides[axis];
-      } else if (strides[axis] != expected) {
-        return std::nullopt;
-      }
+      if (!inner) inner = strides[axis];
+      if (expected && strides[axis] != *expected) return std::nullopt;
       expected = strides[axis] * from[axis];
     }
-    int64_t stride = inner;
+    int64_t stride = inner.value_or(0);
     for (size_t axis = j; axis-- > first_to;) {
       result[axis] = stride;
       stride *= to[axis];

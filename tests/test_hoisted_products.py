@@ -140,3 +140,21 @@ def test_ragged_sequences():
     w, xs = normal(20, 30), normal(5, 2, 20, seed=1)
     padded = ct.Ragged(np.concatenate([xs, np.full((4, 2, 20), np.nan, np.float32)]), {0: 5})
     np.testing.assert_allclose(ct.jit(gradient)(w, padded), ct.jit(gradient)(w, xs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("times", [2, 3])
+def test_operands_of_repeated_elements(axis, times):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 3, 2))
+    other = np.repeat(x, times, axis)
+    for subscripts in ("abc,abc->a", "abc,abd->acd", "abc,adc->cbd", "abc,dbc->bad"):
+        y = rng.standard_normal([dict(zip("abc", other.shape, strict=True)).get(label, 4) for label in subscripts[4:7]])
+
+        def f(x, y, subscripts=subscripts):
+            return cnp.einsum(subscripts, cnp.repeat(x, times, axis), y)
+
+        expected = np.einsum(subscripts, other, y)
+        np.testing.assert_allclose(ct.jit(f)(x, y), expected, 1e-12)
+        batches = np.stack([x, 2 * x]), np.stack([y, -y])
+        np.testing.assert_allclose(ct.jit(ct.vmap(f))(*batches), [expected, -2 * expected], 1e-12)
