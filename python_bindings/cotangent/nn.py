@@ -14,6 +14,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._attention import dot_product_attention as dot_product_attention
 from cotangent._core import Array
+from cotangent.custom import custom_jvp
 from cotangent.errors import ShapeError
 from cotangent.numpy import reductions
 from cotangent.numpy._support import (
@@ -82,13 +83,31 @@ def _small_exponential(x: Array) -> Array:
     return bind1("exp", _pick(_below(x, 0.0), x, bind1("neg", x)))
 
 
+def _sigmoid(x: Array) -> tuple[Array, Array]:
+    """The sigmoid, and its derivative: neither loses digits where it is small."""
+    small = _small_exponential(x)
+    total = literal(small, 1.0) + small
+    return _pick(_below(x, 0.0), small, 1.0) / total, small / (total * total)
+
+
+@custom_jvp
+def _real_sigmoid(x: Array) -> Array:
+    return _sigmoid(x)[0]
+
+
+@_real_sigmoid.defjvp
+def _real_sigmoid_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    # One factor is all that a backward pass has to keep.
+    value, slope = _sigmoid(*primals)
+    return value, tangents[0] * slope
+
+
 def sigmoid(x: Any) -> Array:
     """``1 / (1 + exp(-x))``."""
     array = inexact(x)
     if kind(array) == "complex":
         return literal(array, 1.0) / (literal(array, 1.0) + bind1("exp", bind1("neg", array)))
-    small = _small_exponential(array)
-    return _pick(_below(array, 0.0), small, 1.0) / (literal(small, 1.0) + small)
+    return _real_sigmoid(array)  # type: ignore[no-any-return]
 
 
 def log_sigmoid(x: Any) -> Array:
