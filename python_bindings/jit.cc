@@ -27,7 +27,7 @@ namespace ct::python {
 namespace {
 
 // What takes less time than this is done before another thread could have made use of the GIL.
-constexpr int64_t kReleaseGilNanoseconds = 10'000;
+constexpr int64_t kReleaseGilNanoseconds = 5'000;
 constexpr size_t kMostEntries = 4096;
 
 struct Entry {
