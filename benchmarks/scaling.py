@@ -17,13 +17,15 @@ def once(run: Any) -> float:
 
 
 def compile_seconds(library: Any, nodes: int) -> float:
-    def function(x: Any) -> Any:
-        for i in range(nodes // 2):
-            x = library.xp.sin(x) * (1 + 1 / (i + 1))
+    def function(x: Any, first: int) -> Any:
+        for i in range(first, first + nodes // 2):
+            x = library.xp.sin(x) * (1 + 1 / i)
         return x
 
     x = library.array(normal(8))
-    return min(once(lambda: library.wait(library.jit(lambda x: function(x))(x))) for _ in range(2))
+    # Other constants each time: the same program is not compiled twice.
+    runs = 3 if nodes <= 1000 else 1
+    return min(once(lambda: library.wait(library.jit(lambda x: function(x, k))(x))) for k in range(1, runs + 1))  # noqa: B023
 
 
 def batch_seconds(library: Any, batch: int) -> float:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
 
 #include "ir/error.h"
 #include "jit/loop_visit.h"
@@ -97,7 +96,14 @@ class Timeline {
   }
 
   const Interval& lifetime(BufferId id) { return lifetimes_[find(id)]; }
-  // One number for all buffers that swaps connect.
+  // They become one buffer.
+  void join(BufferId from, BufferId to) {
+    const BufferId root = find(to), other = find(from);
+    if (root == other) return;
+    merge(lifetimes_[root], lifetimes_[other]);
+    group_[other] = root;
+  }
+  // One number for all buffers that swaps connect, or that have become one.
   BufferId find(BufferId id) {
     while (group_[id] != id) id = group_[id] = group_[group_[id]];
     return id;
@@ -314,10 +320,10 @@ bool can_overwrite(const Program& program, BlockId block, BufferId from, BufferI
 
 // ---- renaming -------------------------------------------------------------------------------------------------------
 
-void rename(Program& program, BufferId from, BufferId to) {
-  auto change = [&](BufferId& id) {
-    if (id == from) id = to;
-  };
+// name(buffer) in place of each.
+template <class Name>
+void rename(Program& program, Name&& name) {
+  const auto change = [&](BufferId& id) { id = name(id); };
   for (loop::Block& block : program.blocks) {
     for (Statement& s : block.statements) {
       if (s.kind == StatementKind::kLoad || s.kind == StatementKind::kStore || s.kind == StatementKind::kSwap) {
@@ -374,7 +380,7 @@ void remove_swaps(Program& program) {
       if (s.kind != StatementKind::kSwap || swaps[s.buffer] != 1 || swaps[s.other] != 1) continue;
       if (!can_overwrite(program, block, s.buffer, s.other)) continue;
       erase(program, block, i--);
-      rename(program, s.other, s.buffer);
+      rename(program, [&](BufferId id) { return id == s.other ? s.buffer : id; });
     }
   }
 }
@@ -396,29 +402,42 @@ void remove_dead_stores(Program& program) {
   }
 }
 
-// Copies from a buffer that is dead afterwards to one that was not alive before: they are one buffer.
+// Copies from a buffer that is dead afterwards to one that was not alive before: they are one buffer. What is copied or
+// renamed does not move in time, so the timeline stays good.
 void remove_copies(Program& program) {
-  std::optional<Timeline> timeline(program);
+  Timeline timeline(program);
   const std::vector<bool> swapped = swapped_buffers(program);
+  std::vector<BufferId> names(program.buffers.size());
+  std::iota(names.begin(), names.end(), 0u);
+  const auto name = [&](BufferId id) {
+    while (names[id] != id) id = names[id] = names[names[id]];
+    return id;
+  };
+  const auto is_needless = [&](BlockId block, const Statement& s) {
+    if (s.kind != StatementKind::kCopy) return false;
+    const loop::MemoryRange& range = program.ranges[s.detail];
+    if (!copies_whole(program, s, range.source, range.destination)) return false;
+    const BufferId from = name(range.source), to = name(range.destination);
+    if (from == to) return true;
+    if (!is_temporary(program, from) || swapped[from]) return false;
+    const Interval source = timeline.lifetime(from), destination = timeline.lifetime(to);
+    if (source.block != block || destination.block != block || source.last != destination.first) return false;
+    timeline.join(from, to);
+    names[from] = to;
+    return true;
+  };
   for (BlockId block = 0; block < program.blocks.size(); ++block) {
-    for (size_t i = 0; i < program.blocks[block].statements.size(); ++i) {
-      const Statement& s = program.blocks[block].statements[i];
-      if (s.kind != StatementKind::kCopy) continue;
-      const loop::MemoryRange range = program.ranges[s.detail];
-      const BufferId from = range.source, to = range.destination;
-      if (from == to) {
-        // Of two buffers that have become one.
-        if (copies_whole(program, s, from, to)) erase(program, block, i--);
-        continue;
-      }
-      if (!is_temporary(program, from) || swapped[from] || !copies_whole(program, s, from, to)) continue;
-      const Interval source = timeline->lifetime(from), destination = timeline->lifetime(to);
-      if (source.block != block || destination.block != block || source.last != destination.first) continue;
-      erase(program, block, i--);
-      rename(program, from, to);
-      timeline.emplace(program);
+    std::vector<Statement>& statements = program.blocks[block].statements;
+    // One after the other: each may make later ones needless.
+    size_t kept = 0;
+    for (size_t i = 0; i < statements.size(); ++i) {
+      if (is_needless(block, statements[i])) continue;
+      if (kept != i) statements[kept] = std::move(statements[i]);
+      ++kept;
     }
+    statements.resize(kept);
   }
+  rename(program, name);
 }
 
 // ---- the arena ------------------------------------------------------------------------------------------------------

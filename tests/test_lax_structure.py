@@ -259,3 +259,28 @@ def test_exported_programs_sort_by_a_network(shape: Any, axis: int, tmp_path: An
     ct.export.compile(f, x, name="step").save(tmp_path)
     for found, expected in zip(ct.export.load(tmp_path)(x), f(x), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "bfloat16", "float8_e4m3fn", "float32", "complex64"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_many_pieces_are_joined(dtype: str, axis: int) -> None:
+    sizes = [i % 4 for i in range(40)]  # some have no elements
+    values = [RNG.integers(0, 2 if dtype == "bool" else 9, (n, 3) if axis == 0 else (3, n)) for n in sizes]
+    pieces = [np.asarray(value).astype(_core.canonical_dtype(dtype)) for value in values]
+    found = ct.jit(lambda pieces: ct.numpy.concatenate(pieces, axis))(pieces)
+    assert found.dtype == _core.canonical_dtype(dtype)
+    np.testing.assert_array_equal(np.asarray(found), np.concatenate(pieces, axis))
+
+
+def test_derivatives_and_batches_of_many_pieces() -> None:
+    def f(x: Any) -> Any:
+        many = ct.numpy.concatenate([x[i : i + 2] * (i + 1.5) for i in range(20)])
+        return ct.numpy.sum(ct.numpy.stack([many[i] ** 2 for i in range(0, 40, 2)]) * many[1::2])
+
+    x = RNG.standard_normal(22)
+    ct.test_util.check_grads(f, (x,), order=2)
+    rows = RNG.standard_normal((3, 22)).astype(np.float32)
+    gradient = ct.jit(ct.grad(f))
+    np.testing.assert_allclose(ct.jit(ct.vmap(ct.grad(f)))(rows), [gradient(row) for row in rows], rtol=1e-5)
+    with ct.disable_jit():
+        np.testing.assert_allclose(ct.grad(f)(rows[0]), gradient(rows[0]), rtol=1e-5)

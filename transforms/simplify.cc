@@ -259,7 +259,23 @@ Value simplify_pad(const Match& m) {
   return all_zero("low") && all_zero("high") && all_zero("interior") ? m.operands[0] : Value{};
 }
 
-Value simplify_concatenate(const Match& m) { return m.operands.size() == 1 ? m.operands[0] : Value{}; }
+// An element of many pieces would look at all of them to find its own: each is written where it belongs instead.
+Value simplify_concatenate(const Match& m) {
+  constexpr size_t kMostPieces = 16;
+  if (m.operands.size() == 1) return m.operands[0];
+  if (m.operands.size() <= kMostPieces || m.output.dtype() == DType::kKey) return {};
+  const auto axis = static_cast<size_t>(m.attrs->integer("axis"));
+  const Aval index(DType::kInt64, {});
+  Values starts(m.output.shape().size(), zeros(m.builder, index));
+  Value result = zeros(m.builder, m.output);
+  int64_t start = 0;
+  for (const Value& piece : m.operands) {
+    if (start > 0) starts[axis] = full_like(starts[axis], static_cast<double>(start));
+    start += piece.shape()[axis];
+    if (num_elements(piece.shape()) > 0) result = dynamic_update_slice(result, piece, starts);
+  }
+  return result;
+}
 
 // Nothing to combine: no axes, or only axes of size 1.
 Value simplify_reduce(const Match& m) {

@@ -69,8 +69,10 @@ class ObjectMaker {
 
   absl::StatusOr<ObjectCode> run(TargetHandle target) {
     std::vector<std::thread> helpers;
-    // A thread's first module costs it a target of its own, too.
-    const uint32_t most = std::min(static_cast<uint32_t>(usable_cores()), (outline_.modules + 1) / 2);
+    // A thread whose target is still to be made needs more than one module to be worth it.
+    const auto ready = static_cast<uint32_t>(outline_.modules > 1 ? idle_targets(options_) : 0);
+    const uint32_t most = std::min(static_cast<uint32_t>(usable_cores()),
+                                   std::max((outline_.modules + 1) / 2, std::min(outline_.modules, ready + 1)));
     while (helpers.size() + 1 < most) {
       try {
         helpers.emplace_back([this] {

@@ -27,7 +27,7 @@ constexpr int64_t kLeastShared = 24;  // below, the call costs as much as the co
 constexpr int64_t kLeastSaved = 80;
 constexpr int64_t kMostShared = 4000;
 constexpr int64_t kLeastPerVaried = 24;  // of a function, for each constant that differs between its uses
-constexpr int64_t kGemm = 100;
+constexpr int64_t kGemm = 250;
 constexpr int64_t kCall = 4;
 constexpr int64_t kLargestModule = 4 * kChunk;
 
@@ -612,11 +612,11 @@ class Outliner {
 
   // --------------------------------------------------------------------------------------------------------- modules
 
-  // Many small modules use many cores; each costs as much as a small function does.
+  // Many small modules use many cores; each costs more than a small function does.
   void bundle() {
     int64_t total = 0;
     for (const OutlinedFunction& f : result_.functions) total += f.weight;
-    const int64_t most = std::clamp(total / 32, kChunk, kLargestModule);
+    const int64_t most = std::clamp(total / 32, 2 * kChunk, kLargestModule);
     uint32_t module = 0;
     int64_t weight = 0;
     for (OutlinedFunction& f : result_.functions) {

@@ -197,16 +197,30 @@ std::string Target::emit(llvm::Module& module, bool as_text) {
   return std::string(pipeline->bytes.begin(), pipeline->bytes.end());
 }
 
+namespace {
+
+struct TargetPool {
+  std::mutex mutex;
+  std::map<std::string, std::vector<std::unique_ptr<Target>>> idle;
+  std::map<const Target*, std::string> keys;
+
+  static TargetPool& instance() {
+    static auto& pool = *new TargetPool;  // outlives every thread
+    return pool;
+  }
+  static std::string key_of(const TargetOptions& options) {
+    return options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits);
+  }
+};
+
+}  // namespace
+
 absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
   await_warm_up();
-  struct Pool {
-    std::mutex mutex;
-    std::map<std::string, std::vector<std::unique_ptr<Target>>> idle;
-    std::map<const Target*, std::string> keys;
-  };
-  static auto& pool = *new Pool;  // outlives every thread
-  std::string key = options.triple + "|" + options.cpu + "|" + std::to_string(options.vector_bits);
+  TargetPool& pool = TargetPool::instance();
+  const std::string key = TargetPool::key_of(options);
   auto give_back = [](Target* target) {
+    TargetPool& pool = TargetPool::instance();
     std::lock_guard lock(pool.mutex);
     pool.idle[pool.keys[target]].emplace_back(target);
   };
@@ -224,6 +238,21 @@ absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
   std::lock_guard lock(pool.mutex);
   pool.keys[target->get()] = key;
   return TargetHandle(target->release(), give_back);
+}
+
+size_t idle_targets(const TargetOptions& options) {
+  TargetPool& pool = TargetPool::instance();
+  std::lock_guard lock(pool.mutex);
+  const auto at = pool.idle.find(TargetPool::key_of(options));
+  return at == pool.idle.end() ? 0 : at->second.size();
+}
+
+void add_idle_target(const TargetOptions& options, std::unique_ptr<Target> target) {
+  TargetPool& pool = TargetPool::instance();
+  const std::string key = TargetPool::key_of(options);
+  std::lock_guard lock(pool.mutex);
+  pool.keys[target.get()] = key;
+  pool.idle[key].insert(pool.idle[key].begin(), std::move(target));
 }
 
 std::vector<std::string> unknown_pass_names() {

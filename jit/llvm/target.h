@@ -63,5 +63,8 @@ class Target {
 // A target from the pool of those that no thread uses, or a new one; it returns to the pool with the handle.
 using TargetHandle = std::unique_ptr<Target, void (*)(Target*)>;
 absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options);
+size_t idle_targets(const TargetOptions& options);
+// Behind those that have been used, which are in the processor's caches.
+void add_idle_target(const TargetOptions& options, std::unique_ptr<Target> target);
 
 }  // namespace ct::jit

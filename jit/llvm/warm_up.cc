@@ -11,6 +11,7 @@
 #include "device/cpu/cores.h"
 #include "device/cpu/pool.h"
 #include "jit/llvm/compiler.h"
+#include "jit/llvm/target.h"
 
 namespace ct::jit {
 
@@ -31,6 +32,13 @@ loop::Program usual_program() {
   return b.finish();
 }
 
+void add_idle_target() {
+  absl::StatusOr<std::unique_ptr<Target>> target = Target::create({});
+  if (!target.ok()) return;
+  (void)(*target)->emit(*(*target)->new_module("warm_up"));
+  add_idle_target({}, *std::move(target));
+}
+
 class Helper {
  public:
   Helper() {
@@ -43,7 +51,9 @@ class Helper {
       thread_ = std::thread([] {
         is_helper = true;
         (void)compile(usual_program());
-        running.store(false, std::memory_order_release);
+        running = false;
+        running.notify_all();
+        add_idle_target();
       });
     } catch (const std::system_error&) {
       running = false;  // no thread to be had
@@ -76,12 +86,12 @@ void start_warm_up() {
   if (usable_cores() < 2 || threads() < 2) return;
   helper();
   // A child would find the code generator's locks taken, by a thread that it does not have.
-  static const int registered = pthread_atfork(await_warm_up, nullptr, nullptr);
+  static const int registered = pthread_atfork([] { helper().join(); }, nullptr, nullptr);
   (void)registered;
 }
 
 void await_warm_up() {
-  if (running.load(std::memory_order_acquire) && !is_helper) helper().join();
+  if (!is_helper) running.wait(true);
 }
 
 }  // namespace ct::jit

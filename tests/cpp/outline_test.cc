@@ -167,7 +167,7 @@ namespace {
 
 // Sums of one table, more than a module's worth, at many places; and the results of loops that share code.
 TEST(Outline, TablesAndResults) {
-  constexpr int64_t kLength = 3000, kSums = 40;
+  constexpr int64_t kLength = 3000, kSums = 120;
   std::vector<float> table(kLength);
   for (int64_t i = 0; i < kLength; ++i) table[static_cast<size_t>(i)] = static_cast<float>(i % 17) - 8;
   Builder b("tables");
