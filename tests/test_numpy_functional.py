@@ -21,6 +21,8 @@ def check(actual, expected):
         for x, y in zip(actual, expected, strict=True):
             check(x, y)
         return
+    if isinstance(expected, jax.Array):
+        assert actual.dtype == expected.dtype
     actual, expected = np.asarray(actual), np.asarray(expected)
     assert actual.shape == expected.shape
     np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-12)
@@ -78,6 +80,16 @@ CALLS = [
         for wrap in (None, True, False)
     ),
     lambda m: m.take(A, np.array([-1, -9, 5]), 1, mode="clip"),
+    *(
+        lambda m, k=k: {cnp: ct, jnp: jax}[m].jit(lambda k: (m.tri(4, 3, k, "float32"), m.eye(3, k=k)))(k)
+        for k in (-(2**33), -1, 1, 2**33)
+    ),
+    lambda m: m.bincount(np.array([True, False, True])),
+    *(
+        lambda m, dtype=dtype, period=period: m.unwrap(np.array([0, 5, 9, 3], dtype), period=period)
+        for dtype in ("int8", "int64", "float32")
+        for period in (4, 2 * np.pi)
+    ),
 ]
 
 
@@ -175,6 +187,9 @@ def test_einsum_contracts_in_the_order_of_the_path():
         lambda m, x: m.array([x]),
         lambda m, x: m.asarray((x, 2)),
         lambda m, x: m.array([[x], [3.0]]),
+        lambda m, x: m.pad(m.stack([m.asarray(x)]), 1),
+        lambda m, x: m.pad(m.stack([m.asarray(x)]), 1, mode="empty"),
+        lambda m, x: m.pad(m.stack([m.asarray(x)]), 1, mode="edge"),
     ],
 )
 @pytest.mark.parametrize("x", [1, 1.0, np.float32(1)])

@@ -154,8 +154,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     x = _core.array(p)
     if kind(x) == "complex":
         raise TypeError("unwrap takes real arrays")
-    if not is_inexact(x) and not isinstance(period, int):
-        x = inexact(x)
+    if not is_inexact(x):
+        x = _core.promote([x, period])[0]
     axis = normalize_axis(axis, x.ndim, "unwrap")
     half = period // 2 if isinstance(period, int) and not is_inexact(x) else period / 2
     ends = -half

@@ -430,7 +430,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
     (rows, columns), lengths = static_shape((N, N if M is None else M))
     offset = _offsets(rows, columns)
     ones = _core.convert(
-        bind1("eq", offset, literal(offset, _diagonal(k, rows, columns))),
+        _compared("eq", offset, k),
         _core.default_float_dtype() if dtype is None else dtype,
     )
     return give_lengths(ones, lengths)
@@ -448,11 +448,16 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     return _core.convert(_up_to(offset, k), _core.default_float_dtype() if dtype is None else dtype)
 
 
-def _up_to(offset: Array, k: Any) -> Array:
-    """Where an offset is at most ``k``, which may be a value, or beyond what offsets can be."""
+def _compared(name: str, offset: Array, k: Any) -> Array:
+    """Offsets compared with ``k``, which may be a value, or beyond what offsets can be."""
     if isinstance(k, Array):
-        return offset <= k
-    return bind1("le", offset, literal(offset, _diagonal(k, *offset._bound_shape)))
+        wide = np.dtype("int64")
+        return bind1(name, _core.convert(offset, wide), _core.broadcast_to(_core.convert(k, wide), offset._bound_shape))
+    return bind1(name, offset, literal(offset, _diagonal(k, *offset._bound_shape)))
+
+
+def _up_to(offset: Array, k: Any) -> Array:
+    return _compared("le", offset, k)
 
 
 def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:

@@ -744,6 +744,8 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
 def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:
     if not any(low or high for low, high in widths):
         return x
-    fill = _core.full((), value, x.dtype) if _core.is_python_scalar(value) else _core.convert(value, x.dtype)
+    fill = (
+        _core.full((), value, x.dtype, x.weak_type) if _core.is_python_scalar(value) else _core.convert(value, x.dtype)
+    )
     low, high = (list(column) for column in zip(*widths, strict=True))
     return bind1("pad", x, fill, low=low, high=high, interior=[0] * x.ndim)

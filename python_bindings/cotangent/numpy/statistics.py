@@ -22,6 +22,7 @@ from cotangent.numpy._support import (
     insert_axes,
     is_inexact,
     is_integer,
+    kind,
     literal,
     no_out,
     normalize_axes,
@@ -330,7 +331,7 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
         length: its size; needed where ``x`` is not known. Larger numbers are left out.
     """
     index = _core.array(x)
-    if bound_size(index) and not is_integer(index):
+    if bound_size(index) and not is_integer(index) and kind(index) != "bool":
         raise TypeError(f"bincount takes integers; got {index.dtype}")
     if index.ndim != 1:
         raise ValueError(f"bincount takes an array with one axis; got shape {index.shape}")
