@@ -300,6 +300,14 @@ bool transpose(const Entrance& self, const Call& call, Datum& result) {
   return true;
 }
 
+// ---- Conversion
+
+bool from_numpy(const Entrance&, const Call& call, Datum& result) {
+  if (call.count != 1 || call.keywords != nullptr || !py::isinstance<py::array>(call.args[0])) return false;
+  result = tensor_from_python(call.args[0]);
+  return true;
+}
+
 // ---- The type
 // --------------------------------------------------------------------------------------------------------
 
@@ -317,7 +325,8 @@ constexpr RuleRow kRules[] = {{"unary", unary},
                               {"mean", mean},
                               {"matmul", matmul},
                               {"reshape", reshape},
-                              {"transpose", transpose}};
+                              {"transpose", transpose},
+                              {"from_numpy", from_numpy}};
 
 PyObject* call_entrance(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
   auto* self = reinterpret_cast<Entrance*>(object);
@@ -393,7 +402,7 @@ py::object make_entrance(const std::string& rule, const py::object& primitive, c
   self->function = py::object(function).release().ptr();
   self->dict = dict.release().ptr();
   self->rule = row->rule;
-  self->primitive = &primitive_named(primitive.ptr());
+  self->primitive = primitive.is_none() ? nullptr : &primitive_named(primitive.ptr());
   return py::reinterpret_steal<py::object>(object);
 }
 
@@ -427,6 +436,7 @@ void register_entrances(py::module_& module) {
         return py::cpp_function(
             [rule, primitive](const py::object& function) { return make_entrance(rule, primitive, function); });
       },
+      py::arg("rule"), py::arg("primitive") = py::none(),
       "A decorator: the common case of the function, as the rule of that name knows it, runs without Python.");
 }
 

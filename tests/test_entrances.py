@@ -12,9 +12,9 @@ import cotangent as ct
 import numpy as np
 import pytest
 from cotangent import numpy as jnp
-from cotangent.numpy import comparisons, elementwise, functions, indexing, products, reductions, shapes
+from cotangent.numpy import comparisons, creation, elementwise, functions, indexing, products, reductions, shapes
 
-MODULES = (comparisons, elementwise, functions, products, reductions, shapes)
+MODULES = (comparisons, creation, elementwise, functions, products, reductions, shapes)
 ENTRANCES = {
     f"{module.__name__.rpartition('.')[2]}.{name}": getattr(module, name)
     for module in MODULES
@@ -88,7 +88,9 @@ CASES: dict[str, list[tuple[tuple[Any, ...], dict[str, Any]]]] = {
         ((X[None], (2, 0, 1)), {}),
         ((np.float32(1),), {}),
     ],
+    "array": [((x,), {}) for x in [*ARRAYS, *SCALARS, [1, 2.5], "text"]],
 }
+CASES["asarray"] = CASES["array"]
 
 
 def cases_of(function: Any) -> list[tuple[tuple[Any, ...], dict[str, Any]]]:
@@ -141,6 +143,42 @@ def test_an_entrance_looks_like_its_function(name: str) -> None:
     assert inspect.signature(entrance) == inspect.signature(entrance.__wrapped__)
     assert entrance.__doc__ == entrance.__wrapped__.__doc__
     assert pickle.loads(pickle.dumps(entrance)) is entrance
+
+
+FOREIGN: list[Any] = [
+    *ARRAYS,
+    X.T,
+    X[::-1, ::2],
+    X.astype(">f4"),
+    X[:0],
+    np.array("text"),
+    np.array([None]),
+    np.zeros(2, "datetime64[s]"),
+    np.ma.masked_array([1.0, 2.0]),
+]
+
+
+@pytest.mark.parametrize("function", [jnp.array, jnp.asarray])
+def test_conversion_of_numpy_arrays(function: Any) -> None:
+    def outcome(convert: Any, x: Any) -> Any:
+        try:
+            result = convert(x)
+        except Exception as error:
+            return type(error), str(error)
+        return type(result), result.dtype, result.weak_type, result.shape, np.asarray(result).tobytes()
+
+    for x in FOREIGN:
+        assert outcome(function, x) == outcome(function.__wrapped__, x)
+        once, again = (
+            (ct.make_ir(lambda y, f=f: y + f(x).sum())(1.0) for f in (function, function.__wrapped__))
+            if (isinstance(x, np.ndarray) and x.dtype.kind in "fiub" and x.dtype.isnative)
+            else ("", "")
+        )
+        assert str(once) == str(again)
+    mutable = X.copy()
+    made = function(mutable)
+    mutable[:] = 0
+    np.testing.assert_array_equal(made, X)
 
 
 def test_an_entrance_under_masks_is_the_function() -> None:

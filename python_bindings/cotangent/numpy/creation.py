@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._capture import ShapeDtypeStruct
-from cotangent._core import Array
+from cotangent._core import Array, entrance
 from cotangent._device import check_device
 from cotangent.numpy._support import (
     axis_size,
@@ -67,6 +67,7 @@ def _holds_arrays(value: Any) -> bool:
     return isinstance(value, Array) or _core.has_array_method(value)
 
 
+@entrance("from_numpy")
 def array(
     object: Any,  # noqa: A002
     dtype: Any = None,
@@ -112,6 +113,7 @@ def array(
     return insert_axes(result, list(range(ndmin - result.ndim))) if result.ndim < ndmin else result
 
 
+@entrance("from_numpy")
 def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
 ) -> Array:
