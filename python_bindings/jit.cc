@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
@@ -31,6 +33,7 @@ constexpr int64_t kReleaseGilNanoseconds = 5'000;
 constexpr size_t kMostEntries = 4096;
 
 struct Entry {
+  int references = 0;
   TreeDefPtr tree;          // of (args, kwargs), static arguments as None
   std::vector<Aval> avals;  // of the leaves
   std::vector<py::object> statics;
@@ -44,7 +47,31 @@ struct Entry {
   bool releases_gil = false;
   std::vector<bool> donated;  // by leaf; empty when none is
 };
-using EntryPtr = std::shared_ptr<Entry>;
+
+// Counts with the GIL held, so without atomic operations, which would be a tenth of a small call.
+class EntryPtr {
+ public:
+  EntryPtr() = default;
+  explicit EntryPtr(Entry* entry) : entry_(entry) { ++entry_->references; }
+  EntryPtr(const EntryPtr& other) : entry_(other.entry_) {
+    if (entry_ != nullptr) ++entry_->references;
+  }
+  EntryPtr(EntryPtr&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+  EntryPtr& operator=(EntryPtr other) noexcept {
+    std::swap(entry_, other.entry_);
+    return *this;
+  }
+  ~EntryPtr() {
+    if (entry_ != nullptr && --entry_->references == 0) delete entry_;
+  }
+
+  Entry& operator*() const { return *entry_; }
+  Entry* operator->() const { return entry_; }
+  bool operator==(const EntryPtr& other) const = default;
+
+ private:
+  Entry* entry_ = nullptr;
+};
 
 struct JitFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -261,7 +288,7 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
 // The entry of a call that nothing matched: captures the user's function.
 EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names,
                     bool& cacheable) {
-  auto entry = std::make_shared<Entry>();
+  const EntryPtr entry(new Entry);
   entry->config_version = config().version();
   entry->axes = named_axes();
   py::tuple dynamic(count);
@@ -480,12 +507,14 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   absl::InlinedVector<void*, 32> pointers;
   results.resize(entry->out_avals.size());
   // debug_nans may want the arguments again.
-  if (!entry->donated.empty() && !config().debug_nans) take_donations(*entry, leaves, absl::MakeSpan(results));
+  const bool debug_nans = config().debug_nans;
+  if (!entry->donated.empty() && !debug_nans) take_donations(*entry, leaves, absl::MakeSpan(results));
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i]) results[i] = Tensor(entry->out_avals[i]);
     pointers.push_back(results[i].data());
   }
-  const ThreadLimit limit(self->threads);
+  std::optional<ThreadLimit> limit;
+  if (self->threads != 0) limit.emplace(self->threads);
   if (entry->releases_gil) {
     // Another thread may donate an array that this program reads.
     std::vector<Tensor> read;
@@ -498,7 +527,7 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   } else {
     entry->executable->run(leaves.pointers.data(), pointers.data());
   }
-  if (config().debug_nans) {
+  if (debug_nans) {
     std::vector<Tensor> inputs;
     for (size_t i = 0; i < leaves.pointers.size(); ++i) {
       const Aval& aval = entry->graph->aval(static_cast<Var>(i));
