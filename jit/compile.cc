@@ -90,7 +90,7 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   g = run_pass("common_subexpressions", eliminate_common_subexpressions, g);
   // What nothing needs any more, also inside loops and branches.
   g = run_pass("dead_code", eliminate_dead_code, g);
-  // Gradients of a recurrent network's weights as one product each, not one a step.
+  // Products that the steps of a scan need not make one by one, like those of a recurrent network's inputs.
   g = run_pass("hoist_products", hoist_products, g);
   return g;
 }

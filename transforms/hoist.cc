@@ -1,9 +1,16 @@
-// Sums of products that a scan only adds to leave the scan: the gradient of a recurrent network's weights is a product
-// of few rows in each step, added to a matrix that is much larger than they are. Stacked over the steps the same rows
-// make one product, which reads and writes that matrix once.
+// Products leave scans: of few rows in each step, they are one product of many rows before or after it, which reads a
+// matrix of weights once and not in every step.
 //
-//   s = s + transpose(dot_general(p, q))   in each step, s used for nothing else
-//     ->   stack p and q;  s = s0 + transpose(dot_general(P, Q))   contracting the steps as well, after the scan
+//   before: a product of the step's slices and of constants needs no step to have run
+//     x_t -> dot_general(x_t, w)          ->   dot_general(x, w), whose slices the scan reads
+//   sums: the gradient of a recurrent network's weights, added to a matrix that is much larger than the factors
+//     s = s + transpose(dot_general(p, q)) in each step, s used for nothing else
+//                                         ->   stack p and q;  s = s0 + transpose(dot_general(P, Q)), contracting the
+//                                              steps as well
+//   after: a product with a constant that is only a result of the step
+//     y_t = dot_general(p, w)             ->   stack p;  y = dot_general(P, w)
+//
+// Start with hoist_products at the end: `Slices` is what goes before, `Hoister` the other two.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -16,6 +23,136 @@
 
 namespace ct {
 namespace {
+
+constexpr int64_t kLeastContracted = 8;         // shorter ones are hardly more than what they would store and load
+constexpr int64_t kMostStacked = 64ll << 20;    // bytes of results of all steps, ...
+constexpr int64_t kMostTimes = 4;               // ... or this many times what the scan has stacked anyway
+
+// One scan: its equation's attributes and operands.
+struct Loop {
+  AttrsPtr attrs;
+  Values operands;
+};
+
+int64_t contracted_size(const Graph& graph, const Equation& dot) {
+  int64_t size = 1;
+  for (int64_t axis : graph.attrs(dot).ints("lhs_contract")) {
+    size *= graph.aval(graph.operands(dot)[0]).shape()[static_cast<size_t>(axis)];
+  }
+  return size;
+}
+
+// Products of slices of sequences and of constants.
+class Slices {
+ public:
+  explicit Slices(const Loop& loop)
+      : loop_(loop),
+        body_(*loop.attrs->graph("graph")),
+        constants_(static_cast<size_t>(loop.attrs->integer("num_constants"))),
+        carries_(static_cast<size_t>(loop.attrs->integer("num_carries"))),
+        length_(loop.attrs->integer("length")),
+        level_(body_.num_vars(), Level::kCarried) {
+    if (loop.attrs->has("counted") || length_ < 2) return;
+    for (Var var = 0; var < body_.num_inputs(); ++var) {
+      if (var < constants_) level_[var] = Level::kConstant;
+      if (var >= constants_ + carries_) level_[var] = Level::kSlice;
+    }
+    int64_t stacked = 0;
+    for (Var var = static_cast<Var>(constants_ + carries_); var < body_.num_inputs(); ++var) {
+      stacked = std::max(stacked, body_.aval(var).bytes());
+    }
+    for (const Equation& equation : body_.equations()) {
+      const Lowering lowering = equation.primitive->lowering;
+      const bool plain = lowering == Lowering::kElement || lowering == Lowering::kAlias || lowering == Lowering::kDot;
+      if (!plain || !equation.primitive->batch || has_side_effects(*equation.primitive, body_.attrs(equation))) continue;
+      Level level = Level::kConstant;
+      bool weighted = false;
+      for (Var var : body_.operands(equation)) {
+        level = std::max(level, level_[var]);
+        weighted = weighted || level_[var] == Level::kConstant;
+      }
+      for (uint32_t k = 0; k < equation.output_count; ++k) level_[equation.first_output + k] = level;
+      const Var var = equation.first_output;
+      if (lowering != Lowering::kDot || level == Level::kCarried || !weighted ||
+          contracted_size(body_, equation) < kLeastContracted) {
+        continue;
+      }
+      const int64_t bytes = level == Level::kSlice ? body_.aval(var).bytes() : 0;
+      if (bytes <= kMostTimes * stacked || bytes * length_ <= kMostStacked) found_.push_back(var);
+    }
+  }
+
+  bool found() const { return !found_.empty(); }
+
+  // The scan that is given these products.
+  Loop hoist(Builder& builder) const {
+    std::vector<Batched> outer;
+    for (Var var = 0; var < body_.num_inputs(); ++var) {
+      outer.push_back({loop_.operands[var], level_[var] == Level::kSlice ? 0 : -1});
+    }
+    const GraphPtr products = graph_of(found_);
+    std::vector<Batched> made = batch_inline(builder, *products, outer, {length_});
+
+    Builder inner;
+    Values values = inputs_like(inner, body_);
+    const Values inputs = values;
+    values.resize(body_.num_vars());
+    Loop result{loop_.attrs, {}};
+    Values constants(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(constants_));
+    Values others(inputs.begin() + static_cast<std::ptrdiff_t>(constants_), inputs.end());
+    result.operands.assign(loop_.operands.begin(), loop_.operands.begin() + static_cast<std::ptrdiff_t>(constants_));
+    Values other_operands(loop_.operands.begin() + static_cast<std::ptrdiff_t>(constants_), loop_.operands.end());
+    for (size_t i = 0; i < found_.size(); ++i) {
+      values[found_[i]] = inner.input(body_.aval(found_[i]));
+      const bool constant = level_[found_[i]] == Level::kConstant;
+      (constant ? constants : others).push_back(values[found_[i]]);
+      (constant ? result.operands : other_operands)
+          .push_back(constant ? made[i].value : materialize_batch(builder, made[i], 0, length_));
+    }
+    result.operands.insert(result.operands.end(), other_operands.begin(), other_operands.end());
+    const auto num_constants = static_cast<int64_t>(constants.size());
+    constants.insert(constants.end(), others.begin(), others.end());
+    copy_equations(inner, values);
+    Values outputs;
+    for (Var var : body_.outputs()) outputs.push_back(values[var]);
+    inner.arrange_inputs(constants);
+    result.attrs = result.attrs->with("graph", inner.finish(outputs))->with("num_constants", num_constants);
+    return result;
+  }
+
+ private:
+  enum class Level : uint8_t { kConstant, kSlice, kCarried };  // the most that a variable is computed from
+
+  GraphPtr graph_of(const std::vector<Var>& outputs) const {
+    Builder inner;
+    Values values = inputs_like(inner, body_);
+    values.resize(body_.num_vars());
+    copy_equations(inner, values, outputs.back());
+    Values results;
+    for (Var var : outputs) results.push_back(values[var]);
+    return eliminate_dead_code(*inner.finish(results));
+  }
+
+  // All equations whose results have no values yet, up to that of `last`.
+  void copy_equations(Builder& builder, Values& values, Var last = kNoVar) const {
+    for (const Equation& equation : body_.equations()) {
+      if (equation.first_output > last) return;
+      if (values[equation.first_output]) continue;
+      const LocationScope scope(location_of(equation));
+      Values operands;
+      for (Var var : body_.operands(equation)) operands.push_back(values[var]);
+      const Values results = builder.bind(*equation.primitive, operands, body_.attrs_ptr(equation));
+      std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
+    }
+  }
+
+  const Loop& loop_;
+  const Graph& body_;
+  size_t constants_, carries_;
+  int64_t length_;
+  std::vector<Level> level_;
+  std::vector<Var> found_;
+};
 
 // A variable of the body as seen through transposes, outermost last.
 struct Seen {
@@ -30,14 +167,24 @@ struct Accumulation {
   std::vector<Ints> permutations;  // of the product
 };
 
+// A stacked result that is the product of something stacked and a constant.
+struct Product {
+  size_t output;
+  const Equation* dot;
+  size_t stacked;  // which of the product's operands; the other one is the constant
+  Seen factors[2];
+  std::vector<Ints> permutations;  // of the product
+};
+
 class Hoister {
  public:
-  Hoister(const Equation& equation, const AttrsPtr& attrs)
+  Hoister(const Equation& equation, const Loop& loop)
       : equation_(equation),
-        attrs_(attrs),
-        body_(*attrs->graph("graph")),
-        constants_(static_cast<size_t>(attrs->integer("num_constants"))),
-        carries_(static_cast<size_t>(attrs->integer("num_carries"))),
+        attrs_(loop.attrs),
+        operands_(loop.operands),
+        body_(*attrs_->graph("graph")),
+        constants_(static_cast<size_t>(attrs_->integer("num_constants"))),
+        carries_(static_cast<size_t>(attrs_->integer("num_carries"))),
         definition_(body_.num_vars(), nullptr),
         uses_(body_.num_vars(), 0) {
     for (const Equation& inner : body_.equations()) {
@@ -45,15 +192,18 @@ class Hoister {
       for (Var var : body_.operands(inner)) ++uses_[var];
     }
     for (Var var : body_.outputs()) ++uses_[var];
-    if (attrs->has("counted") || attrs->integer("length") < 2) return;
+    if (attrs_->has("counted") || attrs_->integer("length") < 2) return;
     for (size_t c = 0; c < carries_; ++c) {
       if (auto found = accumulation(c)) found_.push_back(std::move(*found));
     }
+    for (size_t k = carries_; k < body_.outputs().size(); ++k) {
+      if (auto found = product(k)) products_.push_back(std::move(*found));
+    }
   }
 
-  bool found() const { return !found_.empty(); }
+  bool found() const { return !found_.empty() || !products_.empty(); }
 
-  Values hoist(Builder& builder, absl::Span<const Value> operands) {
+  Values hoist(Builder& builder) {
     // The body without these carries, and with what it multiplied as further results.
     Builder inner;
     Values values = inputs_like(inner, body_);
@@ -67,22 +217,26 @@ class Hoister {
       std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
     }
     Values order, outputs, outer;
+    std::map<Var, size_t> position;  // among the results
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (i >= constants_ && i < constants_ + carries_ && is_hoisted(i - constants_)) continue;
       order.push_back(inputs[i]);
-      outer.push_back(operands[i]);
+      outer.push_back(operands_[i]);
     }
     for (size_t k = 0; k < body_.outputs().size(); ++k) {
-      if (k < carries_ && is_hoisted(k)) continue;
+      if (is_hoisted(k)) continue;
+      if (k >= carries_) position.insert({body_.outputs()[k], outputs.size()});
       outputs.push_back(values[body_.outputs()[k]]);
     }
-    std::map<Var, size_t> position;  // among the results
+    auto stack = [&](Var var) {
+      if (is_sequence(var) || !position.insert({var, outputs.size()}).second) return;
+      outputs.push_back(values[var]);
+    };
     for (const Accumulation& one : found_) {
-      for (Var var : {one.lhs.var, one.rhs.var}) {
-        if (is_sequence(var) || !position.insert({var, outputs.size()}).second) continue;
-        outputs.push_back(values[var]);
-      }
+      stack(one.lhs.var);
+      stack(one.rhs.var);
     }
+    for (const Product& one : products_) stack(one.factors[one.stacked].var);
     inner.arrange_inputs(order);
     const ScanAttrs changed{
         inner.finish(outputs),     attrs_->integer("num_constants"), static_cast<int64_t>(carries_ - found_.size()),
@@ -90,13 +244,8 @@ class Hoister {
     const Values results = scan(builder, changed, outer);
 
     auto stacked = [&](const Seen& seen) {
-      Value value = is_sequence(seen.var) ? operands[seen.var] : results[position.at(seen.var)];
-      for (const Ints& permutation : seen.permutations) {
-        Ints whole = {0};
-        for (int64_t axis : permutation) whole.push_back(axis + 1);
-        value = transpose(value, whole);
-      }
-      return value;
+      const Value value = is_sequence(seen.var) ? operands_[seen.var] : results[position.at(seen.var)];
+      return transpose_steps(value, seen.permutations);
     };
     Values all(equation_.output_count);
     for (const Accumulation& one : found_) {
@@ -110,7 +259,19 @@ class Hoister {
       dimensions.rhs_contract.insert(dimensions.rhs_contract.begin(), 0);
       Value sum = dot_general(stacked(one.lhs), stacked(one.rhs), dimensions);
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
-      all[one.carry] = add(operands[constants_ + one.carry], sum);
+      all[one.carry] = add(operands_[constants_ + one.carry], sum);
+    }
+    const int64_t length = attrs_->integer("length");
+    for (const Product& one : products_) {
+      Batched factors[2];
+      factors[one.stacked] = {stacked(one.factors[one.stacked]), 0};
+      const Seen& weights = one.factors[1 - one.stacked];
+      Value constant = operands_[weights.var];
+      for (const Ints& permutation : weights.permutations) constant = transpose(constant, permutation);
+      factors[1 - one.stacked] = {constant, -1};
+      const std::vector<Batched> made =
+          one.dot->primitive->batch(builder, factors, {length}, body_.attrs_ptr(*one.dot));
+      all[one.output] = transpose_steps(materialize_batch(builder, made[0], 0, length), one.permutations);
     }
     size_t next = 0;
     for (size_t k = 0; k < all.size(); ++k) {
@@ -121,8 +282,17 @@ class Hoister {
 
  private:
   bool is_sequence(Var var) const { return var >= constants_ + carries_ && var < body_.num_inputs(); }
-  bool is_hoisted(size_t carry) const {
-    return std::any_of(found_.begin(), found_.end(), [&](const Accumulation& one) { return one.carry == carry; });
+  bool is_hoisted(size_t output) const {
+    return std::any_of(found_.begin(), found_.end(), [&](const Accumulation& one) { return one.carry == output; }) ||
+           std::any_of(products_.begin(), products_.end(), [&](const Product& one) { return one.output == output; });
+  }
+  static Value transpose_steps(Value value, const std::vector<Ints>& permutations) {
+    for (const Ints& permutation : permutations) {
+      Ints whole = {0};
+      for (int64_t axis : permutation) whole.push_back(axis + 1);
+      value = transpose(value, whole);
+    }
+    return value;
   }
   const Equation* made_by(Var var, const char* primitive) const {
     const Equation* equation = definition_[var];
@@ -169,28 +339,62 @@ class Hoister {
     return found;
   }
 
+  std::optional<Product> product(size_t output) const {
+    const Var var = body_.outputs()[output];
+    const Seen seen = see_through(var);
+    const Equation* dot = made_by(seen.var, "dot_general");
+    // What else reads the product, or a transpose of it, needs it in its step.
+    if (dot == nullptr || contracted_size(body_, *dot) < kLeastContracted) return std::nullopt;
+    for (Var at = var;; at = body_.operands(*definition_[at])[0]) {
+      if (uses_[at] != 1) return std::nullopt;
+      if (at == seen.var) break;
+    }
+    const absl::Span<const Var> operands = body_.operands(*dot);
+    Product found{output, dot, 0, {see_through(operands[0]), see_through(operands[1])}, seen.permutations};
+    found.stacked = found.factors[0].var < constants_ ? 1 : 0;
+    if ((found.factors[0].var < constants_) == (found.factors[1].var < constants_)) return std::nullopt;
+    const Var stacked = found.factors[found.stacked].var;
+    const absl::Span<const Var> outputs = body_.outputs();
+    const bool is_there = is_sequence(stacked) ||
+                          std::find(outputs.begin() + static_cast<std::ptrdiff_t>(carries_), outputs.end(), stacked) !=
+                              outputs.end();
+    if (!is_there && body_.aval(stacked).bytes() > kMostTimes * body_.aval(var).bytes()) return std::nullopt;
+    return found;
+  }
+
   const Equation& equation_;
   const AttrsPtr& attrs_;
+  const Values& operands_;
   const Graph& body_;
   size_t constants_, carries_;
   std::vector<const Equation*> definition_;
   std::vector<int> uses_;
   std::vector<Accumulation> found_;
+  std::vector<Product> products_;
 };
 
 }  // namespace
 
 GraphPtr hoist_products(const Graph& graph) {
-  const Primitive* const loop = find_primitive("scan");
-  return rewrite(graph, [loop](Builder& builder, const Equation& equation, absl::Span<const Value> operands,
-                               const AttrsPtr& attrs) {
-    const AttrsPtr changed = map_graphs(attrs, hoist_products);
-    if (equation.primitive == loop) {
-      Hoister hoister(equation, changed);
-      if (hoister.found()) return hoister.hoist(builder, operands);
+  const Primitive* const scan_primitive = find_primitive("scan");
+  bool hoisted = false;
+  const GraphPtr result = rewrite(graph, [&](Builder& builder, const Equation& equation,
+                                             absl::Span<const Value> operands, const AttrsPtr& attrs) {
+    Loop loop{map_graphs(attrs, hoist_products), Values(operands.begin(), operands.end())};
+    if (equation.primitive == scan_primitive) {
+      if (const Slices slices(loop); slices.found()) {
+        hoisted = true;
+        loop = slices.hoist(builder);
+      }
+      if (Hoister hoister(equation, loop); hoister.found()) {
+        hoisted = true;
+        return hoister.hoist(builder);
+      }
     }
-    return builder.bind(*equation.primitive, operands, changed);
+    return builder.bind(*equation.primitive, loop.operands, loop.attrs);
   });
+  // What was only there for products that have left.
+  return hoisted ? eliminate_dead_code(*result) : result;
 }
 
 }  // namespace ct

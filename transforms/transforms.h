@@ -79,7 +79,7 @@ std::vector<Masked> mask_inline(Builder& builder, const Graph& graph, absl::Span
 
 // ---- passes, one file each; all keep the inputs, and go into sub-graphs -------------------------------------------
 GraphPtr eliminate_dead_code(const Graph& graph);
-GraphPtr hoist_products(const Graph& graph);  // sums of products that a scan only adds to: one product after it
+GraphPtr hoist_products(const Graph& graph);  // of a scan's steps: one before or after it for all of them
 // What is left when only the marked outputs are used: a graph that returns those. It still has all inputs; `inputs`
 // says which of them it reads.
 struct PrunedGraph {

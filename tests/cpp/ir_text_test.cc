@@ -43,6 +43,7 @@ const std::map<std::string, Pass>& passes() {
   using Result = std::vector<GraphPtr>;
   static const std::map<std::string, Pass> table = {
       {"dce", [](const Graph& g, const Arguments&) { return Result{eliminate_dead_code(g)}; }},
+      {"hoist", [](const Graph& g, const Arguments&) { return Result{hoist_products(g)}; }},
       {"cse", [](const Graph& g, const Arguments&) { return Result{eliminate_common_subexpressions(g)}; }},
       {"simplify", [](const Graph& g, const Arguments&) { return Result{simplify(g)}; }},
       {"inline_calls", [](const Graph& g, const Arguments&) { return Result{inline_calls(g)}; }},
