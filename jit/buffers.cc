@@ -18,6 +18,11 @@ using loop::Statement;
 using loop::StatementKind;
 
 constexpr int64_t kAlignment = 64;
+// Sizes are often powers of two. Arrays that one loop goes through together, each at the same place of a page, compete
+// for the same few lines of the caches, and a store delays loads from the same place of other pages: large pieces are
+// made longer by this many bytes, so that those after each other begin at different places.
+constexpr int64_t kLarge = 4096;
+constexpr int64_t kStagger = 5 * kAlignment;
 
 // Calls visit(buffer, is_write) for the buffers that a statement itself touches.
 template <class Visit>
@@ -500,8 +505,8 @@ void assign_offsets(Program& program) {
       buffer.elements = 0;  // renamed or never needed
       continue;
     }
-    const int64_t bytes = buffer.elements * dtype_size(buffer.dtype);
-    pieces.push_back({id, timeline.lifetime(id), (bytes + kAlignment - 1) / kAlignment * kAlignment});
+    const int64_t bytes = (buffer.elements * dtype_size(buffer.dtype) + kAlignment - 1) / kAlignment * kAlignment;
+    pieces.push_back({id, timeline.lifetime(id), bytes < kLarge ? bytes : bytes + kStagger});
   }
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const Piece& a, const Piece& b) { return a.lifetime.first < b.lifetime.first; });

@@ -16,7 +16,7 @@ constexpr int kDeepest = 256;
 constexpr int kLargest = 400;
 constexpr int64_t kSmallArray = 1 << 12;  // elements: to store them and read them again costs next to nothing
 constexpr size_t kMostHomes = 6;
-constexpr size_t kMostMembers = 8;
+constexpr size_t kMostMembers = 16;
 constexpr int kFarthestJoin = 64;
 constexpr int kFarthestFeed = 128;
 // Multiply-adds of a product below which calls of it are slow, and those that are worth a copy of an element.
@@ -349,7 +349,8 @@ class Fuser {
     }
     double evaluations = 0;
     for (const Home& home : homes) evaluations += home.evaluations();
-    if (homes.size() > kMostHomes) return store(var, "many loops want it");
+    const bool constant = facts_[var].operands.empty() && cost_[var] == 0;
+    if (homes.size() > kMostHomes && !constant) return store(var, "many loops want it");
     if ((evaluations - 1) * cost_[var] > kCheap) {
       const Var source = is_updated_in_memory(equation, var) ? kNoVar : moved_from(equation, var, evaluations);
       if (source == kNoVar) return store(var, "computing it again where it is wanted costs more");

@@ -3,6 +3,7 @@
 //
 //   before: a product of the step's slices and of constants needs no step to have run
 //     x_t -> dot_general(x_t, w)          ->   dot_general(x, w), whose slices the scan reads
+//     so does a matrix that lies the wrong way round for its product: it is transposed once and not in every step
 //   sums: the gradient of a recurrent network's weights, added to a matrix that is much larger than the factors
 //     s = s + transpose(dot_general(p, q)) in each step, s used for nothing else
 //                                         ->   stack p and q;  s = s0 + transpose(dot_general(P, Q)), contracting the
@@ -24,9 +25,9 @@
 namespace ct {
 namespace {
 
-constexpr int64_t kLeastContracted = 8;         // shorter ones are hardly more than what they would store and load
-constexpr int64_t kMostStacked = 64ll << 20;    // bytes of results of all steps, ...
-constexpr int64_t kMostTimes = 4;               // ... or this many times what the scan has stacked anyway
+constexpr int64_t kLeastContracted = 8;       // shorter ones are hardly more than what they would store and load
+constexpr int64_t kMostStacked = 64ll << 20;  // bytes of results of all steps, ...
+constexpr int64_t kMostTimes = 4;             // ... or this many times what the scan has stacked anyway
 
 // One scan: its equation's attributes and operands.
 struct Loop {
@@ -42,6 +43,36 @@ int64_t contracted_size(const Graph& graph, const Equation& dot) {
   return size;
 }
 
+constexpr int64_t kFewRows = 64;        // of a product: many are worth rearranging the matrix in each step
+constexpr int64_t kLeastMatrix = 1024;  // elements: smaller ones are in the first cache anyway
+
+// Whether a product reads the rows of its second operand, a matrix, as columns.
+bool reads_columns(const Graph& graph, const Equation& dot) {
+  const Attrs& attrs = graph.attrs(dot);
+  const Aval& lhs = graph.aval(graph.operands(dot)[0]);
+  const Aval& rhs = graph.aval(graph.operands(dot)[1]);
+  return rhs.rank() == 2 && rhs.size() >= kLeastMatrix && attrs.ints("rhs_batch").empty() &&
+         attrs.ints("rhs_contract") == Ints{1} && lhs.size() <= kFewRows * contracted_size(graph, dot);
+}
+
+// The body of a loop, with transposes of the constants that are not laid out as its products want them.
+GraphPtr turn_constants(const Graph& body, size_t constants) {
+  const Primitive* const dot_general_primitive = find_primitive("dot_general");
+  const auto wanted = [&](const Equation& equation) {
+    return equation.primitive == dot_general_primitive && body.operands(equation)[1] < constants &&
+           reads_columns(body, equation);
+  };
+  const auto equations = body.equations();
+  if (std::none_of(equations.begin(), equations.end(), wanted)) return nullptr;
+  return rewrite(body,
+                 [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands,
+                     const AttrsPtr& attrs) -> Values {
+                   if (!wanted(equation)) return builder.bind(*equation.primitive, operands, attrs);
+                   return {builder.bind1(*equation.primitive, {operands[0], transpose(operands[1], Ints{1, 0})},
+                                         attrs->with("rhs_contract", Ints{0}))};
+                 });
+}
+
 // Products of slices of sequences and of constants.
 class Slices {
  public:
@@ -52,10 +83,12 @@ class Slices {
         carries_(static_cast<size_t>(loop.attrs->integer("num_carries"))),
         length_(loop.attrs->integer("length")),
         level_(body_.num_vars(), Level::kCarried) {
-    if (loop.attrs->has("counted") || length_ < 2) return;
+    if (length_ < 2) return;
+    const bool counted = loop.attrs->has("counted");
     for (Var var = 0; var < body_.num_inputs(); ++var) {
       if (var < constants_) level_[var] = Level::kConstant;
-      if (var >= constants_ + carries_) level_[var] = Level::kSlice;
+      // Of a scan that is told how many steps to take, only some slices count.
+      if (var >= constants_ + carries_ && !counted) level_[var] = Level::kSlice;
     }
     int64_t stacked = 0;
     for (Var var = static_cast<Var>(constants_ + carries_); var < body_.num_inputs(); ++var) {
@@ -64,7 +97,8 @@ class Slices {
     for (const Equation& equation : body_.equations()) {
       const Lowering lowering = equation.primitive->lowering;
       const bool plain = lowering == Lowering::kElement || lowering == Lowering::kAlias || lowering == Lowering::kDot;
-      if (!plain || !equation.primitive->batch || has_side_effects(*equation.primitive, body_.attrs(equation))) continue;
+      if (!plain || !equation.primitive->batch || has_side_effects(*equation.primitive, body_.attrs(equation)))
+        continue;
       Level level = Level::kConstant;
       bool weighted = false;
       for (Var var : body_.operands(equation)) {
@@ -73,6 +107,11 @@ class Slices {
       }
       for (uint32_t k = 0; k < equation.output_count; ++k) level_[equation.first_output + k] = level;
       const Var var = equation.first_output;
+      if (level == Level::kConstant && equation.primitive->name == "transpose" &&
+          body_.aval(var).size() >= kLeastMatrix) {
+        found_.push_back(var);
+        continue;
+      }
       if (lowering != Lowering::kDot || level == Level::kCarried || !weighted ||
           contracted_size(body_, equation) < kLeastContracted) {
         continue;
@@ -100,8 +139,10 @@ class Slices {
     Loop result{loop_.attrs, {}};
     Values constants(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(constants_));
     Values others(inputs.begin() + static_cast<std::ptrdiff_t>(constants_), inputs.end());
-    result.operands.assign(loop_.operands.begin(), loop_.operands.begin() + static_cast<std::ptrdiff_t>(constants_));
-    Values other_operands(loop_.operands.begin() + static_cast<std::ptrdiff_t>(constants_), loop_.operands.end());
+    const auto first = loop_.operands.begin();
+    result.operands.assign(first, first + static_cast<std::ptrdiff_t>(constants_));
+    Values other_operands(first + static_cast<std::ptrdiff_t>(constants_),
+                          first + static_cast<std::ptrdiff_t>(body_.num_inputs()));
     for (size_t i = 0; i < found_.size(); ++i) {
       values[found_[i]] = inner.input(body_.aval(found_[i]));
       const bool constant = level_[found_[i]] == Level::kConstant;
@@ -110,6 +151,8 @@ class Slices {
           .push_back(constant ? made[i].value : materialize_batch(builder, made[i], 0, length_));
     }
     result.operands.insert(result.operands.end(), other_operands.begin(), other_operands.end());
+    result.operands.insert(result.operands.end(), first + static_cast<std::ptrdiff_t>(body_.num_inputs()),
+                           loop_.operands.end());  // the number of steps
     const auto num_constants = static_cast<int64_t>(constants.size());
     constants.insert(constants.end(), others.begin(), others.end());
     copy_equations(inner, values);
@@ -355,9 +398,8 @@ class Hoister {
     if ((found.factors[0].var < constants_) == (found.factors[1].var < constants_)) return std::nullopt;
     const Var stacked = found.factors[found.stacked].var;
     const absl::Span<const Var> outputs = body_.outputs();
-    const bool is_there = is_sequence(stacked) ||
-                          std::find(outputs.begin() + static_cast<std::ptrdiff_t>(carries_), outputs.end(), stacked) !=
-                              outputs.end();
+    const bool is_there = is_sequence(stacked) || std::find(outputs.begin() + static_cast<std::ptrdiff_t>(carries_),
+                                                            outputs.end(), stacked) != outputs.end();
     if (!is_there && body_.aval(stacked).bytes() > kMostTimes * body_.aval(var).bytes()) return std::nullopt;
     return found;
   }
@@ -378,21 +420,25 @@ class Hoister {
 GraphPtr hoist_products(const Graph& graph) {
   const Primitive* const scan_primitive = find_primitive("scan");
   bool hoisted = false;
-  const GraphPtr result = rewrite(graph, [&](Builder& builder, const Equation& equation,
-                                             absl::Span<const Value> operands, const AttrsPtr& attrs) {
-    Loop loop{map_graphs(attrs, hoist_products), Values(operands.begin(), operands.end())};
-    if (equation.primitive == scan_primitive) {
-      if (const Slices slices(loop); slices.found()) {
-        hoisted = true;
-        loop = slices.hoist(builder);
-      }
-      if (Hoister hoister(equation, loop); hoister.found()) {
-        hoisted = true;
-        return hoister.hoist(builder);
-      }
-    }
-    return builder.bind(*equation.primitive, loop.operands, loop.attrs);
-  });
+  const GraphPtr result = rewrite(
+      graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+        Loop loop{map_graphs(attrs, hoist_products), Values(operands.begin(), operands.end())};
+        if (equation.primitive == scan_primitive) {
+          const auto constants = static_cast<size_t>(attrs->integer("num_constants"));
+          if (GraphPtr turned = turn_constants(*loop.attrs->graph("graph"), constants)) {
+            loop.attrs = loop.attrs->with("graph", std::move(turned));
+          }
+          if (const Slices slices(loop); slices.found()) {
+            hoisted = true;
+            loop = slices.hoist(builder);
+          }
+          if (Hoister hoister(equation, loop); hoister.found()) {
+            hoisted = true;
+            return hoister.hoist(builder);
+          }
+        }
+        return builder.bind(*equation.primitive, loop.operands, loop.attrs);
+      });
   // What was only there for products that have left.
   return hoisted ? eliminate_dead_code(*result) : result;
 }

@@ -293,6 +293,7 @@ llvm::Value* Emitter::load(BufferId buffer, const Index& index, bool any_lane_ma
   llvm::Type* type = memory_type(context_, dtype);
   llvm::Align align(dtype_size(dtype));
   Address a = address(index);
+  if (llvm::Value* held = load_held(buffer, a, dtype)) return scalar_.decode(held, dtype);
   if (a.is_uniform())
     return scalar_.decode(b_.CreateAlignedLoad(type, element_pointer(buffer, a.uniform), align), dtype);
 
@@ -337,6 +338,7 @@ void Emitter::store(BufferId buffer, const Index& index, llvm::Value* value) {
     return;
   }
   llvm::Value* stored = scalar_.encode(widen(value), dtype);
+  if (store_held(buffer, a, stored)) return;
   if (a.varying == nullptr && a.stride == 1) {
     llvm::Value* pointer = element_pointer(buffer, a.uniform);
     if (lanes_.mask == nullptr) {

@@ -153,6 +153,23 @@ class Emitter {
                   llvm::function_ref<Values(llvm::Value*, const Values&)> body);
   bool swaps_within(loop::BlockId block) const;
 
+  // emit_registers.cc: small arrays that a loop keeps in registers from one iteration to the next.
+  struct HeldArray {
+    unsigned width = 0;  // elements of a register
+    int64_t elements = 0;
+    llvm::SmallVector<llvm::AllocaInst*, 4> registers{};  // stack slots until the function is complete
+  };
+  // Those that the statements of these blocks, which are the body of a loop, only use whole.
+  std::vector<loop::BufferId> find_held(std::initializer_list<loop::BlockId> body);
+  void hold(absl::Span<const loop::BufferId> buffers);
+  void release(absl::Span<const loop::BufferId> buffers);
+  // Null: the access is one to memory.
+  llvm::Value* load_held(loop::BufferId buffer, const Address& address, DType dtype);
+  bool store_held(loop::BufferId buffer, const Address& address, llvm::Value* stored);
+  llvm::Constant* held_lanes(const HeldArray& held, int64_t first);
+  bool uses_held(const loop::For& loop) const;
+  void promote_registers();
+
   // emit_parallel.cc: loops that threads share.
   bool is_shared(const loop::For& loop);
   bool may_share(loop::BlockId block) const;
@@ -198,6 +215,8 @@ class Emitter {
   // Where the vector constants of the loop being vectorised are set up, and those that have been.
   llvm::BasicBlock* constants_block_ = nullptr;
   llvm::DenseMap<llvm::Value*, llvm::Value*> constants_;
+  llvm::DenseMap<loop::BufferId, HeldArray> held_;
+  std::vector<llvm::AllocaInst*> promoted_;  // of all functions so far
   int64_t arena_bytes_;
   llvm::IntegerType* i64_;
 };

@@ -18,6 +18,7 @@ constexpr size_t kLargeTable = 1 << 12;
 void Emitter::emit_whole(std::string_view symbol) {
   symbol_ = symbol;
   for (uint32_t f = 0; f < outline_.functions.size(); ++f) emit_function(f);
+  promote_registers();
 }
 
 void Emitter::emit_module(std::string_view symbol, uint32_t module) {
@@ -27,6 +28,7 @@ void Emitter::emit_module(std::string_view symbol, uint32_t module) {
   for (uint32_t f = 0; f < outline_.functions.size(); ++f) {
     if (outline_.functions[f].module == module) emit_function(f);
   }
+  promote_registers();
   if (outline_.modules == 1 || module != 0) return;
   for (BufferId id = 0; id < program_.buffers.size(); ++id) {
     if (program_.buffers[id].kind == BufferKind::kConstant && program_.buffers[id].bytes.size() > kLargeTable)

@@ -282,7 +282,11 @@ void Emitter::emit_for(const For& loop) {
   if (is_shared(loop)) {
     emit_shared_for(loop, how);
   } else if (how.width == 0) {
-    emit_scalar_for(loop, b_.getInt64(0), uniform_index(loop.extent));
+    const std::vector<loop::BufferId> held_arrays = find_held({loop.body});
+    llvm::Value* extent = uniform_index(loop.extent);
+    hold(held_arrays);
+    emit_scalar_for(loop, b_.getInt64(0), extent);
+    release(held_arrays);
   } else {
     emit_vector_for(loop, how, b_.getInt64(0), uniform_index(loop.extent));
   }
@@ -384,9 +388,16 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
     lanes_.mask = nullptr;
     return next;
   };
-  if (how.masked_tail && (how.unroll > 1 || how.one_body)) {
+  if (how.masked_tail && (how.unroll > 1 || how.one_body) && !uses_held(loop)) {
     // Remaining vectors and tail share one masked body.
     accumulators = run_loop(at, extent, width, accumulators, masked_vector);
+  } else if (uses_held(loop)) {
+    // Registers have no address: one vector after the other.
+    const int64_t all = llvm::cast<llvm::ConstantInt>(extent)->getSExtValue();
+    for (int64_t i = 0; i < all; i += width) {
+      accumulators =
+          i + width <= all ? one_vector(b_.getInt64(i), accumulators) : masked_vector(b_.getInt64(i), accumulators);
+    }
   } else {
     accumulators = run_loop(at, whole, width, accumulators, one_vector);
     if (how.masked_tail) accumulators = run_loop(whole, extent, width, accumulators, masked_vector);
@@ -433,6 +444,9 @@ void Emitter::emit_while(const loop::While& loop) {
   llvm::BasicBlock* exit = new_block("done");
   Values inits;
   for (const Carry& carry : loop.carries) inits.push_back(widen(value(carry.init)));
+  const std::vector<loop::BufferId> held_arrays = find_held({loop.condition_block, loop.body});
+  hold(held_arrays);
+  before = b_.GetInsertBlock();
   b_.CreateBr(header);
   b_.SetInsertPoint(header);
   llvm::SmallVector<llvm::PHINode*, 4> phis;
@@ -460,6 +474,7 @@ void Emitter::emit_while(const loop::While& loop) {
   lanes_.mask = outer_mask;
   b_.SetInsertPoint(exit);
   for (size_t c = 0; c < phis.size(); ++c) define(loop.carries[c].result, phis[c]);
+  release(held_arrays);
 }
 
 void Emitter::emit_if(const loop::If& branch) {
