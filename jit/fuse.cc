@@ -11,6 +11,8 @@ namespace {
 
 // Recomputing this many additions per element is cheaper than a buffer.
 constexpr double kCheap = 4;
+// As scalars in a scatter's loop, so many additions are hidden behind its memory traffic.
+constexpr double kMostScalar = 16;
 // Bounds on what one nest computes, for the sake of registers, compile time and recursion in lowering.
 constexpr int kDeepest = 256;
 constexpr int kLargest = 400;
@@ -310,11 +312,14 @@ class Fuser {
         const double size = static_cast<double>(std::max<int64_t>(size_of(var), 1));
         switch (consumer.primitive->lowering) {
           case Lowering::kScatter:
+            if (use.operand > 0 && cost_[var] > kMostScalar && !scatters_rows(consumer)) {
+              return store(var, "a scatter goes one element after the other, this can be computed as vectors");
+            }
             if (use.operand == 1) {
-              add_home(homes, consumer.first_output, false,
-                       static_cast<double>(size_of(graph_.operands(consumer)[2])) / size);
+              const double times = static_cast<double>(size_of(graph_.operands(consumer)[2])) / size;
+              add_home(homes, consumer.first_output, times <= 1, times);
             } else {
-              add_home(homes, consumer.first_output, false, 1);
+              add_home(homes, consumer.first_output, use.operand == 2, 1);
             }
             break;
           case Lowering::kDot:
@@ -358,6 +363,13 @@ class Fuser {
     }
     if (is_updated_in_memory(equation, var)) return store(var, "it is updated in place");
     homes_[var] = std::move(homes);
+  }
+
+  // Whether what an index scatters is a row, whose elements are next to each other.
+  bool scatters_rows(const Equation& scatter) const {
+    const Attrs& attrs = graph_.attrs(scatter);
+    const int64_t index_dims = graph_.aval(graph_.operands(scatter)[1]).rank() - attrs.integer("batch_dims");
+    return graph_.aval(graph_.operands(scatter)[2]).rank() > attrs.integer("axis") + index_dims;
   }
 
   // Where `var` is dear only by what it is made of, and shows elements of an array at other positions, as several
