@@ -515,6 +515,17 @@ Scalar Builder::fma(Scalar a, Scalar b, Scalar c) {
   return {a.dtype, emit(std::move(s))};
 }
 
+Scalar Builder::scale(Scalar x, Scalar exponent, Scalar exponent_as_float) {
+  CT_CHECK((x.dtype == DType::kFloat32 && exponent.dtype == DType::kInt32) ||
+           (x.dtype == DType::kFloat64 && exponent.dtype == DType::kInt64));
+  CT_CHECK(exponent_as_float.dtype == x.dtype);
+  Statement s{.kind = StatementKind::kScale, .dtype = x.dtype};
+  s.operands[0] = x.re;
+  s.operands[1] = exponent.re;
+  s.operands[2] = exponent_as_float.re;
+  return {x.dtype, emit(std::move(s))};
+}
+
 Scalar Builder::mul_high(Scalar a, Scalar b) {
   CT_CHECK(a.dtype == b.dtype && (a.dtype == DType::kUInt32 || a.dtype == DType::kUInt64));
   Statement s{.kind = StatementKind::kMulHigh, .dtype = a.dtype};

@@ -102,6 +102,7 @@ enum class StatementKind : uint8_t {
   kConstant,  // bits
   kScalar,    // op(operands): no complex, no transcendental, no float16/bfloat16 except through kConvert
   kFma,       // operands[0] * operands[1] + operands[2], in one rounding where the machine has it, else in two
+  kScale,  // operands[0] * 2^operands[1] in one rounding; operands[2] is the exponent as a float of operands[0]'s kind
   kMulHigh,   // upper half of the product of two uint32 or uint64
   kSelect,    // operands[0] ? operands[1] : operands[2]
   kConvert,   // operands[0] to dtype, as ir/scalar_op.h says
@@ -300,6 +301,9 @@ class Builder {
   Scalar bitcast(Scalar value, DType dtype);
   Scalar fma(Scalar a, Scalar b, Scalar c);  // float32, float64
   Scalar mul_high(Scalar a, Scalar b);       // uint32, uint64
+  // x * 2^exponent for float32 and float64; `exponent`, at most three times as large as those of normal numbers, is
+  // given as an integer of x's size and as a float: machines want the one or the other.
+  Scalar scale(Scalar x, Scalar exponent, Scalar exponent_as_float);
 
   // Between indices and scalars.
   Scalar to_scalar(const Index& index, DType dtype = DType::kInt64);

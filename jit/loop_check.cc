@@ -173,6 +173,11 @@ class Checker {
           if (operand != kNoValue) has_dtype(operand, s.dtype, "operand");
         }
         break;
+      case StatementKind::kScale:
+        has_dtype(s.operands[0], s.dtype, "operand");
+        has_dtype(s.operands[1], s.dtype == DType::kFloat64 ? DType::kInt64 : DType::kInt32, "exponent");
+        has_dtype(s.operands[2], s.dtype, "exponent");
+        break;
       case StatementKind::kSelect:
         has_dtype(s.operands[0], DType::kBool, "condition");
         has_dtype(s.operands[1], s.dtype, "choice");

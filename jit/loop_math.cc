@@ -53,10 +53,11 @@ class Math {
   }
 
   Num absolute(Num x) { return x.apply(ScalarOp::kAbs); }
-  Num copysign(Num magnitude, Num sign) {
+  Num with_sign(Num magnitude, Num sign) {  // magnitude >= 0
     Num mask = integer(is_double_ ? INT64_MIN : INT32_MIN);
-    return from_bits(bits_of(absolute(magnitude)) | (bits_of(sign) & mask));
+    return from_bits(bits_of(magnitude) | (bits_of(sign) & mask));
   }
+  Num copysign(Num magnitude, Num sign) { return with_sign(absolute(magnitude), sign); }
   // 2^n for n that gives a normal number.
   Num power_of_two(Num n) { return from_bits((n + integer(bias())) << mantissa_bits()); }
 
@@ -78,22 +79,22 @@ class Math {
 
   // x = n log 2 + r, |r| <= log(2) / 2, for x already clamped.
   struct ExpReduction {
-    Num n, r;
+    Num n, r, whole;  // n also as a float
   };
   ExpReduction reduce_exp(Num x) {
     Nearest n = nearest(x * real(0x1.71547652b82fep+0));
     // The first product is exact: its constant has few enough bits.
-    Num r = is_double_ ? (x - n.whole * real(0x1.62e42fee00000p-1)) - n.whole * real(0x1.a39ef35793c76p-33)
-                       : (x - n.whole * real(0x1.63p-1)) - n.whole * real(-0x1.bd0105c610ca8p-13);
-    return {n.integer, r};
+    Num near = fma(n.whole, real(is_double_ ? -0x1.62e42fee00000p-1 : -0x1.63p-1), x);
+    Num r = fma(n.whole, real(is_double_ ? -0x1.a39ef35793c76p-33 : 0x1.bd0105c610ca8p-13), near);
+    return {n.integer, r, n.whole};
   }
   Num exp_polynomial(Num r) {  // (exp(r) - 1 - r) / r^2
     return is_double_ ? polynomial(tables::kExpDouble, r) : polynomial(tables::kExpFloat, r);
   }
-  // y 2^n in two exact steps and one rounding, so that results may be subnormal and n may exceed the largest exponent.
-  Num scale(Num y, Num n) {
-    Num half = n.shift_right(1);
-    return y * power_of_two(half) * power_of_two(n - half);
+  // Between bounds, which may not be NaN: what is NaN passes.
+  Num clamp(Num x, double low, double high) {
+    Num below = select(x > real(high), real(high), x);
+    return select(below < real(low), real(low), below);
   }
 
   // x = 2^e (1 + f), sqrt(1/2) <= 1 + f < sqrt(2), for x > 0; subnormals too.
@@ -167,23 +168,18 @@ class Math {
 
 // float32: 1.1 ulp. float64: 1.1 ulp.
 Num Math::exp(Num x) {
-  Num low = real(is_double_ ? -746 : -104), high = real(is_double_ ? 710 : 89);
-  // Comparisons with NaN fail, so it passes.
-  Num clamped = select(x < low, low, select(x > high, high, x));
-  auto [n, r] = reduce_exp(clamped);
-  return scale(fma(r * r, exp_polynomial(r), r) + real(1), n);
+  auto [n, r, whole] = reduce_exp(is_double_ ? clamp(x, -746, 710) : clamp(x, -104, 89));
+  return scale(fma(r * r, exp_polynomial(r), r) + real(1), n, whole);
 }
 
 // float32: 1.5 ulp. float64: 2 ulp.
 Num Math::expm1(Num x) {
-  Num low = real(is_double_ ? -60 : -30), high = real(is_double_ ? 710 : 89);
-  Num clamped = select(x < low, low, select(x > high, high, x));
-  auto [n, r] = reduce_exp(clamped);
+  auto [n, r, whole] = reduce_exp(is_double_ ? clamp(x, -60, 710) : clamp(x, -30, 89));
   Num p = fma(r * r, exp_polynomial(r), r);
   int threshold = is_double_ ? 54 : 25;
   Num is_big = n > integer(threshold);
   Num power = power_of_two(select(is_big, integer(0), n));
-  Num result = select(is_big, scale(p + real(1), n), fma(power, p, power - real(1)));
+  Num result = select(is_big, scale(p + real(1), n, whole), fma(power, p, power - real(1)));
   return select(x == real(0), x, result);
 }
 
@@ -217,10 +213,13 @@ Num Math::log1p(Num x) {
 Num Math::tanh(Num x) {
   Num size = absolute(x);
   Num z = x * x;
-  Num inner = fma(x * z, is_double_ ? polynomial(tables::kTanhDouble, z) : polynomial(tables::kTanhFloat, z), x);
-  Num outer = real(1) - real(2) / (exp(size + size) + real(1));
-  inner = select(x == real(0), x, inner);
-  return select(size < real(0.625), inner, copysign(outer, x));
+  Num inner = fma(size * z, is_double_ ? polynomial(tables::kTanhDouble, z) : polynomial(tables::kTanhFloat, z), size);
+  // From here on the result rounds to 1. NaN passes.
+  Num doubled = size + size, limit = real(is_double_ ? 40 : 20);
+  auto [n, r, whole] = reduce_exp(select(doubled > limit, limit, doubled));
+  Num power = (fma(r * r, exp_polynomial(r), r) + real(1)) * power_of_two(n);
+  Num outer = real(1) - real(2) / (power + real(1));
+  return with_sign(select(size < real(0.625), inner, outer), x);
 }
 
 // float32: 1.2 ulp. float64: 1.2 ulp.
@@ -335,12 +334,11 @@ Num Math::sin_or_cos(Num x, bool cosine) {
 // pow
 
 Num Math::exp_of_sum(Num h, Num l) {
-  Num low = real(-760), high = real(720);
-  Num clamped = select(h < low, low, select(h > high, high, h));
+  Num clamped = clamp(h, -760, 720);
   Num rest = select(clamped == h, l, real(0));
-  auto [n, r] = reduce_exp(clamped);
+  auto [n, r, whole] = reduce_exp(clamped);
   r = r + rest;
-  return scale(fma(r * r, exp_polynomial(r), r) + real(1), n);
+  return scale(fma(r * r, exp_polynomial(r), r) + real(1), n, whole);
 }
 
 // float32: 0.6 ulp (it is computed in float64). float64: 1.5 ulp.

@@ -50,6 +50,9 @@ inline Num select(const Num& condition, const Num& a, const Num& b) {
 inline Num fma(const Num& a, const Num& b, const Num& c) {
   return {a.builder(), a.builder().fma(a.scalar(), b.scalar(), c.scalar())};
 }
+inline Num scale(const Num& x, const Num& exponent, const Num& exponent_as_float) {
+  return {x.builder(), x.builder().scale(x.scalar(), exponent.scalar(), exponent_as_float.scalar())};
+}
 inline Num mul_high(const Num& a, const Num& b) { return {a.builder(), a.builder().mul_high(a.scalar(), b.scalar())}; }
 
 }  // namespace ct::loop

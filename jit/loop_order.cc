@@ -196,8 +196,8 @@ std::vector<Part> parts_of(int64_t extent) {
 }
 
 // Of a tile's copy: what is gathered at once should not share sets of the cache.
-int64_t tile_stride(const Part& rows) { return rows.size + 16; }
-int64_t tile_elements(const Part& rows, const Part& columns) { return columns.size * tile_stride(rows); }
+int64_t tile_stride(const Part& columns) { return columns.size + 16; }
+int64_t tile_elements(const Part& rows, const Part& columns) { return rows.size * tile_stride(columns); }
 
 // An access of a nest of two loops, as its strides along them.
 bool goes_down(const Statement& s, const For& outer, const For& inner) {
@@ -206,8 +206,8 @@ bool goes_down(const Statement& s, const For& outer, const For& inner) {
          std::abs(s.index.coefficient_of(inner.variable)) >= kTile;
 }
 
-// What a tile reads down columns is first copied, as it lies, to a place of its own: many lines are on their way from
-// memory at once then, and vectors of elements that lie apart are gathered from the first cache. `copies`: by number
+// What a tile reads down columns is first copied to a place of its own, turned over (the emitter does that in
+// registers): many lines are on their way from memory at once then, and the tile reads rows. `copies`: by number
 // among the loads, the buffer of the copy.
 void copy_columns(Program& program, BlockId where, const std::vector<Statement>& statements, const For& outer,
                   const For& inner, const Index& first_row, const Index& first_column, const Part& rows,
@@ -237,7 +237,7 @@ void copy_columns(Program& program, BlockId where, const std::vector<Statement>&
     Statement store{.kind = StatementKind::kStore, .dtype = load.dtype};
     store.operands[0] = load.result;
     store.buffer = copies[number];
-    store.index = own + Index::of(column.variable, tile_stride(rows)) + Index::of(row.variable);
+    store.index = own + Index::of(row.variable, tile_stride(columns)) + Index::of(column.variable);
     program.blocks[row.body].statements.push_back(load);
     program.blocks[row.body].statements.push_back(store);
   }
@@ -306,7 +306,7 @@ bool tile_transpose(Program& program, BlockId block, size_t position, const std:
         const auto copy = copies.find(loads++);
         if (copy == copies.end()) continue;
         s.buffer = copy->second;
-        s.index = own + Index::of(column.variable, tile_stride(rows_part)) + Index::of(row.variable);
+        s.index = own + Index::of(row.variable, tile_stride(columns_part)) + Index::of(column.variable);
       }
     }
   }

@@ -127,6 +127,8 @@ class Printer {
         return instruction(s, cat(scalar_op_info(s.op).name, " ", operands(s)), depth);
       case StatementKind::kFma:
         return instruction(s, cat("fma ", operands(s)), depth);
+      case StatementKind::kScale:
+        return instruction(s, cat("scale ", operands(s)), depth);
       case StatementKind::kMulHigh:
         return instruction(s, cat("mul_high ", operands(s)), depth);
       case StatementKind::kSelect:

@@ -55,15 +55,15 @@ Chunks chunks_of(const std::vector<AxisGroup>& groups, const Shape& shape, const
 }  // namespace
 
 Chunks chunks_of(int64_t size, int64_t each) {
-  constexpr int64_t kLeastFolded = 1 << 16, kMostChunks = 64, kLeastIterations = 32, kLeastElements = 4096;
+  constexpr int64_t kLeastFolded = 1 << 16, kMostChunks = 64, kLeastIterations = 32, kLeastElements = 4096,
+                    kVectorMultiple = 64;
   if (size * each < kLeastFolded) return {};
   int64_t count = std::min(kMostChunks, size / std::max(kLeastIterations, kLeastElements / each));
   if (count < 2) return {};
-  // Preferably nothing is left over: it is code of its own.
-  for (int64_t other = count; other > count / 2; --other) {
-    if (size % other == 0) {
-      count = other;
-      break;
+  // Preferably nothing is left over, as that is code of its own; and chunks begin and end where vectors do.
+  for (int64_t multiple : {kVectorMultiple, int64_t{1}}) {
+    for (int64_t other = count; other > count / 2; --other) {
+      if (size % other == 0 && size / other * each % multiple == 0) return {other, size / other, 0};
     }
   }
   return {count, size / count, size % count};

@@ -39,6 +39,7 @@ class Account {
         break;
       case StatementKind::kScalar:
       case StatementKind::kFma:
+      case StatementKind::kScale:
         if (is_float(s.dtype)) operations_ += times * (s.kind == StatementKind::kFma ? 2 : 1);
         break;
       case StatementKind::kFor: {

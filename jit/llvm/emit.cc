@@ -122,6 +122,8 @@ llvm::Value* Emitter::emit_instruction(const Statement& s) {
       return scalar_.apply(s.op, operand_dtype(), operands[0], operands[1]);
     case StatementKind::kFma:
       return scalar_.fma(operands[0], operands[1], operands[2]);
+    case StatementKind::kScale:
+      return scalar_.scale(operands[0], operands[1], operands[2]);
     case StatementKind::kMulHigh:
       return scalar_.mul_high(operands[0], operands[1]);
     case StatementKind::kSelect:
@@ -342,6 +344,7 @@ void Emitter::store(BufferId buffer, const Index& index, llvm::Value* value) {
   if (a.varying == nullptr && a.stride == 1) {
     llvm::Value* pointer = element_pointer(buffer, a.uniform);
     if (lanes_.mask == nullptr) {
+      if (streaming_ && streams(buffer)) return store_past_caches(stored, pointer);
       b_.CreateAlignedStore(stored, pointer, align);
     } else {
       b_.CreateMaskedStore(stored, pointer, align, lanes_.mask);

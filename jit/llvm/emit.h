@@ -35,6 +35,7 @@ class ScalarEmitter {
 
   llvm::Value* apply(ScalarOp op, DType operand_dtype, llvm::Value* a, llvm::Value* b);
   llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c);
+  llvm::Value* scale(llvm::Value* x, llvm::Value* exponent, llvm::Value* exponent_as_float);
   llvm::Value* mul_high(llvm::Value* a, llvm::Value* b);
   llvm::Value* convert(llvm::Value* value, DType from, DType to);
   // Between the forms in memory and in registers.
@@ -153,6 +154,15 @@ class Emitter {
                   llvm::function_ref<Values(llvm::Value*, const Values&)> body);
   bool swaps_within(loop::BlockId block) const;
 
+  // emit_memory.cc: large results past the caches, and blocks turned over in registers.
+  bool streams(loop::BufferId buffer);
+  bool streams_from(const loop::For& loop, unsigned width);
+  void store_past_caches(llvm::Value* stored, llvm::Value* pointer);
+  Values in_both_ways(const loop::For& loop, llvm::Value* begin, const Values& sums,
+                      llvm::function_ref<Values(const Values&)> emit);
+  void finish_streams();
+  bool emit_transposed_copy(const loop::For& loop);
+
   // emit_registers.cc: small arrays that a loop keeps in registers from one iteration to the next.
   struct HeldArray {
     unsigned width = 0;  // elements of a register
@@ -215,6 +225,10 @@ class Emitter {
   // Where the vector constants of the loop being vectorised are set up, and those that have been.
   llvm::BasicBlock* constants_block_ = nullptr;
   llvm::DenseMap<llvm::Value*, llvm::Value*> constants_;
+  std::vector<bool> streams_;    // by buffer; empty: not known yet
+  bool streaming_ = false;       // the loop being emitted stores past the caches
+  bool stores_pending_ = false;  // such stores await a fence
+  int depth_ = 0;                // of loops
   llvm::DenseMap<loop::BufferId, HeldArray> held_;
   std::vector<llvm::AllocaInst*> promoted_;  // of all functions so far
   int64_t arena_bytes_;

@@ -278,8 +278,12 @@ void Emitter::emit_for(const For& loop) {
   }
   if (!held.empty() && swaps_within(loop.body)) held.clear();
   for (loop::BufferId id : held) bases_[id] = base(id);
-  const Vectorization how = lanes_.width == 0 ? choose_vectorization(program_, facts_, loop) : Vectorization{};
-  if (is_shared(loop)) {
+  Vectorization how = lanes_.width == 0 ? choose_vectorization(program_, facts_, loop) : Vectorization{};
+  if (how.width != 0 && streams_from(loop, how.width)) how.one_body = false;
+  ++depth_;
+  if (emit_transposed_copy(loop)) {
+    // Done.
+  } else if (is_shared(loop)) {
     emit_shared_for(loop, how);
   } else if (how.width == 0) {
     const std::vector<loop::BufferId> held_arrays = find_held({loop.body});
@@ -290,6 +294,7 @@ void Emitter::emit_for(const For& loop) {
   } else {
     emit_vector_for(loop, how, b_.getInt64(0), uniform_index(loop.extent));
   }
+  if (--depth_ == 0) finish_streams();
   for (loop::BufferId id : held) bases_[id] = nullptr;
 }
 
@@ -356,27 +361,7 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
     for (const Carry& carry : loop.carries)
       accumulators.push_back(widen(scalar_.identity(*carry.combine, dtype(carry))));
   }
-  llvm::Value* at = begin;
   size_t carries = loop.carries.size();
-  if (how.unroll > 1) {
-    llvm::Value* end = round_down(width * how.unroll);
-    accumulators = run_loop(at, end, width * how.unroll, accumulators, [&](llvm::Value* i, const Values& arguments) {
-      Values next = arguments;
-      for (unsigned u = 0; u < how.unroll; ++u) {
-        step(u == 0 ? i : b_.CreateNSWAdd(i, b_.getInt64(u * width)), next, u * carries);
-      }
-      return next;
-    });
-    for (unsigned half = how.unroll / 2; half > 0; half /= 2) {
-      for (size_t c = 0; c < half * carries; ++c) {
-        const Carry& carry = loop.carries[c % carries];
-        accumulators[c] = combine(*carry.combine, dtype(carry), accumulators[c], accumulators[half * carries + c]);
-      }
-    }
-    accumulators.resize(carries);
-    at = end;
-  }
-  llvm::Value* whole = round_down(width);
   auto one_vector = [&](llvm::Value* i, const Values& arguments) {
     Values next = arguments;
     step(i, next, 0);
@@ -388,19 +373,42 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
     lanes_.mask = nullptr;
     return next;
   };
-  if (how.masked_tail && (how.unroll > 1 || how.one_body) && !uses_held(loop)) {
-    // Remaining vectors and tail share one masked body.
-    accumulators = run_loop(at, extent, width, accumulators, masked_vector);
-  } else if (uses_held(loop)) {
+  llvm::Value* unrolled = how.unroll > 1 ? round_down(width * how.unroll) : begin;
+  llvm::Value* whole = round_down(width);
+  const bool held = uses_held(loop);
+  // Remaining vectors and tail share one masked body.
+  const bool shares_tail = how.masked_tail && (how.unroll > 1 || how.one_body) && !held;
+  auto main_part = [&](const Values& start) {
+    Values sums = start;
+    if (how.unroll > 1) {
+      sums = run_loop(begin, unrolled, width * how.unroll, sums, [&](llvm::Value* i, const Values& arguments) {
+        Values next = arguments;
+        for (unsigned u = 0; u < how.unroll; ++u) {
+          step(u == 0 ? i : b_.CreateNSWAdd(i, b_.getInt64(u * width)), next, u * carries);
+        }
+        return next;
+      });
+      for (unsigned half = how.unroll / 2; half > 0; half /= 2) {
+        for (size_t c = 0; c < half * carries; ++c) {
+          const Carry& carry = loop.carries[c % carries];
+          sums[c] = combine(*carry.combine, dtype(carry), sums[c], sums[half * carries + c]);
+        }
+      }
+      sums.resize(carries);
+    }
+    return shares_tail || held ? sums : run_loop(unrolled, whole, width, sums, one_vector);
+  };
+  accumulators =
+      streams_from(loop, width) ? in_both_ways(loop, begin, accumulators, main_part) : main_part(accumulators);
+  if (held) {
     // Registers have no address: one vector after the other.
     const int64_t all = llvm::cast<llvm::ConstantInt>(extent)->getSExtValue();
     for (int64_t i = 0; i < all; i += width) {
       accumulators =
           i + width <= all ? one_vector(b_.getInt64(i), accumulators) : masked_vector(b_.getInt64(i), accumulators);
     }
-  } else {
-    accumulators = run_loop(at, whole, width, accumulators, one_vector);
-    if (how.masked_tail) accumulators = run_loop(whole, extent, width, accumulators, masked_vector);
+  } else if (how.masked_tail) {
+    accumulators = run_loop(shares_tail ? unrolled : whole, extent, width, accumulators, masked_vector);
   }
   lanes_ = {loop::kNoValue, 0, nullptr};
 

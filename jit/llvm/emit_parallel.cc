@@ -11,6 +11,7 @@
 #include <llvm/IR/InstIterator.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "device/cpu/pool.h"
 #include "ir/error.h"
@@ -100,7 +101,11 @@ void Emitter::share_range(llvm::Value* extent, double nanoseconds, int64_t multi
   llvm::BasicBlock* entry = new_block("entry");
   llvm::BasicBlock* start = new_block("start");
   b_.SetInsertPoint(start);
+  // Whoever waits for the range may read what it stored.
+  const bool pending = std::exchange(stores_pending_, false);
   body(range->getArg(1), range->getArg(2));
+  finish_streams();
+  stores_pending_ = pending;
   b_.CreateRetVoid();
   function_ = outer;
   in_range_ = false;

@@ -1,5 +1,6 @@
 // Arithmetic of one element (or one vector of elements) in LLVM IR, with the semantics of ir/scalar_op.h.
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <bit>
 #include <cmath>
@@ -253,6 +254,48 @@ llvm::Value* ScalarEmitter::apply_integer(ScalarOp op, bool is_signed, llvm::Val
 llvm::Value* ScalarEmitter::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
   if (!facts_.fma) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+}
+
+llvm::Value* ScalarEmitter::scale(llvm::Value* x, llvm::Value* exponent, llvm::Value* exponent_as_float) {
+  const bool is_double = x->getType()->getScalarType()->isDoubleTy();
+  auto* shape = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (facts_.arch == TargetFacts::Arch::kX86 && facts_.masks_any_size && shape != nullptr) {
+    // AVX-512 has it as one instruction.
+    llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;
+    switch (shape->getNumElements() * (is_double ? 64 : 32)) {
+      case 512:
+        id =
+            is_double ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+        break;
+      case 256:
+        id =
+            is_double ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_256 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_256;
+        break;
+      case 128:
+        id =
+            is_double ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_128 : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128;
+        break;
+      default:
+        break;
+    }
+    if (id != llvm::Intrinsic::not_intrinsic) {
+      const unsigned lanes = std::max(shape->getNumElements(), 8u);
+      llvm::SmallVector<llvm::Value*, 5> arguments = {x, exponent_as_float, x,
+                                                      llvm::Constant::getAllOnesValue(b_.getIntNTy(lanes))};
+      if (shape->getNumElements() * (is_double ? 64 : 32) == 512)
+        arguments.push_back(b_.getInt32(4));  // as the mode says
+      return b_.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(), arguments);
+    }
+  }
+  // Two exact steps and one rounding, so that results may be subnormal and the exponent beyond the largest.
+  llvm::Type* type = exponent->getType();
+  const unsigned mantissa = is_double ? 52 : 23, bias = is_double ? 1023 : 127;
+  auto power = [&](llvm::Value* n) {
+    llvm::Value* biased = b_.CreateAdd(n, llvm::ConstantInt::get(type, bias));
+    return b_.CreateBitCast(b_.CreateShl(biased, llvm::ConstantInt::get(type, mantissa)), x->getType());
+  };
+  llvm::Value* half = b_.CreateAShr(exponent, llvm::ConstantInt::get(type, 1));
+  return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(exponent, half)));
 }
 
 llvm::Value* ScalarEmitter::mul_high(llvm::Value* a, llvm::Value* b) {

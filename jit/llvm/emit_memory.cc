@@ -1,0 +1,211 @@
+// Two things about memory that loops are emitted with.
+//
+// Results that are larger than the caches, and that the program does not read again, are stored past them where they
+// are aligned (`in_both_ways`): otherwise each line is first read from memory, only to be overwritten. Such stores are
+// not ordered with others, so a fence follows the outermost loop, or the range of it that one thread runs.
+//
+// Copies of blocks that turn rows into columns (loop_order.cc makes them) go through registers
+// (`emit_transposed_copy`): a square of vectors is read along rows, transposed by shuffles, and written along what were
+// columns.
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <bit>
+#include <utility>
+
+#include "jit/llvm/emit.h"
+#include "jit/loop_visit.h"
+
+namespace ct::jit {
+
+using loop::BufferId;
+using loop::BufferKind;
+using loop::For;
+using loop::Index;
+using loop::Statement;
+using loop::StatementKind;
+
+namespace {
+
+// About what the last level of caches holds for one program.
+constexpr int64_t kPastCaches = 16 << 20;
+constexpr int64_t kLine = 64;
+
+// The buffers that one statement of the program stores to, and nothing else touches.
+std::vector<bool> written_once(const loop::Program& program) {
+  std::vector<int> touched(program.buffers.size(), 0);
+  for (const loop::Block& block : program.blocks) {
+    for (const Statement& s : block.statements) {
+      switch (s.kind) {
+        case StatementKind::kStore:
+          ++touched[s.buffer];
+          break;
+        case StatementKind::kLoad:
+          touched[s.buffer] += 2;
+          break;
+        case StatementKind::kSwap:
+          touched[s.buffer] += 2;
+          touched[s.other] += 2;
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  for (const loop::Gemm& gemm : program.gemms) {
+    for (const loop::Matrix* matrix : {&gemm.a, &gemm.b, &gemm.c}) touched[matrix->buffer] += 2;
+  }
+  for (const loop::MemoryRange& range : program.ranges) {
+    touched[range.destination] += 2;
+    touched[range.source] += 2;
+  }
+  for (const loop::HostCall& call : program.host_calls) {
+    for (const loop::HostCall::Array& array : call.inputs) touched[array.buffer] += 2;
+    for (const loop::HostCall::Array& array : call.outputs) touched[array.buffer] += 2;
+  }
+  std::vector<bool> result(program.buffers.size());
+  for (BufferId id = 0; id < program.buffers.size(); ++id) {
+    const loop::Buffer& buffer = program.buffers[id];
+    result[id] = touched[id] == 1 && buffer.kind == BufferKind::kOutput && !is_complex(buffer.dtype) &&
+                 buffer.elements * dtype_size(buffer.dtype) >= kPastCaches;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Emitter::streams(BufferId buffer) {
+  if (facts_.arch != TargetFacts::Arch::kX86 || facts_.vector_bits < 256) return false;
+  if (streams_.empty()) streams_ = written_once(program_);
+  return streams_[buffer];
+}
+
+// Whether whole vectors of the loop store to such buffers.
+bool Emitter::streams_from(const For& loop, unsigned width) {
+  bool any = false;
+  for (const Statement& s : program_.blocks[loop.body].statements) {
+    if (s.kind != StatementKind::kStore || !streams(s.buffer)) continue;
+    if (width * dtype_size(s.dtype) * 8 < static_cast<unsigned>(facts_.vector_bits)) return false;
+    // What the address depends on is known before the loop.
+    bool known = s.index.coefficient_of(loop.variable) == 1;
+    loop::visit_index(s.index, [&](loop::Value value) { known = known && value <= loop.variable; });
+    if (!known) return false;
+    any = true;
+  }
+  return any;
+}
+
+void Emitter::store_past_caches(llvm::Value* stored, llvm::Value* pointer) {
+  llvm::StoreInst* store = b_.CreateAlignedStore(stored, pointer, llvm::Align(static_cast<uint64_t>(kLine)));
+  store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                     llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+  stores_pending_ = true;
+}
+
+// The loop's vectors, storing past the caches where all that they store is aligned, or else as usual.
+Emitter::Values Emitter::in_both_ways(const For& loop, llvm::Value* begin, const Values& sums,
+                                      llvm::function_ref<Values(const Values&)> emit) {
+  define(loop.variable, begin);
+  llvm::Value* bits = b_.getInt64(0);
+  for (const Statement& s : program_.blocks[loop.body].statements) {
+    if (s.kind != StatementKind::kStore || !streams(s.buffer)) continue;
+    llvm::Value* pointer = element_pointer(s.buffer, address(s.index).uniform);
+    bits = b_.CreateOr(bits, b_.CreatePtrToInt(pointer, i64_));
+  }
+  llvm::BasicBlock* past = new_block("past.caches");
+  llvm::BasicBlock* usual = new_block("usual");
+  llvm::BasicBlock* joined = new_block("stored");
+  b_.CreateCondBr(b_.CreateICmpEQ(b_.CreateAnd(bits, b_.getInt64(kLine - 1)), b_.getInt64(0)), past, usual);
+  b_.SetInsertPoint(past);
+  streaming_ = true;
+  const Values first = emit(sums);
+  streaming_ = false;
+  llvm::BasicBlock* past_end = b_.GetInsertBlock();
+  b_.CreateBr(joined);
+  b_.SetInsertPoint(usual);
+  const Values second = emit(sums);
+  llvm::BasicBlock* usual_end = b_.GetInsertBlock();
+  b_.CreateBr(joined);
+  b_.SetInsertPoint(joined);
+  Values result;
+  for (size_t i = 0; i < first.size(); ++i) {
+    llvm::PHINode* phi = b_.CreatePHI(first[i]->getType(), 2);
+    phi->addIncoming(first[i], past_end);
+    phi->addIncoming(second[i], usual_end);
+    result.push_back(phi);
+  }
+  return result;
+}
+
+void Emitter::finish_streams() {
+  if (std::exchange(stores_pending_, false)) {
+    b_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, llvm::ArrayRef<llvm::Type*>(), llvm::ArrayRef<llvm::Value*>());
+  }
+}
+
+bool Emitter::emit_transposed_copy(const For& columns) {
+  if (lanes_.width != 0 || facts_.vector_bits == 0 || !columns.carries.empty() || !columns.extent.is_constant()) {
+    return false;
+  }
+  const auto& body = program_.blocks[columns.body].statements;
+  if (body.size() != 1 || body[0].kind != StatementKind::kFor || !outline_.calls_in(columns.body).empty()) return false;
+  const For& rows = program_.fors[body[0].detail];
+  const auto& work = program_.blocks[rows.body].statements;
+  if (!rows.options.vectorize || !rows.carries.empty() || !rows.extent.is_constant() || work.size() != 2 ||
+      work[0].kind != StatementKind::kLoad || work[1].kind != StatementKind::kStore ||
+      work[1].operands[0] != work[0].result) {
+    return false;
+  }
+  const Statement &load = work[0], &store = work[1];
+  const loop::Buffer &from = program_.buffers[load.buffer], &to = program_.buffers[store.buffer];
+  bool plain = !is_complex(from.dtype) && from.dtype == to.dtype && from.dtype != DType::kKey &&
+               load.index.coefficient_of(rows.variable) == 1 && store.index.coefficient_of(columns.variable) == 1;
+  for (const Index* index : {&load.index, &store.index}) {
+    loop::visit_index(
+        *index, [&](loop::Value value) { plain = plain && (value <= columns.variable || value == rows.variable); });
+  }
+  const int64_t size = dtype_size(from.dtype);
+  const int64_t both = rows.extent.constant() | columns.extent.constant();
+  const int64_t width = std::min(both & -both, facts_.vector_bits / 8 / size);
+  if (!plain || size < 4 || width < 4) return false;
+
+  llvm::Type* element = memory_type(context_, from.dtype);
+  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
+  const llvm::Align align(static_cast<uint64_t>(size));
+  llvm::SmallVector<int, 16> low, high;
+  for (int i = 0; i < width; ++i) {
+    low.push_back(i / 2 + (i % 2) * static_cast<int>(width));
+    high.push_back(static_cast<int>(width) / 2 + i / 2 + (i % 2) * static_cast<int>(width));
+  }
+  run_loop(b_.getInt64(0), b_.getInt64(columns.extent.constant()), width, {}, [&](llvm::Value* column, const Values&) {
+    define(columns.variable, column);
+    return run_loop(
+        b_.getInt64(0), b_.getInt64(rows.extent.constant()), width, {}, [&](llvm::Value* row, const Values&) {
+          define(rows.variable, row);
+          const auto at = [&](const Statement& s, int64_t step) {
+            return element_pointer(s.buffer, b_.CreateAdd(address(s.index).uniform, b_.getInt64(step)));
+          };
+          llvm::SmallVector<llvm::Value*, 16> vectors, next(static_cast<size_t>(width));
+          for (int64_t i = 0; i < width; ++i) {
+            vectors.push_back(
+                b_.CreateAlignedLoad(vector, at(load, i * load.index.coefficient_of(columns.variable)), align));
+          }
+          // As often as the width can be halved: the first half of the vectors zipped with the second half.
+          for (int64_t left = width; left > 1; left /= 2) {
+            for (size_t i = 0; i < static_cast<size_t>(width) / 2; ++i) {
+              llvm::Value *a = vectors[i], *b = vectors[i + static_cast<size_t>(width) / 2];
+              next[2 * i] = b_.CreateShuffleVector(a, b, low);
+              next[2 * i + 1] = b_.CreateShuffleVector(a, b, high);
+            }
+            std::swap(vectors, next);
+          }
+          for (int64_t i = 0; i < width; ++i) {
+            b_.CreateAlignedStore(vectors[static_cast<size_t>(i)],
+                                  at(store, i * store.index.coefficient_of(rows.variable)), align);
+          }
+          return Values{};
+        });
+  });
+  return true;
+}
+
+}  // namespace ct::jit
