@@ -25,6 +25,7 @@ using loop::Value;
 constexpr int64_t kLeastElements = 1 << 15;  // of a nest: what fits the first cache needs no order
 constexpr int64_t kColumns = 2048;           // accumulators at a time: they stay in the first cache
 constexpr int64_t kTile = 32;                // rows and columns of a transpose's tile, more or less
+constexpr int64_t kLongTile = 128;           // the same of large arrays
 constexpr size_t kMostPrologue = 6;          // statements that are done anew in each row
 
 struct ParallelLoop {
@@ -188,11 +189,17 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
 struct Part {
   int64_t start, tiles, size;
 };
+// Large arrays in large tiles, which the second cache holds: of long pieces of rows the processor fetches the rest by
+// itself.
 std::vector<Part> parts_of(int64_t extent) {
-  for (int64_t size : {kTile, kTile + kTile / 2, kTile / 2, kTile + kTile / 4, kTile - kTile / 4, 2 * kTile}) {
+  const bool is_long = extent >= 16 * kLongTile;
+  const std::initializer_list<int64_t> large = {kLongTile, 120, 160, 96, 192, 144, 112};
+  const std::initializer_list<int64_t> small = {kTile, 48, 16, 40, 24, 64};
+  for (int64_t size : is_long ? large : small) {
     if (extent % size == 0) return {{0, extent / size, size}};
   }
-  return {{0, extent / kTile, kTile}, {extent - extent % kTile, 1, extent % kTile}};
+  const int64_t size = is_long ? kLongTile : kTile;
+  return {{0, extent / size, size}, {extent - extent % size, 1, extent % size}};
 }
 
 // Of a tile's copy: what is gathered at once should not share sets of the cache.
