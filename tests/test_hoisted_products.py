@@ -1,4 +1,4 @@
-"""Sums of products that a loop only adds to: one product after the loop, with the same values as in it."""
+"""Products of the steps of a loop: one before or after the loop, with the same values as in it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_gradients_of_a_recurrent_network(dtype):
     xs = normal(9, 4, 24, seed=3, dtype=dtype)
     gradient = ct.grad(network)
     check(gradient, params, xs)
-    assert products_after_loops(gradient, params, xs) == 2  # of w and u
+    assert products_after_loops(gradient, params, xs) == 3  # of xs with w, and for the gradients of w and u
 
     def unrolled(params, xs):
         w, u, b = params
@@ -158,3 +158,21 @@ def test_operands_of_repeated_elements(axis, times):
         np.testing.assert_allclose(ct.jit(f)(x, y), expected, 1e-12)
         batches = np.stack([x, 2 * x]), np.stack([y, -y])
         np.testing.assert_allclose(ct.jit(ct.vmap(f))(*batches), [expected, -2 * expected], 1e-12)
+
+
+def test_products_before_and_after_loops():
+    w, u, v, h0 = normal(24, 32), normal(32, 32, seed=1) / 6, normal(40, 32, seed=2), normal(4, 32)
+    xs = normal(6, 4, 24, seed=3)
+
+    def function(w, u, v, h0, xs):
+        def step(h, x):
+            h = cnp.tanh(cnp.sin(x) @ w + h @ u.T)
+            return h, (h @ v.T, cnp.cos(v @ h.T))
+
+        return ct.lax.scan(step, h0, xs, reverse=True)
+
+    check(function, w, u, v, h0, xs)
+    assert products_after_loops(function, w, u, v, h0, xs) == 2  # of sin(xs) with w, and of all h with v
+    loss = lambda *a: cnp.sum(function(*a)[1][0] ** 2) + cnp.sum(function(*a)[1][1])  # noqa: E731
+    check(ct.grad(loss, (0, 1, 2, 4)), w, u, v, h0, xs, rtol=2e-3)
+    check(ct.vmap(function, in_axes=(None, None, None, 0, 0)), w, u, v, normal(3, 4, 32), normal(3, 6, 4, 24))
