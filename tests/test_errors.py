@@ -47,7 +47,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     "vmap out_axes": (lambda: ct.vmap(lambda a: a, out_axes=3)(X), ValueError, "out_axes"),
     "vmap out_axes None": (lambda: ct.vmap(lambda a: a, out_axes=None)(X), ValueError, "(?s)batch"),
     "unsupported leaf": (lambda: ct.jit(lambda x: x)({"name": "text"}), TypeError, r"args\[0\]\['name'\]"),
-    "unsupported leaf of grad": (lambda: ct.grad(lambda x, y: x)(1.0, object()), TypeError, "object"),
+    "unsupported leaf of grad": (lambda: ct.grad(lambda x, y: x, 1)(1.0, object()), TypeError, "object"),
     "jvp shapes": (lambda: ct.jvp(lambda x: x, (X,), (np.ones(4),)), errors.ShapeError, "tangent"),
     "jvp dtypes": (lambda: ct.jvp(lambda x: x, (X,), (np.ones(3, np.float64),)), errors.DTypeError, "tangent"),
     "jvp counts": (lambda: ct.jvp(lambda x: x, (X,), (X, X)), TypeError, "1 primals but 2"),

@@ -259,3 +259,39 @@ def test_threads_share_a_jitted_function() -> None:
     with ThreadPoolExecutor(4) as pool:
         for x, result in zip(xs, pool.map(g, xs), strict=True):
             allclose(result, df(x))
+
+
+def powers(x, n, how, options=None):
+    assert type(n) is int and (options is None or options["scale"] == 1.0)
+    return how(sum(x**i for i in range(n)))
+
+
+@pytest.mark.parametrize("outer", [lambda f: f, ct.jit, lambda f: ct.vmap(f, axis_size=1, out_axes=None, in_axes=None)])
+def test_what_is_not_differentiated_may_be_any_object(outer):
+    x = np.array([0.5, 2.0])
+    total = lambda y: cnp.sum(cnp.sin(y))  # noqa: E731
+    slope = np.cos(1 + x + x**2) * (1 + 2 * x)
+    for gradient in (ct.grad, ct.jacrev, ct.jacfwd):
+        got = outer(lambda x, g=gradient: g(powers)(x, 3, total, options={"scale": 1.0, "name": "a"}))(x)
+        np.testing.assert_allclose(got, slope)
+    _, got = outer(lambda x: ct.value_and_grad(powers)(x, 3, total))(x)
+    np.testing.assert_allclose(got, slope)
+    assert outer(lambda x: ct.hessian(powers)(x, 3, total))(x).shape == (2, 2)
+    got = outer(lambda x: ct.vmap(powers, (0, None, None))(x, 3, cnp.sin))(x)
+    np.testing.assert_allclose(got, np.sin(1 + x + x**2))
+    tree = {"x": x, "f": cnp.cos, "n": 2}
+    got = outer(
+        lambda x: ct.vmap(lambda t: t["f"](t["x"]) * [0, 1, 5][t["n"]], ({"x": 0, "f": None, "n": None},))(tree)
+    )(x)
+    np.testing.assert_allclose(got, 5 * np.cos(x))
+
+
+def test_what_is_differentiated_or_mapped_must_be_arrays():
+    for call in (
+        lambda: ct.grad(lambda x: x)("a"),
+        lambda: ct.grad(lambda x, f: f(x), 1)(1.0, cnp.sin),
+        lambda: ct.vmap(lambda x, f: f(x))(np.ones(2), cnp.sin),
+        lambda: ct.vmap(lambda x, f: f(x), in_axes=(0, None))(np.ones(2), f=cnp.sin),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            call()

@@ -30,6 +30,7 @@ from cotangent._capture import (
     structure_names,
 )
 from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._objects import hand_objects_through
 from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import Partial
 
@@ -114,6 +115,20 @@ def _differentiated(
     return leaves, structure, wrt, layout
 
 
+def _of_arrays(
+    fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any], argnums: tuple[int, ...]
+) -> tuple[Function, tuple[Any, ...], dict[str, Any]]:
+    """A function of arrays: what is not differentiated may be any object."""
+    if len(args) == len(argnums) and not kwargs:
+        return fun, args, kwargs
+
+    def is_constant() -> list[bool]:
+        flags = [number not in argnums for number, arg in enumerate(args) for _ in _core.tree_flatten(arg)[0]]
+        return flags + [True] * _core.tree_flatten(kwargs)[1].num_leaves
+
+    return hand_objects_through(fun, args, kwargs, is_constant)
+
+
 def _zero_of(shape: tuple[int, ...]) -> Any:
     """A derivative of what has none: JAX's float0 zeros; bools while capturing, which outer transforms can carry."""
     return _core.full(shape, False, "bool") if _core.is_capturing() else float0_zeros(shape)
@@ -154,7 +169,8 @@ def value_and_grad(
 
     Args:
         fun: returns a real floating scalar (with ``has_aux``, a pair of it and any pytree).
-        argnums: the positional arguments to differentiate, one or several; each may be a pytree of floating arrays.
+        argnums: the positional arguments to differentiate, one or several; each may be a pytree of floating arrays. The other arguments
+            may also hold other objects, which ``fun`` gets as they are, as it gets Python numbers.
         has_aux: whether ``fun`` returns ``(value, aux)``; the result is then ``((value, aux), gradient)``.
         holomorphic: inputs and output are complex, and ``fun`` is holomorphic.
         allow_int: integer and bool leaves get zero gradients (float0) instead of an error.
@@ -175,9 +191,10 @@ def value_and_grad(
     @functools.wraps(fun)
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), "grad")
+        function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
         leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, "grad", allow_int)
         captured = capture(
-            fun, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux, names=layout.names
+            function, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux, names=layout.names
         )
         if captured.structure.num_leaves != 1 or captured.structure.num_nodes != 1:
             raise TypeError(
@@ -542,7 +559,8 @@ def vmap(
     Args:
         fun: the function of one example.
         in_axes: the axis of each argument that is the batch: an int (negative counts from the end) or None (the same for all examples),
-            for all arguments or as a pytree prefix of the positional arguments.
+            for all arguments or as a pytree prefix of the positional arguments. What has None may be any
+            object, and Python numbers stay such.
         out_axes: where the batch axis goes in the outputs: an int, None (the output must not depend on the example) or a prefix.
         axis_name: a name for the batch axis, by which collectives (`lax.psum` and its like) in ``fun`` know it.
         axis_size: the size of the batch, needed only when nothing is batched.
@@ -569,6 +587,14 @@ def vmap(
             raise ValueError(
                 f"vmap of {name}: in_axes has {len(in_axes)} entries, but there are {len(args)} positional arguments"
             )
+        function = fun
+        if in_axes != 0:
+
+            def is_shared() -> list[bool]:
+                shared = [axis is None for axis in _flatten_axes(in_axes, args, "in_axes", name)]
+                return shared + [False] * _core.tree_flatten(kwargs)[1].num_leaves
+
+            function, args, kwargs = hand_objects_through(fun, args, kwargs, is_shared)
         leaves, structure = flatten_arguments((args, kwargs), name)
         axes = _flatten_axes(in_axes, args, "in_axes", name) + [0] * (
             len(leaves) - _core.tree_flatten(args, None)[1].num_leaves
@@ -601,7 +627,7 @@ def vmap(
         names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
         token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
         try:
-            captured = _capture_examples(fun, examples, structure, name, named)
+            captured = _capture_examples(function, examples, structure, name, named)
         finally:
             RAGGED_NAMES.reset(token)
         placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))

@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype
 from cotangent._core import Array
-from cotangent.api import _differentiated, _normalize_argnums, _zero_of, grad, jvp
+from cotangent.api import _differentiated, _normalize_argnums, _of_arrays, _zero_of, grad, jvp
 from cotangent.errors import DTypeError
 
 Function = Callable[..., Any]
@@ -40,8 +40,9 @@ def _jacobian(
     @functools.wraps(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), transform)
+        function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
         leaves, structure, wrt, _ = _differentiated(args, kwargs, numbers, name, transform, allow_int)
-        captured = capture(fun, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux)
+        captured = capture(function, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux)
         out_count = captured.structure.num_leaves
         avals = captured.graph.out_avals
         for index, aval in enumerate(avals[:out_count]):

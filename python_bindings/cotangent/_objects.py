@@ -1,0 +1,79 @@
+"""Arguments that are no arrays: functions, strings, configurations, and Python numbers, which programs branch on and make shapes of.
+
+Where a transform does not change an argument, such objects are handed through as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._capture import ShapeDtypeStruct
+from cotangent._core import Array
+
+Function = Callable[..., Any]
+
+
+class _Object:
+    """In the place of an object among arguments: a container without leaves. It has a number, so that structures keep no objects."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+_core.register_node(_Object, lambda node: ((), node.number), lambda number, _: _Object(number))
+
+
+def _is_array(leaf: Any) -> bool:
+    if isinstance(leaf, (Array, np.ndarray, ShapeDtypeStruct)):
+        return True
+    if isinstance(leaf, np.generic) or _core.is_python_scalar(leaf):
+        return False
+    try:
+        _core.leaf(leaf, "")
+    except TypeError:
+        return False
+    return True
+
+
+def hand_objects_through(
+    fun: Function, args: tuple[Any, ...], kwargs: dict[str, Any], allowed: Callable[[], Sequence[bool]]
+) -> tuple[Function, tuple[Any, ...], dict[str, Any]]:
+    """A function and arguments for it, of arrays only, that do what these do.
+
+    Args:
+        allowed: gives for each leaf of ``(args, kwargs)`` whether it may be an object. Where it may not, it stays.
+    """
+    leaves, structure = _core.tree_flatten((args, kwargs))
+    if all(isinstance(leaf, (Array, np.ndarray)) for leaf in leaves):
+        return fun, args, kwargs
+    objects: list[Any] = []
+    hidden: list[Any] = []
+    for leaf, may_be in zip(leaves, allowed(), strict=True):
+        if not may_be or _is_array(leaf):
+            hidden.append(leaf)
+            continue
+        hidden.append(_Object(len(objects)))
+        objects.append(leaf)
+    if not objects:
+        return fun, args, kwargs
+
+    @functools.wraps(fun)
+    def with_objects(*arrays: Any, **keywords: Any) -> Any:
+        from cotangent.tree_util import tree_map
+
+        shown = tree_map(
+            lambda node: objects[node.number] if isinstance(node, _Object) else node,
+            (arrays, keywords),
+            is_leaf=lambda node: isinstance(node, _Object),
+        )
+        return fun(*shown[0], **shown[1])
+
+    args, kwargs = structure.unflatten(hidden)
+    return with_objects, args, kwargs
