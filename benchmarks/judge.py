@@ -167,6 +167,16 @@ def number(value: float) -> str:
 SCALE = {"s": 1.0, "ms": 1e3, "µs": 1e6}
 
 
+def settle(longest: float = 0.05) -> None:
+    """Waits until the threads of the library that ran last sleep: while they spin, waiting for more, the next one lacks a core."""
+    deadline = time.perf_counter() + longest
+    while time.perf_counter() < deadline:
+        before = time.process_time()
+        time.sleep(1e-3)
+        if time.process_time() - before < 2e-4:
+            return
+
+
 def measure(thunks: dict[str, Thunk], seconds: float, least_rounds: int = 3) -> dict[str, float]:
     """Least seconds of a call of each, called in turn for about `seconds` a thunk."""
     counts: dict[str, int] = {}
@@ -184,6 +194,9 @@ def measure(thunks: dict[str, Thunk], seconds: float, least_rounds: int = 3) -> 
         while rounds < least_rounds or (time.perf_counter() < deadline and rounds < 400):
             for name, thunk in thunks.items():
                 repeat = range(counts[name])
+                if len(thunks) > 1:
+                    settle()
+                    thunk()
                 start = time.perf_counter()
                 for _ in repeat:
                     thunk()

@@ -54,7 +54,9 @@ struct Pool::Job {
   }
 };
 
-Pool::Pool(int most_workers) : most_workers_(std::min(most_workers, kMostWorkers)), job_(new Job) {}
+Pool::Pool(int most_workers) : most_workers_(std::min(most_workers, kMostWorkers)), job_(new Job) {
+  workers_.reserve(static_cast<size_t>(std::max(most_workers_, 0)));  // what runs loops must not throw
+}
 
 namespace {
 
@@ -89,6 +91,7 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   if (wanted < 1 || busy_.exchange(true, std::memory_order_acquire)) return run_alone(loop);
 
   start_workers(wanted);
+  leave_core_to_caller();
   Job& job = *job_;
   job.loop = loop;
   job.piece = (units + most_pieces - 1) / most_pieces * loop.multiple;
@@ -130,13 +133,31 @@ void Pool::start_workers(int wanted) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   while (started_.load(std::memory_order_relaxed) < wanted) {
     try {
-      std::thread([this] { work_forever(); }).detach();
+      std::thread worker([this] { work_forever(); });
+      workers_.push_back(worker.native_handle());
+      worker.detach();
+      core_of_caller_ = -1;
     } catch (const std::system_error&) {
       break;  // no thread to be had
     }
     started_.fetch_add(1, std::memory_order_relaxed);
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// Where cores share no cache that the system knows of, it wakes a thread on the core on which it went to sleep, even
+// when the caller is there and another core is idle: it then waits for a tick of the clock, milliseconds. With many
+// cores it looks further.
+void Pool::leave_core_to_caller() {
+  constexpr size_t kManyWorkers = 8;
+  const int core = sched_getcpu();
+  if (core < 0 || core == core_of_caller_ || workers_.size() >= kManyWorkers) return;
+  core_of_caller_ = core;
+  cpu_set_t others;
+  if (sched_getaffinity(0, sizeof others, &others) != 0) return;
+  CPU_CLR(core, &others);
+  if (CPU_COUNT(&others) == 0) return;
+  for (const pthread_t worker : workers_) pthread_setaffinity_np(worker, sizeof others, &others);
 }
 
 // Whether a seat was taken in a job other than the one seen last. Parks when there is none for long.

@@ -13,8 +13,11 @@
 // What a loop computes never depends on who computes which piece: only on its body. Start at Pool::run.
 #pragma once
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 namespace ct {
 
@@ -55,6 +58,7 @@ class Pool {
  private:
   struct Job;
   void start_workers(int wanted);
+  void leave_core_to_caller();
   void work_forever();
   bool wait_for_job(uint64_t& seen);
   bool worth_sharing(const ParallelLoop& loop);
@@ -70,6 +74,8 @@ class Pool {
   std::atomic<int64_t> shared_ = 0;
   std::atomic<int64_t> last_loop_ = 0;  // when the last one came that could be worth it
   Job* job_;
+  std::vector<pthread_t> workers_;
+  int core_of_caller_ = -1;  // that workers keep away from
 };
 
 // How many threads a loop may use: of the process, and of this thread while a ThreadLimit lives. At least 1; what is
