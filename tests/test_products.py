@@ -1,0 +1,67 @@
+"""What becomes of matrix products: how operands are stored, how long sums are cut, and that results do not depend on either."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cotangent as ct
+import cotangent.numpy as cnp
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def products(function: Any, *arguments: Any) -> list[str]:
+    """The sizes of the products of a program, as rows x columns x steps."""
+    return re.findall(r"gemm (\d+x\d+x\d+)", ct.explain(function)(*arguments).loops)
+
+
+def convolve(padding: Any) -> Any:
+    return lambda x, w: ct.lax.conv_general_dilated(x, w, (1, 1), padding)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID", [(1, 2), (0, 1)]])
+def test_a_convolution_is_one_product_an_image(padding: Any) -> None:
+    x, w = normal(2, 3, 12, 12), normal(8, 3, 3, 3, seed=1)
+    places = int(np.prod(convolve(padding)(x, w).shape[2:]))
+    assert products(convolve(padding), x, w) == [f"{places}x8x27"]
+    gradients = products(ct.grad(lambda x, w: cnp.sum(convolve(padding)(x, w) ** 2), (0, 1)), x, w)
+    assert sorted(gradients) == sorted([f"{places}x8x27", f"8x27x{places}", f"{places}x27x8"])
+
+
+def test_a_convolution_along_one_axis_stores_no_windows() -> None:
+    x, y = normal(5000), normal(100, seed=1)
+    report = ct.explain(cnp.convolve)(x, y)
+    assert report.scratch_bytes < 2**16
+    np.testing.assert_allclose(cnp.convolve(x, y), np.convolve(x.astype(float), y), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(16, 27, 32768), (4, 5, 2**20), (1, 16, 2**21), (31, 33, 100003)])
+@pytest.mark.parametrize("along", [True, False])
+def test_long_sums_of_few_results(shape: tuple[int, int, int], along: bool) -> None:
+    m, n, k = shape
+    a, b = normal(m, k) if along else normal(k, m), normal(n, k, seed=1) if along else normal(k, n, seed=1)
+    spec = "mk,nk->mn" if along else "km,kn->mn"
+    one, two = (np.asarray(ct.jit(lambda a, b: cnp.einsum(spec, a, b), threads=t)(a, b)) for t in (1, 2))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(
+        one, np.einsum(spec, a.astype(float), b, optimize=True), atol=2e-5 * np.sqrt(k), rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("sums", [1, 3])
+def test_products_of_two_factors_along_the_sum(sums: int) -> None:
+    """Dot products by tiles, with and without loops around them, of every remainder."""
+    for m, n, k in [(2, 3, 64), (5, 7, 77), (9, 4, 260), (17, 25, 1023)]:
+        a, b = normal(sums, m, k).astype(np.float64), normal(sums, n, k, seed=1).astype(np.float64)
+        for dtype, tolerance in [(np.float32, 1e-5), (np.float64, 1e-13)]:
+            x, y = cnp.asarray(a.astype(dtype)), cnp.asarray(b.astype(dtype))
+            for spec in ["smk,snk->mn", "smk,snk->nm", "smk,snk->smn"]:
+                got = ct.jit(lambda x, y, spec=spec: cnp.einsum(spec, x, y))(x, y)
+                want = np.einsum(spec, np.asarray(x, np.float64), np.asarray(y, np.float64))
+                np.testing.assert_allclose(got, want, atol=tolerance * k**0.5 * 4, rtol=tolerance)
