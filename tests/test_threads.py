@@ -320,9 +320,20 @@ thread.join()
 """
 
 
+FORK_AT_ONCE = """
+import os, cotangent as ct
+child = os.fork()
+good = float(ct.jit(lambda x: x + 1)(1.0)) == 2
+if child == 0:
+    os._exit(0 if good else 1)
+print(good, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_children_of_a_fork() -> None:
     assert run(FORK) == "[0, 0, 0, 0]"
+    assert run(FORK_AT_ONCE) == "True 0"
 
 
 def test_the_interpreter_ends_while_workers_spin() -> None:

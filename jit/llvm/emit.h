@@ -15,6 +15,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <map>
 #include <vector>
 
 #include "jit/cost.h"
@@ -180,6 +181,12 @@ class Emitter {
   bool uses_held(const loop::For& loop) const;
   void promote_registers();
 
+  // emit_rare.cc: branches that lanes rarely take. Lanes out of `active` have any results.
+  bool is_rare(loop::BlockId block) const;
+  Values emit_rare(loop::BlockId block, llvm::Value* active, absl::Span<const loop::Value> results);
+  llvm::Function* rare_function(loop::BlockId block, absl::Span<const loop::Value> captured,
+                                absl::Span<const loop::Value> results);
+
   // emit_parallel.cc: loops that threads share.
   bool is_shared(const loop::For& loop);
   bool may_share(loop::BlockId block) const;
@@ -230,7 +237,8 @@ class Emitter {
   bool stores_pending_ = false;  // such stores await a fence
   int depth_ = 0;                // of loops
   llvm::DenseMap<loop::BufferId, HeldArray> held_;
-  std::vector<llvm::AllocaInst*> promoted_;  // of all functions so far
+  std::vector<llvm::AllocaInst*> promoted_;                                               // of all functions so far
+  std::map<std::pair<unsigned, std::vector<uint64_t>>, llvm::Function*> rare_functions_;  // by lanes and form
   int64_t arena_bytes_;
   llvm::IntegerType* i64_;
 };

@@ -1,5 +1,6 @@
 // Control flow: loops scalar and vectorised, reductions, While and If with their divergent forms.
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
 #include <bit>
@@ -501,12 +502,19 @@ void Emitter::emit_if(const loop::If& branch) {
     llvm::BasicBlock* before = b_.GetInsertBlock();
     llvm::BasicBlock* inside = new_block("then");
     llvm::BasicBlock* join = new_block("join");
-    b_.CreateCondBr(any_lane(active), inside, join);
+    llvm::BranchInst* enter = b_.CreateCondBr(any_lane(active), inside, join);
     b_.SetInsertPoint(inside);
-    lanes_.mask = active;
-    emit_block(block);
-    for (const loop::If::Merge& merge : branch.merges) results.push_back(widen(value(pick(merge))));
-    lanes_.mask = outer_mask;
+    if (is_rare(block)) {
+      enter->setMetadata(llvm::LLVMContext::MD_prof, llvm::MDBuilder(context_).createBranchWeights(1, 1000));
+      std::vector<loop::Value> wanted;
+      for (const loop::If::Merge& merge : branch.merges) wanted.push_back(pick(merge));
+      results = emit_rare(block, active, wanted);
+    } else {
+      lanes_.mask = active;
+      emit_block(block);
+      for (const loop::If::Merge& merge : branch.merges) results.push_back(widen(value(pick(merge))));
+      lanes_.mask = outer_mask;
+    }
     llvm::BasicBlock* end = b_.GetInsertBlock();
     b_.CreateBr(join);
     b_.SetInsertPoint(join);
