@@ -66,15 +66,13 @@ class Math {
   struct Nearest {
     Num whole, integer;
   };
-  Nearest nearest(Num x) {
-    Num magic = real(is_double_ ? 0x1.8p52 : 0x1.8p23);
-    Num shifted = x + magic;
-    return {shifted - magic, bits_of(shifted) - bits_of(magic)};
-  }
+  Nearest nearest(Num x) { return below_magic(x + magic()); }
+  Nearest nearest_product(Num x, Num y) { return below_magic(fma(x, y, magic())); }
+  Num magic() { return real(is_double_ ? 0x1.8p52 : 0x1.8p23); }
+  Nearest below_magic(Num shifted) { return {shifted - magic(), bits_of(shifted) - bits_of(magic())}; }
   // The reverse, for small integers.
   Num to_real(Num n) {
-    Num magic = real(is_double_ ? 0x1.8p52 : 0x1.8p23);
-    return from_bits(n + bits_of(magic)) - magic;
+    return from_bits(n + bits_of(magic())) - magic();
   }
 
   // x = n log 2 + r, |r| <= log(2) / 2, for x already clamped.
@@ -82,7 +80,7 @@ class Math {
     Num n, r, whole;  // n also as a float
   };
   ExpReduction reduce_exp(Num x) {
-    Nearest n = nearest(x * real(0x1.71547652b82fep+0));
+    Nearest n = nearest_product(x, real(0x1.71547652b82fep+0));
     // The first product is exact: its constant has few enough bits.
     Num near = fma(n.whole, real(is_double_ ? -0x1.62e42fee00000p-1 : -0x1.63p-1), x);
     Num r = fma(n.whole, real(is_double_ ? -0x1.a39ef35793c76p-33 : 0x1.bd0105c610ca8p-13), near);
@@ -217,7 +215,7 @@ Num Math::tanh(Num x) {
   // From here on the result rounds to 1. NaN passes.
   Num doubled = size + size, limit = real(is_double_ ? 40 : 20);
   auto [n, r, whole] = reduce_exp(select(doubled > limit, limit, doubled));
-  Num power = (fma(r * r, exp_polynomial(r), r) + real(1)) * power_of_two(n);
+  Num power = scale(fma(r * r, exp_polynomial(r), r) + real(1), n, whole);
   Num outer = real(1) - real(2) / (power + real(1));
   return with_sign(select(size < real(0.625), inner, outer), x);
 }
