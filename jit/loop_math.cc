@@ -71,9 +71,7 @@ class Math {
   Num magic() { return real(is_double_ ? 0x1.8p52 : 0x1.8p23); }
   Nearest below_magic(Num shifted) { return {shifted - magic(), bits_of(shifted) - bits_of(magic())}; }
   // The reverse, for small integers.
-  Num to_real(Num n) {
-    return from_bits(n + bits_of(magic())) - magic();
-  }
+  Num to_real(Num n) { return from_bits(n + bits_of(magic())) - magic(); }
 
   // x = n log 2 + r, |r| <= log(2) / 2, for x already clamped.
   struct ExpReduction {
