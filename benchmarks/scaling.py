@@ -24,7 +24,7 @@ def compile_seconds(library: Any, nodes: int) -> float:
 
     x = library.array(normal(8))
     # Other constants each time: the same program is not compiled twice.
-    runs = 3 if nodes <= 1000 else 1
+    runs = 3 if nodes <= 100 else 1
     return min(once(lambda: library.wait(library.jit(lambda x: function(x, k))(x))) for k in range(1, runs + 1))  # noqa: B023
 
 
