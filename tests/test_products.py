@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import numpy as np
-import pytest
-
 import cotangent as ct
 import cotangent.numpy as cnp
+import numpy as np
+import pytest
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:

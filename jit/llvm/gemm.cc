@@ -219,9 +219,12 @@ void GemmEmitter::multiply_tiled(const Problem& p) {
     clear(p.c, p.m, p.n);
     accumulate = true;
   }
-  // Who packs a panel has it in the cache that multiplies with it: where b is the larger operand, that decides.
+  // Who packs a panel has it in the cache that multiplies with it. That decides where b is the larger operand, and
+  // where a is small enough for all to read.
   const bool enough_rows = divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(p, t));
-  if (enough_rows && (2 * p.m > p.n || panels_of(p, t) < kFewPanels)) {
+  const bool enough_panels = panels_of(p, t) >= kFewPanels;
+  const bool keeps_panels = p.n >= 2 * p.m || (t.pack && !t.copy_a && p.m <= 4 * p.n);
+  if (enough_rows && !(enough_panels && keeps_panels)) {
     multiply_by_rows(p, t, accumulate);
   } else {
     multiply_by_panels(p, t, accumulate);
