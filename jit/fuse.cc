@@ -19,6 +19,7 @@ constexpr int kLargest = 400;
 constexpr int64_t kSmallArray = 1 << 12;  // elements: to store them and read them again costs next to nothing
 constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 16;
+constexpr int kMostUpdates = 8;
 constexpr int kFarthestJoin = 64;
 constexpr int kFarthestFeed = 128;
 // Multiply-adds of a product below which calls of it are slow, and those that are worth a copy of an element.
@@ -148,9 +149,16 @@ class Fuser {
 
   // Products, scatters and control flow read memory. A product can read it through a view.
   void require_operands() {
+    std::vector<int> updates(graph_.num_vars(), 0);  // that a variable is made by, one after the other
     for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
       const Equation& equation = graph_.equations()[i];
-      if (is_inline(i)) continue;
+      if (is_inline(i)) {
+        if (equation.primitive->lowering != Lowering::kUpdate) continue;
+        const Var var = equation.first_output;
+        updates[var] = updates[graph_.operands(equation)[0]] + 1;
+        if (updates[var] > kMostUpdates) require(var, "each element would look at many updates");
+        continue;
+      }
       switch (equation.primitive->lowering) {
         case Lowering::kReduce:
         case Lowering::kCumulative:

@@ -261,10 +261,13 @@ Value simplify_pad(const Match& m) {
 
 // An element of many pieces would look at all of them to find its own: each is written where it belongs instead.
 Value simplify_concatenate(const Match& m) {
-  constexpr size_t kMostPieces = 16;
+  constexpr size_t kMostPieces = 16, kMostColumns = 24;  // columns: a few elements here and there
+  constexpr int64_t kColumn = 8;
   if (m.operands.size() == 1) return m.operands[0];
-  if (m.operands.size() <= kMostPieces || m.output.dtype() == DType::kKey) return {};
   const auto axis = static_cast<size_t>(m.attrs->integer("axis"));
+  const absl::Span<const int64_t> shape = m.operands[0].shape();
+  const bool columns = num_elements(shape.first(axis)) > 1 && num_elements(shape.subspan(axis)) < kColumn;
+  if (m.operands.size() <= (columns ? kMostColumns : kMostPieces) || m.output.dtype() == DType::kKey) return {};
   const Aval index(DType::kInt64, {});
   Values starts(m.output.shape().size(), zeros(m.builder, index));
   Value result = zeros(m.builder, m.output);
