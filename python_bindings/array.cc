@@ -98,7 +98,14 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
                                           primitive("ne"), primitive("gt"), primitive("ge")};
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     Operand operands[2];
-    if (!read_operand(left, operands[0]) || !read_operand(right, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    if (!read_operand(left, operands[0]) || !read_operand(right, operands[1])) {
+      // For == and != Python would fall back on identity, which is never what a program means.
+      if (PyList_Check(right) || PyTuple_Check(right)) {
+        throw Error(ErrorKind::kType, concat("an array cannot be compared with a ", Py_TYPE(right)->tp_name))
+            .hint("make an array of it: x == ct.numpy.array([...])");
+      }
+      Py_RETURN_NOTIMPLEMENTED;
+    }
     Datum made[2];
     const Datum* promoted[2];
     promote_operands(operands, Promotion::kJoin, absl::MakeSpan(made), absl::MakeSpan(promoted));
@@ -113,10 +120,11 @@ py::object item(PyObject* self, const char* use) {
   const Datum& datum = array_datum(self);
   const Aval& aval = datum_aval(datum);
   if (aval.size() != 1) {
-    throw Error(ErrorKind::kType,
+    const bool truth = std::string_view(use) == "bool()";
+    throw Error(truth ? ErrorKind::kValue : ErrorKind::kType,
                 concat(use, " needs an array of one element; this one has shape ", shape_string(aval.shape())))
-        .hint(std::string(use) == "bool()" ? "use .any() or .all(), or ct.numpy.where for element-wise choices"
-                                           : "index it, or reduce it, first");
+        .hint(truth ? "use .any() or .all(), or ct.numpy.where for element-wise choices"
+                    : "index it, or reduce it, first");
   }
   LocationScope scope(user_location());
   const Tensor tensor = concrete(datum);

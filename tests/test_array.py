@@ -207,7 +207,7 @@ def test_arrays_are_not_hashable():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda x: bool(x), TypeError, "needs an array of one element"),
+        (lambda x: bool(x), ValueError, "needs an array of one element"),
         (lambda x: x.item(), TypeError, "item() needs an array of one element"),
         (lambda x: iter(x[0, 0]), TypeError, "iteration over an array without axes"),
         (lambda x: len(x[0, 0]), TypeError, "len() of an array without axes"),

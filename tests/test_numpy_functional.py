@@ -183,6 +183,13 @@ def test_einsum_contracts_in_the_order_of_the_path():
         lambda m, x: m.full_like(x, 2),
         lambda m, x: m.full_like(x, np.arange(3), shape=(3,)),
         lambda m, x: m.zeros_like(x, dtype="float32"),
+        lambda m, x: m.sinc(x) + m.deg2rad(x) + m.exp2(x),
+        lambda m, x: m.floor_divide(x, 2) + m.remainder(x, 2),
+        lambda m, x: m.hypot(x, 2.0) + m.logaddexp(x, 1.0) + m.heaviside(x, 0.5),
+        lambda m, x: {cnp: ct, jnp: jax}[m].nn.silu(x * 1.0),
+        lambda m, x: {cnp: ct, jnp: jax}[m].nn.relu(x * 1.0),
+        lambda m, x: {cnp: ct, jnp: jax}[m].lax.rsqrt(x * 1.0),
+        lambda m, x: {cnp: ct, jnp: jax}[m].lax.fori_loop(0, 3, lambda i, y: y + i, m.zeros((), "int8")),
         lambda m, x: m.array(x),
         lambda m, x: m.array([x]),
         lambda m, x: m.asarray((x, 2)),
@@ -196,6 +203,31 @@ def test_einsum_contracts_in_the_order_of_the_path():
 def test_weak_types_are_those_of_jax(f, x, wrap):
     actual, expected = wrap(ct, lambda x: f(cnp, x))(x), wrap(jax, lambda x: f(jnp, x))(x)
     assert (actual.dtype, actual.weak_type) == (expected.dtype, expected.weak_type)
+
+
+@pytest.mark.parametrize("mode", ["fill", "clip", "drop"])
+@pytest.mark.parametrize("index", [5, -9, (1, 7), (slice(None), 9), (np.array([0, 1]), -8), 2])
+def test_constant_positions_outside_are_an_error_unless_a_mode_is_given(index, mode):
+    ours, theirs = cnp.arange(12.0).reshape(3, 4).at[index], jnp.arange(12.0).reshape(3, 4).at[index]
+    check(ours.set(7.0, mode=mode), theirs.set(7.0, mode=mode))
+    check(ours.add(1.0, mode=mode), theirs.add(1.0, mode=mode))
+    if mode != "drop":
+        check(ours.get(mode=mode), theirs.get(mode=mode))
+    if index != 2:
+        for call in (ours.get, lambda: ours.set(1.0)):
+            with pytest.raises(IndexError, match="out of bounds"):
+                call()
+
+
+def test_comparisons_with_lists_are_an_error():
+    for compare in (lambda x: x == [1, 2], lambda x: x != (1, 2), lambda x: x < [1, 2]):
+        with pytest.raises(TypeError, match=r"cannot be compared|not supported"):
+            compare(cnp.ones(2))
+    assert cnp.ones(2) != "a" and cnp.ones(2) != None  # noqa: E711
+    for error in (IndexError, ct.errors.ConcretizationError, ct.errors.NonConcreteBooleanIndexError):
+        with pytest.raises(error):
+            ct.jit(lambda x: x[x > 0])(cnp.ones(2))
+    assert cnp.ones((2, 3)).aval == ct.ShapeDtypeStruct((2, 3), "float32") and cnp.array(1).aval.weak_type
 
 
 def test_dtype_queries():

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._capture import ShapeDtypeStruct
 from cotangent._core import Array
 from cotangent._device import CPU, check_device
 from cotangent.errors import ConcretizationError
@@ -357,6 +358,10 @@ _MEMBERS: dict[str, Any] = {
     "block_until_ready": _identity,
     "compress": _compress,
     "delete": _delete,
+    "aval": property(
+        lambda self: ShapeDtypeStruct(self._bound_shape, self.dtype, weak_type=self.weak_type),
+        doc="Its shape and dtype.",
+    ),
     "device": property(lambda self: CPU, doc="Where the elements are."),
     "devices": lambda self: {CPU},
     "is_deleted": _is_deleted,

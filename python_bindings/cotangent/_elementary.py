@@ -156,14 +156,14 @@ def atan(x: Array) -> Array:
     """The inverse tangent."""
     if kind(x) == "complex":
         return _over_i(_complex_atanh(_times_i(x)))
-    return bind1("atan2", x, _core.full((), 1.0, x.dtype))
+    return bind1("atan2", x, _core.full((), 1.0, x.dtype, x.weak_type))
 
 
 def _asinh_slope(x: Array, result: Array) -> Array:
     if kind(x) == "complex":
         turned = _times_i(x)
         return 1.0 / (_sqrt(1.0 + turned) * _sqrt(1.0 - turned))
-    return 1.0 / _hypot(bind1("abs", x), _core.full((), 1.0, x.dtype))
+    return 1.0 / _hypot(bind1("abs", x), _core.full((), 1.0, x.dtype, x.weak_type))
 
 
 @elementwise(_asinh_slope)
@@ -243,7 +243,7 @@ def cbrt(x: Array) -> Array:
     size = bind1("abs", x)
     plain = bind1("and", bind1("is_finite", size), size > 0.0)
     safe = pick(plain, size, 1.0)
-    root = bind1("pow", safe, _core.full((), 1.0 / 3.0, x.dtype))
+    root = bind1("pow", safe, _core.full((), 1.0 / 3.0, x.dtype, x.weak_type))
     # One step of Newton's for the rounding of 1/3.
     root = root - (root - safe / (root * root)) * (1.0 / 3.0)
     return _with_sign(pick(plain, root, size), x)

@@ -102,12 +102,16 @@ def _capture(program: Program, avals: list[Any], name: str) -> Graph:
 def pick(condition: Array, x: Any, y: Any) -> Array:
     """``x`` where the condition holds, else ``y``; one of them may be a number."""
     like = x if isinstance(x, Array) else y
-    return bind1("select", condition, *(z if isinstance(z, Array) else _core.full((), z, like.dtype) for z in (x, y)))
+    return bind1(
+        "select",
+        condition,
+        *(z if isinstance(z, Array) else _core.full((), z, like.dtype, like.weak_type) for z in (x, y)),
+    )
 
 
 def polynomial(x: Array, coefficients: tuple[float, ...]) -> Array:
     """By Horner's rule; the highest coefficient comes first."""
-    result = _core.full((), coefficients[0], x.dtype)
+    result = _core.full((), coefficients[0], x.dtype, x.weak_type)
     for coefficient in coefficients[1:]:
         result = result * x + coefficient
     return result

@@ -36,7 +36,11 @@ class MismatchError(ShapeError, DTypeError, ValueError):
     """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to."""
 
 
+class NonConcreteBooleanIndexError(ConcretizationError, IndexError):
+    """A bool index whose values are not known, so that neither is the shape of what it selects."""
+
+
 # JAX's names, for programs that catch them.
 ConcretizationTypeError = TracerBoolConversionError = TracerArrayConversionError = ConcretizationError
-TracerIntegerConversionError = NonConcreteBooleanIndexError = ConcretizationError
+TracerIntegerConversionError = ConcretizationError
 UnexpectedTracerError = TracerLeakError

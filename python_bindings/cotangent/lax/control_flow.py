@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, PyTreeDef
@@ -201,13 +203,15 @@ def fori_loop(
     """
     _check_unroll(True if unroll is None else unroll, "fori_loop")
     check_callable(body_fun, "fori_loop")
-    if isinstance(lower, int) and isinstance(upper, int):
+    if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
+        weak = isinstance(lower, int) and isinstance(upper, int)
+        lower, upper = int(lower), int(upper)
 
         def step(carry: tuple[Any, Any], _: None) -> tuple[Any, None]:
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
-        start = _core.full((), lower, _core.default_int_dtype())
+        start = _core.full((), lower, _core.default_int_dtype(), weak)
         (_, value), _ = scan(step, (start, init_val), None, length=max(upper - lower, 0))
         return value
 

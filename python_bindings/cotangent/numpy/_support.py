@@ -46,8 +46,8 @@ def convert(x: Array, dtype: Any) -> Array:
 
 
 def literal(like: Array, value: complex) -> Array:
-    """A number as an array of the shape and dtype of ``like``."""
-    return _core.full(like._bound_shape, value, like.dtype)
+    """A number as an array of the shape and type of ``like``, which is weak if that is."""
+    return _core.full(like._bound_shape, value, like.dtype, like.weak_type)
 
 
 def constant(like: Array, value: complex, dtype: Any = None) -> Array:

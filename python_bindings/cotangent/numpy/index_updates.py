@@ -7,6 +7,7 @@ known while a program is captured.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
@@ -110,10 +111,10 @@ class IndexUpdate:
         """``x[index]``; mode "fill" gives ``fill_value`` (NaN by default) outside."""
         del hints
         if mode in (None, "clip", "promise_in_bounds"):
-            return get_item(self._array, self._index)
+            return _with_mode(lambda index: get_item(self._array, index), self._index, mode)
         if mode not in ("fill", "drop"):
             raise ValueError(f"at[...].get: mode must be 'clip' or 'fill'; got {mode!r}")
-        return _get_filled(self._array, self._index, fill_value)
+        return _with_mode(lambda index: _get_filled(self._array, index, fill_value), self._index, mode)
 
     def set(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with the indexed elements replaced."""
@@ -173,14 +174,23 @@ class IndexUpdate:
     def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
         if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
             raise ValueError(f"at[...]: mode must be 'drop' or 'clip'; got {mode!r}")
-        return update_item(
-            self._array,
-            self._index,
-            operation,
-            values,
-            "clip" if mode == "clip" else "drop",
-            bool(hints.get("unique_indices")),
+        outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
+        return _with_mode(
+            lambda index: update_item(self._array, index, operation, values, outside, unique), self._index, mode
         )
+
+
+def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> Array:
+    """``apply(index)``, where a constant position outside is an error unless a mode says what it means."""
+    try:
+        return apply(index)
+    except IndexError:
+        if mode is None:
+            raise
+    items = index if isinstance(index, tuple) else (index,)
+    is_number = lambda item: isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_))  # noqa: E731
+    values = [_core.array(item) if is_number(item) else item for item in items]  # type: ignore[no-untyped-call]
+    return apply(tuple(values))
 
 
 class IndexUpdateHelper:

@@ -24,6 +24,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._capture import set_length
 from cotangent._core import Array
+from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 from cotangent.numpy._support import (
     axis_size,
     bind1,
@@ -110,7 +111,10 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
         if is_mask(item):
             if np.ndim(item) == 0:
                 return None
-            mask = np.asarray(_core.to_numpy(item))
+            try:
+                mask = np.asarray(_core.to_numpy(item))
+            except ConcretizationError as error:
+                raise NonConcreteBooleanIndexError(*error.args) from None
             axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
             if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
                 check_mask(mask, axis, x)
