@@ -167,7 +167,7 @@ def number(value: float) -> str:
 SCALE = {"s": 1.0, "ms": 1e3, "µs": 1e6}
 
 
-def settle(longest: float = 0.05) -> None:
+def settle(longest: float = 0.3) -> None:
     """Waits until the threads of the library that ran last sleep: while they spin, waiting for more, the next one lacks a core."""
     deadline = time.perf_counter() + longest
     while time.perf_counter() < deadline:
