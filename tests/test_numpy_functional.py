@@ -80,6 +80,8 @@ CALLS = [
         for wrap in (None, True, False)
     ),
     lambda m: m.take(A, np.array([-1, -9, 5]), 1, mode="clip"),
+    *(lambda m, shape=shape: m.asarray(A)[np.empty(shape, bool)] for shape in [(0,), (0, 4), (3, 0)]),
+    lambda m: {cnp: ct, jnp: jax}[m].lax.scan(lambda c, x: (c + x, c), 0.0, V, unroll=0),
     *(
         lambda m, k=k: {cnp: ct, jnp: jax}[m].jit(lambda k: (m.tri(4, 3, k, "float32"), m.eye(3, k=k)))(k)
         for k in (-(2**33), -1, 1, 2**33)

@@ -70,8 +70,8 @@ def _promote_carry(
 
 def _check_unroll(unroll: Any, what: str) -> None:
     """Steps are not repeated in the body: measured, that makes compiled loops no faster (docs/design/017-reverse-while.md)."""
-    if not isinstance(unroll, (bool, int)) or (not isinstance(unroll, bool) and unroll < 1):
-        raise ValueError(f"{what}: unroll must be a bool or a positive int; got {unroll!r}")
+    if not isinstance(unroll, (bool, int)) or (not isinstance(unroll, bool) and unroll < 0):
+        raise ValueError(f"{what}: `unroll` must be a bool or a non-negative int; got {unroll!r}")
 
 
 def scan(

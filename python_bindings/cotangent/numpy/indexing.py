@@ -71,10 +71,10 @@ def is_mask(item: Any) -> bool:
 
 
 def check_mask(mask: Any, axis: int, x: Array) -> None:
-    """IndexError unless the mask has the sizes of the axes that it stands for."""
+    """IndexError unless the mask has the sizes of the axes that it stands for; without elements it selects nothing."""
     shape = mask._bound_shape if isinstance(mask, Array) else mask.shape
     sizes = x._bound_shape[axis : axis + mask.ndim]
-    if tuple(shape) != tuple(sizes):
+    if tuple(shape) != tuple(sizes) and 0 not in shape:
         raise IndexError(f"a bool index of shape {tuple(shape)} does not fit axes of sizes {tuple(sizes)}")
 
 
@@ -123,7 +123,7 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
         expanded.append(item)
     used = sum(1 for item in expanded if item is not None and not isinstance(item, EllipsisType))
     if used > x.ndim:
-        raise IndexError(f"too many indices: {used} for an array with {x.ndim} axes")
+        raise IndexError(f"Too many indices: array is {x.ndim}-dimensional, but {used} were indexed")
     positions = [i for i, item in enumerate(expanded) if isinstance(item, EllipsisType)]
     if len(positions) > 1:
         raise IndexError("an index can have only one ellipsis (...)")
@@ -167,7 +167,7 @@ def resolve(index: Any, x: Array) -> Plan | None:
             _window(plan, x, axis, item, ragged)
         elif (number := _static_index(item)) is not None:
             if not -sizes[axis] <= number < sizes[axis]:
-                raise IndexError(f"index {number} is out of bounds for axis {axis} with size {sizes[axis]}")
+                raise IndexError(f"index {number} out of bounds for axis {axis} with size {sizes[axis]}")
             if gathers or axis in ragged:
                 plan.looked_up.append((axis, np.asarray(number, np.int32)))
                 places.append(place)
