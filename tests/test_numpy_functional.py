@@ -80,6 +80,8 @@ CALLS = [
         for wrap in (None, True, False)
     ),
     lambda m: m.take(A, np.array([-1, -9, 5]), 1, mode="clip"),
+    *(lambda m, shape=shape: m.cov(np.zeros(shape)) for shape in [(0,), (0, 2), (2, 0)]),
+    lambda m: {cnp: ct, jnp: jax}[m].lax.mul(np.float32(2.0), V, out_dtype=np.float32),
     *(lambda m, shape=shape: m.asarray(A)[np.empty(shape, bool)] for shape in [(0,), (0, 4), (3, 0)]),
     lambda m: {cnp: ct, jnp: jax}[m].lax.scan(lambda c, x: (c + x, c), 0.0, V, unroll=0),
     *(

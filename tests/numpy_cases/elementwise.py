@@ -135,6 +135,7 @@ for operator_name in ["__lt__", "__le__", "__gt__", "__ge__"]:
 for name in ["logaddexp", "logaddexp2"]:
     case(name, draw(*M), draw(3), dtypes=COMPLEXES, oracle="jax", tolerance=4, grads=False)
 unary("rint", COMPLEXES, (-9, 9), grads=False)
+unary("sinc", COMPLEXES, (-2, 2), tolerance=8)
 for name in ["floor_divide", "divmod"]:
     case(name, np.array([1.0, -1.0, 0.0, np.nan]), np.array([0.0, 0.0, 0.0, 2.0]), dtypes=("float64",))
 for name in ["logical_and", "logical_or", "logical_xor"]:

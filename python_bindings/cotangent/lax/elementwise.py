@@ -127,10 +127,10 @@ def sub(x: Any, y: Any) -> Array:
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
-    """``x * y``, in ``out_dtype`` when it is given."""
-    x, y = operands("mul", (x, y), NUMBERS)
+    """``x * y``, in ``out_dtype`` when it is given: the operands may then have several dtypes."""
     if out_dtype is not None:
         x, y = _core.convert(x, out_dtype), _core.convert(y, out_dtype)
+    x, y = operands("mul", (x, y), NUMBERS)
     return bind1("mul", x, y)
 
 

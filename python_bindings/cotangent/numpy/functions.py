@@ -212,9 +212,10 @@ acosh, asinh, atanh = arccosh, arcsinh, arctanh
 
 def sinc(x: Any, /) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
-    array = real_only(x, "sinc")
+    array = inexact(x)
     t = array * literal(array, math.pi)
-    near = bind1("lt", bind1("abs", t), literal(t, 0.1))
+    size = bind1("abs", t)
+    near = bind1("lt", size, literal(size, 0.1))
     far_t = choose(near, 1.0, t)
     far = bind1("div", bind1("sin", far_t), far_t)
     # The Taylor series: exact to rounding, with all derivatives at 0.

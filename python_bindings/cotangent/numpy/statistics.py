@@ -540,6 +540,8 @@ def cov(
         if name == "fweights" and not is_integer(one):
             raise TypeError(f"cov: fweights must be integers; got {one.dtype}")
         w = one if w is None else w * one
+    if x._bound_shape[0] == 0:
+        return _core.full((0, 0), 0.0, x.dtype)
     mean, total = average(x, axis=1, weights=w, returned=True)
     total = total[0]
     if w is None:
