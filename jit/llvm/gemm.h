@@ -9,8 +9,9 @@
 // with a vector whose matrix is contiguous along k are dot products instead, and so are products of few rows and
 // columns that are both contiguous along k: vectors then lie along k, and nothing needs to be packed.
 //
-// Threads share the rows of large products, or, where there are few rows, the columns. k is cut the same way for any
-// number of threads, so each element of c is the same sum. Start at emit().
+// Threads share the rows of large products, or the columns, where there are few rows or where it is b that would have
+// to go from one core's cache to another's. k is cut the same way for any number of threads, so each element of c is
+// the same sum. Start at emit(); gemm_dots.cc has the dot products.
 #pragma once
 
 #include "jit/llvm/emit.h"
