@@ -80,6 +80,18 @@ CALLS = [
         for wrap in (None, True, False)
     ),
     lambda m: m.take(A, np.array([-1, -9, 5]), 1, mode="clip"),
+    lambda m: (m.geomspace(1j, 8, 4), m.geomspace(1 + 1j, -8, 3), m.geomspace(-1.0, -8.0, 4)),
+    lambda m: m.histogram2d(V, V * 2, bins=[3, m.asarray(np.linspace(-1, 1, 4))]),
+    lambda m: m.histogram2d(V, V * 2, bins=m.asarray(np.linspace(-1, 1, 4))),
+    lambda m: (m.array(range(3)), m.asarray(range(2, 4))),
+    *(
+        lambda m, total=total: {cnp: ct, jnp: jax}[m].jit(lambda r: m.repeat(A, r, 0, total_repeat_length=total))(
+            np.array([1, 2, 0])
+        )
+        for total in (0, 2, 3, 6)
+    ),
+    lambda m: m.repeat(A, np.array([1, 2, 0]), 0, total_repeat_length=5),
+    lambda m: m.repeat(A, 2, 1, total_repeat_length=9),
     *(lambda m, shape=shape: m.cov(np.zeros(shape)) for shape in [(0,), (0, 2), (2, 0)]),
     lambda m: {cnp: ct, jnp: jax}[m].lax.mul(np.float32(2.0), V, out_dtype=np.float32),
     *(lambda m, shape=shape: m.asarray(A)[np.empty(shape, bool)] for shape in [(0,), (0, 4), (3, 0)]),

@@ -89,6 +89,8 @@ def array(
     (2, 2)
     """
     del copy, order
+    if isinstance(object, range):
+        object = list(object)  # noqa: A001
     listed = isinstance(object, (tuple, list))
     if dtype is None and ndmin == 0 and device is None and not listed:
         return _core.array(object)
@@ -118,7 +120,7 @@ def asarray(
     a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
 ) -> Array:
     """``a`` as an array; an array of the dtype is returned as it is."""
-    if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list)):
+    if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list, range)):
         return _core.array(a)
     if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
         raise ValueError("asarray: this needs a copy\n  leave copy as None, to copy where it is necessary")
@@ -341,14 +343,14 @@ def logspace(
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
-    """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, or both negative."""
+    """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, both negative, or complex."""
     start, stop = _core.promote([start, stop], inexact=True)
     narrow = _core.dtype_kind(start.dtype) == "float" and start.dtype.itemsize == 2
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
     if narrow:
         start, stop = _core.convert(start, "float32"), _core.convert(stop, "float32")
     sign = bind1("sign", start)
-    exponents = linspace(bind1("log", start * sign), bind1("log", stop * sign), num, endpoint)
+    exponents = linspace(bind1("log", start / sign), bind1("log", stop / sign), num, endpoint)
     sized = [num, *start._bound_shape]
     result = bind1("exp", exponents) * sign
     # The ends are exact.

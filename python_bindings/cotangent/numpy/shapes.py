@@ -499,7 +499,11 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
 
 
 def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
-    """Each element repeated in place: so many times, or a number for each that must be concrete."""
+    """Each element repeated in place: so many times, or a number for each.
+
+    Args:
+        total_repeat_length: the size of the result, cut off or filled up with the last element; needed where the numbers are not known.
+    """
     array = _core.array(a)
     if axis is None:
         array, axis = ravel(array), 0
@@ -514,6 +518,15 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         kept = [i if i <= axis else i + 1 for i in range(array.ndim)]
         sizes[axis] *= count
         result = bind1("reshape", bind1("broadcast", array, shape=wide, axes=kept), shape=sizes)
+    elif total_repeat_length is not None and length > 0:
+        from cotangent.numpy.reductions import cumsum
+        from cotangent.numpy.sorting import searchsorted
+
+        ends = cumsum(_core.broadcast_to(_core.array(repeats), [length]))
+        position = bind1("iota", shape=[total_repeat_length], dtype=ends.dtype, axis=0)
+        reached = _core.convert(searchsorted(ends, position, side="right"), "int32")
+        reached = bind1("min", reached, _core.full(reached._bound_shape, length - 1, reached.dtype))
+        return bind1("gather", array, reached, axis=axis, batch_dims=0)
     else:
         counts = np.broadcast_to(_core.to_numpy(repeats), (length,))
         index = np.repeat(np.arange(length, dtype=np.int32), counts)

@@ -439,7 +439,9 @@ def histogram2d(
 ) -> tuple[Array, Array, Array]:
     """How many points lie in each cell of a grid of bins, and the edges along both axes."""
     columns = _core.promote([ravel(x), ravel(y)])
-    if np.ndim(bins) == 1 and len(bins) not in (1, 2):
+    listed = isinstance(bins, (list, tuple))
+    count = len(bins) if listed or getattr(bins, "ndim", 0) == 1 else 1
+    if count not in (1, 2):
         bins = [bins, bins]
     sample = concatenate([insert_axes(column, [1]) for column in columns], 1)
     counts, edges = histogramdd(sample, bins, range, weights, density)
