@@ -230,6 +230,7 @@ CONTINUOUS = [
     ("double_sided_maxwell", (1.0, 2.0, (20,)), {}),
     ("triangular", (0.0, 1.0, 3.0, (20,)), {}),
     ("gumbel", ((20,),), {"mode": "high"}),
+    ("gumbel", ((20,),), {"mode": "highest"}),
     ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {}),
     ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {"method": "eigh"}),
     ("multivariate_normal", (MEAN, COVARIANCE, (5,)), {"method": "svd"}),

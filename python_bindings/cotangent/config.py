@@ -141,11 +141,11 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def default_matmul_precision(precision: str | None) -> Iterator[None]:
+def default_matmul_precision(new_val: str | None = None) -> Iterator[None]:
     """A ``with`` block that asks for at least this precision in products, which they always have: that of their operands.
 
     Raises:
         ValueError: for a precision that JAX does not know either.
     """
-    _settle("default_matmul_precision", precision)
+    _settle("default_matmul_precision", new_val)
     yield

@@ -333,17 +333,40 @@ def _fit(x: Array, dtype: Any) -> Array:
 
 
 def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
-    """Numbers of the standard Gumbel distribution."""
+    """Numbers of the standard Gumbel distribution.
+
+    Args:
+        mode: how far the tails reach: ``"low"`` draws as many bits as the dtype has, ``"high"`` twice as many, ``"highest"``, of float32,
+            also uses all of them near either end.
+    """
     dtype = _float_dtype(dtype, "gumbel")
-    if mode not in (None, "low", "high"):
-        raise ValueError(f"gumbel: mode must be 'high' or 'low'; got {mode!r}")
-    if mode == "high":
+    if mode not in (None, "low", "high", "highest"):
+        raise ValueError(f"gumbel: mode must be 'highest', 'high' or 'low'; got {mode!r}")
+    if mode == "highest" and dtype == np.float32:
+        return _far_gumbel(key, static_shape(shape)[0])
+    if mode in ("high", "highest"):
         fine = uniform(key, (2, *static_shape(shape)[0]), dtype)
         low = fine[0] + 2.0 ** -int(_finfo(dtype).nmant) * fine[1] + float(_finfo(dtype).tiny)
         x = bind1("select", fine[0] >= 0.5, fine[0], low)
         return bind1("neg", bind1("log", bind1("neg", bind1("log1p", bind1("neg", x)))))
     draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
     return bind1("neg", bind1("log", bind1("neg", bind1("log", draws))))
+
+
+def _far_gumbel(key: Any, shape: Any) -> Array:
+    """By 64 bits, as a fraction u below 1/2, else as 1 - u, which is small then: either has all digits of a float32."""
+    from cotangent.lax.bits import clz
+    from cotangent.numpy import ldexp, where
+
+    words = bits(key, (2, *shape), "uint32")
+    wide = (_core.convert(words[0], "uint64") << 32) | _core.convert(words[1], "uint64")
+    below = words[0] < 2**31
+    small = where(below, wide, ~wide + 1)
+    zeros = clz(small)
+    leading = _core.convert((small << zeros) >> 40, "float32")
+    x = ldexp(leading, -24 - _core.convert(zeros, "int32"))
+    below_log = bind1("log1p", bind1("neg", x))
+    return -bind1("log", bind1("neg", bind1("select", below, below_log, bind1("log", x))))
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
