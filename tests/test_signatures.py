@@ -18,7 +18,6 @@ NOT_COUNTED = {"out_sharding", "sharding"}
 DIFFERENT = {
     "jax.numpy.array": "copy, order and ndmin may be given by position, as in NumPy",
     "jax.numpy.permute_dims": "axes may be left out, as in transpose",
-    "jax.numpy.take_along_axis": "negative indices always count from the end",
     "jax.scipy.stats.gumbel_l.ppf": "q, as in SciPy",
     "jax.scipy.stats.gumbel_r.ppf": "q, as in SciPy",
     "jax.scipy.stats.logistic.isf": "q, as in SciPy",

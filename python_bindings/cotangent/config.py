@@ -141,7 +141,7 @@ def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:
 
 
 @contextlib.contextmanager
-def default_matmul_precision(new_val: str | None = None) -> Iterator[None]:
+def default_matmul_precision(new_val: str | None) -> Iterator[None]:
     """A ``with`` block that asks for at least this precision in products, which they always have: that of their operands.
 
     Raises:
