@@ -153,3 +153,12 @@ def test_errors():
         signal.convolve2d(np.ones((3, 3)), np.ones((2, 2)), boundary="wrap")
     with pytest.raises(NotImplementedError, match="order"):
         ndimage.map_coordinates(np.ones((3, 3)), [np.ones(2), np.ones(2)], 3)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_correlations_of_complex_matrices(mode):
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape) for shape in [(2, 3), (4, 4)])
+    for x, y in [(a, b), (b, a)]:
+        np.testing.assert_allclose(signal.correlate2d(x, y, mode), scipy_signal.correlate2d(x, y, mode), 1e-9)
+        np.testing.assert_allclose(signal.convolve2d(x, y, mode), scipy_signal.convolve2d(x, y, mode), 1e-9)

@@ -112,7 +112,11 @@ def test_samples():
     assert np.isnan(stats.beta.pdf(np.array([0.2, 0.5]), -1.1, 2.0)).all()
     x = np.random.default_rng(0).standard_normal((5, 3))
     np.testing.assert_allclose(stats.sem(x), scipy_stats.sem(x), rtol=1e-12)
-    np.testing.assert_allclose(stats.sem(x, axis=None), scipy_stats.sem(x, axis=None), rtol=1e-12)
+    for keepdims in (False, True):
+        ours = stats.sem(x, axis=None, keepdims=keepdims)
+        theirs = scipy_stats.sem(x, axis=None, keepdims=keepdims)
+        assert ours.shape == np.shape(theirs)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
 
 def test_kernel_density():

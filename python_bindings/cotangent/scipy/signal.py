@@ -131,6 +131,9 @@ def correlate2d(
     _boundary("correlate2d", boundary, fillvalue)
     if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
         raise ValueError("correlate2d: both operands must have two axes")
+    if mode == "valid" and any(m < n for m, n in zip(cnp.shape(in1), cnp.shape(in2), strict=True)):
+        # As SciPy, which exchanges the matrices then: the conjugate is that of the first.
+        return cnp.conj(correlate(in1, in2, mode, "direct", precision))
     if mode != "same":
         return correlate(in1, in2, mode, "direct", precision)
     # As in SciPy, the middle is the element after the one that `correlate` takes where the second matrix has an even size.

@@ -623,15 +623,15 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     _nan_policy("sem", nan_policy)
     (a,) = _core.promote([a], inexact=True)
     if axis is None:
-        a, axis = a.reshape(-1), 0
+        error = sem(a.reshape(-1), 0, ddof, nan_policy)
+        return error.reshape((1,) * a.ndim) if keepdims else error
     if nan_policy == "omit":
         count = cnp.sum(~cnp.isnan(a), axis=axis, keepdims=keepdims)
         spread: Array = cnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims)
         result: Array = spread / cnp.sqrt(count.astype(spread.dtype))
         return result
     size = as_dtype(element_count(a, [normalize_axis(axis, a.ndim, "sem")]), cnp.real(a).dtype)
-    error: Array = cnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / cnp.sqrt(size)
-    return error
+    return cnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / cnp.sqrt(size)
 
 
 class gaussian_kde:  # noqa: N801 (its name in SciPy)
