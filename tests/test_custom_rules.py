@@ -219,6 +219,12 @@ def test_zeros_and_values_for_rules():
     assert ct.custom_derivatives.custom_vjp_primal_tree_values({"a": primal, "b": 1}) == {"a": 2.0, "b": 1}
 
 
+def test_checkpointed_functions_get_arrays_and_trees_of_prevent_cse():
+    f = ct.checkpoint(lambda x, y: cnp.sin(x.sum() * y), prevent_cse=(False, True))
+    np.testing.assert_allclose(f(0.5, 2.0), np.sin(1.0), 1e-6)
+    np.testing.assert_allclose(ct.grad(f)(0.5, 2.0), 2 * np.cos(1.0), 1e-6)
+
+
 def test_policies_of_checkpoint_must_be_policies():
     with pytest.raises(TypeError, match="policy must be one of"):
         ct.checkpoint(cnp.sin, policy="dots")

@@ -133,7 +133,7 @@ def checkpoint(
     fun: Function | None = None,
     *,
     concrete: bool = False,
-    prevent_cse: bool = True,
+    prevent_cse: Any = True,
     static_argnums: int | Sequence[int] = (),
     policy: Policy | Callable[..., Any] | None = None,
 ) -> Any:
@@ -143,7 +143,7 @@ def checkpoint(
         fun: any function of pytrees of arrays; without it a decorator is returned.
         concrete: accepted for compatibility; values may be looked at whenever the enclosing transform allows it.
         prevent_cse: whether the compiler must not find that the second computation equals the first. Switch it off inside a `scan`,
-            where the two are in different loops anyway.
+            where the two are in different loops anyway. A tree of bools, one for each argument, is True if one of them is.
         static_argnums: positions of arguments that are plain Python values.
         policy: which intermediate results are kept after all, one of `checkpoint_policies`; None keeps nothing but the arguments. A
             function is asked once for each primitive, ``policy(primitive)``, whether to keep its results: it must not need more of
@@ -166,8 +166,6 @@ def checkpoint(
 
     @functools.wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        if not _core.is_capturing():
-            return fun(*args, **kwargs)
         for number in static:
             if not -len(args) <= number < len(args):
                 raise ValueError(
@@ -181,13 +179,16 @@ def checkpoint(
             return fun(*[fixed[i] if i in fixed else next(given) for i in range(len(args))], **keywords)
 
         leaves, structure = flatten_arguments((dynamic, kwargs), name)
+        if not _core.is_capturing():
+            xs, keywords = structure.unflatten(leaves)
+            return run(*xs, **keywords)
         captured = capture(run, leaves, structure, _core.capture_mode() or "jit", name=name, concrete=True)
         outputs = _core.bind(
             "checkpoint",
             leaves + captured.closure,
             graph=captured.graph,
             policy=clauses,
-            prevent_cse=prevent_cse,
+            prevent_cse=any(_core.tree_flatten(prevent_cse)[0]),
             recomputes=False,
         )
         return captured.structure.unflatten(outputs)
