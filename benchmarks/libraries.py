@@ -10,6 +10,7 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,6 +34,7 @@ class Library:
     functional = True
 
     def __init__(self, name: str, module: Any, xp: Any) -> None:
+        self.returns_early = name == "jax"  # a call may return before its result is there
         self.name, self.module, self.xp, self.nn, self.lax = name, module, xp, module.nn, module.lax
         self.jit, self.grad, self.value_and_grad, self.vmap = (
             module.jit,
@@ -51,13 +53,13 @@ class Library:
 
     def thunk(self, function: Function, *arguments: Any) -> Callable[[], Any]:
         """Runs the compiled function."""
-        compiled, wait = self.jit(function), self.module.block_until_ready
-        arguments = self.arrays(arguments)
-        return lambda: wait(compiled(*arguments))
+        return self.eager(self.jit(function), *arguments)
 
     def eager(self, function: Function, *arguments: Any) -> Callable[[], Any]:
-        wait = self.module.block_until_ready
         arguments = self.arrays(arguments)
+        if not self.returns_early:
+            return partial(function, *arguments)
+        wait = self.module.block_until_ready
         return lambda: wait(function(*arguments))
 
     def arrays(self, tree: Any) -> Any:
@@ -85,7 +87,7 @@ class NumPy:
         return value
 
     def thunk(self, function: Function, *arguments: Any) -> Callable[[], Any]:
-        return lambda: function(*arguments)
+        return partial(function, *arguments)
 
     eager = thunk
 
@@ -123,13 +125,10 @@ class Torch:
         return function
 
     def thunk(self, function: Function, *arguments: Any) -> Callable[[], Any]:
-        compiled = self.jit(function)
-        arguments = self.arrays(arguments)
-        return lambda: compiled(*arguments)
+        return self.eager(self.jit(function), *arguments)
 
     def eager(self, function: Function, *arguments: Any) -> Callable[[], Any]:
-        arguments = self.arrays(arguments)
-        return lambda: function(*arguments)
+        return partial(function, *self.arrays(arguments))
 
     def value_and_grad(self, function: Function, argnums: Any = 0) -> Function:
         torch = self.torch

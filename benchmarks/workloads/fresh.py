@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve()
 def measure(what: str, library: str, repeat: int = 3) -> float:
     """The least of `repeat` runs."""
     env = {**os.environ, "CT_CACHE_DIR": "", "JAX_ENABLE_COMPILATION_CACHE": "false"}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
     command = [sys.executable, str(HERE), what, library]
     return min(
         float(subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout.split()[-1])

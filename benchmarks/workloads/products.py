@@ -18,9 +18,13 @@ def product(n: int, dtype: Any = np.float32, batch: tuple[int, ...] = ()) -> Any
 
             with jax.enable_x64(True):
                 inputs = [jax.numpy.asarray(normal(*shape, seed=seed, dtype=dtype)) for seed in (0, 1)]
-                compiled = jax.jit(lambda a, b: a @ b)
-                compiled(*inputs)
-            return lambda: compiled(*inputs).block_until_ready()
+            compiled = jax.jit(lambda a, b: a @ b)
+
+            def run() -> Any:
+                with jax.enable_x64(True):
+                    return compiled(*inputs).block_until_ready()
+
+            return run
         return library.thunk(lambda a, b: a @ b, normal(*shape, dtype=dtype), normal(*shape, seed=1, dtype=dtype))
 
     return make
