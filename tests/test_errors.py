@@ -66,7 +66,7 @@ CASES: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     "non-array output": (lambda: ct.jit(lambda x: "text")(X), TypeError, "output"),
     "tree mismatch": (lambda: ct.tree.map(lambda a, b: a, [1, 2], [1]), ValueError, "structures differ"),
     "parse": (lambda: ct.ir.parse("graph (a: float32[3]) {\n  b = nonsense a\n} -> (b)"), ValueError, ":2"),
-    "corrupt graph": (lambda: ct.ir.deserialize(b"not a graph"), errors.CorruptFileError, ""),
+    "corrupt graph": (lambda: ct.ir.deserialize(b"not a graph"), errors.CorruptFileError, "header is missing"),
 }
 
 
