@@ -71,6 +71,15 @@ def test_values_of_their_own_need_a_known_mask() -> None:
         ct.jit(lambda x: x.at[x > 0].set(values))(FLOATS)
 
 
+@pytest.mark.parametrize("rest", [np.array([1, 0]), [1, 0], 1, slice(1, None), slice(None, None, -1)], ids=str)
+def test_a_mask_beside_other_items(rest: Any) -> None:
+    mask = np.array([True, False, True])
+    expected = FLOATS.copy()
+    expected[mask, rest] = 7.0
+    np.testing.assert_array_equal(cnp.asarray(FLOATS).at[mask, rest].set(7.0), expected)
+    np.testing.assert_array_equal(ct.jit(lambda x: x.at[mask, rest].set(7.0))(FLOATS), expected)
+
+
 def test_derivatives() -> None:
     def program(x, v):
         return x.at[x > 0].multiply(v).at[x < -1].apply(cnp.sin)

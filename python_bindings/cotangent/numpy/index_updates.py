@@ -48,6 +48,12 @@ class AxesMask:
         return bind1("broadcast", self.mask, shape=list(x._bound_shape), axes=axes)
 
 
+def _is_whole(item: Any) -> bool:
+    if isinstance(item, slice):
+        return item.start is None and item.stop is None and item.step is None
+    return isinstance(item, EllipsisType)
+
+
 def _only_mask(index: Any, x: Array) -> AxesMask | None:
     """The mask of ``x[mask]``, ``x[:, mask]``, ``x[..., mask]`` and the like; None for another index."""
     items = index if isinstance(index, tuple) else (index,)
@@ -55,7 +61,7 @@ def _only_mask(index: Any, x: Array) -> AxesMask | None:
     if len(masks) != 1 or not isinstance(mask := items[masks[0]], Array | np.ndarray) or np.ndim(mask) == 0:
         return None
     before, after = items[: masks[0]], items[masks[0] + 1 :]
-    if any(not isinstance(item, EllipsisType) and item != slice(None) for item in before + after):
+    if not all(_is_whole(item) for item in before + after):
         return None
     if sum(isinstance(item, EllipsisType) for item in items) > 1 or len(items) - 1 + mask.ndim > x.ndim + 1:
         return None
@@ -63,6 +69,11 @@ def _only_mask(index: Any, x: Array) -> AxesMask | None:
     axis = x.ndim - len(after) - mask.ndim if from_end else len(before)
     check_mask(mask, axis, x)
     return AxesMask(_core.array(mask), axis)
+
+
+def _combined(operation: str, x: Array, updates: Array) -> Array:
+    logical = {"add": "or", "mul": "and"} if kind(x) == "bool" else {}
+    return bind1(logical.get(operation, operation), x, updates)
 
 
 def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array | None:
@@ -80,8 +91,7 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
         updates = bind1("reshape", updates, shape=shape[:place] + [1] * found.mask.ndim + shape[place + 1 :])
     updates = _core.broadcast_to(updates, x._bound_shape)
     if operation != "set":
-        logical = {"add": "or", "mul": "and"} if kind(x) == "bool" else {}
-        updates = bind1(logical.get(operation, operation), x, updates)
+        updates = _combined(operation, x, updates)
     return bind1("select", found.spread_over(x), updates, x)
 
 
@@ -270,13 +280,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         updates = _scatter(window, found, updates, operation, unique)
         operation = "set"
     if not plan.has_window:
-        return (
-            updates
-            if operation == "set"
-            else bind1("add", x, updates)
-            if kind(x) != "bool"
-            else bind1("or", x, updates)
-        )
+        return updates if operation == "set" else _combined(operation, x, updates)
     return _put_window(x, plan, updates, operation)
 
 
