@@ -24,43 +24,6 @@ constexpr int64_t kAlignment = 64;
 constexpr int64_t kLarge = 4096;
 constexpr int64_t kStagger = 5 * kAlignment;
 
-// Calls visit(buffer, is_write) for the buffers that a statement itself touches.
-template <class Visit>
-void visit_buffers(const Program& program, const Statement& s, Visit&& visit) {
-  switch (s.kind) {
-    case StatementKind::kLoad:
-      visit(s.buffer, false);
-      break;
-    case StatementKind::kStore:
-      visit(s.buffer, true);
-      break;
-    case StatementKind::kGemm: {
-      const loop::Gemm& gemm = program.gemms[s.detail];
-      visit(gemm.a.buffer, false);
-      visit(gemm.b.buffer, false);
-      visit(gemm.c.buffer, true);
-      break;
-    }
-    case StatementKind::kFill:
-      visit(program.ranges[s.detail].destination, true);
-      break;
-    case StatementKind::kCopy:
-      visit(program.ranges[s.detail].source, false);
-      visit(program.ranges[s.detail].destination, true);
-      break;
-    case StatementKind::kSwap:
-      visit(s.buffer, true);
-      visit(s.other, true);
-      break;
-    case StatementKind::kHostCall:
-      for (const loop::HostCall::Array& array : program.host_calls[s.detail].inputs) visit(array.buffer, false);
-      for (const loop::HostCall::Array& array : program.host_calls[s.detail].outputs) visit(array.buffer, true);
-      break;
-    default:
-      break;
-  }
-}
-
 // Where the statements of a program are, in the order of the text. A lifetime is a stretch of one block: the innermost
 // that contains all uses. Uses in a loop's body only are a lifetime within one iteration, as whatever is not carried
 // is written before it is read; but iterations of a parallel loop may run at once, so there it is the whole loop.
@@ -149,7 +112,7 @@ class Timeline {
     for (const Statement& s : program_.blocks[block].statements) {
       const int now = ++now_;
       const Interval here = parallel.used() ? parallel : Interval{block, now, now};
-      visit_buffers(program_, s, [&](BufferId id, bool) { merge(lifetimes_[id], here); });
+      loop::visit_buffers(program_, s, [&](BufferId id, bool) { merge(lifetimes_[id], here); });
       if (s.kind == StatementKind::kSwap) group_[find(s.other)] = find(s.buffer);
       bool is_leaf = true;
       loop::visit_blocks_of(program_, s, [&](BlockId id) {
@@ -235,7 +198,7 @@ class ElementwiseUpdate {
         simple_ = false;
         return;
       default:
-        visit_buffers(program_, s, [&](BufferId id, bool) { simple_ = simple_ && id != from_ && id != to_; });
+        loop::visit_buffers(program_, s, [&](BufferId id, bool) { simple_ = simple_ && id != from_ && id != to_; });
     }
     loop::visit_blocks_of(program_, s, [&](BlockId block) {
       for (const Statement& inner : program_.blocks[block].statements) visit(inner);
@@ -309,7 +272,7 @@ bool can_overwrite(const Program& program, BlockId block, BufferId from, BufferI
     bool reads = false, writes = false;
     auto look = [&](const Statement& at) {
       if (at.kind == StatementKind::kSwap) return;
-      visit_buffers(program, at, [&](BufferId id, bool) {
+      loop::visit_buffers(program, at, [&](BufferId id, bool) {
         reads = reads || id == from;
         writes = writes || id == to;
       });
@@ -396,7 +359,7 @@ void remove_dead_stores(Program& program) {
   for (BufferId id = 0; id < program.buffers.size(); ++id) needed[id] = !is_temporary(program, id);
   for (const loop::Block& block : program.blocks) {
     for (const Statement& s : block.statements) {
-      visit_buffers(program, s, [&](BufferId id, bool is_write) {
+      loop::visit_buffers(program, s, [&](BufferId id, bool is_write) {
         if (!is_write || s.kind != StatementKind::kStore) needed[id] = true;
       });
     }

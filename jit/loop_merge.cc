@@ -300,33 +300,10 @@ constexpr int kOtherwise = 1 << 30;
 std::vector<int> count_accesses(const Program& program) {
   std::vector<int> counts(program.buffers.size(), 0);
   loop::visit_statements(program, 0, [&](const Statement& s) {
-    switch (s.kind) {
-      case StatementKind::kLoad:
-      case StatementKind::kStore:
-        if (counts[s.buffer] != kOtherwise) ++counts[s.buffer];
-        break;
-      case StatementKind::kSwap:
-        counts[s.buffer] = counts[s.other] = kOtherwise;
-        break;
-      case StatementKind::kGemm:
-        for (const loop::Matrix* matrix :
-             {&program.gemms[s.detail].a, &program.gemms[s.detail].b, &program.gemms[s.detail].c}) {
-          counts[matrix->buffer] = kOtherwise;
-        }
-        break;
-      case StatementKind::kCopy:
-        counts[program.ranges[s.detail].source] = kOtherwise;
-        [[fallthrough]];
-      case StatementKind::kFill:
-        counts[program.ranges[s.detail].destination] = kOtherwise;
-        break;
-      case StatementKind::kHostCall:
-        for (const auto& array : program.host_calls[s.detail].inputs) counts[array.buffer] = kOtherwise;
-        for (const auto& array : program.host_calls[s.detail].outputs) counts[array.buffer] = kOtherwise;
-        break;
-      default:
-        break;
-    }
+    const bool plain = s.kind == StatementKind::kLoad || s.kind == StatementKind::kStore;
+    loop::visit_buffers(program, s, [&](BufferId id, bool) {
+      counts[id] = plain && counts[id] != kOtherwise ? counts[id] + 1 : kOtherwise;
+    });
   });
   return counts;
 }

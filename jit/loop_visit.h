@@ -1,5 +1,5 @@
-// Walking a Program: every statement of a block and of the blocks inside it, and the values that a statement uses and
-// defines.
+// Walking a Program: every statement of a block and of the blocks inside it, the values that a statement uses and
+// defines, and the buffers that it touches.
 #pragma once
 
 #include "jit/loop.h"
@@ -120,6 +120,43 @@ void visit_arguments(const Program& program, const Statement& s, Visit&& visit) 
   if (carries == nullptr) return;
   for (const Carry& carry : *carries) {
     if (carry.argument != kNoValue) visit(carry.argument);
+  }
+}
+
+// Calls visit(buffer, is_write) for the buffers that a statement itself touches.
+template <typename Visit>
+void visit_buffers(const Program& program, const Statement& s, Visit&& visit) {
+  switch (s.kind) {
+    case StatementKind::kLoad:
+      visit(s.buffer, false);
+      break;
+    case StatementKind::kStore:
+      visit(s.buffer, true);
+      break;
+    case StatementKind::kGemm: {
+      const Gemm& gemm = program.gemms[s.detail];
+      visit(gemm.a.buffer, false);
+      visit(gemm.b.buffer, false);
+      visit(gemm.c.buffer, true);
+      break;
+    }
+    case StatementKind::kFill:
+      visit(program.ranges[s.detail].destination, true);
+      break;
+    case StatementKind::kCopy:
+      visit(program.ranges[s.detail].source, false);
+      visit(program.ranges[s.detail].destination, true);
+      break;
+    case StatementKind::kSwap:
+      visit(s.buffer, true);
+      visit(s.other, true);
+      break;
+    case StatementKind::kHostCall:
+      for (const HostCall::Array& array : program.host_calls[s.detail].inputs) visit(array.buffer, false);
+      for (const HostCall::Array& array : program.host_calls[s.detail].outputs) visit(array.buffer, true);
+      break;
+    default:
+      break;
   }
 }
 

@@ -32,40 +32,21 @@ constexpr int64_t kLine = 64;
 
 // The buffers that one statement of the program stores to, and nothing else touches.
 std::vector<bool> written_once(const loop::Program& program) {
-  std::vector<int> touched(program.buffers.size(), 0);
-  for (const loop::Block& block : program.blocks) {
-    for (const Statement& s : block.statements) {
-      switch (s.kind) {
-        case StatementKind::kStore:
-          ++touched[s.buffer];
-          break;
-        case StatementKind::kLoad:
-          touched[s.buffer] += 2;
-          break;
-        case StatementKind::kSwap:
-          touched[s.buffer] += 2;
-          touched[s.other] += 2;
-          break;
-        default:
-          break;
+  std::vector<int> stores(program.buffers.size(), 0);
+  std::vector<bool> touched(program.buffers.size(), false);
+  loop::visit_statements(program, 0, [&](const Statement& s) {
+    loop::visit_buffers(program, s, [&](BufferId id, bool) {
+      if (s.kind == StatementKind::kStore) {
+        ++stores[id];
+      } else {
+        touched[id] = true;
       }
-    }
-  }
-  for (const loop::Gemm& gemm : program.gemms) {
-    for (const loop::Matrix* matrix : {&gemm.a, &gemm.b, &gemm.c}) touched[matrix->buffer] += 2;
-  }
-  for (const loop::MemoryRange& range : program.ranges) {
-    touched[range.destination] += 2;
-    touched[range.source] += 2;
-  }
-  for (const loop::HostCall& call : program.host_calls) {
-    for (const loop::HostCall::Array& array : call.inputs) touched[array.buffer] += 2;
-    for (const loop::HostCall::Array& array : call.outputs) touched[array.buffer] += 2;
-  }
+    });
+  });
   std::vector<bool> result(program.buffers.size());
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
     const loop::Buffer& buffer = program.buffers[id];
-    result[id] = touched[id] == 1 && buffer.kind == BufferKind::kOutput && !is_complex(buffer.dtype) &&
+    result[id] = stores[id] == 1 && !touched[id] && buffer.kind == BufferKind::kOutput && !is_complex(buffer.dtype) &&
                  buffer.elements * dtype_size(buffer.dtype) >= kPastCaches;
   }
   return result;

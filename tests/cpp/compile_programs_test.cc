@@ -444,6 +444,22 @@ TEST(CompilePrograms, ExportForAnotherMachine) {
       "'two words' cannot name a C function: use letters, digits and underscores");
 }
 
+// ---- memory ---------------------------------------------------------------------------------------------------------
+
+// Loops that were merged leave blocks behind which nothing runs: they are no second store.
+TEST(CompilePrograms, LargeResultsOfMergedLoopsAreStoredPastTheCaches) {
+  const auto softmax = [](int64_t rows) {
+    const GraphPtr graph = build_graph({Aval(DType::kFloat32, {rows, 1024})}, [](Builder&, const Values& v) {
+      const Value e = exp(v[0] - broadcast(reduce_max(v[0], {1}), v[0].shape(), {0}));
+      return Values{e / broadcast(reduce_sum(e, {1}), v[0].shape(), {0})};
+    });
+    return *jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test"),
+                              {.triple = "x86_64-linux-gnu", .cpu = "x86-64-v3", .vector_bits = 0});
+  };
+  EXPECT_NE(softmax(8192).find("!nontemporal"), std::string::npos);
+  EXPECT_EQ(softmax(1024).find("!nontemporal"), std::string::npos);
+}
+
 // ---- PTX ------------------------------------------------------------------------------------------------------------
 
 TEST(CompilePrograms, PtxOfElementwiseAndReductions) {
