@@ -1,6 +1,7 @@
 #include "ir/sort_order.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <limits>
 #include <type_traits>
@@ -120,6 +121,31 @@ void sort_first(std::vector<Item>& items, size_t count, size_t shortest_radix, L
   std::sort(items.begin(), end, less);
 }
 
+// The keys of `count` elements; of a complex number its real part, 0, or imaginary part, 1. False: some were `lossy`.
+template <class T>
+bool map_elements(const T* elements, int64_t stride, size_t count, int part, bool descending, auto* to) {
+  static_cast<void>(part);
+  constexpr Mapped<T> kUsed = ~Mapped<T>{0} >> (sizeof(Mapped<T>) * 8 - key_bits<T>());
+  const Mapped<T> turned = descending ? kUsed : 0;
+  bool lossy = false;
+  const auto map_all = [&](int64_t step) {
+    for (size_t i = 0; i < count; ++i) {
+      const T& element = elements[static_cast<int64_t>(i) * step];
+      if constexpr (is_complex_v<T>) {
+        to[i] = mapped(part == 0 ? element.real() : element.imag(), lossy) ^ turned;
+      } else {
+        to[i] = mapped(element, lossy) ^ turned;
+      }
+    }
+  };
+  if (stride == 1) {
+    map_all(1);  // vectors
+  } else {
+    map_all(stride);
+  }
+  return !lossy;
+}
+
 }  // namespace
 
 LineSorter::LineSorter(int64_t size, int64_t count, bool descending)
@@ -130,30 +156,17 @@ LineSorter::LineSorter(int64_t size, int64_t count, bool descending)
   }
 }
 
-// The keys of a line in mapped_; of a complex number its real part, 0, or imaginary part, 1.
+// The keys of a line in mapped_.
 template <class T>
 bool LineSorter::map(const SortKey& key, int part) {
   mapped_.resize(size_);
-  bool lossy = false;
-  const T* elements = static_cast<const T*>(key.elements);
-  for (size_t i = 0; i < size_; ++i) {
-    const T& element = elements[static_cast<int64_t>(i) * key.stride];
-    Mapped<T> bits;
-    if constexpr (is_complex_v<T>) {
-      bits = mapped(part == 0 ? element.real() : element.imag(), lossy);
-    } else {
-      bits = mapped(element, lossy);
-    }
-    if (descending_) bits = static_cast<Mapped<T>>(~bits) & (~Mapped<T>{0} >> (sizeof(Mapped<T>) * 8 - key_bits<T>()));
-    mapped_[i] = bits;
-  }
-  static_cast<void>(part);
-  return !lossy;
+  return map_elements(static_cast<const T*>(key.elements), key.stride, size_, part, descending_, mapped_.data());
 }
 
 // Sorts the order so far by one more key, which counts more than those before.
 template <class T>
 void LineSorter::order_by(const SortKey& key, int part, bool is_last) {
+  if (is_last && !has_order_ && count_ * 4 < size_) return order_few<T>(key, part);
   map<T>(key, part);
   const size_t count = is_last ? count_ : size_;
   const auto position_at = [&](size_t place) { return has_order_ ? order_[place] : static_cast<uint32_t>(place); };
@@ -177,6 +190,48 @@ void LineSorter::order_by(const SortKey& key, int part, bool is_last) {
   }
   order_.swap(next_order_);
   has_order_ = true;
+}
+
+// The first few by one key. Once there are `count_` candidates, the largest of them is a limit that few others are
+// below, so most of a line is mapped and compared, a block at a time, and nothing else.
+template <class T>
+void LineSorter::order_few(const SortKey& key, int part) {
+  constexpr size_t kBlock = 128;
+  order_.clear();
+  has_order_ = true;
+  if (count_ == 0) return;
+  std::array<Mapped<T>, kBlock> block;
+  const auto less = [](const Wide& a, const Wide& b) {
+    return a.key != b.key ? a.key < b.key : a.position < b.position;
+  };
+  wide_.clear();
+  Mapped<T> most = std::numeric_limits<Mapped<T>>::max();  // a candidate's key is not above it
+  const auto keep_first = [&] {
+    if (wide_.size() < count_) return true;
+    const auto last = wide_.begin() + static_cast<std::ptrdiff_t>(count_ - 1);
+    std::nth_element(wide_.begin(), last, wide_.end(), less);
+    wide_.resize(count_);
+    if (wide_.back().key == 0) return false;  // equal ones come later
+    most = static_cast<Mapped<T>>(wide_.back().key - 1);
+    return true;
+  };
+  const size_t room = 2 * count_ + kBlock;
+  const T* elements = static_cast<const T*>(key.elements);
+  for (size_t begin = 0; begin < size_; begin += kBlock) {
+    const size_t length = std::min(kBlock, size_ - begin);
+    if (length < kBlock) block.fill(std::numeric_limits<Mapped<T>>::max());
+    map_elements(elements + static_cast<int64_t>(begin) * key.stride, key.stride, length, part, descending_,
+                 block.data());
+    unsigned any = 0;
+    for (size_t i = 0; i < kBlock; ++i) any |= static_cast<unsigned>(block[i] <= most);
+    if (any == 0) continue;
+    for (size_t i = 0; i < length; ++i) {
+      if (block[i] <= most) wide_.push_back({block[i], static_cast<uint32_t>(begin + i)});
+    }
+    if (wide_.size() + kBlock > room && !keep_first()) break;
+  }
+  std::sort(wide_.begin(), wide_.end(), less);
+  for (size_t i = 0; i < count_; ++i) order_.push_back(wide_[i].position);
 }
 
 absl::Span<const uint32_t> LineSorter::order(absl::Span<const SortKey> keys) {

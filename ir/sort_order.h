@@ -2,7 +2,8 @@
 //
 // Numbers are mapped to unsigned integers that compare as they do, so that one routine serves every dtype and several
 // keys: -0 equals 0, NaN is above every number and equal to itself, false is below true, complex numbers compare by
-// their real part, then by the imaginary. Long lines go through a radix sort, short ones through std::sort.
+// their real part, then by the imaginary. Long lines go through a radix sort, short ones through std::sort. The first few
+// of many are those that stay in a small buffer while the line goes by.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +44,8 @@ class LineSorter {
   bool map(const SortKey& key, int part);
   template <class T>
   void order_by(const SortKey& key, int part, bool is_last);
+  template <class T>
+  void order_few(const SortKey& key, int part);
   template <class T>
   bool sort_values_of(const SortKey& key, void* result, int64_t result_stride);
 

@@ -76,6 +76,20 @@ def test_sort_is_jax_sort(dtype: str, size: int) -> None:
                     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8", "uint8", "uint64"])
+@pytest.mark.parametrize(("size", "k"), [(9, 2), (300, 0), (1000, 10), (1000, 249), (5000, 100)])
+def test_the_first_few_of_many_are_those_of_the_whole_order(dtype: str, size: int, k: int) -> None:
+    rng = np.random.default_rng(size)
+    for scale in (3, 100):  # few and many equal elements
+        x = np.abs(np.round(rng.normal(size=(3, size)) * scale)).astype(dtype)
+        if x.dtype.kind == "f":
+            x[:, ::7], x[:, 1::5], x[0, 2::3] = np.nan, -0.0, np.inf
+        values, places = ct.lax.top_k(ct.numpy.array(x), k)
+        order = np.asarray(ct.numpy.argsort(ct.numpy.array(x), axis=1, descending=True, stable=True))[:, :k]
+        np.testing.assert_array_equal(np.asarray(places), order)
+        np.testing.assert_array_equal(np.asarray(values), np.take_along_axis(x, order, 1))
+
+
 def test_sort_by_several_keys() -> None:
     keys = RNG.integers(0, 5, (4, 300, 3)).astype(np.int32)
     values = RNG.standard_normal(keys.shape).astype(np.float32)

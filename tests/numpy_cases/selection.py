@@ -36,6 +36,7 @@ for mode_dtype in ("float32", "int32", "bool"):
     case("take_along_axis", M, ints(3, 2, low=-6, high=6), 1, mode="one_hot", dtypes=(mode_dtype,), oracle="jax")
 case("take_along_axis", M, ints(3, 2, low=-3, high=4), 1, mode="clip", wrap_negative_indices=False, oracle="jax")
 case("choose", ints(3, 4, low=0, high=3), [M, M, draw(4)], mode="clip", dtypes=("float32", "int32"))
+case("choose", np.array([[1], [0], [2]]), [M, M, draw(4)])
 case("choose", ints(4, low=-3, high=9), [M, M], mode="wrap")
 case(
     "put",

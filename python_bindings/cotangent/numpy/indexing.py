@@ -36,6 +36,7 @@ from cotangent.numpy._support import (
     is_integer,
     kind,
     literal,
+    no_out,
     normalize_axis,
     ragged_length,
 )
@@ -558,11 +559,35 @@ def _transposed(x: Array, order: list[int]) -> Array:
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
-    """For each element, that of the array of ``choices`` which its index names; modes "clip" and "wrap"."""
-    if out is not None:
-        raise NotImplementedError("choose: the out argument is not supported")
+    """For each element, that of the array of ``choices`` which its index names.
+
+    Args:
+        a: integers; any shape that broadcasts with those of the choices.
+        choices: a sequence of n arrays, or an array whose first axis is theirs; broadcast and promoted to one dtype.
+        out: must be None.
+        mode: ``"raise"``: indices must be from 0 to n - 1, and known when the program is captured; ``"clip"`` and
+            ``"wrap"``: others are moved there.
+
+    Raises:
+        ValueError: an index is out of range; no such mode.
+        ConcretizationError: mode "raise" with indices that only a run of the program knows.
+
+    >>> import cotangent.numpy as cnp
+    >>> cnp.choose([1, 0], [[1.0, 2.0], [3.0, 4.0]]).tolist()
+    [3.0, 2.0]
+    """
+    no_out(out, "choose")
+    choices = list(choices)
+    if mode == "raise":
+        if not is_host_value(a):
+            raise ConcretizationError(
+                "choose: mode 'raise' needs indices that are known when the program is captured\n  use mode='clip' or 'wrap'"
+            )
+        if bool(np.any((np.asarray(a) < 0) | (np.asarray(a) >= len(choices)))):
+            raise ValueError(f"choose: an index is not from 0 to {len(choices) - 1}, with {len(choices)} choices")
+        mode = "clip"
     if mode not in ("clip", "wrap"):
-        raise ValueError("choose: mode must be 'clip' or 'wrap'; a captured program cannot raise on values")
+        raise ValueError(f"choose: mode must be 'raise', 'clip' or 'wrap'; got {mode!r}")
     stacked = [_core.array(c) for c in choices]
     shape = _core.broadcast_shapes([c._bound_shape for c in stacked] + [_core.array(a)._bound_shape])
     parts = _core.promote([_core.broadcast_to(c, shape) for c in stacked])
