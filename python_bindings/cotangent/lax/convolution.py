@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
-from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, sliding, window_count, with_lengths
+from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count, with_lengths
 from cotangent.numpy._support import refuse_ragged
 
 __all__ = [
@@ -161,13 +161,50 @@ def conv_general_dilated(
         turned = [2 + axis for axis, reverse in enumerate(window_reversal) if reverse]
         filters = _core.bind("reverse", [filters], axes=turned)[0]
 
-    seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads], at=2)
-    result = _product(seen, filters, rank, feature_group_count, batch_group_count)
+    low = [low for low, _ in pads]
+    groups = max(feature_group_count, batch_group_count)
+    if groups == 1 and _is_spread(x, counts):
+        result = _spread_products(x, filters, counts, strides, spacing, dilation, low)
+    else:
+        seen = sliding(x, axes, windows, counts, strides, spacing, dilation, low, at=2)
+        result = _product(seen, filters, rank, feature_group_count, batch_group_count)
     result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)
     for position, axis in enumerate(numbers.out_spec):
         placed[axis] = position
     return _transposed(result, placed)
+
+
+def _is_spread(x: Array, counts: Sequence[int]) -> bool:
+    """Whether there are so many more places than elements that most of what windows see is the zeros between these.
+
+    Products that are rounded to 16 bits before they are summed would lose too much.
+    """
+    return math.prod(counts) > 2 * math.prod(x._bound_shape[2:]) and x.itemsize > 2
+
+
+def _spread_products(
+    x: Array,
+    filters: Array,
+    counts: Sequence[int],
+    strides: Sequence[int],
+    spacing: Sequence[int],
+    dilation: Sequence[int],
+    low: Sequence[int],
+) -> Array:
+    """[batch, feature, spatial...] and filters to [batch, output feature, place...]: each element's products, then their sums.
+
+    The same as `_product` of what windows see, as sliding is linear in each feature; but nothing is multiplied with zeros.
+    """
+    rank = len(counts)
+    spatial, windows = list(range(1, 1 + rank)), list(range(1 + rank, 1 + 2 * rank))
+    filters = _transposed(filters, [1, *range(2, 2 + rank), 0])
+    products = _dot(
+        x, filters, [1], [0], [], []
+    )  # [batch, spatial..., window..., output]: features are next to each other
+    placed = slid(products, spatial, windows, counts, strides, spacing, dilation, low)
+    result = _core.bind("reduce_sum", [placed], axes=windows)[0]  # [batch, place..., output]
+    return _transposed(result, [0, rank + 1, *spatial])
 
 
 def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_groups: int) -> Array:

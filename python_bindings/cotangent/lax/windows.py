@@ -208,11 +208,27 @@ def sliding(
     sizes = x._bound_shape
     place = [axis if axis < at else axis + number for axis in range(x.ndim)]
     spread = _core.bind("broadcast", [x], shape=[*sizes[:at], *windows, *sizes[at:]], axes=place)[0]
+    return slid(
+        spread, [place[axis] for axis in axes], range(at, at + number), counts, strides, window_dilation, dilation, low
+    )
+
+
+def slid(
+    x: Array,
+    axes: Sequence[int],
+    window_axes: Sequence[int],
+    counts: Sequence[int],
+    strides: Sequence[int],
+    window_dilation: Sequence[int],
+    dilation: Sequence[int],
+    low: Sequence[int],
+) -> Array:
+    """`sliding`, of an array that has the windows' axes already: each place of a window slides over elements of its own."""
     return _core.bind(
         "window_slice",
-        [spread],
-        axes=[place[axis] for axis in axes],
-        window_axes=list(range(at, at + number)),
+        [x],
+        axes=list(axes),
+        window_axes=list(window_axes),
         sizes=list(counts),
         step=list(strides),
         window_step=list(window_dilation),
