@@ -22,6 +22,11 @@ CONVOLUTIONS = [
     ((2, 3, 8, 7), (4, 3, 3, 2), {"window_strides": (2, 1), "padding": "VALID"}),
     ((2, 3, 8, 7), (4, 3, 3, 2), {"window_strides": (2, 3), "padding": "SAME_LOWER"}),
     ((2, 3, 5, 7), (4, 3, 3, 2), {"window_strides": (1, 2), "padding": [(2, 1), (-1, 3)], "lhs_dilation": (2, 3)}),
+    (
+        (2, 3, 5, 4),
+        (4, 3, 3, 2),
+        {"window_strides": (2, 1), "padding": [(3, 1), (0, -2)], "lhs_dilation": (5, 3), "rhs_dilation": (2, 1)},
+    ),
     ((2, 3, 9, 7), (4, 3, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "rhs_dilation": (2, 3)}),
     ((2, 4, 8, 7), (6, 2, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 2}),
     ((2, 4, 8, 7), (8, 1, 3, 2), {"window_strides": (1, 1), "padding": "SAME", "feature_group_count": 4}),
