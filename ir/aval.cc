@@ -43,7 +43,7 @@ std::string shape_string(absl::Span<const int64_t> shape) {
 }
 
 Aval::Aval(DType dtype, absl::Span<const int64_t> shape, bool weak) {
-  Data key{dtype, weak, Shape(shape.begin(), shape.end()), 0, 0};
+  Data key(dtype, weak, shape);
   key.hash = hash_combine(static_cast<uint64_t>(dtype) * 2 + weak, shape.size());
   for (int64_t dim : shape) key.hash = hash_combine(key.hash, static_cast<uint64_t>(dim));
   Interner& interner = Interner::instance();
@@ -57,6 +57,12 @@ Aval::Aval(DType dtype, absl::Span<const int64_t> shape, bool weak) {
     it = interner.table.insert(std::move(key)).first;
   }
   data_ = &*it;
+}
+
+Aval Aval::make_element() const {
+  const Aval element(dtype(), absl::MakeConstSpan(shape()).subspan(1), weak());
+  data_->element.store(element.data_, std::memory_order_release);
+  return element;
 }
 
 std::string Aval::to_string() const {

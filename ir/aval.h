@@ -3,8 +3,10 @@
 // transforms/mask.h).
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
@@ -33,6 +35,11 @@ class Aval {
 
   Aval with_shape(absl::Span<const int64_t> shape) const { return Aval(dtype(), shape, weak()); }
   Aval with_dtype(DType dtype) const { return Aval(dtype, shape()); }
+  // Of x[i], for an array with axes.
+  Aval element() const {
+    const Data* known = data_->element.load(std::memory_order_acquire);
+    return known != nullptr ? Aval(known) : make_element();
+  }
   Aval strong() const { return Aval(dtype(), shape(), false); }
 
   std::string to_string() const;  // "float32[2,3]"; weak types end in '*'
@@ -47,8 +54,15 @@ class Aval {
     Shape shape;
     int64_t size;
     uint64_t hash;
+    mutable std::atomic<const Data*> element = nullptr;  // null: nobody asked yet
+    Data(DType dtype, bool weak, absl::Span<const int64_t> shape)
+        : dtype(dtype), weak(weak), shape(shape.begin(), shape.end()), size(0), hash(0) {}
+    Data(Data&& other) noexcept
+        : dtype(other.dtype), weak(other.weak), shape(std::move(other.shape)), size(other.size), hash(other.hash) {}
   };
   struct Interner;
+  explicit Aval(const Data* data) : data_(data) {}
+  Aval make_element() const;
 
   const Data* data_ = nullptr;
 };

@@ -192,8 +192,8 @@ std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
   if (bytes <= kSmall) {
     // malloc serves small sizes from a cache of the thread; aligned_alloc never does, and costs three times as much.
     void* data = nullptr;
-    std::shared_ptr<Buffer> buffer = std::allocate_shared<Buffer>(BehindAllocator<Buffer>(bytes, &data), Passkey{},
-                                                                  kBehind, nullptr, bytes, nullptr);
+    std::shared_ptr<Buffer> buffer = std::allocate_shared<Buffer>(BehindAllocator<Buffer>(rounded_up(bytes), &data),
+                                                                  Passkey{}, kBehind, nullptr, bytes, nullptr);
     buffer->data_ = data;
     return buffer;
   }
@@ -217,6 +217,8 @@ std::shared_ptr<Buffer> Buffer::allocate(size_t bytes) {
     throw;
   }
 }
+
+bool Buffer::small() const { return block_ == kBehind; }
 
 std::shared_ptr<Buffer> Buffer::borrow(void* data, size_t bytes, std::function<void()> release) {
   return std::make_shared<Buffer>(Passkey{}, nullptr, data, bytes, std::move(release));

@@ -32,6 +32,9 @@ class Buffer {
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   bool borrowed() const { return block_ == nullptr; }  // somebody else's bytes: not ours to overwrite
+  // A small buffer has room for any number of bytes up to the next multiple of 64, and can become one of so many.
+  bool small() const;
+  void resize(size_t bytes) { bytes_ = bytes; }
 
  private:
   void* block_;  // what to free; null when the bytes are somebody else's
@@ -63,6 +66,12 @@ class Tensor {
   Tensor reinterpret(Aval aval) const {
     CT_CHECK(aval.bytes() == aval_.bytes());
     return Tensor(aval, buffer_);
+  }
+
+  // Another array in the memory of this one: a small buffer that nothing else refers to, of as many lines of 64 bytes.
+  void reuse(Aval aval) {
+    buffer_->resize(static_cast<size_t>(aval.bytes()));
+    aval_ = aval;
   }
 
   explicit operator bool() const { return buffer_ != nullptr; }

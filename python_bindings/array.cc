@@ -5,6 +5,7 @@
 #include "python_bindings/array.h"
 
 #include <cstddef>
+#include <utility>
 
 #include "ir/text.h"
 #include "python_bindings/indexing.h"
@@ -312,12 +313,68 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<ExportedView*>(view->internal); }
 
+// Objects freed lately, for arrays to come; guarded by the GIL. Small arrays that nothing else refers to keep their
+// memory, so that the next one of about the size needs no other allocation.
+class FreeArrays {
+ public:
+  // Null: there is none. The object has its type and one reference; its datum is a tensor with room for so many bytes.
+  ArrayObject* take_with_memory(int64_t bytes) {
+    const size_t number = lines(bytes);
+    return number < kSizes ? take(with_memory_[number]) : nullptr;
+  }
+  // The same; the datum is not alive.
+  ArrayObject* take_bare() { return take(bare_); }
+
+  // False: full.
+  bool give(ArrayObject* array) {
+    const auto* tensor = std::get_if<Tensor>(&array->datum);
+    if (tensor != nullptr && *tensor && tensor->buffer()->small() && tensor->buffer().use_count() == 1 &&
+        give(array, with_memory_[lines(tensor->aval().bytes())])) {
+      return true;
+    }
+    array->datum.~Datum();
+    return give(array, bare_);
+  }
+
+ private:
+  static constexpr size_t kSizes = 16;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  static constexpr int kMost = 0;  // let the sanitizer see every object
+#else
+  static constexpr int kMost = 128;
+#endif
+  struct List {
+    ArrayObject* first = nullptr;
+    int count = 0;
+  };
+
+  static size_t lines(int64_t bytes) { return (static_cast<size_t>(bytes) + 63) / 64; }
+
+  static ArrayObject* take(List& list) {
+    ArrayObject* array = list.first;
+    if (array == nullptr) return nullptr;
+    list.first = reinterpret_cast<ArrayObject*>(std::exchange(array->weak_references, nullptr));
+    --list.count;
+    PyObject_Init(reinterpret_cast<PyObject*>(array), array_type);
+    return array;
+  }
+  static bool give(ArrayObject* array, List& list) {
+    if (list.count >= kMost) return false;
+    array->weak_references = reinterpret_cast<PyObject*>(std::exchange(list.first, array));
+    ++list.count;
+    return true;
+  }
+
+  List with_memory_[kSizes];  // by lines of 64 bytes
+  List bare_;
+};
+FreeArrays free_arrays;
+
 void deallocate(PyObject* self) {
   auto* array = reinterpret_cast<ArrayObject*>(self);
   if (array->weak_references != nullptr) PyObject_ClearWeakRefs(self);
-  array->datum.~Datum();
   PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
+  if (!free_arrays.give(array)) type->tp_free(self);
   Py_DECREF(type);
 }
 
@@ -337,12 +394,26 @@ void* slot(Function* function) {
 }  // namespace
 
 PyObject* make_array(Datum datum) {
-  PyObject* self = array_type->tp_alloc(array_type, 0);
-  if (self == nullptr) return nullptr;
-  auto* array = reinterpret_cast<ArrayObject*>(self);
+  ArrayObject* array = free_arrays.take_bare();
+  if (array == nullptr) {
+    array = reinterpret_cast<ArrayObject*>(array_type->tp_alloc(array_type, 0));
+    if (array == nullptr) return nullptr;
+    array->weak_references = nullptr;
+  }
   new (&array->datum) Datum(std::move(datum));
-  array->weak_references = nullptr;
-  return self;
+  return reinterpret_cast<PyObject*>(array);
+}
+
+PyObject* make_unwritten_array(Aval aval, void*& data) {
+  if (ArrayObject* array = free_arrays.take_with_memory(aval.bytes())) {
+    Tensor& tensor = *std::get_if<Tensor>(&array->datum);
+    tensor.reuse(aval);
+    data = tensor.data();
+    return reinterpret_cast<PyObject*>(array);
+  }
+  Tensor tensor(aval);
+  data = tensor.data();
+  return make_array(std::move(tensor));
 }
 
 void register_array(py::module_& module) {

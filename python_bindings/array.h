@@ -27,6 +27,8 @@ inline const Datum& array_datum(PyObject* object) {
   return datum;
 }
 PyObject* make_array(Datum datum);  // new reference, or null with a Python error
+// A concrete array whose elements are still to be written, before anything else sees it: at `data`.
+PyObject* make_unwritten_array(Aval aval, void*& data);
 inline py::object array_object(Datum datum) {
   PyObject* object = make_array(std::move(datum));
   if (object == nullptr) throw py::error_already_set();

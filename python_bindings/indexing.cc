@@ -1,5 +1,8 @@
 #include "python_bindings/indexing.h"
 
+#include <cstddef>
+#include <cstring>
+
 #include "interpreter/kernels/move.h"
 #include "python_bindings/operands.h"
 
@@ -130,6 +133,42 @@ Datum record(const Datum& array, const Window& window) {
   return result;
 }
 
+void copy_small(void* to, const void* from, int64_t bytes) {
+  switch (bytes) {
+    case 0:
+      return;
+    case 1:
+      std::memcpy(to, from, 1);
+      return;
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    default:
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
+// x[i] of a concrete array and a Python int, outside of captures: loops over the elements of an array should not pay
+// for what other indices need. Null without an error: not for here.
+PyObject* element_of(const Tensor& tensor, PyObject* index) {
+  const Aval aval = tensor.aval();
+  if (aval.rank() == 0) return nullptr;
+  const int64_t size = aval.dim(0);
+  int64_t position = PyNumber_AsSsize_t(index, nullptr);
+  if (position < 0) position += size;
+  if (position < 0 || position >= size) return nullptr;
+  const Aval element = aval.element();
+  if (size == 1) return make_array(tensor.reinterpret(element));
+  void* data = nullptr;
+  PyObject* result = make_unwritten_array(element, data);
+  const int64_t bytes = element.bytes();
+  if (result != nullptr) copy_small(data, tensor.as<std::byte>() + position * bytes, bytes);
+  return result;
+}
+
 }  // namespace
 
 void set_index_hook(PyObject* hook) { index_hook = hook; }
@@ -139,6 +178,11 @@ PyObject* get_item(PyObject* self, PyObject* index) {
     const Capture* capture = innermost_capture();
     if (capture == nullptr || !capture->masks()) {
       const Datum& datum = array_datum(self);
+      if (capture == nullptr && PyLong_CheckExact(index)) {
+        const auto* tensor = std::get_if<Tensor>(&datum);
+        PyObject* element = tensor == nullptr ? nullptr : element_of(*tensor, index);
+        if (element != nullptr || PyErr_Occurred()) return element;
+      }
       const Aval aval = datum_aval(datum);
       const bool several = PyTuple_CheckExact(index);
       PyObject* const* items = several ? &PyTuple_GET_ITEM(index, 0) : &index;

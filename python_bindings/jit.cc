@@ -93,7 +93,7 @@ struct Leaves {
   absl::InlinedVector<void*, 32> pointers;
   absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays
   std::vector<Datum> data;                     // filled only when recording
-  absl::InlinedVector<py::object, 16> owners;  // children of containers that are not in the arguments' tuple
+  absl::InlinedVector<py::object, 32> owners;  // children of containers that are not in the arguments' tuple
   // By leaf, null for what is no array; filled when some are donated, or other threads can run with the program.
   std::vector<PyObject*> arrays;
 
@@ -138,8 +138,13 @@ class Matcher {
       }
       case NodeKind::kDict: {
         if (!PyDict_CheckExact(object) || PyDict_GET_SIZE(object) != static_cast<Py_ssize_t>(node.arity)) return false;
+        Py_ssize_t position = 0;
         for (uint32_t i = 0; i < node.arity; ++i) {
-          PyObject* child = PyDict_GetItemWithError(object, PyList_GET_ITEM(node.keys.ptr(), i));
+          PyObject* const expected = PyList_GET_ITEM(node.keys.ptr(), i);
+          // Mostly the very same keys, in order: then nothing has to be looked up.
+          PyObject *key = nullptr, *child = nullptr;
+          if (position >= 0 && (!PyDict_Next(object, &position, &key, &child) || key != expected)) position = -1;
+          if (position < 0) child = PyDict_GetItemWithError(object, expected);
           if (child == nullptr) {
             if (PyErr_Occurred()) throw py::error_already_set();
             return false;
@@ -412,8 +417,8 @@ EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject*
   return entry;
 }
 
-py::object rebuild(const Entry& entry, absl::Span<const py::object> outputs) {
-  if (entry.out_tree->nodes.size() == 1 && entry.out_tree->num_leaves() == 1) return outputs[0];
+py::object rebuild(const Entry& entry, absl::Span<py::object> outputs) {
+  if (entry.out_tree->nodes.size() == 1 && entry.out_tree->num_leaves() == 1) return std::move(outputs[0]);
   return unflatten(*entry.out_tree, outputs);
 }
 
@@ -424,7 +429,7 @@ py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   const AttrsPtr attrs = Attrs::make({{"graph", entry->graph}, {"name", *self->name}});
   std::vector<py::object> outputs;
   for (Datum& datum : bind_with_location(call, operands, attrs)) outputs.push_back(array_object(std::move(datum)));
-  return rebuild(*entry, outputs);
+  return rebuild(*entry, absl::MakeSpan(outputs));
 }
 
 // What could not be compiled, as the kind of error that it was.
@@ -500,19 +505,49 @@ void take_donations(const Entry& entry, const Leaves& leaves, absl::Span<Tensor>
   }
 }
 
+// Results as Python objects, before the program writes them; those that were donated memory are in it.
+class Results {
+ public:
+  Results(const Entry& entry, const Leaves& leaves, bool donates) {
+    absl::InlinedVector<Tensor, 8> donated;
+    if (donates) {
+      donated.resize(entry.out_avals.size());
+      take_donations(entry, leaves, absl::MakeSpan(donated));
+    }
+    for (size_t i = 0; i < entry.out_avals.size(); ++i) {
+      void* data = nullptr;
+      PyObject* array = nullptr;
+      if (donates && donated[i]) {
+        data = donated[i].data();
+        array = make_array(std::move(donated[i]));
+      } else {
+        array = make_unwritten_array(entry.out_avals[i], data);
+      }
+      if (array == nullptr) throw py::error_already_set();
+      arrays_.push_back(py::reinterpret_steal<py::object>(array));
+      pointers_.push_back(data);
+    }
+  }
+
+  void* const* pointers() const { return pointers_.data(); }
+  absl::Span<py::object> arrays() { return absl::MakeSpan(arrays_); }
+  std::vector<Tensor> tensors() const {
+    std::vector<Tensor> tensors;
+    for (const py::object& array : arrays_) tensors.push_back(std::get<Tensor>(array_contents(array.ptr())));
+    return tensors;
+  }
+
+ private:
+  absl::InlinedVector<py::object, 32> arrays_;
+  absl::InlinedVector<void*, 32> pointers_;
+};
+
 py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   if (!entry->executable) compile_entry(self, entry);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
-  absl::InlinedVector<Tensor, 8> results;
-  absl::InlinedVector<void*, 32> pointers;
-  results.resize(entry->out_avals.size());
   // debug_nans may want the arguments again.
   const bool debug_nans = config().debug_nans;
-  if (!entry->donated.empty() && !debug_nans) take_donations(*entry, leaves, absl::MakeSpan(results));
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (!results[i]) results[i] = Tensor(entry->out_avals[i]);
-    pointers.push_back(results[i].data());
-  }
+  Results results(*entry, leaves, !entry->donated.empty() && !debug_nans);
   std::optional<ThreadLimit> limit;
   if (self->threads != 0) limit.emplace(self->threads);
   if (entry->releases_gil) {
@@ -523,9 +558,9 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
       if (const auto* tensor = std::get_if<Tensor>(&array_contents(array))) read.push_back(*tensor);
     }
     const WithoutInterpreter released;
-    entry->executable->run(leaves.pointers.data(), pointers.data());
+    entry->executable->run(leaves.pointers.data(), results.pointers());
   } else {
-    entry->executable->run(leaves.pointers.data(), pointers.data());
+    entry->executable->run(leaves.pointers.data(), results.pointers());
   }
   if (debug_nans) {
     std::vector<Tensor> inputs;
@@ -533,12 +568,9 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
       const Aval& aval = entry->graph->aval(static_cast<Var>(i));
       inputs.emplace_back(aval, Buffer::borrow(leaves.pointers[i], static_cast<size_t>(aval.bytes()), [] {}));
     }
-    check_nans(*entry->graph, inputs, results);
+    check_nans(*entry->graph, inputs, results.tensors());
   }
-  if (results.size() == 1 && entry->out_tree->nodes.size() == 1) return array_object(std::move(results[0]));
-  absl::InlinedVector<py::object, 32> outputs;
-  for (Tensor& result : results) outputs.push_back(array_object(std::move(result)));
-  return rebuild(*entry, outputs);
+  return rebuild(*entry, results.arrays());
 }
 
 PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyObject* keyword_names) {

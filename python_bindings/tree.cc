@@ -159,13 +159,13 @@ class Flattener {
 
 class Unflattener {
  public:
-  Unflattener(const TreeDef& tree, absl::Span<const py::object> leaves) : tree_(tree), leaves_(leaves) {}
+  Unflattener(const TreeDef& tree, absl::Span<py::object> leaves) : tree_(tree), leaves_(leaves) {}
 
   py::object build() {
     const TreeNode& node = tree_.nodes[node_++];
     switch (node.kind) {
       case NodeKind::kLeaf:
-        return leaves_[leaf_++];
+        return std::move(leaves_[leaf_++]);
       case NodeKind::kNone:
         return py::none();
       case NodeKind::kTuple: {
@@ -179,7 +179,9 @@ class Unflattener {
         return result;
       }
       case NodeKind::kDict: {
-        py::dict result;
+        if (!node.sample) node.sample = sample_of(node);
+        auto result = py::reinterpret_steal<py::object>(PyDict_Copy(node.sample.ptr()));
+        if (!result) throw py::error_already_set();
         for (uint32_t i = 0; i < node.arity; ++i) {
           const py::object value = build();
           if (PyDict_SetItem(result.ptr(), PyList_GET_ITEM(node.keys.ptr(), i), value.ptr()) != 0)
@@ -202,8 +204,14 @@ class Unflattener {
   }
 
  private:
+  static py::dict sample_of(const TreeNode& node) {
+    py::dict sample;
+    for (py::handle key : node.keys) sample[key] = py::none();
+    return sample;
+  }
+
   const TreeDef& tree_;
-  absl::Span<const py::object> leaves_;
+  absl::Span<py::object> leaves_;
   size_t node_ = 0;
   size_t leaf_ = 0;
 };
@@ -440,7 +448,7 @@ TreeDefPtr flatten(py::handle tree, std::vector<py::object>& leaves, py::handle 
   return result;
 }
 
-py::object unflatten(const TreeDef& tree, absl::Span<const py::object> leaves) {
+py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves) {
   if (leaves.size() != tree.num_leaves()) {
     throw Error(ErrorKind::kValue, concat("a structure of ", tree.num_leaves(), " leaves was given ", leaves.size()));
   }
@@ -501,7 +509,7 @@ void register_tree(py::module_& module) {
            [](const TreeDefHandle& self, const py::iterable& leaves) {
              std::vector<py::object> items;
              for (py::handle leaf : leaves) items.push_back(py::reinterpret_borrow<py::object>(leaf));
-             return unflatten(*self.tree, items);
+             return unflatten(*self.tree, absl::MakeSpan(items));
            })
       .def("children",
            [](const TreeDefHandle& self) {

@@ -21,6 +21,9 @@ struct TreeNode {
   uint32_t num_nodes = 1;   // likewise
   py::object type;          // namedtuple, custom
   py::object keys;          // dict: list of sorted keys; custom: auxiliary data
+  // dict: one of these keys with None for each, made when first needed. Copying it is quicker than making room key by
+  // key.
+  mutable py::object sample;
 };
 
 struct TreeDef {
@@ -34,7 +37,7 @@ using TreeDefPtr = std::shared_ptr<const TreeDef>;
 
 // Appends borrowed-then-owned leaves. `is_leaf` may be null.
 TreeDefPtr flatten(py::handle tree, std::vector<py::object>& leaves, py::handle is_leaf = {});
-py::object unflatten(const TreeDef& tree, absl::Span<const py::object> leaves);
+py::object unflatten(const TreeDef& tree, absl::Span<py::object> leaves);  // takes the leaves
 // Paths like "[0]['weights'].bias", one a leaf.
 std::vector<std::string> leaf_paths(const TreeDef& tree);
 

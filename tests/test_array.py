@@ -189,6 +189,23 @@ def test_numpy_exchange():
     assert isinstance(A * x, ct.Array)
 
 
+def test_memory_of_freed_arrays_is_not_that_of_living_ones():
+    add = ct.jit(lambda x, i: x + i)
+    sums, views, kept = [], [], []
+    for i in range(1000):
+        size = i % 40
+        array = add(cnp.zeros(size, np.float32), float(i))
+        views.append(np.asarray(array))
+        if i % 3 == 0:
+            sums.append(add(array, 1.0))
+        if size > 2 and i % 2 == 0:
+            kept.append((i, array[1], array[2]))
+        del array
+    assert all((view == i).all() for i, view in enumerate(views))
+    assert all((np.asarray(array) == 3 * i + 1).all() for i, array in enumerate(sums))
+    assert all(float(a) == i and float(b) == i for i, a, b in kept)
+
+
 @pytest.mark.parametrize(
     "dtype", [np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float64, np.complex64, "bfloat16"]
 )

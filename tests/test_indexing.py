@@ -77,6 +77,21 @@ def test_reading(index):
     check(cnp.array(X)[index], X[index])
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.float32, np.int64, np.complex128])
+@pytest.mark.parametrize("shape", [(5,), (1,), (3, 2), (1, 4), (3, 0), (2, 3, 7, 11)])
+def test_elements(shape, dtype):
+    x = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+    ours = cnp.array(x)
+    for i in range(-shape[0], shape[0]):
+        element = ours[i]
+        assert isinstance(element, ct.Array)
+        assert element.dtype == x.dtype
+        check(element, np.asarray(x[i]))
+    for i in (-shape[0] - 1, shape[0], 2**70):
+        with pytest.raises(IndexError, match="out of bounds for axis 0"):
+            ours[i]
+
+
 @pytest.mark.parametrize("index", INDICES[:-1], ids=IDS[:-1])
 def test_reading_under_jit(index):
     check(ct.jit(lambda x: x[index])(X), X[index])

@@ -321,3 +321,16 @@ def test_keys_compare_by_kind():
     assert len({tree.DictKey("a"), tree.DictKey("a"), tree.GetAttrKey("a")}) == 2
     assert repr(tree.SequenceKey(1)) == "SequenceKey(idx=1)"
     assert tree.DictKey("a").key == "a" and tree.GetAttrKey("n").name == "n" and tree.SequenceKey(2).idx == 2
+
+
+def test_jitted_dictionaries_in_any_order():
+    add = ct.jit(lambda d: {key: value + 1 for key, value in d.items()})
+    forward = {f"key{i:02d}": float(i) for i in range(20)}
+    backward = dict(reversed(forward.items()))
+    for values in (forward, backward, forward, {("key" + key[3:]): value for key, value in backward.items()}):
+        result = add(values)
+        assert list(result) == sorted(forward)
+        assert {key: float(value) for key, value in result.items()} == {key: i + 1 for key, i in forward.items()}
+    assert add._cache_size() == 1
+    with pytest.raises(KeyError):
+        result["other"]
