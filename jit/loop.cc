@@ -343,6 +343,19 @@ void Builder::store(BufferId buffer, const Index& index, Scalar value) {
   statement(std::move(s));
 }
 
+Scalar Builder::load_part(BufferId buffer, const Index& index) {
+  const DType dtype = machine_dtype(buffer_dtype(buffer));
+  return {dtype, emit({.kind = StatementKind::kLoad, .dtype = dtype, .buffer = buffer, .index = index})};
+}
+
+void Builder::store_part(BufferId buffer, const Index& index, Scalar value) {
+  const DType dtype = machine_dtype(buffer_dtype(buffer));
+  CT_CHECK(value.dtype == dtype);
+  Statement s{.kind = StatementKind::kStore, .dtype = dtype, .buffer = buffer, .index = index};
+  s.operands[0] = value.re;
+  statement(std::move(s));
+}
+
 void Builder::fill(BufferId buffer, const Index& offset, const Index& count, Scalar value) {
   // memset when every byte is equal: look at the constants behind the value.
   auto constant_bits = [&](Value v) -> std::optional<uint64_t> {

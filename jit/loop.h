@@ -142,6 +142,8 @@ struct LoopOptions {
   bool vectorize = false;
   // Same promise, for threads and GPU grids.
   bool parallel = false;
+  // One piece of code, however long: what is cut in functions (outline.h) cannot be shared by threads.
+  bool whole = false;
 };
 
 // A scalar carried from one iteration to the next, in a register.
@@ -286,6 +288,9 @@ class Builder {
   // Memory.
   Scalar load(BufferId buffer, const Index& index);
   void store(BufferId buffer, const Index& index, Scalar value);  // value.dtype == the buffer's
+  // Of complex buffers too, with an index that counts reals.
+  Scalar load_part(BufferId buffer, const Index& index);
+  void store_part(BufferId buffer, const Index& index, Scalar value);
   void fill(BufferId buffer, const Index& offset, const Index& count, Scalar value);
   void copy(BufferId destination, const Index& destination_offset, BufferId source, const Index& source_offset,
             const Index& count);  // equal dtypes, no overlap

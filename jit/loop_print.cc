@@ -145,9 +145,9 @@ class Printer {
         return line(depth, cat("store ", at(s.buffer, s.index), " = ", name(s.operands[0])));
       case StatementKind::kFor: {
         const For& loop = program_.fors[s.detail];
-        line(depth,
-             cat("for ", name(loop.variable), " < ", index(loop.extent), loop.options.parallel ? " parallel" : "",
-                 loop.options.vectorize ? " vectorize" : "", carries(loop.carries)));
+        line(depth, cat("for ", name(loop.variable), " < ", index(loop.extent),
+                        loop.options.parallel ? " parallel" : "", loop.options.vectorize ? " vectorize" : "",
+                        loop.options.whole ? " whole" : "", carries(loop.carries)));
         block(loop.body, depth + 1);
         if (!loop.carries.empty()) line(depth + 1, nexts(loop.carries));
         return;

@@ -119,6 +119,7 @@ class Frame {
   void emit_while(const Equation& equation);
   void emit_cond(const Equation& equation);
   void emit_host(const Equation& equation);
+  bool emit_fourier(const Equation& equation);  // lower_fourier.cc: whether it could
   Source source(Var var) const;
   loop::Scalar scalar(Var var);  // of a variable of one element
   loop::Scalar value_of(const Source& source);

@@ -91,6 +91,46 @@ def test_frequencies_and_shifts() -> None:
         close(F.ifftshift(x, axes), np.fft.ifftshift(x, axes))
 
 
+# Compiled as loops where lengths are products of small primes, else a library's; of one row, many and in between.
+COMPILED = [
+    ((2,), 1), ((6,), 1), ((1000,), 1), ((30030,), 1), ((65536,), 1), ((17 * 300,), 1), ((1009,), 1), ((3, 8192), 1),
+    ((40, 60), 1), ((18, 34), 1), ((7, 2048), 1), ((12, 20), 2), ((3, 5, 70), 2), ((9, 17, 4), 2), ((4, 1, 6), 3),
+    ((2, 10, 9, 21), 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("shape", "axes"), COMPILED)
+def test_compiled(name: str, dtype: str, shape: tuple[int, ...], axes: int) -> None:
+    x = drawn(*shape, dtype=dtype if name == "rfftn" else {"float32": "complex64", "float64": "complex128"}[dtype])
+    over = tuple(range(-axes, 0))
+    result = np.asarray(ct.jit(lambda x: getattr(F, name)(x * 2, None, over) * 3)(x))
+    exact = getattr(scipy.fft, name)(x.astype("float64" if name == "rfftn" else "complex128") * 2, None, over) * 3
+    assert result.dtype == (dtype if name == "irfftn" else {"float32": "complex64", "float64": "complex128"}[dtype])
+    error = np.linalg.norm(result - exact) / max(np.linalg.norm(exact), 1e-300)
+    assert error < 8 * np.finfo(dtype).eps, error
+
+
+def test_compiled_inside_of_other_programs() -> None:
+    x = drawn(5, 48, dtype="complex64")
+    twice = ct.jit(lambda x: ct.lax.fori_loop(0, 3, lambda _, y: F.fft(y) / 7, x))
+    close(twice(x), np.fft.fft(np.fft.fft(np.fft.fft(x))) / 343, 1e-5)
+    rows = ct.jit(ct.vmap(lambda row: F.ifft(row).real.sum()))
+    close(rows(x), np.fft.ifft(x).real.sum(1), 1e-5)
+    in_place = ct.jit(lambda x: F.fft(x, axis=0), donate_argnums=0)
+    wide = drawn(60, 300, dtype="complex64")
+    close(in_place(cnp.asarray(wide)), np.fft.fft(wide, axis=0), 1e-5)
+
+
+def test_compiled_results_are_the_same_for_any_number_of_threads() -> None:
+    for shape, axis in [((100_000,), 0), ((300, 270), 1), ((300, 270), 0)]:
+        x = drawn(*shape, dtype="complex64")
+        results = [np.asarray(ct.jit(lambda x, axis=axis: F.fft(x, axis=axis), threads=n)(x)) for n in (1, 2, 3)]
+        for result in results[1:]:
+            np.testing.assert_array_equal(result.view("float32"), results[0].view("float32"))
+
+
 def test_batches_without_elements() -> None:
     assert F.fft(np.zeros((0, 4))).shape == (0, 4)
     assert F.irfft(np.zeros((2, 0, 3))).shape == (2, 0, 4)

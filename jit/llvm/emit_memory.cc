@@ -138,18 +138,19 @@ bool Emitter::emit_transposed_copy(const For& columns) {
   }
   const Statement &load = work[0], &store = work[1];
   const loop::Buffer &from = program_.buffers[load.buffer], &to = program_.buffers[store.buffer];
-  bool plain = !is_complex(from.dtype) && from.dtype == to.dtype && from.dtype != DType::kKey &&
+  const DType dtype = load.dtype;
+  bool plain = store.dtype == dtype && from.dtype != DType::kKey && to.dtype != DType::kKey &&
                load.index.coefficient_of(rows.variable) == 1 && store.index.coefficient_of(columns.variable) == 1;
   for (const Index* index : {&load.index, &store.index}) {
     loop::visit_index(
         *index, [&](loop::Value value) { plain = plain && (value <= columns.variable || value == rows.variable); });
   }
-  const int64_t size = dtype_size(from.dtype);
+  const int64_t size = dtype_size(dtype);
   const int64_t both = rows.extent.constant() | columns.extent.constant();
   const int64_t width = std::min(both & -both, facts_.vector_bits / 8 / size);
   if (!plain || size < 4 || width < 4) return false;
 
-  llvm::Type* element = memory_type(context_, from.dtype);
+  llvm::Type* element = memory_type(context_, dtype);
   auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
   const llvm::Align align(static_cast<uint64_t>(size));
   llvm::SmallVector<int, 16> low, high;

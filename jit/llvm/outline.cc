@@ -194,7 +194,7 @@ class Form {
       case StatementKind::kFor: {
         const loop::For& loop = program_.fors[s.detail];
         whole(loop.extent);
-        word(loop.options.vectorize | loop.options.parallel << 1);
+        word(loop.options.vectorize | loop.options.parallel << 1 | loop.options.whole << 2);
         carries(loop.carries);
         break;
       }
@@ -313,7 +313,7 @@ class Outliner {
     switch (s.kind) {
       case StatementKind::kFor: {
         const auto [at, is_new] = opens_.emplace(s.detail, false);
-        if (is_new) at->second = !vectorized_(program_.fors[s.detail]);
+        if (is_new) at->second = !program_.fors[s.detail].options.whole && !vectorized_(program_.fors[s.detail]);
         return at->second;
       }
       case StatementKind::kWhile:
