@@ -252,17 +252,62 @@ void Frame::emit_nest(const Step& step) {
   }
   CT_CHECK(step.shape.size() < 64);
   nest_shape_ = &step.shape;
-  // Start with as few loops as there can be. Each cut that the body asks for makes one more.
+  const loop::Builder::Mark mark = b_.mark();
+  emit_cut_nest(step);
+  if (const std::optional<Segments> segments = choose_segments(step)) {
+    b_.rollback(mark);
+    for (const Segment& segment : *segments) {
+      segment_ = segment;
+      emit_cut_nest(step);
+    }
+    segment_ = std::nullopt;
+  }
+  nest_shape_ = nullptr;
+  nest_loops_.clear();
+}
+
+// Starts with as few loops as there can be. Each cut that the body asks for makes one more.
+void Frame::emit_cut_nest(const Step& step) {
   Cuts cuts = 0;
+  if (segment_ && segment_->axis > 0) cuts |= Cuts{1} << (segment_->axis - 1);
+  if (segment_) cuts |= Cuts{1} << segment_->axis;
   for (;;) {
     const loop::Builder::Mark mark = b_.mark();
     requested_ = 0;
+    splits_.clear();
     if (try_nest(step, cuts)) break;
     b_.rollback(mark);
     cuts |= requested_;
   }
-  nest_shape_ = nullptr;
-  nest_loops_.clear();
+}
+
+// Loops of their own for what lies between the places where the body changes, along one axis: the innermost, where
+// these are few and most of the elements lie in long runs.
+std::optional<Segments> Frame::choose_segments(const Step& step) const {
+  constexpr int64_t kLeastElements = 4096, kLongRun = 128;
+  constexpr size_t kMostSegments = 5;
+  if (options_.kernels || !step.reductions.empty() || num_elements(step.shape) < kLeastElements) return {};
+  int axis = -1;
+  for (const Split& split : splits_) axis = std::max(axis, split.axis);
+  if (axis < 0) return {};
+  const int64_t size = step.shape[axis];
+  std::vector<int64_t> limits = {0, size};
+  for (const Split& split : splits_) {
+    if (split.axis == axis && split.at > 0 && split.at < size) limits.push_back(split.at);
+  }
+  std::sort(limits.begin(), limits.end());
+  limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+  if (limits.size() < 3 || limits.size() > kMostSegments + 1) return {};
+  const int64_t inner = num_elements(absl::MakeConstSpan(step.shape).subspan(axis + 1));
+  int64_t in_long_runs = 0;
+  Segments segments;
+  for (size_t i = 0; i + 1 < limits.size(); ++i) {
+    segments.push_back({axis, limits[i], limits[i + 1]});
+    const int64_t length = limits[i + 1] - limits[i];
+    if (length * inner >= kLongRun) in_long_runs += length;
+  }
+  if (in_long_runs * 4 < size * 3) return {};
+  return segments;
 }
 
 void Frame::emit_straight(const Step& step) {
@@ -282,8 +327,10 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
   auto enter_kept = [&] {
     for (AxisGroup& group : groups) {
       if (is_reduced(group.first)) continue;
-      group.index = b_.begin_for(extent(group, shape), alike).variable;
+      const bool in_part = segment_ && segment_->axis == group.first;
+      group.index = b_.begin_for(in_part ? segment_->end - segment_->begin : extent(group, shape), alike).variable;
       nest_loops_.push_back({*group.index.as_value(), group.first, group.last});
+      if (in_part) group.index += segment_->begin;
       ++kept_loops;
     }
   };

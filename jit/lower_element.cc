@@ -130,24 +130,27 @@ class RuleBuilder final : public ElementBuilder {
       if (a.truth && b.truth) return true;
     }
     if (!a.index || !b.index) return std::nullopt;
-    const loop::Range difference = b_.range_of(*a.index - *b.index);
+    const loop::Index index = *a.index - *b.index;
+    const loop::Range difference = b_.range_of(index);
+    const auto is_below = [&](int64_t limit) -> std::optional<bool> {
+      if (difference.high < limit) return true;
+      if (difference.low >= limit) return false;
+      frame_.request_split(index, limit);
+      return std::nullopt;
+    };
+    const auto is_not = [](std::optional<bool> truth) { return truth ? std::optional<bool>(!*truth) : truth; };
     switch (op) {
       case ScalarOp::kGe:
-        return decide(difference.low >= 0, difference.high < 0);
+        return is_not(is_below(0));
       case ScalarOp::kGt:
-        return decide(difference.low > 0, difference.high <= 0);
+        return is_not(is_below(1));
       case ScalarOp::kLt:
-        return decide(difference.high < 0, difference.low >= 0);
+        return is_below(0);
       case ScalarOp::kLe:
-        return decide(difference.high <= 0, difference.low > 0);
+        return is_below(1);
       default:
         return std::nullopt;
     }
-  }
-  static std::optional<bool> decide(bool is_true, bool is_false) {
-    if (is_true) return true;
-    if (is_false) return false;
-    return std::nullopt;
   }
 
   Position operand_position(int operand, absl::Span<const Index> indices) {
@@ -249,6 +252,17 @@ void Frame::request_cut(const loop::Index& index, int64_t stride) {
           break;
         }
       }
+    }
+  }
+}
+
+// It is asked whether `index` is below `limit`, which depends on the iteration. Where that is one loop's variable and a
+// constant, the loop could be two.
+void Frame::request_split(const loop::Index& index, int64_t limit) {
+  if (nest_shape_ == nullptr || index.terms().size() != 1 || index.terms()[0].coefficient != 1) return;
+  for (const NestLoop& loop : nest_loops_) {
+    if (loop.variable == index.terms()[0].value && loop.first == loop.last) {
+      splits_.push_back({loop.first, limit - index.constant()});
     }
   }
 }

@@ -7,8 +7,9 @@
 //
 // `element` is the heart: the value of a variable at a position, loaded, remembered, or computed by running its element
 // rule (lower_element.cc). A nest that turns out to tell apart axes of one group notes a *cut* there and is emitted
-// anew. Read emit_nest in lower.cc, then lower_element.cc; lower_products.cc has dot, cumulative and scatter,
-// lower_control.cc loops and branches.
+// anew. Likewise a nest whose body asks, for each element, on which side of some place of an axis it is (a padding, the
+// pieces of a concatenation) is emitted once for each segment between such places. Read emit_nest in lower.cc, then
+// lower_element.cc; lower_products.cc has dot, cumulative and scatter, lower_control.cc loops and branches.
 #pragma once
 
 #include <optional>
@@ -52,6 +53,17 @@ struct Chunks {
 // Of a fold of so many iterations over `each` elements.
 Chunks chunks_of(int64_t iterations, int64_t each);
 
+// A place on an axis at which what the body of a nest does changes, and the part of an axis that a nest runs over.
+struct Split {
+  int axis;
+  int64_t at;
+};
+struct Segment {
+  int axis;
+  int64_t begin, end;
+};
+using Segments = std::vector<Segment>;
+
 class Frame {
  public:
   // `wanted`: where outputs should be written if they are stored; may be shorter than the outputs.
@@ -74,6 +86,8 @@ class Frame {
   std::string group_name(const Step& step) const;
   void emit_nest(const Step& step);
   bool try_nest(const Step& step, Cuts cuts);
+  void emit_cut_nest(const Step& step);
+  std::optional<Segments> choose_segments(const Step& step) const;
   void emit_straight(const Step& step);
   loop::Scalar identity(const Primitive& primitive, DType dtype);  // of a fold
   void store_at(Var var, const Position& position, loop::Scalar value);
@@ -89,6 +103,7 @@ class Frame {
   loop::Index axis_index(const Position& position, const Shape& shape, int axis);
   Position operand_position(absl::Span<const loop::Index> indices, const Shape& shape) const;
   void request_cut(const loop::Index& index, int64_t stride);
+  void request_split(const loop::Index& index, int64_t limit);
   void remember(Var var, const Position& position, loop::Scalar value);
   struct Scope {  // of remembered elements: one for each open block
     explicit Scope(Frame& frame) : frame(frame) { frame.memory_.emplace_back(); }
@@ -166,6 +181,8 @@ class Frame {
   const Shape* nest_shape_ = nullptr;
   std::vector<NestLoop> nest_loops_;
   Cuts requested_ = 0;
+  std::vector<Split> splits_;  // that were requested
+  std::optional<Segment> segment_;
 };
 
 }  // namespace ct::jit
