@@ -677,8 +677,34 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
             x = _pad_odd(x, axis, low, high, mode == "reflect")
             continue
         index = np.pad(np.arange(x._bound_shape[axis], dtype=np.int32), (low, high), mode=mode, **kwargs)
-        x = bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+        x = _at_known(x, axis, index)
     return x
+
+
+def _at_known(x: Array, axis: int, index: np.ndarray[Any, Any]) -> Array:
+    """The elements of one axis at indices that are known now: slices, turned round or repeated, where these are few."""
+    most_runs = 5
+    runs: list[tuple[int, int, int]] = []  # first index, step, count
+    begin = 0
+    while begin < len(index) and len(runs) <= most_runs:
+        step = int(index[begin + 1] - index[begin]) if begin + 1 < len(index) else 1
+        different = np.flatnonzero(np.diff(index[begin:]) != step)
+        count = int(different[0]) + 1 if len(different) else len(index) - begin
+        runs.append((int(index[begin]), step, count))
+        begin += count
+    if len(runs) > most_runs or any(step not in (-1, 0, 1) for _, step, _ in runs):
+        return bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+    parts = []
+    for first, step, count in runs:
+        if step == 1:
+            parts.append(slice_axis(x, axis, first, first + count))
+        elif step == -1:
+            parts.append(flip(slice_axis(x, axis, first - count + 1, first + 1), axis))
+        else:
+            shape = list(x._bound_shape)
+            shape[axis] = count
+            parts.append(_core.broadcast_to(slice_axis(x, axis, first, first + 1), shape))
+    return parts[0] if len(parts) == 1 else bind1("concatenate", *parts, axis=axis)
 
 
 def _pad_odd(x: Array, axis: int, low: int, high: int, skip_edge: bool) -> Array:
