@@ -86,11 +86,14 @@ def _integers(values: Any) -> Array:
 
 def true_positions(mask: Array, size: int) -> tuple[Array, Array]:
     """The first ``size`` positions where a one-axis bool array is true, and how many there are in all."""
-    rank = bind1("cumsum", _core.convert(mask, _INT32), axis=0, reverse=False)
-    place_of = choose(mask, rank - literal(rank, 1), -1)
+    one = _core.convert(mask, _INT32)
+    # Every position is written where the next true one belongs, and stays there if it is that: no branch to mispredict.
+    place = bind1("cumsum", one, axis=0, reverse=False) - one
     position = bind1("iota", shape=list(mask._bound_shape), dtype=_INT32, axis=0)
-    found = bind1("scatter_add", _core.full((size,), 0, _INT32), place_of, position, axis=0, batch_dims=0)
-    return found, bind1("reduce_sum", _core.convert(mask, _INT32), axes=[0])
+    found = bind1("scatter", _core.full((size,), 0, _INT32), place, position, axis=0, batch_dims=0)
+    total = bind1("reduce_sum", one, axes=[0])
+    written = bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
+    return choose(written, found, 0), total
 
 
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
