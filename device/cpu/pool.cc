@@ -23,6 +23,7 @@ constexpr uint64_t kInside = 1, kInsideMask = 1023;
 constexpr uint64_t kSeat = 1024, kSeatMask = kSeat * 1023;
 constexpr uint64_t kOpen = uint64_t{1} << 31;
 constexpr uint64_t kNumber = uint64_t{1} << 32;
+constexpr int64_t kMostSteps = UINT32_MAX;  // of a loop
 
 void pause() {
 #if defined(__x86_64__)
@@ -43,18 +44,16 @@ void run_alone(const ParallelLoop& loop) { loop.body(loop.context, 0, loop.exten
 
 struct Pool::Job {
   ParallelLoop loop;
-  int64_t piece;  // iterations
-  int64_t pieces;
+  int64_t step;   // iterations
+  int64_t piece;  // steps, at most
+  int ranges;
   std::fenv_t arithmetic;  // rounding and flushing of the caller: results must not depend on the thread
-
-  void work(std::atomic<int64_t>& next, void* scratch) const {
-    for (int64_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < pieces;) {
-      loop.body(loop.context, i * piece, std::min(loop.extent, (i + 1) * piece), scratch);
-    }
-  }
 };
 
-Pool::Pool(int most_workers) : most_workers_(std::min(most_workers, kMostWorkers)), job_(new Job) {
+Pool::Pool(int most_workers)
+    : most_workers_(std::min(most_workers, kMostWorkers)),
+      ranges_(new Range[static_cast<size_t>(std::max(most_workers_, 0)) + 1]),
+      job_(new Job) {
   workers_.reserve(static_cast<size_t>(std::max(most_workers_, 0)));  // what runs loops must not throw
 }
 
@@ -78,26 +77,54 @@ bool Pool::worth_sharing(const ParallelLoop& loop) {
   return hot || std::max(loop.nanoseconds, loop.in_program) >= kLeastCold || since_last < kSpin;
 }
 
+// Pieces of the thread's own range, then of the others'.
+void Pool::work(int own_range, void* scratch) {
+  const Job& job = *job_;
+  for (int i = 0; i < job.ranges; ++i) {
+    std::atomic<uint64_t>& range = ranges_[static_cast<size_t>((own_range + i) % job.ranges)].left;
+    uint64_t left = range.load(std::memory_order_relaxed);
+    for (;;) {
+      const auto first = static_cast<int64_t>(left >> 32), last = static_cast<int64_t>(left & kMostSteps);
+      if (first == last) break;
+      // Halves of the rest towards the end, so that threads finish together.
+      const int64_t count = std::min(job.piece, (last - first + 1) / 2);
+      const int64_t begin = i == 0 ? first : last - count, end = begin + count;
+      const int64_t first_left = i == 0 ? end : first, last_left = i == 0 ? last : begin;
+      const uint64_t rest = static_cast<uint64_t>(first_left) << 32 | static_cast<uint64_t>(last_left);
+      if (!range.compare_exchange_weak(left, rest, std::memory_order_relaxed)) continue;
+      job.loop.body(job.loop.context, begin * job.step, std::min(job.loop.extent, end * job.step), scratch);
+      left = range.load(std::memory_order_relaxed);
+    }
+  }
+}
+
 void Pool::run(const ParallelLoop& loop, int threads) noexcept {
   if (loop.extent <= 0) return;
   const int64_t units = (loop.extent + loop.multiple - 1) / loop.multiple;
-  // More pieces than threads, for those that come late or are slower; but none that is lost in the cost of taking it.
-  const int64_t most_pieces = std::min({units, loop.nanoseconds / kLeastPiece, int64_t{8} * threads});
-  if (std::min<int64_t>(threads, most_pieces) < 2 || !worth_sharing(loop)) return run_alone(loop);
+  // None so small that it is lost in the cost of taking it.
+  const int64_t most_steps = std::min({units, loop.nanoseconds / kLeastPiece, kMostSteps});
+  if (std::min<int64_t>(threads, most_steps) < 2 || !worth_sharing(loop)) return run_alone(loop);
   // Cores that other callers are on are not free.
   const Caller caller(callers_);
   const int free_workers = most_workers_ - caller.others;
-  const int wanted = static_cast<int>(std::min<int64_t>({threads - 1, most_pieces - 1, free_workers}));
+  const int wanted = static_cast<int>(std::min<int64_t>({threads - 1, most_steps - 1, free_workers}));
   if (wanted < 1 || busy_.exchange(true, std::memory_order_acquire)) return run_alone(loop);
 
   start_workers(wanted);
   leave_core_to_caller();
   Job& job = *job_;
   job.loop = loop;
-  job.piece = (units + most_pieces - 1) / most_pieces * loop.multiple;
-  job.pieces = (loop.extent + job.piece - 1) / job.piece;
+  job.step = (units + most_steps - 1) / most_steps * loop.multiple;
+  job.ranges = wanted + 1;
+  const int64_t steps = (loop.extent + job.step - 1) / job.step;
+  // Pieces, for those that come late or are slower.
+  job.piece = std::max<int64_t>(steps / job.ranges / 8, 1);
+  for (int64_t i = 0; i < job.ranges; ++i) {
+    const int64_t first = i * steps / job.ranges, last = (i + 1) * steps / job.ranges;
+    ranges_[static_cast<size_t>(i)].left.store(static_cast<uint64_t>(first) << 32 | static_cast<uint64_t>(last),
+                                               std::memory_order_relaxed);
+  }
   std::fegetenv(&job.arithmetic);
-  next_piece_.store(0, std::memory_order_relaxed);
   const uint64_t number = (gate_.load(std::memory_order_relaxed) / kNumber + 1) * kNumber;
   // Sequentially consistent, as are the worker's steps into its sleep: either it sees the job or it is seen asleep.
   gate_.store(number | kOpen | static_cast<uint64_t>(wanted) * kSeat, std::memory_order_seq_cst);
@@ -111,7 +138,7 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
       for (int i = awake; i < wanted; ++i) signal_.notify_one();
     }
   }
-  job.work(next_piece_, loop.scratch);
+  work(0, loop.scratch);
   gate_.fetch_and(~kOpen, std::memory_order_relaxed);
   for (int tries = 0; (gate_.load(std::memory_order_acquire) & kInsideMask) != 0; ++tries) {
     // A worker that the system has put aside in the middle of a piece needs a core more than this thread does.
@@ -133,7 +160,7 @@ void Pool::start_workers(int wanted) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   while (started_.load(std::memory_order_relaxed) < wanted) {
     try {
-      std::thread worker([this] { work_forever(); });
+      std::thread worker([this, own_range = started_.load(std::memory_order_relaxed) + 1] { work_forever(own_range); });
       workers_.push_back(worker.native_handle());
       worker.detach();
       core_of_caller_ = -1;
@@ -191,7 +218,7 @@ bool Pool::wait_for_job(uint64_t& seen) {
   }
 }
 
-void Pool::work_forever() {
+void Pool::work_forever(int own_range) {
   uint64_t seen = 0;
   for (;;) {
     if (!wait_for_job(seen)) continue;
@@ -205,7 +232,7 @@ void Pool::work_forever() {
     }
     if (can_help) {
       std::fesetenv(&job.arithmetic);
-      job.work(next_piece_, scratch);
+      work(own_range % job.ranges, scratch);
     }
     gate_.fetch_sub(kInside, std::memory_order_release);
   }

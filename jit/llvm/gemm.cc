@@ -169,11 +169,15 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
   unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
   while (lanes / 2 >= p.n && lanes * size_ > 16) lanes /= 2;
   int64_t all_vectors = divide_up(p.n, lanes);
+  // Whether b is read from the second level of cache, where a vector of it costs more than an element of a, which is in
+  // the first level: narrow tiles of many rows then.
+  const bool streamed = p.b.column_stride != 1 || (p.k * p.n * size_ > facts_.l1_bytes && p.m > 4 * kFewUnits);
+  const double of_a = streamed ? 0.1 : 0.2, of_b = streamed ? 0.4 : 0.2, of_rest = streamed ? 0.05 : 0.03;
   // Cycles per step of k: two multiply-adds and two loads a cycle, and a latency that only independent accumulators
   // hide.
-  auto cycles = [](int64_t rows, int64_t vectors) {
-    double work = static_cast<double>(rows * vectors) / 2, loads = static_cast<double>(rows + vectors) / 2;
-    return rows * vectors == 0 ? 0 : std::max({work, loads, 4.0}) + loads * 0.4;
+  auto cycles = [&](int64_t rows, int64_t vectors) {
+    const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
+    return rows * vectors == 0 ? 0 : std::max({r * v / 2, (r + v) / 2, 4.0}) + r * of_a + v * of_b;
   };
   double least = 0;
   for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
@@ -185,7 +189,7 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
       auto column = [&](int64_t v) { return static_cast<double>(strips) * cycles(rows, v) + cycles(strip_rest, v); };
       double total = static_cast<double>(panels) * column(vectors) + column(panel_rest);
       // Each kind of tile is code of its own: to compile, and to keep in the instruction cache.
-      total *= 1 + 0.03 * ((strip_rest != 0) + (panel_rest != 0 || p.n % lanes != 0));
+      total *= 1 + of_rest * ((strip_rest != 0) + (panel_rest != 0 || p.n % lanes != 0));
       if (best.lanes == 0 || total < least) {
         least = total;
         best = {lanes, vectors, rows, 0, false, false, 0};
@@ -204,8 +208,9 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
     // Without packing, blocks of k buy nothing: rows of b are where they are.
     if (p.k * p.n * size_ <= facts_.l1_bytes || p.m <= best.rows) best.k_block = p.k;
   }
-  // Copying costs a's elements once, and saves misses once for every panel.
-  best.copy_a = p.m * p.k * size_ > facts_.l2_bytes / 4 && panels_of(p, best) >= 4;
+  // Copying costs a's elements once, and saves misses once for every panel. But threads then share the rows, and with
+  // them the packed panels, which go from core to core.
+  best.copy_a = p.m * p.k * size_ > (copied_by_columns(p.a) ? 2 : 4) * facts_.l2_bytes && panels_of(p, best) >= 4;
   best.a_rows = std::max<int64_t>(facts_.l2_bytes / 2 / (best.k_block * size_) / best.rows, 1) * best.rows;
   return best;
 }

@@ -9,6 +9,7 @@
 #include <cfenv>
 #include <chrono>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -26,7 +27,7 @@ struct Counts {
   std::vector<std::atomic<int>> times;
   std::mutex mutex;
   std::set<std::thread::id> threads;
-  std::set<int64_t> begins;
+  std::map<int64_t, std::thread::id> begins;
   size_t meets = 1;  // threads that wait for each other, for a while: on a busy machine workers come late
 
   static void body(void* context, int64_t begin, int64_t end, void* scratch) {
@@ -35,7 +36,7 @@ struct Counts {
     if (scratch != nullptr) std::memset(scratch, static_cast<int>(begin), 256);
     std::unique_lock lock(self.mutex);
     self.threads.insert(std::this_thread::get_id());
-    self.begins.insert(begin);
+    self.begins[begin] = std::this_thread::get_id();
     const auto end_of_patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (self.threads.size() < self.meets && std::chrono::steady_clock::now() < end_of_patience) {
       lock.unlock();
@@ -77,7 +78,7 @@ TEST(Pool, RunsEachIterationOnce) {
         Counts counts(extent);
         pool.run(loop_of(counts, multiple), threads);
         EXPECT_TRUE(counts.all_once()) << extent << " " << multiple << " " << threads;
-        for (const int64_t begin : counts.begins) EXPECT_EQ(begin % multiple, 0);
+        for (const auto& [begin, thread] : counts.begins) EXPECT_EQ(begin % multiple, 0);
       }
     }
   }
@@ -101,6 +102,32 @@ TEST(Pool, WorkersHelp) {
   EXPECT_TRUE(counts.all_once());
   EXPECT_GE(counts.threads.size(), 2u);
   EXPECT_LE(counts.threads.size(), 4u);
+}
+
+TEST(Pool, EachThreadBeginsInItsOwnRange) {
+  Pool& pool = pool_of(1);
+  for (int i = 0; i < 20; ++i) {
+    Counts counts(64);
+    counts.meets = 2;
+    pool.run(loop_of(counts), 2);
+    EXPECT_TRUE(counts.all_once());
+    EXPECT_EQ(counts.begins.at(0), std::this_thread::get_id());
+    EXPECT_NE(counts.begins.at(32), std::this_thread::get_id());
+  }
+}
+
+TEST(Pool, WhoIsDoneTakesFromTheOthers) {
+  Pool& pool = pool_of(1);
+  struct Slow {
+    std::atomic<int> by_caller = 0;
+    static void body(void* context, int64_t begin, int64_t end, void*) {
+      static thread_local bool is_worker = begin >= 32;  // by where it begins
+      if (is_worker) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      if (!is_worker) static_cast<Slow*>(context)->by_caller += static_cast<int>(end - begin);
+    }
+  } slow;
+  pool.run({&Slow::body, &slow, 64, 1, 0, nullptr, 10'000'000, 10'000'000}, 2);
+  EXPECT_GT(slow.by_caller, 32);
 }
 
 TEST(Pool, OneThreadKeepsToTheCaller) {
