@@ -98,6 +98,10 @@ struct ReferenceInput {
   const Attrs& attrs;
   absl::Span<const Aval> output_avals;
   const RunGraph& run_graph;  // evaluates a sub-graph
+  // Memory that the caller wants the results in, by output: what a rule returns may be these tensors. Empty: none.
+  absl::Span<const Tensor> places = {};
+
+  Tensor result(size_t i) const { return places.empty() ? Tensor(output_avals[i]) : places[i]; }
 };
 using ReferenceRule = std::function<std::vector<Tensor>(const ReferenceInput& input)>;
 using ExpandRule = std::function<Values(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs)>;

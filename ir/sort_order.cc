@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <type_traits>
 
 #include "ir/error.h"
 #include "ir/float_types.h"
+#include "ir/parallel.h"
+#include "ir/radix_sort.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -23,24 +27,20 @@ struct MappedType<std::complex<T>> : MappedType<T> {};
 template <class T>
 using Mapped = typename MappedType<T>::type;
 
-// Sets `lossy` when numbers that compare equal but differ are mapped to one.
+// `lossy` is no longer 0 when numbers that compare equal but differ are mapped to one. Without branches, for vectors.
 template <class T>
-Mapped<T> mapped(T x, bool& lossy) {
+Mapped<T> mapped(T x, Mapped<T>& lossy) {
   if constexpr (is_small_float_v<T>) {
     return mapped(static_cast<float>(x), lossy);
   } else if constexpr (std::is_floating_point_v<T>) {
     using U = Mapped<T>;
     constexpr U kSign = U{1} << (sizeof(U) * 8 - 1);
-    if (x != x) {
-      lossy = true;
-      return std::numeric_limits<U>::max();
-    }
     const U bits = std::bit_cast<U>(x);
-    if (bits == kSign) {
-      lossy = true;
-      return kSign;
-    }
-    return (bits & kSign) != 0 ? ~bits : bits | kSign;
+    const U is_nan = static_cast<U>((bits & ~kSign) > std::bit_cast<U>(std::numeric_limits<T>::infinity()));
+    const U is_negative_zero = static_cast<U>(bits == kSign);
+    lossy |= is_nan | is_negative_zero;
+    const U turned = bits ^ ((U{0} - (bits >> (sizeof(U) * 8 - 1))) | kSign);  // all bits of negative numbers
+    return (turned + is_negative_zero) | (U{0} - is_nan);
   } else if constexpr (std::is_signed_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<Mapped<T>>(static_cast<U>(x) ^ (U{1} << (sizeof(U) * 8 - 1)));
@@ -55,8 +55,8 @@ T unmapped(Mapped<T> key) {
   if constexpr (is_small_float_v<T>) {
     return T(unmapped<float>(key));
   } else if constexpr (std::is_floating_point_v<T>) {
-    constexpr Mapped<T> kSign = Mapped<T>{1} << (sizeof(Mapped<T>) * 8 - 1);
-    return std::bit_cast<T>((key & kSign) != 0 ? key & ~kSign : ~key);
+    constexpr int kLast = sizeof(Mapped<T>) * 8 - 1;
+    return std::bit_cast<T>(key ^ (((key >> kLast) - 1) | Mapped<T>{1} << kLast));
   } else if constexpr (std::is_signed_v<T>) {
     using U = std::make_unsigned_t<T>;
     return static_cast<T>(static_cast<U>(key) ^ (U{1} << (sizeof(U) * 8 - 1)));
@@ -75,75 +75,71 @@ constexpr int key_bits() {
 // Below these sizes std::sort wins.
 constexpr size_t kShortestRadix = 96;
 constexpr size_t kShortestWideRadix = 768;
-// From this size on passes are worth more than the larger tables of wider digits.
-constexpr size_t kWideDigits = 4096;
+constexpr int64_t kMapping = 1;  // nanoseconds for an element, about
 
-// By `bits` bits of key(item) from the lowest on; stable.
-template <class Item, class Key>
-void radix_sort(std::vector<Item>& items, std::vector<Item>& scratch, std::vector<uint32_t>& counts, int bits,
-                Key&& key) {
-  const int width = items.size() < kWideDigits ? 8 : 11;
-  const int digits = (bits + width - 1) / width;
-  const size_t buckets = size_t{1} << width;
-  counts.assign(buckets * static_cast<size_t>(digits), 0);
-  for (const Item& item : items) {
-    const auto value = key(item);
-    for (int digit = 0; digit < digits; ++digit) {
-      ++counts[static_cast<size_t>(digit) * buckets + (value >> (digit * width) & (buckets - 1))];
-    }
-  }
-  scratch.resize(items.size());
-  for (int digit = 0; digit < digits; ++digit) {
-    uint32_t* const starts = counts.data() + static_cast<size_t>(digit) * buckets;
-    const int shift = digit * width;
-    if (starts[key(items[0]) >> shift & (buckets - 1)] == items.size()) continue;  // all alike
-    uint32_t total = 0;
-    for (size_t bucket = 0; bucket < buckets; ++bucket) {
-      const uint32_t count = starts[bucket];
-      starts[bucket] = total;
-      total += count;
-    }
-    for (const Item& item : items) scratch[starts[key(item) >> shift & (buckets - 1)]++] = item;
-    items.swap(scratch);
-  }
+// body(begin, end) for parts of [0, count), which threads share if there are many.
+void in_parts(size_t count, absl::FunctionRef<void(size_t, size_t)> body) {
+  const size_t parts = count < kLeastSharedSort ? 1 : static_cast<size_t>(parallel_threads());
+  if (parts == 1) return body(0, count);
+  const auto nanoseconds = static_cast<int64_t>(count) * kMapping;
+  parallel_for(static_cast<int64_t>(parts), nanoseconds, 4 * nanoseconds, [&](int64_t at) {
+    const auto part = static_cast<size_t>(at);
+    body(count * part / parts, count * (part + 1) / parts);
+  });
 }
 
-// The first `count` items in order, by `less`, which is total; `whole` sorts them all by other means.
-template <class Item, class Less, class Whole>
-void sort_first(std::vector<Item>& items, size_t count, size_t shortest_radix, Less&& less, Whole&& whole) {
-  auto end = items.end();
-  if (count * 4 < items.size()) {
-    end = items.begin() + static_cast<std::ptrdiff_t>(count);
-    if (count > 0) std::nth_element(items.begin(), end - 1, items.end(), less);
-  } else if (items.size() >= shortest_radix) {
-    return whole();
-  }
-  std::sort(items.begin(), end, less);
-}
-
-// The keys of `count` elements; of a complex number its real part, 0, or imaginary part, 1. False: some were `lossy`.
+// The keys of elements, a block at a time: of so many, known when this is compiled, compilers make vectors.
+constexpr size_t kBlock = 128;
 template <class T>
-bool map_elements(const T* elements, int64_t stride, size_t count, int part, bool descending, auto* to) {
+using KeyBlock = std::array<Mapped<T>, kBlock>;
+
+// `element(i)`, i < length; the rest of the block is filled with the last one. Of complex numbers the real part, 0, or
+// the imaginary part, 1. False: some were `lossy`.
+template <class T, class GetElement>
+bool map_block(GetElement&& element, size_t length, int part, bool descending, KeyBlock<T>& to) {
   static_cast<void>(part);
-  constexpr Mapped<T> kUsed = ~Mapped<T>{0} >> (sizeof(Mapped<T>) * 8 - key_bits<T>());
-  const Mapped<T> turned = descending ? kUsed : 0;
-  bool lossy = false;
-  const auto map_all = [&](int64_t step) {
-    for (size_t i = 0; i < count; ++i) {
-      const T& element = elements[static_cast<int64_t>(i) * step];
-      if constexpr (is_complex_v<T>) {
-        to[i] = mapped(part == 0 ? element.real() : element.imag(), lossy) ^ turned;
-      } else {
-        to[i] = mapped(element, lossy) ^ turned;
-      }
+  using Part = decltype([](auto x) {
+    if constexpr (is_complex_v<decltype(x)>) {
+      return x.real();
+    } else {
+      return x;
+    }
+  }(std::declval<T>()));
+  std::array<Part, kBlock> parts;
+  const auto take = [&](size_t i) {
+    if constexpr (is_complex_v<T>) {
+      parts[i] = part == 0 ? element(i).real() : element(i).imag();
+    } else {
+      parts[i] = element(i);
     }
   };
-  if (stride == 1) {
-    map_all(1);  // vectors
+  if (length == kBlock) {
+    for (size_t i = 0; i < kBlock; ++i) take(i);
   } else {
-    map_all(stride);
+    for (size_t i = 0; i < length; ++i) take(i);
+    for (size_t i = length; i < kBlock; ++i) parts[i] = parts[length - 1];
   }
-  return !lossy;
+  const Mapped<T> turned =
+      descending ? static_cast<Mapped<T>>(~Mapped<T>{0} >> (sizeof(Mapped<T>) * 8 - key_bits<T>())) : 0;
+  Mapped<T> lossy = 0;
+  for (size_t i = 0; i < kBlock; ++i) to[i] = mapped(parts[i], lossy) ^ turned;
+  return lossy == 0;
+}
+
+// The same of elements `stride` apart.
+template <class T>
+bool map_line(const T* elements, int64_t stride, size_t length, int part, bool descending, KeyBlock<T>& to) {
+  if (stride == 1) return map_block<T>([&](size_t i) { return elements[i]; }, length, part, descending, to);
+  return map_block<T>([&](size_t i) { return elements[static_cast<int64_t>(i) * stride]; }, length, part, descending,
+                      to);
+}
+
+// In which bits keys differ from the first of them.
+template <class Key>
+Key differing(const std::array<Key, kBlock>& keys, Key first) {
+  Key all = 0;
+  for (size_t i = 0; i < kBlock; ++i) all |= keys[i] ^ first;
+  return all;
 }
 
 }  // namespace
@@ -156,51 +152,92 @@ LineSorter::LineSorter(int64_t size, int64_t count, bool descending)
   }
 }
 
-// The keys of a line in mapped_.
-template <class T>
-bool LineSorter::map(const SortKey& key, int part) {
-  mapped_.resize(size_);
-  return map_elements(static_cast<const T*>(key.elements), key.stride, size_, part, descending_, mapped_.data());
+// Sorts the order so far by one more key, which counts more than those before. `make(begin, end, items)` writes the
+// items of these places, whose place is `place_of` them, and returns in which bits their keys differ.
+template <class Item, class Make, class GetKey, class GetPlace, class Less>
+void LineSorter::order_items(size_t count, size_t shortest, Make&& make, GetKey&& get_key, GetPlace&& place_of,
+                             Less&& less) {
+  using Key = decltype(get_key(std::declval<Item>()));
+  Item* const items = items_.get<Item>(2 * size_);
+  std::atomic<Key> differ = 0;
+  in_parts(size_, [&](size_t begin, size_t end) {
+    differ.fetch_or(static_cast<Key>(make(begin, end, items)), std::memory_order_relaxed);
+  });
+  const auto* order = has_order_ ? order_.get<uint32_t>(size_) : nullptr;
+  auto* next = next_order_.get<uint32_t>(size_);
+  const auto finish = [&](size_t begin, const Item* sorted, size_t length) {
+    for (size_t i = 0; i < length; ++i) {
+      const uint32_t place = place_of(sorted[i]);
+      next[begin + i] = order == nullptr ? place : order[place];
+    }
+  };
+  if (count * 4 < size_) {
+    if (count > 0) std::nth_element(items, items + count - 1, items + size_, less);
+    std::sort(items, items + count, less);
+    finish(0, items, count);
+  } else if (size_ < shortest) {
+    std::sort(items, items + size_, less);
+    finish(0, items, size_);
+  } else {
+    shared_radix_sort(items, items + size_, size_, bits_of(differ.load()), shortest, get_key, less, finish);
+  }
+  std::swap(order_, next_order_);
+  has_order_ = true;
 }
 
-// Sorts the order so far by one more key, which counts more than those before.
 template <class T>
 void LineSorter::order_by(const SortKey& key, int part, bool is_last) {
   if (is_last && !has_order_ && count_ * 4 < size_) return order_few<T>(key, part);
-  map<T>(key, part);
+  if (size_ == 0) return;
   const size_t count = is_last ? count_ : size_;
-  const auto position_at = [&](size_t place) { return has_order_ ? order_[place] : static_cast<uint32_t>(place); };
-  next_order_.resize(size_);
+  const T* elements = static_cast<const T*>(key.elements);
+  const auto* order = has_order_ ? order_.get<uint32_t>(size_) : nullptr;
+  KeyBlock<T> first;
+  map_line(elements, key.stride, 1, part, descending_, first);
+  // The keys at places from `begin` on, and in which bits they differ.
+  const auto map_places = [&](size_t begin, size_t end, auto&& take) {
+    KeyBlock<T> block;
+    Mapped<T> differ = 0;
+    for (; begin < end; begin += kBlock) {
+      const size_t length = std::min(kBlock, end - begin);
+      if (order == nullptr) {
+        map_line(elements + static_cast<int64_t>(begin) * key.stride, key.stride, length, part, descending_, block);
+      } else {
+        const auto element = [&](size_t i) { return elements[static_cast<int64_t>(order[begin + i]) * key.stride]; };
+        map_block<T>(element, length, part, descending_, block);
+      }
+      differ |= differing(block, first[0]);
+      for (size_t i = 0; i < length; ++i) take(begin + i, block[i]);
+    }
+    return differ;
+  };
   if constexpr (key_bits<T>() <= 32) {
-    packed_.resize(size_);
-    for (size_t i = 0; i < size_; ++i) packed_[i] = mapped_[position_at(i)] << 32 | i;
-    sort_first(packed_, count, kShortestRadix, std::less<>(), [&] {
-      radix_sort(packed_, packed_scratch_, counts_, key_bits<T>(), [](uint64_t item) { return item >> 32; });
-    });
-    for (size_t i = 0; i < count; ++i) next_order_[i] = position_at(static_cast<uint32_t>(packed_[i]));
-  } else {
-    wide_.resize(size_);
-    for (size_t i = 0; i < size_; ++i) wide_[i] = {mapped_[position_at(i)], static_cast<uint32_t>(i)};
-    const auto less = [](const Wide& a, const Wide& b) {
-      return a.key != b.key ? a.key < b.key : a.position < b.position;
+    const auto make = [&](size_t begin, size_t end, uint64_t* items) {
+      return map_places(begin, end, [&](size_t place, uint64_t mapped) { items[place] = mapped << 32 | place; });
     };
-    sort_first(wide_, count, kShortestWideRadix, less,
-               [&] { radix_sort(wide_, wide_scratch_, counts_, 64, [](const Wide& item) { return item.key; }); });
-    for (size_t i = 0; i < count; ++i) next_order_[i] = position_at(wide_[i].position);
+    order_items<uint64_t>(
+        count, kShortestRadix, make, [](uint64_t item) { return static_cast<uint32_t>(item >> 32); },
+        [](uint64_t item) { return static_cast<uint32_t>(item); }, std::less<>());
+  } else {
+    const auto make = [&](size_t begin, size_t end, Wide* items) {
+      return map_places(begin, end,
+                        [&](size_t place, uint64_t mapped) { items[place] = {mapped, static_cast<uint32_t>(place)}; });
+    };
+    order_items<Wide>(
+        count, kShortestWideRadix, make, [](const Wide& item) { return item.key; },
+        [](const Wide& item) { return item.position; },
+        [](const Wide& a, const Wide& b) { return a.key != b.key ? a.key < b.key : a.position < b.position; });
   }
-  order_.swap(next_order_);
-  has_order_ = true;
 }
 
 // The first few by one key. Once there are `count_` candidates, the largest of them is a limit that few others are
 // below, so most of a line is mapped and compared, a block at a time, and nothing else.
 template <class T>
 void LineSorter::order_few(const SortKey& key, int part) {
-  constexpr size_t kBlock = 128;
-  order_.clear();
+  auto* const order = order_.get<uint32_t>(count_);
   has_order_ = true;
   if (count_ == 0) return;
-  std::array<Mapped<T>, kBlock> block;
+  KeyBlock<T> block;
   const auto less = [](const Wide& a, const Wide& b) {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
   };
@@ -219,9 +256,7 @@ void LineSorter::order_few(const SortKey& key, int part) {
   const T* elements = static_cast<const T*>(key.elements);
   for (size_t begin = 0; begin < size_; begin += kBlock) {
     const size_t length = std::min(kBlock, size_ - begin);
-    if (length < kBlock) block.fill(std::numeric_limits<Mapped<T>>::max());
-    map_elements(elements + static_cast<int64_t>(begin) * key.stride, key.stride, length, part, descending_,
-                 block.data());
+    map_line(elements + static_cast<int64_t>(begin) * key.stride, key.stride, length, part, descending_, block);
     unsigned any = 0;
     for (size_t i = 0; i < kBlock; ++i) any |= static_cast<unsigned>(block[i] <= most);
     if (any == 0) continue;
@@ -231,7 +266,7 @@ void LineSorter::order_few(const SortKey& key, int part) {
     if (wide_.size() + kBlock > room && !keep_first()) break;
   }
   std::sort(wide_.begin(), wide_.end(), less);
-  for (size_t i = 0; i < count_; ++i) order_.push_back(wide_[i].position);
+  for (size_t i = 0; i < count_; ++i) order[i] = wide_[i].position;
 }
 
 absl::Span<const uint32_t> LineSorter::order(absl::Span<const SortKey> keys) {
@@ -243,7 +278,7 @@ absl::Span<const uint32_t> LineSorter::order(absl::Span<const SortKey> keys) {
       order_by<T>(keys[i], 0, i == 0);
     });
   }
-  return absl::MakeConstSpan(order_).subspan(0, count_);
+  return {order_.get<uint32_t>(count_), count_};
 }
 
 template <class T>
@@ -251,33 +286,48 @@ bool LineSorter::sort_values_of(const SortKey& key, void* result, int64_t result
   if constexpr (is_complex_v<T>) {
     return false;
   } else {
-    const bool turned = descending_;
-    descending_ = false;
-    const bool exact = map<T>(key, 0);
-    descending_ = turned;
+    if (size_ == 0) return true;
+    using Key = Mapped<T>;
+    Key* const keys = items_.get<Key>(2 * size_);
+    const T* const elements = static_cast<const T*>(key.elements);
+    KeyBlock<T> first;
+    map_line(elements, key.stride, 1, 0, false, first);
+    std::atomic<Key> differ = 0;
+    std::atomic<bool> exact = true;
+    in_parts(size_, [&](size_t begin, size_t end) {
+      KeyBlock<T> block;
+      Key differ_here = 0;
+      bool exact_here = true;
+      for (; begin < end; begin += kBlock) {
+        const size_t length = std::min(kBlock, end - begin);
+        const T* const from = elements + static_cast<int64_t>(begin) * key.stride;
+        exact_here = map_line(from, key.stride, length, 0, false, block) && exact_here;
+        differ_here |= differing(block, first[0]);
+        std::copy_n(block.begin(), length, keys + begin);
+      }
+      differ.fetch_or(differ_here, std::memory_order_relaxed);
+      if (!exact_here) exact = false;
+    });
     if (!exact) return false;
-    const auto write = [&](const auto& sorted) {
-      T* to = static_cast<T*>(result);
-      for (size_t i = 0; i < count_; ++i) {
-        const size_t from = descending_ ? size_ - 1 - i : i;
-        to[static_cast<int64_t>(i) * result_stride] = unmapped<T>(static_cast<Mapped<T>>(sorted[from]));
+    const auto finish = [&](size_t begin, const Key* sorted, size_t length) {
+      T* const to = static_cast<T*>(result);
+      if (!descending_ && result_stride == 1 && count_ == size_) {
+        for (size_t i = 0; i < length; ++i) to[begin + i] = unmapped<T>(sorted[i]);
+        return;
+      }
+      for (size_t i = 0; i < length; ++i) {
+        const size_t place = descending_ ? size_ - 1 - begin - i : begin + i;
+        if (place < count_) to[static_cast<int64_t>(place) * result_stride] = unmapped<T>(sorted[i]);
       }
     };
-    if constexpr (key_bits<T>() <= 32) {
-      narrow_.assign(mapped_.begin(), mapped_.end());
-      if (size_ < kShortestRadix) {
-        std::sort(narrow_.begin(), narrow_.end());
-      } else {
-        radix_sort(narrow_, narrow_scratch_, counts_, key_bits<T>(), [](uint32_t item) { return item; });
-      }
-      write(narrow_);
+    constexpr size_t kShortest = key_bits<T>() <= 32 ? kShortestRadix : kShortestWideRadix;
+    if (size_ < kShortest) {
+      std::sort(keys, keys + size_);
+      finish(0, keys, size_);
     } else {
-      if (size_ < kShortestWideRadix) {
-        std::sort(mapped_.begin(), mapped_.end());
-      } else {
-        radix_sort(mapped_, packed_scratch_, counts_, 64, [](uint64_t item) { return item; });
-      }
-      write(mapped_);
+      shared_radix_sort(
+          keys, keys + size_, size_, bits_of(differ.load()), kShortest, [](Key item) { return item; }, std::less<>(),
+          finish);
     }
     return true;
   }

@@ -2,15 +2,17 @@
 //
 // Numbers are mapped to unsigned integers that compare as they do, so that one routine serves every dtype and several
 // keys: -0 equals 0, NaN is above every number and equal to itself, false is below true, complex numbers compare by
-// their real part, then by the imaginary. Long lines go through a radix sort, short ones through std::sort. The first few
-// of many are those that stay in a small buffer while the line goes by.
+// their real part, then by the imaginary. Long lines go through a radix sort (radix_sort.h), which threads share, short
+// ones through std::sort. The first few of many are those that stay in a small buffer while the line goes by.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "ir/dtype.h"
+#include "ir/tensor.h"
 
 namespace ct {
 
@@ -40,10 +42,19 @@ class LineSorter {
     uint64_t key;
     uint32_t position;
   };
-  template <class T>
-  bool map(const SortKey& key, int part);
+  // Memory that is not filled with anything.
+  struct Scratch {
+    std::shared_ptr<Buffer> buffer;
+    template <class T>
+    T* get(size_t count) {
+      if (!buffer || buffer->bytes() < count * sizeof(T)) buffer = Buffer::allocate(count * sizeof(T));
+      return static_cast<T*>(buffer->data());
+    }
+  };
   template <class T>
   void order_by(const SortKey& key, int part, bool is_last);
+  template <class Item, class Make, class GetKey, class GetPlace, class Less>
+  void order_items(size_t count, size_t shortest, Make&& make, GetKey&& get_key, GetPlace&& place_of, Less&& less);
   template <class T>
   void order_few(const SortKey& key, int part);
   template <class T>
@@ -51,13 +62,10 @@ class LineSorter {
 
   size_t size_, count_;
   bool descending_;
-  bool has_order_ = false;                         // from keys that count less
-  std::vector<uint32_t> order_;                    // the order so far
-  std::vector<uint64_t> mapped_;                   // by position in the line
-  std::vector<uint64_t> packed_, packed_scratch_;  // a narrow key above a place in the order
-  std::vector<Wide> wide_, wide_scratch_;
-  std::vector<uint32_t> narrow_, narrow_scratch_, next_order_;
-  std::vector<uint32_t> counts_;
+  bool has_order_ = false;  // from keys that count less
+  Scratch order_;           // so far
+  Scratch next_order_, items_;
+  std::vector<Wide> wide_;  // the first few
 };
 
 }  // namespace ct

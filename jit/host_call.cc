@@ -2,8 +2,10 @@
 
 #include <cstring>
 
+#include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
 #include "ir/error.h"
+#include "ir/parallel.h"
 #include "ir/text.h"
 
 namespace ct::jit {
@@ -16,6 +18,25 @@ const RunGraph& graph_runner() {
       new RunGraph([](const Graph& graph, absl::Span<const Tensor> inputs) { return evaluate(graph, inputs); });
   return *run;
 }
+
+// What primitives share among threads, they share in the pool that programs use.
+const bool pool_is_registered = [] {
+  set_parallel_runner({threads, [](int64_t count, int64_t nanoseconds, int64_t in_all, ParallelBody body) {
+                         const auto range = [](void* context, int64_t begin, int64_t end, void*) {
+                           for (int64_t i = begin; i < end; ++i) (*static_cast<ParallelBody*>(context))(i);
+                         };
+                         const ParallelLoop loop{.body = range,
+                                                 .context = &body,
+                                                 .extent = count,
+                                                 .multiple = 1,
+                                                 .scratch_bytes = 0,
+                                                 .scratch = nullptr,
+                                                 .nanoseconds = nanoseconds,
+                                                 .in_program = in_all};
+                         run_parallel(&loop);
+                       }});
+  return true;
+}();
 
 }  // namespace
 
@@ -32,9 +53,14 @@ void HostScope::call(uint32_t function, const void* const* inputs, void* const* 
     const auto bytes = static_cast<size_t>(target.inputs[i].bytes());
     operands.emplace_back(target.inputs[i], Buffer::borrow(const_cast<void*>(inputs[i]), bytes, [] {}));
   }
+  std::vector<Tensor> places;
+  for (size_t i = 0; i < target.outputs.size(); ++i) {
+    const auto bytes = static_cast<size_t>(target.outputs[i].bytes());
+    places.emplace_back(target.outputs[i], Buffer::borrow(outputs[i], bytes, [] {}));
+  }
   LocationScope location(target.location);
   const std::vector<Tensor> results =
-      target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner()});
+      target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner(), places});
   CT_CHECK(results.size() == target.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {
     if (!same_type(results[i].aval(), target.outputs[i])) {
@@ -43,7 +69,7 @@ void HostScope::call(uint32_t function, const void* const* inputs, void* const* 
     }
     // Arrays of no elements may have no memory.
     const auto bytes = static_cast<size_t>(target.outputs[i].bytes());
-    if (bytes != 0) std::memcpy(outputs[i], results[i].data(), bytes);
+    if (bytes != 0 && results[i].data() != outputs[i]) std::memcpy(outputs[i], results[i].data(), bytes);
   }
 }
 

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/container/inlined_vector.h"
 #include "ir/combinators.h"
 #include "ir/element_bits.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/parallel.h"
 #include "ir/sort_order.h"
 #include "ir/text.h"
 
@@ -56,6 +58,9 @@ Avals sort_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 // ---- Evaluation ---------------------------------------------------------------------------------------------------
 
+constexpr int64_t kSortingElement = 3;     // nanoseconds, about
+constexpr int64_t kLeastShared = 100'000;  // the same, of all lines
+
 std::vector<Tensor> sort_reference(const ReferenceInput& input) {
   const auto axis = static_cast<size_t>(input.attrs.integer("axis"));
   const auto num_keys = static_cast<size_t>(input.attrs.integer("num_keys"));
@@ -64,21 +69,20 @@ std::vector<Tensor> sort_reference(const ReferenceInput& input) {
   const absl::Span<const int64_t> all(shape);
   const int64_t outer = num_elements(all.subspan(0, axis)), inner = num_elements(all.subspan(axis + 1));
   std::vector<Tensor> results;
-  for (const Aval& aval : input.output_avals) results.emplace_back(aval);
+  for (size_t i = 0; i < input.output_avals.size(); ++i) results.push_back(input.result(i));
   if (results[0].size() == 0) return results;
 
-  LineSorter sorter(size, count, is_descending(input.attrs));
-  std::vector<SortKey> keys(num_keys);
-  for (int64_t line = 0; line < outer * inner; ++line) {
+  const auto element = [&](const Tensor& tensor, int64_t index) -> void* {
+    return tensor.as<std::byte>() + index * dtype_size(tensor.dtype());
+  };
+  const auto sort_line = [&](LineSorter& sorter, int64_t line) {
     const int64_t from = line / inner * size * inner + line % inner;
     const int64_t to = line / inner * count * inner + line % inner;
-    const auto element = [&](const Tensor& tensor, int64_t index) -> void* {
-      return tensor.as<std::byte>() + index * dtype_size(tensor.dtype());
-    };
+    absl::InlinedVector<SortKey, 2> keys;
     for (size_t i = 0; i < num_keys; ++i) {
-      keys[i] = {input.operands[i].dtype(), element(input.operands[i], from), inner};
+      keys.push_back({input.operands[i].dtype(), element(input.operands[i], from), inner});
     }
-    if (results.size() == 1 && sorter.sort_values(keys[0], element(results[0], to), inner)) continue;
+    if (results.size() == 1 && sorter.sort_values(keys[0], element(results[0], to), inner)) return;
     const absl::Span<const uint32_t> order = sorter.order(keys);
     for (size_t i = 0; i < results.size(); ++i) {
       dispatch_size(dtype_size(results[i].dtype()), [&](auto tag) {
@@ -88,7 +92,20 @@ std::vector<Tensor> sort_reference(const ReferenceInput& input) {
         for (int64_t k = 0; k < count; ++k) target[k * inner] = source[order[static_cast<size_t>(k)] * inner];
       });
     }
+  };
+  // Threads share a line, or, where there are several, the lines.
+  const int64_t lines = outer * inner;
+  const int64_t parts = std::min<int64_t>(lines, 8 * int64_t{parallel_threads()});
+  const int64_t nanoseconds = lines * size * kSortingElement;
+  LineSorter first(size, count, is_descending(input.attrs));
+  if (lines == 1 || parallel_threads() == 1 || nanoseconds < kLeastShared) {
+    for (int64_t line = 0; line < lines; ++line) sort_line(first, line);
+    return results;
   }
+  parallel_for(parts, nanoseconds, nanoseconds, [&](int64_t part) {
+    LineSorter sorter(size, count, is_descending(input.attrs));
+    for (int64_t line = lines * part / parts; line < lines * (part + 1) / parts; ++line) sort_line(sorter, line);
+  });
   return results;
 }
 
