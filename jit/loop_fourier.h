@@ -17,6 +17,9 @@
 //   with
 //     roots of unity, stored; then along its rows, in groups of them, which writes the result's columns in order.
 //     (D. H. Bailey, "FFTs in external or hierarchical memory", 1990.)
+// Two real lines are the real and the imaginary part of a complex one, whose result is taken apart by symmetry; and a
+// matrix has only the half of its rows that the others are conjugates of.
+//
 // Roots of unity are rounded from tables in double precision whose size is about that of a column.
 #pragma once
 
@@ -28,7 +31,7 @@
 namespace ct::loop {
 
 struct FourierArray {
-  BufferId buffer;  // complex
+  BufferId buffer;
   Index offset;
 };
 
@@ -48,5 +51,12 @@ struct FourierOptions {
 // `to` = transform of `from`, which do not overlap. Both are of one complex dtype.
 void emit_fourier(Builder& builder, const FourierShape& shape, const FourierArray& from, const FourierArray& to,
                   const FourierOptions& options);
+
+// The same of rows of `length` reals, and the length / 2 + 1 coefficients that determine the others: `from` is real and
+// `to` complex, or, for the inverse, the other way round. Of coefficients that are real the imaginary parts are not
+// used.
+bool has_real_fourier(int64_t outer, int64_t length, DType dtype);
+void emit_real_fourier(Builder& builder, int64_t outer, int64_t length, const FourierArray& from,
+                       const FourierArray& to, const FourierOptions& options);
 
 }  // namespace ct::loop

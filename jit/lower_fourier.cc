@@ -1,4 +1,6 @@
 // Fourier transforms of lengths that factor well are loops (loop_fourier.h); the library's are the others.
+#include <algorithm>
+
 #include "jit/loop_fourier.h"
 #include "jit/lower_frame.h"
 
@@ -11,31 +13,47 @@ bool Frame::emit_fourier(const Equation& equation) {
   const Ints& lengths = attrs.ints("lengths");
   const Var operand = graph_.operands(equation)[0], var = equation.first_output;
   const Aval& aval = graph_.aval(var);
-  if (options_.kernels || aval.size() <= 1 || (kind != "fft" && kind != "ifft")) return false;
+  if (options_.kernels || aval.size() <= 1 || graph_.aval(operand).size() <= 1) return false;
 
-  // From the last axis to the first.
+  const bool to_complex = kind == "rfft", to_real = kind == "irfft", inverse = kind == "ifft" || to_real;
+  const Aval& spectrum = graph_.aval(to_real ? operand : var);
+  // Complex ones, from the last axis to the first.
   std::vector<loop::FourierShape> axes;
-  int64_t inner = 1, outer = aval.size();
+  int64_t inner = 1, outer = spectrum.size();
   double scale = 1;
   for (size_t i = lengths.size(); i-- > 0;) {
-    outer /= lengths[i];
-    if (lengths[i] > 1) axes.push_back({outer, lengths[i], inner});
-    inner *= lengths[i];
-    if (kind == "ifft") scale /= static_cast<double>(lengths[i]);
+    const int64_t size = spectrum.shape()[spectrum.shape().size() - lengths.size() + i];
+    const bool is_half = (to_complex || to_real) && i + 1 == lengths.size();
+    outer /= size;
+    if (!is_half && size > 1) axes.push_back({outer, size, inner});
+    inner *= size;
+    if (inverse) scale /= static_cast<double>(lengths[i]);
   }
-  if (axes.empty()) axes.push_back({aval.size(), 1, 1});
+  const int64_t rows = spectrum.size() / spectrum.shape().back();
+  const bool is_real = to_complex || to_real;
+  if (is_real && !loop::has_real_fourier(rows, lengths.back(), spectrum.dtype())) return false;
+  if (!is_real && axes.empty()) axes.push_back({spectrum.size(), 1, 1});
   for (const loop::FourierShape& axis : axes) {
-    if (!loop::has_fourier(axis, aval.dtype())) return false;
+    if (!loop::has_fourier(axis, spectrum.dtype())) return false;
   }
+
   ensure_place(var);
   Place from = stored_place(operand);
-  for (size_t i = 0; i < axes.size(); ++i) {
-    const bool last = i + 1 == axes.size();
-    const Place to = last ? *places_[var] : Place{b_.temporary(aval.dtype(), aval.size(), 0), 0};
-    loop::emit_fourier(b_, axes[i], {from.buffer, from.offset}, {to.buffer, to.offset},
-                       {.inverse = kind == "ifft", .scale = last ? scale : 1});
+  size_t left = axes.size() + (is_real ? 1 : 0);
+  const auto step = [&](const auto& emit) {
+    const bool last = --left == 0;
+    const Place to = last ? *places_[var] : Place{b_.temporary(spectrum.dtype(), spectrum.size(), 0), 0};
+    emit(loop::FourierArray{from.buffer, from.offset}, loop::FourierArray{to.buffer, to.offset},
+         loop::FourierOptions{.inverse = inverse, .scale = last ? scale : 1});
     from = to;
-  }
+  };
+  const auto real_step = [&](const auto&... arguments) {
+    loop::emit_real_fourier(b_, rows, lengths.back(), arguments...);
+  };
+  if (to_complex) step(real_step);
+  for (const loop::FourierShape& axis : axes)
+    step([&](const auto&... arguments) { loop::emit_fourier(b_, axis, arguments...); });
+  if (to_real) step(real_step);
   return true;
 }
 

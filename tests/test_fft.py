@@ -123,6 +123,19 @@ def test_compiled_inside_of_other_programs() -> None:
     close(in_place(cnp.asarray(wide)), np.fft.fft(wide, axis=0), 1e-5)
 
 
+@pytest.mark.parametrize("name", ONE)
+def test_compiled_rows_leave_each_other_alone(name: str) -> None:
+    for n in (12, 13, 15):
+        x = operand(name, 33, n, narrow=True)
+        alone = ct.jit(getattr(F, name))(x)
+        x[7] *= 1e20
+        x[20] = np.nan
+        among = np.asarray(ct.jit(getattr(F, name))(x))
+        rest = [i for i in range(33) if i not in (7, 20)]
+        np.testing.assert_array_equal(among[rest], np.asarray(alone)[rest])
+        assert np.isfinite(among[7]).all() and np.isnan(among[20]).any()
+
+
 def test_compiled_results_are_the_same_for_any_number_of_threads() -> None:
     for shape, axis in [((100_000,), 0), ((300, 270), 1), ((300, 270), 0)]:
         x = drawn(*shape, dtype="complex64")

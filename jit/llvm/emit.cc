@@ -68,7 +68,9 @@ void Emitter::emit_statement(const Statement& s, const Statement* following, boo
     case StatementKind::kStore: {
       bool even = is_complex(program_.buffers[s.buffer].dtype) && lanes_.width != 0;
       if (even && following != nullptr && following->kind == StatementKind::kStore && following->buffer == s.buffer &&
-          following->index == s.index + 1 && s.index.coefficient_of(lanes_.variable) == 2) {
+          following->index == s.index + 1 &&
+          (s.index.coefficient_of(lanes_.variable) == 2 ||
+           (s.index.coefficient_of(lanes_.variable) == -2 && lanes_.mask == nullptr))) {
         *took_following = true;
         return store_complex(s.buffer, s.index, value(s.operands[0]), value(following->operands[0]));
       }
@@ -310,17 +312,23 @@ llvm::Value* Emitter::load(BufferId buffer, const Index& index, bool any_lane_ma
   } else if (a.varying == nullptr && a.stride == -1 && lanes_.mask == nullptr) {
     llvm::Value* first = b_.CreateSub(a.uniform, b_.getInt64(width - 1));
     stored = b_.CreateVectorReverse(b_.CreateAlignedLoad(vector, element_pointer(buffer, first), align));
-  } else if (a.varying == nullptr && a.stride == 2 && is_complex(program_.buffers[buffer].dtype)) {
+  } else if (a.varying == nullptr && (a.stride == 2 || (a.stride == -2 && lanes_.mask == nullptr)) &&
+             is_complex(program_.buffers[buffer].dtype)) {
     // Both parts of `width` complex numbers; a clean-up pass shares the load between the real and the imaginary parts.
     int parity = static_cast<int>(index.constant() & 1);
     auto* pairs = llvm::FixedVectorType::get(type, 2 * width);
-    llvm::Value* pointer = element_pointer(buffer, address(index - parity).uniform);
+    llvm::Value* first = address(index - parity).uniform;
+    const bool reversed = a.stride < 0;
+    if (reversed) first = b_.CreateSub(first, b_.getInt64(2 * (width - 1)));
+    llvm::Value* pointer = element_pointer(buffer, first);
     llvm::Value* both = lanes_.mask == nullptr
                             ? b_.CreateAlignedLoad(pairs, pointer, align)
                             : static_cast<llvm::Value*>(b_.CreateMaskedLoad(pairs, pointer, align, interleaved_mask(),
                                                                             llvm::Constant::getNullValue(pairs)));
     llvm::SmallVector<int, 64> picked;
-    for (unsigned i = 0; i < width; ++i) picked.push_back(static_cast<int>(2 * i) + parity);
+    for (unsigned i = 0; i < width; ++i) {
+      picked.push_back(static_cast<int>(2 * (reversed ? width - 1 - i : i)) + parity);
+    }
     stored = b_.CreateShuffleVector(both, picked);
   } else {
     llvm::Value* pointers = element_pointer(buffer, index_value(index));
@@ -365,10 +373,13 @@ void Emitter::store_complex(BufferId buffer, const Index& index, llvm::Value* re
     return store(buffer, index + 1, im);
   }
   llvm::SmallVector<int, 128> zip;
+  const bool reversed = a.stride < 0;
   for (unsigned i = 0; i < lanes_.width; ++i) {
-    zip.push_back(static_cast<int>(i));
-    zip.push_back(static_cast<int>(lanes_.width + i));
+    const unsigned lane = reversed ? lanes_.width - 1 - i : i;
+    zip.push_back(static_cast<int>(lane));
+    zip.push_back(static_cast<int>(lanes_.width + lane));
   }
+  if (reversed) a.uniform = b_.CreateSub(a.uniform, b_.getInt64(2 * (lanes_.width - 1)));
   llvm::Value* both = b_.CreateShuffleVector(widen(re), widen(im), zip);
   llvm::Align align(dtype_size(real_dtype(program_.buffers[buffer].dtype)));
   llvm::Value* pointer = element_pointer(buffer, a.uniform);

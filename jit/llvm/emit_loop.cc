@@ -63,7 +63,7 @@ class Vectorizability {
       legal = legal && !is_store;
       return;
     }
-    bool complex_pair = stride == 2 && is_complex(program_.buffers[s.buffer].dtype);
+    bool complex_pair = (stride == 2 || stride == -2) && is_complex(program_.buffers[s.buffer].dtype);
     bool contiguous = !indirect && (stride == 1 || stride == -1 || complex_pair);
     int size = dtype_size(s.dtype);
     narrowest_in_memory = std::min(narrowest_in_memory, size);
