@@ -32,7 +32,7 @@ class Buffer {
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   bool borrowed() const { return block_ == nullptr; }  // somebody else's bytes: not ours to overwrite
-  // A small buffer has room for any number of bytes up to the next multiple of 64, and can become one of so many.
+  // A buffer of our own has room for any number of bytes up to the next multiple of 64, and can become one of so many.
   bool small() const;
   void resize(size_t bytes) { bytes_ = bytes; }
 

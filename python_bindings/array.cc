@@ -320,7 +320,14 @@ class FreeArrays {
   // Null: there is none. The object has its type and one reference; its datum is a tensor with room for so many bytes.
   ArrayObject* take_with_memory(int64_t bytes) {
     const size_t number = lines(bytes);
-    return number < kSizes ? take(with_memory_[number]) : nullptr;
+    if (number < kSizes) return take(with_memory_[number]);
+    for (Kept& kept : larger_) {
+      if (kept.lines != number) continue;
+      kept.lines = 0;
+      PyObject_Init(reinterpret_cast<PyObject*>(kept.array), array_type);
+      return kept.array;
+    }
+    return nullptr;
   }
   // The same; the datum is not alive.
   ArrayObject* take_bare() { return take(bare_); }
@@ -328,9 +335,16 @@ class FreeArrays {
   // False: full.
   bool give(ArrayObject* array) {
     const auto* tensor = std::get_if<Tensor>(&array->datum);
-    if (tensor != nullptr && *tensor && tensor->buffer()->small() && tensor->buffer().use_count() == 1 &&
-        give(array, with_memory_[lines(tensor->aval().bytes())])) {
-      return true;
+    if (tensor != nullptr && *tensor && tensor->buffer().use_count() == 1) {
+      const Buffer& buffer = *tensor->buffer();
+      const size_t number = lines(static_cast<int64_t>(buffer.bytes()));
+      if (buffer.small() && give(array, with_memory_[number])) return true;
+      if (!buffer.small() && !buffer.borrowed() && number <= kMostLines && kMost > 0) {
+        Kept& kept = larger_[next_larger_++ % kLarger];
+        if (kept.lines != 0) free(kept.array);
+        kept = {number, array};
+        return true;
+      }
     }
     array->datum.~Datum();
     return give(array, bare_);
@@ -338,6 +352,8 @@ class FreeArrays {
 
  private:
   static constexpr size_t kSizes = 16;
+  // Larger ones, which malloc takes several times as long for as a call does: a few, whatever their sizes.
+  static constexpr size_t kLarger = 8, kMostLines = 1024;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static constexpr int kMost = 0;  // let the sanitizer see every object
 #else
@@ -346,6 +362,10 @@ class FreeArrays {
   struct List {
     ArrayObject* first = nullptr;
     int count = 0;
+  };
+  struct Kept {
+    size_t lines = 0;  // 0: none
+    ArrayObject* array = nullptr;
   };
 
   static size_t lines(int64_t bytes) { return (static_cast<size_t>(bytes) + 63) / 64; }
@@ -358,6 +378,10 @@ class FreeArrays {
     PyObject_Init(reinterpret_cast<PyObject*>(array), array_type);
     return array;
   }
+  void free(ArrayObject* array) {
+    array->datum.~Datum();
+    if (!give(array, bare_)) array_type->tp_free(reinterpret_cast<PyObject*>(array));
+  }
   static bool give(ArrayObject* array, List& list) {
     if (list.count >= kMost) return false;
     array->weak_references = reinterpret_cast<PyObject*>(std::exchange(list.first, array));
@@ -367,6 +391,8 @@ class FreeArrays {
 
   List with_memory_[kSizes];  // by lines of 64 bytes
   List bare_;
+  Kept larger_[kLarger];
+  size_t next_larger_ = 0;
 };
 FreeArrays free_arrays;
 

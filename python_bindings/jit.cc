@@ -552,7 +552,7 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   if (self->threads != 0) limit.emplace(self->threads);
   if (entry->releases_gil) {
     // Another thread may donate an array that this program reads.
-    std::vector<Tensor> read;
+    absl::InlinedVector<Tensor, 8> read;
     for (PyObject* array : leaves.arrays) {
       if (array == nullptr) continue;
       if (const auto* tensor = std::get_if<Tensor>(&array_contents(array))) read.push_back(*tensor);

@@ -189,21 +189,34 @@ def test_numpy_exchange():
     assert isinstance(A * x, ct.Array)
 
 
-def test_memory_of_freed_arrays_is_not_that_of_living_ones():
+@pytest.mark.parametrize(
+    "unit", [1, 61, 997]
+)  # with elements of four bytes: up to 156, 9.5 thousand, 155 thousand bytes
+def test_memory_of_freed_arrays_is_not_that_of_living_ones(unit):
     add = ct.jit(lambda x, i: x + i)
     sums, views, kept = [], [], []
-    for i in range(1000):
-        size = i % 40
+    for i in range(1000 if unit == 1 else 400):
+        size = i % 40 * unit
         array = add(cnp.zeros(size, np.float32), float(i))
         views.append(np.asarray(array))
         if i % 3 == 0:
             sums.append(add(array, 1.0))
         if size > 2 and i % 2 == 0:
             kept.append((i, array[1], array[2]))
+        if unit > 1:
+            add(array, 2.0)  # freed at once, with nobody looking at its memory
         del array
     assert all((view == i).all() for i, view in enumerate(views))
     assert all((np.asarray(array) == 3 * i + 1).all() for i, array in enumerate(sums))
     assert all(float(a) == i and float(b) == i for i, a, b in kept)
+
+
+def test_a_freed_array_leaves_its_memory_to_the_next():
+    double = ct.jit(lambda x: x * 2)
+    for size in (10, 1000, 16000):
+        x = cnp.ones(size, np.float32)
+        places = {np.asarray(double(x)).__array_interface__["data"][0] for _ in range(50)}
+        assert len(places) < 20
 
 
 @pytest.mark.parametrize(
