@@ -310,9 +310,9 @@ void Frame::emit_scatter(const Equation& equation) {
                       at.begin() + static_cast<std::ptrdiff_t>(axis + index_dims));
       const loop::Index index = b_.to_index(element(operands[1], position_at(index_shape, index_at)));
       const loop::Scalar number = b_.to_scalar(index);
+      // Negative ones are the largest when read without a sign: one comparison.
       const loop::Scalar inside =
-          b_.apply(ScalarOp::kAnd, b_.apply(ScalarOp::kGe, number, b_.constant(DType::kInt64, 0)),
-                   b_.apply(ScalarOp::kLt, number, b_.constant(DType::kInt64, shape[axis])));
+          b_.apply(ScalarOp::kLt, b_.bitcast(number, DType::kUInt64), b_.constant(DType::kUInt64, shape[axis]));
       auto combined = [&](const loop::Index& target, loop::Scalar value) {
         if (equation.primitive->replaces) return value;
         return b_.apply(equation.primitive->combine, b_.load(out.buffer, target), value);
