@@ -101,6 +101,8 @@ class Emitter {
   void emit_function(uint32_t function);
   void begin_function(llvm::Function* function);
   void emit_call(const OutlinedCall& call);
+  llvm::GlobalVariable* table_of(const OutlinedCall& call);
+  void read_table(absl::Span<const loop::BufferId> arrays, llvm::Value* table);
   void go_on_if(llvm::Value* succeeded);  // else the function returns, and with it the program
   llvm::Value* original_base(loop::BufferId buffer);
   void set_base(loop::BufferId buffer, llvm::Value* is);
@@ -109,6 +111,7 @@ class Emitter {
   // The same for what a statement computes: values that other functions need go to their slots, too.
   void define(loop::Value value, llvm::Value* is);
   llvm::Value* arena_at(int64_t offset);
+  llvm::Value* slot_of(loop::Value value);
   llvm::Value* load_slot(loop::Value value);
 
   // emit.cc: statements.

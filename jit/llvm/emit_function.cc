@@ -37,7 +37,7 @@ void Emitter::emit_module(std::string_view symbol, uint32_t module) {
 }
 
 // Parameters of a chunk: inputs, outputs, arena. Of a shared function: arena, arrays, constants, values, where the
-// results go.
+// results go. Of a part: inputs, outputs, arena, its table, values, where the results go.
 llvm::Function* Emitter::declare(uint32_t number) {
   const OutlinedFunction& f = outline_.functions[number];
   const std::string name = number == 0 ? symbol_ : symbol_ + "." + std::to_string(number);
@@ -45,7 +45,7 @@ llvm::Function* Emitter::declare(uint32_t number) {
   llvm::PointerType* pointer = b_.getPtrTy();
   llvm::SmallVector<llvm::Type*, 16> parameters(3, pointer);
   if (f.shared) {
-    parameters.assign(1 + f.arrays.size(), pointer);
+    parameters.assign(f.part ? 4 : 1 + f.arrays.size(), pointer);
     for (const std::vector<loop::Value>* list : {&f.varied, &f.values}) {
       for (loop::Value value : *list) parameters.push_back(register_type(context_, program_.values[value].dtype));
     }
@@ -85,8 +85,15 @@ void Emitter::emit_function(uint32_t number) {
   is_shared_ = f.shared;
   if (f.shared) {
     llvm::Argument* argument = function_->arg_begin();
-    arena_ = argument++;
-    for (BufferId id : f.arrays) set_base(id, argument++);
+    if (f.part) {
+      inputs_ = argument++;
+      outputs_ = argument++;
+      arena_ = argument++;
+      read_table(f.arrays, argument++);
+    } else {
+      arena_ = argument++;
+      for (BufferId id : f.arrays) set_base(id, argument++);
+    }
     for (loop::Value value : f.varied) know(value, varied_[value] = argument++);
     for (loop::Value value : f.values) know(value, argument++);
     for (loop::Value value : f.results) result_pointers_[value] = argument++;
@@ -130,21 +137,60 @@ void Emitter::set_base(BufferId id, llvm::Value* is) {
   known_bases_.push_back(id);
 }
 
+// Of each array of a call, what read_table finds: for temporaries the byte in the arena, for inputs and outputs the
+// position in their list and the byte from there.
+llvm::GlobalVariable* Emitter::table_of(const OutlinedCall& call) {
+  llvm::SmallVector<uint64_t, 64> entries;
+  for (const OutlinedCall::Array& array : call.arrays) {
+    const Buffer& buffer = program_.buffers[array.buffer];
+    const int64_t shift = array.shift * dtype_size(real_dtype(buffer.dtype));
+    if (buffer.kind == BufferKind::kTemporary) {
+      entries.push_back(static_cast<uint64_t>(buffer.position + shift));
+    } else {
+      entries.push_back(static_cast<uint64_t>(buffer.position));
+      entries.push_back(static_cast<uint64_t>(shift));
+    }
+  }
+  llvm::Constant* data = llvm::ConstantDataArray::get(context_, entries);
+  return new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "arrays");
+}
+
+void Emitter::read_table(absl::Span<const BufferId> arrays, llvm::Value* table) {
+  llvm::PointerType* pointer = b_.getPtrTy();
+  uint64_t next = 0;
+  const auto entry = [&] { return b_.CreateLoad(i64_, b_.CreateConstInBoundsGEP1_64(i64_, table, next++)); };
+  // Not "inbounds": what the statements add to it brings it back.
+  const auto moved = [&](llvm::Value* from) { return b_.CreateGEP(b_.getInt8Ty(), from, entry()); };
+  for (BufferId id : arrays) {
+    const BufferKind kind = program_.buffers[id].kind;
+    if (kind == BufferKind::kTemporary) {
+      set_base(id, moved(arena_));
+    } else {
+      llvm::Value* list = kind == BufferKind::kInput ? inputs_ : outputs_;
+      set_base(id, moved(b_.CreateLoad(pointer, b_.CreateGEP(pointer, list, entry()))));
+    }
+  }
+}
+
 void Emitter::emit_call(const OutlinedCall& call) {
   const OutlinedFunction& callee = outline_.functions[call.function];
   llvm::SmallVector<llvm::Value*, 16> arguments;
   if (callee.shared) {
-    arguments.push_back(arena_);
-    for (const OutlinedCall::Array& array : call.arrays) {
-      llvm::Type* element = memory_type(context_, real_dtype(program_.buffers[array.buffer].dtype));
-      // Not "inbounds": what the callee adds to it brings it back.
-      arguments.push_back(array.shift == 0
-                              ? base(array.buffer)
-                              : b_.CreateConstGEP1_64(element, base(array.buffer), static_cast<uint64_t>(array.shift)));
+    if (callee.part) {
+      arguments = {inputs_, outputs_, arena_, table_of(call)};
+    } else {
+      arguments.push_back(arena_);
+      for (const OutlinedCall::Array& array : call.arrays) {
+        llvm::Type* element = memory_type(context_, real_dtype(program_.buffers[array.buffer].dtype));
+        // Not "inbounds": what the callee adds to it brings it back.
+        arguments.push_back(
+            array.shift == 0 ? base(array.buffer)
+                             : b_.CreateConstGEP1_64(element, base(array.buffer), static_cast<uint64_t>(array.shift)));
+      }
     }
     for (const loop::Statement* is : call.constants) arguments.push_back(scalar_.constant(is->dtype, is->bits));
     for (loop::Value is : call.values) arguments.push_back(value(is));
-    for (loop::Value is : call.results) arguments.push_back(arena_at(outline_.slots.at(is)));
+    for (loop::Value is : call.results) arguments.push_back(slot_of(is));
   } else {
     arguments = {inputs_, outputs_, arena_};
   }
@@ -191,8 +237,13 @@ void Emitter::define(loop::Value value, llvm::Value* is) {
   b_.CreateStore(is->getType()->isIntegerTy(1) ? b_.CreateZExt(is, b_.getInt8Ty()) : is, slot);
 }
 
+llvm::Value* Emitter::slot_of(loop::Value value) {
+  const auto result = result_pointers_.find(value);
+  return result != result_pointers_.end() ? result->second : arena_at(outline_.slots.at(value));
+}
+
 llvm::Value* Emitter::load_slot(loop::Value value) {
-  llvm::Value* slot = arena_at(outline_.slots.at(value));
+  llvm::Value* slot = slot_of(value);
   llvm::Type* type = register_type(context_, program_.values[value].dtype);
   return type->isIntegerTy(1) ? b_.CreateIsNotNull(b_.CreateLoad(b_.getInt8Ty(), slot)) : b_.CreateLoad(type, slot);
 }

@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "jit/llvm/periods.h"
+#include "jit/llvm/statement_form.h"
 #include "jit/loop_visit.h"
 
 namespace ct::jit {
@@ -11,7 +14,6 @@ using loop::Block;
 using loop::BlockId;
 using loop::BufferId;
 using loop::BufferKind;
-using loop::Index;
 using loop::Program;
 using loop::Statement;
 using loop::StatementKind;
@@ -29,199 +31,8 @@ constexpr int64_t kMostShared = 4000;
 constexpr int64_t kLeastPerVaried = 24;  // of a function, for each constant that differs between its uses
 constexpr int64_t kGemm = 250;
 constexpr int64_t kCall = 4;
+constexpr int64_t kUsualCall = 12;  // with its arguments
 constexpr int64_t kLargestModule = 4 * kChunk;
-
-// A statement with everything that depends on where it occurs taken out, as words to compare: buffers and values are
-// numbered as they come, and offsets count from the first access to each buffer. Float constants are no part of the
-// words: they may differ.
-class Form {
- public:
-  Form(const Program& program, const std::vector<const Statement*>& constants)
-      : program_(program), constant_(constants) {}
-
-  void add(const Statement& s) {
-    loop::visit_results(program_, s, [&](Value value) { results_.push_back(value); });
-    statement(s);
-  }
-
-  // Hashing and equality of what may share code.
-  struct Words {
-    std::vector<uint64_t> words;
-    bool operator==(const Words&) const = default;
-    void append(const std::vector<const Statement*>& floats) {
-      for (const Statement* constant : floats) words.push_back(constant->bits);
-    }
-    template <typename Hash>
-    friend Hash AbslHashValue(Hash hash, const Words& w) {
-      return Hash::combine(std::move(hash), w.words);
-    }
-  };
-  Words take_words() { return std::move(words_); }
-
-  struct Array {
-    BufferId buffer;
-    int64_t first;  // real elements
-  };
-  const std::vector<Array>& arrays() const { return arrays_; }
-  const std::vector<Value>& values() const { return values_; }  // from outside
-  const std::vector<Value>& results() const { return results_; }
-  const std::vector<const Statement*>& constants() const { return constants_; }  // from outside
-  const std::vector<const Statement*>& floats() const { return floats_; }        // constants, in and outside
-  const std::vector<BufferId>& tables() const { return tables_; }                // constant buffers
-
- private:
-  void word(uint64_t value) { words_.words.push_back(value); }
-
-  void define(Value value) {
-    numbers_.emplace(value, numbers_.size());
-    range(value);
-  }
-  // The builder's bounds decide between instructions.
-  void range(Value value) {
-    const loop::ValueInfo& info = program_.values[value];
-    word(static_cast<uint64_t>(info.dtype));
-    word(static_cast<uint64_t>(info.range.low));
-    word(static_cast<uint64_t>(info.range.high));
-  }
-  void use(Value value) {
-    if (value == loop::kNoValue) return word(~uint64_t{0});
-    const auto [at, is_new] = numbers_.emplace(value, numbers_.size());
-    word(at->second);
-    if (!is_new) return;
-    range(value);
-    if (const Statement* constant = constant_[value]) {
-      constant_word(*constant);
-      constants_.push_back(constant);
-    } else {
-      word(~uint64_t{0} - 1);
-      values_.push_back(value);
-    }
-  }
-
-  void constant_word(const Statement& constant) {
-    if (is_float(constant.dtype) && dtype_info(constant.dtype).computes) {
-      word(~uint64_t{0} - 2);
-      floats_.push_back(&constant);
-    } else {
-      word(constant.bits);
-    }
-  }
-
-  // `parts` real elements for each that the index counts.
-  void access(BufferId buffer, const Index& index, int64_t parts = 1) {
-    const loop::Buffer& info = program_.buffers[buffer];
-    word(static_cast<uint64_t>(info.dtype));
-    int64_t first = 0;
-    if (info.kind == BufferKind::kConstant) {
-      word(~static_cast<uint64_t>(buffer));
-      if (std::ranges::find(tables_, buffer) == tables_.end()) tables_.push_back(buffer);
-    } else {
-      const int64_t constant = index.constant() * parts;
-      size_t number = 0;
-      while (number < arrays_.size() && arrays_[number].buffer != buffer) ++number;
-      if (number == arrays_.size()) arrays_.push_back({buffer, constant});
-      first = arrays_[number].first;
-      word(number);
-      // Whether it is the real part that the index means.
-      if (is_complex(info.dtype)) word(static_cast<uint64_t>(first & 1));
-    }
-    word(static_cast<uint64_t>(index.constant() * parts - first));
-    terms(index);
-  }
-  void terms(const Index& index) {
-    word(index.terms().size());
-    for (const Index::Term& term : index.terms()) {
-      use(term.value);
-      word(static_cast<uint64_t>(term.coefficient));
-    }
-  }
-  void whole(const Index& index) {
-    word(static_cast<uint64_t>(index.constant()));
-    terms(index);
-  }
-
-  void matrix(const loop::Matrix& m) {
-    access(m.buffer, m.offset);
-    word(static_cast<uint64_t>(m.row_stride));
-    word(static_cast<uint64_t>(m.column_stride));
-  }
-
-  void carries(const std::vector<loop::Carry>& list) {
-    word(list.size());
-    for (const loop::Carry& carry : list) {
-      use(carry.init);
-      word(carry.combine ? static_cast<uint64_t>(*carry.combine) : ~uint64_t{0});
-    }
-  }
-
-  void block(BlockId id) {
-    word(program_.blocks[id].statements.size());
-    for (const Statement& s : program_.blocks[id].statements) statement(s);
-  }
-
-  void statement(const Statement& s) {
-    word(static_cast<uint64_t>(s.kind) | static_cast<uint64_t>(s.op) << 8 | static_cast<uint64_t>(s.dtype) << 16);
-    if (s.kind == StatementKind::kConstant) {
-      constant_word(s);
-    } else {
-      word(s.bits);
-    }
-    for (Value operand : s.operands) use(operand);
-    switch (s.kind) {
-      case StatementKind::kIndex:
-        whole(s.index);
-        break;
-      case StatementKind::kLoad:
-      case StatementKind::kStore:
-        access(s.buffer, s.index);
-        break;
-      case StatementKind::kGemm: {
-        const loop::Gemm& gemm = program_.gemms[s.detail];
-        for (int64_t size : {gemm.m, gemm.n, gemm.k}) word(static_cast<uint64_t>(size));
-        word(gemm.accumulate);
-        for (const loop::Matrix* m : {&gemm.a, &gemm.b, &gemm.c}) matrix(*m);
-        break;
-      }
-      case StatementKind::kFill:
-      case StatementKind::kCopy: {
-        const loop::MemoryRange& memory = program_.ranges[s.detail];
-        const int64_t parts = is_complex(program_.buffers[memory.destination].dtype) ? 2 : 1;
-        access(memory.destination, memory.destination_offset, parts);
-        if (s.kind == StatementKind::kCopy) access(memory.source, memory.source_offset, parts);
-        whole(memory.count);
-        break;
-      }
-      case StatementKind::kFor: {
-        const loop::For& loop = program_.fors[s.detail];
-        whole(loop.extent);
-        word(loop.options.vectorize | loop.options.parallel << 1 | loop.options.whole << 2);
-        carries(loop.carries);
-        break;
-      }
-      case StatementKind::kWhile:
-        carries(program_.whiles[s.detail].carries);
-        break;
-      case StatementKind::kIf:
-        use(program_.ifs[s.detail].condition);
-        break;
-      default:
-        break;
-    }
-    loop::visit_arguments(program_, s, [&](Value value) { define(value); });
-    loop::visit_blocks_of(program_, s, [&](BlockId inner) { block(inner); });
-    loop::visit_yields(program_, s, [&](Value value) { use(value); });
-    loop::visit_results(program_, s, [&](Value value) { define(value); });
-  }
-
-  const Program& program_;
-  const std::vector<const Statement*>& constant_;
-  Words words_;
-  absl::flat_hash_map<Value, uint64_t> numbers_;
-  std::vector<Array> arrays_;
-  std::vector<Value> values_, results_;
-  std::vector<const Statement*> constants_, floats_;
-  std::vector<BufferId> tables_;
-};
 
 class Outliner {
  public:
@@ -235,12 +46,16 @@ class Outliner {
       for (const Block& block : program_.blocks) {
         for (const Statement& s : block.statements) {
           if (s.kind == StatementKind::kConstant) constants_[s.result] = &s;
+          if (s.kind == StatementKind::kSwap) swaps_ = true;
+          loop::visit_yields(program_, s, [&](Value value) {
+            if (value != loop::kNoValue) yielded_.insert(value);
+          });
         }
       }
       find_repeats(0, false);
       if (std::ranges::any_of(repeats_, [](const auto& each) { return each.second.varies_much; }))
         find_repeats(0, true);
-      std::vector<Item> items = plan(0);
+      std::vector<Item> items = plan(0, true);
       cut(0, items);
       take(result_.functions[0], items);
     } else {
@@ -248,6 +63,9 @@ class Outliner {
     }
     slots_end_ = (program_.arena_bytes + 7) / 8 * 8;
     find_swaps();
+    for (const OutlinedFunction& f : result_.functions) {
+      if (f.part) give_slots_inside(f);
+    }
     owners_.assign(program_.values.size(), kNobody);
     parents_.assign(result_.functions.size(), kNobody);
     trace(0, 0, 0, result_.functions[0].end, result_.functions[0].calls);
@@ -421,33 +239,203 @@ class Outliner {
     return true;
   }
 
-  // --------------------------------------------------------------------------------------------------------- cutting
+  // ----------------------------------------------------------------------------------------------------------- parts
 
-  std::vector<Item> plan(BlockId block) {
-    std::vector<Item> items;
+  struct Part {
+    int count = 0;
+    bool pays = true;
+    uint32_t function = 0;
+    std::vector<int64_t> first;  // by array
+  };
+
+  // Where parts begin in a block, and where they end.
+  absl::flat_hash_map<uint32_t, uint32_t> find_parts(BlockId block) {
+    absl::flat_hash_map<uint32_t, uint32_t> ends;
     const std::vector<Statement>& statements = program_.blocks[block].statements;
+    if (swaps_ || weight_of_block(block) <= kMost) return ends;
+    // Constants are made where they are used, so it does not matter where they stand.
+    std::vector<uint32_t> positions;
+    std::vector<uint64_t> tokens;
+    std::vector<int64_t> weights;
     for (uint32_t i = 0; i < statements.size(); ++i) {
       const Statement& s = statements[i];
-      if (share(s, i, block, items)) continue;
-      Item item{i, i + 1, weight_of(s)};
-      item.may_fail = s.kind == StatementKind::kHostCall;
-      if (opens(s)) {
-        item.weight = 4;
-        loop::visit_blocks_of(program_, s, [&](BlockId inner) {
-          std::vector<Item> parts = plan(inner);
-          cut(inner, parts);
-          std::vector<OutlinedCall> calls;
-          for (Item& part : parts) {
-            item.weight += part.weight;
-            item.may_fail = item.may_fail || part.may_fail;
-            if (part.is_call) calls.push_back(std::move(part.call));
-          }
-          if (!calls.empty()) result_.inner_calls.emplace(inner, std::move(calls));
-        });
+      if (s.kind == StatementKind::kConstant) continue;
+      positions.push_back(i);
+      weights.push_back(may_share(s) ? kUsualCall : weight_of(s));
+      tokens.push_back(0);
+      if (holds(s, StatementKind::kSwap, StatementKind::kHostCall)) continue;
+      Form form(program_, constants_);
+      form.add(s);
+      Form::Words words = form.take_words();
+      words.append(form.floats());
+      tokens.back() = std::max<uint64_t>(absl::HashOf(words), 1);
+    }
+    for (const PeriodicRun& run : find_periodic_runs(tokens, weights)) {
+      // Small periods by the dozen, large ones in pieces.
+      int64_t weight = 0;
+      for (uint32_t i = 0; i < run.period; ++i) weight += weights[run.begin + i];
+      const auto most = static_cast<uint32_t>(
+          std::clamp<int64_t>(kChunk / std::max<int64_t>(weight, 1), 1, static_cast<int64_t>(run.count) / 2));
+      const uint32_t groups = (run.count + most - 1) / most;
+      const uint32_t period = run.period * (run.count / groups);
+      std::vector<uint32_t> cuts = {0};
+      weight = 0;
+      for (uint32_t i = 0; i < period; ++i) {
+        if (weight > 0 && weight + weights[run.begin + i] > kChunk) {
+          cuts.push_back(i);
+          weight = 0;
+        }
+        weight += weights[run.begin + i];
       }
-      items.push_back(std::move(item));
+      cuts.push_back(period);
+      for (uint32_t copy = 0; copy < groups; ++copy) {
+        for (size_t i = 0; i + 1 < cuts.size(); ++i) {
+          const uint32_t start = run.begin + copy * period;
+          ends[positions[start + cuts[i]]] = positions[start + cuts[i + 1] - 1] + 1;
+        }
+      }
+    }
+    find_last_uses(block);
+    for (const auto& [begin, end] : ends) {
+      Form form = form_of_part(block, begin, end);
+      ++parts_[part_words(form)].count;
+    }
+    return ends;
+  }
+
+  void find_last_uses(BlockId block) {
+    const std::vector<Statement>& statements = program_.blocks[block].statements;
+    for (uint32_t i = 0; i < statements.size(); ++i) {
+      const auto use = [&](Value value) {
+        if (value != loop::kNoValue) last_uses_[value] = i;
+      };
+      const auto visit = [&](const Statement& s) {
+        loop::visit_inputs(program_, s, use);
+        loop::visit_yields(program_, s, use);
+      };
+      visit(statements[i]);
+      loop::visit_blocks_of(program_, statements[i],
+                            [&](BlockId inner) { loop::visit_statements(program_, inner, visit); });
+    }
+  }
+
+  Form form_of_part(BlockId block, uint32_t begin, uint32_t end) {
+    Form form(program_, constants_);
+    const auto needed = [&](Value value) {
+      const auto at = last_uses_.find(value);
+      return yielded_.contains(value) || (at != last_uses_.end() && at->second >= end);
+    };
+    for (uint32_t i = begin; i < end; ++i) form.add_of_part(program_.blocks[block].statements[i], needed);
+    return form;
+  }
+  static Form::Words part_words(Form& form) {
+    Form::Words words = form.take_words();
+    words.append(form.floats());
+    return words;
+  }
+
+  bool share_part(BlockId block, uint32_t begin, uint32_t end, std::vector<Item>& items) {
+    Form form = form_of_part(block, begin, end);
+    Part& part = parts_[part_words(form)];
+    if (part.count < 2 || !part.pays) return false;
+    const int64_t weight = kCall + static_cast<int64_t>(form.values().size() + form.results().size());
+    if (part.function == 0) {
+      std::vector<Item> inside;
+      in_part_ = true;
+      for (uint32_t i = begin; i < end; ++i) plan_statement(block, i, false, inside);
+      in_part_ = false;
+      // Each array of the first one is looked up.
+      const int64_t made = total(inside) + static_cast<int64_t>(form.arrays().size());
+      part.pays = part.count * total(inside) >= made + part.count * weight + kLeastSaved;
+      if (!part.pays) return false;
+      part.function = static_cast<uint32_t>(result_.functions.size());
+      OutlinedFunction& f = result_.functions.emplace_back();
+      f.block = block;
+      f.begin = begin;
+      f.end = end;
+      f.shared = f.part = true;
+      f.values = form.values();
+      f.results = form.results();
+      f.constants = form.constants();
+      f.buffers = form.tables();
+      for (const Form::Array& array : form.arrays()) {
+        f.arrays.push_back(array.buffer);
+        part.first.push_back(array.first);
+      }
+      take(f, inside);
+    }
+    Item item{begin, end, weight, true, false, {begin, end, part.function, {}, {}, {}, {}}};
+    for (size_t i = 0; i < part.first.size(); ++i) {
+      item.call.arrays.push_back({form.arrays()[i].buffer, form.arrays()[i].first - part.first[i]});
+    }
+    item.call.values = form.values();
+    item.call.results = form.results();
+    items.push_back(std::move(item));
+    return true;
+  }
+
+  // Results of calls that a part makes.
+  void give_slots_inside(const OutlinedFunction& f) {
+    const auto give = [&](absl::Span<const OutlinedCall> calls) {
+      for (const OutlinedCall& call : calls) {
+        for (Value value : call.results) give_slot(value);
+      }
+    };
+    give(f.calls);
+    for (uint32_t i = f.begin; i < f.end; ++i) {
+      const auto visit = [&](BlockId inner, auto& again) -> void {
+        give(result_.calls_in(inner));
+        for (const Statement& s : program_.blocks[inner].statements) {
+          loop::visit_blocks_of(program_, s, [&](BlockId deeper) { again(deeper, again); });
+        }
+      };
+      loop::visit_blocks_of(program_, program_.blocks[f.block].statements[i],
+                            [&](BlockId inner) { visit(inner, visit); });
+    }
+  }
+
+  // --------------------------------------------------------------------------------------------------------- cutting
+
+  // `parts`: whether what repeats back to back may become functions of its own.
+  std::vector<Item> plan(BlockId block, bool parts) {
+    std::vector<Item> items;
+    const auto size = static_cast<uint32_t>(program_.blocks[block].statements.size());
+    const absl::flat_hash_map<uint32_t, uint32_t> ends =
+        parts ? find_parts(block) : absl::flat_hash_map<uint32_t, uint32_t>();
+    for (uint32_t i = 0; i < size; ++i) {
+      const auto at = ends.find(i);
+      if (at != ends.end() && share_part(block, i, at->second, items)) {
+        i = at->second - 1;
+      } else {
+        plan_statement(block, i, parts, items);
+      }
     }
     return items;
+  }
+
+  void plan_statement(BlockId block, uint32_t position, bool parts, std::vector<Item>& items) {
+    const Statement& s = program_.blocks[block].statements[position];
+    if (share(s, position, block, items)) return;
+    Item item{position, position + 1, weight_of(s)};
+    item.may_fail = s.kind == StatementKind::kHostCall;
+    if (opens(s)) {
+      item.weight = 4;
+      // Threads that share a loop would find the same scratch memory.
+      const bool alone = s.kind != StatementKind::kFor || !program_.fors[s.detail].options.parallel;
+      loop::visit_blocks_of(program_, s, [&](BlockId inner) {
+        std::vector<Item> inside = plan(inner, parts && alone);
+        // A part has no inputs and outputs to hand on to a chunk.
+        if (!in_part_) cut(inner, inside);
+        std::vector<OutlinedCall> calls;
+        for (Item& each : inside) {
+          item.weight += each.weight;
+          item.may_fail = item.may_fail || each.may_fail;
+          if (each.is_call) calls.push_back(std::move(each.call));
+        }
+        if (!calls.empty()) result_.inner_calls.emplace(inner, std::move(calls));
+      });
+    }
+    items.push_back(std::move(item));
   }
 
   static int64_t total(const std::vector<Item>& items) {
@@ -563,7 +551,9 @@ class Outliner {
       return trace(call.function, callee.block, callee.begin, callee.end, callee.calls);
     }
     for (Value value : call.values) use(f, value);
-    for (const OutlinedCall::Array& array : call.arrays) use_buffer(f, array.buffer);
+    if (!callee.part) {
+      for (const OutlinedCall::Array& array : call.arrays) use_buffer(f, array.buffer);
+    }
     for (Value value : call.results) {
       give_slot(value);
       define(f, value);
@@ -637,8 +627,13 @@ class Outliner {
   std::vector<const Statement*> constants_;    // by value; empty when the program is not cut
   absl::flat_hash_map<uint32_t, bool> opens_;  // by For
   absl::flat_hash_map<Form::Words, Repeat> repeats_;
-  std::vector<uint32_t> owners_;   // by value: the function that defines it
-  std::vector<uint32_t> parents_;  // by function: of a chunk, its caller
+  absl::flat_hash_map<Form::Words, Part> parts_;
+  bool swaps_ = false;                              // somewhere: an array's place is then known only at run time
+  bool in_part_ = false;                            // what is planned
+  absl::flat_hash_map<Value, uint32_t> last_uses_;  // positions of statements in the block that is searched for parts
+  absl::flat_hash_set<Value> yielded_;              // used at the end of a block
+  std::vector<uint32_t> owners_;                    // by value: the function that defines it
+  std::vector<uint32_t> parents_;                   // by function: of a chunk, its caller
   absl::flat_hash_set<std::pair<uint32_t, Value>> seen_values_;
   absl::flat_hash_set<std::pair<uint32_t, BufferId>> seen_buffers_;
   int64_t slots_end_ = 0;

@@ -1,11 +1,13 @@
 // How a program is cut into functions of bounded size. LLVM's time per instruction grows with the size of a function,
 // and nothing keeps a program small: an unrolled loop of the user's is thousands of statements in one block.
 //
-// Two kinds of functions, both found among the statements that run one after the other (outside of vectorised loops):
+// Three kinds of functions, all found among the statements that run one after the other (outside of vectorised loops):
 //   - shared: one statement that occurs several times, with other buffers, offsets and scalars (the layers of a
 //   network,
 //     the steps of an unrolled recurrence). Its first occurrence becomes the code; the arrays, the values that it takes
 //     from outside and a few float constants that differ are parameters, and so is where each of its results goes.
+//   - parts: several statements that come again and again back to back (a layer; some steps of a loop), calls of the
+//     others among them. Where its arrays are a part finds in a table, of which each call has its own.
 //   - chunks: runs of statements of about the same weight, in order, including calls of the others; and chunks of
 //     chunks, until what is left is small. They take what the entry point takes.
 // Values that cross from one function into another have a slot in the arena; constants are made again.
@@ -42,6 +44,7 @@ struct OutlinedFunction {
   loop::BlockId block = 0;
   uint32_t begin = 0, end = 0;
   bool shared = false;
+  bool part = false;                // shared too, with a table for its arrays
   bool may_fail = false;            // holds a host call: returns whether the program goes on
   std::vector<OutlinedCall> calls;  // among its statements, in order
   // Shared: parameters, by the names that they have in its statements.

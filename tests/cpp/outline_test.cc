@@ -1,6 +1,7 @@
 // Programs so large that they are cut into functions (jit/llvm/outline.h): what crosses between them, what they share.
 #include <gmock/gmock.h>
 
+#include "jit/llvm/periods.h"
 #include "tests/cpp/compile_testing.h"
 #include "tests/cpp/loop_testing.h"
 #include "transforms/higher_order/higher_order.h"
@@ -56,6 +57,8 @@ TEST(Outline, StepsOfAnUnrolledLoopShareCode) {
   const std::string of_many = *jit::emit_llvm_ir(lower_prepared(*many, "test"));
   EXPECT_GT(count(of_few, "\ndefine "), 1);
   EXPECT_LT(count(of_many, "@llvm.fma"), 2 * count(of_few, "@llvm.fma"));
+  // Nor are the calls of a step written down for each: steps are called by the dozen.
+  EXPECT_LT(count(of_many, "call void @"), 200);
 }
 
 // A constant of its own in each step, and loops of bounded size although all of it could be one.
@@ -165,9 +168,11 @@ TEST(Outline, RealAndImaginaryPartsAreNotTheSame) {
 namespace loop {
 namespace {
 
-// Sums of one table, more than a module's worth, at many places; and the results of loops that share code.
-TEST(Outline, TablesAndResults) {
+// Sums of one table at many places, and the results of loops that share code. Where every step is like the one before
+// steps share code, too; else it is more than a module's worth.
+void sum_table(bool regular) {
   constexpr int64_t kLength = 3000, kSums = 120;
+  const auto terms = [&](int64_t s) { return regular ? 8 : 8 + (s * 7919 % 104729) % 5; };
   std::vector<float> table(kLength);
   for (int64_t i = 0; i < kLength; ++i) table[static_cast<size_t>(i)] = static_cast<float>(i % 17) - 8;
   Builder b("tables");
@@ -181,7 +186,8 @@ TEST(Outline, TablesAndResults) {
     const Scalar start = before;
     before = b.reduce(kLength, {.vectorize = true}, ScalarOp::kAdd, start, [&](ct::loop::Index i) {
       Scalar value = b.load(in, i + s);
-      for (int64_t k = 0; k < 8; ++k) value = b.fma(value, b.load(numbers, i), b.apply(ScalarOp::kMax, value, scale));
+      for (int64_t k = 0; k < terms(s); ++k)
+        value = b.fma(value, b.load(numbers, i), b.apply(ScalarOp::kMax, value, scale));
       return value;
     });
     before = b.apply(ScalarOp::kMin, before, b.constant(DType::kFloat32, 1e3));
@@ -195,7 +201,7 @@ TEST(Outline, TablesAndResults) {
   for (int64_t s = 0; s < kSums; ++s) {
     for (int64_t i = 0; i < kLength; ++i) {
       double value = x[static_cast<size_t>(i + s)];
-      for (int k = 0; k < 8; ++k) {
+      for (int k = 0; k < terms(s); ++k) {
         value = value * table[static_cast<size_t>(i)] + std::max(value, static_cast<double>(s % 3));
       }
       carried += value;
@@ -212,7 +218,7 @@ TEST(Outline, TablesAndResults) {
     }
     const auto object = jit::emit_object(program, "tables", target);
     ASSERT_TRUE(object.ok());
-    EXPECT_GT(object->objects.size(), 1u);
+    EXPECT_GT(object->objects.size(), regular ? 0u : 1u);
     // The same bytes however many threads took part, and the table once.
     const auto again = jit::emit_object(program, "tables", target);
     EXPECT_EQ(object->objects, again->objects);
@@ -220,6 +226,87 @@ TEST(Outline, TablesAndResults) {
     for (const std::string& one : object->objects) bytes += one.size();
     EXPECT_LT(bytes, 2 * kLength * sizeof(float) + 60'000);
   }
+}
+
+TEST(Outline, TablesAndResults) { sum_table(false); }
+TEST(Outline, TablesAndResultsOfEqualSteps) { sum_table(true); }
+
+// What steps compute is needed by the next one and again after all of them: by then other steps ran the same code.
+TEST(Outline, ResultsOfEqualStepsAreKept) {
+  constexpr int64_t kLength = 64, kSteps = 60;
+  Builder b("kept");
+  const BufferId in = b.input(DType::kFloat32, kLength + kSteps), out = b.output(DType::kFloat32, 2 * kSteps);
+  const BufferId other = b.input(DType::kFloat32, kLength), between = b.temporary(DType::kFloat32, kSteps * kLength, 0);
+  std::vector<Scalar> kept, signs;
+  Scalar last = b.constant(DType::kFloat32, 1);
+  for (int64_t s = 0; s < kSteps; ++s) {
+    const Scalar start = last;
+    b.for_each(kLength, {.vectorize = true, .parallel = true}, [&](ct::loop::Index i) {
+      Scalar value = b.apply(ScalarOp::kMul, b.load(in, i + s), start);
+      for (int k = 0; k < 12; ++k) value = b.fma(value, b.load(other, i), b.apply(ScalarOp::kMax, value, start));
+      b.store(between, i + s * kLength, value);
+    });
+    last = b.reduce(kLength, {.vectorize = true}, ScalarOp::kMax, start, [&](ct::loop::Index i) {
+      Scalar value = b.load(between, i + s * kLength);
+      for (int k = 0; k < 12; ++k) value = b.fma(value, b.load(other, i), b.load(between, i + s * kLength));
+      return value;
+    });
+    signs.push_back(b.apply(ScalarOp::kLt, last, b.load(in, s)));
+    last = b.apply(ScalarOp::kMin, last, b.constant(DType::kFloat32, 1.5));
+    last = b.apply(ScalarOp::kMax, last, b.load(in, s));
+    kept.push_back(last);
+  }
+  for (int64_t s = 0; s < kSteps; ++s) {
+    b.store(out, s, b.apply(ScalarOp::kAdd, kept[static_cast<size_t>(s)], last));
+    b.store(out, s + kSteps,
+            b.select(signs[static_cast<size_t>(s)], kept[static_cast<size_t>(s)], b.constant(DType::kFloat32, 9)));
+  }
+  const Program program = b.finish();
+  std::vector<float> x(kLength + kSteps), y(kLength), expected(2 * kSteps), actual(2 * kSteps);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 37 % 100) / 100 - 0.3f;
+  for (size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(i * 11 % 50) / 100 - 0.2f;
+  std::vector<float> numbers;
+  std::vector<bool> less;
+  float carried = 1;
+  for (size_t s = 0; s < kSteps; ++s) {
+    float greatest = carried;
+    for (size_t i = 0; i < kLength; ++i) {
+      float value = x[i + s] * carried;
+      for (int k = 0; k < 12; ++k) value = std::fma(value, y[i], std::max(value, carried));
+      const float stored = value;
+      for (int k = 0; k < 12; ++k) value = std::fma(value, y[i], stored);
+      greatest = std::max(greatest, value);
+    }
+    less.push_back(greatest < x[s]);
+    carried = std::max(std::min(greatest, 1.5f), x[s]);
+    numbers.push_back(carried);
+  }
+  for (size_t s = 0; s < kSteps; ++s) {
+    expected[s] = numbers[s] + numbers.back();
+    expected[s + kSteps] = less[s] ? numbers[s] : 9;
+  }
+  for (const jit::TargetOptions& target : test_targets()) {
+    Runner(program, target)({x.data(), y.data()}, {actual.data()});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(actual[i], expected[i], 1e-4 * std::abs(expected[i])) << target.cpu << " " << i;
+    }
+    EXPECT_LT(count(*jit::emit_llvm_ir(program, target), "call void @"), 80);
+  }
+}
+
+TEST(Outline, PeriodicRuns) {
+  const auto runs = [](const std::vector<uint64_t>& tokens) {
+    return jit::find_periodic_runs(tokens, std::vector<int64_t>(tokens.size(), 1));
+  };
+  using Runs = std::vector<jit::PeriodicRun>;
+  EXPECT_EQ(runs({}), Runs{});
+  EXPECT_EQ(runs({1, 2, 3, 4}), Runs{});
+  EXPECT_EQ(runs({1, 1, 1, 1}), (Runs{{0, 1, 4}}));
+  EXPECT_EQ(runs({0, 0, 0, 0}), Runs{});  // like no other
+  EXPECT_EQ(runs({9, 1, 2, 1, 2, 1, 2, 8}), (Runs{{1, 2, 3}}));
+  EXPECT_EQ(runs({1, 2, 1, 3, 1, 2, 1, 3, 1, 2, 1}), (Runs{{0, 4, 2}}));
+  // Two kinds of layers, one after the other.
+  EXPECT_EQ(runs({1, 2, 3, 1, 2, 3, 1, 2, 3, 7, 4, 5, 4, 5, 4, 5}), (Runs{{0, 3, 3}, {10, 2, 3}}));
 }
 
 }  // namespace
