@@ -45,22 +45,24 @@ void FourierEmitter::rows(const FourierShape& shape, const FourierArray& from, c
 
 // ---- long rows ------------------------------------------------------------------------------------------------------
 
-// x[j1 n2 + j2] becomes X[k1 + n1 k2].
+// x[j1 n2 + j2] becomes X[k1 + n1 k2]. Threads share the groups of one row after the other, or else the rows.
 void FourierEmitter::matrix(const FourierShape& shape, int64_t n1, int64_t n2, const FourierArray& from,
                             const FourierArray& to) {
   const int64_t lanes = full_lanes();
   const int64_t across = (n2 + lanes - 1) / lanes, down = (n1 + lanes - 1) / lanes;
+  const bool by_rows = shares_rows(shape.outer, shape.length);
+  const auto pieces = [&](int64_t groups) { return pieces_of(by_rows ? shape.outer : groups).count; };
   const Roots all_roots = roots(n1 * n2);
   const Scratch of_lanes = lane_roots(all_roots, n1);
-  const int64_t across_pieces = pieces_of(across).count;
-  const Scratch column_scratch = scratch(across_pieces, n1, lanes);
-  const BufferId of_groups = b_.temporary(real_, across_pieces * n1 * 2, 0);
-  const Scratch between = scratch(across, n1, lanes);
-  const Scratch row_scratch = scratch(pieces_of(down).count, n2, lanes);
+  const Scratch column_scratch = scratch(pieces(across), n1, lanes);
+  const BufferId of_groups = b_.temporary(real_, pieces(across) * n1 * 2, 0);
+  const Scratch all_between = scratch(by_rows ? pieces(across) * across : across, n1, lanes);
+  const Scratch row_scratch = scratch(pieces(down), n2, lanes);
 
-  loop(shape.outer, [&](const Index& row) {
+  over_rows(by_rows, shape.outer, [&](const Index& row, const Groups& groups, const Index& row_piece) {
     const Index origin = row * (n1 * n2);
-    over_groups(across, [&](const Index& group, const Index& piece) {
+    const Scratch between = piece_of(all_between, row_piece * across, n1);
+    groups(across, [&](const Index& group, const Index& piece) {
       const Index first = at_most(group * lanes, n2 - lanes), own_roots = piece * (2 * n1);
       store_roots(all_roots, n1, first, of_groups, own_roots);
       passes(
@@ -71,7 +73,7 @@ void FourierEmitter::matrix(const FourierShape& shape, int64_t n1, int64_t n2, c
             store(piece_of(between, group, n1), point, lane, multiply(value, turn));
           });
     });
-    over_groups(down, [&](const Index& group, const Index& piece) {
+    groups(down, [&](const Index& group, const Index& piece) {
       const Index first = at_most(group * lanes, n1 - lanes);
       const Scratch own = piece_of(row_scratch, piece, n2);
       loop(across, [&](const Index& block) {
@@ -100,31 +102,41 @@ std::optional<std::pair<int64_t, int64_t>> split(int64_t n, int64_t least) {
   return std::nullopt;
 }
 
+int64_t lanes_of(DType dtype) { return kLineBytes / dtype_size(real_dtype(dtype)); }
+
 enum class Arrangement { kNone, kColumns, kRows, kMatrix };
 
-Arrangement arrangement_of(const FourierShape& shape, int64_t lanes, int64_t least) {
+// `lanes` that a group has, `least` rows and columns of a matrix, `bytes` of a row.
+Arrangement arrangement_of(const FourierShape& shape, int64_t lanes, int64_t least, int64_t bytes) {
   if (shape.length > kLongestColumn * kLongestColumn) return Arrangement::kNone;
   if (shape.length > 1 && radices_of(shape.length).empty()) return Arrangement::kNone;
   if (shape.inner > 1) return shape.length <= kLongestColumn ? Arrangement::kColumns : Arrangement::kNone;
-  const bool few = shape.outer < lanes && shape.length >= kLeastMatrix;
-  if ((few || shape.length > kLongestColumn) && split(shape.length, least)) return Arrangement::kMatrix;
+  // Rows that begin at the same place of a page compete for the same few lines of the cache.
+  const bool compete = bytes % kPageBytes == 0;
+  const bool better = (shape.outer < lanes && shape.length >= kLeastMatrix) || compete;
+  if ((better || shape.length > kLongestColumn) && split(shape.length, least)) return Arrangement::kMatrix;
   return shape.length <= kLongestColumn ? Arrangement::kRows : Arrangement::kNone;
 }
 
-int64_t lanes_of(DType dtype) { return kLineBytes / dtype_size(real_dtype(dtype)); }
+Arrangement arrangement_of(const FourierShape& shape, DType dtype) {
+  const int64_t lanes = lanes_of(dtype);
+  return arrangement_of(shape, lanes, lanes, shape.length * dtype_size(dtype));
+}
+
+Arrangement real_arrangement_of(int64_t outer, int64_t length, DType dtype) {
+  const int64_t lanes = lanes_of(dtype);
+  return arrangement_of({outer, length, 1}, lanes, 2 * lanes, length * dtype_size(real_dtype(dtype)));
+}
 
 }  // namespace
 
-bool has_fourier(const FourierShape& shape, DType dtype) {
-  return arrangement_of(shape, lanes_of(dtype), lanes_of(dtype)) != Arrangement::kNone;
-}
+bool has_fourier(const FourierShape& shape, DType dtype) { return arrangement_of(shape, dtype) != Arrangement::kNone; }
 
 void emit_fourier(Builder& builder, const FourierShape& shape, const FourierArray& from, const FourierArray& to,
                   const FourierOptions& options) {
   const DType dtype = builder.buffer_dtype(from.buffer);
-  const int64_t lanes = lanes_of(dtype);
   FourierEmitter emitter(builder, dtype, options);
-  switch (arrangement_of(shape, lanes, lanes)) {
+  switch (arrangement_of(shape, dtype)) {
     case Arrangement::kNone:
       CT_CHECK(false);
     case Arrangement::kColumns:
@@ -132,25 +144,24 @@ void emit_fourier(Builder& builder, const FourierShape& shape, const FourierArra
     case Arrangement::kRows:
       return emitter.rows(shape, from, to);
     case Arrangement::kMatrix: {
-      const auto [n1, n2] = *split(shape.length, lanes);
+      const auto [n1, n2] = *split(shape.length, lanes_of(dtype));
       return emitter.matrix(shape, n1, n2, from, to);
     }
   }
 }
 
 bool has_real_fourier(int64_t outer, int64_t length, DType dtype) {
-  return arrangement_of({outer, length, 1}, lanes_of(dtype), 2 * lanes_of(dtype)) != Arrangement::kNone;
+  return real_arrangement_of(outer, length, dtype) != Arrangement::kNone;
 }
 
 void emit_real_fourier(Builder& builder, int64_t outer, int64_t length, const FourierArray& from,
                        const FourierArray& to, const FourierOptions& options) {
   const DType dtype = builder.buffer_dtype(from.buffer);
-  const int64_t least = 2 * lanes_of(dtype);
   FourierEmitter emitter(builder, dtype, options);
-  if (arrangement_of({outer, length, 1}, lanes_of(dtype), least) == Arrangement::kRows) {
+  if (real_arrangement_of(outer, length, dtype) == Arrangement::kRows) {
     return options.inverse ? emitter.rows_to_real(outer, length, from, to) : emitter.real_rows(outer, length, from, to);
   }
-  const auto [n1, n2] = *split(length, least);
+  const auto [n1, n2] = *split(length, 2 * lanes_of(dtype));
   return options.inverse ? emitter.matrix_to_real(outer, n1, n2, from, to)
                          : emitter.real_matrix(outer, n1, n2, from, to);
 }

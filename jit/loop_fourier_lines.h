@@ -13,9 +13,11 @@ namespace ct::loop {
 
 // The most points of a group: with its scratch array the second cache is full.
 constexpr int64_t kLongestColumn = 4096;
-constexpr int64_t kLineBytes = 64;
+constexpr int64_t kLineBytes = 64, kPageBytes = 4096;
 // Groups are dealt out to threads in so many pieces, each with a scratch array.
 constexpr int64_t kPieces = 16;
+// So many rows, up to this length, are dealt out to threads whole: what is between their two steps is small.
+constexpr int64_t kManyRows = 4, kLongestOwnRow = 1 << 16;
 // A single row is a matrix from here on.
 constexpr int64_t kLeastMatrix = 256;
 
@@ -99,8 +101,26 @@ class FourierEmitter {
   Scratch scratch(int64_t pieces, int64_t points, int64_t lanes) {
     return {b_.temporary(real_, pieces * points * 2 * lanes, 0), 0, lanes};
   }
+  // Of many short rows each is a thread's alone.
+  static bool shares_rows(int64_t outer, int64_t length) { return outer >= kManyRows && length <= kLongestOwnRow; }
+  using Groups = std::function<void(int64_t groups, const std::function<void(const Index&, const Index&)>& body)>;
+  // body(row, groups, piece), where groups(count, step) is a step for each group of the row, by one thread or by all.
+  void over_rows(bool by_rows, int64_t outer,
+                 const std::function<void(const Index&, const Groups&, const Index&)>& body) {
+    if (!by_rows) {
+      return loop(outer, [&](const Index& row) {
+        body(row, [&](int64_t groups, const auto& step) { over_groups(groups, step); }, 0);
+      });
+    }
+    over_groups(outer, [&](const Index& row, const Index& piece) {
+      const auto one_after_another = [&](int64_t groups, const auto& step) {
+        loop(groups, [&](const Index& group) { step(group, piece); });
+      };
+      body(row, one_after_another, piece);
+    });
+  }
   Scratch piece_of(Scratch scratch, const Index& piece, int64_t points) {
-    scratch.offset = piece * (points * 2 * scratch.lanes);
+    scratch.offset += piece * (points * 2 * scratch.lanes);
     return scratch;
   }
 

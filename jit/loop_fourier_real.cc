@@ -179,15 +179,18 @@ void FourierEmitter::real_matrix(int64_t outer, int64_t n1, int64_t n2, const Fo
   const int64_t across = (n2 + 2 * lanes - 1) / (2 * lanes), down = (kept + lanes - 1) / lanes;
   const Roots all_roots = roots(n);
   const Scratch of_lanes = lane_roots(all_roots, kept);
-  const int64_t across_pieces = pieces_of(across).count;
+  const bool by_rows = shares_rows(outer, n);
+  const auto pieces = [&](int64_t groups) { return pieces_of(by_rows ? outer : groups).count; };
+  const int64_t across_pieces = pieces(across);
   const Scratch column_scratch = scratch(across_pieces, n1, lanes), column_results = scratch(across_pieces, n1, lanes);
   const BufferId of_groups = b_.temporary(real_, across_pieces * kept * 4, 0);
-  const Scratch between = scratch(2 * across, kept, lanes);
-  const Scratch row_scratch = scratch(pieces_of(down).count, n2, lanes);
+  const Scratch all_between = scratch((by_rows ? across_pieces : 1) * 2 * across, kept, lanes);
+  const Scratch row_scratch = scratch(pieces(down), n2, lanes);
 
-  loop(outer, [&](const Index& row) {
+  over_rows(by_rows, outer, [&](const Index& row, const Groups& groups, const Index& row_piece) {
     const Index origin = from.offset + row * n, target = row * (n / 2 + 1);
-    over_groups(across, [&](const Index& group, const Index& piece) {
+    const Scratch between = piece_of(all_between, row_piece * (2 * across), kept);
+    groups(across, [&](const Index& group, const Index& piece) {
       const Index first = at_most(group * (2 * lanes), n2 - 2 * lanes);
       const Index own_roots[] = {piece * (4 * kept), piece * (4 * kept) + 2 * kept};
       for (int line : {0, 1}) store_roots(all_roots, kept, first + line * lanes, of_groups, own_roots[line]);
@@ -206,7 +209,7 @@ void FourierEmitter::real_matrix(int64_t outer, int64_t n1, int64_t n2, const Fo
         }
       });
     });
-    over_groups(down, [&](const Index& group, const Index& piece) {
+    groups(down, [&](const Index& group, const Index& piece) {
       const Index first = at_most(group * lanes, kept - lanes);
       const Scratch own = piece_of(row_scratch, piece, n2);
       loop(across, [&](const Index& block) {
@@ -232,16 +235,19 @@ void FourierEmitter::matrix_to_real(int64_t outer, int64_t n1, int64_t n2, const
   const int64_t across = (n2 + 2 * lanes - 1) / (2 * lanes), down = (kept + lanes - 1) / lanes;
   const Roots all_roots = roots(n);
   const Scratch of_lanes = lane_roots(all_roots, n2);
-  const int64_t down_pieces = pieces_of(down).count, across_pieces = pieces_of(across).count;
+  const bool by_rows = shares_rows(outer, n);
+  const auto pieces = [&](int64_t groups) { return pieces_of(by_rows ? outer : groups).count; };
+  const int64_t down_pieces = pieces(down), across_pieces = pieces(across);
   const Scratch row_scratch = scratch(down_pieces, n2, lanes);
   const BufferId of_groups = b_.temporary(real_, down_pieces * n2 * 2, 0);
-  const Scratch between = scratch(down, n2, lanes);
+  const Scratch all_between = scratch((by_rows ? down_pieces : 1) * down, n2, lanes);
   const Scratch column_scratch = scratch(across_pieces, n1, lanes);
   const Scratch lines[] = {scratch(across_pieces, kept, lanes), scratch(across_pieces, kept, lanes)};
 
-  loop(outer, [&](const Index& row) {
+  over_rows(by_rows, outer, [&](const Index& row, const Groups& groups, const Index& row_piece) {
     const Index origin = row * (n / 2 + 1), target = to.offset + row * n;
-    over_groups(down, [&](const Index& group, const Index& piece) {
+    const Scratch between = piece_of(all_between, row_piece * down, n2);
+    groups(down, [&](const Index& group, const Index& piece) {
       const Index first = at_most(group * lanes, kept - lanes), own_roots = piece * (2 * n2);
       store_roots(all_roots, n2, first, of_groups, own_roots);
       passes(
@@ -260,7 +266,7 @@ void FourierEmitter::matrix_to_real(int64_t outer, int64_t n1, int64_t n2, const
             store(piece_of(between, group, n2), point, lane, multiply(value, turn));
           });
     });
-    over_groups(across, [&](const Index& group, const Index& piece) {
+    groups(across, [&](const Index& group, const Index& piece) {
       const Index first = at_most(group * (2 * lanes), n2 - 2 * lanes);
       const Scratch in = piece_of(column_scratch, piece, n1);
       const Scratch own[] = {piece_of(lines[0], piece, kept), piece_of(lines[1], piece, kept)};

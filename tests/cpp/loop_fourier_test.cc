@@ -121,6 +121,7 @@ TEST(LoopFourier, Columns) {
 TEST(LoopFourier, LongRows) {
   for (int64_t n : {256, 1000, 4096, 30030, 50000}) run_both({{1, n, 1}, {}});
   run_both({{3, 6000, 1}, {.inverse = true, .scale = 0.25}});
+  run_both({{18, 512, 1}, {}});  // a matrix for each of many rows
 }
 
 // Coefficients of rows of reals, and back to what they were.
@@ -201,6 +202,8 @@ TEST(LoopFourier, LongReals) {
     run_real<double>(1, n, DType::kFloat64);
   }
   run_real<float>(3, 6000, DType::kFloat32);
+  run_real<float>(17, 1024, DType::kFloat32);
+  run_real<double>(18, 1536, DType::kFloat64);
 }
 
 TEST(LoopFourier, LengthsThatDoNot) {
