@@ -38,7 +38,7 @@ class Aval {
   // Of x[i], for an array with axes.
   Aval element() const {
     const Data* known = data_->element.load(std::memory_order_acquire);
-    return known != nullptr ? Aval(known) : make_element();
+    return known != nullptr ? Aval(*known) : make_element();
   }
   Aval strong() const { return Aval(dtype(), shape(), false); }
 
@@ -61,7 +61,7 @@ class Aval {
         : dtype(other.dtype), weak(other.weak), shape(std::move(other.shape)), size(other.size), hash(other.hash) {}
   };
   struct Interner;
-  explicit Aval(const Data* data) : data_(data) {}
+  explicit Aval(const Data& data) : data_(&data) {}
   Aval make_element() const;
 
   const Data* data_ = nullptr;

@@ -330,12 +330,37 @@ llvm::Value* Emitter::load(BufferId buffer, const Index& index, bool any_lane_ma
       picked.push_back(static_cast<int>(2 * (reversed ? width - 1 - i : i)) + parity);
     }
     stored = b_.CreateShuffleVector(both, picked);
+  } else if (a.varying == nullptr && lanes_.mask == nullptr && is_near(facts_, width, a.stride)) {
+    stored = load_near(element_pointer(buffer, a.uniform), vector, a.stride, align);
   } else {
     llvm::Value* pointers = element_pointer(buffer, index_value(index));
     stored = b_.CreateMaskedGather(vector, pointers, align, any_lane_may ? nullptr : lanes_.mask,
                                    llvm::Constant::getNullValue(vector));
   }
   return scalar_.decode(stored, dtype);
+}
+
+// Elements a few apart: all that lies between the first and the last, in as many vectors, and the right lanes of each.
+llvm::Value* Emitter::load_near(llvm::Value* pointer, llvm::FixedVectorType* type, int64_t stride, llvm::Align align) {
+  const auto width = static_cast<int64_t>(type->getNumElements());
+  const int64_t last_vector = (width - 1) * stride + 1 - width;  // nothing behind the last element is read
+  llvm::Value* result = nullptr;
+  llvm::SmallVector<int, 64> lanes(width, -1);
+  for (int64_t part = 0; part < stride; ++part) {
+    const int64_t start = std::min(part * width, last_vector);
+    llvm::Value* loaded =
+        b_.CreateAlignedLoad(type, b_.CreateConstInBoundsGEP1_64(type->getElementType(), pointer, start), align);
+    for (int64_t lane = 0; lane < width; ++lane) {
+      const int64_t at = lane * stride;
+      if (at >= part * width && at < (part + 1) * width) {
+        lanes[lane] = static_cast<int>(at - start + (part == 0 ? 0 : width));
+      } else if (at < part * width) {
+        lanes[lane] = static_cast<int>(lane);  // from the parts before
+      }
+    }
+    result = part == 0 ? b_.CreateShuffleVector(loaded, lanes) : b_.CreateShuffleVector(result, loaded, lanes);
+  }
+  return result;
 }
 
 void Emitter::store(BufferId buffer, const Index& index, llvm::Value* value) {

@@ -65,6 +65,8 @@ struct Vectorization {
   bool masked_tail = false;
   bool one_body = false;  // with masked_tail: every vector is masked
 };
+// Whether `width` elements this far apart are better loaded with what lies between them than gathered one by one.
+bool is_near(const TargetFacts& facts, int64_t width, int64_t stride);
 Vectorization choose_vectorization(const loop::Program& program, const TargetFacts& facts, const loop::For& loop);
 
 class Emitter {
@@ -137,6 +139,7 @@ class Emitter {
   llvm::Value* base(loop::BufferId buffer);
   llvm::Value* element_pointer(loop::BufferId buffer, llvm::Value* index);
   llvm::Value* load(loop::BufferId buffer, const loop::Index& index, bool any_lane_may);
+  llvm::Value* load_near(llvm::Value* pointer, llvm::FixedVectorType* type, int64_t stride, llvm::Align align);
   void store(loop::BufferId buffer, const loop::Index& index, llvm::Value* value);
   void store_complex(loop::BufferId buffer, const loop::Index& index, llvm::Value* re, llvm::Value* im);
   llvm::Value* interleaved_mask();

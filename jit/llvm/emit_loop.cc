@@ -19,11 +19,14 @@ using loop::StatementKind;
 
 namespace {
 
+constexpr int64_t kShortFold = 8;
+
 // What would happen if the loop were vectorised: which values differ between lanes and how memory is touched. This must
 // find as varying at least what the emitter will make vectors of.
 class Vectorizability {
  public:
-  Vectorizability(const loop::Program& program, const For& loop) : program_(program), variable_(loop.variable) {
+  Vectorizability(const loop::Program& program, const TargetFacts& facts, const For& loop)
+      : program_(program), facts_(facts), variable_(loop.variable) {
     vary(loop.variable);
     for (const Carry& carry : loop.carries) legal = legal && carry.combine.has_value();
     walk(loop.body, false);
@@ -32,10 +35,10 @@ class Vectorizability {
   }
 
   bool legal = true;
-  int widest = 0;               // bytes of the widest element, as it is computed with
-  int narrowest_in_memory = 8;  // bytes
-  int strided = 0;              // accesses that are neither uniform nor contiguous
-  bool scatters = false;
+  int widest = 0;                   // bytes of the widest element, as it is computed with
+  int narrowest_in_memory = 8;      // bytes
+  int strided = 0;                  // accesses that are neither uniform nor contiguous
+  int far = 0;                      // those of them that are not loads of elements close together
   bool branches_on_memory = false;  // vector accesses inside divergent branches: only with masks
   int statements = 0;
 
@@ -69,7 +72,7 @@ class Vectorizability {
     narrowest_in_memory = std::min(narrowest_in_memory, size);
     if (!contiguous) {
       ++strided;
-      scatters = scatters || is_store;
+      if (is_store || indirect || !is_near(facts_, facts_.vector_bits / 8 / std::max(size, 4), stride)) ++far;
     }
     if (divergent && s.bits == 0) branches_on_memory = true;
     // Half floats are computed with as float32; gathers exist for words.
@@ -137,6 +140,7 @@ class Vectorizability {
   }
 
   const loop::Program& program_;
+  const TargetFacts& facts_;
   loop::Value variable_;
   std::vector<bool> varying_;
 };
@@ -159,9 +163,15 @@ void find_vector_loops(const loop::Program& program, BlockId block, std::vector<
 
 }  // namespace
 
+bool is_near(const TargetFacts& facts, int64_t width, int64_t stride) {
+  // A shuffle of any lanes of two vectors is one instruction (AVX-512), or three.
+  const int64_t most = facts.vector_registers >= 32 ? 8 : 4;
+  return stride > 1 && stride <= std::min(most, width);
+}
+
 Vectorization choose_vectorization(const loop::Program& program, const TargetFacts& facts, const For& loop) {
   if (!loop.options.vectorize || facts.vector_bits == 0) return {};
-  Vectorizability found(program, loop);
+  Vectorizability found(program, facts, loop);
   if (!found.legal) return {};
   if (found.branches_on_memory && !(facts.masks_any_size || (facts.masks_words && found.narrowest_in_memory >= 4)))
     return {};
@@ -172,9 +182,12 @@ Vectorization choose_vectorization(const loop::Program& program, const TargetFac
   std::vector<const For*> inner_loops;
   find_vector_loops(program, loop.body, inner_loops);
   for (const For* inner : inner_loops) {
-    Vectorizability other(program, *inner);
+    Vectorizability other(program, facts, *inner);
     if (!other.legal) continue;
     int64_t inner_extent = inner->extent.is_constant() ? inner->extent.constant() : INT64_MAX;
+    // Adding up the lanes of a vector costs more than a short fold in each lane.
+    const bool short_fold = !inner->carries.empty() && inner_extent <= kShortFold && extent >= 2 * kShortFold;
+    if (short_fold && found.far == 0) continue;
     if (other.strided < found.strided && inner_extent > 2) return {};
     if (other.strided == found.strided && inner_extent >= std::min<int64_t>(extent, 16)) return {};
   }
@@ -193,7 +206,8 @@ Vectorization choose_vectorization(const loop::Program& program, const TargetFac
   if (width < 2) return {};
   how.width = width;
   // A long body is not worth compiling twice to save the masks of all but the last vector.
-  how.one_body = found.statements > 24 && (extent == INT64_MAX || extent % width != 0);
+  const bool near = found.strided > 0 && found.far == 0;  // masked, they would be gathers
+  how.one_body = found.statements > 24 && !near && (extent == INT64_MAX || extent % width != 0);
   // Independent accumulators hide the latency of the combining operation.
   if (!loop.carries.empty() && found.statements <= 12 && extent >= 8 * width) how.unroll = 4;
   return how;

@@ -4,9 +4,12 @@
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
+#include <numeric>
 #include <thread>
 
 #include "jit/link.h"
@@ -148,6 +151,53 @@ TEST(Vectors, Strides) {
             }
           });
         }
+      }
+    }
+  }
+}
+
+// The arrays end where their last element does, at a page that may not be read.
+TEST(Vectors, NearbyElementsEndWithTheArray) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  auto* memory =
+      static_cast<char*>(mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  ASSERT_EQ(mprotect(memory + 3 * page, page, PROT_NONE), 0);
+  for (const TargetOptions& target : test_targets()) {
+    for (int64_t stride : {2, 3, 4, 5, 8, 9}) {
+      for (int64_t n : {1, 16, 37, 64}) {
+        const int64_t elements = (n - 1) * stride + 1;
+        Builder b;
+        BufferId x = b.input(DType::kFloat32, elements), y = b.output(DType::kFloat32, n);
+        b.for_each(n, kVector, [&](Index i) { b.store(y, i, b.load(x, i * stride)); });
+        auto* in = reinterpret_cast<float*>(memory + 3 * page) - elements;
+        std::vector<float> out(static_cast<size_t>(n), -1);
+        for (int64_t i = 0; i < elements; ++i) in[i] = static_cast<float>(i);
+        Runner(b.finish(), target)({in}, {out.data()});
+        for (int64_t i = 0; i < n; ++i) ASSERT_EQ(out[static_cast<size_t>(i)], i * stride) << stride << " " << n;
+      }
+    }
+  }
+  munmap(memory, 4 * page);
+}
+
+TEST(Vectors, ShortFoldsOfRows) {
+  for (const TargetOptions& target : test_targets()) {
+    for (int64_t columns : {2, 3, 7, 8, 9}) {
+      const int64_t rows = 45;
+      Builder b;
+      BufferId x = b.input(DType::kFloat64, rows * columns), y = b.output(DType::kFloat64, rows);
+      b.for_each(rows, kVector, [&](Index i) {
+        b.store(y, i,
+                b.reduce(columns, {.vectorize = true, .parallel = false}, ScalarOp::kAdd,
+                         b.constant(DType::kFloat64, 0), [&](Index k) { return b.load(x, i * columns + k); }));
+      });
+      std::vector<double> in(static_cast<size_t>(rows * columns)), out(static_cast<size_t>(rows), -1);
+      for (size_t i = 0; i < in.size(); ++i) in[i] = static_cast<double>(i * i % 101);
+      Runner(b.finish(), target)({in.data()}, {out.data()});
+      for (size_t i = 0; i < out.size(); ++i) {
+        const auto row = in.begin() + static_cast<std::ptrdiff_t>(i * static_cast<size_t>(columns));
+        ASSERT_EQ(out[i], std::accumulate(row, row + columns, 0.0)) << columns;
       }
     }
   }
