@@ -64,3 +64,17 @@ def test_products_of_two_factors_along_the_sum(sums: int) -> None:
                 got = ct.jit(lambda x, y, spec=spec: cnp.einsum(spec, x, y))(x, y)
                 want = np.einsum(spec, np.asarray(x, np.float64), np.asarray(y, np.float64))
                 np.testing.assert_allclose(got, want, atol=tolerance * k**0.5 * 4, rtol=tolerance)
+
+
+# Few rows, whose b is not packed: at all strides, and with its rows a power of two apart; the first with more rows; blocks of k.
+@pytest.mark.parametrize(
+    "shape", [(40, 200, 300), (100, 1024, 1024), (192, 513, 130), (193, 513, 130), (33, 3000, 96), (9, 4097, 257)]
+)
+@pytest.mark.parametrize("layout", ["mk,kn", "km,kn", "mk,nk", "km,nk"])
+def test_products_of_few_rows(shape: tuple[int, int, int], layout: str) -> None:
+    sizes = dict(zip("mkn", shape, strict=True))
+    a, b = (normal(*(sizes[axis] for axis in operand), seed=seed) for seed, operand in enumerate(layout.split(",")))
+    one, two = (np.asarray(ct.jit(lambda a, b: cnp.einsum(layout + "->mn", a, b), threads=t)(a, b)) for t in (1, 2))
+    np.testing.assert_array_equal(one, two)
+    expected = np.einsum(layout + "->mn", a.astype(float), b, optimize=True)
+    np.testing.assert_allclose(one, expected, atol=2e-5 * np.sqrt(shape[1]), rtol=1e-4)

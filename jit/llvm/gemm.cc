@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kFewUnits = 8;
 // And with at least so many panels where b is larger than a.
 constexpr int64_t kFewPanels = 4;
+// Up to so many rows, packing b costs more than it saves.
+constexpr int64_t kFewRows = 192;
 // Moving an element, as multiply-adds in registers.
 constexpr int64_t kPackCost = 16;
 
@@ -171,7 +173,7 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
   int64_t all_vectors = divide_up(p.n, lanes);
   // Whether b is read from the second level of cache, where a vector of it costs more than an element of a, which is in
   // the first level: narrow tiles of many rows then.
-  const bool streamed = p.b.column_stride != 1 || (p.k * p.n * size_ > facts_.l1_bytes && p.m > 4 * kFewUnits);
+  const bool streamed = p.b.column_stride != 1 || (p.k * p.n * size_ > facts_.l1_bytes && p.m > kFewUnits);
   const double of_a = streamed ? 0.1 : 0.2, of_b = streamed ? 0.4 : 0.2, of_rest = streamed ? 0.05 : 0.03;
   // Cycles per step of k: two multiply-adds and two loads a cycle, and a latency that only independent accumulators
   // hide.
@@ -202,11 +204,15 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
   int64_t blocks = divide_up(p.k, most_k);
   best.k_block = divide_up(p.k, blocks);
   bool edge_needs_padding = !has_masks_ && p.n % lanes != 0;
-  bool large = p.k * p.n * size_ > facts_.l1_bytes && p.m > 4 * best.rows;
-  best.pack = p.b.column_stride != 1 || edge_needs_padding || large;
+  // What few rows read again and again, the second-level cache holds as it is, unless many of b's rows would have the
+  // same place there.
+  const int64_t row_bytes = std::max<int64_t>(p.b.row_stride * size_, 1);
+  const bool stays = p.m <= kFewRows && p.k <= facts_.l2_bytes / (row_bytes & -row_bytes);
+  const bool large = p.k * p.n * size_ > facts_.l1_bytes && p.m > 4 * best.rows;
+  best.pack = p.b.column_stride != 1 || edge_needs_padding || (large && !stays);
   if (!best.pack) {
-    // Without packing, blocks of k buy nothing: rows of b are where they are.
-    if (p.k * p.n * size_ <= facts_.l1_bytes || p.m <= best.rows) best.k_block = p.k;
+    // Without packing, blocks of k buy nothing while a panel stays in the cache: rows of b are where they are.
+    if (p.k * best.width() * size_ <= facts_.l2_bytes / 4 || p.m <= best.rows) best.k_block = p.k;
   }
   // Copying costs a's elements once, and saves misses once for every panel. But threads then share the rows, and with
   // them the packed panels, which go from core to core.
@@ -228,7 +234,8 @@ void GemmEmitter::multiply_tiled(const Problem& p) {
   // where a is small enough for all to read.
   const bool enough_rows = divide_up(p.m, t.rows) >= std::min<int64_t>(kFewUnits, panels_of(p, t));
   const bool enough_panels = panels_of(p, t) >= kFewPanels;
-  const bool keeps_panels = p.n >= 2 * p.m || (t.pack && !t.copy_a && p.m <= 4 * p.n);
+  const bool has_much = t.pack || p.k * p.n * size_ > facts_.l2_bytes / 4;
+  const bool keeps_panels = p.n >= 2 * p.m || (has_much && !t.copy_a && p.m <= 4 * p.n);
   if (enough_rows && !(enough_panels && keeps_panels)) {
     multiply_by_rows(p, t, accumulate);
   } else {
