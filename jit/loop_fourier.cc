@@ -26,6 +26,50 @@ void FourierEmitter::columns(const FourierShape& shape, const FourierArray& from
   });
 }
 
+// x[j1 n2 + j2] becomes X[k1 + n1 k2], of each column.
+void FourierEmitter::long_columns(const FourierShape& shape, int64_t n1, int64_t n2, const FourierArray& from,
+                                  const FourierArray& to) {
+  const int64_t lanes = std::min(full_lanes(), shape.inner), all = n1 * n2 * shape.inner;
+  const int64_t across = (shape.inner + lanes - 1) / lanes;
+  const int64_t pieces = pieces_of(shape.outer * n2 * across).count;
+  const Roots all_roots = roots(n1 * n2);
+  const Scratch first_scratch = scratch(pieces, n1, lanes);
+  const Scratch second_scratch = scratch(pieces_of(shape.outer * n1 * across).count, n2, lanes);
+  const BufferId of_groups = b_.temporary(real_, pieces * n1 * 2, 0);
+  const FourierArray between{b_.temporary(complex_dtype(real_), shape.outer * all, 0), 0};
+  // Where column `lane` of the group begins, in an array [outer][count][inner].
+  const auto start_of = [&](const Index& group, int64_t count, Index* number) {
+    const Index line = b_.divide(group, across);
+    *number = b_.modulo(line, count);
+    return b_.divide(line, count) * all + at_most(b_.modulo(group, across) * lanes, shape.inner - lanes);
+  };
+  over_groups(shape.outer * n2 * across, [&](const Index& group, const Index& piece) {
+    Index j2;
+    const Index start = start_of(group, n2, &j2), first = start + j2 * shape.inner, own_roots = piece * (2 * n1);
+    store_roots(all_roots, n1, j2, of_groups, own_roots);
+    passes(
+        n1, piece_of(first_scratch, piece, n1),
+        [&](const Index& point, const Index& lane) { return load(from, first + point * (n2 * shape.inner) + lane); },
+        [&](const Index& point, const Index& lane, const Complex& value) {
+          const Complex turn{real(b_.load(of_groups, own_roots + point)),
+                             real(b_.load(of_groups, own_roots + n1 + point))};
+          store_plain(between, first + point * (n2 * shape.inner) + lane, multiply(value, turn));
+        });
+  });
+  over_groups(shape.outer * n1 * across, [&](const Index& group, const Index& piece) {
+    Index k1;
+    const Index start = start_of(group, n1, &k1);
+    passes(
+        n2, piece_of(second_scratch, piece, n2),
+        [&](const Index& point, const Index& lane) {
+          return turned(load(between, start + k1 * (n2 * shape.inner) + point * shape.inner + lane));
+        },
+        [&](const Index& point, const Index& lane, const Complex& value) {
+          store(to, start + k1 * shape.inner + point * (n1 * shape.inner) + lane, value);
+        });
+  });
+}
+
 void FourierEmitter::rows(const FourierShape& shape, const FourierArray& from, const FourierArray& to) {
   const int64_t n = shape.length, lanes = std::min(full_lanes(), shape.outer);
   const int64_t groups = (shape.outer + lanes - 1) / lanes, pieces = pieces_of(groups).count;
@@ -104,13 +148,16 @@ std::optional<std::pair<int64_t, int64_t>> split(int64_t n, int64_t least) {
 
 int64_t lanes_of(DType dtype) { return kLineBytes / dtype_size(real_dtype(dtype)); }
 
-enum class Arrangement { kNone, kColumns, kRows, kMatrix };
+enum class Arrangement { kNone, kColumns, kLongColumns, kRows, kMatrix };
 
 // `lanes` that a group has, `least` rows and columns of a matrix, `bytes` of a row.
 Arrangement arrangement_of(const FourierShape& shape, int64_t lanes, int64_t least, int64_t bytes) {
   if (shape.length > kLongestColumn * kLongestColumn) return Arrangement::kNone;
   if (shape.length > 1 && radices_of(shape.length).empty()) return Arrangement::kNone;
-  if (shape.inner > 1) return shape.length <= kLongestColumn ? Arrangement::kColumns : Arrangement::kNone;
+  if (shape.inner > 1) {
+    if (shape.length <= kLongestColumn) return Arrangement::kColumns;
+    return split(shape.length, 1) ? Arrangement::kLongColumns : Arrangement::kNone;
+  }
   // Rows that begin at the same place of a page compete for the same few lines of the cache.
   const bool compete = bytes % kPageBytes == 0;
   const bool better = (shape.outer < lanes && shape.length >= kLeastMatrix) || compete;
@@ -141,6 +188,10 @@ void emit_fourier(Builder& builder, const FourierShape& shape, const FourierArra
       CT_CHECK(false);
     case Arrangement::kColumns:
       return emitter.columns(shape, from, to);
+    case Arrangement::kLongColumns: {
+      const auto [n1, n2] = *split(shape.length, 1);
+      return emitter.long_columns(shape, n1, n2, from, to);
+    }
     case Arrangement::kRows:
       return emitter.rows(shape, from, to);
     case Arrangement::kMatrix: {

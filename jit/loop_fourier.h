@@ -10,7 +10,7 @@
 //                                     the first pass may read, and the last one write, other arrays.
 //
 // Three arrangements use that (`emit_fourier`):
-//   - along an axis that others follow: the lanes are neighbours along those;
+//   - along an axis that others follow: the lanes are neighbours along those; a long axis in two steps, as below;
 //   - many rows: they become columns by a transposition on the way into the scratch array, and rows again on the way
 //   out;
 //   - one long row: as the matrix n1 x n2 that it is in memory, it is transformed along its columns and, multiplied

@@ -28,6 +28,8 @@ class FourierEmitter {
 
   // loop_fourier.cc
   void columns(const FourierShape& shape, const FourierArray& from, const FourierArray& to);
+  void long_columns(const FourierShape& shape, int64_t n1, int64_t n2, const FourierArray& from,
+                    const FourierArray& to);
   void rows(const FourierShape& shape, const FourierArray& from, const FourierArray& to);
   void matrix(const FourierShape& shape, int64_t n1, int64_t n2, const FourierArray& from, const FourierArray& to);
   // loop_fourier_real.cc

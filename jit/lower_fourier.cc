@@ -25,9 +25,9 @@ bool Frame::emit_fourier(const Equation& equation) {
     const int64_t size = spectrum.shape()[spectrum.shape().size() - lengths.size() + i];
     const bool is_half = (to_complex || to_real) && i + 1 == lengths.size();
     outer /= size;
-    if (!is_half && size > 1) axes.push_back({outer, size, inner});
+    if (!is_half && size > 1 && lengths[i] != 0) axes.push_back({outer, size, inner});
     inner *= size;
-    if (inverse) scale /= static_cast<double>(lengths[i]);
+    if (inverse && lengths[i] != 0) scale /= static_cast<double>(lengths[i]);
   }
   const int64_t rows = spectrum.size() / spectrum.shape().back();
   const bool is_real = to_complex || to_real;

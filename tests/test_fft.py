@@ -112,6 +112,18 @@ def test_compiled(name: str, dtype: str, shape: tuple[int, ...], axes: int) -> N
     assert error < 8 * np.finfo(dtype).eps, error
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (0, 1)])
+@pytest.mark.parametrize("shape", [(6, 50, 4), (33, 17, 40), (5000, 3, 2), (2, 9000, 5), (3, 1, 64)])
+def test_axes_that_are_not_the_last(shape: tuple[int, ...], axes: tuple[int, ...], dtype: str) -> None:
+    x = drawn(*shape, dtype=dtype)
+    for ours, scipys in [(F.fftn, scipy.fft.fftn), (F.ifftn, scipy.fft.ifftn)]:
+        exact = scipys(x.astype("complex128"), axes=axes)
+        for f in (ct.jit(lambda x, ours=ours: ours(x, axes=axes)), lambda x, ours=ours: ours(x, axes=axes)):
+            error = np.linalg.norm(np.asarray(f(x)) - exact) / np.linalg.norm(exact)
+            assert error < 8 * np.finfo(dtype).eps, error
+
+
 def test_compiled_inside_of_other_programs() -> None:
     x = drawn(5, 48, dtype="complex64")
     twice = ct.jit(lambda x: ct.lax.fori_loop(0, 3, lambda _, y: F.fft(y) / 7, x))

@@ -1,4 +1,5 @@
-// fft: discrete Fourier transforms over the last axes, one for each entry of `lengths`, the sizes in the time domain.
+// fft: discrete Fourier transforms over the last axes, one for each entry of `lengths`, the sizes in the time domain; 0 is
+// for an axis that is left alone, between the others or after them, which complex transforms ("fft" and "ifft") may.
 // `kind` says which: "fft" and "ifft" take and give complex numbers; "rfft" takes reals and gives the n / 2 + 1
 // coefficients of the last axis that determine the others; "irfft" is its inverse. Inverses divide by the lengths.
 #include "ir/ops/fft.h"
@@ -39,6 +40,7 @@ Avals fft_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   }
   Shape shape = x.shape();
   for (int i = 0; i < count; ++i) {
+    if (lengths[i] == 0 && !real_to_complex && !complex_to_real) continue;
     if (lengths[i] < 1) {
       throw Error(ErrorKind::kValue, concat("invalid number of FFT data points (", lengths[i], ")"))
           .hint("a transform needs at least one");
@@ -86,9 +88,10 @@ Value fft_transpose(Value cotangent, const Aval& operand, const AttrsPtr& attrs)
 
 std::vector<Masked> fft_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const Masked& x = operands[0];
-  const auto count = static_cast<int>(attrs->ints("lengths").size());
-  for (int axis = x.value.rank() - count; axis < x.value.rank(); ++axis) {
-    if (!x.ragged(axis)) continue;
+  const Ints& lengths = attrs->ints("lengths");
+  const int first = x.value.rank() - static_cast<int>(lengths.size());
+  for (int axis = first; axis < x.value.rank(); ++axis) {
+    if (!x.ragged(axis) || lengths[axis - first] == 0) continue;
     throw Error(ErrorKind::kUnsupported, concat("axis ", axis, " is ragged: a transform has one length"))
         .hint("give the length, as in fft(x, n=...): the array is then cut or padded with zeros to it");
   }

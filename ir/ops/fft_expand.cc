@@ -144,9 +144,11 @@ Values fft_expand(Builder& builder, absl::Span<const Value> operands, const Attr
     x = over_axis(make_complex(x, zeros_like(x)), rank - 1, false);
     x = slice_axis(x, rank - 1, 0, lengths.back() / 2 + 1);
   }
-  for (int axis = first; axis < rank - 1; ++axis) x = over_axis(x, axis, inverted);
+  for (int axis = first; axis < rank - 1; ++axis) {
+    if (lengths[axis - first] != 0) x = over_axis(x, axis, inverted);
+  }
   if (kind == "irfft") return {real(over_axis(whole_spectrum(x, lengths.back()), rank - 1, true))};
-  return {kind == "rfft" ? x : over_axis(x, rank - 1, inverted)};
+  return {kind == "rfft" || lengths.back() == 0 ? x : over_axis(x, rank - 1, inverted)};
 }
 
 }  // namespace ct

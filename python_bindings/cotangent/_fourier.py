@@ -25,11 +25,12 @@ def _library() -> ModuleType:
 
 
 def transform(kind: str, operand: np.ndarray[Any, Any], lengths: list[int], result: np.ndarray[Any, Any]) -> None:
-    """Writes the transform of the last axes of ``operand`` to ``result``."""
+    """Writes the transform of the last axes of ``operand`` to ``result``: of those whose length is not 0."""
     library = _library()
     with np.errstate(all="ignore"):
         if len(lengths) > 1:
-            result[...] = getattr(library, kind + "n")(operand, lengths, range(-len(lengths), 0))
+            axes = [axis for axis, n in enumerate(lengths, -len(lengths)) if n != 0]
+            result[...] = getattr(library, kind + "n")(operand, [lengths[axis] for axis in axes], axes)
         elif library is np.fft and _WRITES_RESULT:
             getattr(library, kind)(operand, lengths[0], -1, out=result)
         else:

@@ -453,3 +453,14 @@ for kind, dtypes in [
             masks=(ragged({0: "b"}), ragged({1: "n"}, error="one length")),
             specials=False,
         )
+
+for kind in ("fft", "ifft"):  # axes that are left alone
+    record(
+        "fft",
+        lambda x, k=kind: getattr(np.fft, k + "n")(x, None, (1, 3)).astype(np.result_type(x.real.dtype, np.complex64)),
+        (2, 3, 2, 4, 3),
+        attrs={"kind": kind, "lengths": [3, 0, 4, 0]},
+        dtypes=DTYPES[2:],
+        masks=(ragged({0: "b"}), ragged({2: "n"}), ragged({4: "n"}), ragged({3: "n"}, error="one length")),
+        specials=False,
+    )

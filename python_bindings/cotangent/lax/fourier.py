@@ -48,6 +48,14 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     >>> ct.lax.fft(ct.numpy.array([1.0, 0.0, 0.0, 0.0]), "RFFT", [4]).tolist()
     [(1+0j), (1+0j), (1+0j)]
     """
+    lengths = [int(n) for n in fft_lengths]
+    if any(n <= 0 for n in lengths):
+        raise ValueError(f"fft: invalid number of FFT data points: lengths must be positive; got {lengths}")
+    return transform(x, fft_type, lengths)
+
+
+def transform(x: Any, fft_type: FftType | str, lengths: Sequence[int]) -> Array:
+    """`fft`, where a complex transform leaves axes of length 0 alone."""
     name = fft_type.upper() if isinstance(fft_type, str) else FftType(fft_type).name
     if name not in FftType.__members__:
         raise ValueError(f"fft: there is no type {fft_type!r}; the types are {', '.join(FftType.__members__)}")
@@ -55,6 +63,4 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     if name == "RFFT" and kind(array) == "complex":
         raise ValueError("rfft takes real arrays; got complex ones\n  use fft, or the real part")
     array = convert(array, _fft_dtype(array, name == "RFFT"))
-    if len(fft_lengths) == 0:
-        return array
-    return bind1("fft", array, kind=name.lower(), lengths=[int(n) for n in fft_lengths])
+    return array if not lengths else bind1("fft", array, kind=name.lower(), lengths=list(lengths))

@@ -15,7 +15,7 @@ from typing import Any
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.lax.fourier import fft as _transform
+from cotangent.lax.fourier import transform as _transform
 from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis
 
 __all__ = [
@@ -86,7 +86,8 @@ def _fft(
         raise ValueError(f"{name}: shape and axes have different lengths: {len(sizes)} and {len(where)}")
     if len(set(where)) != len(where):
         raise ValueError(f"{name}: axes must not repeat; got {list(axes)}")
-    last = list(range(x.ndim - len(where), x.ndim))
+    # Half a spectrum is along the last axis; other axes are where they are.
+    last = list(range(x.ndim - len(where), x.ndim)) if kind in ("RFFT", "IRFFT") else where
     x = cnp.moveaxis(x, where, last) if where != last else x
     if sizes is None:
         sizes = [x._bound_shape[axis] for axis in last]
@@ -97,7 +98,8 @@ def _fft(
     else:
         for axis, n in zip(last, sizes, strict=True):
             x = _fit(x, axis, n // 2 + 1 if kind == "IRFFT" and axis == x.ndim - 1 else n)
-    result = _transform(x, kind, sizes)
+    lengths = dict(zip(last, sizes, strict=True))
+    result = _transform(x, kind, [lengths.get(axis, 0) for axis in range(min(last, default=x.ndim), x.ndim)])
     factor = _factor(norm, kind[0] == "I", math.prod(sizes), name)
     if factor != 1.0:
         result = result * literal(result, factor)
