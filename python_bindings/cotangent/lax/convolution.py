@@ -145,46 +145,66 @@ def conv_general_dilated(
     if preferred_element_type is not None:
         x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)
     numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
-    x, filters = _transposed(x, numbers.lhs_spec), _transposed(filters, numbers.rhs_spec)
-    batch, channels = x._bound_shape[:2]
-    outputs, inputs, *windows = filters._bound_shape
+    rank = x.ndim - 2
+    batch, channels = (x._bound_shape[axis] for axis in numbers.lhs_spec[:2])
+    outputs, inputs, *windows = (filters._bound_shape[axis] for axis in numbers.rhs_spec)
     _check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
-    rank = len(windows)
-    refuse_ragged("lax.conv_general_dilated", filters, range(2, 2 + rank), "the windows have its size")
+    refuse_ragged("lax.conv_general_dilated", filters, numbers.rhs_spec[2:], "the windows have its size")
     strides = per_axis("conv_general_dilated", "window_strides", window_strides, rank)
     dilation = per_axis("conv_general_dilated", "lhs_dilation", lhs_dilation, rank)
     spacing = per_axis("conv_general_dilated", "rhs_dilation", rhs_dilation, rank)
-    axes = list(range(2, 2 + rank))
-    extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
-    x, pads, counts, lengths = fit("conv_general_dilated", x, axes, extents, strides, dilation, padding)
     if window_reversal is not None and any(window_reversal):
-        turned = [2 + axis for axis, reverse in enumerate(window_reversal) if reverse]
+        turned = sorted(numbers.rhs_spec[2 + axis] for axis, reverse in enumerate(window_reversal) if reverse)
         filters = _core.bind("reverse", [filters], axes=turned)[0]
 
+    # Where each place's features are next to each other they stay so: what windows see is copied in long runs.
+    features_last = feature_group_count == batch_group_count == 1 and numbers.lhs_spec[1] == rank + 1
+    x = _transposed(x, _features_last(numbers.lhs_spec) if features_last else numbers.lhs_spec)
+    axes = list(range(1, 1 + rank) if features_last else range(2, 2 + rank))
+    extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
+    x, pads, counts, lengths = fit("conv_general_dilated", x, axes, extents, strides, dilation, padding)
     low = [low for low, _ in pads]
-    groups = max(feature_group_count, batch_group_count)
-    if groups == 1 and _is_spread(x, counts):
-        result = _spread_products(x, filters, counts, strides, spacing, dilation, low)
+    if feature_group_count == batch_group_count == 1:
+        outputs_of, inputs_of, *places = numbers.rhs_spec
+        feature_axis = rank + 1 if features_last else 1
+        if _is_spread(x, axes, counts):
+            filters = _transposed(filters, [inputs_of, *places, outputs_of])
+            result = _spread_products(x, feature_axis, filters, counts, strides, spacing, dilation, low)
+        else:
+            filters = _transposed(filters, [*places, inputs_of, outputs_of])
+            at = 1 + rank if features_last else 2
+            seen = sliding(x, axes, windows, counts, strides, spacing, dilation, low, at=at)
+            kernel = [*range(at, at + rank), 2 * rank + 1 if features_last else 1]
+            result = _dot(seen, filters, kernel, list(range(rank + 1)), [], [])
+        out = _features_last(numbers.out_spec)  # [batch, place..., output]
+        result = with_lengths(result, {1 + place: length for place, length in lengths.items()})
     else:
+        filters = _transposed(filters, numbers.rhs_spec)
         seen = sliding(x, axes, windows, counts, strides, spacing, dilation, low, at=2)
         result = _product(seen, filters, rank, feature_group_count, batch_group_count)
-    result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
+        out = list(numbers.out_spec)
+        result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)
-    for position, axis in enumerate(numbers.out_spec):
+    for position, axis in enumerate(out):
         placed[axis] = position
     return _transposed(result, placed)
 
 
-def _is_spread(x: Array, counts: Sequence[int]) -> bool:
+def _features_last(spec: Sequence[int]) -> list[int]:
+    return [spec[0], *spec[2:], spec[1]]
+
+
+def _is_spread(x: Array, axes: Sequence[int], counts: Sequence[int]) -> bool:
     """Whether there are so many more places than elements that most of what windows see is the zeros between these.
 
     Products that are rounded to 16 bits before they are summed would lose too much.
     """
-    return math.prod(counts) > 2 * math.prod(x._bound_shape[2:]) and x.itemsize > 2
+    return math.prod(counts) > 2 * math.prod(x._bound_shape[axis] for axis in axes) and x.itemsize > 2
 
 
 def _spread_products(
     x: Array,
+    feature_axis: int,
     filters: Array,
     counts: Sequence[int],
     strides: Sequence[int],
@@ -192,23 +212,19 @@ def _spread_products(
     dilation: Sequence[int],
     low: Sequence[int],
 ) -> Array:
-    """[batch, feature, spatial...] and filters to [batch, output feature, place...]: each element's products, then their sums.
+    """Filters [feature, window..., output] to [batch, place..., output]: the products of each element, then their sums.
 
-    The same as `_product` of what windows see, as sliding is linear in each feature; but nothing is multiplied with zeros.
+    The same as products of what windows see, as sliding is linear in each feature; but nothing is multiplied with zeros.
     """
     rank = len(counts)
     spatial, windows = list(range(1, 1 + rank)), list(range(1 + rank, 1 + 2 * rank))
-    filters = _transposed(filters, [1, *range(2, 2 + rank), 0])
-    products = _dot(
-        x, filters, [1], [0], [], []
-    )  # [batch, spatial..., window..., output]: features are next to each other
+    products = _dot(x, filters, [feature_axis], [0], [], [])  # [batch, spatial..., window..., output]
     placed = slid(products, spatial, windows, counts, strides, spacing, dilation, low)
-    result = _core.bind("reduce_sum", [placed], axes=windows)[0]  # [batch, place..., output]
-    return _transposed(result, [0, rank + 1, *spatial])
+    return _core.bind("reduce_sum", [placed], axes=windows)[0]
 
 
 def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_groups: int) -> Array:
-    """[batch, feature, window..., place...] and filters to [batch, output feature, place...]."""
+    """[batch, feature, window..., place...] and filters to [batch, output feature, place...], in groups."""
     batch, channels, *rest = seen._bound_shape
     windows, places = rest[:rank], rest[rank:]
     outputs, inputs = filters._bound_shape[:2]
@@ -224,9 +240,6 @@ def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_
         result = _core.bind("reduce_sum", [product], axes=list(range(3, 3 + rank)))[0]
         return _reshaped(result, [batch, outputs, *places])
     kernel = list(range(2, 2 + rank))
-    if groups == 1:
-        result = _dot(seen, filters, [1, *kernel], [1, *kernel], [], [])  # [batch, place..., output]
-        return _transposed(result, [0, rank + 1, *range(1, rank + 1)])
     filters = _reshaped(filters, [groups, outputs // groups, inputs, *windows])
     inner = [axis + 1 for axis in kernel]
     if feature_groups > 1:
