@@ -3,6 +3,7 @@
 // as formulas.
 #include "jit/loop_math.h"
 
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -52,6 +53,25 @@ class Math {
     return sum;
   }
 
+  // The same with coefficients taken in pairs: half as long a chain of operations. `square` is x * x.
+  template <size_t n>
+  Num polynomial_in_pairs(const double (&coefficients)[n], Num x, Num square) {
+    return polynomial_in_pairs(std::to_array(coefficients), x, square);
+  }
+  template <size_t n>
+  Num polynomial_in_pairs(const std::array<double, n>& coefficients, Num x, Num square) {
+    const auto pair = [&](size_t i) {
+      return i + 1 < n ? fma(real(coefficients[i + 1]), x, real(coefficients[i])) : real(coefficients[i]);
+    };
+    size_t i = (n - 1) / 2 * 2;
+    Num sum = pair(i);
+    while (i > 0) {
+      i -= 2;
+      sum = fma(sum, square, pair(i));
+    }
+    return sum;
+  }
+
   Num absolute(Num x) { return x.apply(ScalarOp::kAbs); }
   Num with_sign(Num magnitude, Num sign) {  // magnitude >= 0
     Num mask = integer(is_double_ ? INT64_MIN : INT32_MIN);
@@ -84,8 +104,27 @@ class Math {
     Num r = fma(n.whole, real(is_double_ ? -0x1.a39ef35793c76p-33 : 0x1.bd0105c610ca8p-13), near);
     return {n.integer, r, n.whole};
   }
-  Num exp_polynomial(Num r) {  // (exp(r) - 1 - r) / r^2
-    return is_double_ ? polynomial(tables::kExpDouble, r) : polynomial(tables::kExpFloat, r);
+  // 2 x = n log 2 + 2 r: the same numbers as those of 2 x, as halves and doubles are exact.
+  ExpReduction reduce_twice(Num x) {
+    Nearest n = nearest_product(x, real(0x1.71547652b82fep+1));
+    Num near = fma(n.whole, real(is_double_ ? -0x1.62e42fee00000p-2 : -0x1.63p-2), x);
+    Num r = fma(n.whole, real(is_double_ ? -0x1.a39ef35793c76p-34 : 0x1.bd0105c610ca8p-14), near);
+    return {n.integer, r, n.whole};
+  }
+  // Coefficients of (exp(2 r) - 1 - 2 r) / (2 r^2).
+  template <size_t n>
+  static std::array<double, n> doubled(const double (&coefficients)[n]) {
+    std::array<double, n> result;
+    for (size_t i = 0; i < n; ++i) result[i] = std::ldexp(coefficients[i], static_cast<int>(i) + 1);
+    return result;
+  }
+  // exp(r) - 1.
+  Num exp_polynomial(Num r) {
+    Num square = r * r;
+    return fma(square,
+               is_double_ ? polynomial_in_pairs(tables::kExpDouble, r, square)
+                          : polynomial_in_pairs(tables::kExpFloat, r, square),
+               r);
   }
   // Between bounds, which may not be NaN: what is NaN passes.
   Num clamp(Num x, double low, double high) {
@@ -165,13 +204,13 @@ class Math {
 // float32: 1.1 ulp. float64: 1.1 ulp.
 Num Math::exp(Num x) {
   auto [n, r, whole] = reduce_exp(is_double_ ? clamp(x, -746, 710) : clamp(x, -104, 89));
-  return scale(fma(r * r, exp_polynomial(r), r) + real(1), n, whole);
+  return scale(exp_polynomial(r) + real(1), n, whole);
 }
 
 // float32: 1.5 ulp. float64: 2 ulp.
 Num Math::expm1(Num x) {
   auto [n, r, whole] = reduce_exp(is_double_ ? clamp(x, -60, 710) : clamp(x, -30, 89));
-  Num p = fma(r * r, exp_polynomial(r), r);
+  Num p = exp_polynomial(r);
   int threshold = is_double_ ? 54 : 25;
   Num is_big = n > integer(threshold);
   Num power = power_of_two(select(is_big, integer(0), n));
@@ -210,10 +249,15 @@ Num Math::tanh(Num x) {
   Num size = absolute(x);
   Num z = x * x;
   Num inner = fma(size * z, is_double_ ? polynomial(tables::kTanhDouble, z) : polynomial(tables::kTanhFloat, z), size);
-  // From here on the result rounds to 1. NaN passes.
-  Num doubled = size + size, limit = real(is_double_ ? 40 : 20);
-  auto [n, r, whole] = reduce_exp(select(doubled > limit, limit, doubled));
-  Num power = scale(fma(r * r, exp_polynomial(r), r) + real(1), n, whole);
+  // From the limit on the result rounds to 1. NaN passes.
+  Num limit = real(is_double_ ? 20 : 10);
+  auto [n, r, whole] = reduce_twice(select(size > limit, limit, size));
+  Num square = r * r;
+  Num half = fma(square,
+                 is_double_ ? polynomial_in_pairs(doubled(tables::kExpDouble), r, square)
+                            : polynomial_in_pairs(doubled(tables::kExpFloat), r, square),
+                 r);
+  Num power = scale(fma(real(2), half, real(1)), n, whole);
   Num outer = real(1) - real(2) / (power + real(1));
   return with_sign(select(size < real(0.625), inner, outer), x);
 }
@@ -334,7 +378,7 @@ Num Math::exp_of_sum(Num h, Num l) {
   Num rest = select(clamped == h, l, real(0));
   auto [n, r, whole] = reduce_exp(clamped);
   r = r + rest;
-  return scale(fma(r * r, exp_polynomial(r), r) + real(1), n, whole);
+  return scale(exp_polynomial(r) + real(1), n, whole);
 }
 
 // float32: 0.6 ulp (it is computed in float64). float64: 1.5 ulp.

@@ -11,6 +11,7 @@ namespace ct {
 namespace {
 
 Value is_zero(Value x) { return eq(x, zeros_like(x)); }
+Value is_not_zero(Value x) { return ne(x, zeros_like(x)); }
 
 // Linear in each operand: where x is zero, so is every product with it.
 Primitive product() {
@@ -30,7 +31,8 @@ Primitive product() {
   result.mask = elementwise_mask(self);
   result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) {
     const Value x = operands[0], y = operands[1];
-    return Values{select(bit_or(is_zero(x), is_zero(y)), zeros_like(x), x * y)};
+    // One mask narrows the other, and the product is made under both: an operation less than with two zeros joined.
+    return Values{select(bit_and(is_not_zero(x), is_not_zero(y)), x * y, zeros_like(x))};
   };
   result.elementwise = true;
   result.absent["element"] = "expands";

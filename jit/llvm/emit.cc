@@ -156,8 +156,11 @@ llvm::Value* Emitter::widen(llvm::Value* value) {
 }
 
 // A constant inside a loop would be rebuilt, element by element, by each pass of instruction selection: half of all
-// compile time. Outside, and behind a fence that no pass sees through, it is one register.
+// compile time. Outside, and behind a fence that no pass sees through, it is one register: all registers that the lanes
+// take are that one.
 llvm::Value* Emitter::hoisted(llvm::Value* value) {
+  const auto in_register = static_cast<unsigned>(facts_.vector_bits) / value->getType()->getScalarSizeInBits();
+  const unsigned lanes = std::min(lanes_.width, in_register);
   llvm::Value*& known = constants_[value];
   if (known == nullptr) {
     llvm::IRBuilder<>::InsertPointGuard guard(b_);
@@ -166,12 +169,15 @@ llvm::Value* Emitter::hoisted(llvm::Value* value) {
     } else {
       b_.SetInsertPoint(constants_block_);
     }
-    known = b_.CreateVectorSplat(lanes_.width, value);
+    known = b_.CreateVectorSplat(lanes, value);
     if (llvm::isa<llvm::Constant>(known)) {
       known = b_.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {known->getType()}, {known});
     }
   }
-  return known;
+  if (lanes == lanes_.width) return known;
+  llvm::SmallVector<int, 64> repeated;
+  for (unsigned i = 0; i < lanes_.width; ++i) repeated.push_back(static_cast<int>(i % lanes));
+  return b_.CreateShuffleVector(known, repeated);
 }
 
 void Emitter::unify(std::initializer_list<llvm::Value**> values) {

@@ -58,6 +58,10 @@ class ScalarEmitter {
   const TargetFacts& facts_;
 };
 
+// Where vectors begin must not depend on where threads' pieces of a loop do, which are multiples of this: no vector has
+// more lanes.
+inline constexpr int64_t kVectorMultiple = 64;
+
 // How a loop is vectorised on a target (emit_loop.cc).
 struct Vectorization {
   unsigned width = 0;  // 0: the loop stays scalar

@@ -20,6 +20,9 @@ using loop::StatementKind;
 namespace {
 
 constexpr int64_t kShortFold = 8;
+// Statements, constants among them, and iterations from which on two vectors are computed side by side.
+constexpr int kLongBody = 60;
+constexpr int64_t kLongLoop = 4096;
 
 // What would happen if the loop were vectorised: which values differ between lanes and how memory is touched. This must
 // find as varying at least what the emitter will make vectors of.
@@ -40,6 +43,7 @@ class Vectorizability {
   int strided = 0;                  // accesses that are neither uniform nor contiguous
   int far = 0;                      // those of them that are not loads of elements close together
   bool branches_on_memory = false;  // vector accesses inside divergent branches: only with masks
+  bool straight = true;             // no loops or branches inside
   int statements = 0;
 
  private:
@@ -95,6 +99,7 @@ class Vectorizability {
           }
           break;
         case StatementKind::kFor: {
+          straight = false;
           const For& inner = program_.fors[s.detail];
           for (const Index::Term& term : inner.extent.terms()) legal = legal && !varies(term.value);
           for (const Carry& carry : inner.carries) {
@@ -105,6 +110,7 @@ class Vectorizability {
           break;
         }
         case StatementKind::kWhile: {
+          straight = false;
           const loop::While& inner = program_.whiles[s.detail];
           for (const Carry& carry : inner.carries) {
             vary(carry.argument);
@@ -115,6 +121,7 @@ class Vectorizability {
           break;
         }
         case StatementKind::kIf: {
+          straight = false;
           const loop::If& inner = program_.ifs[s.detail];
           bool differs = varies(inner.condition);
           walk(inner.then_block, divergent || differs);
@@ -204,6 +211,13 @@ Vectorization choose_vectorization(const loop::Program& program, const TargetFac
     while (width > extent && width > 1) width /= 2;
   }
   if (width < 2) return {};
+  // A long chain of operations fills a processor's window before it ends, so that few vectors are under way at once:
+  // two side by side take little longer than one. Where registers are there, and each vector is whole.
+  if (found.straight && found.strided == 0 && found.statements >= kLongBody && facts.vector_registers >= 32 &&
+      facts.arch == TargetFacts::Arch::kX86 && width * found.widest * 8 == static_cast<unsigned>(facts.vector_bits) &&
+      2 * width <= kVectorMultiple && extent != INT64_MAX && extent % (2 * width) == 0 && extent >= kLongLoop) {
+    width *= 2;
+  }
   how.width = width;
   // A long body is not worth compiling twice to save the masks of all but the last vector.
   const bool near = found.strided > 0 && found.far == 0;  // masked, they would be gathers
@@ -336,7 +350,11 @@ void Emitter::emit_scalar_for(const For& loop, llvm::Value* begin, llvm::Value* 
 
 void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* begin, llvm::Value* extent) {
   unsigned width = how.width;
+  // Pieces of the loop end where it does, or at multiples of any width.
+  const bool all_whole =
+      loop.extent.is_constant() && loop.extent.constant() % width == 0 && kVectorMultiple % width == 0;
   auto round_down = [&](unsigned multiple) {
+    if (all_whole && multiple == width) return extent;
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(extent)) {
       int64_t n = std::max<int64_t>(known->getSExtValue(), 0);
       return static_cast<llvm::Value*>(b_.getInt64(n - n % multiple));
@@ -422,7 +440,7 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
       accumulators =
           i + width <= all ? one_vector(b_.getInt64(i), accumulators) : masked_vector(b_.getInt64(i), accumulators);
     }
-  } else if (how.masked_tail) {
+  } else if (how.masked_tail && (shares_tail || !all_whole)) {
     accumulators = run_loop(shares_tail ? unrolled : whole, extent, width, accumulators, masked_vector);
   }
   lanes_ = {loop::kNoValue, 0, nullptr};
@@ -432,7 +450,7 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
     llvm::Value* sum = combine_lanes(*carry.combine, dtype(carry), accumulators[c]);
     accumulators[c] = combine(*carry.combine, dtype(carry), value(carry.init), sum);
   }
-  if (!how.masked_tail) {
+  if (!how.masked_tail && !all_whole) {
     accumulators = run_loop(whole, extent, 1, accumulators, one_vector);
   }
   for (size_t c = 0; c < carries; ++c) define(loop.carries[c].result, accumulators[c]);

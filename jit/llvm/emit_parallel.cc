@@ -28,8 +28,6 @@ namespace {
 
 // An outer loop of fewer iterations is left to the loops inside it, where there is enough to share.
 constexpr double kFewIterations = 16;
-// Where vectors begin must not depend on where pieces do: no vector has more lanes.
-constexpr int64_t kVectorMultiple = 64;
 
 }  // namespace
 

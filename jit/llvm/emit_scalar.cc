@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <numeric>
 
 #include "ir/error.h"
 #include "ir/float_types.h"
@@ -259,6 +260,21 @@ llvm::Value* ScalarEmitter::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) 
 llvm::Value* ScalarEmitter::scale(llvm::Value* x, llvm::Value* exponent, llvm::Value* exponent_as_float) {
   const bool is_double = x->getType()->getScalarType()->isDoubleTy();
   auto* shape = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (shape != nullptr &&
+      shape->getNumElements() * (is_double ? 64u : 32u) > static_cast<unsigned>(facts_.vector_bits)) {
+    // Half by half.
+    const auto lanes = static_cast<int>(shape->getNumElements());
+    llvm::SmallVector<int, 64> all(static_cast<size_t>(lanes));
+    std::iota(all.begin(), all.end(), 0);
+    const llvm::ArrayRef<int> low = llvm::ArrayRef(all).take_front(static_cast<size_t>(lanes / 2));
+    const llvm::ArrayRef<int> high = llvm::ArrayRef(all).take_back(static_cast<size_t>(lanes / 2));
+    const auto half = [&](llvm::ArrayRef<int> part) {
+      return scale(b_.CreateShuffleVector(x, part), b_.CreateShuffleVector(exponent, part),
+                   b_.CreateShuffleVector(exponent_as_float, part));
+    };
+    llvm::Value* first = half(low);
+    return b_.CreateShuffleVector(first, half(high), all);
+  }
   if (facts_.arch == TargetFacts::Arch::kX86 && facts_.masks_any_size && shape != nullptr) {
     // AVX-512 has it as one instruction.
     llvm::Intrinsic::ID id = llvm::Intrinsic::not_intrinsic;

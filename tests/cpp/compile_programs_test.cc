@@ -460,6 +460,25 @@ TEST(CompilePrograms, LargeResultsOfMergedLoopsAreStoredPastTheCaches) {
   EXPECT_EQ(softmax(1024).find("!nontemporal"), std::string::npos);
 }
 
+// Two vectors side by side where that hides how long each one's chain of operations is, and where both are whole.
+TEST(CompilePrograms, LongBodiesComputeTwoVectorsAtOnce) {
+  const auto code = [](int64_t size, const char* cpu, auto&& function) {
+    const GraphPtr graph =
+        build_graph({Aval(DType::kFloat32, {size})}, [&](Builder&, const Values& v) { return Values{function(v[0])}; });
+    return *jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test"),
+                              {.triple = "x86_64-linux-gnu", .cpu = cpu, .vector_bits = 512});
+  };
+  const auto chain = [](Value x) { return tanh(x * x) * tanh(x); };
+  const auto has_two = [](const std::string& text) { return text.find("<32 x float>") != std::string::npos; };
+  EXPECT_TRUE(has_two(code(8192, "x86-64-v4", chain)));
+  EXPECT_FALSE(has_two(code(8200, "x86-64-v4", chain)));
+  EXPECT_FALSE(has_two(code(1024, "x86-64-v4", chain)));
+  EXPECT_FALSE(has_two(code(8192, "x86-64-v4", [](Value x) { return x * x + x; })));
+  // There is no tail where none can be.
+  EXPECT_EQ(code(8192, "x86-64-v4", chain).find("masked.store"), std::string::npos);
+  EXPECT_NE(code(8200, "x86-64-v4", chain).find("masked.store"), std::string::npos);
+}
+
 // ---- PTX ------------------------------------------------------------------------------------------------------------
 
 TEST(CompilePrograms, PtxOfElementwiseAndReductions) {
