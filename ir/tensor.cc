@@ -15,13 +15,6 @@
 
 namespace ct {
 
-namespace {
-
-constexpr size_t kAlignment = 64;
-constexpr size_t kSmall = 960;
-constexpr size_t kHuge = size_t{4} << 20;
-
-// Fresh memory is handed out page by page, at a fault each: large pages make that cheap.
 void advise_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
 #if defined(__linux__)
   constexpr uintptr_t kPage = 4096;
@@ -31,6 +24,12 @@ void advise_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t byte
   static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
 #endif
 }
+
+namespace {
+
+constexpr size_t kAlignment = 64;
+constexpr size_t kSmall = 960;
+constexpr size_t kHuge = size_t{4} << 20;
 
 template <class To>
 To load_as(const Tensor& tensor, int64_t index) {

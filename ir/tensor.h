@@ -14,6 +14,10 @@
 
 namespace ct {
 
+// Fresh memory comes page by page, at a fault each: large pages, where the system has some, make that cheap. For what
+// is as large as a few of them.
+void advise_huge_pages(void* data, size_t bytes);
+
 class Buffer {
  public:
   // Uninitialised bytes, aligned to 64; throws ErrorKind::kMemory when there are none.

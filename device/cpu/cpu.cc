@@ -8,6 +8,8 @@
 namespace ct {
 namespace {
 
+constexpr int64_t kManyPages = int64_t{4} << 20;
+
 struct ThreadArena {
   void* data = nullptr;
   int64_t bytes = 0;
@@ -63,6 +65,7 @@ void* cpu_arena(int64_t bytes) {
     throw Error(ErrorKind::kMemory, concat("no memory for ", rounded, " bytes of intermediate results"))
         .hint("use smaller arrays or batches");
   }
+  if (rounded >= kManyPages) advise_huge_pages(arena.data, static_cast<size_t>(rounded));
   arena.bytes = rounded;
   return arena.data;
 }
