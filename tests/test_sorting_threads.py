@@ -21,8 +21,8 @@ def threads(request: pytest.FixtureRequest) -> Iterator[None]:
     ct.config.update("threads", 0)
 
 
-def keys(dtype: str, distribution: str) -> np.ndarray:
-    dtype = np.dtype(getattr(ml_dtypes, dtype, dtype))
+def keys(name: str, distribution: str) -> np.ndarray:
+    dtype = np.dtype(getattr(ml_dtypes, name, name))
     if distribution == "equal":
         return np.ones(SIZE, dtype)
     if distribution == "few":
