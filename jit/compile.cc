@@ -70,6 +70,11 @@ GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphP
   return result;
 }
 
+GraphPtr expand_but_loops(const Graph& graph) { return expand_host_calls(graph, jit::always_loops); }
+GraphPtr expand_all_host_calls(const Graph& graph) {
+  return expand_host_calls(graph, [](const Primitive&, const Attrs&) { return false; });
+}
+
 }  // namespace
 
 StageTimes::StageTimes() : enclosing_(stage_times) { stage_times = this; }
@@ -81,7 +86,9 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   // Mask regions, batched regions, custom rules and checkpoints become the primitives they stand for.
   g = run_pass("expand_regions", expand_regions, g);
   // What libraries of this process compute, too, as far as there are rules for it.
-  if (home == Home::kLibrary) g = run_pass("expand_host_calls", expand_host_calls, g);
+  if (home != Home::kProcess) {
+    g = run_pass("expand_host_calls", home == Home::kLibrary ? expand_but_loops : expand_all_host_calls, g);
+  }
   // Calls become their equations, so that what follows sees across them.
   g = run_pass("inline_calls", inline_calls, g);
   // Algebra that makes equations go away; first, because it exposes equal subexpressions.

@@ -62,6 +62,7 @@ std::vector<std::string> backend_names();
 enum class Home : uint8_t {
   kProcess,  // runs here, and may call back
   kLibrary,  // leaves this process: what would be a host call is expanded where there is a rule for it
+  kDevice,   // the same, for a GPU
 };
 GraphPtr prepare(const GraphPtr& graph, Home home = Home::kProcess);  // all graph passes
 // Loops and buffers. `host_functions` is as in LoweringOptions.

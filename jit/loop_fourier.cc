@@ -201,6 +201,13 @@ void emit_fourier(Builder& builder, const FourierShape& shape, const FourierArra
   }
 }
 
+bool always_has_fourier(int64_t length) {
+  if (length > kLongestColumn * kLongestColumn) return false;
+  // A matrix of float32 must be the largest.
+  const int64_t least = 2 * lanes_of(DType::kFloat32);
+  return length == 1 || (length <= kLongestColumn ? !radices_of(length).empty() : split(length, least).has_value());
+}
+
 bool has_real_fourier(int64_t outer, int64_t length, DType dtype) {
   return real_arrangement_of(outer, length, dtype) != Arrangement::kNone;
 }

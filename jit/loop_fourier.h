@@ -59,4 +59,7 @@ bool has_real_fourier(int64_t outer, int64_t length, DType dtype);
 void emit_real_fourier(Builder& builder, int64_t outer, int64_t length, const FourierArray& from,
                        const FourierArray& to, const FourierOptions& options);
 
+// Whether both can for every shape and dtype that a transform of this length may have.
+bool always_has_fourier(int64_t length);
+
 }  // namespace ct::loop

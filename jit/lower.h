@@ -17,6 +17,9 @@ struct LoweringOptions {
   HostFunctions* host_functions = nullptr;
 };
 
+// Whether equations of a primitive that the host computes are loops of ours instead, whatever their operands.
+bool always_loops(const Primitive& primitive, const Attrs& attrs);
+
 // `graph` must be legal at Stage::kLowerable; throws Error(kUnsupported) naming a primitive that cannot be lowered.
 // Inputs and outputs of the program are the graph's, in order.
 loop::Program lower(const Graph& graph, std::string_view name, const LoweringOptions& options = {});

@@ -6,6 +6,12 @@
 
 namespace ct::jit {
 
+bool always_loops(const Primitive& primitive, const Attrs& attrs) {
+  return primitive.name == "fft" && std::ranges::all_of(attrs.ints("lengths"), [](int64_t length) {
+           return length == 0 || loop::always_has_fourier(length);
+         });
+}
+
 // Whether it did.
 bool Frame::emit_fourier(const Equation& equation) {
   const Attrs& attrs = graph_.attrs(equation);
@@ -13,7 +19,11 @@ bool Frame::emit_fourier(const Equation& equation) {
   const Ints& lengths = attrs.ints("lengths");
   const Var operand = graph_.operands(equation)[0], var = equation.first_output;
   const Aval& aval = graph_.aval(var);
-  if (options_.kernels || aval.size() <= 1 || graph_.aval(operand).size() <= 1) return false;
+  if (options_.kernels) return false;
+  if (aval.size() == 0) {
+    ensure_place(var);
+    return true;
+  }
 
   const bool to_complex = kind == "rfft", to_real = kind == "irfft", inverse = kind == "ifft" || to_real;
   const Aval& spectrum = graph_.aval(to_real ? operand : var);
@@ -54,6 +64,7 @@ bool Frame::emit_fourier(const Equation& equation) {
   for (const loop::FourierShape& axis : axes)
     step([&](const auto&... arguments) { loop::emit_fourier(b_, axis, arguments...); });
   if (to_real) step(real_step);
+  if (aval.size() == 1) registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);
   return true;
 }
 

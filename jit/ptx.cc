@@ -7,7 +7,7 @@ namespace ct {
 
 absl::StatusOr<jit::PtxModule> compile_to_ptx_module(const GraphPtr& graph, std::string_view sm) {
   try {
-    return jit::emit_ptx(lower_prepared(*prepare(graph, Home::kLibrary), "kernels", /*kernels=*/true), sm);
+    return jit::emit_ptx(lower_prepared(*prepare(graph, Home::kDevice), "kernels", /*kernels=*/true), sm);
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());

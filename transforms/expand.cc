@@ -1,5 +1,8 @@
 // Primitives with an `expand` rule replaced by what it emits, until none is left. Outermost first: a region's rule
 // sees its sub-graph as it was written.
+#include <algorithm>
+#include <functional>
+
 #include "ir/error.h"
 #include "ir/text.h"
 #include "transforms/common.h"
@@ -11,22 +14,27 @@ namespace {
 // Regions nest about as deep as users stack transforms; a rule that emits itself never ends.
 constexpr int kDeepestExpansion = 1000;
 
-using Pass = GraphPtr (*)(const Graph&);
-
-bool is_region(const Primitive& primitive) { return primitive.expand && primitive.lowering != Lowering::kHost; }
-bool is_expandable(const Primitive& primitive) { return static_cast<bool>(primitive.expand); }
-using Which = bool (*)(const Primitive&);
+using Which = std::function<bool(const Primitive&, const Attrs&)>;
 
 // In sub-graphs too: what is expanded may emit a loop with a region inside.
-bool has_any(const Graph& graph, Which which) {
-  return any_equation(graph, [which](const Equation& equation) { return which(*equation.primitive); });
+bool has_any(const Graph& graph, const Which& which) {
+  return std::ranges::any_of(graph.equations(), [&](const Equation& equation) {
+    const Attrs& attrs = graph.attrs(equation);
+    return which(*equation.primitive, attrs) ||
+           any_sub_graph(attrs, [&](const Graph& inner) { return has_any(inner, which); });
+  });
 }
 
-GraphPtr expand_once(const Graph& graph, Which which, Pass inside) {
+GraphPtr expand_all(const Graph& graph, const Which& which);
+
+GraphPtr expand_once(const Graph& graph, const Which& which) {
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;
-        if (!which(primitive)) return builder.bind(primitive, operands, map_graphs(attrs, inside));
+        if (!which(primitive, *attrs)) {
+          return builder.bind(primitive, operands,
+                              map_graphs(attrs, [&](const Graph& inner) { return expand_all(inner, which); }));
+        }
         try {
           return primitive.expand(builder, operands, attrs);
         } catch (Error& error) {
@@ -36,21 +44,30 @@ GraphPtr expand_once(const Graph& graph, Which which, Pass inside) {
       });
 }
 
-GraphPtr expand_all(const Graph& graph, Which which, Pass inside) {
-  GraphPtr result = expand_once(graph, which, inside);
+GraphPtr expand_all(const Graph& graph, const Which& which) {
+  GraphPtr result = expand_once(graph, which);
   for (int depth = 0; has_any(*result, which); ++depth) {
     if (depth == kDeepestExpansion) {
       throw Error(ErrorKind::kValue, concat("expand rules still emit regions after ", kDeepestExpansion, " rounds"))
           .hint("an expand rule must not emit its own primitive");
     }
-    result = expand_once(*result, which, inside);
+    result = expand_once(*result, which);
   }
   return result;
 }
 
 }  // namespace
 
-GraphPtr expand_regions(const Graph& graph) { return expand_all(graph, is_region, expand_regions); }
-GraphPtr expand_host_calls(const Graph& graph) { return expand_all(graph, is_expandable, expand_host_calls); }
+GraphPtr expand_regions(const Graph& graph) {
+  return expand_all(graph, [](const Primitive& primitive, const Attrs&) {
+    return primitive.expand && primitive.lowering != Lowering::kHost;
+  });
+}
+
+GraphPtr expand_host_calls(const Graph& graph, KeepEquation keep) {
+  return expand_all(graph, [keep](const Primitive& primitive, const Attrs& attrs) {
+    return primitive.expand && !keep(primitive, attrs);
+  });
+}
 
 }  // namespace ct

@@ -267,6 +267,27 @@ TEST(HostCall, LibrariesExpandItOrRefuse) {
   EXPECT_THAT(compile_to_ptx(refuses, "sm_80").status().message(), HasSubstr("test_sort: runs in this process"));
 }
 
+// Loops of ours where there are some, in sub-graphs too; else what they expand to. Never a call.
+TEST(HostCall, FourierTransformsAreLoopsOrExpand) {
+  const auto program_of = [](int64_t length, Home home) {
+    const GraphPtr graph = build_graph({Aval(DType::kComplex64, {3, length})}, [&](Builder& b, const Values& v) {
+      const AttrsPtr attrs = Attrs::make({{"kind", std::string("fft")}, {"lengths", Ints{length}}});
+      return Values{b.bind1(get_primitive("fft"), {v[0]}, attrs)};
+    });
+    return lower_prepared(*prepare(graph, home), "test", home == Home::kDevice);
+  };
+  for (int64_t length : {64, 1000, 30000}) {
+    const std::string text = loop::to_string(program_of(length, Home::kLibrary));
+    EXPECT_THAT(text, HasSubstr(" whole")) << length;
+    EXPECT_THAT(text, testing::Not(HasSubstr("host"))) << length;
+  }
+  for (const std::string& text :
+       {loop::to_string(program_of(97, Home::kLibrary)), loop::to_string(program_of(64, Home::kDevice))}) {
+    EXPECT_THAT(text, testing::Not(HasSubstr(" whole")));
+    EXPECT_THAT(text, testing::Not(HasSubstr("host")));
+  }
+}
+
 TEST(HostCall, IsCheckedAndPrinted) {
   loop::Builder b;
   const loop::BufferId in = b.input(DType::kFloat32, 10), out = b.output(DType::kComplex64, 10);

@@ -96,24 +96,24 @@ void run_both(const Case& c) {
 
 TEST(LoopFourier, EveryLengthThatFactors) {
   int found = 0;
-  for (int64_t n = 1; n <= 140; ++n) {
+  for (int64_t n = 1; n <= 104; ++n) {
     if (!has_fourier({1, n, 1}, DType::kComplex64)) continue;
     ++found;
     run<double>({{1, n, 1}, {}}, DType::kComplex128);
   }
-  EXPECT_GT(found, 60);
+  EXPECT_GT(found, 50);
 }
 
 TEST(LoopFourier, Rows) {
-  for (int64_t rows : {2, 3, 8, 16, 17, 40}) {
-    for (int64_t n : {1, 2, 5, 16, 33, 120}) run_both({{rows, n, 1}, {}});
+  for (int64_t rows : {3, 16, 17, 40}) {
+    for (int64_t n : {1, 2, 33, 120}) run_both({{rows, n, 1}, {}});
   }
   run_both({{19, 60, 1}, {.inverse = true, .scale = 1.0 / 60}});
 }
 
 TEST(LoopFourier, Columns) {
-  for (int64_t columns : {2, 7, 16, 21, 64}) {
-    for (int64_t n : {1, 3, 14, 90}) run_both({{3, n, columns}, {}});
+  for (int64_t columns : {2, 16, 21}) {
+    for (int64_t n : {1, 14, 90}) run_both({{3, n, columns}, {}});
   }
   run_both({{2, 48, 10}, {.inverse = true, .scale = 0.5}});
   run_both({{2, 6000, 3}, {.inverse = true, .scale = 0.5}});
@@ -121,7 +121,7 @@ TEST(LoopFourier, Columns) {
 }
 
 TEST(LoopFourier, LongRows) {
-  for (int64_t n : {256, 1000, 4096, 30030, 50000}) run_both({{1, n, 1}, {}});
+  for (int64_t n : {256, 1000, 30030}) run_both({{1, n, 1}, {}});
   run_both({{3, 6000, 1}, {.inverse = true, .scale = 0.25}});
   run_both({{18, 512, 1}, {}});  // a matrix for each of many rows
 }
@@ -187,10 +187,10 @@ void run_real(int64_t rows, int64_t n, DType dtype) {
 }
 
 TEST(LoopFourier, Reals) {
-  for (int64_t n = 1; n <= 70; ++n) {
+  for (int64_t n = 1; n <= 50; ++n) {
     if (has_real_fourier(1, n, DType::kFloat32)) run_real<double>(1, n, DType::kFloat64);
   }
-  for (int64_t rows : {2, 7, 16, 31, 32, 33, 70}) {
+  for (int64_t rows : {2, 16, 33}) {
     for (int64_t n : {1, 2, 9, 40, 63}) {
       run_real<float>(rows, n, DType::kFloat32);
       run_real<double>(rows, n, DType::kFloat64);
@@ -199,7 +199,7 @@ TEST(LoopFourier, Reals) {
 }
 
 TEST(LoopFourier, LongReals) {
-  for (int64_t n : {32 * 33, 1000, 45 * 45, 50 * 63, 4096, 30030, 15625, 100000}) {
+  for (int64_t n : {32 * 33, 1000, 45 * 45, 4096, 15625}) {
     run_real<float>(1, n, DType::kFloat32);
     run_real<double>(1, n, DType::kFloat64);
   }
