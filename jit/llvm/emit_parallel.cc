@@ -39,10 +39,12 @@ bool Emitter::may_share(loop::BlockId block) const {
     if (!callee.shared || !call.results.empty()) return false;
   }
   bool may = true;
+  if (!outline_.calls_in(block).empty()) {
+    // Called functions find their scratch memory in the arena, wherever in them their products are.
+    loop::visit_statements(program_, block, [&](const Statement& s) { may = may && s.kind != StatementKind::kGemm; });
+  }
   for (const Statement& s : program_.blocks[block].statements) {
     may = may && s.kind != StatementKind::kSwap && s.kind != StatementKind::kHostCall;
-    // Called functions find their scratch memory in the arena.
-    may = may && (s.kind != StatementKind::kGemm || outline_.calls_in(block).empty());
     loop::visit_blocks_of(program_, s, [&](loop::BlockId inner) { may = may && may_share(inner); });
   }
   return may;
