@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import gc
 import math
+import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,13 +170,27 @@ SCALE = {"s": 1.0, "ms": 1e3, "µs": 1e6}
 
 
 def settle(longest: float = 0.3) -> None:
-    """Waits until the threads of the library that ran last sleep: while they spin, waiting for more, the next one lacks a core."""
+    """Waits until the threads of the library that ran last sleep: while they spin, waiting for more, the next one lacks a core.
+
+    The system says which threads run; processor time would tell, too, but comes in ticks of milliseconds.
+    """
     deadline = time.perf_counter() + longest
-    while time.perf_counter() < deadline:
-        before = time.process_time()
-        time.sleep(1e-3)
-        if time.process_time() - before < 2e-4:
-            return
+    quiet = 0
+    while quiet < 3 and time.perf_counter() < deadline:
+        time.sleep(2e-4)
+        quiet = 0 if others_run() else quiet + 1
+
+
+def others_run() -> bool:
+    """Whether another thread of this process runs."""
+    own = str(threading.get_native_id())
+    for task in Path("/proc/self/task").iterdir():
+        try:
+            if task.name != own and (task / "stat").read_text().rpartition(") ")[2].startswith("R"):
+                return True
+        except OSError:  # it has ended
+            continue
+    return False
 
 
 # A turn is long enough for caches and threads to be as they are when nothing else runs; short calls are timed by the dozen, as

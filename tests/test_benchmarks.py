@@ -7,6 +7,8 @@ import json
 import math
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -106,3 +108,22 @@ def test_a_few_workloads_agree(tmp_path: Path) -> None:
         assert row["times"]["cotangent"] > 0 and row["times"]["jax"] > 0, name
     assert "C" in rows["scalar Newton, 1000 iterations"]["times"]
     assert "numpy" in rows["product 8³"]["times"]
+
+
+def test_threads_that_still_run_are_waited_for(judge: Any) -> None:
+    stop = threading.Event()
+    # Sums release the interpreter's lock.
+    x = np.ones(4_000_000)
+    worker = threading.Thread(target=lambda: [x.sum() for _ in iter(stop.is_set, True)])
+    worker.start()
+    try:
+        assert any(judge.others_run() for _ in range(1000))
+        start = time.perf_counter()
+        judge.settle(0.05)
+        assert time.perf_counter() - start >= 0.05
+    finally:
+        stop.set()
+        worker.join()
+    start = time.perf_counter()
+    judge.settle(5)
+    assert time.perf_counter() - start < 5
