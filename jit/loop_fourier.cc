@@ -150,7 +150,7 @@ int64_t lanes_of(DType dtype) { return kLineBytes / dtype_size(real_dtype(dtype)
 
 enum class Arrangement { kNone, kColumns, kLongColumns, kRows, kMatrix };
 
-// `lanes` that a group has, `least` rows and columns of a matrix, `bytes` of a row.
+// `lanes` that a group has, `least` rows and columns of a matrix, `bytes` of an element.
 Arrangement arrangement_of(const FourierShape& shape, int64_t lanes, int64_t least, int64_t bytes) {
   if (shape.length > kLongestColumn * kLongestColumn) return Arrangement::kNone;
   if (shape.length > 1 && radices_of(shape.length).empty()) return Arrangement::kNone;
@@ -159,7 +159,7 @@ Arrangement arrangement_of(const FourierShape& shape, int64_t lanes, int64_t lea
     return split(shape.length, 1) ? Arrangement::kLongColumns : Arrangement::kNone;
   }
   // Rows that begin at the same place of a page compete for the same few lines of the cache.
-  const bool compete = bytes % kPageBytes == 0;
+  const bool compete = shape.length * bytes % kPageBytes == 0;
   const bool better = (shape.outer < lanes && shape.length >= kLeastMatrix) || compete;
   if ((better || shape.length > kLongestColumn) && split(shape.length, least)) return Arrangement::kMatrix;
   return shape.length <= kLongestColumn ? Arrangement::kRows : Arrangement::kNone;
@@ -167,12 +167,12 @@ Arrangement arrangement_of(const FourierShape& shape, int64_t lanes, int64_t lea
 
 Arrangement arrangement_of(const FourierShape& shape, DType dtype) {
   const int64_t lanes = lanes_of(dtype);
-  return arrangement_of(shape, lanes, lanes, shape.length * dtype_size(dtype));
+  return arrangement_of(shape, lanes, lanes, dtype_size(dtype));
 }
 
 Arrangement real_arrangement_of(int64_t outer, int64_t length, DType dtype) {
   const int64_t lanes = lanes_of(dtype);
-  return arrangement_of({outer, length, 1}, lanes, 2 * lanes, length * dtype_size(real_dtype(dtype)));
+  return arrangement_of({outer, length, 1}, lanes, 2 * lanes, dtype_size(real_dtype(dtype)));
 }
 
 }  // namespace

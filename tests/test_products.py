@@ -33,6 +33,18 @@ def test_a_convolution_is_one_product_an_image(padding: Any) -> None:
     assert sorted(gradients) == sorted([f"{places}x8x27", f"8x27x{places}", f"{places}x27x8"])
 
 
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_a_convolution_with_features_last_is_one_product_without_transposes(padding: Any) -> None:
+    def apply(x: Any, w: Any) -> Any:
+        return ct.lax.conv_general_dilated(x, w, (1, 1), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    x, w = normal(2, 12, 12, 3), normal(3, 3, 3, 8, seed=1)
+    places = int(np.prod(apply(x, w).shape[1:3]))
+    assert products(apply, x, w) == [f"{2 * places}x8x27"]
+    expected = np.moveaxis(np.asarray(convolve(padding)(np.moveaxis(x, 3, 1), np.transpose(w, (3, 2, 0, 1)))), 1, 3)
+    np.testing.assert_allclose(apply(x, w), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_a_convolution_along_one_axis_stores_no_windows() -> None:
     x, y = normal(5000), normal(100, seed=1)
     report = ct.explain(cnp.convolve)(x, y)

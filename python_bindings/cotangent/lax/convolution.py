@@ -171,10 +171,12 @@ def conv_general_dilated(
             filters = _transposed(filters, [inputs_of, *places, outputs_of])
             result = _spread_products(x, feature_axis, filters, counts, strides, spacing, dilation, low)
         else:
-            filters = _transposed(filters, [*places, inputs_of, outputs_of])
+            # Contracted in the order in which they lie.
+            order = [*places, inputs_of] if features_last else [inputs_of, *places]
+            filters = _transposed(filters, [*order, outputs_of])
             at = 1 + rank if features_last else 2
             seen = sliding(x, axes, windows, counts, strides, spacing, dilation, low, at=at)
-            kernel = [*range(at, at + rank), 2 * rank + 1 if features_last else 1]
+            kernel = list(range(at, at + rank + 1) if features_last else range(1, rank + 2))
             result = _dot(seen, filters, kernel, list(range(rank + 1)), [], [])
         out = _features_last(numbers.out_spec)  # [batch, place..., output]
         result = with_lengths(result, {1 + place: length for place, length in lengths.items()})
