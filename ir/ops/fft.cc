@@ -1,5 +1,5 @@
-// fft: discrete Fourier transforms over the last axes, one for each entry of `lengths`, the sizes in the time domain; 0 is
-// for an axis that is left alone, between the others or after them, which complex transforms ("fft" and "ifft") may.
+// fft: discrete Fourier transforms over the last axes, one for each entry of `lengths`, the sizes in the time domain; 0
+// is for an axis that is left alone, between the others or after them, which complex transforms ("fft" and "ifft") may.
 // `kind` says which: "fft" and "ifft" take and give complex numbers; "rfft" takes reals and gives the n / 2 + 1
 // coefficients of the last axis that determine the others; "irfft" is its inverse. Inverses divide by the lengths.
 #include "ir/ops/fft.h"
