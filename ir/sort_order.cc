@@ -225,8 +225,7 @@ void LineSorter::order_by(const SortKey& key, int part, bool is_last) {
     };
     order_items<Wide>(
         count, kShortestWideRadix, make, [](const Wide& item) { return item.key; },
-        [](const Wide& item) { return item.position; },
-        [](const Wide& a, const Wide& b) { return a.key != b.key ? a.key < b.key : a.position < b.position; });
+        [](const Wide& item) { return item.position; }, std::less<>());
   }
 }
 
@@ -238,15 +237,12 @@ void LineSorter::order_few(const SortKey& key, int part) {
   has_order_ = true;
   if (count_ == 0) return;
   KeyBlock<T> block;
-  const auto less = [](const Wide& a, const Wide& b) {
-    return a.key != b.key ? a.key < b.key : a.position < b.position;
-  };
   wide_.clear();
   Mapped<T> most = std::numeric_limits<Mapped<T>>::max();  // a candidate's key is not above it
   const auto keep_first = [&] {
     if (wide_.size() < count_) return true;
     const auto last = wide_.begin() + static_cast<std::ptrdiff_t>(count_ - 1);
-    std::nth_element(wide_.begin(), last, wide_.end(), less);
+    std::nth_element(wide_.begin(), last, wide_.end());
     wide_.resize(count_);
     if (wide_.back().key == 0) return false;  // equal ones come later
     most = static_cast<Mapped<T>>(wide_.back().key - 1);
@@ -265,7 +261,7 @@ void LineSorter::order_few(const SortKey& key, int part) {
     }
     if (wide_.size() + kBlock > room && !keep_first()) break;
   }
-  std::sort(wide_.begin(), wide_.end(), less);
+  std::sort(wide_.begin(), wide_.end());
   for (size_t i = 0; i < count_; ++i) order[i] = wide_[i].position;
 }
 

@@ -41,6 +41,7 @@ class LineSorter {
   struct Wide {
     uint64_t key;
     uint32_t position;
+    bool operator<(const Wide& other) const { return key != other.key ? key < other.key : position < other.position; }
   };
   // Memory that is not filled with anything.
   struct Scratch {

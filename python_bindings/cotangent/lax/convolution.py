@@ -158,13 +158,14 @@ def conv_general_dilated(
         filters = _core.bind("reverse", [filters], axes=turned)[0]
 
     # Where each place's features are next to each other they stay so: what windows see is copied in long runs.
-    features_last = feature_group_count == batch_group_count == 1 and numbers.lhs_spec[1] == rank + 1
+    one_group = feature_group_count == batch_group_count == 1
+    features_last = one_group and numbers.lhs_spec[1] == rank + 1
     x = _transposed(x, _features_last(numbers.lhs_spec) if features_last else numbers.lhs_spec)
     axes = list(range(1, 1 + rank) if features_last else range(2, 2 + rank))
     extents = [dilated_size(size, gap) for size, gap in zip(windows, spacing, strict=True)]
     x, pads, counts, lengths = fit("conv_general_dilated", x, axes, extents, strides, dilation, padding)
     low = [low for low, _ in pads]
-    if feature_group_count == batch_group_count == 1:
+    if one_group:
         outputs_of, inputs_of, *places = numbers.rhs_spec
         feature_axis = rank + 1 if features_last else 1
         if _is_spread(x, axes, counts):
