@@ -1,9 +1,33 @@
-"""What every test shares: a private cache directory, so that no test reads what another run compiled."""
+"""What every test shares: a private cache directory, so that no test reads what another run compiled; and `--long`."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 
+import pytest
+
 # Set before cotangent is imported anywhere, subprocesses included; each pytest worker gets its own directory.
 os.environ["CT_CACHE_DIR"] = tempfile.mkdtemp(prefix="cotangent-test-cache-")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run fuzzers and repeated runs at their full number")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "long: runs only with --long")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        skip = pytest.mark.skip(reason="runs with --long")
+        for item in items:
+            if "long" in item.keywords:
+                item.add_marker(skip)
+
+
+@pytest.fixture(scope="session")
+def long_run(request: pytest.FixtureRequest) -> bool:
+    """Whether fuzzers and repeated runs take their full number of cases: `./dev test --long`."""
+    return bool(request.config.getoption("--long"))
