@@ -5,6 +5,7 @@
 #include "absl/container/node_hash_set.h"
 #include "ir/error.h"
 #include "ir/hash.h"
+#include "ir/size.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -27,12 +28,36 @@ struct Aval::Interner {
   }
 };
 
+namespace {
+
+[[noreturn]] void too_large(absl::Span<const int64_t> shape, std::string_view what) {
+  throw Error(ErrorKind::kMemory, concat(what, " of shape ", shape_string(shape), " is too large to address"))
+      .hint("the sizes multiply to more than 2**62, in elements or in bytes");
+}
+
+// The elements of an array of this shape, which is one that can be.
+int64_t checked_size(DType dtype, absl::Span<const int64_t> shape) {
+  // Of the sizes above zero, so that strides fit for arrays without elements too.
+  int64_t spread = 1;
+  bool empty = false;
+  for (int64_t dim : shape) {
+    if (dim < 0) throw Error(ErrorKind::kShape, "shape " + shape_string(shape) + " has a negative dimension");
+    empty |= dim == 0;
+    if (dim != 0 && (__builtin_mul_overflow(spread, dim, &spread) || spread > kMostElements)) {
+      too_large(shape, "an array");
+    }
+  }
+  if (empty) return 0;
+  if (spread > kMostBytes / dtype_size(dtype)) too_large(shape, concat("an array of ", dtype_name(dtype)));
+  return spread;
+}
+
+}  // namespace
+
 int64_t num_elements(absl::Span<const int64_t> shape) {
   int64_t size = 1;
   for (int64_t dim : shape) {
-    if (__builtin_mul_overflow(size, dim, &size)) {
-      throw Error(ErrorKind::kMemory, "an array of shape " + shape_string(shape) + " is too large to address");
-    }
+    if (__builtin_mul_overflow(size, dim, &size)) too_large(shape, "an array");
   }
   return size;
 }
@@ -43,6 +68,9 @@ std::string shape_string(absl::Span<const int64_t> shape) {
 }
 
 Aval::Aval(DType dtype, absl::Span<const int64_t> shape, bool weak) {
+  if (shape.size() > kMostAxes) {
+    throw Error(ErrorKind::kValue, concat("an array has at most ", kMostAxes, " axes; got ", shape.size()));
+  }
   Data key(dtype, weak, shape);
   key.hash = hash_combine(static_cast<uint64_t>(dtype) * 2 + weak, shape.size());
   for (int64_t dim : shape) key.hash = hash_combine(key.hash, static_cast<uint64_t>(dim));
@@ -50,10 +78,7 @@ Aval::Aval(DType dtype, absl::Span<const int64_t> shape, bool weak) {
   std::lock_guard lock(interner.mutex);
   auto it = interner.table.find(key);
   if (it == interner.table.end()) {
-    for (int64_t dim : shape) {
-      if (dim < 0) throw Error(ErrorKind::kShape, "shape " + shape_string(shape) + " has a negative dimension");
-    }
-    key.size = num_elements(shape);
+    key.size = checked_size(dtype, shape);
     it = interner.table.insert(std::move(key)).first;
   }
   data_ = &*it;

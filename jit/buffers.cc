@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/error.h"
+#include "ir/size.h"
 #include "jit/loop_visit.h"
 
 namespace ct::jit {
@@ -419,11 +420,11 @@ class Arena {
       if (size < bytes && offset + size != end_) continue;
       gaps_.erase(gap);
       if (size > bytes) gaps_.emplace(offset + bytes, size - bytes);
-      end_ = std::max(end_, offset + bytes);
+      end_ = std::max(end_, checked_add(offset, bytes, kAllResults));
       return offset;
     }
     const int64_t offset = end_;
-    end_ += bytes;
+    end_ = checked_add(end_, bytes, kAllResults);
     return offset;
   }
 
@@ -446,6 +447,7 @@ class Arena {
   int64_t bytes() const { return end_; }
 
  private:
+  static constexpr std::string_view kAllResults = "the memory for intermediate results";
   std::map<int64_t, int64_t> gaps_;  // offset, size; none touch
   int64_t end_ = 0;
 };
@@ -468,7 +470,8 @@ void assign_offsets(Program& program) {
       buffer.elements = 0;  // renamed or never needed
       continue;
     }
-    const int64_t bytes = (buffer.elements * dtype_size(buffer.dtype) + kAlignment - 1) / kAlignment * kAlignment;
+    const int64_t exact = checked_multiply(buffer.elements, dtype_size(buffer.dtype), "an intermediate result");
+    const int64_t bytes = checked_add(exact, kAlignment - 1, "an intermediate result") / kAlignment * kAlignment;
     pieces.push_back({id, timeline.lifetime(id), bytes < kLarge ? bytes : bytes + kStagger});
   }
   std::stable_sort(pieces.begin(), pieces.end(),

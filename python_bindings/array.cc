@@ -10,6 +10,7 @@
 #include "ir/text.h"
 #include "python_bindings/indexing.h"
 #include "python_bindings/operands.h"
+#include "python_bindings/slots.h"
 
 namespace ct::python {
 
@@ -214,14 +215,15 @@ PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_siz
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
 
 PyGetSetDef getters[] = {
-    {"shape", get_shape, nullptr, "Sizes of the axes, a tuple.", nullptr},
-    {"_bound_shape", get_bound_shape, nullptr, "Static sizes: bounds for ragged axes.", nullptr},
-    {"dtype", get_dtype, nullptr, "Element type, a numpy.dtype.", nullptr},
-    {"ndim", get_ndim, nullptr, "Number of axes.", nullptr},
-    {"size", get_size, nullptr, "Number of elements.", nullptr},
-    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
-    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
-    {"weak_type", get_weak_type, nullptr, "Whether the dtype came from a Python number and yields to others.", nullptr},
+    {"shape", kGuarded<get_shape>, nullptr, "Sizes of the axes, a tuple.", nullptr},
+    {"_bound_shape", kGuarded<get_bound_shape>, nullptr, "Static sizes: bounds for ragged axes.", nullptr},
+    {"dtype", kGuarded<get_dtype>, nullptr, "Element type, a numpy.dtype.", nullptr},
+    {"ndim", kGuarded<get_ndim>, nullptr, "Number of axes.", nullptr},
+    {"size", kGuarded<get_size>, nullptr, "Number of elements.", nullptr},
+    {"nbytes", kGuarded<get_nbytes>, nullptr, "Bytes of all elements.", nullptr},
+    {"itemsize", kGuarded<get_itemsize>, nullptr, "Bytes of one element.", nullptr},
+    {"weak_type", kGuarded<get_weak_type>, nullptr, "Whether the dtype came from a Python number and yields to others.",
+     nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 // The buffer protocol: NumPy-compatible, read-only.
@@ -450,28 +452,28 @@ void register_array(py::module_& module) {
       {Py_tp_new, slot(no_constructor)},
       {Py_tp_getset, getters},
       {Py_tp_members, members},
-      {Py_tp_richcompare, slot(compare)},
+      {Py_tp_richcompare, guarded_slot<compare>()},
       {Py_tp_hash, slot(PyObject_HashNotImplemented)},
-      {Py_nb_add, slot(binary_slot<kAddName, Promotion::kJoin>)},
-      {Py_nb_subtract, slot(binary_slot<kSubName, Promotion::kJoin>)},
-      {Py_nb_multiply, slot(binary_slot<kMulName, Promotion::kJoin>)},
-      {Py_nb_true_divide, slot(binary_slot<kDivName, Promotion::kInexact>)},
-      {Py_nb_and, slot(binary_slot<kAndName, Promotion::kJoin>)},
-      {Py_nb_or, slot(binary_slot<kOrName, Promotion::kJoin>)},
-      {Py_nb_xor, slot(binary_slot<kXorName, Promotion::kJoin>)},
-      {Py_nb_lshift, slot(binary_slot<kShlName, Promotion::kJoin>)},
-      {Py_nb_rshift, slot(right_shift)},
-      {Py_nb_negative, slot(unary_slot<kNegName>)},
-      {Py_nb_positive, slot(positive)},
-      {Py_nb_absolute, slot(unary_slot<kAbsName>)},
-      {Py_nb_invert, slot(unary_slot<kNotName>)},
-      {Py_nb_bool, slot(to_bool)},
-      {Py_nb_int, slot(to_int)},
-      {Py_nb_float, slot(to_float)},
-      {Py_nb_index, slot(to_index)},
-      {Py_mp_length, slot(length)},
-      {Py_mp_subscript, slot(get_item)},
-      {Py_bf_getbuffer, slot(get_buffer)},
+      {Py_nb_add, guarded_slot<binary_slot<kAddName, Promotion::kJoin>>()},
+      {Py_nb_subtract, guarded_slot<binary_slot<kSubName, Promotion::kJoin>>()},
+      {Py_nb_multiply, guarded_slot<binary_slot<kMulName, Promotion::kJoin>>()},
+      {Py_nb_true_divide, guarded_slot<binary_slot<kDivName, Promotion::kInexact>>()},
+      {Py_nb_and, guarded_slot<binary_slot<kAndName, Promotion::kJoin>>()},
+      {Py_nb_or, guarded_slot<binary_slot<kOrName, Promotion::kJoin>>()},
+      {Py_nb_xor, guarded_slot<binary_slot<kXorName, Promotion::kJoin>>()},
+      {Py_nb_lshift, guarded_slot<binary_slot<kShlName, Promotion::kJoin>>()},
+      {Py_nb_rshift, guarded_slot<right_shift>()},
+      {Py_nb_negative, guarded_slot<unary_slot<kNegName>>()},
+      {Py_nb_positive, guarded_slot<positive>()},
+      {Py_nb_absolute, guarded_slot<unary_slot<kAbsName>>()},
+      {Py_nb_invert, guarded_slot<unary_slot<kNotName>>()},
+      {Py_nb_bool, guarded_slot<to_bool>()},
+      {Py_nb_int, guarded_slot<to_int>()},
+      {Py_nb_float, guarded_slot<to_float>()},
+      {Py_nb_index, guarded_slot<to_index>()},
+      {Py_mp_length, guarded_slot<length>()},
+      {Py_mp_subscript, guarded_slot<get_item>()},
+      {Py_bf_getbuffer, guarded_slot<get_buffer>()},
       {Py_bf_releasebuffer, slot(release_buffer)},
       {0, nullptr}};
   PyType_Spec spec = {"cotangent.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT, slots};

@@ -4,11 +4,26 @@
 #include "python_bindings/python_object.h"
 
 namespace ct::python {
+namespace {
+
+// Python says so itself when the object is no integer, or one that needs more than 64 bits.
+int64_t integer_from_python(PyObject* object) {
+  const auto index = py::reinterpret_steal<py::object>(PyNumber_Index(object));
+  if (!index) throw py::error_already_set();
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow == 0) return value;
+  PyErr_Format(PyExc_OverflowError, "%R is out of range: sizes and other integers of a program have 64 bits",
+               index.ptr());
+  throw py::error_already_set();
+}
+
+}  // namespace
 
 AttrValue attr_from_python(py::handle value) {
   PyObject* object = value.ptr();
   if (PyBool_Check(object)) return object == Py_True;
-  if (PyLong_Check(object)) return py::cast<int64_t>(value);
+  if (PyLong_Check(object)) return integer_from_python(object);
   if (PyFloat_Check(object)) return py::cast<double>(value);
   if (PyComplex_Check(object)) {
     const Py_complex number = PyComplex_AsCComplex(object);
@@ -24,7 +39,9 @@ AttrValue attr_from_python(py::handle value) {
       return graphs;
     }
     if (items.size() > 0 && PyFloat_Check(py::object(items[0]).ptr())) return py::cast<std::vector<double>>(value);
-    return py::cast<Ints>(value);
+    Ints integers;
+    for (py::handle item : items) integers.push_back(integer_from_python(item.ptr()));
+    return integers;
   }
   const bool is_dtype = py::isinstance<py::dtype>(value) || value.is(numpy_dtype(DType::kKey));
   if (is_dtype || PyType_Check(object)) return dtype_from_python(value);

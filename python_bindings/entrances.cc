@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/operands.h"
+#include "python_bindings/slots.h"
 
 namespace ct::python {
 namespace {
@@ -376,7 +377,7 @@ PyObject* represent(PyObject* object) { return PyObject_Repr(reinterpret_cast<En
 // Functions are pickled by name.
 PyObject* reduce(PyObject* object, PyObject*) { return PyObject_GetAttrString(object, "__qualname__"); }
 
-PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {{"__reduce__", kGuarded<reduce>, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
 PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Entrance, vectorcall), READONLY, nullptr},
                          {"__dictoffset__", T_PYSSIZET, offsetof(Entrance, dict), READONLY, nullptr},
                          {"__weaklistoffset__", T_PYSSIZET, offsetof(Entrance, weak_references), READONLY, nullptr},
@@ -398,7 +399,7 @@ py::object make_entrance(const std::string& rule, const py::object& primitive, c
   PyObject* object = entrance_type->tp_alloc(entrance_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* self = reinterpret_cast<Entrance*>(object);
-  self->vectorcall = call_entrance;
+  self->vectorcall = kGuarded<call_entrance>;
   self->function = py::object(function).release().ptr();
   self->dict = dict.release().ptr();
   self->rule = row->rule;
@@ -418,8 +419,8 @@ void register_entrances(py::module_& module) {
                          {Py_tp_traverse, slot(traverse)},
                          {Py_tp_clear, slot(clear)},
                          {Py_tp_call, slot(PyVectorcall_Call)},
-                         {Py_tp_descr_get, slot(bind_method)},
-                         {Py_tp_repr, slot(represent)},
+                         {Py_tp_descr_get, guarded_slot<bind_method>()},
+                         {Py_tp_repr, guarded_slot<represent>()},
                          {Py_tp_methods, methods},
                          {Py_tp_members, members},
                          {Py_tp_getset, getters},

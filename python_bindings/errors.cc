@@ -1,4 +1,6 @@
 #include <array>
+#include <new>
+#include <stdexcept>
 
 #include "python_bindings/python.h"
 
@@ -54,10 +56,32 @@ void register_errors(py::module_& module) {
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       if (pointer) std::rethrow_exception(pointer);
-    } catch (const Error& error) {
-      set_python_error(error);
+    } catch (...) {
+      set_python_exception();
     }
   });
+}
+
+void set_python_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    set_python_error(error);
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const py::cast_error& error) {
+    PyErr_SetString(PyExc_TypeError, error.what());  // an object of another type than was asked for
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::length_error&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
+  }
 }
 
 void set_python_error(const Error& error) {

@@ -22,6 +22,7 @@
 #include "jit/compile.h"
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
+#include "python_bindings/slots.h"
 #include "python_bindings/tree.h"
 #include "transforms/find_nan.h"
 
@@ -643,9 +644,9 @@ PyObject* lower(PyObject* object, PyObject* const* args, Py_ssize_t count, PyObj
 }
 
 PyMethodDef methods[] = {
-    {"_cache_size", cache_size, METH_NOARGS, "Number of signatures this function was traced for."},
-    {"clear_cache", clear_entries, METH_NOARGS, "Forgets every signature."},
-    {"_lower", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(lower)), METH_FASTCALL | METH_KEYWORDS,
+    {"_cache_size", kGuarded<cache_size>, METH_NOARGS, "Number of signatures this function was traced for."},
+    {"clear_cache", kGuarded<clear_entries>, METH_NOARGS, "Forgets every signature."},
+    {"_lower", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(kGuarded<lower>)), METH_FASTCALL | METH_KEYWORDS,
      "The graph and captured values of a call with these arguments."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -669,7 +670,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
   PyObject* object = jit_type->tp_alloc(jit_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* self = reinterpret_cast<JitFunction*>(object);
-  self->vectorcall = call_jitted;
+  self->vectorcall = kGuarded<call_jitted>;
   self->function = function.release().ptr();
   self->trace = trace.release().ptr();
   self->dict = nullptr;
@@ -727,7 +728,7 @@ void register_jit(py::module_& module) {
                          {Py_tp_traverse, slot(traverse)},
                          {Py_tp_clear, slot(clear)},
                          {Py_tp_call, slot(PyVectorcall_Call)},
-                         {Py_tp_descr_get, slot(bind_method)},
+                         {Py_tp_descr_get, guarded_slot<bind_method>()},
                          {Py_tp_methods, methods},
                          {Py_tp_members, members},
                          {Py_tp_getset, getters},

@@ -24,19 +24,15 @@ namespace py = pybind11;
 void register_errors(py::module_& module);
 // Sets the Python exception for `error`, with its structured fields as attributes.
 void set_python_error(const Error& error);
-// Runs `body`, turning ct::Error and pybind11 exceptions into a Python exception and `failure`.
+// Sets the Python exception for the C++ exception that is being handled.
+void set_python_exception() noexcept;
+// Runs `body`, turning whatever it throws into a Python exception and `failure`.
 template <class Body, class Result>
 Result guarded(Result failure, Body&& body) noexcept {
   try {
     return body();
-  } catch (const Error& error) {
-    set_python_error(error);
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    set_python_exception();
   }
   return failure;
 }

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "ir/size.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -59,7 +60,8 @@ void* cpu_arena(int64_t bytes) {
   std::free(arena.data);
   arena.data = nullptr;
   arena.bytes = 0;
-  const int64_t rounded = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+  const int64_t rounded = checked_add(bytes, kArenaAlignment - 1, "the memory for intermediate results") /
+                          kArenaAlignment * kArenaAlignment;
   arena.data = std::aligned_alloc(kArenaAlignment, static_cast<size_t>(rounded));
   if (arena.data == nullptr) {
     throw Error(ErrorKind::kMemory, concat("no memory for ", rounded, " bytes of intermediate results"))

@@ -5,6 +5,7 @@
 
 #include "interpreter/kernels/kernels.h"
 #include "ir/element_bits.h"
+#include "ir/size.h"
 
 namespace ct {
 namespace {
@@ -133,7 +134,7 @@ Tensor strided_slice(const Tensor& x, absl::Span<const int64_t> start, absl::Spa
   int64_t first = 0;
   for (size_t i = 0; i < to.size(); ++i) {
     first += start[i] * from[i];
-    copy.push_back({sizes[i], stride[i] * from[i], to[i]});
+    copy.push_back({sizes[i], step_between(stride[i], sizes[i]) * from[i], to[i]});
   }
   if (aval.size() > 0) copy_strided(result.data(), at(x, first), std::move(copy), dtype_size(aval.dtype()));
   return result;
@@ -227,7 +228,7 @@ bool pad(const KernelInput& input, absl::Span<Tensor> results) {
   int64_t copied = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     // Element n of x lands at low + n * step; negative padding cuts some off at either end.
-    const int64_t step = interior[i] + 1;
+    const int64_t step = step_between(interior[i] + 1, x.shape()[i]);
     const int64_t begin = low[i] < 0 ? (-low[i] + step - 1) / step : 0;
     const int64_t room = shape[i] - low[i];  // n * step < room
     const int64_t end = std::min(x.shape()[i], room > 0 ? (room + step - 1) / step : 0);

@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/size.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -117,10 +118,10 @@ const Primitive& kSlice = define({
     .batch = slice_batch,
     .mask = slice_mask,
     .element =
-        [](ElementBuilder& element, const Attrs& attrs, const Aval&, int, absl::Span<const Index> position) {
+        [](ElementBuilder& element, const Attrs& attrs, const Aval& aval, int, absl::Span<const Index> position) {
           Indices from;
           for (size_t axis = 0; axis < position.size(); ++axis) {
-            const int64_t stride = attrs.ints("stride")[axis];
+            const int64_t stride = step_between(attrs.ints("stride")[axis], aval.dim(static_cast<int>(axis)));
             const Index step = stride == 1 ? position[axis] : element.index_scale(position[axis], stride);
             from.push_back(element.index_offset(step, attrs.ints("start")[axis]));
           }
@@ -137,13 +138,10 @@ const Primitive& kSlice = define({
 int64_t dilated(int64_t size, int64_t interior) { return size == 0 ? 0 : size + (size - 1) * interior; }
 
 int64_t padded_size(int64_t size, int64_t low, int64_t high, int64_t interior) {
+  constexpr std::string_view kWhat = "the padded size";
   int64_t result = 0;
-  if (size > 0 &&
-      (__builtin_mul_overflow(size - 1, interior, &result) || __builtin_add_overflow(result, size, &result))) {
-    return -1;
-  }
-  if (__builtin_add_overflow(result, low, &result) || __builtin_add_overflow(result, high, &result)) return -1;
-  return result;
+  if (size > 0) result = checked_add(checked_multiply(size - 1, interior, kWhat), size, kWhat);
+  return checked_add(checked_add(result, low, kWhat), high, kWhat);
 }
 
 Avals pad_type(absl::Span<const Aval> operands, const Attrs& attrs) {
@@ -166,10 +164,13 @@ Avals pad_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   check_per_axis(interior, x.rank(), "interior padding");
   Shape shape;
   for (int axis = 0; axis < x.rank(); ++axis) {
+    check_addressable(interior[axis], concat("the interior padding of axis ", axis));
     if (interior[axis] < 0) {
       throw Error(ErrorKind::kValue, concat("the interior padding of axis ", axis, " is ", interior[axis]))
           .hint("take a strided slice to remove elements between others");
     }
+    check_addressable(low[axis], concat("the low padding of axis ", axis));
+    check_addressable(high[axis], concat("the high padding of axis ", axis));
     const int64_t size = padded_size(x.dim(axis), low[axis], high[axis], interior[axis]);
     if (size < 0) {
       throw Error(ErrorKind::kShape, concat("padding axis ", axis, " of ", x.to_string(), " by (", low[axis], ", ",
@@ -193,7 +194,7 @@ Scalar pad_element(ElementBuilder& element, const Attrs& attrs, const Aval&, int
   };
   for (int axis = 0; axis < x.rank(); ++axis) {
     const int64_t low = attrs.ints("low")[axis];
-    const int64_t interior = attrs.ints("interior")[axis];
+    const int64_t interior = step_between(attrs.ints("interior")[axis] + 1, x.dim(axis)) - 1;
     Index at = element.index_offset(position[axis], -low);
     if (interior > 0) {
       // Divided with an offset of whole periods that keeps the dividend from going below zero.

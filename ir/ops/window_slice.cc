@@ -17,6 +17,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/size.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -70,6 +71,12 @@ Avals window_slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
           .hint("sizes are not negative, steps and dilations positive, none of them above 2**30");
     }
     shape[windows.axes[i]] = windows.sizes[i];
+    // How far apart the first and the last element are that any place of the window sees, before and after dilation.
+    constexpr std::string_view kWhat = "the extent of the windows";
+    const int64_t window = x.dim(static_cast<int>(windows.window_axes[i]));
+    const int64_t reach = checked_multiply(window, std::abs(windows.window_step[i]), kWhat);
+    checked_add(checked_multiply(windows.sizes[i], windows.step[i], kWhat), checked_add(reach, kLargest, kWhat), kWhat);
+    checked_multiply(x.dim(static_cast<int>(windows.axes[i])), windows.dilation[i], kWhat);
   }
   return {x.with_shape(shape)};
 }
