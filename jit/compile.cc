@@ -91,6 +91,8 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   }
   // Calls become their equations, so that what follows sees across them.
   g = run_pass("inline_calls", inline_calls, g);
+  // Folds in one form, however they were written: first, as what is concatenated has other forms later.
+  g = run_pass("canonical_folds", canonical_folds, g);
   // Algebra that makes equations go away; first, because it exposes equal subexpressions.
   g = run_pass("simplify", simplify, g);
   // One computation of what is computed twice: derivatives repeat parts of what they derive.

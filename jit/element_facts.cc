@@ -252,6 +252,21 @@ Shape dense_strides(absl::Span<const int64_t> shape) {
   return strides;
 }
 
+Shape transposed_strides(const Graph& graph, Var base, const Equation& transposition) {
+  const View view = *derived_view(graph, transposition, [&](int) { return whole_view(graph, base); });
+  const Shape& shape = graph.aval(base).shape();
+  const Shape& result = graph.aval(transposition.first_output).shape();
+  const Shape dense = dense_strides(shape), result_dense = dense_strides(result);
+  Shape strides(shape.size(), 0);
+  for (size_t axis = 0; axis < shape.size(); ++axis) {
+    for (size_t other = 0; other < result.size(); ++other) {
+      if (shape[axis] > 1 && result[other] > 1 && view.strides[other] == dense[axis])
+        strides[axis] = result_dense[other];
+    }
+  }
+  return strides;
+}
+
 DotAxes dot_axes(const Graph& graph, const Equation& equation) {
   const Attrs& attrs = graph.attrs(equation);
   const Shape& lhs = graph.aval(graph.operands(equation)[0]).shape();

@@ -40,6 +40,10 @@ View whole_view(const Graph& graph, Var var);
 std::optional<View> derived_view(const Graph& graph, const Equation& equation,
                                  const std::function<View(int operand)>& view_of);
 
+// Strides of `base`'s axes in what `transposition` makes of it, an array of the same elements in another order. Axes of
+// size 1 have none that matters.
+Shape transposed_strides(const Graph& graph, Var base, const Equation& transposition);
+
 // How the dimensions of a dot_general fall into groups, as positions in the operands' and the result's shapes.
 struct DotAxes {
   Ints lhs_batch, rhs_batch, lhs_free, rhs_free, lhs_contract, rhs_contract;

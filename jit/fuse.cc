@@ -199,6 +199,55 @@ class Fuser {
     fusion_.views[var] = std::move(view);
   }
 
+  // Along some axes of an array, the number of runs in each of which neighbours have one distance by all the strides.
+  static int64_t runs_of(const Shape& shape, const Ints& axes, std::initializer_list<const Shape*> strides) {
+    int64_t all = 1, run = 1, longest = 1;
+    std::vector<int64_t> next(strides.size());
+    for (size_t i = axes.size(); i-- > 0;) {
+      const int64_t size = shape[axes[i]];
+      if (size == 1) continue;
+      bool continues = run > 1;
+      size_t k = 0;
+      for (const Shape* each : strides) {
+        continues = continues && (*each)[axes[i]] == next[k];
+        next[k++] = (*each)[axes[i]] * size;
+      }
+      run = continues ? run * size : size;
+      longest = std::max(longest, run);
+      all *= size;
+    }
+    return all / std::max<int64_t>(longest, 1);
+  }
+
+  // Whether a product written the other way round would fall into more products than one written as it is, each with
+  // too little work to be worth it: then its result is transposed by a loop. A product of few rows takes as long as
+  // reading its other operand does, and must read it in the order in which it lies.
+  bool is_cut_up_by_transposing(const Equation& product, const Equation& transposition) const {
+    const DotAxes axes = dot_axes(graph_, product);
+    const Shape dense = dense_strides(graph_.aval(product.first_output).shape());
+    const Shape written = transposed_strides(graph_, product.first_output, transposition);
+    int64_t as_it_is = 1, other_way = 1;
+    size_t out_axis = axes.lhs_batch.size();
+    for (int operand : {0, 1}) {
+      const Var var = graph_.operands(product)[operand];
+      const Shape& shape = graph_.aval(var).shape();
+      const Ints& free = operand == 0 ? axes.lhs_free : axes.rhs_free;
+      const Shape own = required_[var] || !fusion_.views[var] ? dense_strides(shape) : fusion_.views[var]->strides;
+      Shape dense_here(shape.size(), 0), written_here(shape.size(), 0);
+      for (const int64_t axis : free) {
+        dense_here[axis] = dense[out_axis];
+        written_here[axis] = written[out_axis++];
+      }
+      as_it_is *= runs_of(shape, free, {&own, &dense_here});
+      other_way *= runs_of(shape, free, {&own, &written_here});
+    }
+    if (other_way <= as_it_is) return false;
+    constexpr int64_t kFewRows = 8;
+    constexpr double kLeastPart = 1 << 11;
+    const double work = static_cast<double>(axes.batch * axes.m) * static_cast<double>(axes.n * axes.k);
+    return std::min(axes.m, axes.n) < kFewRows || work < kLeastPart * static_cast<double>(axes.batch * other_way);
+  }
+
   // Whether a product that read its operand through the view would fall into small products around which there are
   // loops, and into fewer and larger ones if the operand were stored as it is.
   bool is_cut_up(const Equation& product, int operand, const View& view) {
@@ -207,19 +256,7 @@ class Fuser {
     const DotAxes axes = dot_axes(graph_, product);
     const Ints& free = operand == 0 ? axes.lhs_free : axes.rhs_free;
     const Ints& contract = operand == 0 ? axes.lhs_contract : axes.rhs_contract;
-    // Along the axes, the number of runs in each of which neighbours have one distance.
-    auto runs = [&](const Ints& group, const Shape& strides) {
-      int64_t all = 1, run = 1, longest = 1, next = 0;
-      for (size_t i = group.size(); i-- > 0;) {
-        const int64_t size = shape[group[i]], stride = strides[group[i]];
-        if (size == 1) continue;
-        run = run > 1 && stride == next ? run * size : size;
-        next = stride * size;
-        longest = std::max(longest, run);
-        all *= size;
-      }
-      return all / std::max<int64_t>(longest, 1);
-    };
+    const auto runs = [&](const Ints& group, const Shape& strides) { return runs_of(shape, group, {&strides}); };
     const Shape dense = dense_strides(shape);
     const int64_t of_view = runs(free, view.strides) * runs(contract, view.strides);
     const int64_t of_copy = runs(free, dense) * runs(contract, dense);
@@ -261,6 +298,7 @@ class Fuser {
       if (!is_inline(uses_[product][0].equation) || use.primitive->lowering != Lowering::kElement) continue;
       const auto view = derived_view(graph_, use, [&](int) { return whole_view(graph_, product); });
       if (!view || view->base != product || view->offset != 0 || !is_permutation(*view, use.first_output)) continue;
+      if (is_cut_up_by_transposing(equation, use)) continue;
       fusion_.transposed[product] = use.first_output;
       require(use.first_output, "a matrix product writes it");
     }

@@ -123,7 +123,6 @@ class Frame {
     Shape strides;
   };
   Operand operand(Var var);
-  Shape transposed_strides(Var product, Var transposed) const;
   // A loop for each axis of the shape that `include`s it, from the outermost; the body may use `indices` of all these.
   void over_axes(const Shape& shape, absl::Span<const int> axes, loop::LoopOptions options,
                  std::vector<loop::Index>& indices, const std::function<void()>& body);

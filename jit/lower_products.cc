@@ -66,23 +66,6 @@ Frame::Operand Frame::operand(Var var) {
   return {stored_place(var), dense_strides(graph_.aval(var).shape())};
 }
 
-// Strides of the product's axes in its transpose. Axes of size 1 have none that matters.
-Shape Frame::transposed_strides(Var product, Var transposed) const {
-  const Equation& equation = graph_.equations()[fusion_.definition[transposed]];
-  const View view = *derived_view(graph_, equation, [&](int) { return whole_view(graph_, product); });
-  const Shape& shape = graph_.aval(product).shape();
-  const Shape& result = graph_.aval(transposed).shape();
-  const Shape dense = dense_strides(shape), result_dense = dense_strides(result);
-  Shape strides(shape.size(), 0);
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    for (size_t other = 0; other < result.size(); ++other) {
-      if (shape[axis] > 1 && result[other] > 1 && view.strides[other] == dense[axis])
-        strides[axis] = result_dense[other];
-    }
-  }
-  return strides;
-}
-
 void Frame::emit_dot(const Equation& equation) {
   const Var product = equation.first_output;
   const Var transposed = fusion_.transposed[product];
@@ -94,7 +77,8 @@ void Frame::emit_dot(const Equation& equation) {
   const Shape& lhs_shape = graph_.aval(graph_.operands(equation)[0]).shape();
   const Shape& rhs_shape = graph_.aval(graph_.operands(equation)[1]).shape();
   const Shape out_strides =
-      transposed != kNoVar ? transposed_strides(product, transposed) : dense_strides(aval.shape());
+      transposed != kNoVar ? transposed_strides(graph_, product, graph_.equations()[fusion_.definition[transposed]])
+                           : dense_strides(aval.shape());
 
   std::vector<Axis> batch, m, n, k;
   size_t out_axis = 0;

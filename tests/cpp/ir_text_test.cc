@@ -46,6 +46,7 @@ const std::map<std::string, Pass>& passes() {
       {"hoist", [](const Graph& g, const Arguments&) { return Result{hoist_products(g)}; }},
       {"cse", [](const Graph& g, const Arguments&) { return Result{eliminate_common_subexpressions(g)}; }},
       {"simplify", [](const Graph& g, const Arguments&) { return Result{simplify(g)}; }},
+      {"canonical_folds", [](const Graph& g, const Arguments&) { return Result{canonical_folds(g)}; }},
       {"inline_calls", [](const Graph& g, const Arguments&) { return Result{inline_calls(g)}; }},
       {"expand_regions", [](const Graph& g, const Arguments&) { return Result{expand_regions(g)}; }},
       {"jvp", [](const Graph& g, const Arguments& a) { return Result{jvp(g, mask(g, a, "wrt")).graph}; }},

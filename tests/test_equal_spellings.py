@@ -1,0 +1,118 @@
+"""One quantity, however it is written, is computed alike: the same values, and no memory that one spelling needs."""
+
+from __future__ import annotations
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from cotangent.flatten_util import ravel_pytree
+
+RNG = np.random.default_rng(0)
+SHAPES = [(), (7,), (1,), (5, 3), (4, 1, 6), (3, 0)]
+
+SUMS_OF_SQUARES = {
+    "sum": lambda x: cnp.sum(x * x),
+    "vdot": lambda x: cnp.vdot(x, x),
+    "einsum": lambda x: cnp.einsum("...,...->...", cnp.ravel(x), cnp.ravel(x)).sum(),
+    "einsum of indices": lambda x: cnp.einsum("i,i->", cnp.ravel(x), cnp.ravel(x)),
+    "tensordot": lambda x: cnp.tensordot(x, x, axes=x.ndim),
+    "matmul": lambda x: cnp.ravel(x) @ cnp.ravel(x),
+    "row by column": lambda x: (x.reshape(1, -1) @ x.reshape(-1, 1))[0, 0],
+    "norm": lambda x: cnp.linalg.norm(cnp.ravel(x)) ** 2,
+    "sums of sums": lambda x: cnp.sum(cnp.sum(x * x, 0)) if x.ndim else cnp.sum(x * x),
+    "ravel_pytree": lambda x: cnp.sum(ravel_pytree({"a": x})[0] ** 2),
+}
+
+
+@pytest.mark.parametrize("spelling", SUMS_OF_SQUARES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_sums_of_squares(spelling, shape):
+    f = SUMS_OF_SQUARES[spelling]
+    x = RNG.normal(size=shape)
+    np.testing.assert_allclose(ct.jit(f)(x), np.sum(x * x), rtol=1e-12)
+    np.testing.assert_allclose(ct.jit(ct.grad(f))(x), 2 * x, rtol=1e-12)
+    batch = RNG.normal(size=(2, *shape))
+    expected = np.sum((batch * batch).reshape(2, -1), 1)
+    np.testing.assert_allclose(ct.jit(ct.vmap(f))(batch), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("spelling", ["sum", "vdot", "einsum of indices", "tensordot", "norm", "ravel_pytree"])
+def test_norms_of_per_example_gradients_need_no_gradients_in_memory(spelling):
+    x, w, y = (RNG.normal(size=shape).astype(np.float32) for shape in [(16, 40), (40, 30), (16, 30)])
+
+    def norms(w, x, y):
+        gradients = ct.vmap(ct.grad(lambda w, x, y: cnp.sum(x @ w * y)), (None, 0, 0))(w, x, y)
+        return ct.vmap(SUMS_OF_SQUARES[spelling])(gradients)
+
+    np.testing.assert_allclose(ct.jit(norms)(w, x, y), np.sum(x * x, 1) * np.sum(y * y, 1), rtol=1e-5)
+    stored = ct.explain(norms)(w, x, y).stored
+    assert max(variable.bytes for variable in stored) < 4 * 16 * 40 * 30, "per-example gradients lie in memory"
+
+
+PIECES = [RNG.normal(size=(2, n)) for n in (3, 0, 5, 1)]
+
+
+@pytest.mark.parametrize("fold", ["sum", "max", "min", "prod"])
+@pytest.mark.parametrize("axis", [0, 1, (0, 1)], ids=str)
+def test_folds_of_pieces(fold, axis):
+    whole = np.concatenate(PIECES, 1)
+    other = RNG.normal(size=whole.shape)
+
+    def f(pieces, other):
+        together = cnp.concatenate(pieces, 1)
+        return getattr(cnp, fold)(cnp.tanh(together) * other + together, axis)
+
+    expected = getattr(np, fold)(np.tanh(whole) * other + whole, axis)
+    np.testing.assert_allclose(ct.jit(f)(PIECES, other), expected, rtol=1e-12)
+    stored = ct.explain(f)(PIECES, other).stored
+    assert all(variable.bytes <= 8 * np.size(expected) for variable in stored), "pieces are put together in memory"
+
+
+def test_many_pieces():
+    pieces = [RNG.normal(size=(n,)).astype(np.float32) for n in range(1, 120)]
+    whole = np.concatenate(pieces)
+    norm = ct.jit(lambda *pieces: cnp.linalg.norm(cnp.concatenate(pieces)))
+    np.testing.assert_allclose(norm(*pieces), np.linalg.norm(whole), rtol=1e-5)
+    gradients = ct.jit(ct.grad(lambda pieces: cnp.linalg.norm(cnp.concatenate(pieces))))(pieces)
+    for gradient, piece in zip(gradients, pieces, strict=True):
+        np.testing.assert_allclose(gradient, piece / np.linalg.norm(whole), rtol=1e-5)
+
+
+def test_slices_of_pieces():
+    x, y, w = RNG.normal(size=(3, 2)), RNG.normal(size=(4, 2)), RNG.normal(size=(7, 2))
+
+    def f(x, y, w):
+        both = cnp.concatenate([x, y]) * w
+        return both[:3], both[3:7:2, ::-1], both[2:4], both[4]
+
+    both = np.concatenate([x, y]) * w
+    for result, expected in zip(ct.jit(f)(x, y, w), (both[:3], both[3:7:2, ::-1], both[2:4], both[4]), strict=True):
+        np.testing.assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64", "int8", "uint32"])
+def test_inner_products_of_every_type(dtype):
+    x = ct.numpy.asarray(RNG.integers(0, 11, size=(3, 50))).astype(dtype)
+    y = ct.numpy.asarray(RNG.integers(0, 11, size=(3, 50))).astype(dtype)
+    expected = np.sum(np.asarray(x).astype(complex) * np.asarray(y).astype(complex), 1)
+    result = ct.jit(ct.vmap(cnp.vdot))(x, y)
+    assert result.dtype == x.dtype
+    wrapped = expected.real.astype(np.int64).astype(dtype) if dtype in ("int8", "uint32") else expected
+    np.testing.assert_allclose(np.asarray(result).astype(complex), wrapped, rtol=1e-2 if "16" in dtype else 1e-6)
+
+
+@pytest.mark.parametrize("subscripts", ["b,bij->ij", "b,bij->ji", "ab,bij->jia", "ab,bij->iaj", "ab,bij->aij"])
+@pytest.mark.parametrize("rows", [1, 2, 64])
+def test_products_with_transposed_results(subscripts, rows):
+    s, g = RNG.normal(size=(rows, 6)).astype(np.float32), RNG.normal(size=(6, 40, 24)).astype(np.float32)
+    if subscripts[0] == "b":
+        s = s[0]
+    result = ct.jit(lambda s, g: cnp.einsum(subscripts, s, g))(s, g)
+    np.testing.assert_allclose(result, np.einsum(subscripts, s, g), rtol=1e-4, atol=1e-5)
+
+
+def test_products_of_few_rows_read_their_operand_in_order():
+    s, g = np.ones(32, np.float32), np.ones((32, 64, 128), np.float32)
+    explanation = ct.explain(lambda s, g: cnp.einsum("b,bij->ji", s, g))(s, g)
+    assert "gemm 1x8192x32" in explanation.loops
