@@ -46,6 +46,44 @@ def test_nodes_are_the_equations():
     assert "test_profiling.py" in nodes["tanh"].location
 
 
+def test_what_loops_run_counts_as_often():
+    def f(w, x):
+        return ct.lax.scan(lambda c, _: (ct.lax.fori_loop(0, 3, lambda i, c: cnp.tanh(c @ w), c), None), x, length=7)[0]
+
+    report = ct.profile(f, runs=1)(np.eye(20, dtype=np.float32), np.ones((10, 20), np.float32))
+    product = next(node for node in report.nodes if node.name.startswith("dot_general"))
+    assert product.times == 21
+    assert product.flops == 21 * 2 * 10 * 20 * 20
+    assert product.bytes == 21 * 4 * (2 * 10 * 20 + 20 * 20)
+    assert sum(group.flops for group in report.groups) > product.flops
+    assert "21 times" in str(report)
+
+
+def test_only_what_is_compiled_runs():
+    seen = []
+
+    def f(x):
+        ct.debug.callback(lambda total: seen.append(float(total)), cnp.sum(x))
+        return x
+
+    ct.profile(f, runs=3)(np.ones(4, np.float32))
+    assert seen == [4.0] * 6  # each run with clocks and without
+
+
+@pytest.mark.parametrize("function", [lambda f: ct.profile(f, runs=1), ct.explain])
+def test_static_arguments(function):
+    def power(x, exponent, scale=1.0, *, mode="sum"):
+        return getattr(cnp, mode)(scale * x**exponent)
+
+    jitted = ct.jit(power, static_argnums=1, static_argnames="mode")
+    x = np.arange(4, dtype=np.float32)
+    report = function(jitted)(x, 2, scale=2.0, mode="max")
+    assert report.name == "power"
+    assert any("reduce_max" in group.name for group in report.groups)
+    if hasattr(report, "result"):
+        assert float(report.result) == 18.0
+
+
 def test_gradients_loops_and_jitted_functions():
     def step(w, x):
         return ct.lax.fori_loop(0, 3, lambda i, v: v - 0.1 * ct.grad(ct.jit(loss))(v, x), w)
@@ -67,7 +105,7 @@ def test_trace_is_what_perfetto_reads(tmp_path: Path):
     report.save_trace(tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     spans = [event for event in events if event["ph"] == "X"]
-    assert len(spans) == len(report.stages) + len(report.groups) + len(report.nodes)
+    assert len(spans) == len(report.stages) + len(report.groups)
     assert all(event["dur"] >= 0 and event["ts"] >= 0 for event in spans)
     run = [event for event in spans if event["tid"] == 1]
     assert [event["ts"] for event in run] == sorted(event["ts"] for event in run)

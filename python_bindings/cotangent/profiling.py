@@ -5,17 +5,17 @@ from __future__ import annotations
 import functools
 import json
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name
-from cotangent._core import Graph
-from cotangent.ir import Equation, Interpreter
+from cotangent._capture import Captured, ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name
+from cotangent._core import Graph, JitFunction
+from cotangent.ir import Equation, equations
+from cotangent.staging import trace_call
 
 __all__ = ["Explanation", "Group", "Node", "Profile", "Stored", "explain", "profile"]
 
@@ -48,21 +48,21 @@ class Group:
 
 @dataclass(frozen=True)
 class Node:
-    """One equation of the captured graph, evaluated by itself.
+    """One equation of the captured graph, also of its loops and branches: what it would do if nothing were fused.
 
     Attributes:
         name: the primitive and the type of its result.
         location: the user's line.
-        bytes: of operands and results.
-        flops: of products, their multiplications and additions; of anything else one for each element of the result.
-        seconds: the least time of evaluating it alone, without fusion.
+        times: how often loops run it; those whose number of steps only the data knows count once, branches each once.
+        bytes: of operands and results, all times together.
+        flops: of products, their multiplications and additions; of anything else one for each element of the result; all times together.
     """
 
     name: str
     location: str
+    times: int
     bytes: int
     flops: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Profile:
         runs: the time of each run.
         stages: of compiling: pairs of name and seconds.
         groups: of operations that became one piece of code, in order.
-        nodes: the equations of the captured graph, each evaluated by itself.
+        nodes: the equations of the captured graph, with what each would read, write and compute by itself.
     """
 
     name: str
@@ -123,18 +123,18 @@ class Profile:
                 f"  {_microseconds(group.least_seconds):>14}  {_quantity(traffic, 'B'):>9} at {_quantity(traffic / seconds, 'B/s'):>11}"
                 f"  {_quantity(group.flops, 'FLOP'):>11} at {_quantity(group.flops / seconds, 'FLOP/s'):>12}  {_shorter(group.name)}"
             )
-        lines.append("operations by themselves, the slowest first")
-        for node in sorted(self.nodes, key=lambda node: -node.seconds)[:20]:
+        lines.append("operations before they are fused, the most arithmetic first")
+        for node in sorted(self.nodes, key=lambda node: -node.flops)[:20]:
+            times = f" {node.times} times" if node.times != 1 else ""
             lines.append(
-                f"  {_microseconds(node.seconds):>14}  {_quantity(node.bytes, 'B'):>9}  {_quantity(node.flops, 'FLOP'):>11}"
-                f"  {node.name}  {node.location}".rstrip()
+                f"  {_quantity(node.flops, 'FLOP'):>14}  {_quantity(node.bytes, 'B'):>9}  {node.name}{times}  {node.location}".rstrip()
             )
         return "\n".join(lines)
 
     def trace(self) -> dict[str, Any]:
-        """The compile stages, the last run's groups and the operations as trace events, which Perfetto (ui.perfetto.dev) shows."""
+        """The compile stages and the last run's groups as trace events, which Perfetto (ui.perfetto.dev) shows."""
         events: list[dict[str, Any]] = []
-        rows = ["compile", "run", "operations by themselves"]
+        rows = ["compile", "run"]
         for thread, row in enumerate(rows):
             events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": thread, "args": {"name": row}})
 
@@ -163,10 +163,6 @@ class Profile:
                     "flops": group.flops,
                 }
                 event(1, group.name, now + group.starts[-1], group.seconds[-1], **details)
-        after = now + sum(group.seconds[-1] for group in self.groups if group.seconds)
-        for node in self.nodes:
-            event(2, node.name, after, node.seconds, bytes=node.bytes, flops=node.flops, location=node.location)
-            after += node.seconds
         return {"traceEvents": events, "displayTimeUnit": "ns"}
 
     def save_trace(self, path: Any) -> None:
@@ -230,29 +226,22 @@ def _flops(eqn: Equation) -> float:
     return 2.0 * results * float(math.prod(eqn.in_types[0].shape[axis] for axis in contracted))
 
 
-class _Timer(Interpreter):
-    """Evaluates each equation by itself, a few times."""
-
-    def __init__(self, runs: int) -> None:
-        self.nodes: list[Node] = []
-        self._runs = runs
-
-    def process(self, eqn: Equation, *values: Any) -> Any:
-        if eqn.primitive == "call":
-            return super().process(eqn, *values)
-        effects = bool(eqn.subgraphs) or "callback" in eqn.primitive  # once, whatever it costs
-        best, results = math.inf, None
-        for _ in range(1 if effects else self._runs):
-            start = time.perf_counter()
-            results = eqn.bind(*values)
-            best = min(best, time.perf_counter() - start)
-        types = eqn.out_types
-        name = f"{eqn.primitive} -> {', '.join(f'{one.dtype}{list(one.shape)}' for one in types)}"
-        self.nodes.append(Node(name, eqn.location, _bytes(eqn.in_types) + _bytes(types), _flops(eqn), best))
-        return results
+def _nodes(graph: Graph, times: int = 1) -> Iterator[Node]:
+    """The equations that have no sub-graphs, and those in the sub-graphs of the others, as often as they run."""
+    for eqn in equations(graph):
+        if eqn.subgraphs:
+            for inner in eqn.subgraphs:
+                yield from _nodes(inner, times * eqn.attributes.get("length", 1))
+            continue
+        name = f"{eqn.primitive} -> {', '.join(f'{one.dtype}{list(one.shape)}' for one in eqn.out_types)}"
+        moved = _bytes(eqn.in_types) + _bytes(eqn.out_types)
+        yield Node(name, eqn.location, times, times * moved, times * _flops(eqn))
 
 
-def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, list[Any]]:
+def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured, list[Any]]:
+    if isinstance(fun, JitFunction):
+        traced, leaves = trace_call(fun, args, kwargs)
+        return traced._call.captured, leaves
     leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
     return capture(fun, leaves, structure, "jit", name=function_name(fun)), leaves
 
@@ -266,7 +255,8 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
 
     Returns:
         A function that returns a `Profile`: the time of every stage of compiling; time, bytes and floating-point operations of every
-        group of fused operations, and of every operation by itself; a trace for Perfetto.
+        group of fused operations; bytes and floating-point operations of every operation of the function; a trace for Perfetto. What
+        runs is the compiled program, with its memory and time.
 
     >>> import cotangent as ct
     >>> import cotangent.numpy as cnp
@@ -285,8 +275,6 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
         captured, leaves = _captured(fun, args, kwargs)
         inputs = [_core.concrete(leaf) for leaf in [*leaves, *captured.closure]]
         measured = _core.profile_graph(captured.graph, inputs, runs)
-        timer = _Timer(min(runs, 5))
-        timer.run(captured.graph, *inputs)
         return Profile(
             function_name(fun),
             captured.structure.unflatten(measured["outputs"]),
@@ -294,7 +282,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
             tuple(measured["seconds"]),
             tuple(measured["stages"]),
             _groups(measured["groups"]),
-            tuple(timer.nodes),
+            tuple(_nodes(captured.graph)),
         )
 
     return profiled

@@ -179,8 +179,8 @@ class _Options:
     backend: str
 
 
-def _trace(self: JitFunction, *args: Any, **kwargs: Any) -> Traced:
-    """The program for arguments like these (arrays or `ShapeDtypeStruct`), which are not computed with."""
+def trace_call(self: JitFunction, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
+    """The program of a jitted function for such arguments, and the leaves of those that are not static."""
     options: _Options = self._options
     fun = self.__wrapped__
     fixed = {number % len(args) for number in options.static_positions if -len(args) <= number < len(args)}
@@ -201,7 +201,12 @@ def _trace(self: JitFunction, *args: Any, **kwargs: Any) -> Traced:
     leaves, structure = flatten_arguments((dynamic, keywords), name)
     names = structure_names(structure)
     captured = capture(run, leaves, structure, "jit", name=name, names=names)
-    return Traced(_Call(name, captured, structure, options.backend))
+    return Traced(_Call(name, captured, structure, options.backend)), leaves
+
+
+def _trace(self: JitFunction, *args: Any, **kwargs: Any) -> Traced:
+    """The program for arguments like these (arrays or `ShapeDtypeStruct`), which are not computed with."""
+    return trace_call(self, args, kwargs)[0]
 
 
 def _lower(self: JitFunction, *args: Any, **kwargs: Any) -> Lowered:
