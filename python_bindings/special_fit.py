@@ -9,12 +9,19 @@ from collections.abc import Callable
 from mpmath import (
     besseli,
     chebyfit,
+    ci,
+    cos,
     digamma,
+    e1,
     erfc,
     erfinv,
     exp,
     expm1,
+    fac2,
+    factorial,
     findroot,
+    fresnelc,
+    fresnels,
     linspace,
     log,
     log1p,
@@ -24,7 +31,10 @@ from mpmath import (
     pi,
     polyval,
     psi,
+    si,
+    sin,
     sqrt,
+    workdps,
 )
 
 mp.dps = 80
@@ -102,6 +112,46 @@ def bessel(order: int) -> tuple[Function, Function]:
     )
 
 
+def scaled_exp1(t: mpf) -> mpf:
+    """x exp(x) E1(x) at t = (x - 2) / (x + 2)."""
+    if t > 1 - mpf("1e-9"):
+        return mpf(1)
+    x = 2 * (1 + t) / (1 - t)
+    if x > 150:  # the asymptotic series
+        return sum((-1) ** k * factorial(k) / x**k for k in range(60))
+    return x * exp(x) * e1(x)
+
+
+def fresnel_pair(v: mpf) -> tuple[mpf, mpf]:
+    """pi x f(x) and pi^2 x^3 g(x) at v = 1 / x^2, of the auxiliary functions f and g (DLMF 7.5.3 and 7.5.4)."""
+    if v < mpf(1) / 900:
+        y = (pi / v) ** 2 if v > 0 else mpf("1e80")
+        return tuple(sum((-1) ** k * fac2(4 * k + first) / y**k for k in range(20)) for first in (-1, 1))
+    x = 1 / sqrt(v)
+    with workdps(120):
+        rest_c, rest_s = mpf(1) / 2 - fresnelc(x), mpf(1) / 2 - fresnels(x)
+        c, s = cos(pi * x * x / 2), sin(pi * x * x / 2)
+        return (rest_s * c - rest_c * s) * pi * x, (rest_c * c + rest_s * s) * pi**2 * x**3
+
+
+def sici_pair(t: mpf) -> tuple[mpf, mpf]:
+    """x f(x) and x^2 g(x) at t = (x - 8) / (x + 8), of the auxiliary functions f and g (DLMF 6.2.17 and 6.2.18)."""
+    x = 8 * (1 + t) / (1 - t) if t < 1 - mpf("1e-30") else mpf("1e30")
+    if x > 300:  # the asymptotic series
+        return tuple(sum((-1) ** k * factorial(2 * k + more) / x ** (2 * k) for k in range(60)) for more in (0, 1))
+    with workdps(100):
+        rest = pi / 2 - si(x)
+        return (ci(x) * sin(x) + rest * cos(x)) * x, (rest * sin(x) - ci(x) * cos(x)) * x**2
+
+
+def split_root(name: str, root: mpf) -> None:
+    """A root as two numbers, for float64 and for float32, where the first has 21 bits after the point."""
+    head = mpf(float(root))
+    print(f"{name} = ({float(head)!r}, {float(root - head)!r})")
+    head = mp.ldexp(mp.nint(mp.ldexp(root, 20)), -20)
+    print(f"{name}32 = ({float(head)!r}, {mp.nstr(root - head, 12)})")
+
+
 def temme(orders: int, terms: list[int]) -> list[list[mpf]]:
     """Taylor coefficients of the functions c_k in Temme's expansion of the incomplete gamma function.
 
@@ -158,12 +208,7 @@ def main() -> None:
     fit("STIRLING", near_zero(stirling, mpf(1) / 12), 0, 0.16, 5, 16)
     print("\n# digamma(x) / (x - its root) on [1, 2].")
     root = findroot(digamma, mpf("1.4616"))
-    parts = [mpf(float(root))]
-    parts.append(mpf(float(root - parts[0])))
-    print(f"DIGAMMA_ROOT = ({float(parts[0])!r}, {float(parts[1])!r})")
-    # float32 has the root as a sum of a float32 and the rest.
-    head = mp.ldexp(mp.nint(mp.ldexp(root, 20)), -20)
-    print(f"DIGAMMA_ROOT32 = ({float(head)!r}, {mp.nstr(root - head, 12)})")
+    split_root("DIGAMMA_ROOT", root)
     fit("DIGAMMA", lambda x: digamma(x) / (x - root) if abs(x - root) > 1e-40 else psi(1, root), 1, 2, 10, 22)
     print("\n# (log(x) - 1 / (2 x) - digamma(x)) x^2 in 1 / x^2, for x >= 2.")
     fit("DIGAMMA_TAIL", near_zero(digamma_tail, mpf(1) / 12), 0, 0.25, 7, 20)
@@ -172,6 +217,18 @@ def main() -> None:
         print(f"\n# exp(-x) I{order}(x){' / x' * order} on [0, 8]; exp(-x) I{order}(x) sqrt(x) in 1 / x, for x >= 8.")
         fit(f"I{order}E_NEAR", near, 0, 8, 17, 29)
         fit(f"I{order}E_FAR", far, 0, 0.125, 6, 22)
+    print("\n# x exp(x) E1(x) in (x - 2) / (x + 2), for x >= 1.")
+    fit("E1_FAR", scaled_exp1, mpf(-1) / 3, 1, 12, 28)
+    print("\n# pi x f(x) and pi^2 x^3 g(x) of the Fresnel integrals' auxiliary functions, in 1 / x^2, for x >= 1.6.")
+    fit("FRESNEL_F", lambda v: fresnel_pair(v)[0], 0, 1 / mpf("2.56"), 10, 30)
+    fit("FRESNEL_G", lambda v: fresnel_pair(v)[1], 0, 1 / mpf("2.56"), 11, 30)
+    print("\n# Ci(x) / (x - its root) on [2, 4].")
+    root_of_ci = findroot(ci, mpf("3.384"))
+    split_root("CI_ROOT", root_of_ci)
+    fit("CI", lambda x: ci(x) / (x - root_of_ci) if abs(x - root_of_ci) > 1e-40 else cos(x) / x, 2, 4, 11, 23)
+    print("\n# x f(x) and x^2 g(x) of the sine and cosine integrals' auxiliary functions, in (x - 8) / (x + 8), for x >= 4.")
+    fit("SICI_F", lambda t: sici_pair(t)[0], mpf(-1) / 3, 1, 10, 24)
+    fit("SICI_G", lambda t: sici_pair(t)[1], mpf(-1) / 3, 1, 11, 26)
     print("\n# Bernoulli's numbers B_2j over (2j)!, from j = 1.")
     bernoulli = [mp.bernoulli(2 * j) / mp.factorial(2 * j) for j in range(1, 19)]
     print(f"BERNOULLI = {numbers(bernoulli, 19)}  # fmt: skip")

@@ -159,37 +159,91 @@ def soft_sign(x: Any) -> Array:
     return array / (bind1("abs", array) + 1)
 
 
+def _silu(x: Array) -> tuple[Array, Array]:
+    """`silu` of reals, and its derivative."""
+    below = _below(x, 0.0)
+    # Half of the exponential at a time: the whole may be subnormal where x times it is not.
+    root = bind1("exp", literal(x, 0.5) * _pick(below, x, bind1("neg", x)))
+    small = root * root
+    total = literal(x, 1.0) + small
+    value = _pick(below, x * root * root, x) / total
+    slope = (_pick(below, small, 1.0) + x * small / total) / total
+    return value, slope
+
+
+@custom_jvp
+def _real_silu(x: Array) -> Array:
+    return _silu(x)[0]
+
+
+@_real_silu.defjvp
+def _real_silu_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value, slope = _silu(*primals)
+    return value, tangents[0] * slope
+
+
 def silu(x: Any) -> Array:
     """``x * sigmoid(x)``."""
     array = inexact(x)
-    return array * sigmoid(array)
+    if kind(array) == "complex":
+        return array * sigmoid(array)
+    return _real_silu(array)  # type: ignore[no-any-return]
 
 
 swish = silu
 
 
+def _mish(x: Array) -> tuple[Array, Array]:
+    """`mish` of reals, and its derivative: rational functions of one exponential."""
+    below, one, two = _below(x, 0.0), literal(x, 1.0), literal(x, 2.0)
+    root = bind1("exp", literal(x, 0.5) * _pick(below, x, bind1("neg", x)))
+    small = root * root
+    # tanh(softplus(x)) is (y^2 + 2 y) / (y^2 + 2 y + 2) with y = exp(x), and (1 + 2 y) / (1 + 2 y + 2 y^2) with y = exp(-x).
+    total = _pick(below, small * (small + two) + two, one + two * small * (one + small))
+    value = _pick(below, (x * root * root) * (small + two), x * (one + two * small)) / total
+    tanh_of_softplus = _pick(below, small * (small + two), one + two * small) / total
+    rest = literal(x, 4.0) * x * (small * (one + small)) * _pick(below, 1.0, small) / (total * total)
+    return value, tanh_of_softplus + rest
+
+
+@custom_jvp
+def _real_mish(x: Array) -> Array:
+    return _mish(x)[0]
+
+
+@_real_mish.defjvp
+def _real_mish_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value, slope = _mish(*primals)
+    return value, tangents[0] * slope
+
+
 def mish(x: Any) -> Array:
     """``x * tanh(softplus(x))``."""
     array = inexact(x)
-    return array * bind1("tanh", softplus(array))
+    if kind(array) == "complex":
+        return array * bind1("tanh", softplus(array))
+    return _real_mish(array)  # type: ignore[no-any-return]
 
 
 def gelu(x: Any, approximate: bool = True) -> Array:
     """``x`` times the normal distribution function at ``x``: with tanh, or exactly with erf.
+
+    Below -5 the formula with tanh is ill-conditioned (it falls like ``exp(x**3 / 14)``): there its relative error grows to
+    ``|x|**3`` units in the last place.
 
     >>> import cotangent as ct
     >>> round(float(ct.nn.gelu(1.0)), 4)
     0.8412
     """
     array = inexact(x)
-    half = literal(array, 0.5)
     if approximate:
         cubic = array + literal(array, 0.044715) * (array * array * array)
-        return array * half * (literal(array, 1.0) + bind1("tanh", literal(array, math.sqrt(2 / math.pi)) * cubic))
-    from cotangent._special.error import erfc
+        # 1 + tanh(u) is twice the sigmoid of 2 u, which keeps its digits where tanh rounds to -1.
+        return array * sigmoid(literal(array, math.sqrt(8 / math.pi)) * cubic)
+    from cotangent._special.error import gelu_of_one
+    from cotangent._special.support import floats
 
-    # Of 1 + erf, nothing would be left for large negative numbers.
-    return array * half * erfc(array * literal(array, -math.sqrt(0.5)))
+    return gelu_of_one(*floats("gelu", array))
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Array:

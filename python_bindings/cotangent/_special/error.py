@@ -9,7 +9,7 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise, pick
 from cotangent._special import tables
-from cotangent._special.support import exp_of_minus_square, fitted, floats
+from cotangent._special.support import exp_of_minus_square, fitted, floats, split_square
 from cotangent.numpy._support import bind1
 
 __all__ = ["erf", "erf_inv", "erfc", "erfcx"]
@@ -35,6 +35,40 @@ def _erfc(x: Array) -> Array:
     magnitude = bind1("abs", x)
     tail = exp_of_minus_square(magnitude) * _scaled(magnitude)
     return pick(magnitude < 0.5, 1.0 - bind1("erf", x), pick(x < 0.0, 2.0 - tail, tail))
+
+
+def normal_tail(x: Array, factor: Array | float = 1.0) -> Array:
+    """``factor`` times the probability that a standard normal variable exceeds ``x >= 0``.
+
+    The exponential is of ``x**2 / 2`` itself: rounding ``x / sqrt(2)`` first would cost ``x**2`` units in the last place. It is
+    the last factor, so that what it loses where it is subnormal is not multiplied.
+    """
+    square, rest = split_square(x)
+    scaled = (0.5 * factor) * _scaled(x * math.sqrt(0.5))
+    return (scaled * bind1("exp", -0.5 * rest)) * bind1("exp", -0.5 * square)
+
+
+def _normal_density(x: Array) -> Array:
+    square, rest = split_square(x)
+    return (math.sqrt(0.5 / math.pi) * bind1("exp", -0.5 * rest)) * bind1("exp", -0.5 * square)
+
+
+@elementwise(lambda x, result: _normal_density(x))
+def ndtr_of_one(x: Array) -> Array:
+    """The distribution function of the standard normal distribution."""
+    magnitude = bind1("abs", x)
+    tail = normal_tail(magnitude)
+    middle = 0.5 + 0.5 * bind1("erf", x * math.sqrt(0.5))
+    return pick(magnitude < 0.7, middle, pick(x < 0.0, tail, 1.0 - tail))
+
+
+@elementwise(lambda x, result: ndtr_of_one(x) + x * _normal_density(x))
+def gelu_of_one(x: Array) -> Array:
+    """``x`` times the distribution function of the standard normal distribution."""
+    magnitude = bind1("abs", x)
+    middle = x * (0.5 + 0.5 * bind1("erf", x * math.sqrt(0.5)))
+    tail = normal_tail(magnitude, pick(x > 100.0, 1.0, magnitude))  # 0 that far, and infinity times 0 is NaN
+    return pick(magnitude < 0.7, middle, pick(x < 0.0, -tail, x - tail))
 
 
 @elementwise(lambda x, result: 2.0 * x * result - _TWO_OVER_ROOT_PI)

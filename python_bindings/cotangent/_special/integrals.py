@@ -15,9 +15,10 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise, polynomial
-from cotangent._special.error import erf
+from cotangent._special import tables
+from cotangent._special.error import erf, ndtr_of_one
 from cotangent._special.gammas import digamma
-from cotangent._special.support import floats
+from cotangent._special.support import fitted, floats
 from cotangent.lax import while_loop
 
 __all__ = ["dawsn", "exp1", "expi", "expn", "fresnel", "ndtr", "owens_t", "sici", "spence", "wofz"]
@@ -132,20 +133,34 @@ def expn(n: Any, x: Any) -> Array:
     return _expn(*floats("expn", n, x))
 
 
+@elementwise(lambda x, result: -cnp.exp(-x) / x)
+def _exp1(x: Array) -> Array:
+    near = x <= 1
+    # DLMF 6.6.2
+    close = cnp.where(near & (x > 0), x, 0.5)
+    head = series(close, lambda n: -close * n / ((n + 1) * (n + 1))) - (np.euler_gamma + cnp.log(close))
+    far = cnp.where(near, 1.0, x)
+    large = far > 1e15  # the quotient of infinities would be NaN
+    bounded = cnp.where(large, 1e15, far)
+    tail = fitted((bounded - 2) / (bounded + 2), tables, "E1_FAR") / far * cnp.exp(-far)
+    result = cnp.where(x == 0, cnp.inf, cnp.where(near, head, tail))
+    value: Array = cnp.where(x >= 0, result, cnp.nan)
+    return value
+
+
 def exp1(x: Any) -> Array:
     """The exponential integral of order 1, NaN for negative numbers.
 
     >>> round(float(exp1(1.0)), 6)
     0.219384
     """
-    (x,) = floats("exp1", x)
-    return _expn(cnp.ones_like(x), x)
+    return _exp1(*floats("exp1", x))
 
 
 @elementwise(lambda x, result: cnp.exp(x) / x)
 def _expi(x: Array) -> Array:
     negative = x < 0
-    below = -_expn(cnp.ones_like(x), cnp.where(negative, -x, 1.0))
+    below = -_exp1(cnp.where(negative, -x, 1.0))
     large = x > by_precision(x, 20.0, 45.0)
     near = cnp.where(negative | large | (x == 0), 1.0, x)
     # DLMF 6.6.2; the sum is x + x^2 / (2 2!) + …
@@ -231,7 +246,7 @@ def _dawsn(x: Array) -> Array:
     head = close * terms
     far = cnp.where(large, magnitude, 60.0)
     inverse = 1 / (far * far)
-    tail = 0.5 / far * (1 + inverse * (0.5 + inverse * (0.75 + inverse * 1.875)))
+    tail = 0.5 / far * polynomial(inverse, (29.53125, 6.5625, 1.875, 0.75, 0.5, 1.0))
     middle = cnp.where(small | large, 1.0, magnitude)
     even = 2 * cnp.round(0.5 * middle / _STEP)
     offset = middle - even * _STEP
@@ -251,6 +266,21 @@ def dawsn(x: Any) -> Array:
     return _dawsn(*floats("dawsn", x))
 
 
+def _half_turns_of_square(x: Array) -> tuple[Array, Array]:
+    """The cosine and sine of ``pi x**2 / 2``, for x >= 0, where the square itself would have no digits of the angle left."""
+    # With x = 2 m + r: x**2 = 4 m (m + r) + r**2, and only m r modulo 1 counts. Half of the digits of r at a time times m are
+    # exact, while m is below 2**12 or 2**26; from 2**13 or 2**27 on r has few digits enough.
+    m = cnp.round(0.5 * x)
+    r = x - 2 * m
+    digits = by_precision(x, 2.0**12, 2.0**26)
+    high = cnp.round(r * digits) / digits
+    first, second = m * high, m * (r - high)
+    turns = (first - cnp.round(first)) + (second - cnp.round(second))
+    turns = turns - cnp.round(turns)
+    angle = 2 * math.pi * turns + 0.5 * math.pi * r * r
+    return cnp.cos(angle), cnp.sin(angle)
+
+
 def _fresnel_pair(x: Array) -> tuple[Array, Array]:
     magnitude = cnp.abs(x)
     small = magnitude < 1.6
@@ -259,26 +289,28 @@ def _fresnel_pair(x: Array) -> tuple[Array, Array]:
     # DLMF 7.6.4 and 7.6.6
     sine = series((math.pi / 6) * close**3, lambda n: -quarter * (4 * n - 1) / ((4 * n + 3) * (2 * n) * (2 * n + 1)))
     cosine = series(close, lambda n: -quarter * (4 * n - 3) / ((4 * n + 1) * (2 * n - 1) * (2 * n)))
-    # DLMF 7.5.8: both from the error function of a complex number.
+    # DLMF 7.5.3 and 7.5.4: from the auxiliary functions f and g, and the angle pi x**2 / 2.
     far = cnp.where(small, 2.0, magnitude)
-    ray = 0.5 * math.sqrt(math.pi) * far
-    w = _wofz((1 + 1j) * ray)
-    reduced = far - 2 * cnp.round(0.5 * far)  # exp(i pi x**2 / 2) has no digits left beyond 1e7; there w vanishes
-    phase = 0.5 * math.pi * cnp.where(far < 1e3, far * far, reduced * reduced)
-    spiral = (0.5 + 0.5j) * (1 - (cnp.cos(phase) + 1j * cnp.sin(phase)) * w)
-    sine = cnp.where(small, sine, cnp.imag(spiral))
-    cosine = cnp.where(small, cosine, cnp.real(spiral))
+    inverse = 1 / far
+    square = inverse * inverse
+    f = fitted(square, tables, "FRESNEL_F") * (inverse / math.pi)
+    g = fitted(square, tables, "FRESNEL_G") * (inverse * square / math.pi**2)
+    cosine_of_angle, sine_of_angle = _half_turns_of_square(far)
+    far_sine = 0.5 - (f * cosine_of_angle + g * sine_of_angle)
+    far_cosine = 0.5 + (f * sine_of_angle - g * cosine_of_angle)
+    sine = cnp.where(small, sine, far_sine)
+    cosine = cnp.where(small, cosine, far_cosine)
     infinite = cnp.isinf(x)
     sign = cnp.sign(x)
     return sign * cnp.where(infinite, 0.5, sine), sign * cnp.where(infinite, 0.5, cosine)
 
 
-@elementwise(lambda x, result: cnp.sin(0.5 * math.pi * x * x))
+@elementwise(lambda x, result: _half_turns_of_square(cnp.abs(x))[1])
 def _fresnel_sine(x: Array) -> Array:
     return _fresnel_pair(x)[0]
 
 
-@elementwise(lambda x, result: cnp.cos(0.5 * math.pi * x * x))
+@elementwise(lambda x, result: _half_turns_of_square(cnp.abs(x))[0])
 def _fresnel_cosine(x: Array) -> Array:
     return _fresnel_pair(x)[1]
 
@@ -301,14 +333,20 @@ def _sici_pair(x: Array) -> tuple[Array, Array]:
     sine = series(close, lambda n: -square * (2 * n - 1) / ((2 * n) * (2 * n + 1) * (2 * n + 1)))
     total = series(-0.25 * square, lambda n: -square * n / (2 * (2 * n + 1) * (n + 1) * (n + 1)))
     cosine = np.euler_gamma + cnp.log(close) + total
-    # E1(i x) = -Ci(x) + i (Si(x) - pi / 2), by its fraction DLMF 6.9.1.
-    far = cnp.where(small, 5.0, x)
-    z = 1j * far
-    fraction = _continued_fraction(z + 1, lambda k: (-(k * k) + 0j * far, z + 2 * k + 1))
-    e1 = (cnp.cos(far) - 1j * cnp.sin(far)) / fraction
+    # Between 2 and 4, where these would cancel, the distance from the zero in between times a polynomial.
+    root, rest = by_precision(x, tables.CI_ROOT32, tables.CI_ROOT)
+    middle = cnp.where((close > 2) & small, close, 3.0)
+    cosine = cnp.where(close > 2, ((middle - root) - rest) * fitted(middle, tables, "CI"), cosine)
+    # DLMF 6.2.19 and 6.2.20, from the auxiliary functions f and g.
     infinite = x == cnp.inf
-    sine = cnp.where(infinite, 0.5 * math.pi, cnp.where(small, sine, 0.5 * math.pi + cnp.imag(e1)))
-    cosine = cnp.where(infinite, 0.0, cnp.where(small, cosine, -cnp.real(e1)))
+    far = cnp.where(small | infinite, 5.0, x)
+    inverse = 1 / far
+    t = cnp.where(far > 1e30, 1.0, (far - 8) / (far + 8))
+    f, g = fitted(t, tables, "SICI_F") * inverse, fitted(t, tables, "SICI_G") * (inverse * inverse)
+    far_sine = 0.5 * math.pi - (f * cnp.cos(far) + g * cnp.sin(far))
+    far_cosine = f * cnp.sin(far) - g * cnp.cos(far)
+    sine = cnp.where(infinite, 0.5 * math.pi, cnp.where(small, sine, far_sine))
+    cosine = cnp.where(infinite, 0.0, cnp.where(small, cosine, far_cosine))
     return sine, cosine
 
 
@@ -381,10 +419,7 @@ def spence(x: Any) -> Array:
 
 def ndtr(x: Any) -> Array:
     """The distribution function of the standard normal distribution."""
-    from cotangent._special.error import erfc
-
-    (x,) = floats("ndtr", x)
-    return 0.5 * erfc(x * -math.sqrt(0.5))
+    return ndtr_of_one(*floats("ndtr", x))
 
 
 _NODES, _WEIGHTS = (tuple(float(v) for v in values) for values in np.polynomial.legendre.leggauss(24))

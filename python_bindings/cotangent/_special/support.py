@@ -33,14 +33,19 @@ def fitted(x: Array, tables: Any, name: str) -> Array:
     return polynomial(x - centre if centre else x, coefficients)
 
 
-def exp_of_minus_square(x: Array) -> Array:
-    """``exp(-x**2)`` without the error of rounding the square."""
+def split_square(x: Array) -> tuple[Array, Array]:
+    """``x**2`` as a sum of two without rounding errors to speak of: an exact square, and a rest that is small (0 beyond 1e4)."""
     unsigned, mask = by_precision(x, (np.dtype("uint32"), 0xFFFFF000), (np.dtype("uint64"), 0xFFFFFFFFF8000000))
     bits = bind1("bitcast", x, dtype=unsigned)
     high = bind1("bitcast", bind1("and", bits, _core.full((), mask, unsigned)), dtype=x.dtype)
     # An infinite square less itself would be NaN.
-    rest = pick(bind1("abs", x) < 1e4, (high - x) * (high + x), 0.0)
-    return bind1("exp", -high * high) * bind1("exp", rest)
+    return high * high, pick(bind1("abs", x) < 1e4, (x - high) * (x + high), 0.0)
+
+
+def exp_of_minus_square(x: Array) -> Array:
+    """``exp(-x**2)`` without the error of rounding the square."""
+    square, rest = split_square(x)
+    return bind1("exp", -square) * bind1("exp", -rest)
 
 
 def is_integral(x: Array) -> Array:

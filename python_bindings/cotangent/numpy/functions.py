@@ -217,7 +217,14 @@ def sinc(x: Any, /) -> Array:
     size = bind1("abs", t)
     near = bind1("lt", size, literal(size, 0.1))
     far_t = choose(near, 1.0, t)
-    far = bind1("div", bind1("sin", far_t), far_t)
+    if kind(array) == "complex":
+        sine = bind1("sin", far_t)
+    else:
+        # Of x less the nearest whole number: exactly 0 at those, and near them not rounded away.
+        from cotangent._special.support import sin_of_pi
+
+        sine = sin_of_pi(choose(near, 1.0, array))
+    far = bind1("div", sine, far_t)
     # The Taylor series: exact to rounding, with all derivatives at 0.
     small = choose(near, t, 0.0)
     squared = small * small

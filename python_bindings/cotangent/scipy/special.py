@@ -27,6 +27,7 @@ from cotangent._special import igamma as gammainc
 from cotangent._special import igammac as gammaincc
 from cotangent._special import lgamma as gammaln
 from cotangent._special.complex import complex_gamma, complex_loggamma
+from cotangent._special.error import normal_tail
 from cotangent._special.gammas import polygamma as _polygamma
 from cotangent._special.gammas import zeta as _hurwitz_zeta
 from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
@@ -352,7 +353,9 @@ def _log_ndtr(x: Array) -> Array:
     left = cnp.where(low, x, -1.0)
     right = cnp.where(low, 0.0, x)
     below = cnp.log(0.5 * erfcx(-_ROOT_HALF * left)) - 0.5 * left * left
-    above = cnp.log1p(-0.5 * erfc(_ROOT_HALF * right))
+    high = right > 0.7
+    middle = cnp.log(ndtr(cnp.where(high, 0.0, right)))
+    above = cnp.where(high, cnp.log1p(-normal_tail(cnp.where(high, right, 1.0))), middle)
     result: Array = cnp.where(low, below, above)
     return result
 
