@@ -113,7 +113,7 @@ def bessel(order: int) -> tuple[Function, Function]:
 
 
 def scaled_exp1(t: mpf) -> mpf:
-    """x exp(x) E1(x) at t = (x - 2) / (x + 2)."""
+    """The values x exp(x) E1(x) at t = (x - 2) / (x + 2)."""
     if t > 1 - mpf("1e-9"):
         return mpf(1)
     x = 2 * (1 + t) / (1 - t)
@@ -123,7 +123,7 @@ def scaled_exp1(t: mpf) -> mpf:
 
 
 def fresnel_pair(v: mpf) -> tuple[mpf, mpf]:
-    """pi x f(x) and pi^2 x^3 g(x) at v = 1 / x^2, of the auxiliary functions f and g (DLMF 7.5.3 and 7.5.4)."""
+    """The values pi x f(x) and pi^2 x^3 g(x) at v = 1 / x^2, of the auxiliary functions f and g (DLMF 7.5.3 and 7.5.4)."""
     if v < mpf(1) / 900:
         y = (pi / v) ** 2 if v > 0 else mpf("1e80")
         return tuple(sum((-1) ** k * fac2(4 * k + first) / y**k for k in range(20)) for first in (-1, 1))
@@ -135,7 +135,7 @@ def fresnel_pair(v: mpf) -> tuple[mpf, mpf]:
 
 
 def sici_pair(t: mpf) -> tuple[mpf, mpf]:
-    """x f(x) and x^2 g(x) at t = (x - 8) / (x + 8), of the auxiliary functions f and g (DLMF 6.2.17 and 6.2.18)."""
+    """The values x f(x) and x^2 g(x) at t = (x - 8) / (x + 8), of the auxiliary functions f and g (DLMF 6.2.17 and 6.2.18)."""
     x = 8 * (1 + t) / (1 - t) if t < 1 - mpf("1e-30") else mpf("1e30")
     if x > 300:  # the asymptotic series
         return tuple(sum((-1) ** k * factorial(2 * k + more) / x ** (2 * k) for k in range(60)) for more in (0, 1))
@@ -226,8 +226,10 @@ def main() -> None:
     root_of_ci = findroot(ci, mpf("3.384"))
     split_root("CI_ROOT", root_of_ci)
     fit("CI", lambda x: ci(x) / (x - root_of_ci) if abs(x - root_of_ci) > 1e-40 else cos(x) / x, 2, 4, 11, 23)
-    print("\n# x f(x) and x^2 g(x) of the sine and cosine integrals' auxiliary functions, in (x - 8) / (x + 8), for x >= 4.")
-    fit("SICI_F", lambda t: sici_pair(t)[0], mpf(-1) / 3, 1, 10, 24)
+    print(
+        "\n# x f(x) and x^2 g(x) of the sine and cosine integrals' auxiliary functions, in (x - 8) / (x + 8), for x >= 4."
+    )
+    fit("SICI_F", lambda t: sici_pair(t)[0], mpf(-1) / 3, 1, 11, 27)
     fit("SICI_G", lambda t: sici_pair(t)[1], mpf(-1) / 3, 1, 11, 26)
     print("\n# Bernoulli's numbers B_2j over (2j)!, from j = 1.")
     bernoulli = [mp.bernoulli(2 * j) / mp.factorial(2 * j) for j in range(1, 19)]

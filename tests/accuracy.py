@@ -78,7 +78,9 @@ def sample(record: Record, dtype: str, count: int, seed: int = 0) -> list[np.nda
     columns = []
     for position, intervals in enumerate(record.arguments):
         inside = [(max(low, -largest), min(high, largest)) for low, high in intervals]
-        inside = [(max(low, least) if low > 0 else low, min(high, -least) if high < 0 else high) for low, high in inside]
+        inside = [
+            (max(low, least) if low > 0 else low, min(high, -least) if high < 0 else high) for low, high in inside
+        ]
         if position in record.whole:
             column = random.integers(int(inside[0][0]), int(inside[0][1]) + 1, count).astype(float)
         else:
@@ -191,9 +193,7 @@ def line(m: Measurement) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
-HEADER = (
-    "| function | type | eager | compiled | worst at | bound | eager and compiled |\n| --- | --- | --- | --- | --- | --- | --- |"
-)
+HEADER = "| function | type | eager | compiled | worst at | bound | eager and compiled |\n| --- | --- | --- | --- | --- | --- | --- |"
 
 
 def page(groups: dict[str, list[Measurement]], points: int) -> str:
@@ -248,8 +248,6 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"{PAGE.name} written; {above} rows above their bound")
     return 1 if above else 0
 
-
-__all__: list[Any] = []
 
 if __name__ == "__main__":
     sys.exit(main())

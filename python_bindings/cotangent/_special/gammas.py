@@ -50,9 +50,12 @@ def _zeta(s: Array, q: Array) -> Array:
     below = bind1("and", bind1("and", left, ordinary), bind1("and", whole, bind1("not", is_integral(q))))
 
     def of_negative() -> Array:
-        fraction = pick(below, q - bind1("floor", q), 0.5)
-        mirrored = _hurwitz(order, 1.0 - fraction) - result
-        return _hurwitz(order, fraction) + pick(is_odd(order), -mirrored, mirrored)
+        # From the nearest whole number, so that q close to one keeps its digits: the pole is a term of its own.
+        rest = pick(below, q - bind1("round", q), 0.5)
+        left_of_it = _hurwitz(order, 1.0 - rest) - result
+        size = bind1("pow", bind1("abs", rest), -order)
+        pole = pick(bind1("and", rest < 0.0, is_odd(order)), -size, size)
+        return (_hurwitz(order, 1.0 + rest) + pick(is_odd(order), -left_of_it, left_of_it)) + pole
 
     result = where_needed(below, of_negative, result)
     undefined = bind1("and", q < 0.0, bind1("not", whole))
@@ -174,6 +177,8 @@ def _polygamma(m: Array, x: Array) -> Array:
 def lgamma(x: Any) -> Array:
     """The logarithm of the magnitude of the gamma function; infinite at its poles.
 
+    Near its zeros below 0 the absolute error is a few units in the last place of 1; at 1 and 2 relative errors are.
+
     >>> round(float(lgamma(10.0)), 5)
     12.80183
     """
@@ -190,7 +195,10 @@ def gamma(x: Any) -> Array:
 
 
 def digamma(x: Any) -> Array:
-    """The derivative of the logarithm of the gamma function; NaN at its poles."""
+    """The derivative of the logarithm of the gamma function; NaN at its poles.
+
+    Near its zeros below 0 the absolute error is a few units in the last place of 1; at that near 1.46 the relative error is.
+    """
     return _digamma(*floats("digamma", x))
 
 

@@ -344,7 +344,8 @@ _betainc = Elementwise(_regularised_beta, (None, None, _beta_density), "betainc"
 def igamma(a: Any, x: Any) -> Array:
     """The lower incomplete gamma function, regularised: the probability of a gamma sample up to ``x``.
 
-    NaN for negative arguments.
+    NaN for negative arguments. In float64 the relative error is that of an exponential: small results have
+    ``|log(result)|`` times up to 16 units in the last place.
 
     >>> round(float(igamma(1.0, 2.0)), 6)
     0.864665
@@ -353,7 +354,7 @@ def igamma(a: Any, x: Any) -> Array:
 
 
 def igammac(a: Any, x: Any) -> Array:
-    """``1 - igamma(a, x)``, accurate where that is close to 1."""
+    """``1 - igamma(a, x)``, accurate where that is close to 1; with the errors of `igamma`."""
     return _igammac(*floats("igammac", a, x))
 
 
@@ -370,6 +371,7 @@ def random_gamma_grad(a: Any, x: Any) -> Array:
 def betainc(a: Any, b: Any, x: Any) -> Array:
     """The incomplete beta function, regularised: the probability of a beta sample up to ``x``.
 
-    NaN for negative parameters, and for x outside of [0, 1].
+    NaN for negative parameters, and for x outside of [0, 1]. In float64 the relative error is that of an exponential: small
+    results have ``|log(result)|`` times up to 16 units in the last place.
     """
     return _betainc(*floats("betainc", a, b, x))

@@ -31,22 +31,26 @@ def _epsilon(x: Array) -> float:
     return by_precision(x, 2.0**-24, 2.0**-53)  # type: ignore[no-any-return]
 
 
-def series(first: Array, ratio: Callable[[Array], Array], limit: int = _MOST_TERMS) -> Array:
-    """``first + first * ratio(1) + first * ratio(1) * ratio(2) + …`` until terms no longer count."""
+def series(
+    first: Array, ratio: Callable[[Array], Array], limit: int = _MOST_TERMS, at_least: Array | float = 0.0
+) -> Array:
+    """``first + first * ratio(1) + first * ratio(1) * ratio(2) + …`` until terms no longer count and fall, after ``at_least``."""
     tolerance = 0.25 * _epsilon(cnp.real(first))
     real = cnp.real(first).dtype
 
     def unfinished(state: Any) -> Array:
-        n, term, total = state
-        more: Array = (cnp.abs(term) > tolerance * cnp.abs(total)) & (n < limit)
+        n, term, total, grows = state
+        more: Array = ((cnp.abs(term) > tolerance * cnp.abs(total)) | grows | (n <= at_least)) & (n < limit)
         return more
 
     def add(state: Any) -> Any:
-        n, term, total = state
-        term = term * ratio(n)
-        return n + 1, term, total + term
+        n, term, total, _ = state
+        factor = ratio(n)
+        term = term * factor
+        return n + 1, term, total + term, (cnp.abs(factor) >= 1) & (term != 0)
 
-    result: Array = while_loop(unfinished, add, (_core.full((), 1.0, real), first, first))[2]
+    start = (_core.full((), 1.0, real), first, first, _core.full((), False, "bool"))
+    result: Array = while_loop(unfinished, add, start)[2]
     return result
 
 
@@ -129,7 +133,10 @@ def _log_factorial(n: Array) -> Array:
 
 
 def expn(n: Any, x: Any) -> Array:
-    """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity, for whole n >= 0."""
+    """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity, for whole n >= 0.
+
+    NaN for negative n or x. Relative errors are below 32 units in the last place for n up to 12.
+    """
     return _expn(*floats("expn", n, x))
 
 
@@ -175,7 +182,10 @@ def _expi(x: Array) -> Array:
 
 
 def expi(x: Any) -> Array:
-    """The exponential integral Ei: the principal value of the integral of ``exp(t) / t`` from minus infinity to x."""
+    """The exponential integral Ei: the principal value of the integral of ``exp(t) / t`` from minus infinity to x.
+
+    Near its zero at 0.3725 the absolute error is a few units in the last place of 1/4.
+    """
     return _expi(*floats("expi", x))
 
 
@@ -217,7 +227,10 @@ def _wofz(z: Array) -> Array:
 
 
 def wofz(z: Any) -> Array:
-    """Faddeeva's function ``exp(-z**2) erfc(-i z)`` of complex numbers, to about 1e-13 (DLMF 7.2.3).
+    """Faddeeva's function ``exp(-z**2) erfc(-i z)`` of complex numbers (DLMF 7.2.3).
+
+    Above the real axis errors are below 32 units in the last place of the magnitude; below it the result grows like
+    ``exp(-z**2)``, and its relative error like ``|z|**2``.
 
     >>> abs(complex(wofz(1j)) - 0.427583576) < 1e-6
     True
@@ -369,7 +382,8 @@ def _ci(x: Array) -> Array:
 def sici(x: Any) -> tuple[Array, Array]:
     """The sine and cosine integrals (Si, Ci): of ``sin(t) / t`` from 0 to x, and of ``-cos(t) / t`` from x to infinity.
 
-    Of negative x, Ci is its real part.
+    Of negative x, Ci is its real part. Near its zeros, that between 3 and 4 excepted, the absolute error of Ci is a few units in
+    the last place of 1/x, or of 1/4.
     """
     (x,) = floats("sici", x)
     return _si(x), _ci(x)
@@ -457,5 +471,8 @@ def _owens_t(h: Array, a: Array) -> Array:
 
 
 def owens_t(h: Any, a: Any) -> Array:
-    """Owen's T: the probability of X > h and 0 < Y < a X for independent standard normal X and Y."""
+    """Owen's T: the probability of X > h and 0 < Y < a X for independent standard normal X and Y.
+
+    Relative errors are below 32 units in the last place for h up to 5, beyond like those of ``exp(-h**2 / 2)``.
+    """
     return _owens_t(*floats("owens_t", h, a))

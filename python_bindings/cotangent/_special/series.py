@@ -6,19 +6,21 @@ import functools
 import math
 from typing import Any
 
+from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise
 from cotangent._special.gammas import gamma, lgamma
 from cotangent._special.integrals import series
-from cotangent._special.support import floats
+from cotangent._special.support import floats, sin_of_pi
 from cotangent.custom_derivatives import custom_jvp
 from cotangent.errors import DTypeError
-from cotangent.lax import fori_loop
+from cotangent.lax import fori_loop, while_loop
 
 __all__ = ["bessel_jn", "hyp1f1", "hyp2f1", "sph_harm_y"]
 
 _MOST_TERMS = 2000
+_NEAR_ZERO, _LARGEST = 0.01, 1e5  # of Bessel functions
 
 
 def _sign_of_gamma(x: Array) -> Array:
@@ -30,6 +32,12 @@ def _stops(a: Array) -> Array:
     """Whether the rising factorials of ``a`` become 0, so that a series is a polynomial."""
     stops: Array = (a <= 0) & (a == cnp.floor(a))
     return stops
+
+
+def _crossings(p: Array, q: Array) -> Array:
+    """From which term on the factors p + n and q + n stay away from 0: before, one small term does not end a series."""
+    last: Array = cnp.clip(2 - cnp.minimum(p, q), 0, 1000)
+    return last
 
 
 def _hyp1f1_slope(a: Array, b: Array, x: Array, result: Array) -> Array:
@@ -45,18 +53,27 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     large = (z > by_precision(x, 60.0, 120.0)) & ~finite
     near = cnp.where(large, 1.0, z)
     one = cnp.ones_like(x)
-    total = series(one, lambda n: (first + n - 1) * near / ((b + n - 1) * n), _MOST_TERMS)
+    total = series(one, lambda n: (first + (n - 1)) * near / ((b + (n - 1)) * n), _MOST_TERMS, _crossings(first, b))
     total = total * cnp.exp(cnp.where(negative, -near, 0.0))
     # DLMF 13.7.2, cut off where its terms grow.
     far = cnp.where(large, z, 200.0)
 
-    def ratio(n: Array) -> Array:
-        r: Array = (b - first + n - 1) * (n - first) / (n * far)
-        kept: Array = cnp.where(cnp.abs(r) < 1, r, 0.0)
-        return kept
+    def falling(p: Array, q: Array, sign: float) -> Array:
+        def ratio(n: Array) -> Array:
+            r: Array = sign * (p + (n - 1)) * (q + (n - 1)) / (n * far)
+            kept: Array = cnp.where(cnp.abs(r) < 1, r, 0.0)
+            return kept
 
-    power = cnp.exp(lgamma(b) - lgamma(first) + cnp.where(negative, 0.0, far) + (first - b) * cnp.log(far))
-    tail = _sign_of_gamma(b) * _sign_of_gamma(first) * power * series(one, ratio)
+        return series(one, ratio)
+
+    shift, growth = cnp.where(negative, -far, 0.0), cnp.where(negative, 0.0, far)
+    sign = _sign_of_gamma(b)
+    power = cnp.exp(lgamma(b) - lgamma(first) + growth + (first - b) * cnp.log(far))
+    tail = sign * _sign_of_gamma(first) * power * falling(b - first, 1 - first, 1.0)
+    # The part without an exponential counts where the other has a factor near 0: of whole numbers below, and close to those.
+    power = cnp.exp(lgamma(b) - lgamma(b - first) + shift - first * cnp.log(far))
+    turned = sin_of_pi(first + 0.5)
+    tail = tail + sign * _sign_of_gamma(b - first) * turned * power * falling(first, first - b + 1, -1.0)
     value = cnp.where(x == 0, 1.0, cnp.where(large, tail, total))
     pole = (b <= 0) & (b == cnp.floor(b))
     result: Array = cnp.where(pole, cnp.inf, value)
@@ -64,7 +81,11 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
 
 
 def hyp1f1(a: Any, b: Any, x: Any) -> Array:
-    """Kummer's confluent hypergeometric function (DLMF 13.2.2) of real numbers, infinite at poles in b."""
+    """Kummer's confluent hypergeometric function (DLMF 13.2.2) of real numbers, infinite at poles in b.
+
+    For parameters up to 6 and x from -100 to 80 the relative error is 2 units in the last place in the median and above 64 in one
+    case of 100: near the function's zeros, and where ``b - a`` or ``a`` is close to a whole number below 0.
+    """
     return _hyp1f1(*floats("hyp1f1", a, b, x))
 
 
@@ -75,7 +96,10 @@ def _hyp2f1_slope(a: Array, b: Array, c: Array, x: Array, result: Array) -> Arra
 @elementwise(None, None, None, _hyp2f1_slope)
 def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     negative, one = x < 0, cnp.ones_like(x)
-    # Pfaff's transformation (DLMF 15.8.1) brings negative arguments into [0, 1).
+    # Pfaff's transformation (DLMF 15.8.1) brings negative arguments into [0, 1). Of its two forms that with the smaller factor,
+    # which leaves the sum less to cancel.
+    swapped = negative & (cnp.abs(a) > cnp.abs(b))
+    a, b = cnp.where(swapped, b, a), cnp.where(swapped, a, b)
     z = cnp.where(negative, x / (x - 1), x)
     b = cnp.where(negative, c - b, b)
     factor = cnp.where(negative, cnp.exp(-a * cnp.log1p(cnp.where(negative, -x, 0.0))), 1.0)
@@ -84,10 +108,16 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     near = cnp.where(finite, z, 0.5)
     # Euler's transformation (DLMF 15.8.1) where it makes the terms fall faster.
     excess = c - a - b
-    turn = (excess < 0) & ~polynomial
+    turn = (excess < 0) & (near > 0.98) & ~polynomial
     p, q = cnp.where(turn, c - a, a), cnp.where(turn, c - b, b)
     scale = cnp.where(turn, cnp.exp(excess * cnp.log1p(-cnp.where(turn, near, 0.0))), 1.0)
-    total = scale * series(one, lambda n: (p + n - 1) * (q + n - 1) * near / ((c + n - 1) * n), 20000)
+    # The shift of n first: p may be far smaller than 1.
+    total = scale * series(
+        one,
+        lambda n: (p + (n - 1)) * (q + (n - 1)) * near / ((c + (n - 1)) * n),
+        20000,
+        _crossings(p, cnp.minimum(q, c)),
+    )
     # Gauss's sum at 1 (DLMF 15.4.20).
     at_one = gamma(c) * gamma(cnp.where(excess > 0, excess, 1.0)) / (gamma(c - a) * gamma(c - b))
     at_one = cnp.where(excess > 0, at_one, cnp.inf)
@@ -98,17 +128,26 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
 
 
 def hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Array:
-    """Gauss's hypergeometric function (DLMF 15.2.1) of real numbers, for x up to 1; infinite beyond."""
+    """Gauss's hypergeometric function (DLMF 15.2.1) of real numbers, for x up to 1; infinite beyond.
+
+    For parameters up to 6 and x above -5 the relative error is 1 unit in the last place in the median and above 64 in one case of
+    200: near the function's zeros, and close to 1 where parameters differ in sign. For x within 1e-3 of 1 the series takes
+    thousands of terms.
+    """
     return _hyp2f1(*floats("hyp2f1", a, b, c, x))
 
 
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     """Bessel functions of the first kind of the orders 0 to v, by Miller's backward recurrence (DLMF 3.6).
 
+    Absolute errors are a few units in the last place of the amplitude ``sqrt(2 / (pi z))``; of small z, where higher orders are
+    small, relative errors are.
+
     Args:
-        z: real array.
+        z: real array; of magnitudes beyond 1e5 the result is NaN.
         v: the highest order.
-        n_iter: the order at which the recurrence starts; more than ``v`` and than the largest argument.
+        n_iter: the order at which the recurrence starts, above ``v``; where the largest argument needs more, it starts further
+            up by itself.
 
     Returns:
         An array of shape ``(v + 1, *z.shape)``.
@@ -120,25 +159,55 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     return result
 
 
+def _power_series(x: Array, v: int) -> list[Array]:
+    """The orders from v down to 0 for ``|x| < 0.01`` (DLMF 10.2.2)."""
+    half = 0.5 * x
+    square = half * half
+    power, orders = cnp.ones_like(x), []
+    for n in range(v + 1):
+        total = cnp.ones_like(x)
+        for k in (4, 3, 2, 1):
+            total = 1 - square * total / (k * (n + k))
+        orders.append(power * total)
+        power = power * half / (n + 1)
+    return orders[::-1]
+
+
 @functools.partial(custom_jvp, nondiff_argnums=(1, 2))
 def _bessel_jn(z: Array, v: int, n_iter: int) -> Array:
-    zero = z == 0
-    x = cnp.where(zero, 1.0, z)
-    above, here = cnp.zeros_like(x), cnp.full_like(x, by_precision(x, 1e-30, 1e-280))
-    orders, total = [], cnp.zeros_like(x)
-    for n in range(n_iter, -1, -1):
-        # here is proportional to the function of order n.
-        if n <= v:
-            orders.append(here)
-        total = total + here * (1.0 if n == 0 else 2.0 if n % 2 == 0 else 0.0)
+    size = cnp.abs(z)
+    x = cnp.where((size >= _NEAR_ZERO) & (size <= _LARGEST), z, 1.0)
+
+    def down(n: Any, weight: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
+        # here is proportional to the function of order n. Rescaled before the growth overflows.
+        above, here, total = state
+        total = total + here * weight
         above, here = here, (2 * n / x) * here - above
-        # Rescaled before the growth overflows.
-        size = cnp.where(cnp.abs(here) > by_precision(x, 1e20, 1e200), by_precision(x, 1e-20, 1e-200), 1.0)
-        above, here, total = above * size, here * size, total * size
-        orders = [value * size for value in orders]
-    values = cnp.stack(orders[::-1]) / total
-    first = cnp.arange(v + 1).reshape(-1, *[1] * z.ndim) == 0
-    result: Array = cnp.where(zero, first.astype(z.dtype), values)
+        # Of the dtype of x: as a float32, what Python numbers alone would give, the factor of float64 is 0.
+        factor = _core.full((), by_precision(x, 1e-20, 1e-200), x.dtype)
+        scale = cnp.where(cnp.abs(here) > 1 / factor, factor, 1.0)
+        return above * scale, here * scale, total * scale, scale
+
+    # Above the order n_iter only as far as the largest argument needs: there the functions fall below rounding.
+    largest = cnp.max(cnp.abs(x), initial=0.0)
+    start = cnp.ceil(largest + 11 * cnp.cbrt(largest)) + 8
+    first = (cnp.zeros_like(x), cnp.full_like(x, by_precision(x, 1e-30, 1e-280)), cnp.zeros_like(x))
+    state = while_loop(
+        lambda s: s[0] > n_iter,
+        lambda s: (s[0] - 1, *down(s[0], cnp.where(cnp.floor(s[0] / 2) * 2 == s[0], 2.0, 0.0), s[1:])[:3]),
+        (cnp.maximum(start, n_iter), *first),
+    )[1:]
+    orders: list[Array] = []
+    for n in range(n_iter, -1, -1):
+        here = state[1]
+        *state, scale = down(n, 1.0 if n == 0 else 2.0 if n % 2 == 0 else 0.0, state)
+        if n <= v:
+            orders = [value * scale for value in [*orders, here]]
+    total = state[2]
+    small = cnp.abs(z) < _NEAR_ZERO
+    near = _power_series(cnp.where(small, z, 0.0), v)
+    values = [cnp.where(small, n, value / total) for n, value in zip(near, orders, strict=True)]
+    result: Array = cnp.where(cnp.abs(z) <= _LARGEST, cnp.stack(values[::-1]), cnp.nan)
     return result
 
 

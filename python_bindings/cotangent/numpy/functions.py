@@ -107,7 +107,10 @@ def log10(x: Any, /) -> Array:
 
 
 def logaddexp(x: Any, y: Any, /) -> Array:
-    """``log(exp(x) + exp(y))`` without overflow."""
+    """``log(exp(x) + exp(y))`` without overflow.
+
+    Where it is near 0, the absolute error is a unit in the last place of the larger magnitude of the two.
+    """
     x, y = _core.promote([x, y], inexact=True)
     return _log_sum(x, y)
 

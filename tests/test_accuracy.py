@@ -1,0 +1,103 @@
+"""Every function keeps the bound that its record states, in the eager tier and compiled: see accuracy_records.py.
+
+By default on a small sample; with --long on one of the size that `./dev accuracy` takes, with another seed.
+"""
+
+from __future__ import annotations
+
+import accuracy
+import cotangent as ct
+import cotangent.numpy as cnp
+import cotangent.scipy.special as special
+import numpy as np
+import pytest
+from accuracy_records import RECORDS, Record
+from mpmath import mp, mpf
+
+mpmath = pytest.importorskip("mpmath")
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.name)
+def test_bounds(record: Record, long_run: bool) -> None:
+    for dtype in accuracy.dtypes_of(record):
+        result = accuracy.measure(record, dtype, accuracy.POINTS if long_run else 40, seed=int(long_run))
+        assert result.worst <= result.bound, f"{result.worst:.1f} ulp of {dtype} at {result.where}"
+
+
+def test_ulps_are_counted_from_the_exact_value() -> None:
+    with mp.workdps(45):
+        assert accuracy.error(1.0, mpf(1) + mpf(2) ** -53, "float64", 0.0) == 0.5
+        assert accuracy.error(1.0, mpf(1) - mpf(2) ** -54, "float64", 0.0) == 0.5
+        assert accuracy.error(2.0**-1074, mpf(0), "float64", 0.0) == 1.0
+        assert accuracy.error(0.0, mpf(2) ** -30, "float32", 1.0) == 2.0**-7
+        assert accuracy.error(float("inf"), mpf(10) ** 39, "float32", 0.0) == 0.0
+        assert accuracy.error(float("inf"), mpf(10) ** 37, "float32", 0.0) == float("inf")
+        assert accuracy.error(float("nan"), mpf(1), "float32", 0.0) == float("inf")
+
+
+def test_the_page_is_written_from_the_records(tmp_path: object, capsys: pytest.CaptureFixture[str]) -> None:
+    assert accuracy.main(["--print", "nn.silu", "--points", "10"]) == 0
+    assert "| nn.silu | float32 |" in capsys.readouterr().out
+    rows = list(accuracy.measurements([record for record in RECORDS if record.name == "sqrt"], 10))
+    text = accuracy.page({"Elementary functions": rows}, 10)
+    assert text.count("\n| sqrt |") == 4
+    page = accuracy.PAGE.read_text()
+    missing = [record.name for record in RECORDS if f"\n| {record.name} |" not in page]
+    assert not missing, "run ./dev accuracy"
+
+
+def test_slopes_of_activations_and_tails() -> None:
+    """Derivatives were rewritten with the values: against mpmath's, also where values are subnormal."""
+    cases = [
+        (ct.nn.silu, lambda x: x / (1 + mp.exp(-x))),
+        (ct.nn.mish, lambda x: x * mp.tanh(mp.log1p(mp.exp(x)))),
+        (lambda x: ct.nn.gelu(x, approximate=False), lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2),
+        (special.ndtr, lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
+    ]
+    points = np.array([-30.0, -11.0, -3.0, -0.2, 0.0, 0.3, 2.0, 9.0])
+    for function, exact in cases:
+        slopes = ct.vmap(ct.grad(function))(points)
+        curvatures = ct.vmap(ct.grad(ct.grad(function)))(points)
+        with mp.workdps(60):
+            np.testing.assert_allclose(slopes, [float(mp.diff(exact, x)) for x in points], rtol=1e-12)
+            np.testing.assert_allclose(
+                curvatures, [float(mp.diff(exact, x, 2)) for x in points], rtol=1e-11, atol=1e-73
+            )
+
+
+def test_points_where_functions_change_formula() -> None:
+    """Values with no digits right before: sums that stopped early or cancelled, and recurrences that overflowed."""
+    with mp.workdps(60):
+        for a, b, x in [
+            (3.7e-18, 0.66, 48.5),
+            (-4e-18, 5.4, 50.8),
+            (-2e-24, 3.3, 60.5),
+            (1e-18, 0.28, 78.4),
+            (-2e-27, 1.7, 700.0),
+        ]:
+            expected = float(mp.hyp1f1(mpf(a), mpf(b), mpf(x)))
+            assert float(special.hyp1f1(np.float64(a), b, x)) == pytest.approx(expected, rel=1e-12)
+        for a, b, c, x in [(-3.9, -0.0245, 4.07, -4.05), (-3.6, 8e-301, 2.0, -4.5), (0.00299, -3.04, 3.74, -3.87)]:
+            expected = float(mp.hyp2f1(mpf(a), mpf(b), mpf(c), mpf(x)))
+            assert float(special.hyp2f1(np.float64(a), b, c, x)) == pytest.approx(expected, rel=1e-13)
+        for x in (1e-30, 1e-3, 0.02, 70.0, 1000.0):
+            expected = [float(mp.besselj(k, mpf(x))) for k in range(4)]
+            np.testing.assert_allclose(special.bessel_jn(np.float64(x), v=3), expected, rtol=1e-12)
+        assert np.isnan(np.asarray(special.bessel_jn(np.float64(2e5), v=1))).all()
+        for s, q in [(2.0, -1e-71), (3.0, -2e-15), (5.0, -0.00062), (4.0, -3.0001), (3.0, -2.5)]:
+            expected = float(mp.zeta(mpf(s), mpf(q)))
+            assert float(special.zeta(np.float64(s), q)) == pytest.approx(expected, rel=1e-13)
+    slope = ct.grad(lambda x: special.bessel_jn(x, v=3)[2])(np.float64(60.0))
+    assert float(slope) == pytest.approx(float(mp.diff(lambda x: mp.besselj(2, x), 60.0)), rel=1e-11)
+
+
+def test_infinities_and_nan() -> None:
+    line = np.array([np.inf, -np.inf, np.nan, 0.0])
+    sine, cosine = special.sici(line)
+    np.testing.assert_array_equal(sine, [np.pi / 2, -np.pi / 2, np.nan, 0])
+    np.testing.assert_array_equal(cosine, [0, np.nan, np.nan, -np.inf])
+    np.testing.assert_array_equal(special.fresnel(line)[0], [0.5, -0.5, np.nan, 0])
+    np.testing.assert_array_equal(special.exp1(line), [0, np.nan, np.nan, np.inf])
+    np.testing.assert_array_equal(special.expi(line), [np.inf, 0, np.nan, -np.inf])
+    np.testing.assert_array_equal(special.ndtr(line), [1, 0, np.nan, 0.5])
+    np.testing.assert_array_equal(ct.nn.gelu(cnp.asarray(line), approximate=False)[0], np.inf)
