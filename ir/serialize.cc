@@ -219,6 +219,7 @@ const Json& item(const Json& list, size_t index, const char* what) {
 
 std::string text_of(const Json& value, const char* what) {
   if (!value.is_string()) corrupt(concat(what, " must be a text"));
+  static_cast<void>(value.dump());  // throws where it is not UTF-8
   return value.get<std::string>();
 }
 
@@ -408,18 +409,50 @@ class Reader {
 
 }  // namespace
 
-std::string serialize(const Graph& graph, const SaveOptions& options) {
-  const std::vector<uint8_t> payload = Json::to_cbor(Writer(options).run(graph));
-  const std::string_view view(reinterpret_cast<const char*>(payload.data()), payload.size());
+std::string serialize(const Graph& graph, const SaveOptions& options, absl::Span<const Tensor> constants) {
+  Json document = Writer(options).run(graph);
+  CT_CHECK(constants.size() <= graph.num_inputs());
+  document["constants"] = constants.size();
+  const std::vector<uint8_t> payload = Json::to_cbor(document);
+  std::string rest(reinterpret_cast<const char*>(payload.data()), payload.size());
+  for (const Tensor& value : constants) rest.append(value.as<char>(), static_cast<size_t>(value.aval().bytes()));
   std::string bytes(kMagic);
   append_little_endian(bytes, kFormatVersion);
   append_little_endian(bytes, static_cast<uint64_t>(payload.size()));
-  append_little_endian(bytes, hash_bytes(view));
-  bytes += view;
+  append_little_endian(bytes, hash_bytes(rest));
+  bytes += rest;
   return bytes;
 }
 
-GraphPtr deserialize(std::string_view bytes) {
+namespace {
+
+// The values of the last inputs, from what follows the document.
+std::vector<Tensor> read_constants(const Json& document, const Graph& graph, std::string_view bytes) {
+  std::vector<Tensor> constants;
+  if (document.contains("constants")) {
+    const size_t count = index_of(document["constants"], graph.num_inputs() + size_t{1}, "the number of constants");
+    for (size_t i = graph.num_inputs() - count; i < graph.num_inputs(); ++i) {
+      const Aval& aval = graph.aval(static_cast<Var>(i));
+      const auto size = static_cast<size_t>(aval.bytes());
+      if (size > bytes.size()) corrupt("it is truncated, or has a tail");
+      const std::string_view value = bytes.substr(0, size);
+      bytes.remove_prefix(size);
+      if (is_bool(aval.dtype()) && value.find_first_not_of(std::string_view("\0\1", 2)) != std::string_view::npos) {
+        corrupt("a constant bool is neither 0 nor 1");
+      }
+      constants.emplace_back(aval);
+      if (size != 0) std::memcpy(constants.back().data(), value.data(), size);
+    }
+  }
+  if (!bytes.empty()) corrupt("it is truncated, or has a tail");
+  return constants;
+}
+
+}  // namespace
+
+GraphPtr deserialize(std::string_view bytes) { return deserialize_program(bytes).graph; }
+
+SavedProgram deserialize_program(std::string_view bytes) {
   if (bytes.size() < kHeaderBytes || bytes.substr(0, kMagic.size()) != kMagic) corrupt("the header is missing");
   const auto version = read_little_endian<uint32_t>(bytes.substr(8));
   if (version > kFormatVersion || version == 0) {
@@ -427,11 +460,16 @@ GraphPtr deserialize(std::string_view bytes) {
                                                 ", this library reads versions up to ", kFormatVersion))
         .hint("update the library, or save the graph with this version");
   }
-  const std::string_view payload = bytes.substr(kHeaderBytes);
-  if (read_little_endian<uint64_t>(bytes.substr(12)) != payload.size()) corrupt("it is truncated, or has a tail");
-  if (read_little_endian<uint64_t>(bytes.substr(20)) != hash_bytes(payload)) corrupt("the checksum does not match");
+  const std::string_view rest = bytes.substr(kHeaderBytes);
+  const auto length = read_little_endian<uint64_t>(bytes.substr(12));
+  if (length > rest.size()) corrupt("it is truncated, or has a tail");
+  if (read_little_endian<uint64_t>(bytes.substr(20)) != hash_bytes(rest)) corrupt("the checksum does not match");
   try {
-    return Reader(read_document(payload)).result();
+    const Json document = read_document(rest.substr(0, length));
+    SavedProgram program;
+    program.graph = Reader(document).result();
+    program.constants = read_constants(document, *program.graph, rest.substr(length));
+    return program;
   } catch (const nlohmann::json::exception& error) {
     corrupt(error.what());
   } catch (const Error& error) {

@@ -1,11 +1,14 @@
-// The saved form of a graph: a header (magic, format version, length, checksum) and one CBOR document.
+// The saved form of a graph: a header (magic, format version, the document's length, checksum), one CBOR document, and
+// the bytes of the arrays that are saved with it.
 //
 //   {"primitives": [name...],             what equations refer to by number, so are the next two
 //    "avals": [[dtype, weak, size...]...],
 //    "locations": [[file, line, function]...],
 //    "graphs": [{"inputs": [aval...], "names": [text...],
 //                "equations": [[primitive, location, [operand...], [aval...], [[key, kind, value]...]]...],
-//                "outputs": [variable...]}...]}
+//                "outputs": [variable...]}...],
+//    "constants": count}                 of the last inputs of the saved graph: their values follow, one after the
+//    other
 //
 // Graphs stand after the graphs that their attributes hold and refer to them by number; equal ones are saved once; the
 // last is the saved one. Variables are numbered as in Graph. Reals are saved as their 64 bits.
@@ -18,20 +21,30 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "absl/types/span.h"
 #include "ir/graph.h"
+#include "ir/tensor.h"
 
 namespace ct {
 
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;  // 1: no constants
 
 struct SaveOptions {
   bool locations = true;  // file, line and function of each equation
 };
 
+// A graph with the values of its last inputs, or of none.
+struct SavedProgram {
+  GraphPtr graph;
+  std::vector<Tensor> constants;
+};
+
 // Throws Error(kUnsupported) for graphs that hold opaque values.
-std::string serialize(const Graph& graph, const SaveOptions& options = {});
-GraphPtr deserialize(std::string_view bytes);
+std::string serialize(const Graph& graph, const SaveOptions& options = {}, absl::Span<const Tensor> constants = {});
+SavedProgram deserialize_program(std::string_view bytes);
+GraphPtr deserialize(std::string_view bytes);  // the graph alone
 
 // The same with files. Saving writes a new file and moves it into place, so that readers see all of it or nothing.
 void save_graph(const Graph& graph, const std::string& path, const SaveOptions& options = {});

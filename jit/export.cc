@@ -2,41 +2,30 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "ir/serialize.h"
 #include "ir/text.h"
+#include "jit/c_names.h"
 #include "jit/compile.h"
+#include "jit/export_lengths.h"
 #include "jit/link.h"
 #include "jit/llvm/compiler.h"
 
 namespace ct {
 namespace {
 
-constexpr std::string_view kKeywords[] = {
-    "auto",     "break",  "case",     "char",   "const",    "continue", "default", "do",     "double",    "else",
-    "enum",     "extern", "float",    "for",    "goto",     "if",       "inline",  "int",    "long",      "register",
-    "restrict", "return", "short",    "signed", "sizeof",   "static",   "struct",  "switch", "typedef",   "union",
-    "unsigned", "void",   "volatile", "while",  "class",    "new",      "delete",  "this",   "template",  "private",
-    "public",   "try",    "catch",    "throw",  "operator", "bool",     "true",    "false",  "namespace", "using"};
-
-bool is_identifier(std::string_view name) {
-  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) return false;
-  const bool letters =
-      std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) || c == '_'; });
-  return letters && std::find(std::begin(kKeywords), std::end(kKeywords), name) == std::end(kKeywords);
-}
-
 // A parameter's name: what the user calls it as far as C allows, and used once.
 std::string parameter_name(std::string name, const std::string& otherwise, std::set<std::string>& taken) {
+  if (name.empty()) name = otherwise;
+  std::erase_if(name, [](unsigned char c) { return (c & 0xc0) == 0x80; });  // all but the first bytes of UTF-8
   for (char& c : name) {
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 128 || !std::isalnum(byte)) c = '_';
   }
-  if (!is_identifier(name) || name == "workspace") name = otherwise;
+  if (std::isdigit(static_cast<unsigned char>(name[0]))) name = concat("_", name);
+  if (!jit::can_name_parameter(name)) name += "_";
+  if (!jit::can_name_parameter(name)) name = otherwise;  // reserved: two underscores in front, say
   std::string unique = name;
   for (int i = 2; !taken.insert(unique).second; ++i) unique = concat(name, "_", i);
   return unique;
@@ -73,12 +62,16 @@ std::string type_remark(DType dtype) {
   return "";
 }
 
-std::string header_text(const Graph& graph, const ExportOptions& options, int64_t arena_bytes) {
-  std::set<std::string> taken;
+std::string header_text(const Graph& graph, const ExportOptions& options, int64_t arena_bytes,
+                        absl::Span<const jit::BoundedInput> lengths) {
+  const std::string& name = options.name;
+  // Words that the header uses itself.
+  std::set<std::string> taken = {"workspace", name, concat(name, "_ARENA_BYTES"), concat(name, "_NO_MEMORY"),
+                                 concat(name, "_BAD_LENGTH")};
   std::string parameters, documentation;
-  auto add = [&](const Aval& aval, const std::string& name, bool is_input) {
+  auto add = [&](const Aval& aval, const std::string& name, bool is_input, const std::string& remark) {
     documentation += concat(" *   ", name, ": ", dtype_name(aval.dtype()), shape_string(aval.shape()),
-                            type_remark(aval.dtype()), "\n");
+                            type_remark(aval.dtype()), remark, "\n");
     parameters += concat(parameters.empty() ? "" : ", ", is_input ? "const " : "", c_type(aval.dtype()), "* ", name);
   };
   const uint32_t num_parameters = graph.num_inputs() - static_cast<uint32_t>(options.constants.size());
@@ -86,15 +79,16 @@ std::string header_text(const Graph& graph, const ExportOptions& options, int64_
   for (uint32_t i = 0; i < num_parameters; ++i) {
     std::string name = i < options.input_names.size() ? options.input_names[i] : "";
     if (name.empty() && i < graph.input_names().size()) name = graph.input_names()[i];
-    add(graph.aval(i), parameter_name(name, concat("x", i), taken), true);
+    const auto length = std::ranges::find(lengths, i, &jit::BoundedInput::input);
+    const std::string remark = length == lengths.end() ? "" : concat(", a length: 0 to ", length->bound);
+    add(graph.aval(i), parameter_name(name, concat("x", i), taken), true, remark);
   }
   documentation += " * Outputs, written by the call:\n";
   const std::vector<Aval> outputs = graph.output_avals();
   for (size_t i = 0; i < outputs.size(); ++i) {
     const std::string name = i < options.output_names.size() ? options.output_names[i] : "";
-    add(outputs[i], parameter_name(name, concat("out", i), taken), false);
+    add(outputs[i], parameter_name(name, concat("out", i), taken), false, "");
   }
-  const std::string& name = options.name;
   return concat(
       "/* ", name, ": compiled by cotangent ", CT_VERSION, ". Link with lib", name, ".a or lib", name,
       ".so.\n"
@@ -117,13 +111,15 @@ std::string header_text(const Graph& graph, const ExportOptions& options, int64_
       "#define ",
       name, "_ARENA_BYTES ((size_t)", arena_bytes,
       ")\n\n"
-      "/* Returns 0, or 1 if there is no memory for ",
-      name,
-      "_ARENA_BYTES of scratch (then nothing was computed). */\n"
-      "int ",
-      name, "(", parameters.empty() ? "void" : parameters,
+      "/* What calls return besides 0. Then nothing was computed, and nothing was written. */\n"
+      "#define ",
+      name, "_NO_MEMORY ", static_cast<int>(jit::kCNoMemory), " /* there is none for ", name,
+      "_ARENA_BYTES of scratch */\n"
+      "#define ",
+      name, "_BAD_LENGTH ", static_cast<int>(jit::kCLength), " /* a length is negative or larger than its bound */\n\n",
+      "int ", name, "(", parameters.empty() ? "void" : parameters,
       ");\n\n"
-      "/* The same with the caller's scratch memory: never allocates, returns 0. `workspace` may be NULL when\n"
+      "/* The same with the caller's scratch memory: never allocates. `workspace` may be NULL when\n"
       " * ",
       name,
       "_ARENA_BYTES is 0. */\n"
@@ -147,64 +143,44 @@ void build_in(loop::Program& program, uint32_t num_inputs, const std::vector<Ten
   }
 }
 
-absl::Status write_file(const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".part";
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    file.close();
-    if (!file) return absl::InternalError(concat("cannot write ", path, ": ", std::strerror(errno)));
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) return absl::InternalError(concat("cannot write ", path, ": ", error.message()));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
+absl::Status check_export_name(const std::string& name) {
+  const std::string problem = jit::problem_of_function_name(name);
+  if (problem.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(concat("'", name, "' cannot name a C function: ", problem));
+}
+
 absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const ExportOptions& options) {
-  if (!is_identifier(options.name)) {
-    return absl::InvalidArgumentError(
-        concat("'", options.name, "' cannot name a C function: use letters, digits and underscores"));
-  }
+  if (const absl::Status name = check_export_name(options.name); !name.ok()) return name;
+  const auto target = jit::export_target({.triple = options.triple, .cpu = options.cpu, .vector_bits = 0});
+  if (!target.ok()) return target.status();
   try {
     loop::Program program = lower_prepared(*prepare(graph, Home::kLibrary), options.name);
     build_in(program, graph->num_inputs(), options.constants);
-    const auto object =
-        jit::emit_c_object(program, options.name, {.triple = options.triple, .cpu = options.cpu, .vector_bits = 0});
+    std::vector<jit::BoundedInput> lengths;
+    for (const jit::LengthInput& length : jit::find_length_inputs(*graph)) {
+      if (length.input + options.constants.size() >= graph->num_inputs()) continue;
+      const Aval& aval = graph->aval(length.input);
+      lengths.push_back({length.input, aval.dtype(), aval.size(), length.bound});
+    }
+    const auto object = jit::emit_c_object(program, options.name, *target, lengths);
     if (!object.ok()) return object.status();
     ExportedLibrary library;
     library.name = options.name;
-    library.header = header_text(*graph, options, object->arena_bytes);
+    library.header = header_text(*graph, options, object->arena_bytes, lengths);
     auto archive = jit::write_archive({{concat(options.name, ".o"), object->objects[0]}});
     if (!archive.ok()) return archive.status();
     library.static_library = *std::move(archive);
     auto shared = jit::link_shared_library({object->objects[0]}, concat("lib", options.name, ".so"));
     if (!shared.ok()) return shared.status();
     library.shared_library = *std::move(shared);
-    library.graph = serialize(*graph);
+    library.graph = serialize(*graph, {}, options.constants);
     return library;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());
   }
-}
-
-absl::Status write_library(const ExportedLibrary& library, const std::string& directory) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) return absl::InternalError(concat("cannot create ", directory, ": ", error.message()));
-  const std::pair<std::string, const std::string*> files[] = {
-      {concat(library.name, ".h"), &library.header},
-      {concat("lib", library.name, ".a"), &library.static_library},
-      {concat("lib", library.name, ".so"), &library.shared_library},
-      {concat(library.name, ".ctir"), &library.graph},
-  };
-  for (const auto& [name, bytes] : files) {
-    if (absl::Status status = write_file(concat(directory, "/", name), *bytes); !status.ok()) return status;
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace ct

@@ -18,7 +18,7 @@ struct ExportOptions {
   std::vector<std::string> input_names = {};   // of parameters; may be shorter than the inputs: theirs, or x0, x1, ...
   std::vector<std::string> output_names = {};  // out0, out1, ...
   std::vector<Tensor> constants = {};          // values of the last inputs, built into the library
-  std::string triple = {};                     // empty: this machine's; "x86_64-linux-gnu", "aarch64-linux-gnu"
+  std::string triple = {};                     // empty: this machine's; else of jit::export_target_names()
   std::string cpu = {};                        // empty: this machine's, or the triple's least
 };
 
@@ -27,11 +27,11 @@ struct ExportedLibrary {
   std::string header;          // NAME.h
   std::string static_library;  // libNAME.a
   std::string shared_library;  // libNAME.so
-  std::string graph;           // NAME.ctir
+  std::string graph;           // NAME.ctir, with the constants
 };
 
+// Whether a function of C programs can have the name.
+absl::Status check_export_name(const std::string& name);
 absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const ExportOptions& options);
-// Creates the directory if need be. Each file is replaced as a whole.
-absl::Status write_library(const ExportedLibrary& library, const std::string& directory);
 
 }  // namespace ct

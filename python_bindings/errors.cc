@@ -85,7 +85,12 @@ void set_python_exception() noexcept {
 }
 
 void set_python_error(const Error& error) {
-  PyErr_SetString(exceptions[static_cast<size_t>(error.kind())], error.what());
+  // A message may hold what a damaged file does, which need not be UTF-8.
+  const std::string_view text = error.what();
+  PyObject* message = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (message == nullptr) return;
+  PyErr_SetObject(exceptions[static_cast<size_t>(error.kind())], message);
+  Py_DECREF(message);
 }
 
 }  // namespace ct::python

@@ -754,7 +754,15 @@ void register_jit(py::module_& module) {
       .def("__call__",
            [](const ExecutableHandle& self, const py::list& operands) {
              std::vector<Tensor> inputs;
-             for (py::handle operand : operands) inputs.push_back(concrete(datum_from_python(operand)));
+             for (py::handle operand : operands) {
+               Datum datum = datum_from_python(operand);
+               // Its value, where it has one, would carry no derivative.
+               if (!std::holds_alternative<Tensor>(datum)) {
+                 throw Error(ErrorKind::kType, "compiled code takes values, not what a transform traces")
+                     .hint("transform the function that was compiled");
+               }
+               inputs.push_back(std::get<Tensor>(std::move(datum)));
+             }
              py::list result;
              for (Tensor& output : (*self.executable)(inputs)) result.append(array_object(std::move(output)));
              return result;

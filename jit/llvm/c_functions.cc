@@ -1,7 +1,9 @@
 // The functions that an exported library shows to C programs, around a program's entry point:
 //
-//   int NAME(const void* input0, ..., void* output0, ...)                   0, or 1 when there is no memory
-//   int NAME_with_workspace(const void* input0, ..., void* output0, ..., void* workspace)        0
+//   int NAME(const void* input0, ..., void* output0, ...)
+//   int NAME_with_workspace(const void* input0, ..., void* output0, ..., void* workspace)
+//
+// They return a CStatus; whatever is not kCSuccess comes before anything is written.
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
 
@@ -14,8 +16,15 @@ constexpr int64_t kAlignment = 64;
 
 class CFunctions {
  public:
-  CFunctions(llvm::Module& module, const Target& target, llvm::Function* entry, unsigned inputs, unsigned outputs)
-      : module_(module), target_(target), b_(module.getContext()), entry_(entry), inputs_(inputs), outputs_(outputs) {}
+  CFunctions(llvm::Module& module, const Target& target, llvm::Function* entry, unsigned inputs, unsigned outputs,
+             absl::Span<const BoundedInput> bounded)
+      : module_(module),
+        target_(target),
+        b_(module.getContext()),
+        entry_(entry),
+        inputs_(inputs),
+        outputs_(outputs),
+        bounded_(bounded) {}
 
   void add(const std::string& name, int64_t arena_bytes) {
     llvm::Function* function = begin(name, inputs_ + outputs_);
@@ -32,18 +41,18 @@ class CFunctions {
       auto* run = llvm::BasicBlock::Create(module_.getContext(), "run", function);
       b_.CreateCondBr(b_.CreateIsNull(memory), failed, run);
       b_.SetInsertPoint(failed);
-      b_.CreateRet(b_.getInt32(1));
+      b_.CreateRet(b_.getInt32(kCNoMemory));
       b_.SetInsertPoint(run);
       llvm::Value* address = b_.CreatePtrToInt(memory, i64);
       llvm::Value* gap = b_.CreateAnd(b_.CreateNeg(address), b_.getInt64(kAlignment - 1));
       call(function, b_.CreateGEP(b_.getInt8Ty(), memory, gap));
       b_.CreateCall(release, {memory});
     }
-    b_.CreateRet(b_.getInt32(0));
+    b_.CreateRet(b_.getInt32(kCSuccess));
 
     function = begin(name + "_with_workspace", inputs_ + outputs_ + 1);
     call(function, function->getArg(inputs_ + outputs_));
-    b_.CreateRet(b_.getInt32(0));
+    b_.CreateRet(b_.getInt32(kCSuccess));
   }
 
  private:
@@ -53,7 +62,37 @@ class CFunctions {
     auto* function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module_);
     target_.set_attributes(function);
     b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
+    for (const BoundedInput& input : bounded_) check(function, input);
     return function;
+  }
+
+  // Returns from the function if an element is out of range.
+  void check(llvm::Function* function, const BoundedInput& input) {
+    if (input.elements == 0) return;
+    llvm::LLVMContext& context = module_.getContext();
+    llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(8 * dtype_size(input.dtype)));
+    llvm::Value* data = function->getArg(input.input);
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* loop = llvm::BasicBlock::Create(context, "length", function);
+    auto* next = llvm::BasicBlock::Create(context, "next_length", function);
+    auto* wrong = llvm::BasicBlock::Create(context, "wrong_length", function);
+    auto* done = llvm::BasicBlock::Create(context, "lengths_are_right", function);
+    b_.CreateBr(loop);
+    b_.SetInsertPoint(loop);
+    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(b_.getInt64(0), before);
+    llvm::Value* length = b_.CreateLoad(type, b_.CreateGEP(type, data, i));
+    // As unsigned numbers of 64 bits: what is negative is larger than any bound.
+    length = is_signed_integer(input.dtype) ? b_.CreateSExt(length, b_.getInt64Ty())
+                                            : b_.CreateZExt(length, b_.getInt64Ty());
+    b_.CreateCondBr(b_.CreateICmpUGT(length, b_.getInt64(input.bound)), wrong, next);
+    b_.SetInsertPoint(wrong);
+    b_.CreateRet(b_.getInt32(kCLength));
+    b_.SetInsertPoint(next);
+    llvm::Value* following = b_.CreateAdd(i, b_.getInt64(1));
+    i->addIncoming(following, next);
+    b_.CreateCondBr(b_.CreateICmpEQ(following, b_.getInt64(input.elements)), done, loop);
+    b_.SetInsertPoint(done);
   }
 
   llvm::Value* list(llvm::Function* function, unsigned first, unsigned count) {
@@ -75,12 +114,14 @@ class CFunctions {
   llvm::IRBuilder<> b_;
   llvm::Function* entry_;
   unsigned inputs_, outputs_;
+  absl::Span<const BoundedInput> bounded_;
 };
 
 }  // namespace
 
 void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
-                     std::string_view entry_symbol, const std::string& name, int64_t arena_bytes) {
+                     std::string_view entry_symbol, const std::string& name, int64_t arena_bytes,
+                     absl::Span<const BoundedInput> bounded) {
   llvm::Function* entry = module.getFunction(llvm::StringRef(entry_symbol.data(), entry_symbol.size()));
   CT_CHECK(entry != nullptr);
   entry->setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -89,7 +130,7 @@ void add_c_functions(llvm::Module& module, const Target& target, const loop::Pro
     inputs += buffer.kind == loop::BufferKind::kInput;
     outputs += buffer.kind == loop::BufferKind::kOutput;
   }
-  CFunctions(module, target, entry, inputs, outputs).add(name, arena_bytes);
+  CFunctions(module, target, entry, inputs, outputs, bounded).add(name, arena_bytes);
 }
 
 }  // namespace ct::jit

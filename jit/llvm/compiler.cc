@@ -133,13 +133,13 @@ absl::StatusOr<ObjectCode> emit_object(const loop::Program& program, std::string
 }
 
 absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::string_view name,
-                                         const TargetOptions& options) {
+                                         const TargetOptions& options, absl::Span<const BoundedInput> bounded) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   const std::string entry = std::string(name) + "_entry";
   absl::StatusOr<Emitted> emitted = emit_program(program, entry, **target, /*shares_loops=*/false);
   if (!emitted.ok()) return emitted.status();
-  add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes);
+  add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes, bounded);
   return ObjectCode{{(*target)->emit(*emitted->module)}, std::string(name), emitted->arena_bytes};
 }
 

@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "jit/loop.h"
 
 namespace ct::jit {
@@ -37,6 +38,11 @@ struct TargetOptions {
   std::string cpu;  // empty: this machine's (or the triple's baseline). "x86-64-v2" is the least for x86, then -v3, -v4
   int vector_bits = 0;  // 0: what the cpu does best
 };
+
+// The machines that programs are exported for (export_targets.cc), and the options for one of these that a user named
+// by its triple; an error lists them.
+std::vector<std::string> export_target_names();
+absl::StatusOr<TargetOptions> export_target(const TargetOptions& options);
 
 using EntryPoint = void (*)(void* const* inputs, void* const* outputs, void* arena);
 
@@ -67,11 +73,21 @@ class CompiledFunction {
 absl::StatusOr<CompiledFunction> compile(const loop::Program& program, const TargetOptions& options = {});
 absl::StatusOr<ObjectCode> emit_object(const loop::Program& program, std::string_view symbol,
                                        const TargetOptions& options = {});
+// What the functions of an exported library return.
+enum CStatus : int { kCSuccess = 0, kCNoMemory = 1, kCLength = 5 };
+// An input whose elements, integers of `dtype`, must be from 0 to `bound`: else kCLength, before anything is written.
+struct BoundedInput {
+  uint32_t input;
+  DType dtype;
+  int64_t elements;
+  int64_t bound;
+};
 // One object for C programs, with two functions instead of the entry point:
-//   int NAME(inputs..., outputs...) brings its own scratch memory, and returns 1 if there is none, else 0;
+//   int NAME(inputs..., outputs...) brings its own scratch memory;
 //   int NAME_with_workspace(inputs..., outputs..., void* workspace) takes the caller's: arena_bytes aligned to 64.
 absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::string_view name,
-                                         const TargetOptions& options = {});
+                                         const TargetOptions& options = {},
+                                         absl::Span<const BoundedInput> bounded = {});
 // The bytes must come from emit_object on a machine with the same host_cpu_features(): check that (and a checksum)
 // first.
 absl::StatusOr<CompiledFunction> load_object(const ObjectCode& object);

@@ -53,6 +53,7 @@ class ScalarEmitter {
   llvm::Value* encode_small(llvm::Value* value, DType dtype);
   llvm::Value* apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b);
   llvm::Value* apply_float(ScalarOp op, llvm::Value* a, llvm::Value* b);
+  llvm::Value* round_without_instruction(ScalarOp op, llvm::Value* a);
 
   llvm::IRBuilder<>& b_;
   const TargetFacts& facts_;
@@ -255,6 +256,7 @@ class Emitter {
 
 // The functions of an exported library (c_functions.cc) around the module's entry point, which becomes private.
 void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
-                     std::string_view entry_symbol, const std::string& name, int64_t arena_bytes);
+                     std::string_view entry_symbol, const std::string& name, int64_t arena_bytes,
+                     absl::Span<const BoundedInput> bounded);
 
 }  // namespace ct::jit

@@ -134,11 +134,12 @@ llvm::Value* ScalarEmitter::apply_float(ScalarOp op, llvm::Value* a, llvm::Value
       return b_.CreateSelect(b_.CreateFCmpONE(a, number(0)), one, a);
     }
     case ScalarOp::kFloor:
-      return unary(llvm::Intrinsic::floor);
     case ScalarOp::kCeil:
-      return unary(llvm::Intrinsic::ceil);
     case ScalarOp::kRound:
-      return unary(llvm::Intrinsic::roundeven);
+      if (!facts_.rounds) return round_without_instruction(op, a);
+      return unary(op == ScalarOp::kFloor  ? llvm::Intrinsic::floor
+                   : op == ScalarOp::kCeil ? llvm::Intrinsic::ceil
+                                           : llvm::Intrinsic::roundeven);
     case ScalarOp::kSqrt:
       return unary(llvm::Intrinsic::sqrt);
     case ScalarOp::kIsFinite:
@@ -174,6 +175,23 @@ llvm::Value* ScalarEmitter::apply_float(ScalarOp op, llvm::Value* a, llvm::Value
   }
   throw Error(ErrorKind::kInternal, "the loop IR has an operation on floats that it does not define")
       .op(scalar_op_info(op).name);
+}
+
+// Where LLVM would call libm. A sum with the least number that has no fraction bits is rounded to an integer.
+llvm::Value* ScalarEmitter::round_without_instruction(ScalarOp op, llvm::Value* a) {
+  auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
+  llvm::Value* whole = number(std::ldexp(1.0, a->getType()->getScalarType()->isDoubleTy() ? 52 : 23));
+  llvm::Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
+  llvm::Value* rounded =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, b_.CreateFSub(b_.CreateFAdd(size, whole), whole), a);
+  if (op == ScalarOp::kFloor) {
+    rounded = b_.CreateSelect(b_.CreateFCmpOGT(rounded, a), b_.CreateFSub(rounded, number(1)), rounded);
+  } else if (op == ScalarOp::kCeil) {
+    rounded = b_.CreateSelect(b_.CreateFCmpOLT(rounded, a), b_.CreateFAdd(rounded, number(1)), rounded);
+  }
+  rounded = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, rounded, a);
+  // Larger numbers have no fraction; neither have infinities and NaN.
+  return b_.CreateSelect(b_.CreateFCmpOLT(size, whole), rounded, a);
 }
 
 llvm::Value* ScalarEmitter::apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {

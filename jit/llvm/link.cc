@@ -7,6 +7,8 @@
 #include <llvm/Support/Path.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -42,6 +44,7 @@ absl::Status write_file(const std::string& path, const std::string& bytes) {
     stream << bytes;
     stream.close();
     error = stream.error();
+    stream.clear_error();  // else the stream ends the process when it goes
   }
   return error ? absl::UnavailableError("cannot write " + path + ": " + error.message()) : absl::OkStatus();
 }
@@ -74,7 +77,15 @@ absl::StatusOr<std::string> link_shared_library(absl::Span<const std::string> ob
     if (!usable) return absl::InternalError("the linker failed before and cannot run again in this process");
     lld::Result result = lld::lldMain(pointers, output_stream, error_stream, {{lld::Gnu, &lld::elf::link}});
     usable = result.canRunAgain;
-    if (result.retCode != 0) return absl::InvalidArgumentError("cannot link: " + error_text);
+    if (result.retCode != 0) {
+      // What the folder for temporary files has no room or leave for.
+      for (int number : {ENOSPC, EDQUOT, EFBIG, EROFS, EACCES, EPERM, EIO}) {
+        if (error_text.find(std::strerror(number)) != std::string::npos) {
+          return absl::UnavailableError("cannot link: " + error_text);
+        }
+      }
+      return absl::InvalidArgumentError("cannot link: " + error_text);
+    }
   }
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> linked = llvm::MemoryBuffer::getFile(output);
   if (!linked) return absl::UnavailableError("cannot read what was linked: " + linked.getError().message());

@@ -72,9 +72,9 @@ TargetFacts find_facts(const llvm::TargetMachine& machine, const TargetOptions& 
   const llvm::Triple& triple = machine.getTargetTriple();
   TargetFacts facts{};
   if (triple.isNVPTX()) {
-    facts = {TargetFacts::Arch::kNvptx, 0, 0, false, false, true, true};
+    facts = {TargetFacts::Arch::kNvptx, 0, 0, false, false, true, true, true};
   } else if (triple.isAArch64()) {
-    facts = {TargetFacts::Arch::kAArch64, 128, 32, false, false, true, true};
+    facts = {TargetFacts::Arch::kAArch64, 128, 32, false, false, true, true, true};
   } else {
     bool avx = has_feature(machine, "avx"), avx2 = has_feature(machine, "avx2");
     bool avx512 = has_feature(machine, "avx512f") && has_feature(machine, "avx512bw") &&
@@ -86,6 +86,7 @@ TargetFacts find_facts(const llvm::TargetMachine& machine, const TargetOptions& 
     facts.masks_any_size = avx512;
     facts.masks_words = avx;
     facts.fma = has_feature(machine, "fma");
+    facts.rounds = has_feature(machine, "sse4.1");
     facts.half_conversions = has_feature(machine, "f16c") || avx512;
   }
   if (options.triple.empty()) {
@@ -122,6 +123,12 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
   std::unique_ptr<llvm::MCSubtargetInfo> known(description->createMCSubtargetInfo(triple, is_host ? cpu : "", ""));
   if (known == nullptr || !known->isCPUStringValid(cpu)) {
     return absl::InvalidArgumentError("unknown cpu \"" + cpu + "\" for " + triple.str());
+  }
+  if (!is_host && triple.getArch() == llvm::Triple::x86_64) {
+    // LLVM would end the process on a 32-bit processor.
+    const std::unique_ptr<llvm::MCSubtargetInfo> named(description->createMCSubtargetInfo(triple, cpu, ""));
+    if (!named->checkFeatures("+64bit"))
+      return absl::InvalidArgumentError("the cpu \"" + cpu + "\" has no 64-bit mode");
   }
   if (is_host) features = host_features_unlike(*known);
   // sm_90 needs PTX ISA 7.8; sm_80 alone would already do with 7.0.

@@ -26,6 +26,7 @@ struct TargetFacts {
   bool masks_words;      // ... of 32-bit elements and up (AVX)
   bool fma;
   bool half_conversions;  // float16 <-> float32 is an instruction
+  bool rounds;            // so are floor, ceil and rounding to even
   int64_t l1_bytes = 32 << 10;
   int64_t l2_bytes = 1 << 20;
 };

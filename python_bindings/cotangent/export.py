@@ -7,18 +7,17 @@ there is a rule for it; the others are an error that names the operation and the
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Callable
+import contextlib
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cotangent import _core
-from cotangent._capture import capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import aval_of, capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph
-from cotangent.errors import CorruptFileError
+from cotangent.errors import CorruptFileError, ShapeError
 
 __all__ = ["Exported", "compile", "load"]
 
@@ -36,33 +35,51 @@ class Exported:
     def save(self, directory: str | Path, *, triple: str = "", cpu: str = "") -> Path:
         """Writes ``name.h``, ``libname.a``, ``libname.so`` and ``name.ctir`` (the saved graph).
 
-        Arrays that the function closes over are built into the libraries, and saved beside the graph in ``name.constants.npz``.
+        Arrays that the function closes over are built into the libraries, and saved with the graph. The files are written beside the old
+        ones and take their places together: on an error, a full disk say, the old ones are as they were.
 
         Raises:
             NotImplementedError: an operation runs in this process only (a Python callback, say), so no library can hold it.
+            ValueError: a target that is not among those below, or an unknown processor.
+            OSError: the files cannot be written.
 
         Args:
             directory: made if it is missing.
-            triple: the target, for example ``"aarch64-linux-gnu"``; default this machine's.
-            cpu: the processor to generate code for; default this machine's.
+            triple: the target: ``"x86_64-linux-gnu"``, ``"x86_64-linux-musl"``, ``"aarch64-linux-gnu"`` or ``"aarch64-linux-musl"``; default
+                this machine's.
+            cpu: the processor to generate code for; default this machine's, or for a target ``"x86-64-v2"`` and ``"generic"``.
         """
         path = Path(directory)
-        path.mkdir(parents=True, exist_ok=True)
-        _core.export_library(
-            self.graph, self.name, self.input_names, self.output_names, str(path), triple, cpu, self.constants
+        files = _core.export_library(
+            self.graph, self.name, self.input_names, self.output_names, triple, cpu, self.constants
         )
-        if self.constants:
-            # As bytes: NumPy's file format does not know bfloat16.
-            arrays = [
-                np.frombuffer(np.ascontiguousarray(_core.to_numpy(x)).tobytes(), np.uint8) for x in self.constants
-            ]
-            np.savez(path / f"{self.name}.constants.npz", *arrays)
+        path.mkdir(parents=True, exist_ok=True)
+        _write_files(path, files)
         return path
+
+
+def _write_files(directory: Path, files: Mapping[str, bytes]) -> None:
+    """All of the files, or on an error none of them."""
+    written: list[tuple[Path, Path]] = []
+    try:
+        for name, data in files.items():
+            temporary = directory / f".{name}.{os.getpid()}.part"
+            written.append((temporary, directory / name))
+            with temporary.open("wb") as file:
+                file.write(data)
+        for temporary, path in written:
+            temporary.replace(path)
+    except OSError:
+        for temporary, _ in written:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+        raise
 
 
 def _identifier(path: str, fallback: str) -> str:
     words = [word for word in path.replace("]", "").replace("'", "").replace(".", "[").split("[") if word]
     name = "_".join(words)
+    # A keyword, say, is changed where the header is written.
     return name if name.isidentifier() else fallback
 
 
@@ -75,14 +92,14 @@ def compile(fun: Callable[..., Any], *specs: Any, name: str = "program") -> Expo
         name: the C function's name.
 
     Raises:
-        ValueError: the name is no C identifier, or an enclosing transform is capturing.
+        ValueError: the name is no C identifier, or one that C, C++ or their libraries use; or an enclosing transform is capturing.
 
     The C function takes a pointer for each leaf of the arguments, in pytree order (dict keys sorted), then one for each leaf of the
-    result.
+    result. It returns 0, or why it did nothing: the header lists these numbers. A length of a `Ragged` argument that is not from 0 to its
+    bound is one of them.
     """
     check_callable(fun, "export.compile")
-    if not name.isidentifier():
-        raise ValueError(f"export.compile: {name!r} cannot name a C function; use letters, digits and underscores")
+    _core.check_export_name(name)
     leaves, structure = flatten_arguments((specs, {}), function_name(fun))
     captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
     if any(_core.is_traced(x) for x in captured.closure):
@@ -113,23 +130,10 @@ def _parameter_names(fun: Callable[..., Any], count: int) -> list[str]:
     return names
 
 
-def _load_constants(file: Path, graph: Graph) -> list[Array]:
-    """The values of the graph's last inputs, from the file beside it."""
-    if not file.exists():
-        return []
-    try:
-        with np.load(file) as saved:
-            parts = [saved[name].tobytes() for name in saved.files]
-        avals = graph.in_avals[len(graph.in_avals) - len(parts) :]
-        return [
-            _core.array(np.frombuffer(part, aval[1]).reshape(aval[0])) for part, aval in zip(parts, avals, strict=True)
-        ]
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
-        raise CorruptFileError(f"{file} is damaged: {error}\n  export the function again") from None
-
-
 def load(directory: str | Path, name: str | None = None) -> Callable[..., Any]:
     """A callable of a saved function: it takes the argument leaves in order and returns the result leaves, a list (or the only one).
+
+    It composes as the function did that was saved: under `grad`, `vmap`, `mask` and `jit` its program becomes part of theirs.
 
     Args:
         directory: where `Exported.save` wrote.
@@ -137,6 +141,9 @@ def load(directory: str | Path, name: str | None = None) -> Callable[..., Any]:
 
     Raises:
         FileNotFoundError: no saved graph there. CorruptFileError: it is damaged.
+
+    The callable raises TypeError for arguments of other types than the saved function's, and `ShapeError` for a length of a ragged axis
+    that is not from 0 to its bound.
     """
     path = Path(directory)
     files = [path / f"{name}.ctir"] if name else sorted(path.glob("*.ctir"))
@@ -144,13 +151,39 @@ def load(directory: str | Path, name: str | None = None) -> Callable[..., Any]:
         raise FileNotFoundError(f"no saved function in {path}: expected {name or '*'}.ctir")
     if len(files) > 1:
         raise ValueError(f"{path} holds several functions: {[file.stem for file in files]}\n  pass name=")
-    graph = _core.load_graph(str(files[0]))
+    data = files[0].read_bytes()
+    if data[8:12] == b"\x01\0\0\0" and files[0].with_suffix(".constants.npz").exists():
+        raise CorruptFileError(
+            f"{files[0]} was saved by a version that kept arrays in a second file, which may belong to another program\n"
+            "  export the function again"
+        )
+    graph, constants = _core.load_program(data)
     executable = _core.compile_graph(graph)
-    constants = _load_constants(files[0].with_suffix(".constants.npz"), graph)
+    title = files[0].stem
+    expected = graph.in_avals[: graph.num_inputs - len(constants)]
+    bounds = [(index, bound) for index, bound in _core.length_inputs(graph) if index < len(expected)]
 
     def loaded(*arguments: Any) -> Any:
         operands, _ = flatten_arguments(arguments, "the arguments")
-        results = executable(operands + constants)
+        if len(operands) != len(expected):
+            raise TypeError(f"{title} takes {len(expected)} arrays, called with {len(operands)}")
+        for index, (operand, (shape, dtype, _)) in enumerate(zip(operands, expected, strict=True)):
+            given = aval_of(operand)
+            if (tuple(given[0]), given[1]) != (tuple(shape), dtype):
+                raise TypeError(
+                    f"{title}: argument {index} is {dtype}{list(shape)}, called with {given[1]}{list(given[0])}"
+                )
+        traced = any(_core.is_traced(x) for x in operands)
+        for index, bound in bounds:
+            if _core.is_traced(operands[index]):
+                continue
+            length = _core.to_numpy(operands[index])
+            if length.size and (length.min() < 0 or length.max() > bound):
+                raise ShapeError(f"{title}: argument {index} is a length of {length.tolist()}, outside 0 … {bound}")
+        if traced:
+            results = _core.bind("call", operands + constants, graph=graph, name=title)
+        else:
+            results = executable(operands + constants)
         return results[0] if len(results) == 1 else results
 
     return loaded

@@ -407,10 +407,12 @@ TEST(CompilePrograms, ExportedLibraryRuns) {
     auto library = export_library(
         graph, {.name = "scale", .input_names = {"matrix", "float"}, .output_names = {}, .triple = {}, .cpu = {}});
     ASSERT_TRUE(library.ok()) << library.status().message();
-    EXPECT_NE(library->header.find("int scale(const float* matrix, const float* x1, float* out0);"), std::string::npos)
+    EXPECT_NE(library->header.find("int scale(const float* matrix, const float* float_, float* out0);"),
+              std::string::npos)
         << library->header;
     const auto directory = std::filesystem::temp_directory_path() / ("ct_export_test_" + std::to_string(getpid()));
-    ASSERT_TRUE(write_library(*library, directory).ok());
+    std::filesystem::create_directories(directory);
+    std::ofstream(directory / "libscale.so", std::ios::binary) << library->shared_library;
     void* handle = dlopen((directory / "libscale.so").c_str(), RTLD_NOW);
     ASSERT_NE(handle, nullptr) << dlerror();
     auto* function = reinterpret_cast<int (*)(const void*, const void*, void*)>(dlsym(handle, "scale"));

@@ -289,14 +289,51 @@ TEST(Saved, HeaderErrors) {
   const std::string bytes = serialize(*inner_graph());
   expect_corrupt("", "the header is missing");
   expect_corrupt("not a graph at all, but long enough to be one", "the header is missing");
-  expect_corrupt(bytes + "x", "truncated, or has a tail");
+  expect_corrupt(bytes + "x", "the checksum does not match");
   expect_corrupt(bytes.substr(0, bytes.size() - 1), "truncated, or has a tail");
   std::string newer = bytes;
   newer[8] = 9;
-  expect_corrupt(newer, "saved in format version 9, this library reads versions up to 1");
+  expect_corrupt(newer, "saved in format version 9, this library reads versions up to 2");
   std::string flipped = bytes;
   flipped.back() ^= 1;
   expect_corrupt(flipped, "the checksum does not match");
+}
+
+// A file with a document and what follows it.
+std::string file_of_parts(const std::string& document, const std::string& values) {
+  std::string bytes = file_of(document + values);
+  for (int i = 0; i < 8; ++i) bytes[12 + static_cast<size_t>(i)] = static_cast<char>(document.size() >> (8 * i) & 0xff);
+  return bytes;
+}
+
+TEST(Saved, ConstantsAreInTheFile) {
+  const GraphPtr graph = build_graph({f32({2}), f32({2}), Aval(DType::kBool, {3})},
+                                     [](Builder&, const Values& x) { return Values{add(x[0], x[1]), x[2]}; });
+  Tensor numbers(f32({2})), flags(Aval(DType::kBool, {3}));
+  std::memcpy(numbers.data(), std::vector<float>{1.5f, -2.0f}.data(), 8);
+  std::memcpy(flags.data(), "\1\0\1", 3);
+  const std::string bytes = serialize(*graph, {}, {numbers, flags});
+  const SavedProgram program = deserialize_program(bytes);
+  expect_same(*graph, *program.graph);
+  ASSERT_EQ(program.constants.size(), 2u);
+  EXPECT_EQ(program.constants[0].as<float>()[1], -2.0f);
+  EXPECT_EQ(std::memcmp(program.constants[1].data(), "\1\0\1", 3), 0);
+  EXPECT_TRUE(deserialize_program(serialize(*graph)).constants.empty());
+
+  const std::string whole = bytes.substr(kHeader), document = whole.substr(0, whole.size() - 11);
+  const std::string values = whole.substr(document.size());
+  ASSERT_EQ(deserialize_program(file_of_parts(document, values)).constants.size(), 2u);
+  expect_corrupt(file_of_parts(document, values.substr(1)), "truncated, or has a tail");
+  expect_corrupt(file_of_parts(document, values + "x"), "truncated, or has a tail");
+  expect_corrupt(file_of_parts(document, values.substr(0, 10) + "\2"), "neither 0 nor 1");
+  expect_corrupt(file_of(whole), "malformed");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW(deserialize_program(std::string_view(bytes).substr(0, size)), Error);
+  }
+  Json lie = Json::from_cbor(document.begin(), document.end());
+  lie["constants"] = 4;
+  const std::vector<uint8_t> cbor = Json::to_cbor(lie);
+  expect_corrupt(file_of_parts(std::string(cbor.begin(), cbor.end()), values), "constants 4 is out of range");
 }
 
 TEST(Saved, EachLieIsFound) {

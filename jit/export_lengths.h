@@ -1,0 +1,20 @@
+// Inputs of a program that are lengths of ragged axes, which a caller may get wrong.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ct::jit {
+
+// Every element of the input must be from 0 to `bound`, the size of the axis.
+struct LengthInput {
+  uint32_t input;
+  int64_t bound;
+};
+
+// By input. Lengths that the program computes, other than by conversion to another integer type, are its own affair.
+std::vector<LengthInput> find_length_inputs(const Graph& graph);
+
+}  // namespace ct::jit
