@@ -14,6 +14,8 @@ namespace {
 
 // Innermost last.
 thread_local std::vector<std::shared_ptr<Capture>> capture_stack;
+// Operations on tensors are evaluated in this one.
+thread_local const Capture* folding_capture = nullptr;
 
 std::vector<Tensor> evaluate_graph(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
   return evaluate(*graph, inputs);
@@ -339,6 +341,9 @@ std::vector<std::pair<std::string, int64_t>> named_axes() {
 EagerScope::EagerScope() : hidden_(std::move(capture_stack)) { capture_stack.clear(); }
 EagerScope::~EagerScope() { capture_stack = std::move(hidden_); }
 
+ConstantScope::ConstantScope() : previous_(std::exchange(folding_capture, innermost_capture())) {}
+ConstantScope::~ConstantScope() { folding_capture = previous_; }
+
 // ---- inputs ---------------------------------------------------------------------------------------------------------
 
 Traced Capture::add_input(Aval aval, std::string name, std::optional<Datum> shadow) {
@@ -447,6 +452,19 @@ Tensor require_tensor(const Datum& operand) {
   return concrete(operand);
 }
 
+bool is_tensor(const Datum& datum) { return std::holds_alternative<Tensor>(datum); }
+
+// Whether the operation is evaluated now: nothing is being captured, or nothing of it depends on what is.
+bool evaluates(absl::Span<const Datum> operands) {
+  if (capture_stack.empty()) return true;
+  return folding_capture == capture_stack.back().get() && std::all_of(operands.begin(), operands.end(), is_tensor);
+}
+bool evaluates(absl::Span<const Datum* const> operands) {
+  if (capture_stack.empty()) return true;
+  return folding_capture == capture_stack.back().get() &&
+         std::all_of(operands.begin(), operands.end(), [](const Datum* operand) { return is_tensor(*operand); });
+}
+
 absl::InlinedVector<Tensor, 4> require_tensors(absl::Span<const Datum> operands) {
   absl::InlinedVector<Tensor, 4> tensors;
   tensors.reserve(operands.size());
@@ -484,7 +502,7 @@ Aval datum_aval(const Datum& datum) {
 }
 
 std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs) {
-  if (capture_stack.empty()) return to_data(evaluate_primitive(primitive, require_tensors(operands), attrs));
+  if (evaluates(operands)) return to_data(evaluate_primitive(primitive, require_tensors(operands), attrs));
   // A copy: the type rule may run front-end code that begins captures of its own.
   const std::shared_ptr<Capture> capture = capture_stack.back();
   absl::InlinedVector<Value, 4> values;
@@ -495,7 +513,7 @@ std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> oper
 }
 
 Datum bind1(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
-  if (capture_stack.empty()) return evaluate1(primitive, operands, attrs);
+  if (evaluates(operands)) return evaluate1(primitive, operands, attrs);
   const std::shared_ptr<Capture> capture = capture_stack.back();
   absl::InlinedVector<Value, 4> values;
   for (const Datum* operand : operands) values.push_back(capture->lift(*operand));
@@ -507,7 +525,7 @@ Datum bind1(const Primitive& primitive, absl::Span<const Datum* const> operands,
 void set_eager_graph_runner(GraphRunner runner) { eager_graph_runner = runner != nullptr ? runner : evaluate_graph; }
 
 std::vector<Datum> bind_graph(const GraphPtr& graph, absl::Span<const Datum> operands) {
-  if (capture_stack.empty()) return to_data(eager_graph_runner(graph, require_tensors(operands)));
+  if (evaluates(operands)) return to_data(eager_graph_runner(graph, require_tensors(operands)));
   const std::shared_ptr<Capture> capture = capture_stack.back();
   absl::InlinedVector<Value, 8> values;
   for (const Datum& operand : operands) values.push_back(capture->lift(operand));

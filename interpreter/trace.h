@@ -116,6 +116,19 @@ class EagerScope {
   std::vector<std::shared_ptr<Capture>> hidden_;
 };
 
+// While one lives, operations in the capture that was innermost are evaluated where all operands are tensors; the
+// others are recorded as ever.
+class ConstantScope {
+ public:
+  ConstantScope();
+  ~ConstantScope();
+  ConstantScope(const ConstantScope&) = delete;
+  ConstantScope& operator=(const ConstantScope&) = delete;
+
+ private:
+  const Capture* previous_;
+};
+
 // Evaluates or records. This is what every front-end operation becomes.
 std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> operands,
                         const AttrsPtr& attrs = Attrs::empty());

@@ -126,10 +126,19 @@ py::tuple capture(const py::function& function, const py::list& sources, const s
   return py::make_tuple(GraphHandle{result.graph}, arrays(result.captured), returned[1]);
 }
 
-// `with EagerScope():` in Python.
-struct EagerContext {
-  std::unique_ptr<EagerScope> scope;
+// `with EagerScope():` in Python, and `with ConstantScope():`.
+template <class Scope>
+struct Context {
+  std::unique_ptr<Scope> scope;
 };
+
+template <class Scope>
+void register_context(py::module_& module, const char* name, const char* text) {
+  py::class_<Context<Scope>>(module, name, text)
+      .def(py::init<>())
+      .def("__enter__", [](Context<Scope>& self) { self.scope = std::make_unique<Scope>(); })
+      .def("__exit__", [](Context<Scope>& self, const py::args&) { self.scope.reset(); });
+}
 
 }  // namespace
 
@@ -226,10 +235,9 @@ void register_bind(py::module_& module) {
     LocationScope scope(user_location());
     return arrays(bind_graph(handle.graph, data(operands)));
   });
-  py::class_<EagerContext>(module, "EagerScope", "While it is entered, nothing is captured: operations evaluate.")
-      .def(py::init<>())
-      .def("__enter__", [](EagerContext& self) { self.scope = std::make_unique<EagerScope>(); })
-      .def("__exit__", [](EagerContext& self, const py::args&) { self.scope.reset(); });
+  register_context<EagerScope>(module, "EagerScope", "While it is entered, nothing is captured: operations evaluate.");
+  register_context<ConstantScope>(module, "ConstantScope",
+                                  "While it is entered, operations on known values evaluate, others are captured.");
   module.def("capture_mode", []() -> py::object {
     const auto capture = current_capture();
     if (!capture) return py::none();

@@ -34,6 +34,7 @@ from cotangent.numpy import (
     shapes,
     sorting,
 )
+from cotangent.numpy._support import several
 
 
 def _operand(x: Any) -> bool:
@@ -198,7 +199,7 @@ def _transpose(self: Array, *axes: Any) -> Array:
     """Axes reversed, or in the order ``axes``."""
     if not axes or (len(axes) == 1 and axes[0] is None):
         return shapes.transpose(self)
-    return shapes.transpose(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
+    return shapes.transpose(self, axes[0] if len(axes) == 1 and several(axes[0]) else axes)
 
 
 def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A002

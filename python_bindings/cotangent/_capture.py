@@ -6,17 +6,21 @@ function returned.
 
 from __future__ import annotations
 
+import functools
+import types
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._device import check_placement
 
 Aval = tuple[tuple[int, ...], Any, bool]  # shape, dtype, weak
+_Wrapper = TypeVar("_Wrapper")
 
 # Names of mapped axes that are ragged: their sizes are values.
 RAGGED_NAMES: ContextVar[frozenset[str]] = ContextVar("ragged_names", default=frozenset())
@@ -25,8 +29,7 @@ RAGGED_NAMES: ContextVar[frozenset[str]] = ContextVar("ragged_names", default=fr
 class ShapeDtypeStruct:
     """The shape and dtype of an array that is not there: an argument of `make_ir`, `eval_shape`, `jit.lower` and `export.compile`.
 
-    ``weak_type`` says whether the dtype yields to others, as those of Python scalars do. ``sharding`` must be None: arrays live on
-    one device.
+    ``weak_type`` says whether the dtype yields to others, as those of Python scalars do. ``sharding`` may be one of one device.
     """
 
     __slots__ = ("dtype", "shape", "weak_type")
@@ -34,8 +37,7 @@ class ShapeDtypeStruct:
     def __init__(self, shape: Sequence[int], dtype: Any, *, sharding: Any = None, weak_type: bool = False) -> None:
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: a dtype is needed")
-        if sharding is not None:
-            raise ValueError("ShapeDtypeStruct: arrays live on one device, so sharding must be None")
+        check_placement(sharding, "ShapeDtypeStruct")
         self.shape = tuple(shape)
         self.dtype = _core.canonical_dtype(dtype)
         self.weak_type = weak_type
@@ -78,7 +80,33 @@ class ShapeDtypeStruct:
 
 def function_name(function: Callable[..., Any]) -> str:
     """How errors name a user function."""
-    return getattr(function, "__name__", None) or type(function).__name__
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = _text_attribute(function, "__name__")
+    return name or type(function).__name__
+
+
+def _text_attribute(function: Any, name: str) -> str | None:
+    """An attribute that is a text on functions. Other callables may lack it, or have something else by that name."""
+    value = getattr(function, name, None)
+    return value if isinstance(value, str) else None
+
+
+def wraps(function: Callable[..., Any]) -> Callable[[_Wrapper], _Wrapper]:
+    """`functools.wraps` for any callable: partials, objects with ``__call__``, NumPy's ufuncs, mocks."""
+
+    def decorate(wrapper: _Wrapper) -> _Wrapper:
+        for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+            text = _text_attribute(function, name)
+            if text is not None:
+                setattr(wrapper, name, text)
+        if isinstance(function, types.FunctionType):
+            vars(wrapper).update(vars(function))
+            wrapper.__annotations__ = function.__annotations__
+        wrapper.__wrapped__ = function  # type: ignore[attr-defined]
+        return wrapper
+
+    return decorate
 
 
 def is_inexact_dtype(dtype: Any) -> bool:

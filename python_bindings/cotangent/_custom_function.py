@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core
-from cotangent._capture import Captured, capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import Captured, capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, PyTreeDef
 
 Function = Callable[..., Any]
@@ -66,7 +66,7 @@ class CustomFunction:
     ) -> None:
         self._kind = type(self).__name__
         check_callable(fun, self._kind)
-        functools.update_wrapper(self, fun)
+        wraps(fun)(self)
         self.fun = fun
         self.nondiff_argnums = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
         names = (nondiff_argnames,) if isinstance(nondiff_argnames, str) else tuple(nondiff_argnames)

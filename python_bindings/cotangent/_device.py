@@ -7,7 +7,9 @@ from typing import Any
 
 __all__ = [
     "Device",
+    "Sharding",
     "check_device",
+    "check_placement",
     "default_backend",
     "device_count",
     "devices",
@@ -97,5 +99,45 @@ def check_device(device: Any, name: str) -> None:
     Raises:
         ValueError: the device is neither None, ``"cpu"`` nor one of `devices`.
     """
-    if device is not None and device != CPU and device not in ("cpu", "cpu:0"):
+    if device is not None and device != CPU and device not in ("cpu", "cpu:0") and not _is_of_one_device(device):
         raise ValueError(f"{name}: unknown device {device!r}; there is {CPU!r}, also called 'cpu'")
+
+
+class Sharding:
+    """A placement of arrays; see `cotangent.sharding`."""
+
+
+def _is_of_one_device(sharding: Any) -> bool:
+    # Other libraries' shardings say how many devices they are of.
+    if isinstance(sharding, Sharding) or getattr(sharding, "num_devices", 0) == 1:
+        return True
+    return len(getattr(sharding, "device_set", ())) == 1
+
+
+def check_placement(sharding: Any, name: str) -> None:
+    """Raises for a placement that asks for more than the one device: None, a device, and shardings of one device do not.
+
+    Raises:
+        ValueError: it does.
+    """
+    if sharding is None or isinstance(sharding, Device) or sharding in ("cpu", "cpu:0") or _is_of_one_device(sharding):
+        return
+    # A specification names the axes of a mesh that arrays are cut along.
+    if type(sharding).__name__ in ("PartitionSpec", "UnspecifiedValue") and not any(
+        list(getattr(sharding, "__iter__", list)())
+    ):
+        return
+    raise ValueError(
+        f"{name}: {sharding!r} asks for several devices; there is {CPU!r}\n  leave it out, or place on one device"
+    )
+
+
+def check_placements(shardings: Any, name: str) -> None:
+    """The same for a pytree of placements."""
+    if isinstance(shardings, dict):
+        shardings = tuple(shardings.values())
+    if type(shardings) in (tuple, list):
+        for item in shardings:
+            check_placements(item, name)
+    else:
+        check_placement(shardings, name)

@@ -10,20 +10,23 @@ import numpy as np
 
 from cotangent import _core, random
 from cotangent._core import Array
+from cotangent._device import check_placement
 from cotangent.numpy import creation
 from cotangent.numpy._support import real_dtype
 
 Initializer = Callable[..., Array]
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Array:
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """Zeros."""
+    check_placement(out_sharding, "zeros")
     del key
     return creation.zeros(shape, dtype)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Array:
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
     """Ones."""
+    check_placement(out_sharding, "ones")
     del key
     return creation.ones(shape, dtype)
 

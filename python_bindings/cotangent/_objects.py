@@ -5,14 +5,13 @@ Where a transform does not change an argument, such objects are handed through a
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import ShapeDtypeStruct
+from cotangent._capture import ShapeDtypeStruct, wraps
 from cotangent._core import Array
 
 Function = Callable[..., Any]
@@ -64,7 +63,7 @@ def hand_objects_through(
     if not objects:
         return fun, args, kwargs
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def with_objects(*arrays: Any, **keywords: Any) -> Any:
         from cotangent.tree_util import tree_map
 

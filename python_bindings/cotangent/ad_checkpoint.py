@@ -22,6 +22,7 @@ from cotangent._capture import (
     function_name,
     is_inexact_dtype,
     structure_names,
+    wraps,
 )
 
 Function = Callable[..., Any]
@@ -164,7 +165,7 @@ def checkpoint(
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     name = function_name(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         for number in static:
             if not -len(args) <= number < len(args):

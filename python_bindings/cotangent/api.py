@@ -6,7 +6,6 @@ enclosing transform is capturing, run when not.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,8 +27,10 @@ from cotangent._capture import (
     function_name,
     is_inexact_dtype,
     structure_names,
+    wraps,
 )
 from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._device import check_placements
 from cotangent._objects import hand_objects_through
 from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import Partial
@@ -188,7 +189,7 @@ def value_and_grad(
     _check_reduce_axes(reduce_axes, "grad")
     name = function_name(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), "grad")
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
@@ -273,7 +274,7 @@ def grad(
     check_callable(fun, "grad")
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def grad_fun(*args: Any, **kwargs: Any) -> Any:
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
@@ -581,7 +582,7 @@ def vmap(
         raise TypeError(f"vmap: in_axes must be made of ints and None; got {in_axes!r}")
     name = function_name(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def vmap_fun(*args: Any, **kwargs: Any) -> Any:
         if isinstance(in_axes, tuple) and len(in_axes) != len(args):
             raise ValueError(
@@ -718,9 +719,18 @@ def fwd_and_bwd(
     return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
-def device_put(x: Any, device: Any = None) -> Any:
-    """Arrays of a pytree's leaves; every array lives in host memory."""
-    del device
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+    """Arrays of a pytree's leaves; every array lives in host memory.
+
+    Args:
+        x: a pytree.
+        device: a device or a sharding of one device, or a pytree of them. ``src``, ``donate``, ``may_alias``: of no effect.
+
+    Raises:
+        ValueError: it asks for several devices.
+    """
+    del src, donate, may_alias
+    check_placements(device, "device_put")
     leaves, structure = flatten_arguments(x, "device_put")
     return structure.unflatten(leaves)
 

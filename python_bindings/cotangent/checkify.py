@@ -18,7 +18,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._callbacks import bind_callback
-from cotangent._capture import capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent.ir import Equation, Interpreter, equations
 from cotangent.tree_util import register_pytree_node
@@ -344,7 +344,7 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
         raise ValueError(f"checkify: errors must be made of {sorted(all_checks)}; got {sorted(map(str, wanted))}")
     name = function_name(f)
 
-    @functools.wraps(f)
+    @wraps(f)
     def checked(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         leaves, structure = flatten_arguments((args, kwargs), name)
         before = _core.override_flag("index_checks", _core.get_flag("index_checks") or "index" in wanted)

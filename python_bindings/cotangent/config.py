@@ -109,7 +109,7 @@ def enable_x64(value: bool = True) -> contextlib.AbstractContextManager[None]:
     return _option("enable_x64", value)
 
 
-def disable_jit(value: bool = True) -> contextlib.AbstractContextManager[None]:
+def disable_jit(disable: bool = True) -> contextlib.AbstractContextManager[None]:
     """Inside a ``with`` block jitted functions are plain Python functions, and loops and branches of `ct.lax` Python's own.
 
     Every operation is evaluated when it is called, so prints, debuggers and error tracebacks see values and the user's own lines.
@@ -120,7 +120,7 @@ def disable_jit(value: bool = True) -> contextlib.AbstractContextManager[None]:
     >>> float(value)
     2.0
     """
-    return _option("disable_jit", value)
+    return _option("disable_jit", disable)
 
 
 def debug_nans(value: bool = True) -> contextlib.AbstractContextManager[None]:

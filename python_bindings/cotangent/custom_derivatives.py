@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from cotangent._capture import (
     float0_zeros,
     function_name,
     is_inexact_dtype,
+    wraps,
 )
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent.custom import CustomVJPPrimal, custom_jvp, custom_vjp
@@ -90,7 +90,7 @@ def custom_gradient(fun: Function) -> custom_vjp:
             raise TypeError(f"custom_gradient: {name} must return (output, function of the output's cotangent)")
         return result[0], result[1]
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def value(*args: Any) -> Any:
         return both(args)[0]
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
-from cotangent._capture import capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
 
 __all__ = ["Primitive", "primitive", "transform"]
@@ -126,11 +126,11 @@ def transform(graph_pass: Callable[[Graph], Graph]) -> Callable[[Callable[..., A
     pass_name = function_name(graph_pass)
     remembered = functools.lru_cache(maxsize=1024)(graph_pass)
 
-    @functools.wraps(graph_pass)
+    @wraps(graph_pass)
     def transformed(fun: Callable[..., Any]) -> Callable[..., Any]:
         check_callable(fun, pass_name)
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def run(*args: Any, **kwargs: Any) -> Any:
             name = function_name(fun)
             leaves, structure = flatten_arguments((args, kwargs), name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
 
 __all__ = ["Equation", "Graph", "Interpreter", "deserialize", "equations", "parse", "rewrite", "slot_matrix"]
@@ -149,11 +149,9 @@ class Interpreter:
 
     def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
         """The function, interpreted. The structure of its result is the function's own, with what `process` made as leaves."""
-        import functools
-
         check_callable(fun, type(self).__name__)
 
-        @functools.wraps(fun)
+        @wraps(fun)
         def interpreted(*args: Any, **kwargs: Any) -> Any:
             name = function_name(fun)
             leaves, structure = flatten_arguments((args, kwargs), name)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype
+from cotangent._capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype, wraps
 from cotangent._core import Array
 from cotangent.api import _differentiated, _normalize_argnums, _of_arrays, _zero_of, grad, jvp
 from cotangent.errors import DTypeError
@@ -37,7 +36,7 @@ def _jacobian(
     check_callable(fun, transform)
     name = function_name(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), transform)
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)

@@ -6,6 +6,7 @@ from typing import Any
 
 from cotangent import numpy as cnp
 from cotangent._core import Array
+from cotangent._device import check_placement
 from cotangent.errors import DTypeError
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
@@ -64,6 +65,8 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum of the rows of each segment.
 
@@ -80,6 +83,7 @@ def segment_sum(
     >>> ct.ops.segment_sum(ct.numpy.array([1, 2, 3]), ct.numpy.array([0, 0, 2]), 4).tolist()
     [3, 0, 3, 0]
     """
+    check_placement(out_sharding, "segment_sum")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments("segment_sum", "add", data, segment_ids, num_segments, lambda dtype: 0, options)
 
@@ -92,8 +96,11 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The product of the rows of each segment; 1 for empty segments. See `segment_sum`."""
+    check_placement(out_sharding, "segment_prod")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments("segment_prod", "multiply", data, segment_ids, num_segments, lambda dtype: 1, options)
 
@@ -106,8 +113,11 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The maximum of the rows of each segment; the lowest value of the dtype for empty segments. See `segment_sum`."""
+    check_placement(out_sharding, "segment_max")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments("segment_max", "max", data, segment_ids, num_segments, _lowest, options)
 
@@ -120,7 +130,10 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
+    *,
+    out_sharding: Any = None,
 ) -> Array:
     """The minimum of the rows of each segment; the highest value of the dtype for empty segments. See `segment_sum`."""
+    check_placement(out_sharding, "segment_min")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments("segment_min", "min", data, segment_ids, num_segments, _highest, options)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import Captured, ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import Captured, ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Graph, JitFunction
 from cotangent.ir import Equation, equations
 from cotangent.staging import trace_call
@@ -270,7 +269,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
     if runs < 1:
         raise ValueError(f"profile needs at least one run, got runs={runs}")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def profiled(*args: Any, **kwargs: Any) -> Profile:
         captured, leaves = _captured(fun, args, kwargs)
         inputs = [_core.concrete(leaf) for leaf in [*leaves, *captured.closure]]
@@ -299,7 +298,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
     """
     check_callable(fun, "explain")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         graph: Graph = _captured(fun, args, kwargs)[0].graph
         described = _core.describe_graph(graph)

@@ -7,7 +7,6 @@ for exact sizes, on such values; padding reaches no result and no gradient. Data
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, tree_util
-from cotangent._capture import aval_of, check_callable, flatten_arguments, function_name
+from cotangent._capture import aval_of, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError, ShapeError
 
@@ -320,7 +319,7 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
     check_callable(fun, "mask")
     name = function_name(fun)
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def mask_fun(*args: Any, **kwargs: Any) -> Any:
         is_ragged = lambda v: isinstance(v, Ragged)  # noqa: E731
         items, outer = _core.tree_flatten((args, kwargs), is_ragged)

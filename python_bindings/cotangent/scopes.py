@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from cotangent import _core
-from cotangent._capture import capture, check_callable, flatten_arguments, function_name
+from cotangent._capture import check_callable, function_name, wraps
 
 Function = Callable[..., Any]
 
 
 def named_call(fun: Function, *, name: str | None = None) -> Function:
-    """``fun``, recorded as one equation of that name in the programs that call it.
+    """``fun`` in a `named_scope`, by default of its own name. Arguments and results may be any objects.
 
     >>> import cotangent as ct
-    >>> f = ct.named_call(lambda x: x + 1, name="increment")
-    >>> print(ct.make_ir(f)(1.0).text())  # doctest: +ELLIPSIS
-    graph (...
+    >>> f = ct.named_call(lambda x, how: x + 1 if how == "up" else x - 1, name="step")
+    >>> float(ct.jit(lambda x: f(x, "up"))(1.0))
+    2.0
     """
     check_callable(fun, "named_call")
     text = function_name(fun) if name is None else name
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
-        if not _core.is_capturing():
+        with named_scope(text):
             return fun(*args, **kwargs)
-        leaves, structure = flatten_arguments((args, kwargs), text)
-        captured = capture(fun, leaves, structure, _core.capture_mode() or "jit", name=text, concrete=True)
-        outputs = _core.bind("call", leaves + captured.closure, graph=captured.graph, name=text)
-        return captured.structure.unflatten(outputs)
 
     return named
 
@@ -46,9 +41,9 @@ def named_scope(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ensure_compile_time_eval() -> Iterator[None]:
-    """A scope in which operations are evaluated at once, also while a function is being captured.
+    """A scope in which operations on known values are evaluated at once, also while a function is being captured.
 
-    Values that are traced cannot be used in it: `ConcretizationError`.
+    Operations on traced values are captured, as outside of the scope.
 
     >>> import cotangent as ct
     >>> @ct.jit
@@ -61,5 +56,5 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> float(f(0.0))
     6.0
     """
-    with _core.EagerScope():
+    with _core.ConstantScope():
         yield

@@ -24,8 +24,10 @@ from cotangent._capture import (
     flatten_arguments,
     function_name,
     structure_names,
+    wraps,
 )
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
+from cotangent._device import check_placements
 
 Function = Callable[..., Any]
 
@@ -34,6 +36,14 @@ Function = Callable[..., Any]
 
 def _specs(structure: PyTreeDef, avals: Iterable[Any]) -> Any:
     return structure.unflatten([ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak in avals])
+
+
+def _check_dialect(dialect: str | None, method: str) -> None:
+    if dialect not in (None, "cotangent"):
+        raise ValueError(
+            f"lower().{method}(dialect={dialect!r}): there is no such text; programs are compiled from cotangent's own form by LLVM, "
+            f"not by XLA\n  lower().{method}() is the program, lower().compile().as_text() the loops that are compiled"
+        )
 
 
 def _bytes(avals: Iterable[Any]) -> int:
@@ -110,14 +120,19 @@ class Traced(_Stage):
 class Lowered(_Stage):
     """A program that is ready to be compiled: ``jit(f).lower(*args)``."""
 
-    def as_text(self, dialect: str | None = None) -> str:
-        """The program as text; there is one dialect."""
-        del dialect
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text, in the form that `ct.ir.parse` reads.
+
+        Raises:
+            ValueError: for any ``dialect`` but None and ``"cotangent"``: programs are not translated to those of other compilers.
+        """
+        del debug_info
+        _check_dialect(dialect, "as_text")
         return self._call.captured.graph.text()
 
     def compiler_ir(self, dialect: str | None = None) -> Graph:
-        """The program."""
-        del dialect
+        """The program; ``dialect`` as for `as_text`."""
+        _check_dialect(dialect, "compiler_ir")
         return self._call.captured.graph
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
@@ -295,6 +310,9 @@ def jit(
     device: Any = None,
     backend: str | None = None,
     inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    compiler_options: dict[str, Any] | None = None,
     threads: int = 0,
 ) -> Any:
     """Compiles a function, once for every combination of argument structure, shapes, dtypes and static arguments.
@@ -310,6 +328,8 @@ def jit(
         device: accepted for compatibility: programs run on this machine's processor.
         backend: ``"llvm"`` (also called ``"cpu"``) or ``"interpreter"``.
         inline: accepted for compatibility: calls are always inlined before compiling.
+        in_shardings: accepted when it asks for one device: None, or shardings of one device in any tree. The same for ``out_shardings``.
+        compiler_options: must be empty.
         threads: calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``. Results
             have the same bits for any number.
 
@@ -321,6 +341,10 @@ def jit(
     3.0
     """
     del inline, keep_unused
+    check_placements(in_shardings, "jit: in_shardings")
+    check_placements(out_shardings, "jit: out_shardings")
+    if compiler_options:
+        raise ValueError(f"jit takes no compiler options; got {sorted(compiler_options)}")
     compiler = _platform(backend, device)
     if fun is None:
         return functools.partial(
@@ -388,7 +412,7 @@ def jit(
         compiler,
         operator.index(threads),
     )
-    functools.update_wrapper(jitted, fun)
+    wraps(fun)(jitted)
     jitted._options = _Options(tuple(sorted(set(positions))), tuple(sorted(set(names))), compiler)
     return jitted
 
@@ -413,7 +437,7 @@ def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shap
     check_callable(fun, "make_ir")
     static = _numbers(static_argnums, "static_argnums")
 
-    @functools.wraps(fun)
+    @wraps(fun)
     def make_ir_fun(*args: Any, **kwargs: Any) -> Any:
         for number in static:
             if not -len(args) <= number < len(args):
@@ -447,9 +471,23 @@ def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
     (2, 3)
     """
     check_callable(fun, "eval_shape")
-    leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
-    captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
-    return _specs(captured.structure, captured.graph.out_avals)
+    name = function_name(fun)
+    leaves, structure = flatten_arguments((args, kwargs), name)
+    found: list[Any] = []
+
+    def run(*args: Any, **kwargs: Any) -> tuple[()]:
+        # An output may be a shape and dtype itself, and is what it says.
+        specs, made = _core.tree_flatten(fun(*args, **kwargs))
+        paths = made.paths()
+        for i, leaf in enumerate(specs):
+            if not isinstance(leaf, ShapeDtypeStruct):
+                leaf = _core.leaf(leaf, f"the output of {name}{paths[i]}")
+                specs[i] = ShapeDtypeStruct(leaf._bound_shape, leaf.dtype, weak_type=leaf.weak_type)
+        found.append(made.unflatten(specs))
+        return ()
+
+    capture(run, leaves, structure, "jit", name=name)
+    return found[0]
 
 
 def typeof(x: Any) -> ShapeDtypeStruct:

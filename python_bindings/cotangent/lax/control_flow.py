@@ -75,7 +75,13 @@ def _check_unroll(unroll: Any, what: str) -> None:
 
 
 def scan(
-    f: Callable[..., Any], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int = 1
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """A loop that carries state along the leading axis of arrays and stacks what each step yields.
 
@@ -86,6 +92,7 @@ def scan(
         length: the number of steps; needed when ``xs`` has no leaves.
         reverse: whether to go from the last element to the first.
         unroll: accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
+        _split_transpose: accepted for compatibility: how the backward loop is cut is the compiler's business.
 
     Returns:
         The last carry, and the stacked ``y``.
@@ -95,6 +102,7 @@ def scan(
     >>> float(total), partial.tolist()
     (6.0, [0.0, 0.0, 1.0, 3.0])
     """
+    del _split_transpose
     _check_unroll(unroll, "scan")
     check_callable(f, "scan")
     name = function_name(f)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._device import check_placement
 from cotangent.errors import ShapeError
 from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count, with_lengths
 from cotangent.numpy._support import refuse_ragged
@@ -114,6 +115,7 @@ def conv_general_dilated(
     precision: Any = None,
     preferred_element_type: Any = None,
     window_reversal: Sequence[bool] | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The convolution (cross-correlation) of an array with filters, over any number of spatial axes.
 
@@ -138,6 +140,7 @@ def conv_general_dilated(
     >>> ct.lax.conv_general_dilated(x, w, (1,), "SAME").tolist()
     [[[2.0, 3.0, 3.0, 2.0]]]
     """
+    check_placement(out_sharding, "conv_general_dilated")
     del precision
     from cotangent.lax._operands import one_dtype
 

@@ -50,17 +50,21 @@ class DotAlgorithmPreset(Enum):
     """Algorithms of accelerators, named by the dtypes of operands and sums; accepted, and of no effect."""
 
     DEFAULT = 0
-    F16_F16_F16 = 1
-    F16_F16_F32 = 2
-    BF16_BF16_BF16 = 3
-    BF16_BF16_F32 = 4
-    BF16_BF16_F32_X3 = 5
-    BF16_BF16_F32_X6 = 6
-    BF16_BF16_F32_X9 = 7
-    TF32_TF32_F32 = 8
-    TF32_TF32_F32_X3 = 9
-    F32_F32_F32 = 10
-    F64_F64_F64 = 11
+    ANY_F8_ANY_F8_F32 = 1
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
+    ANY_F8_ANY_F8_ANY = 3
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 4
+    F16_F16_F16 = 5
+    F16_F16_F32 = 6
+    BF16_BF16_BF16 = 7
+    BF16_BF16_F32 = 8
+    BF16_BF16_F32_X3 = 9
+    BF16_BF16_F32_X6 = 10
+    BF16_BF16_F32_X9 = 11
+    TF32_TF32_F32 = 12
+    TF32_TF32_F32_X3 = 13
+    F32_F32_F32 = 14
+    F64_F64_F64 = 15
 
 
 def _check_precision(precision: Any) -> None:

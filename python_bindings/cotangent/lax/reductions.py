@@ -9,6 +9,7 @@ from typing import Any
 from cotangent import _core, tree_util
 from cotangent._capture import set_length
 from cotangent._core import Array
+from cotangent._device import check_placement
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax.windows import fold_of
 from cotangent.numpy._support import normalize_axes
@@ -23,8 +24,9 @@ def _reduced(name: str, operand: Any, axes: Sequence[int]) -> Array:
     return _core.bind(name, [x], axes=normalize_axes(tuple(axes), x.ndim, f"lax.{name}"))[0]
 
 
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over axes."""
+    check_placement(out_sharding, "reduce_sum")
     return _reduced("reduce_sum", operand, axes)
 
 
@@ -93,7 +95,13 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     return _bits("reduce_xor", "xor", operand, axes, 0)
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], Any], dimensions: Sequence[int]) -> Any:
+def reduce(
+    operands: Any,
+    init_values: Any,
+    computation: Callable[[Any, Any], Any],
+    dimensions: Sequence[int],
+    out_sharding: Any = None,
+) -> Any:
     """Folds an array over axes by an associative function of two elements.
 
     Args:
@@ -107,6 +115,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
     >>> ct.lax.reduce(ct.numpy.array([[1, 2], [3, 4]]), 0, ct.lax.add, (0,)).tolist()
     [4, 6]
     """
+    check_placement(out_sharding, "reduce")
     leaves, structure = tree_util.tree_flatten(operands)
     given, init_structure = tree_util.tree_flatten(init_values)
     if structure != init_structure or not leaves:

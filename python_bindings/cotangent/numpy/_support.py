@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from cotangent import _core
 from cotangent._capture import set_length
 from cotangent._core import Array
+from cotangent._keys import KeyDType
 from cotangent.errors import DTypeError
 
 Size = int | Array
@@ -124,11 +125,35 @@ def normalize_axis(axis: Any, rank: int, name: str) -> int:
     return number % rank if number < 0 else number
 
 
+def type_of(x: Any) -> tuple[tuple[Any, ...], Any, bool]:
+    """Shape, dtype and weak type of an array, of what becomes one, or of what only says so, as a `ShapeDtypeStruct` does.
+
+    A dtype counts as a scalar of it.
+    """
+    if not isinstance(x, Array):
+        if isinstance(x, (type, np.dtype, KeyDType)):
+            return (), _core.canonical_dtype(x), x in (int, float, complex)
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(shape, tuple) and isinstance(dtype, (np.dtype, KeyDType)) and not hasattr(x, "__array__"):
+            return shape, _core.canonical_dtype(dtype), bool(getattr(x, "weak_type", False))
+        x = _core.array(x)
+    return x.shape, x.dtype, x.weak_type
+
+
+def several(x: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether an argument that may be one integer or several is several: any sequence (a range, say) or an array with one axis."""
+    if isinstance(x, (tuple, list)):
+        return True
+    return (isinstance(x, Sequence) and not isinstance(x, (str, bytes))) or (
+        isinstance(x, (np.ndarray, Array)) and x.ndim == 1
+    )
+
+
 def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
     """Sorted axes counted from the front; all for None."""
     if axis is None:
         return list(range(rank))
-    items = axis if isinstance(axis, (tuple, list)) else (axis,)
+    items = axis if several(axis) else (axis,)
     axes = sorted(normalize_axis(item, rank, name) for item in items)
     if len(set(axes)) != len(axes):
         raise ValueError(f"{name}: axis {axis} names an axis twice")
@@ -261,7 +286,7 @@ def static_shape(shape: Any) -> tuple[list[int], dict[int, Array]]:
     """
     if isinstance(shape, (np.ndarray, Array)) and shape.ndim:
         shape = tuple(shape)
-    items = shape if isinstance(shape, (tuple, list)) else (shape,)
+    items = shape if several(shape) else (shape,)
     sizes: list[int] = []
     lengths: dict[int, Array] = {}
     for axis, item in enumerate(items):

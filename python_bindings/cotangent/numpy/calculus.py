@@ -21,6 +21,7 @@ from cotangent.numpy._support import (
     normalize_axes,
     normalize_axis,
     ragged_length,
+    several,
 )
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.elementwise import remainder
@@ -96,7 +97,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     if edge_order not in (None, 1):
         raise NotImplementedError(f"gradient: edge_order must be 1; got {edge_order}")
     x = inexact(f)
-    axes = normalize_axes(axis, x.ndim, "gradient") if not isinstance(axis, (tuple, list)) else [
+    axes = normalize_axes(axis, x.ndim, "gradient") if not several(axis) else [
         normalize_axis(item, x.ndim, "gradient") for item in axis
     ]  # fmt: skip
     if len(varargs) not in (0, 1, len(axes)):

@@ -6,9 +6,22 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._core import Array, entrance
-from cotangent.numpy._support import bind1, constant, inexact, is_inexact, is_integer, kind, literal, no_out, ordered
+from cotangent.numpy._support import (
+    bind1,
+    constant,
+    inexact,
+    is_inexact,
+    is_integer,
+    kind,
+    literal,
+    no_out,
+    ordered,
+    type_of,
+)
 
 __all__ = [
     "allclose",
@@ -164,12 +177,14 @@ def isrealobj(x: Any) -> bool:
 
 def iscomplexobj(x: Any) -> bool:
     """Whether the dtype is complex; False of what has none, such as None."""
-    return x is not None and kind(_core.array(x)) == "complex"
+    return x is not None and _core.dtype_kind(type_of(x)[1]) == "complex"
 
 
 def isscalar(element: Any) -> bool:
     """Whether an object is a number or an array without axes."""
-    return _core.is_python_scalar(element) or getattr(element, "ndim", None) == 0
+    return _core.is_python_scalar(element) or (
+        getattr(element, "ndim", None) == 0 and not isinstance(element, np.dtype)
+    )
 
 
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:

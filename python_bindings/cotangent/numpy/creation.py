@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._capture import ShapeDtypeStruct
 from cotangent._core import Array, entrance
-from cotangent._device import check_device
+from cotangent._device import check_device, check_placement
 from cotangent.numpy._support import (
     axis_size,
     bind1,
@@ -76,6 +76,7 @@ def array(
     ndmin: int = 0,
     *,
     device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """An array of numbers, nested lists, NumPy arrays or anything with ``__array__``.
 
@@ -88,6 +89,7 @@ def array(
     >>> ct.numpy.array([[1, 2], [3, 4]]).shape
     (2, 2)
     """
+    check_placement(out_sharding, "array")
     del copy, order
     if isinstance(object, range):
         object = list(object)  # noqa: A001
@@ -117,9 +119,16 @@ def array(
 
 @entrance("from_numpy")
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
+    a: Any,
+    dtype: Any = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """``a`` as an array; an array of the dtype is returned as it is."""
+    check_placement(out_sharding, "asarray")
     if dtype is None and copy is None and device is None and not isinstance(a, (tuple, list, range)):
         return _core.array(a)
     if copy is False and not (isinstance(a, Array) and (dtype is None or a.dtype == _core.canonical_dtype(dtype))):
@@ -148,28 +157,32 @@ def _filled(shape: Any, value: complex, dtype: Any, device: Any, weak: bool = Fa
     return give_lengths(_core.full(sizes, value, dtype, weak), lengths)
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros of a shape, by default floating.
 
     >>> import cotangent as ct
     >>> ct.numpy.zeros((2, 1)).tolist()
     [[0.0], [0.0]]
     """
+    check_placement(out_sharding, "zeros")
     return _filled(shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Ones of a shape, by default floating."""
+    check_placement(out_sharding, "ones")
     return _filled(shape, 1, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros of a shape: arrays always have values."""
+    check_placement(out_sharding, "empty")
     return zeros(shape, dtype, device=device)
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Array:
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Copies of a number, or of an array that is broadcast."""
+    check_placement(out_sharding, "full")
     if _core.is_python_scalar(fill_value):
         kind, weak = _core.scalar_type(fill_value)
         return _filled(shape, fill_value, kind if dtype is None else dtype, device, weak and dtype is None)
@@ -198,13 +211,15 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
     return give_lengths(filled(x._bound_shape), lengths)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros of the shape and dtype of ``a``, which may be a `ShapeDtypeStruct`."""
+    check_placement(out_sharding, "zeros_like")
     return _like(a, 0, dtype, shape, device)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Ones of the shape and dtype of ``a``."""
+    check_placement(out_sharding, "ones_like")
     return _like(a, 1, dtype, shape, device)
 
 
@@ -213,8 +228,11 @@ def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: 
     return _like(prototype, 0, dtype, shape, device)
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """Copies of a number, of the shape and dtype of ``a``."""
+    check_placement(out_sharding, "full_like")
     return _like(a, fill_value, dtype, shape, device)
 
 
@@ -234,7 +252,9 @@ def _number(value: Any, name: str) -> Any:
     return _core.to_numpy(value).item()
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Array:
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
     """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known.
 
     Inside ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged axis.
@@ -246,6 +266,7 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     >>> ct.numpy.arange(3).tolist()
     [0, 1, 2]
     """
+    check_placement(out_sharding, "arange")
     check_device(device, "arange")
     if stop is None and step is None and is_dimension(start):
         sizes, lengths = static_shape((start,))

@@ -9,7 +9,8 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._keys import KeyDType, extended, prng_key
+from cotangent._keys import extended, prng_key
+from cotangent.numpy._support import type_of
 
 __all__ = [
     "ComplexWarning",
@@ -186,11 +187,10 @@ def result_type(*args: Any) -> Any:
     """The dtype that arrays, numbers and dtypes are promoted to."""
     types = []
     for arg in args:
-        if isinstance(arg, (type, str, np.dtype, KeyDType)):
-            types.append((_core.canonical_dtype(arg), arg in (int, float, complex)))
+        if isinstance(arg, str) or arg is None:
+            types.append((_core.default_float_dtype() if arg is None else _core.canonical_dtype(arg), False))
         else:
-            array = _core.array(arg)
-            types.append((array.dtype, array.weak_type))
+            types.append(type_of(arg)[1:])
     return _core.promote_types(types)[0]
 
 

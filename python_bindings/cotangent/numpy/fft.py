@@ -16,7 +16,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.lax.fourier import transform as _transform
-from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis
+from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis, several
 
 __all__ = [
     "fft",
@@ -107,7 +107,7 @@ def _fft(
 
 
 def _one_axis(axis: Any, name: str) -> None:
-    if isinstance(axis, (list, tuple)):
+    if several(axis):
         raise ValueError(f"{name} takes one axis; got {axis!r}\n  {name}n takes several")
 
 
@@ -254,7 +254,7 @@ def _shifted(x: Any, axes: Any, amount: Any) -> Array:
     array = _core.array(x)
     if axes is None:
         axes = range(array.ndim)
-    elif not isinstance(axes, (tuple, list)):
+    elif not several(axes):
         axes = (axes,)
     move = functools.partial(normalize_axis, rank=array.ndim, name="fftshift")
     for axis in map(move, axes):

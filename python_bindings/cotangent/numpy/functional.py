@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import insert_axes, normalize_axis
+from cotangent.numpy._support import insert_axes, normalize_axis, several
 from cotangent.numpy.comparisons import truth, where
 from cotangent.numpy.creation import arange
 from cotangent.numpy.shapes import expand_dims, moveaxis
@@ -198,7 +198,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
     """``func(a, axis)`` for one axis after the other; an axis that it removes is put back with size 1."""
     x = _core.array(a)
     rank = x.ndim
-    for axis in axes if isinstance(axes, (tuple, list, np.ndarray)) else (axes,):
+    for axis in axes if several(axes) else (axes,):
         position = normalize_axis(axis, rank, "apply_over_axes")
         result = _core.array(func(x, position))
         if result.ndim == rank - 1:

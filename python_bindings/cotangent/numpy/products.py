@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array, entrance
+from cotangent._device import check_placement
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
     axis_size,
@@ -85,7 +86,9 @@ def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
         )
 
 
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def dot(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
     """The sum over the last axis of ``a`` and the second to last (or only) axis of ``b``; with a scalar, the product.
 
     Raises:
@@ -95,6 +98,7 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
     >>> float(ct.numpy.dot(ct.numpy.array([1.0, 2.0]), ct.numpy.array([3.0, 4.0])))
     11.0
     """
+    check_placement(out_sharding, "dot")
     del precision
     x, y = _pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
@@ -105,7 +109,9 @@ def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = 
 
 
 @entrance("matmul", "dot_general")
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def matmul(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
     """The matrix product of the last two axes; leading axes are broadcast.
 
     An operand with one axis is a row, or a column.
@@ -117,6 +123,7 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     >>> ct.numpy.matmul(ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4))).shape
     (2, 4)
     """
+    check_placement(out_sharding, "matmul")
     del precision
     x, y = _pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
@@ -212,7 +219,15 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     return insert_axes(x, [1]) * insert_axes(y, [0])
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
     """The sum over pairs of axes.
 
     Args:
@@ -221,6 +236,7 @@ def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred
     Raises:
         ValueError: the axes do not come in pairs. ShapeError: sizes of a pair differ.
     """
+    check_placement(out_sharding, "tensordot")
     del precision
     x, y = _pair(a, b, preferred_element_type)
     if isinstance(axes, (int, np.integer)):
@@ -357,7 +373,12 @@ def _sum_labels(x: Array, labels: str, keep: set[str]) -> tuple[Array, str]:
     return summed, "".join(label for label in labels if label in keep)
 
 
-def _contract(x: Array, x_labels: str, y: Array, y_labels: str, keep: set[str]) -> tuple[Array, str]:
+Product = Callable[[Array, Array, tuple[list[int], list[int]], tuple[list[int], list[int]]], Array]
+
+
+def _contract(
+    x: Array, x_labels: str, y: Array, y_labels: str, keep: set[str], product: Product = dot_general
+) -> tuple[Array, str]:
     """The product of two operands, summed over labels that nobody needs any more."""
     x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
     y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
@@ -376,7 +397,7 @@ def _contract(x: Array, x_labels: str, y: Array, y_labels: str, keep: set[str]) 
     shared = [label for label in x_labels if label in y_labels]
     batch = [label for label in shared if label in keep]
     summed = [label for label in shared if label not in keep]
-    result = dot_general(
+    result = product(
         x,
         y,
         ([x_labels.index(label) for label in summed], [y_labels.index(label) for label in summed]),
@@ -457,6 +478,8 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: Any = None,
+    _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Any = None,
 ) -> Array:
     """The sum of products that ``subscripts`` describes; operands are contracted in pairs.
 
@@ -466,6 +489,7 @@ def einsum(
             in turn.
         optimize: in which order more than two operands are contracted: an algorithm of the package opt_einsum, False
             for from left to right, or a list of steps as `einsum_path` returns it.
+        _dot_general: what makes the products in place of `ct.lax.dot_general`, with its arguments: quantized ones, say.
 
     Raises:
         ValueError: the subscripts do not fit the operands. ShapeError: a label has two sizes.
@@ -474,8 +498,15 @@ def einsum(
     >>> ct.numpy.einsum("ij,j->i", ct.numpy.ones((2, 3)), ct.numpy.ones(3)).tolist()
     [3.0, 3.0]
     """
-    del precision
     no_out(out, "einsum")
+    check_placement(out_sharding, "einsum")
+    product: Product = dot_general
+    if _dot_general is not None:
+
+        def product(x: Array, y: Array, contracted: Any, batched: Any) -> Array:
+            numbers = tuple(map(tuple, contracted)), tuple(map(tuple, batched))
+            return _core.array(_dot_general(x, y, numbers, precision, preferred_element_type=preferred_element_type))
+
     text, arrays = _operands(subscripts, operands)
     dtype = (
         _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
@@ -498,7 +529,7 @@ def einsum(
         current, labels = taken[0]
         for position in range(1, len(taken)):
             later = [other for _, other in [*taken[position + 1 :], *pending]]
-            current, labels = _contract(current, labels, *taken[position], set(result).union(*later))
+            current, labels = _contract(current, labels, *taken[position], set(result).union(*later), product)
         pending.append((current, labels))
     if len(pending) != 1:
         raise ValueError(f"einsum: the steps of optimize leave {len(pending)} operands")

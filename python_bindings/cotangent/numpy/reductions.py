@@ -32,6 +32,7 @@ from cotangent.numpy._support import (
     normalize_axes,
     normalize_axis,
     real_dtype,
+    several,
     working_dtype,
 )
 from cotangent.numpy.comparisons import truth
@@ -324,7 +325,7 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
         )
         return (result, total) if returned else result
     w = _core.array(weights)
-    if isinstance(axis, (tuple, list)) and w.ndim == len(axis) and w._bound_shape != x._bound_shape:
+    if several(axis) and w.ndim == len(axis) and w._bound_shape != x._bound_shape:
         places = [normalize_axis(item, x.ndim, "average") for item in axis]
         if [x._bound_shape[i] for i in places] != list(w._bound_shape):
             raise ValueError(f"average: weights of shape {w.shape} need the sizes of axes {tuple(axis)} of {x.shape}")

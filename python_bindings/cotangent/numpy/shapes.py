@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._capture import set_length
 from cotangent._core import Array, entrance
+from cotangent._device import check_placement
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
     axis_size,
@@ -22,9 +23,11 @@ from cotangent.numpy._support import (
     normalize_axis,
     ragged_length,
     refuse_ragged,
+    several,
     static_int,
     static_shape,
     swap_last,
+    type_of,
 )
 
 __all__ = [
@@ -75,25 +78,25 @@ __all__ = [
 
 def shape(a: Any) -> tuple[Any, ...]:
     """Sizes of the axes."""
-    return _core.array(a).shape
+    return type_of(a)[0]
 
 
 def ndim(a: Any) -> int:
     """Number of axes."""
-    return _core.array(a).ndim
+    return len(type_of(a)[0])
 
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """Number of elements, or the size of an axis, or the product of the sizes of some."""
-    array = _core.array(a)
+    shape, _, _ = type_of(a)
     if axis is None:
-        return array.size
-    sizes = [array.shape[i] for i in normalize_axes(axis, array.ndim, "size")]
+        return a.size if isinstance(a, Array) else math.prod(shape)
+    sizes = [shape[i] for i in normalize_axes(axis, len(shape), "size")]
     return sizes[0] if len(sizes) == 1 else math.prod(sizes)
 
 
 @entrance("reshape", "reshape")
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
     """The elements in row-major order under another shape; one size may be -1, which the others determine.
 
     With ``order="F"`` elements are taken and placed in column-major order.
@@ -105,6 +108,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     >>> ct.numpy.reshape(ct.numpy.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
+    check_placement(out_sharding, "reshape")
     del copy
     if order not in ("C", "F", "K", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
@@ -126,8 +130,9 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     return bind1("reshape", array, shape=sizes)
 
 
-def ravel(a: Any, order: str = "C") -> Array:
+def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """All elements along one axis."""
+    check_placement(out_sharding, "ravel")
     return reshape(a, (-1,) if bound_size(_core.array(a)) else (0,), order)
 
 
@@ -193,7 +198,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """New axes of size 1 at positions of the result."""
     array = _core.array(a)
-    items = list(axis) if isinstance(axis, (tuple, list)) else [axis]
+    items = list(axis) if several(axis) else [axis]
     return insert_axes(array, normalize_axes(items, array.ndim + len(items), "expand_dims")) if items else array
 
 
@@ -216,12 +221,13 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     return bind1("reshape", array, shape=[item for i, item in enumerate(sizes) if i not in axes]) if axes else array
 
 
-def broadcast_to(array: Any, shape: Any) -> Array:
+def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
     """The array stretched to a shape.
 
     Raises:
         ShapeError: a size is neither equal nor 1.
     """
+    check_placement(out_sharding, "broadcast_to")
     sizes, _ = static_shape(shape)
     return _core.broadcast_to(array, sizes)
 
@@ -472,7 +478,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """The array repeated as a whole, so many times along each axis."""
-    counts = [static_int(i, "tile: a count") for i in (reps if isinstance(reps, (tuple, list)) else (reps,))]
+    counts = [static_int(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
     if any(count < 0 for count in counts):
         raise ValueError(f"tile: counts must not be negative; got {reps}")
     array = _core.array(A)
@@ -498,12 +504,15 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     return bind1("reshape", repeated, shape=[count * item for count, item in zip(counts, sizes, strict=True)])
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+) -> Array:
     """Each element repeated in place: so many times, or a number for each.
 
     Args:
         total_repeat_length: the size of the result, cut off or filled up with the last element; needed where the numbers are not known.
     """
+    check_placement(out_sharding, "repeat")
     array = _core.array(a)
     if axis is None:
         array, axis = ravel(array), 0
@@ -578,8 +587,8 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
         shift = tuple(shift)
     if axis is None:
         return bind1("reshape", roll(ravel(array), shift, 0), shape=list(array._bound_shape))
-    axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if isinstance(axis, (tuple, list)) else (axis,))]
-    shifts = list(shift) if isinstance(shift, (tuple, list)) else [shift]
+    axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if several(axis) else (axis,))]
+    shifts = list(shift) if several(shift) else [shift]
     if len(shifts) != len(axes):
         if 1 not in (len(axes), len(shifts)):
             raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")

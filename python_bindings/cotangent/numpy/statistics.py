@@ -10,6 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._device import check_placement
 from cotangent.numpy._support import (
     as_dtype,
     bind1,
@@ -278,8 +279,10 @@ def percentile(
     keepdims: bool = False,
     *,
     weights: Any = None,
+    out_sharding: Any = None,
 ) -> Array:
     """As `quantile`, with ``q`` in percent."""
+    check_placement(out_sharding, "percentile")
     _no_overwrite(out, overwrite_input, "percentile")
     return _quantile("percentile", a, inexact(q) / 100.0, axis, method, keepdims, False, weights)
 
@@ -323,13 +326,16 @@ def _no_overwrite(out: Any, overwrite_input: bool, name: str) -> None:
 # ---- Counting --------------------------------------------------------------------------------------------------------
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Array:
+def bincount(
+    x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None, out_sharding: Any = None
+) -> Array:
     """How often each of the integers 0, 1, 2, … occurs; with weights, their sums. Negative ones count as 0.
 
     Args:
         minlength: the least size of the result.
         length: its size; needed where ``x`` is not known. Larger numbers are left out.
     """
+    check_placement(out_sharding, "bincount")
     index = _core.array(x)
     if bound_size(index) and not is_integer(index) and kind(index) != "bool":
         raise TypeError(f"bincount takes integers; got {index.dtype}")

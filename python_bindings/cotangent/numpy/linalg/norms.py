@@ -11,7 +11,7 @@ from typing import Any
 import cotangent.numpy as cnp
 from cotangent._core import Array
 from cotangent.numpy._matrices import check_matrix, check_square, matrices
-from cotangent.numpy._support import convert, keep_axes, kind, normalize_axis, real_dtype
+from cotangent.numpy._support import convert, keep_axes, kind, normalize_axis, real_dtype, several
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 from cotangent.numpy.linalg.systems import default_cutoff, inv
 
@@ -89,7 +89,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     """
     if axis is None and ord is None:
         return _root_of_squares(x, None, keepdims)
-    items = range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
+    items = range(x.ndim) if axis is None else axis if several(axis) else (axis,)
     axes = [normalize_axis(item, x.ndim, "norm") for item in items]
     if len(axes) == 1:
         return _of_vectors(x, ord, axes[0], keepdims)
@@ -103,7 +103,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 @matrices()
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """The norm of vectors along one or several axes, or of all elements; orders as for `norm`."""
-    axes = tuple(axis) if isinstance(axis, (tuple, list)) else axis
+    axes = tuple(axis) if several(axis) else axis
     return _of_vectors(x, ord, axes, keepdims)
 
 

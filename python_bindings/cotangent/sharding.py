@@ -1,0 +1,46 @@
+"""Shardings, of which there is one kind: everything on one device. Programs that place arrays so run as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent._device import CPU, Device, Sharding, check_device
+
+__all__ = ["Sharding", "SingleDeviceSharding"]
+
+
+class SingleDeviceSharding(Sharding):
+    """The placement of whole arrays on one device.
+
+    Args:
+        device: one of `ct.devices`.
+        memory_kind: None.
+
+    >>> import cotangent as ct
+    >>> ct.device_put(1.0, ct.sharding.SingleDeviceSharding(ct.devices()[0])).tolist()
+    1.0
+    """
+
+    def __init__(self, device: Any, *, memory_kind: str | None = None) -> None:
+        check_device(device, "SingleDeviceSharding")
+        if memory_kind is not None:
+            raise ValueError(f"SingleDeviceSharding: memory_kind={memory_kind!r}; there is one kind of memory, None")
+        self.memory_kind = memory_kind
+
+    num_devices = 1
+    is_fully_replicated = True
+    is_fully_addressable = True
+
+    @property
+    def device_set(self) -> set[Device]:
+        """The device."""
+        return {CPU}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SingleDeviceSharding)
+
+    def __hash__(self) -> int:
+        return hash(SingleDeviceSharding)
+
+    def __repr__(self) -> str:
+        return f"SingleDeviceSharding(device={CPU!r})"
