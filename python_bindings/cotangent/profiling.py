@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import Captured, ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
+from cotangent._capture import (
+    Captured,
+    ShapeDtypeStruct,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    wraps,
+)
 from cotangent._core import Graph, JitFunction
 from cotangent.ir import Equation, equations
 from cotangent.staging import trace_call

@@ -25,7 +25,7 @@ def named_call(fun: Function, *, name: str | None = None) -> Function:
 
     @wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
-        with named_scope(text):
+        with named_scope(str(text)):
             return fun(*args, **kwargs)
 
     return named
