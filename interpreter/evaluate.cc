@@ -1,7 +1,6 @@
 #include "interpreter/evaluate.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -10,6 +9,7 @@
 #include "ir/error.h"
 #include "ir/hash.h"
 #include "ir/primitive.h"
+#include "ir/process.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -41,8 +41,9 @@ struct ExpansionKey {
 constexpr size_t kMaxExpansions = 1024;
 
 GraphPtr expansion(const Primitive& primitive, absl::Span<const Tensor> operands, const AttrsPtr& attrs) {
-  static std::mutex* mutex = new std::mutex;
-  static auto* cache = new absl::flat_hash_map<ExpansionKey, GraphPtr>;
+  using Expansions = absl::flat_hash_map<ExpansionKey, GraphPtr>;
+  static auto* mutex = new ProcessMutex;
+  static auto* cache = new Expansions;
   ExpansionKey key{&primitive, attrs, {}};
   for (const Tensor& operand : operands) key.avals.push_back(operand.aval());
   {
@@ -55,8 +56,9 @@ GraphPtr expansion(const Primitive& primitive, absl::Span<const Tensor> operands
   LocationScope nowhere(kNoLocation);
   GraphPtr graph = build_graph(
       key.avals, [&](Builder& builder, const Values& inputs) { return primitive.expand(builder, inputs, attrs); });
+  Expansions discarded;  // after the lock is given back: callbacks may be among the attributes
   std::lock_guard lock(*mutex);
-  if (cache->size() >= kMaxExpansions) cache->clear();
+  if (cache->size() >= kMaxExpansions) cache->swap(discarded);
   cache->emplace(std::move(key), graph);
   return graph;
 }

@@ -1,10 +1,9 @@
 #include "ir/aval.h"
 
-#include <mutex>
-
 #include "absl/container/node_hash_set.h"
 #include "ir/error.h"
 #include "ir/hash.h"
+#include "ir/process.h"
 #include "ir/size.h"
 #include "ir/text.h"
 
@@ -19,7 +18,7 @@ struct Aval::Interner {
       return a.dtype == b.dtype && a.weak == b.weak && a.shape == b.shape;
     }
   };
-  std::mutex mutex;
+  ProcessMutex mutex;
   absl::node_hash_set<Data, Hash, Equal> table;
 
   static Interner& instance() {

@@ -1,11 +1,11 @@
 #include "ir/location.h"
 
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "ir/process.h"
 
 namespace ct {
 namespace {
@@ -17,7 +17,7 @@ struct Entry {
 };
 
 struct Table {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::vector<Entry> entries{Entry{}};  // entry 0 is kNoLocation
   absl::flat_hash_map<std::pair<const void*, int>, LocationId> by_code;
   std::map<std::pair<std::string, int>, LocationId> by_line;

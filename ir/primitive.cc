@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 
 #include "ir/error.h"
+#include "ir/process.h"
 
 namespace ct {
 namespace {
@@ -17,8 +16,8 @@ Registry& registry() {
   return *instance;
 }
 
-std::shared_mutex& registry_mutex() {
-  static std::shared_mutex* instance = new std::shared_mutex;
+ProcessMutex& registry_mutex() {
+  static auto* instance = new ProcessMutex;
   return *instance;
 }
 
@@ -41,7 +40,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 const Primitive& define(Primitive primitive) {
   auto record = std::make_unique<Primitive>(std::move(primitive));
-  std::unique_lock lock(registry_mutex());
+  std::lock_guard lock(registry_mutex());
   auto [it, inserted] = registry().try_emplace(record->name, nullptr);
   if (!inserted) {
     throw Error(ErrorKind::kValue, "a primitive named '" + it->first + "' exists already").hint("choose another name");
@@ -54,7 +53,7 @@ const Primitive& define_by_user(Primitive primitive) {
   static auto* replaced = new std::vector<std::unique_ptr<Primitive>>;
   primitive.user_defined = true;
   auto record = std::make_unique<Primitive>(std::move(primitive));
-  std::unique_lock lock(registry_mutex());
+  std::lock_guard lock(registry_mutex());
   std::unique_ptr<Primitive>& slot = registry()[record->name];
   if (slot != nullptr && !slot->user_defined) {
     throw Error(ErrorKind::kValue, "the library has a primitive named '" + slot->name + "'")
@@ -70,7 +69,7 @@ bool has_side_effects(const Primitive& primitive, const Attrs& attrs) {
 }
 
 const Primitive* find_primitive(std::string_view name) {
-  std::shared_lock lock(registry_mutex());
+  std::lock_guard lock(registry_mutex());
   auto it = registry().find(name);
   return it == registry().end() ? nullptr : it->second.get();
 }
@@ -78,7 +77,7 @@ const Primitive* find_primitive(std::string_view name) {
 const Primitive& get_primitive(std::string_view name) {
   if (const Primitive* primitive = find_primitive(name)) return *primitive;
   Error error(ErrorKind::kValue, "there is no primitive named '" + std::string(name) + "'");
-  std::shared_lock lock(registry_mutex());
+  std::lock_guard lock(registry_mutex());
   std::string_view nearest;
   for (const auto& [other, _] : registry()) {
     if (nearest.empty() || edit_distance(name, other) < edit_distance(name, nearest)) nearest = other;
@@ -89,7 +88,7 @@ const Primitive& get_primitive(std::string_view name) {
 
 std::vector<const Primitive*> all_primitives() {
   std::vector<const Primitive*> result;
-  std::shared_lock lock(registry_mutex());
+  std::lock_guard lock(registry_mutex());
   for (const auto& [_, record] : registry()) result.push_back(record.get());
   return result;
 }

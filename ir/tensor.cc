@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
@@ -12,6 +11,7 @@
 #endif
 
 #include "ir/float_types.h"
+#include "ir/process.h"
 
 namespace ct {
 
@@ -87,7 +87,7 @@ class LargeBlocks {
     blocks_.erase(blocks_.begin());
   }
 
-  std::mutex mutex_;
+  ProcessMutex mutex_;
   std::vector<Block> blocks_;  // oldest first
   size_t kept_ = 0;
 };

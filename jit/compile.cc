@@ -12,6 +12,7 @@
 #include "ir/check.h"
 #include "ir/error.h"
 #include "ir/print.h"
+#include "ir/process.h"
 #include "ir/text.h"
 #include "jit/buffers.h"
 #include "jit/cache.h"
@@ -58,6 +59,7 @@ class Stopwatch {
 
 // Runs one graph pass, prints what it changed when asked to, and checks the result in debug builds.
 GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphPtr& graph) {
+  let_others_fork();
   std::optional<Stopwatch> stopwatch(name);
   GraphPtr result = pass(*graph);
   stopwatch.reset();
@@ -107,9 +109,11 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
 loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels,
                              jit::HostFunctions* host_functions) {
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
+  let_others_fork();
   std::optional<Stopwatch> stopwatch("fuse and lower");
   loop::Program program = jit::lower(graph, name, {.kernels = kernels, .host_functions = host_functions});
   if (dump_wanted()) dump("lower", loop::to_string(program));
+  let_others_fork();
   stopwatch.emplace("order and merge loops");
   if (!kernels) {
     // Sums down columns go row by row, transposes by tiles; then what one loop leaves in the cache the next one uses.
@@ -118,6 +122,7 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, bool ker
     if (dump_wanted()) dump("loops", loop::to_string(program));
   }
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
+  let_others_fork();
   stopwatch.emplace("assign buffers");
   jit::assign_buffers(program);
   if (dump_wanted()) dump("buffers", loop::to_string(program));

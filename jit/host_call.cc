@@ -6,6 +6,7 @@
 #include "interpreter/evaluate.h"
 #include "ir/error.h"
 #include "ir/parallel.h"
+#include "ir/process.h"
 #include "ir/text.h"
 
 namespace ct::jit {
@@ -58,6 +59,7 @@ void HostScope::call(uint32_t function, const void* const* inputs, void* const* 
     const auto bytes = static_cast<size_t>(target.outputs[i].bytes());
     places.emplace_back(target.outputs[i], Buffer::borrow(outputs[i], bytes, [] {}));
   }
+  const Working computes(Work::kCompute);
   LocationScope location(target.location);
   const std::vector<Tensor> results =
       target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner(), places});

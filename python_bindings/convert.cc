@@ -6,6 +6,7 @@
 #include "ir/hash.h"
 #include "ir/ops.h"
 #include "ir/text.h"
+#include "python_bindings/gil.h"
 #include "python_bindings/operands.h"
 
 namespace ct::python {
@@ -289,7 +290,7 @@ py::object from_dlpack(py::handle source) {
     PyCapsule_SetName(capsule.ptr(), "used_dltensor");
     tensor = Tensor(aval, Buffer::borrow(data, static_cast<size_t>(aval.bytes()), [managed] {
                       if (managed->deleter == nullptr) return;
-                      py::gil_scoped_acquire gil;
+                      const WithInterpreter gil;
                       managed->deleter(managed);
                     }));
   } else {

@@ -10,7 +10,6 @@
 #include <Python.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <optional>
 #include <unordered_map>
@@ -21,6 +20,7 @@
 #include "ir/text.h"
 #include "jit/compile.h"
 #include "python_bindings/array.h"
+#include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/slots.h"
 #include "python_bindings/tree.h"
@@ -294,6 +294,7 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
 // The entry of a call that nothing matched: captures the user's function.
 EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, PyObject* keyword_names,
                     bool& cacheable) {
+  stop_at_the_end();
   const EntryPtr entry(new Entry);
   entry->config_version = config().version();
   entry->axes = named_axes();
@@ -441,46 +442,22 @@ py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
   throw Error(kind, concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
 }
 
+// While other threads go on.
+absl::StatusOr<std::shared_ptr<const Executable>> compile_released(const GraphPtr& graph,
+                                                                   const CompileOptions& options = {}) {
+  const WithoutInterpreter released;
+  return compile(graph, options);
+}
+
 void compile_entry(JitFunction* self, const EntryPtr& entry) {
   CompileOptions options;
   options.backend = *self->backend;
   options.donated = entry->donated;
-  auto executable = compile(entry->graph, options);
+  auto executable = compile_released(entry->graph, options);
   if (!executable.ok()) throw_status(executable.status(), "compiling " + *self->name);
   entry->executable = *executable;
   entry->releases_gil = entry->executable->nanoseconds() >= kReleaseGilNanoseconds;
 }
-
-// Lets other threads have the interpreter. Whoever waits for it sleeps, and waking costs more than a call spends in the
-// interpreter: so a thread that comes back waits a moment for one that came back before it and will soon leave again.
-class WithoutInterpreter {
- public:
-  WithoutInterpreter() {
-    one_is_back_.store(false, std::memory_order_relaxed);
-    state_ = PyEval_SaveThread();
-  }
-  ~WithoutInterpreter() {
-    for (int i = 0; i < kMostWaits && one_is_back_.load(std::memory_order_relaxed); ++i) pause();
-    PyEval_RestoreThread(state_);
-    one_is_back_.store(true, std::memory_order_relaxed);
-  }
-  WithoutInterpreter(const WithoutInterpreter&) = delete;
-  WithoutInterpreter& operator=(const WithoutInterpreter&) = delete;
-
- private:
-  static constexpr int kMostWaits = 100;  // 2 to 4 us
-
-  static void pause() {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-  }
-
-  static inline std::atomic<bool> one_is_back_ = false;
-  PyThreadState* state_;
-};
 
 // debug_nans: throws when a result holds a NaN, with the operation that made it. Runs the program once more, slowly.
 void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
@@ -544,7 +521,6 @@ class Results {
 };
 
 py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
-  if (!entry->executable) compile_entry(self, entry);
   for (const Datum& datum : entry->captured) leaves.pointers.push_back(std::get<Tensor>(datum).data());
   // debug_nans may want the arguments again.
   const bool debug_nans = config().debug_nans;
@@ -580,7 +556,15 @@ PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyO
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     Leaves leaves;
     const bool recording = innermost_capture() != nullptr;
-    const EntryPtr entry = find_entry(self, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names);
+    EntryPtr entry = find_entry(self, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names);
+    if (!entry->executable && !recording) {
+      // Meanwhile other threads may take memory from arrays among the arguments, or change containers.
+      do {
+        compile_entry(self, entry);
+        if (matches(self, *entry, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names)) break;
+        entry = find_entry(self, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names);
+      } while (!entry->executable);
+    }
     return (recording ? record(self, entry, leaves) : execute(self, entry, leaves)).release().ptr();
   });
 }
@@ -701,7 +685,7 @@ std::vector<Tensor> run_or_compile(const GraphPtr& graph, absl::Span<const Tenso
   const std::shared_ptr<Warm> warm = slot;
   if (warm->calls++ == 0) return evaluate(*graph, inputs);
   if (!warm->executable) {
-    auto executable = compile(graph);
+    auto executable = compile_released(graph);
     // What cannot be compiled (a host-only operation) is interpreted every time.
     if (!executable.ok()) return evaluate(*graph, inputs);
     warm->executable = *executable;
@@ -777,7 +761,8 @@ void register_jit(py::module_& module) {
         options.backend = backend;
         options.cpu = cpu;
         options.use_disk_cache = use_disk_cache;
-        auto executable = compile(handle.graph, options);
+        const GraphPtr graph = handle.graph;
+        auto executable = compile_released(graph, options);
         if (!executable.ok()) throw_status(executable.status(), "compiling");
         return ExecutableHandle{*executable};
       },

@@ -2,6 +2,7 @@
 #include "ir/ops/fft.h"
 #include "ir/ops/linalg/lapack.h"
 #include "ir/text.h"
+#include "python_bindings/gil.h"
 #include "python_bindings/python.h"
 
 namespace ct::python {
@@ -17,7 +18,7 @@ py::array view(const Tensor& tensor, bool writable) {
 }
 
 void transform(const FftCall& call) {
-  py::gil_scoped_acquire gil;
+  const WithInterpreter gil;
   // Imported when first needed: importing the package must stay quick.
   py::module_::import("cotangent._fourier")
       .attr("transform")(call.kind, view(call.operand, false), py::cast(Ints(call.lengths.begin(), call.lengths.end())),

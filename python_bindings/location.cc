@@ -5,6 +5,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "python_bindings/gil.h"
 #include "python_bindings/python.h"
 
 namespace ct::python {
@@ -52,7 +53,7 @@ const Recent& recent_place(PyFrameObject* frame) {
 }
 
 SourceLocation resolve(const void* code_pointer, int instruction) {
-  py::gil_scoped_acquire gil;
+  const WithInterpreter gil;
   auto* code = reinterpret_cast<PyCodeObject*>(const_cast<void*>(code_pointer));
   SourceLocation location;
   location.file = py::cast<std::string>(py::handle(code->co_filename));

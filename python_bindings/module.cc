@@ -1,4 +1,7 @@
 // The extension module `cotangent._core`.
+#include <cstdlib>
+
+#include "ir/process.h"
 #include "jit/llvm/warm_up.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/python.h"
@@ -6,6 +9,10 @@
 PYBIND11_MODULE(_core, module) {
   using namespace ct::python;
   ct::jit::start_warm_up();
+  // Before what static objects hold is destroyed: those that LLVM makes when it first needs them go first of all, so
+  // that it has to be when Python's end is done with. The other is for programs that end without that.
+  Py_AtExit(ct::end_all_work);
+  std::atexit(ct::end_all_work);
   module.doc() = "The compiled core of cotangent: arrays, capture, transforms, compiler.";
   register_errors(module);
   register_locations(module);

@@ -9,6 +9,7 @@
 #include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
+#include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python_object.h"
 #include "transforms/higher_order/host_callback.h"
@@ -128,7 +129,7 @@ py::object spec_of(const Aval& aval) {
 
 TypeRule type_rule(RulesPtr rules) {
   return [rules](absl::Span<const Aval> operands, const Attrs& attrs) {
-    py::gil_scoped_acquire gil;
+    const WithInterpreter gil;
     py::list specs;
     for (const Aval& operand : operands) specs.append(spec_of(operand));
     const py::object returned = rules->function("type")(*specs, **attrs_to_python(attrs));
@@ -153,7 +154,7 @@ TypeRule type_rule(RulesPtr rules) {
 
 ReferenceRule reference_rule(RulesPtr rules) {
   return [rules](const ReferenceInput& input) {
-    py::gil_scoped_acquire gil;
+    const WithInterpreter gil;
     EagerScope eager;
     py::list arrays;
     for (const Tensor& operand : input.operands) {
@@ -175,7 +176,7 @@ ReferenceRule reference_rule(RulesPtr rules) {
 JvpRule jvp_rule(RulesPtr rules) {
   return [rules](Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                  const AttrsPtr& attrs) {
-    py::gil_scoped_acquire gil;
+    const WithInterpreter gil;
     const Avals outputs = type_rule(rules)(avals_of(primals), *attrs);
     Values operands(primals.begin(), primals.end());
     for (const Value& tangent : tangents) {
@@ -224,7 +225,7 @@ JvpRule jvp_rule(RulesPtr rules) {
 
 TransposeRule transpose_rule(RulesPtr rules) {
   return [rules](Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
-    py::gil_scoped_acquire gil;
+    const WithInterpreter gil;
     const Avals outputs = type_rule(rules)(input.avals, *attrs);
     Values operands;
     for (const Value& operand : input.operands) {
@@ -278,7 +279,7 @@ TransposeRule transpose_rule(RulesPtr rules) {
 
 BatchRule batch_rule(RulesPtr rules) {
   return [rules](Builder& builder, absl::Span<const Batched> operands, int64_t, const AttrsPtr& attrs) {
-    py::gil_scoped_acquire gil;
+    const WithInterpreter gil;
     Values values;
     py::list axes;
     Avals examples;
@@ -319,7 +320,7 @@ BatchRule batch_rule(RulesPtr rules) {
 
 MaskRule mask_rule(RulesPtr rules) {
   return [rules](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-    py::gil_scoped_acquire gil;
+    const WithInterpreter gil;
     Values values;
     Avals avals;
     for (const Masked& operand : operands) values.push_back(operand.value);
@@ -384,7 +385,7 @@ MaskRule mask_rule(RulesPtr rules) {
 
 ExpandRule expand_rule(RulesPtr rules) {
   return [rules](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-    py::gil_scoped_acquire gil;
+    const WithInterpreter gil;
     const Avals avals = avals_of(operands);
     const Avals outputs = type_rule(rules)(avals, *attrs);
     const GraphPtr graph = captured(*rules, "expand", avals, [&](const std::vector<py::object>& inputs) {

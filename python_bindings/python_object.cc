@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "ir/text.h"
+#include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 
 namespace ct::python {
@@ -61,19 +62,19 @@ PythonObject::~PythonObject() {
     object_.release();
     return;
   }
-  py::gil_scoped_acquire gil;
+  const WithInterpreter gil;
   const auto entry = known().find(object_.ptr());
   if (entry != known().end() && entry->second.expired()) known().erase(entry);
   object_ = py::object();
 }
 
 std::string PythonObject::to_string() const {
-  py::gil_scoped_acquire gil;
+  const WithInterpreter gil;
   return py::cast<std::string>(py::repr(object_));
 }
 
 std::vector<Tensor> PythonObject::call(absl::Span<const Tensor> operands, absl::Span<const Aval> results) const {
-  py::gil_scoped_acquire gil;
+  const WithInterpreter gil;
   // The user's function computes; what may be under capture on this thread is none of its business.
   EagerScope eager;
   py::list arrays;
@@ -97,7 +98,7 @@ std::vector<Tensor> PythonObject::call(absl::Span<const Tensor> operands, absl::
 }
 
 BatchGraph PythonObject::make(int64_t size, const Flags& batched, const Avals& operands) const {
-  py::gil_scoped_acquire gil;
+  const WithInterpreter gil;
   py::list avals;
   for (const Aval& aval : operands) avals.append(aval_tuple(aval));
   const py::tuple made = object_(size, batched, avals);

@@ -11,6 +11,7 @@
 
 #include "device/cpu/cores.h"
 #include "ir/error.h"
+#include "ir/process.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/load.h"
 
@@ -76,6 +77,7 @@ class ObjectMaker {
     while (helpers.size() + 1 < most) {
       try {
         helpers.emplace_back([this] {
+          const Working compiles(Work::kCompile);
           absl::StatusOr<TargetHandle> own = borrow_target(options_);
           if (own.ok()) work(**own);  // else there is less help
         });
@@ -84,7 +86,10 @@ class ObjectMaker {
       }
     }
     work(*target);
-    for (std::thread& helper : helpers) helper.join();
+    {
+      const NotWorking waits;
+      for (std::thread& helper : helpers) helper.join();
+    }
     if (!status_.ok()) return status_;
     return std::move(code_);
   }
@@ -92,6 +97,7 @@ class ObjectMaker {
  private:
   void work(Target& target) {
     for (uint32_t module; (module = next_.fetch_add(1)) < outline_.modules;) {
+      let_others_fork();
       absl::StatusOr<Emitted> emitted = emit_module(program_, outline_, symbol_, target, true, module);
       std::string object;
       if (emitted.ok()) object = target.emit(*emitted->module);

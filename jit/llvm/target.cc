@@ -17,6 +17,7 @@
 #include <mutex>
 #include <vector>
 
+#include "ir/process.h"
 #include "jit/llvm/passes.h"
 #include "jit/llvm/warm_up.h"
 
@@ -207,7 +208,7 @@ std::string Target::emit(llvm::Module& module, bool as_text) {
 namespace {
 
 struct TargetPool {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::map<std::string, std::vector<std::unique_ptr<Target>>> idle;
   std::map<const Target*, std::string> keys;
 

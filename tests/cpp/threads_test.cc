@@ -230,6 +230,7 @@ TEST_F(ThreadsCompile, TheSameGraph) {
     expect_same((*made[static_cast<size_t>(thread)])({numbers(40)}), expected);
   });
   for (const auto& executable : made) EXPECT_EQ(executable, made[0]);
+  EXPECT_EQ(cache_statistics().misses, 1);  // the others waited for the first
   EXPECT_EQ(cache_statistics().entries, 1);
 }
 

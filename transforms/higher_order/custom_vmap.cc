@@ -1,11 +1,11 @@
 #include "transforms/higher_order/custom_vmap.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/process.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/rules.h"
@@ -25,12 +25,14 @@ class DerivedRule final : public Opaque, public BatchMaker {
   // The same object for the same arguments, so that equal programs have equal attributes.
   static OpaquePtr of(const OpaquePtr& rule, const Flags& moving, const Flags& nonzero_out) {
     using Key = std::tuple<const Opaque*, Flags, Flags>;
-    static std::mutex* mutex = new std::mutex;
+    static auto* mutex = new ProcessMutex;
     static auto* known = new absl::flat_hash_map<Key, std::weak_ptr<const DerivedRule>>;
+    std::shared_ptr<const DerivedRule> discarded;  // after the lock is given back: rules may be Python objects
     std::lock_guard lock(*mutex);
     std::weak_ptr<const DerivedRule>& slot = (*known)[Key(rule.get(), moving, nonzero_out)];
     std::shared_ptr<const DerivedRule> found = slot.lock();
     if (found == nullptr || found->rule_ != rule) {
+      discarded = found;
       found.reset(new DerivedRule(rule, moving, nonzero_out));
       slot = found;
     }

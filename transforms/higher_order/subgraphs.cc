@@ -1,12 +1,12 @@
 #include "transforms/higher_order/subgraphs.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/error.h"
 #include "ir/hash.h"
 #include "ir/ops.h"
+#include "ir/process.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/checkpoint.h"
 
@@ -41,8 +41,9 @@ constexpr size_t kMaxRemembered = 4096;
 
 template <class Result, class Make>
 Result remembered(Kind kind, const GraphPtr& graph, std::vector<int64_t> options, const Make& make) {
-  static std::mutex* mutex = new std::mutex;
-  static auto* table = new absl::flat_hash_map<Key, Result>;
+  using Table = absl::flat_hash_map<Key, Result>;
+  static auto* mutex = new ProcessMutex;
+  static auto* table = new Table;
   Key key{kind, graph, std::move(options)};
   {
     std::lock_guard lock(*mutex);
@@ -53,8 +54,9 @@ Result remembered(Kind kind, const GraphPtr& graph, std::vector<int64_t> options
   // of many lines.
   LocationScope nowhere(kNoLocation);
   Result result = make();
+  Table discarded;  // after the lock is given back: callbacks may be among the attributes
   std::lock_guard lock(*mutex);
-  if (table->size() >= kMaxRemembered) table->clear();
+  if (table->size() >= kMaxRemembered) table->swap(discarded);
   table->emplace(std::move(key), result);
   return result;
 }

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <string_view>
 
 #include "ir/error.h"
+#include "ir/process.h"
 
 namespace ct::lapack {
 namespace {
@@ -101,16 +102,22 @@ std::vector<std::string> candidates() {
 }
 
 const Library& library() {
-  static std::once_flag once;
-  static Library* found = nullptr;
-  std::call_once(once, [] {
+  static std::atomic<const Library*> known = nullptr;
+  if (const Library* library = known.load(std::memory_order_acquire)) return *library;
+  static auto* mutex = new ProcessMutex;
+  std::unique_lock lock(*mutex);
+  const Library* found = known.load(std::memory_order_relaxed);
+  static bool looked = false;
+  if (found == nullptr && !looked) {
+    looked = true;
     for (const std::string& file : candidates()) {
       if (const std::optional<Library> here = library_in(file)) {
-        found = new Library(*here);
-        return;
+        known.store(found = new Library(*here), std::memory_order_release);
+        break;
       }
     }
-  });
+  }
+  lock.unlock();
   if (found == nullptr && chosen_file() != nullptr) {
     throw Error(ErrorKind::kUnsupported,
                 std::string("linear algebra needs LAPACK, and the file that COTANGENT_LAPACK names, ") + chosen_file() +
