@@ -1,4 +1,5 @@
 // Libraries that primitives run on the host: where LAPACK is looked for, and NumPy's Fourier transforms.
+#include "device/cpu/pool.h"
 #include "ir/ops/fft.h"
 #include "ir/ops/linalg/lapack.h"
 #include "ir/text.h"
@@ -29,6 +30,7 @@ void transform(const FftCall& call) {
 
 void register_libraries(py::module_& module) {
   module.def("set_library_directory", &lapack::set_library_directory);
+  lapack::set_thread_limit(threads);
   set_fft_engine(transform);
 }
 

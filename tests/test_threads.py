@@ -351,3 +351,52 @@ def test_exported_libraries_have_the_same_bits(tmp_path: Any) -> None:
     assert same_bits(ct.export.load(tmp_path)(x), ct.jit(step)(x))
     needed = subprocess.run(["nm", "-D", "-u", tmp_path / "libstep.so"], capture_output=True, text=True, check=True)
     assert "ct_" not in needed.stdout
+
+
+FACTORISATIONS = """
+import hashlib, sys
+import cotangent as ct, cotangent.numpy as cnp, numpy as np
+a = np.random.default_rng(0).normal(size=(300, 300)).astype(np.float32)
+s = a + a.T + 60 * np.eye(300, dtype=np.float32)  # no product of NumPy's, whose bits depend on its threads
+linalg = cnp.linalg
+digest = hashlib.sha256()
+for f, x in [(linalg.cholesky, s), (linalg.inv, s), (linalg.qr, a), (linalg.eigh, s), (linalg.svd, a), (linalg.eigvals, a)]:
+    for result in ct.tree.leaves(ct.jit(f)(x)):
+        digest.update(np.asarray(result).tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_factorisations_have_the_same_bits_however_many_threads_lapack_has():
+    digests = set()
+    for count in ("1", "2", "4"):
+        done = subprocess.run(
+            [sys.executable, "-c", FACTORISATIONS],
+            env={**os.environ, "OPENBLAS_NUM_THREADS": count},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(done.stdout)
+    assert len(digests) == 1
+
+
+def test_lapack_keeps_its_own_number_of_threads():
+    script = """
+import ctypes, glob, os, threading
+import cotangent.numpy as cnp, numpy as np
+library = glob.glob(os.path.join(os.path.dirname(np.__file__), "..", "numpy.libs", "*openblas*"))
+if library:
+    blas = ctypes.CDLL(library[0])
+    blas.scipy_openblas_set_num_threads64_(2)
+    def work():
+        for _ in range(50):
+            cnp.linalg.cholesky(np.eye(64))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    [t.start() for t in threads]; [t.join() for t in threads]
+    print(blas.scipy_openblas_get_num_threads64_())
+else:
+    print(2)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "2"

@@ -3,6 +3,7 @@
 // a mask region is smaller than the array: the rest of the results stays 0.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -93,18 +94,27 @@ void fill(T* matrix, int64_t rows, int64_t columns, int64_t stride, T value) {
   for (int64_t i = 0; i < rows; ++i) std::fill_n(matrix + i * stride, columns, value);
 }
 
+// Calls body(i, j) for every element of a matrix, by squares whose rows and columns both stay in the cache.
+template <class Body>
+void for_each_element(int64_t rows, int64_t columns, Body&& body) {
+  constexpr int64_t kSide = 16;
+  for (int64_t top = 0; top < rows; top += kSide) {
+    for (int64_t left = 0; left < columns; left += kSide) {
+      for (int64_t i = top; i < std::min(top + kSide, rows); ++i) {
+        for (int64_t j = left; j < std::min(left + kSide, columns); ++j) body(i, j);
+      }
+    }
+  }
+}
+
 // LAPACK's column-major matrices from ours and back: `columns_of` has `rows` elements between columns.
 template <class T>
 void to_columns(const T* matrix, int64_t rows, int64_t columns, int64_t stride, T* columns_of) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) columns_of[j * rows + i] = matrix[i * stride + j];
-  }
+  for_each_element(rows, columns, [&](int64_t i, int64_t j) { columns_of[j * rows + i] = matrix[i * stride + j]; });
 }
 template <class T>
 void from_columns(const T* columns_of, int64_t rows, int64_t columns, T* matrix, int64_t stride) {
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) matrix[i * stride + j] = columns_of[j * rows + i];
-  }
+  for_each_element(rows, columns, [&](int64_t i, int64_t j) { matrix[i * stride + j] = columns_of[j * rows + i]; });
 }
 
 // Solves op(A) X = B, or X op(A) = B when `left` is false, in place of B: `rows` x `columns` with `b_stride` elements

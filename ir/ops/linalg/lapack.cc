@@ -1,6 +1,7 @@
 #include "ir/ops/linalg/lapack.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <array>
@@ -54,6 +55,9 @@ constexpr Spelling kSpellings[] = {
 struct Library {
   std::array<std::array<void*, std::size(kLetters)>, kNumRoutines> functions{};
   bool wide = false;
+  // Of OpenBLAS: how many threads its calls use. Null where the library is another.
+  int (*threads)() = nullptr;
+  void (*set_threads)(int) = nullptr;
 };
 
 std::string& library_directory() {
@@ -78,7 +82,16 @@ std::optional<Library> library_in(const std::string& file) {
         complete = complete && (library.functions[routine][type] = dlsym(handle, symbol.c_str())) != nullptr;
       }
     }
-    if (complete) return library;
+    if (!complete) continue;
+    const auto control = [&](std::string_view name) {
+      std::string symbol(spelling.prefix);
+      symbol += name;
+      if (spelling.wide) symbol += "64_";
+      return dlsym(handle, symbol.c_str());
+    };
+    library.threads = reinterpret_cast<int (*)()>(control("openblas_get_num_threads"));
+    library.set_threads = reinterpret_cast<void (*)(int)>(control("openblas_set_num_threads"));
+    return library;
   }
   return std::nullopt;
 }
@@ -132,6 +145,56 @@ const Library& library() {
   }
   return *found;
 }
+
+// ---- Threads --------------------------------------------------------------------------------------------------------
+
+int (*thread_limit)() = nullptr;
+
+// While one of these lives, OpenBLAS computes on the thread that calls it. Its own threads are worth waking for large
+// matrices only: they go on spinning for milliseconds after a call, on cores that the rest of the program wants; and
+// sums that are cut for them round in another way. The setting is OpenBLAS's for the whole process, so the first to
+// come changes it and the last to leave puts back what was there.
+class Alone {
+ public:
+  // `work`: multiplications and additions of the call, about.
+  explicit Alone(double work) {
+    constexpr double kLeastShared = 512.0 * 512 * 512;
+    const Library& found = library();
+    if (found.set_threads == nullptr || found.threads == nullptr) return;
+    const bool limited = thread_limit != nullptr && thread_limit() == 1;
+    if (work >= kLeastShared && !limited) return;
+    library_ = &found;
+    State& state = State::get();
+    const std::scoped_lock lock(state.mutex);
+    if (state.inside++ > 0) return;
+    state.before = library_->threads();
+    if (state.before != 1) library_->set_threads(1);
+  }
+  ~Alone() {
+    if (library_ == nullptr) return;
+    State& state = State::get();
+    const std::scoped_lock lock(state.mutex);
+    if (--state.inside == 0 && state.before != 1) library_->set_threads(state.before);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  struct State {
+    std::mutex mutex;
+    int inside = 0, before = 1;
+
+    static State& get() {
+      static State* const state = [] {
+        // The mutex is held for moments only, but not by a thread that a forked process lacks.
+        pthread_atfork([] { get().mutex.lock(); }, [] { get().mutex.unlock(); }, [] { get().mutex.unlock(); });
+        return new State;
+      }();
+      return *state;
+    }
+  };
+  const Library* library_ = nullptr;
+};
 
 // ---- Calls ----------------------------------------------------------------------------------------------------------
 
@@ -199,6 +262,10 @@ void at_least(V& vector, int64_t size) {
   if (static_cast<int64_t>(vector.size()) < size) vector.resize(static_cast<size_t>(size));
 }
 
+double product(int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
 int64_t at_least_one(int64_t n) { return std::max<int64_t>(n, 1); }
 
 // Fortran's indices, in integers of the library's width, as ours from 0.
@@ -212,9 +279,11 @@ void copy_indices(const std::vector<int64_t>& found, int64_t count, int32_t* ind
 }  // namespace
 
 void set_library_directory(std::string directory) { library_directory() = std::move(directory); }
+void set_thread_limit(int (*limit)()) { thread_limit = limit; }
 
 template <class T>
 int potrf(char uplo, int64_t n, T* a, int64_t lda) {
+  const Alone alone(product(n, n, n));
   Integer order = n, stride = lda, info;
   call<1, T>(kPotrf, uplo, order, a, stride, info);
   return info.narrow();
@@ -222,6 +291,7 @@ int potrf(char uplo, int64_t n, T* a, int64_t lda) {
 
 template <class T>
 int getrf(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, Workspace<T>& workspace) {
+  const Alone alone(product(m, n, std::min(m, n)));
   const int64_t count = std::min(m, n);
   at_least(workspace.integers, at_least_one(count));
   Integer rows = m, columns = n, stride = lda, info;
@@ -233,6 +303,7 @@ int getrf(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, Workspace<T>
 template <class T>
 void trsm(char side, char uplo, char op, char diagonal, int64_t m, int64_t n, const T* a, int64_t lda, T* b,
           int64_t ldb) {
+  const Alone alone(product(m, n, side == 'L' ? m : n));
   Integer rows = m, columns = n, stride = lda, stride_b = ldb;
   const T one = 1;
   const T* scale = &one;
@@ -241,6 +312,7 @@ void trsm(char side, char uplo, char op, char diagonal, int64_t m, int64_t n, co
 
 template <class T>
 int geqrf(int64_t m, int64_t n, T* a, int64_t lda, T* tau, Workspace<T>& workspace) {
+  const Alone alone(product(m, n, std::min(m, n)));
   Integer rows = m, columns = n, stride = lda, info;
   const auto run = [&](T* work, Integer size) { call<0, T>(kGeqrf, rows, columns, a, stride, tau, work, size, info); };
   size_work(workspace, run);
@@ -250,6 +322,7 @@ int geqrf(int64_t m, int64_t n, T* a, int64_t lda, T* tau, Workspace<T>& workspa
 
 template <class T>
 int geqp3(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, T* tau, Workspace<T>& workspace) {
+  const Alone alone(product(m, n, std::min(m, n)));
   workspace.integers.assign(static_cast<size_t>(at_least_one(n)), 0);  // 0: the column may move
   Integer rows = m, columns = n, stride = lda, info;
   int64_t* order = workspace.integers.data();
@@ -269,6 +342,7 @@ int geqp3(int64_t m, int64_t n, T* a, int64_t lda, int32_t* pivots, T* tau, Work
 
 template <class T>
 int orgqr(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau, Workspace<T>& workspace) {
+  const Alone alone(product(m, n, k));
   Integer rows = m, columns = n, reflectors = k, stride = lda, info;
   const auto run = [&](T* work, Integer size) {
     call<0, T>(kOrgqr, rows, columns, reflectors, a, stride, tau, work, size, info);
@@ -281,6 +355,7 @@ int orgqr(int64_t m, int64_t n, int64_t k, T* a, int64_t lda, const T* tau, Work
 template <class T>
 int gesdd(char jobz, int64_t m, int64_t n, T* a, int64_t lda, Real<T>* s, T* u, int64_t ldu, T* vt, int64_t ldvt,
           Workspace<T>& workspace) {
+  const Alone alone(product(m, n, std::min(m, n)));
   const int64_t small = std::min(m, n), large = std::max(m, n);
   at_least(workspace.integers, at_least_one(8 * small));
   Integer rows = m, columns = n, stride = lda, stride_u = ldu, stride_v = ldvt, info;
@@ -302,6 +377,7 @@ int gesdd(char jobz, int64_t m, int64_t n, T* a, int64_t lda, Real<T>* s, T* u, 
 
 template <class T>
 int syevd(char jobz, char uplo, int64_t n, T* a, int64_t lda, Real<T>* w, Workspace<T>& workspace) {
+  const Alone alone(product(n, n, n));
   Integer order = n, stride = lda, info;
   Real<T> real_report{};
   Integer integer_report;
@@ -348,6 +424,7 @@ void unpack_vectors(int64_t n, const std::complex<R>* w, const R* packed, std::c
 template <class T>
 int geev(int64_t n, T* a, int64_t lda, std::complex<Real<T>>* w, std::complex<Real<T>>* left,
          std::complex<Real<T>>* right, Workspace<T>& workspace) {
+  const Alone alone(product(n, n, n));
   const char want_left = left != nullptr ? 'V' : 'N', want_right = right != nullptr ? 'V' : 'N';
   Integer order = n, stride = lda, stride_v = at_least_one(n), info;
   at_least(workspace.real_work, 2 * at_least_one(n));
@@ -378,6 +455,7 @@ int geev(int64_t n, T* a, int64_t lda, std::complex<Real<T>>* w, std::complex<Re
 
 template <class T>
 int gees(int64_t n, T* a, int64_t lda, T* z, Workspace<T>& workspace) {
+  const Alone alone(product(n, n, n));
   const char vectors = z != nullptr ? 'V' : 'N', unsorted = 'N';
   Integer order = n, stride = lda, stride_z = at_least_one(n), selected, info;
   void (*no_selection)() = nullptr;
@@ -403,6 +481,7 @@ int gees(int64_t n, T* a, int64_t lda, T* z, Workspace<T>& workspace) {
 template <class T>
 void gemm(char op_a, char op_b, int64_t m, int64_t n, int64_t k, const T* a, int64_t lda, const T* b, int64_t ldb, T* c,
           int64_t ldc) {
+  const Alone alone(product(m, n, k));
   Integer rows = m, columns = n, inner = k, stride_a = lda, stride_b = ldb, stride_c = ldc;
   const T one = 1, nothing = 0;
   const T *scale = &one, *keep = &nothing;
@@ -411,6 +490,7 @@ void gemm(char op_a, char op_b, int64_t m, int64_t n, int64_t k, const T* a, int
 
 template <class T>
 void trsyl(int64_t m, int64_t n, const T* a, const T* b, T* c) {
+  const Alone alone(product(m, n, m + n));
   const char op = 'N';
   Integer sign = 1, rows = m, columns = n, info;
   Real<T> scale = 1;
