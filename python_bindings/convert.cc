@@ -330,11 +330,11 @@ PromotedType scalar_type(PyObject* object) {
 Datum scalar_datum(PyObject* object, const Aval& aval, bool operand) {
   const DType dtype = aval.dtype();
   AttrValue literal;
-  if (PyComplex_CheckExact(object)) {
+  if (PyComplex_Check(object)) {
     const Py_complex value = PyComplex_AsCComplex(object);
     if (!is_complex(dtype)) throw Error(ErrorKind::kDType, concat("a complex number does not fit ", dtype_name(dtype)));
     literal = std::vector<double>{value.real, value.imag};
-  } else if (PyFloat_CheckExact(object) || (is_inexact(dtype) && PyLong_Check(object))) {
+  } else if (PyFloat_Check(object) || (is_inexact(dtype) && PyLong_Check(object))) {
     const double value = PyFloat_AsDouble(object);
     if (value == -1.0 && PyErr_Occurred()) throw py::error_already_set();
     if (is_complex(dtype)) {

@@ -202,7 +202,10 @@ PyObject* convert(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
 PyObject* full(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   const auto [shape, value, dtype, weak] =
       read_arguments("full", {"shape", "value", "dtype", "weak"}, 3, args, count, keywords);
-  if (!is_python_scalar(value)) throw Error(ErrorKind::kType, "full: the literal must be a Python number");
+  // NumPy's float64 and complex128 are Python numbers by inheritance.
+  if (!is_python_scalar(value) && !PyFloat_Check(value) && !PyComplex_Check(value)) {
+    throw Error(ErrorKind::kType, "full: the literal must be a Python number");
+  }
   return make_array(scalar_datum(value, Aval(dtype_from_python(dtype), read_ints(shape), is_true(weak))));
 }
 

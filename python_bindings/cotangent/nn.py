@@ -14,6 +14,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._attention import dot_product_attention as dot_product_attention
 from cotangent._core import Array
+from cotangent._elementwise import Elementwise, pick
 from cotangent.custom import custom_jvp
 from cotangent.errors import ShapeError
 from cotangent.numpy import reductions
@@ -343,6 +344,14 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     return result if chosen is None else _pick(chosen, result, -math.inf)
 
 
+# x - y, and 0 of equal infinities, where the derivative is that of a difference still.
+_less = Elementwise(
+    lambda x, y: pick(bind1("eq", x, y), 0.0, x - y),
+    (lambda x, y, result: literal(x, 1.0), lambda x, y, result: literal(x, -1.0)),
+    "less",
+)
+
+
 def logsumexp(
     a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
 ) -> Any:
@@ -358,9 +367,15 @@ def logsumexp(
         largest = reductions.max(bind1("real", array), axes, keepdims=True, initial=-math.inf, where=chosen)
     else:
         largest = reductions.max(array, axes, keepdims=True, initial=-math.inf, where=chosen)
-    largest = _pick(bind1("is_finite", largest), largest, 0.0)
-    largest = bind1("stop_gradient", largest)
-    exponentials = bind1("exp", array - largest)
+    # Minus infinity and NaN stay what they are when nothing is subtracted.
+    finite = bind1("is_finite", largest)
+    if kind(array) != "complex":
+        finite = bind1("or", finite, bind1("eq", largest, literal(largest, math.inf)))
+    largest = bind1("stop_gradient", _pick(finite, largest, 0.0))
+    if kind(array) == "complex":
+        exponentials = bind1("exp", array - largest)
+    else:
+        exponentials = bind1("exp", _less(array, _core.broadcast_to(largest, array._bound_shape)))
     if weights is not None:
         exponentials = weights * exponentials
     total = reductions.sum(exponentials, axes, keepdims=True, where=chosen)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import elementwise, pick
+from cotangent._elementwise import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.support import fitted, floats
 from cotangent.numpy._support import bind1
@@ -35,10 +37,41 @@ def _i0e(x: Array) -> Array:
     return pick(magnitude < 8.0, near, far)
 
 
-def _i1e_slope(x: Array, result: Array) -> Array:
+# The first derivative of i1 is i0(x) - i1(x) / x. Its own derivative by the same formula would cancel near 0, all digits of it;
+# it is i1(x) - x I_2(x) / x^2 as well, of which the quotient is a power series with positive terms.
+
+
+def _second_over_square(x: Array, scaled: bool) -> Array:
+    """``I_2(x) / x**2``, times ``exp(-|x|)`` if scaled; written out, so that its derivatives are short programs."""
+    magnitude = bind1("abs", x)
+    near = magnitude < 8.0
+    close = pick(near, magnitude, 0.0)
+    terms = by_precision(x, 16, 26)
+    series = [0.25 / (4.0**k * math.factorial(k) * math.factorial(2 + k)) for k in reversed(range(terms))]
+    small = polynomial(close * close, tuple(series))
+    far = pick(near, 8.0, magnitude)
+    inverse = 1.0 / far
+    large = (_i0e.program(far) - 2.0 * inverse * _i1e.program(far)) * inverse * inverse
+    if scaled:
+        return pick(near, small * bind1("exp", -close), large)
+    return pick(near, small, large * bind1("exp", far))
+
+
+def _ratio(x: Array, value: Array) -> Array:
     zero = x == 0.0
-    ratio = pick(zero, 0.5, result / pick(zero, 1.0, x))
-    return _i0e(x) - bind1("sign", x) * result - ratio
+    return pick(zero, 0.5, value / pick(zero, 1.0, x))
+
+
+@elementwise(
+    lambda x, result, slope: -x * _second_over_square(x, True) - 2.0 * bind1("sign", x) * slope,
+    lambda x, result, slope: _core.full((), 0.0, x.dtype),
+)
+def _i1e_slope_of(x: Array, result: Array) -> Array:
+    return _i0e(x) - bind1("sign", x) * result - _ratio(x, result)
+
+
+def _i1e_slope(x: Array, result: Array) -> Array:
+    return _i1e_slope_of(x, result)
 
 
 @elementwise(_i1e_slope)
@@ -57,9 +90,16 @@ def _i0(x: Array) -> Array:
     return _i0e(x) * bind1("exp", bind1("abs", x))
 
 
+@elementwise(
+    lambda x, result, slope: result - x * _second_over_square(x, False),
+    lambda x, result, slope: _core.full((), 0.0, x.dtype),
+)
+def _i1_slope_of(x: Array, result: Array) -> Array:
+    return _i0(x) - _ratio(x, result)
+
+
 def _i1_slope(x: Array, result: Array) -> Array:
-    zero = x == 0.0
-    return _i0(x) - pick(zero, 0.5, result / pick(zero, 1.0, x))
+    return _i1_slope_of(x, result)
 
 
 @elementwise(_i1_slope)

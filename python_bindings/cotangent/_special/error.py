@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise, pick
+from cotangent._elementwise import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.support import exp_of_minus_square, fitted, floats, split_square
 from cotangent.numpy._support import bind1
@@ -71,7 +72,42 @@ def gelu_of_one(x: Array) -> Array:
     return pick(magnitude < 0.7, middle, pick(x < 0.0, -tail, x - tail))
 
 
-@elementwise(lambda x, result: 2.0 * x * result - _TWO_OVER_ROOT_PI)
+def _excess_of_fraction(terms: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Laplace's continued fraction ``1 / (1 + w / (1 + 3/2 w / (1 + 2 w / ...)))`` as a quotient of polynomials in w."""
+    above: list[Fraction] = [Fraction(1)]
+    below: list[Fraction] = [Fraction(1)]  # of the innermost: 1 / 1
+    for k in reversed(range(2, terms + 1)):
+        # 1 / (1 + k/2 w above / below)
+        inner = [Fraction(k, 2) * a for a in (Fraction(0), *above)]
+        wide = [*below, *[Fraction(0)] * (len(inner) - len(below))]
+        above, below = below, [a + b for a, b in zip(wide, inner, strict=True)]
+    return tuple(float(a) for a in reversed(above)), tuple(float(b) for b in reversed(below))
+
+
+# So many terms that second derivatives have all digits, too.
+_EXCESS_FROM = 2.5
+_EXCESS = {4: _excess_of_fraction(14), 8: _excess_of_fraction(44)}
+
+
+@elementwise()
+def excess(x: Array) -> Array:
+    """``1 / (sqrt(pi) erfcx(x)) - x`` for x > 0, without cancellation: about ``1 / (2 x)`` for large x."""
+    far = x > _EXCESS_FROM
+    inverse = 1.0 / pick(far, x, _EXCESS_FROM)
+    w = inverse * inverse
+    above, below = _EXCESS[x.dtype.itemsize]
+    series = (0.5 * inverse) * (polynomial(w, above) / polynomial(w, below))
+    near = pick(far, 1.0, x)
+    return pick(far, series, (0.5 * _TWO_OVER_ROOT_PI) / _erfcx(near) - near)
+
+
+def _erfcx_slope(x: Array, result: Array) -> Array:
+    far = x > _EXCESS_FROM
+    distant = -2.0 * excess(pick(far, x, _EXCESS_FROM)) * result
+    return pick(far, distant, 2.0 * pick(far, 0.0, x) * result - _TWO_OVER_ROOT_PI)
+
+
+@elementwise(_erfcx_slope)
 def _erfcx(x: Array) -> Array:
     magnitude = bind1("abs", x)
     value = _scaled(magnitude)

@@ -143,7 +143,8 @@ def _lgamma(x: Array) -> Array:
     # gamma(y) gamma(-y) = -pi / (y sin(pi y))
     sine = bind1("abs", sin_of_pi(y))
     reflected = (bind1("log", math.pi / sine) - bind1("log", y)) - positive
-    reflected = pick(bind1("is_finite", y), reflected, y)
+    # Close to 0 the sine may be subnormal, and both signs have the same logarithm; large numbers are whole, poles all of them.
+    reflected = pick(y < by_precision(x, 1e-9, 1e-18), positive, pick(is_integral(y), math.inf, reflected))
     return pick(x < 0.0, reflected, positive)
 
 
@@ -160,7 +161,10 @@ def _gamma(x: Array) -> Array:
     overflows = far > by_precision(x, 36.0, 172.0)
     stirling = pick(overflows, math.inf, math.sqrt(2.0 * math.pi) * half * (half * rest))
     positive = pick(near, bind1("exp", above) / factor, stirling)
-    reflected = -math.pi / (y * sin_of_pi(y) * positive)
+    # gamma(y) gamma(-y) = -pi / (y sin(pi y)); close to 0, where the product in the divisor would underflow, y gamma(y) is 1.
+    close = y < by_precision(x, 1e-8, 1e-16)
+    divisor = pick(close, 1.0, sin_of_pi(y)) * pick(close, -y, y * positive)
+    reflected = pick(close, 1.0, _core.full((), -math.pi, x.dtype)) / divisor
     reflected = pick(is_integral(y), math.nan, reflected)
     return pick(x == 0.0, 1.0 / x, pick(x < 0.0, reflected, positive))
 

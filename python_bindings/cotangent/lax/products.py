@@ -144,7 +144,11 @@ def dot_general(
         raise DTypeError(f"lax.dot_general: a product of {common} cannot be {result}")
     # What is multiplied: nothing of either dtype is lost. Bools are counted.
     working = common if _core.dtype_kind(common) != "bool" else _core.canonical_dtype("int32")
-    if _core.dtype_kind(result) == _core.dtype_kind(working) or _core.dtype_kind(result) in ("float", "complex"):
+    integers = ("signed", "unsigned")
+    if _core.dtype_kind(result) in integers and _core.dtype_kind(working) in integers:
+        # Integers wrap, so that signs do not matter: the wider of both types has every digit that the result keeps.
+        working = result if result.itemsize >= working.itemsize else working
+    elif _core.dtype_kind(result) == _core.dtype_kind(working) or _core.dtype_kind(result) in ("float", "complex"):
         working, _ = _core.promote_types([(working, False), (result, False)])
     product = bind1(
         "dot_general",

@@ -303,20 +303,18 @@ def spacing(x: Any, /) -> Array:
 # ---- Whole numbers ---------------------------------------------------------------------------------------------------
 
 
-def _magnitudes(x1: Any, x2: Any, name: str) -> tuple[Array, Array]:
+def _magnitudes(x1: Any, x2: Any, name: str) -> tuple[Array, Array, Any]:
+    """Unsigned, as the magnitude of the lowest number is none of the signed ones; and the dtype of the result."""
     x, y = _core.promote([x1, x2])
     if kind(x) not in ("signed", "unsigned"):
         raise DTypeError(f"{name} takes integers; got {x.dtype}")
-    return (x, y) if kind(x) == "unsigned" else (bind1("abs", x), bind1("abs", y))
+    if kind(x) == "unsigned":
+        return x, y, x.dtype
+    unsigned = _unsigned(x.dtype.itemsize)
+    return _core.convert(bind1("abs", x), unsigned), _core.convert(bind1("abs", y), unsigned), x.dtype
 
 
-def gcd(x1: Any, x2: Any) -> Array:
-    """The greatest common divisor of integers; of 0 and 0, 0.
-
-    >>> import cotangent as ct
-    >>> ct.numpy.gcd(ct.numpy.array([12, 0, -9]), 18).tolist()
-    [6, 18, 9]
-    """
+def _divisor(x: Array, y: Array) -> Array:
     from cotangent.lax import while_loop
 
     def unfinished(pair: tuple[Array, Array]) -> Array:
@@ -328,14 +326,28 @@ def gcd(x1: Any, x2: Any) -> Array:
         rest = bind1("rem", x, choose(done, 1, y))
         return bind1("select", done, x, y), bind1("select", done, y, rest)
 
-    return while_loop(unfinished, step, _magnitudes(x1, x2, "gcd"))[0]  # type: ignore[no-any-return]
+    return while_loop(unfinished, step, (x, y))[0]  # type: ignore[no-any-return]
+
+
+def gcd(x1: Any, x2: Any) -> Array:
+    """The greatest common divisor of integers; of 0 and 0, 0.
+
+    A divisor that the dtype does not have (128 of int8) wraps around, as NumPy's does.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.gcd(ct.numpy.array([12, 0, -9]), 18).tolist()
+    [6, 18, 9]
+    """
+    x, y, dtype = _magnitudes(x1, x2, "gcd")
+    return _core.convert(_divisor(x, y), dtype)
 
 
 def lcm(x1: Any, x2: Any) -> Array:
     """The least common multiple of integers, not negative; with 0, 0."""
-    x, y = _magnitudes(x1, x2, "lcm")
-    divisor = gcd(x, y)
-    return bind1("mul", x, bind1("div", y, choose(divisor == literal(divisor, 0), 1, divisor)))
+    x, y, dtype = _magnitudes(x1, x2, "lcm")
+    divisor = _divisor(x, y)
+    multiple = bind1("mul", x, bind1("div", y, choose(divisor == literal(divisor, 0), 1, divisor)))
+    return bind1("abs", _core.convert(multiple, dtype))
 
 
 # ---- Bytes -----------------------------------------------------------------------------------------------------------

@@ -241,9 +241,19 @@ def _numbers(x: Any, y: Any) -> list[Array]:
     return [x, y]
 
 
+def _without_zero(given: Any, divisor: Array) -> tuple[Array | None, Array]:
+    """Where a divisor of integers is 0 (None: nowhere, as is known), and the divisor with ones there."""
+    if not is_integer(divisor) or (isinstance(given, (int, np.integer)) and given != 0):
+        return None, divisor
+    zero = bind1("eq", divisor, literal(divisor, 0))
+    return zero, choose(zero, 1, divisor)
+
+
 def remainder(x: Any, y: Any, /) -> Array:
-    """The remainder with the sign of the divisor, as Python's ``%``; so has a remainder of zero."""
+    """The remainder with the sign of the divisor, as Python's ``%``; so has a remainder of zero. Integers ``% 0`` give 0, as NumPy's."""
+    given = y
     x, y = _numbers(x, y)
+    _, y = _without_zero(given, y)
     rest = bind1("rem", x, y)
     if kind(x) == "unsigned":
         return rest
@@ -261,20 +271,27 @@ mod = remainder
 
 
 def fmod(x: Any, y: Any, /) -> Array:
-    """The remainder with the sign of the dividend, as C's."""
-    return bind1("rem", *_numbers(x, y))
+    """The remainder with the sign of the dividend, as C's; of integers and 0 it is 0, as NumPy's."""
+    given = y
+    x, y = _numbers(x, y)
+    return bind1("rem", x, _without_zero(given, y)[1])
 
 
 def floor_divide(x: Any, y: Any, /) -> Array:
-    """The quotient rounded down, as Python's ``//``; with infinities as the array API standard has it, zero over them included."""
+    """The quotient rounded down, as Python's ``//``; with infinities as the array API standard has it, zero over them included.
+
+    Integers ``// 0`` give 0, as NumPy's.
+    """
+    given = y
     x, y = _numbers(x, y)
-    if kind(x) == "unsigned":
-        return bind1("div", x, y)
+    zero, y = _without_zero(given, y)
     rest = bind1("rem", x, y)
     one = literal(x, 1)
     if is_integer(x):
         quotient = bind1("div", x, y)
-        return bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient)
+        if kind(x) != "unsigned":
+            quotient = bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient)
+        return quotient if zero is None else choose(zero, 0, quotient)
     if kind(x) == "complex":
         raise DTypeError(f"floor_divide takes real arrays; got {x.dtype}")
     exact = bind1("div", x, y)
@@ -295,10 +312,10 @@ def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:  # noqa: A001
 
 
 def hypot(x: Any, y: Any, /) -> Array:
-    """``sqrt(x**2 + y**2)`` without overflow."""
+    """``sqrt(x**2 + y**2)`` without overflow; infinite where either is, whatever the other."""
     x, y = (bind1("abs", operand) for operand in _core.promote([x, y], inexact=True))
     large = bind1("stop_gradient", bind1("max", x, y))
-    infinite = bind1("eq", large, literal(large, math.inf))
+    infinite = bind1("or", bind1("eq", x, literal(x, math.inf)), bind1("eq", y, literal(y, math.inf)))
     # The result does not depend on the scale, so its derivatives of all orders are those of the formula.
     scale = choose(bind1("or", infinite, bind1("eq", large, literal(large, 0.0))), 1.0, large)
     u, v = bind1("div", x, scale), bind1("div", y, scale)

@@ -96,14 +96,19 @@ def log1p(x: Any, /) -> Array:
 
 def log2(x: Any, /) -> Array:
     """The logarithm to base 2."""
-    result = unary("log", x)
-    return bind1("div", result, literal(result, _LOG2))
+    return _over(unary("log", x), _LOG2)
 
 
 def log10(x: Any, /) -> Array:
     """The logarithm to base 10."""
-    result = unary("log", x)
-    return bind1("div", result, literal(result, math.log(10.0)))
+    return _over(unary("log", x), math.log(10.0))
+
+
+def _over(x: Array, divisor: float) -> Array:
+    """``x`` divided by a real number, a complex one part by part: an infinite part leaves the other one alone."""
+    if kind(x) != "complex":
+        return bind1("div", x, literal(x, divisor))
+    return bind1("complex", *(_over(bind1(part, x), divisor) for part in ("real", "imag")))
 
 
 def logaddexp(x: Any, y: Any, /) -> Array:
@@ -123,9 +128,11 @@ def _log_sum(x: Array, y: Array) -> Array:
     below = ordered("lt", difference, literal(difference, 0.0))
     gap = bind1("select", below, difference, bind1("neg", difference))
     result = bind1("select", below, y, x) + bind1("log1p", bind1("exp", choose(undefined, 0.0, gap)))
-    result = bind1("select", undefined, bind1("add", x, y), result)
     if kind(result) != "complex":
-        return result
+        # Of equal infinities each has half of the derivative, as equal numbers have.
+        half = literal(x, 0.5)
+        return bind1("select", undefined, bind1("add", bind1("mul", x, half), bind1("mul", y, half)), result)
+    result = bind1("select", undefined, bind1("add", x, y), result)
     angle = bind1("imag", result)
     angle = remainder(angle + math.pi, 2 * math.pi) - math.pi
     return bind1("complex", bind1("real", result), angle)
@@ -135,7 +142,7 @@ def logaddexp2(x: Any, y: Any, /) -> Array:
     """``log2(2**x + 2**y)`` without overflow."""
     x, y = _core.promote([x, y], inexact=True)
     result = _log_sum(x * literal(x, _LOG2), y * literal(y, _LOG2))
-    return bind1("div", result, literal(result, _LOG2))
+    return _over(result, _LOG2)
 
 
 # ---- Trigonometry ----------------------------------------------------------------------------------------------------

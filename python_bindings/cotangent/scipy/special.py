@@ -27,7 +27,7 @@ from cotangent._special import igamma as gammainc
 from cotangent._special import igammac as gammaincc
 from cotangent._special import lgamma as gammaln
 from cotangent._special.complex import complex_gamma, complex_loggamma
-from cotangent._special.error import normal_tail
+from cotangent._special.error import excess, normal_tail
 from cotangent._special.gammas import polygamma as _polygamma
 from cotangent._special.gammas import zeta as _hurwitz_zeta
 from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
@@ -95,6 +95,8 @@ __all__ = [
 ]
 
 _ROOT_HALF = math.sqrt(0.5)
+_ROOT_TWO = math.sqrt(2.0)
+_ROOT_TWO_OVER_PI = math.sqrt(2.0 / math.pi)
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 psi = digamma
@@ -159,7 +161,20 @@ def entr(x: Any) -> Array:
     return _entr(*floats("entr", x))
 
 
-@elementwise(lambda p, q, result: cnp.log(p / q) + 1, lambda p, q, result: -p / q)
+def _rel_entr_slope(p: Array, q: Array, result: Array) -> Array:
+    none = (p == 0) & (q == 0)
+    slope: Array = cnp.where(none, 0.0, cnp.log(cnp.where(none, 1.0, p) / cnp.where(none, 1.0, q)) + 1)
+    return slope
+
+
+def _rel_entr_slope_of_second(p: Array, q: Array, result: Array) -> Array:
+    none = (p == 0) & (q == 0)
+    slope: Array = -p / cnp.where(none, 1.0, q)
+    return slope
+
+
+# Nothing is left of what has no probability at all: there the derivatives are 0.
+@elementwise(_rel_entr_slope, _rel_entr_slope_of_second)
 def _rel_entr(p: Array, q: Array) -> Array:
     both = (p > 0) & (q > 0)
     over, under = cnp.where(both, p, 1.0), cnp.where(both, q, 1.0)
@@ -358,7 +373,20 @@ def bernoulli(n: int) -> Array:
 # ---- the normal distribution -----------------------------------------------------------------------------------------
 
 
-@elementwise(lambda x, result: cnp.exp(-0.5 * x * x - _HALF_LOG_TWO_PI - result))
+@elementwise()
+def _inverse_mills(x: Array) -> Array:
+    """The normal density over the distribution function; far below, where it is nearly -x, by its difference from that."""
+    far, low = x < -3.6, x < 0
+    beyond = _ROOT_TWO * excess(-_ROOT_HALF * cnp.where(far, x, -3.6)) - x
+    left = cnp.where(low, cnp.where(far, -3.6, x), 0.0)
+    right = cnp.where(low, 0.0, x)
+    between = _ROOT_TWO_OVER_PI / erfcx(-_ROOT_HALF * left)
+    above = _ROOT_TWO_OVER_PI * cnp.exp(-0.5 * right * right) / erfc(-_ROOT_HALF * right)
+    result: Array = cnp.where(far, beyond, cnp.where(low, between, above))
+    return result
+
+
+@elementwise(lambda x, result: _inverse_mills(x))
 def _log_ndtr(x: Array) -> Array:
     low = x < -1
     left = cnp.where(low, x, -1.0)

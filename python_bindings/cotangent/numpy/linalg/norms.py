@@ -9,21 +9,88 @@ import math
 from typing import Any
 
 import cotangent.numpy as cnp
+from cotangent import _core
 from cotangent._core import Array
+from cotangent.custom import custom_jvp
 from cotangent.numpy._matrices import check_matrix, check_square, matrices
-from cotangent.numpy._support import convert, keep_axes, kind, normalize_axis, real_dtype, several
+from cotangent.numpy._support import (
+    bind1,
+    convert,
+    insert_axes,
+    keep_axes,
+    kind,
+    literal,
+    normalize_axes,
+    normalize_axis,
+    real_dtype,
+    several,
+)
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 from cotangent.numpy.linalg.systems import default_cutoff, inv
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 
+def _sum_of_squares(x: Array, axes: list[int], factor: float = 1.0) -> Array:
+    parts = [bind1(part, x) for part in ("real", "imag")] if kind(x) == "complex" else [x]
+    scaled = [part if factor == 1 else part * literal(part, factor) for part in parts]
+    squares = [part * part for part in scaled]
+    return bind1("reduce_sum", squares[0] if len(squares) == 1 else squares[0] + squares[1], axes=axes)
+
+
+# Below which a sum of squares has lost digits of what it sums; and powers of 2 that bring small and large numbers' squares
+# into the range of the dtype.
+_SCALES = {4: (2.0**-70, 2.0**86, 2.0**-80), 8: (2.0**-900, 2.0**563, 2.0**-600)}
+
+
+def _root(x: Array, axes: list[int]) -> Array:
+    """The root of the sum of squares; where that overflows or underflows, of numbers that are scaled first."""
+    from cotangent.lax import cond
+
+    squares = _sum_of_squares(x, axes)
+    least, growth, shrinkage = _SCALES[squares.dtype.itemsize]
+
+    def scaled(x: Array, squares: Array) -> Array:
+        small = cnp.sqrt(_sum_of_squares(x, axes, growth)) / growth
+        large = cnp.sqrt(_sum_of_squares(x, axes, shrinkage)) / shrinkage
+        result: Array = cnp.where(squares < least, small, cnp.where(squares == math.inf, large, cnp.sqrt(squares)))
+        return result
+
+    if squares.ndim:
+        return scaled(x, squares)
+    # Where it is one number, only when that is needed.
+    usual = (squares >= least) & (squares < math.inf)
+    return cond(usual, lambda x, squares: cnp.sqrt(squares), scaled, x, squares)  # type: ignore[no-any-return]
+
+
+def _over(x: Array, size: Array) -> Array:
+    """``x / size`` for real sizes, and 0 where ``x`` is 0."""
+    if kind(x) == "complex":
+        return bind1("complex", *(_over(bind1(part, x), size) for part in ("real", "imag")))
+    return bind1("div_no_nan", x, size)
+
+
 def _root_of_squares(x: Array, axis: Any, keepdims: bool) -> Array:
-    squares = cnp.sum(cnp.real(x * cnp.conj(x)) if kind(x) == "complex" else x * x, axis, keepdims=keepdims)
-    positive = squares > 0
-    # NaN stays: it is not positive, and sqrt of it is not taken at 0.
-    root: Array = cnp.where(positive, cnp.sqrt(cnp.where(positive, squares, 1)), squares)
-    return root
+    if kind(x) == "float" and x.dtype.itemsize < 4:
+        return convert(_root_of_squares(convert(x, "float32"), axis, keepdims), x.dtype)
+    axes = normalize_axes(axis, x.ndim, "norm")
+    root = custom_jvp(lambda x: _root(x, axes))
+
+    # Not through the squares, which may overflow and underflow. Zero is divided by a norm of 0 to zero; that quotient's own
+    # derivative is infinite there.
+    def rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+        (x,), (tangent,) = primals, tangents
+        result = root(x)
+        unit = _over(x, _core.broadcast_to(insert_axes(result, axes), x._bound_shape))
+        if kind(x) == "complex":
+            product = bind1("real", bind1("conj", unit) * tangent)
+        else:
+            product = unit * tangent
+        return result, bind1("reduce_sum", product, axes=axes)
+
+    root.defjvp(rule)
+    result: Array = root(x)
+    return keep_axes(result, x, axes) if keepdims else result
 
 
 def _of_vectors(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
@@ -43,10 +110,11 @@ def _of_vectors(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
         return cnp.sum(size, axis, keepdims=keepdims)
     if ord < 0:
         return cnp.power(cnp.sum(size**ord, axis, keepdims=keepdims), 1.0 / ord)
-    total = cnp.sum(size**ord, axis, keepdims=keepdims)
-    positive = total > 0
-    root: Array = cnp.where(positive, cnp.where(positive, total, 1) ** (1.0 / ord), total)
-    return root
+    # The powers of numbers between 0 and 1 of which one is 1; the result does not depend on the scale.
+    largest = bind1("stop_gradient", cnp.max(size, axis, keepdims=True, initial=0))
+    largest = cnp.where((largest > 0) & (largest < math.inf), largest, 1)
+    root: Array = cnp.sum((size / largest) ** ord, axis, keepdims=True) ** (1.0 / ord) * largest
+    return root if keepdims else cnp.squeeze(root, axis)
 
 
 def _of_matrices(x: Array, ord: Any, rows: int, columns: int, keepdims: bool) -> Array:

@@ -1,0 +1,298 @@
+"""Values and derivatives at the edges of what a dtype holds, the same in every tier: eagerly, compiled and interpreted.
+
+The expected numbers are of mpmath at 60 digits where nothing else is said.
+"""
+
+import math
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import cotangent.scipy.special as special
+import numpy as np
+import pytest
+from cotangent import lax
+
+inf, nan = math.inf, math.nan
+
+TIERS = {
+    "eager": lambda function: function,
+    "jit": ct.jit,
+    "interpreter": lambda function: ct.jit(function, backend="interpreter"),
+}
+
+
+@pytest.fixture(params=list(TIERS))
+def tier(request):
+    return TIERS[request.param]
+
+
+def close(result, expected, dtype, ulps=16):
+    np.testing.assert_allclose(
+        np.asarray(result, "float64"), np.asarray(expected, "float64"), rtol=ulps * float(np.finfo(dtype).eps)
+    )
+
+
+# ---- Integers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "preferred", "value", "expected"),
+    [
+        ("uint8", "int32", 255, 300 * 255**2),
+        ("uint8", "int64", 255, 300 * 255**2),
+        ("uint8", "uint32", 255, 300 * 255**2),
+        ("int8", "uint16", -100, 300 * 100**2 % 2**16),
+        ("int8", "int16", -100, np.int64(300 * 100**2).astype("int16")),
+        ("uint16", "int32", 300, 300 * 300**2),
+        ("bool", "uint16", True, 300),
+        ("int32", "int8", 1000, np.int64(300 * 1000**2).astype("int8")),
+    ],
+)
+def test_products_of_narrow_integers_are_summed_in_the_preferred_dtype(tier, given, preferred, value, expected):
+    x = cnp.full(300, value, given)
+    for product in (lax.dot, cnp.dot, cnp.vdot, cnp.inner):
+        if product is not lax.dot and preferred == "int8":
+            continue
+        result = tier(lambda x, product=product: product(x, x, preferred_element_type=preferred))(x)
+        assert result.dtype == preferred
+        assert int(result) == int(expected)
+    rows = tier(lambda x: lax.dot(x, x.T, preferred_element_type=preferred))(cnp.full((2, 300), value, given))
+    assert rows.tolist() == [[int(expected)] * 2] * 2
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint32"])
+def test_integers_divided_by_zero_are_zero_as_numpys(tier, dtype):
+    x = np.array([5, 250 if dtype.startswith("u") else -5, 0, 7], dtype)
+    y = np.array([0, 0, 0, 3], dtype)
+    for name in ("remainder", "floor_divide", "fmod", "mod"):
+        with np.errstate(divide="ignore"):
+            expected = getattr(np, name)(x, y)
+        result = tier(getattr(cnp, name))(x, y)
+        assert result.dtype == dtype
+        assert result.tolist() == expected.tolist(), name
+    x, y = cnp.array(x), cnp.array(y)
+    assert tier(lambda x: x % 0)(x).tolist() == [0, 0, 0, 0]
+    assert tier(lambda x: x // 0)(x).tolist() == [0, 0, 0, 0]
+    assert tier(lambda y: 7 % y)(y).tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+def test_divisors_and_multiples_of_the_lowest_integer(tier, dtype):
+    lowest = np.iinfo(dtype).min
+    x = np.array([lowest, 6, lowest, lowest, 0], dtype)
+    y = np.array([6, lowest, lowest, 0, lowest], dtype)
+    assert tier(cnp.gcd)(x, y).tolist() == [2, 2, lowest, lowest, lowest]
+    with np.errstate(all="ignore"):
+        assert tier(cnp.gcd)(x, y).tolist() == np.gcd(x, y).tolist()
+    assert tier(cnp.lcm)(np.array([-4, lowest], dtype), np.array([6, 1], dtype)).tolist() == [12, lowest]
+
+
+# ---- Gamma -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "x"),
+    [
+        ("float32", [-4.4e-23, -1e-25, -1e-38, -1e-9, -1.1e-8, 1e-25, -0.3]),
+        ("float64", [-1e-176, -1e-300, -4.4e-23, -1.1e-16, -0.9e-16, 1e-300, -0.3]),
+    ],
+)
+def test_gamma_close_to_zero(tier, dtype, x):
+    x = np.array(x, dtype)
+    # 1/x - 0.5772 + 0.9891 x
+    expected = [1 / float(v) - 0.5772156649015329 if abs(v) < 0.1 else math.gamma(float(v)) for v in x]
+    close(tier(special.gamma)(x), expected, dtype)
+
+
+@pytest.mark.parametrize(("dtype", "x"), [("float32", [-1e-15, -1e-18, 1e-10]), ("float64", [-1e-76, -1e-150, 1e-140])])
+def test_gradient_of_gamma_close_to_zero(tier, dtype, x):
+    x = np.array(x, dtype)
+    close(tier(ct.vmap(ct.grad(special.gamma)))(x), -1 / x.astype("float64") ** 2, dtype)
+
+
+def test_logarithm_of_gamma_at_the_ends_of_the_dtype(tier):
+    big, bigger = np.finfo("float32").max, np.finfo("float64").max
+    single = np.array([-1e-45, 1e-45, -1e-40, -big, big, -inf, -8388609.0], "float32")
+    close(tier(special.gammaln)(single), [103.27892990343185] * 2 + [92.10340371976183, inf, inf, inf, inf], "float32")
+    double = np.array([-5e-324, -1e-310, -bigger, bigger, -1e-19, -0.5], "float64")
+    expected = [744.4400719213812, 713.8013788281542, inf, inf, 43.74911676688687, 1.2655121234846454]
+    close(tier(special.gammaln)(double), expected, "float64")
+
+
+# ---- Bessel functions ------------------------------------------------------------------------------------------------
+
+BESSEL_AT = [1e-20, 1e-6, 1e-3, 0.1, 1.0, 5.0, 8.5]
+BESSEL = {
+    ("i1", 2): [3.75e-21, 3.7500000000005205e-07, 0.00037500005208333564, 0.037552106124675105, 0.42941143422544675, 20.83451914912568, 579.0090156980481],
+    ("i1", 3): [0.375, 0.37500000000015626, 0.3750001562500114, 0.3765636396647695, 0.5429906790681531, 19.606288762619144, 554.2904982190477],
+    ("i0", 3): [3.75e-21, 3.7500000000005205e-07, 0.00037500005208333564, 0.037552106124675105, 0.42941143422544675, 20.83451914912568, 579.0090156980481],
+    ("i0e", 3): [-2.5, -2.4999956250039377, -2.495628935094867, -2.0995764076908334, -0.4576042998208261, -0.0034812036587208526, -0.00047304389449926527],
+    ("i1e", 2): [-1.0, -0.99999812500175, -0.9981267489067654, -0.828955917831943, -0.1498163306826706, 0.0028614342819426684, 0.0010731843678164705],
+    ("i1e", 3): [1.875, 1.8749965000032813, 1.8715032791884771, 1.5558441454713177, 0.2914773535925269, -0.0007727120867101569, -0.0002695454735102504],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "order"), list(BESSEL))
+def test_higher_derivatives_of_bessel_functions(dtype, name, order):
+    function = getattr(special, name)
+    for _ in range(order):
+        function = ct.grad(function)
+    x = np.array(BESSEL_AT, dtype)
+    absolute = (
+        256 * float(np.finfo(dtype).eps) if name.endswith("e") else 0
+    )  # of functions that are differences of 1 and 1
+    result = np.asarray(ct.vmap(function)(x), "float64")
+    np.testing.assert_allclose(result, BESSEL[name, order], rtol=64 * float(np.finfo(dtype).eps), atol=absolute)
+    np.testing.assert_allclose(
+        np.asarray(ct.jit(ct.vmap(function))(x)), result, rtol=64 * float(np.finfo(dtype).eps), atol=absolute
+    )
+    odd = -1 if (order + (name[1] == "1")) % 2 else 1
+    close(ct.vmap(function)(-x), odd * result, dtype)
+
+
+# ---- The normal distribution -----------------------------------------------------------------------------------------
+
+LOG_NDTR = {
+    # x: first, second and third derivative
+    -1e8: (100000000.00000001, -0.9999999999999999, 2.000000000000008e-24),
+    -1e5: (100000.00001, -0.9999999999, 1.9999999976e-15),
+    -1e4: (10000.000099999997, -0.9999999900000006, 1.99999976000003e-12),
+    -20.0: (20.04975306852785, -0.9975367383849478, 0.00024272657893584202),
+    -5.5: (5.671410313897305, -0.9721382221455538, 0.008618943522316106),
+    -4.5: (4.704319844827732, -0.9611859007152245, 0.013795416560255427),
+    -1.0: (1.525135276160981, -0.8009023344296512, 0.11693119540604884),
+    0.5: (0.5091604338370335, -0.5138245643036329, 0.27099012446870785),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_derivatives_of_the_logarithm_of_the_normal_distribution(tier, dtype):
+    x = np.array(list(LOG_NDTR), dtype)
+    function = special.log_ndtr
+    for order in range(3):
+        function = ct.grad(function)
+        expected = [values[order] for values in LOG_NDTR.values()]
+        close(tier(ct.vmap(function))(x), expected, dtype, ulps=(4, 64, 4096)[order])
+    close(tier(ct.vmap(ct.grad(special.log_ndtr)))(np.array([-inf, -1e30, 40.0], dtype))[:2], [inf, 1e30], dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_derivative_of_erfcx(tier, dtype):
+    x = np.array([1e5, 100.0, 4.0, 3.0, 0.5, -1.0], dtype)
+    expected = [
+        -5.641895834631278e-11, -5.6410497625993184e-05, -0.032383506095021455, -0.05437226000717287,
+        -0.5126888229025867, -11.14633932862008,
+    ]  # fmt: skip
+    close(tier(ct.vmap(ct.grad(special.erfcx)))(x), expected, dtype, ulps=64)
+
+
+# ---- Norms -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scales"), [("float32", [3e-25, 1e-38, 1.0, 3e25]), ("float64", [1e-200, 1e-300, 1e200])]
+)
+@pytest.mark.parametrize("ord", [None, 2, 3, "fro"])
+def test_norms_of_tiny_and_huge_numbers(tier, dtype, scales, ord):
+    shape = (2, 1) if ord == "fro" else (2,)
+
+    def size(x):
+        return cnp.linalg.norm(x, ord)
+
+    unit = np.array([3.0, 4.0]) / (5.0 if ord != 3 else 91.0 ** (1 / 3))
+    slope = unit if ord != 3 else unit**2
+    for scale in scales:
+        x = np.reshape(np.array([3.0, 4.0]) * scale / 4, shape).astype(dtype)
+        expected = (5.0 if ord != 3 else 91.0 ** (1 / 3)) * scale / 4
+        close(tier(size)(x), expected, dtype)
+        close(tier(ct.grad(size))(x).reshape(-1), slope, dtype)
+        # Along an axis of several rows.
+        rows = np.stack([x, x])
+        if ord != "fro":
+            close(tier(lambda x: cnp.linalg.norm(x, ord, axis=1))(rows), [expected] * 2, dtype)
+            close(tier(ct.grad(lambda x: cnp.linalg.norm(x, ord, axis=1).sum()))(rows), [slope] * 2, dtype)
+
+
+def test_norm_at_zero_has_gradient_zero_and_no_hessian(tier):
+    for dtype in ("float32", "float64", "complex64"):
+        assert tier(ct.grad(cnp.linalg.norm))(np.zeros(2, dtype)).tolist() == [0, 0]
+    hessian = np.asarray(tier(ct.hessian(cnp.linalg.norm))(np.zeros(2, "float32")))
+    assert not np.isfinite(np.diag(hessian)).any()
+    away = np.asarray(tier(ct.hessian(cnp.linalg.norm))(np.array([3.0, 4.0])))
+    np.testing.assert_allclose(away, [[0.128, -0.096], [-0.096, 0.072]], rtol=1e-6)
+
+
+def test_norms_of_what_is_not_finite(tier):
+    assert float(tier(cnp.linalg.norm)(np.array([inf, 1.0]))) == inf
+    assert math.isnan(tier(cnp.linalg.norm)(np.array([nan, 1.0])))
+    assert float(tier(cnp.linalg.norm)(np.array([complex(inf, 1.0)]))) == inf
+    assert tier(lambda x: cnp.linalg.norm(x, axis=1))(np.array([[inf, 1.0], [0.0, 0.0]])).tolist() == [inf, 0]
+    close(tier(cnp.linalg.norm)(np.array([3e-30 + 4e-30j], "complex64")), 5e-30, "float32")
+    close(tier(ct.grad(cnp.linalg.norm))(np.array([3e-30], "float32")), [1.0], "float32")
+    assert float(cnp.linalg.norm(np.full(4, 300.0, "float16"))) == 600
+
+
+# ---- Infinities ------------------------------------------------------------------------------------------------------
+
+
+def test_hypot_is_infinite_where_one_side_is(tier):
+    x, y = np.array([nan, inf, nan, -inf, nan, 3.0]), np.array([inf, nan, -inf, 1.0, 1.0, 4.0])
+    for dtype in ("float32", "float64"):
+        result = tier(cnp.hypot)(x.astype(dtype), y.astype(dtype))
+        np.testing.assert_array_equal(np.asarray(result), np.hypot(x, y).astype(dtype))
+
+
+def test_logarithms_of_sums_with_infinities_have_the_derivative_of_the_shares(tier):
+    gradient = tier(ct.grad(cnp.logaddexp, (0, 1)))
+    for dtype in ("float32", "float64"):
+
+        def at(x, y, dtype=dtype):
+            return tuple(map(float, gradient(np.array(x, dtype), np.array(y, dtype))))
+
+        assert at(-inf, -inf) == (0.5, 0.5)
+        assert at(inf, inf) == (0.5, 0.5)
+        assert at(inf, 0.0) == (1, 0)
+        assert at(0.0, -inf) == (1, 0)
+        of_sum = tier(ct.grad(special.logsumexp))
+        assert of_sum(np.array([inf, 0.0], dtype)).tolist() == [1, 0]
+        assert of_sum(np.array([inf, 0.0, inf], dtype)).tolist() == [0.5, 0, 0.5]
+        assert of_sum(np.array([-inf, 0.0], dtype)).tolist() == [0, 1]
+        weighted = tier(ct.grad(lambda x: special.logsumexp(x, b=np.array([2.0, 1.0], dtype))))
+        assert weighted(np.array([inf, 0.0], dtype)).tolist() == [1, 0]
+        running = tier(ct.grad(lambda x: lax.cumlogsumexp(x)[1]))
+        assert running(np.array([-inf, -inf, 0.0], dtype)).tolist() == [0.5, 0.5, 0]
+        assert running(np.array([inf, 1.0, 0.0], dtype)).tolist() == [1, 0, 0]
+        assert float(tier(special.logsumexp)(np.array([inf, 0.0], dtype))) == inf
+        assert float(tier(special.logsumexp)(np.array([-inf, -inf], dtype))) == -inf
+        assert math.isnan(tier(special.logsumexp)(np.array([inf, nan], dtype)))
+
+
+def test_relative_entropy_without_probabilities(tier):
+    for dtype in ("float32", "float64"):
+        zero = np.array(0, dtype)
+        assert tuple(map(float, tier(ct.grad(special.rel_entr, (0, 1)))(zero, zero))) == (0, 0)
+        assert tuple(map(float, tier(ct.grad(special.kl_div, (0, 1)))(zero, zero))) == (-1, 1)
+        assert tuple(map(float, tier(ct.grad(special.kl_div, (0, 1)))(zero, zero + 1))) == (-inf, 1)
+
+
+@pytest.mark.parametrize(("name", "factor"), [("log2", 1 / math.log(2)), ("log10", 1 / math.log(10))])
+def test_complex_logarithms_to_other_bases_at_special_points(tier, name, factor):
+    ends = [0.0, -0.0, 1.0, -1.0, inf, -inf, nan]
+    x = np.array([complex(a, b) for a in ends for b in ends])
+    with np.errstate(all="ignore"):
+        logarithm = np.log(x)
+    for dtype in ("complex64", "complex128"):
+        result = np.asarray(tier(getattr(cnp, name))(x.astype(dtype)))
+        for part in ("real", "imag"):
+            expected = getattr(logarithm, part) * factor
+            np.testing.assert_allclose(getattr(result, part), expected, rtol=1e-6 if dtype == "complex64" else 1e-14)
+
+
+def test_truncated_normal_takes_numpys_numbers():
+    key = ct.random.PRNGKey(0)
+    expected = ct.random.truncated_normal(key, -1.0, 1.0, (3,)).tolist()
+    for convert in (np.float64, np.float32, np.asarray, int):
+        assert ct.random.truncated_normal(key, convert(-1), convert(1), (3,)).tolist() == expected
+    assert cnp.full(2, np.float64(3.0)).tolist() == [3, 3]
+    assert cnp.full(2, np.complex128(3.0j)).tolist() == [3j, 3j]
