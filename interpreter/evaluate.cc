@@ -80,7 +80,7 @@ const RunGraph& graph_runner(Mode mode) {
 bool is_nothing(const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> output_avals) {
   if (output_avals.empty() || output_avals[0].size() != 0) return false;
   return std::all_of(output_avals.begin(), output_avals.end(), [](const Aval& aval) { return aval.size() == 0; }) &&
-         primitive.lowering != Lowering::kHost && !has_side_effects(primitive, attrs);
+         !has_side_effects(primitive, attrs);
 }
 
 std::vector<Tensor> run_primitive(const Primitive& primitive, absl::Span<const Tensor> operands, const AttrsPtr& attrs,

@@ -5,6 +5,7 @@
 
 #include "ir/hash.h"
 #include "ir/ops.h"
+#include "ir/size.h"
 #include "ir/text.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/operands.h"
@@ -46,15 +47,23 @@ Tensor tensor_from_numpy(const py::array& source) {
   return tensor;
 }
 
-// Whether a nested list holds Arrays, which NumPy would convert one element at a time.
-bool holds_arrays(py::handle object) {
+// Whether a nested list holds Arrays, which NumPy would convert one element at a time. `depth`: of the lists around it.
+bool holds_arrays(py::handle object, int depth = 0) {
   if (is_array(object.ptr())) return true;
   if (!PyList_Check(object.ptr()) && !PyTuple_Check(object.ptr())) return false;
+  if (depth == kMostAxes) {
+    throw Error(ErrorKind::kValue, concat("a nested list has more than ", kMostAxes, " levels, or contains itself"))
+        .hint(concat("an array has at most ", kMostAxes, " axes"));
+  }
   for (py::handle item : object) {
-    if (holds_arrays(item)) return true;
+    if (holds_arrays(item, depth + 1)) return true;
   }
   return false;
 }
+
+// Objects that make themselves arrays may do so by way of others.
+constexpr int kMostConversions = 16;
+Datum datum_after(py::handle object, int conversions);
 
 bool fits_32_bits(int64_t value) { return value >= INT32_MIN && value <= INT32_MAX; }
 
@@ -370,7 +379,10 @@ const char* array_method(PyObject* object) {
 Tensor tensor_from_python(py::handle object) {
   if (is_array(object.ptr())) return concrete(array_datum(object.ptr()));
   if (py::isinstance<py::array>(object)) return tensor_from_numpy(py::reinterpret_borrow<py::array>(object));
-  if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) return tensor_from_list(object);
+  if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+    holds_arrays(object);  // or is too deep
+    return tensor_from_list(object);
+  }
   if (py::isinstance<py::str>(object) || py::isinstance<py::bytes>(object) || object.is_none() ||
       PyDict_Check(object.ptr())) {
     throw Error(ErrorKind::kType, concat("cannot make an array of a ", type_name(object)))
@@ -396,19 +408,30 @@ py::array tensor_to_numpy(const Tensor& tensor) {
   return array;
 }
 
-Datum datum_from_python(py::handle object) {
+Datum datum_from_python(py::handle object) { return datum_after(object, 0); }
+
+namespace {
+
+Datum datum_after(py::handle object, int conversions) {
   if (is_array(object.ptr())) return array_datum(object.ptr());
   if (is_python_scalar(object.ptr())) {
     const PromotedType type = scalar_type(object.ptr());
     return scalar_datum(object.ptr(), Aval(type.dtype, {}, type.weak));
   }
   if (py::isinstance<py::array>(object)) return tensor_from_numpy(py::reinterpret_borrow<py::array>(object));
-  if (const char* method = array_method(object.ptr())) return datum_from_python(object.attr(method)());
+  if (const char* method = array_method(object.ptr())) {
+    if (conversions == kMostConversions) {
+      throw Error(ErrorKind::kType, concat(method, " of a ", type_name(object), " does not lead to an array"));
+    }
+    return datum_after(object.attr(method)(), conversions + 1);
+  }
   if ((PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) && holds_arrays(object)) {
     return datum_from_python(py::module_::import("cotangent.numpy").attr("stack")(object));
   }
   return tensor_from_python(object);
 }
+
+}  // namespace
 
 std::optional<Datum> try_leaf(py::handle object) {
   if (is_array(object.ptr())) return array_datum(object.ptr());

@@ -439,6 +439,15 @@ void register_entrances(py::module_& module) {
       },
       py::arg("rule"), py::arg("primitive") = py::none(),
       "A decorator: the common case of the function, as the rule of that name knows it, runs without Python.");
+  module.attr("Entrance") = py::handle(reinterpret_cast<PyObject*>(entrance_type));
+  module.def(
+      "set_entrance_function",
+      [](const py::object& entrance, const py::object& function) {
+        if (Py_TYPE(entrance.ptr()) != entrance_type) throw Error(ErrorKind::kType, "takes an entrance");
+        auto* self = reinterpret_cast<Entrance*>(entrance.ptr());
+        Py_XSETREF(self->function, Py_NewRef(function.ptr()));
+      },
+      py::arg("entrance"), py::arg("function"), "What runs where the entrance's rule knows no answer.");
 }
 
 }  // namespace ct::python

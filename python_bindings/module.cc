@@ -3,6 +3,7 @@
 
 #include "ir/process.h"
 #include "jit/llvm/warm_up.h"
+#include "python_bindings/checked.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/python.h"
 
@@ -22,6 +23,7 @@ PYBIND11_MODULE(_core, module) {
   register_bind(module);
   register_functions(module);
   register_entrances(module);
+  register_checked(module);
   register_tree(module);
   register_graph(module);
   register_primitives(module);

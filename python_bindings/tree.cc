@@ -116,13 +116,19 @@ void open_node(py::handle object, TreeNode& node, Children& children) {
   }
 }
 
+Error too_deep() {
+  return std::move(
+      Error(ErrorKind::kValue, concat("a pytree nests deeper than ", kDeepestTree, " levels, or contains itself"))
+          .hint("stack what nests into arrays, or flatten it before"));
+}
+
 class Flattener {
  public:
   Flattener(TreeDef& tree, std::vector<py::object>& leaves, py::handle is_leaf)
       : tree_(tree), leaves_(leaves), is_leaf_(is_leaf) {}
 
   void visit(py::handle object) {
-    if (++depth_ > kDeepest) throw Error(ErrorKind::kValue, "a pytree nests too deeply, or contains itself");
+    if (++depth_ > kDeepestTree) throw too_deep();
     const size_t index = tree_.nodes.size();
     tree_.nodes.emplace_back();
     const size_t first_leaf = leaves_.size();
@@ -138,8 +144,6 @@ class Flattener {
   }
 
  private:
-  static constexpr int kDeepest = 1000;
-
   void leaf(py::handle object) { leaves_.push_back(py::reinterpret_borrow<py::object>(object)); }
 
   void container(py::handle object, size_t index) {
@@ -264,6 +268,13 @@ struct TreeDefHandle {
 
 // Counts the nodes and leaves below each node.
 void count(TreeDef& tree) {
+  std::vector<uint32_t> open;  // children to come of the nodes around
+  for (const TreeNode& node : tree.nodes) {
+    while (!open.empty() && open.back() == 0) open.pop_back();
+    if (!open.empty()) --open.back();
+    open.push_back(node.arity);
+    if (open.size() > static_cast<size_t>(kDeepestTree)) throw too_deep();
+  }
   for (size_t root = tree.nodes.size(); root-- > 0;) {
     TreeNode& node = tree.nodes[root];
     node.num_leaves = node.kind == NodeKind::kLeaf;
@@ -308,9 +319,8 @@ TreeDefPtr tuple_of(absl::Span<const TreeDefPtr> trees) {
   result->nodes.push_back(root);
   for (const TreeDefPtr& tree : trees) {
     result->nodes.insert(result->nodes.end(), tree->nodes.begin(), tree->nodes.end());
-    result->nodes[0].num_leaves += tree->num_leaves();
   }
-  result->nodes[0].num_nodes = static_cast<uint32_t>(result->nodes.size());
+  count(*result);
   return result;
 }
 
@@ -575,6 +585,7 @@ void register_tree(py::module_& module) {
        METH_FASTCALL | METH_KEYWORDS, "The leaves and the structure of a pytree."},
       {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(module.ptr(), functions) != 0) throw py::error_already_set();
+  module.attr("DEEPEST_TREE") = kDeepestTree;
   module.def("is_registered", [](const py::object& type) { return registry().count(type.ptr()) > 0; });
   module.def("register_node", [](const py::object& type, py::object to_children, py::object from_children) {
     if (!PyType_Check(type.ptr())) throw Error(ErrorKind::kType, "register_pytree_node needs a class");

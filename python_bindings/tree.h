@@ -26,6 +26,9 @@ struct TreeNode {
   mutable py::object sample;
 };
 
+// No structure is deeper: functions that walk one may call themselves.
+inline constexpr int kDeepestTree = 1000;
+
 struct TreeDef {
   std::vector<TreeNode> nodes;
 

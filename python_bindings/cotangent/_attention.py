@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import axis_size, bind1, kind
@@ -103,3 +104,6 @@ def dot_product_attention(
         return result
     residual = numpy.swapaxes(_core.convert(logsumexp(logits, -1), key.dtype), -1, -2)
     return result, _core.bind("stop_gradient", [residual])[0]
+
+
+check_arguments(globals())

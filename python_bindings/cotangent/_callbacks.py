@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import ShapeDtypeStruct, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, PyTreeDef
 
@@ -219,3 +220,6 @@ def io_callback(
 
 def effects_barrier() -> None:
     """Returns when all side effects have happened: at once, because programs run to their end before they return."""
+
+
+check_arguments(globals())

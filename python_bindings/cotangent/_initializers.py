@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, random
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._device import check_placement
 from cotangent.numpy import creation
@@ -206,3 +207,6 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         return _core.bind("pad", [wide, zero], low=low, high=high, interior=[0] * len(shape))[0]
 
     return init
+
+
+check_arguments(globals())

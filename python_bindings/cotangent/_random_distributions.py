@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, random
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._elementwise import Elementwise, pick
 from cotangent._random_keys import _words_of
@@ -579,3 +580,6 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     keys = random.split(key, ratios._bound_shape[0])
     _, counts = scan(step, trials, (ratios, keys))
     return _core.convert(numpy.moveaxis(counts, 0, -1), dtype)
+
+
+check_arguments(globals())

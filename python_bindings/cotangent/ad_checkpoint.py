@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import (
     ShapeDtypeStruct,
     aval_of,
@@ -235,3 +236,6 @@ def print_saved_residuals(f: Function, *args: Any, **kwargs: Any) -> None:
     for spec, where in saved_residuals(f, *args, **kwargs):
         shape = ",".join(str(size) for size in spec.shape)
         sys.stdout.write(f"{spec.dtype}[{shape}] {where}\n")
+
+
+check_arguments(globals())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import (
     RAGGED_NAMES,
     Captured,
@@ -749,3 +750,6 @@ def device_get(x: Any) -> Any:
 def block_until_ready(x: Any) -> Any:
     """Returns ``x``: computation is synchronous."""
     return x
+
+
+check_arguments(globals())

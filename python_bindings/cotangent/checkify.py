@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._callbacks import bind_callback
 from cotangent._capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph, PyTreeDef
@@ -634,3 +635,6 @@ class _Checker(Interpreter):
         results = eqn.bind(*values, **changes)
         self.fail(results[outputs], records, results[outputs + 1 :])
         return results[:outputs]
+
+
+check_arguments(globals())

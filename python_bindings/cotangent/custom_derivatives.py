@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import (
     SymbolicZero,
     capture,
@@ -159,3 +160,6 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[A
         return captured.structure.unflatten(_core.apply_graph(captured.graph, given + closure))
 
     return converted, [x for x, flag in zip(captured.closure, hoisted, strict=True) if flag]
+
+
+check_arguments(globals())

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from cotangent._arguments import check_arguments
 from cotangent._callbacks import bind_debug
 from cotangent._capture import check_callable
 from cotangent.ir import slot_matrix
@@ -107,3 +108,6 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:  
     del ordered
     _FORMATTER.vformat(fmt, [_Anything()] * len(args), dict.fromkeys(kwargs, _Anything()))
     bind_debug(_printer(fmt), args, kwargs)
+
+
+check_arguments(globals())

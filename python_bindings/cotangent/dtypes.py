@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._keys import extended, prng_key
 from cotangent.numpy.dtypes import bfloat16, finfo, iinfo, issubdtype, result_type
 
@@ -53,3 +54,6 @@ def scalar_type_of(x: Any) -> type:
     if kind not in kinds:
         raise TypeError(f"{array.dtype} has no Python type")
     return kinds[kind]
+
+
+check_arguments(globals())

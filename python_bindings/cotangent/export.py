@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import aval_of, capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph
 from cotangent.errors import CorruptFileError, ShapeError
@@ -187,3 +188,6 @@ def load(directory: str | Path, name: str | None = None) -> Callable[..., Any]:
         return results[0] if len(results) == 1 else results
 
     return loaded
+
+
+check_arguments(globals())

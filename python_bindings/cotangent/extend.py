@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
 
@@ -157,3 +158,6 @@ def _check_signature(before: Graph, after: Graph, name: str) -> None:
         raise TypeError(
             f"{name} must return a graph with {len(before.out_avals)} outputs; it returned {len(after.out_avals)}"
         )
+
+
+check_arguments(globals())

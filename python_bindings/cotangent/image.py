@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -204,3 +205,6 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     if not axes:
         return cnp.asarray(array, dtype=cnp.result_type(array, 1.0))
     return scale_and_translate(array, shape, axes, scale, [0.0] * len(axes), method, antialias)
+
+
+check_arguments(globals())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
 
@@ -209,3 +210,6 @@ def rewrite(graph: Graph, visit: Callable[..., Any]) -> Graph:
     if closure:
         raise ValueError("rewrite: the pass uses an array from outside of the graph; make it with ct.numpy functions")
     return new
+
+
+check_arguments(globals())

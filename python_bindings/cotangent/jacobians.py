@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype, wraps
 from cotangent._core import Array
 from cotangent.api import _differentiated, _normalize_argnums, _of_arrays, _zero_of, grad, jvp
@@ -182,3 +183,6 @@ def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The product of ``fun``'s Hessian at ``primals`` with ``tangents``: the derivative of the gradient in a direction."""
     argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
     return jvp(grad(fun, argnums=argnums), primals, tangents)[1]
+
+
+check_arguments(globals())

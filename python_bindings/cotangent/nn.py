@@ -12,6 +12,7 @@ import math
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._attention import dot_product_attention as dot_product_attention
 from cotangent._core import Array
 from cotangent._elementwise import Elementwise, pick
@@ -464,3 +465,6 @@ def __getattr__(name: str) -> Any:
     if name == "initializers":
         return importlib.import_module("cotangent._initializers")
     raise AttributeError(f"module 'cotangent.nn' has no attribute {name!r}")
+
+
+check_arguments(globals())

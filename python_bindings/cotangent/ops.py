@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._device import check_placement
 from cotangent.errors import DTypeError
@@ -137,3 +138,6 @@ def segment_min(
     check_placement(out_sharding, "segment_min")
     options = _options(indices_are_sorted, unique_indices, mode)
     return _segments("segment_min", "min", data, segment_ids, num_segments, _highest, options)
+
+
+check_arguments(globals())

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import (
     Captured,
     ShapeDtypeStruct,
@@ -319,3 +320,6 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
         )
 
     return explained
+
+
+check_arguments(globals())

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._random_keys import _like, _words_of
 from cotangent._special import erf_inv
@@ -511,3 +512,5 @@ def choice(
 
 from cotangent._random_distributions import *  # noqa: E402, F403 (it is made of the functions above)
 from cotangent._random_keys import *  # noqa: E402, F403 (its `key` would be in the way of parameters)
+
+check_arguments(globals())

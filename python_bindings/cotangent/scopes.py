@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import check_callable, function_name, wraps
 
 Function = Callable[..., Any]
 
 
-def named_call(fun: Function, *, name: str | None = None) -> Function:
+def named_call(fun: Function, *, name: Any = None) -> Function:
     """``fun`` in a `named_scope`, by default of its own name. Arguments and results may be any objects.
 
     >>> import cotangent as ct
@@ -58,3 +59,6 @@ def ensure_compile_time_eval() -> Iterator[None]:
     """
     with _core.ConstantScope():
         yield
+
+
+check_arguments(globals())

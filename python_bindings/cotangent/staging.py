@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import (
     Captured,
     ShapeDtypeStruct,
@@ -499,3 +500,6 @@ def typeof(x: Any) -> ShapeDtypeStruct:
     """
     array = _core.array(x)
     return ShapeDtypeStruct(array._bound_shape, array.dtype, weak_type=array.weak_type)
+
+
+check_arguments(globals())

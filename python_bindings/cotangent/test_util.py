@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, api, tree_util
+from cotangent._arguments import check_arguments
 
 _TOLERANCE = {"float64": 1e-5, "complex128": 1e-5, "float32": 2e-2, "complex64": 2e-2}
 _STEP = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3}
@@ -126,3 +127,6 @@ def _check(
                 rng,
                 f"{label} of vjp",
             )
+
+
+check_arguments(globals())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import PyTreeDef
 
 __all__ = [
@@ -325,19 +326,19 @@ def _child_keys(node: Any, count: int, data: Any) -> list[Any]:
 
 
 def _visit_with_path(
-    tree: Any,
-    is_leaf: Callable[[KeyPath, Any], bool],
-    prefix: KeyPath,
-    found: list[tuple[KeyPath, Any]],
-    leaf: list[bool],
+    tree: Any, is_leaf: Callable[[KeyPath, Any], bool], found: list[tuple[KeyPath, Any]], leaf: list[bool]
 ) -> None:
-    stop = bool(is_leaf(prefix, tree))
-    leaf.append(stop)
-    if stop or not _is_container(tree):
-        found.append((prefix, tree))
-        return
-    for key, child in flatten_one_level_with_keys(tree)[0]:
-        _visit_with_path(child, is_leaf, (*prefix, key), found, leaf)
+    pending: list[tuple[KeyPath, Any]] = [((), tree)]  # not by recursion: Python's ends before a pytree's depth does
+    while pending:
+        prefix, node = pending.pop()
+        if len(prefix) >= _core.DEEPEST_TREE:
+            raise ValueError(f"a pytree nests deeper than {_core.DEEPEST_TREE} levels, or contains itself")
+        stop = bool(is_leaf(prefix, node))
+        leaf.append(stop)
+        if stop or not _is_container(node):
+            found.append((prefix, node))
+        else:
+            pending += [((*prefix, key), child) for key, child in reversed(flatten_one_level_with_keys(node)[0])]
 
 
 def tree_flatten_with_path(
@@ -358,7 +359,7 @@ def tree_flatten_with_path(
             return False
         return is_leaf(path, node) if is_leaf_takes_path else is_leaf(node)
 
-    _visit_with_path(tree, stops, (), found, decisions)
+    _visit_with_path(tree, stops, found, decisions)
     # Nodes are visited in the same order, so that the structure is that of the same decisions.
     following = iter(decisions)
     return found, tree_structure(tree, None if is_leaf is None else lambda _: next(following))
@@ -571,3 +572,6 @@ register_pytree_with_keys(
 
 def _partial(func: Any, args: Any, keywords: Any) -> Partial:
     return Partial(func, *args, **keywords)
+
+
+check_arguments(globals())

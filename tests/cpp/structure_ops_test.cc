@@ -170,7 +170,7 @@ TEST(Errors, SayWhatIsWrong) {
        [](Builder&, const Values& v) { return slice(v[0], {0, 0}, {2}, {1, 1}); }},
       {ErrorKind::kShape, "pad: padding axis 1 of float64[2,3] by (-2, -2, interior 0)", x,
        [](Builder& b, const Values& v) { return pad(v[0], full(b, f64({}), 0), {0, -2}, {0, -2}, {0, 0}); }},
-      {ErrorKind::kValue, "pad: the high padding of axis 1 is 9223372036854775807, out of range", x,
+      {ErrorKind::kValue, "pad: the low padding of axis 1 is 9223372036854775807, out of range", x,
        [](Builder& b, const Values& v) { return pad(v[0], full(b, f64({}), 0), {0, INT64_MAX}, {0, 1}, {0, 0}); }},
       {ErrorKind::kMemory, "the padded size, 5 * 2305843009213693952", {f64({6})},
        [](Builder& b, const Values& v) { return pad(v[0], full(b, f64({}), 0), {0}, {0}, {int64_t{1} << 61}); }},

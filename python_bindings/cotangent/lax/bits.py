@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import BITS, FLOATS, INTEGERS, as_array, binary, check_kind, operands, unary
@@ -238,3 +239,6 @@ def _rounded(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
         bits = bind1("select", too_small, sign, bits)
     result = bind1("bitcast", bits, dtype=x.dtype)
     return bind1("select", bind1("ne", x, x), x, result)
+
+
+check_arguments(globals())

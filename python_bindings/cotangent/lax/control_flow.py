@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import DTypeError, ShapeError
@@ -397,3 +398,6 @@ def platform_dependent(
             "  pass cpu=... or default=..."
         )
     return chosen(*args)
+
+
+check_arguments(globals())

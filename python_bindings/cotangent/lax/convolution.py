@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._device import check_placement
 from cotangent.errors import ShapeError
@@ -529,3 +530,6 @@ def conv_transpose_shape_tuple(
     ]
     shape = [sizes[0], windows[0], *places]
     return tuple(shape[out.index(axis)] for axis in range(len(shape)))
+
+
+check_arguments(globals())

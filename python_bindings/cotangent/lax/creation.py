@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import as_array
@@ -78,3 +79,6 @@ def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sh
     if not 0 <= axis < len(sizes):
         raise ValueError(f"lax.broadcasted_iota: axis {axis} is out of bounds for an array with {len(sizes)} axes")
     return give_lengths(bind1("iota", shape=sizes, dtype=target, axis=axis), lengths)
+
+
+check_arguments(globals())

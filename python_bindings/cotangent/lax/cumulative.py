@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core, tree_util
+from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.numpy._support import bind1, literal, normalize_axis
@@ -143,3 +144,6 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     filled = bind1("fill_padding", x, axes=[at], value=-math.inf)
     result = _core.array(associative_scan(logaddexp, filled, reverse, at))
     return bind1("set_length", result, bind1("dimension_size", x, axis=at), axis=at)
+
+
+check_arguments(globals())

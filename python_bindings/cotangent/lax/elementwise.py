@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Any
 
 from cotangent import _core, _elementary
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import (
@@ -505,3 +506,6 @@ def conj(x: Any) -> Array:
     if kind(array) == "float":
         return complex(array, literal(array, 0.0))
     return bind1("conj", array)
+
+
+check_arguments(globals())

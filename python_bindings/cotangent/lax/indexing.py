@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import axis_size, insert_axes, normalize_axis, refuse_ragged
@@ -147,3 +148,6 @@ def dynamic_update_index_in_dim(
     if given.ndim != x.ndim:
         given = insert_axes(given, [at])
     return dynamic_update_slice_in_dim(x, given, index, at, allow_negative_indices=allow_negative_indices)
+
+
+check_arguments(globals())

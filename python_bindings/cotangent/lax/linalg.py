@@ -15,6 +15,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
@@ -434,3 +435,6 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
     negative = cnp.real(cnp.diagonal(r, axis1=-2, axis2=-1)) < 0
     factor: Array = cnp.where(negative[..., None], -r, r)
     return factor
+
+
+check_arguments(globals())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import RAGGED_NAMES, axis_text, flatten_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
@@ -363,3 +364,6 @@ def axis_index(axis_name: Hashable) -> Array:
 def axis_size(axis_name: Hashable) -> int:
     """The size of the named axis."""
     return _size(_axes(axis_name, "axis_size"))
+
+
+check_arguments(globals())

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_array, one_dtype
@@ -359,3 +360,6 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
         raise ValueError(f"lax.pad: interior padding must be nonnegative; got {config}")
     low, high, interior = ([triple[i] for triple in config] for i in range(3))
     return bind1("pad", array, value, low=low, high=high, interior=interior)
+
+
+check_arguments(globals())

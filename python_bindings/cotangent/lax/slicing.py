@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._repeated import repeated
@@ -393,3 +394,6 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
         start_index_map=tuple(places),
     )
     return gather(x, indices, numbers, tuple(sizes))
+
+
+check_arguments(globals())

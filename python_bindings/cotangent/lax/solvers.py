@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
 from cotangent._core import Array, PyTreeDef
 from cotangent.lax.control_flow import _capture_body, _constants_first
@@ -198,3 +199,6 @@ def custom_root(
     outputs = root(equation.closure, solver.closure, tangent_solver.closure, guess)
     solution = structure.unflatten(outputs[:count])
     return (solution, solver.structure.unflatten(outputs)[-1][0]) if has_aux else solution
+
+
+check_arguments(globals())

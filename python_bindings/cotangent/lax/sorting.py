@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import convert, normalize_axis
@@ -137,3 +138,6 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The position of the first smallest element along an axis; the first NaN counts as smallest."""
     return _position("argmin", operand, axis, index_dtype)
+
+
+check_arguments(globals())

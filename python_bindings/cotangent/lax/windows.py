@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core, tree_util
+from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.custom import custom_jvp
@@ -435,3 +436,6 @@ def reduce_window_shape_tuple(
         window_count(size + low + high, extent, stride)
         for size, (low, high), extent, stride in zip(sizes, pads, extents, strides, strict=True)
     )
+
+
+check_arguments(globals())

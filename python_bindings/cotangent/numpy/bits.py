@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import (
@@ -423,3 +424,6 @@ def byteswap(a: Any, inplace: bool = False) -> Array:
     groups = bind1("reshape", bytes_, shape=[*shape[:-1], shape[-1] // size, size])
     swapped = bind1("reshape", bind1("reverse", groups, axes=[groups.ndim - 1]), shape=shape)
     return bind1("reshape", reinterpret(swapped, x.dtype), shape=list(x._bound_shape))
+
+
+check_arguments(globals())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import ShapeError
@@ -224,3 +225,6 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         if not isinstance(high, str):
             result = where(where_to > points[-1], _core.convert(_core.array(high), result.dtype), result)
     return result
+
+
+check_arguments(globals())

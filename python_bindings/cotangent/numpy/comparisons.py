@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array, entrance
 from cotangent.numpy._support import (
     bind1,
@@ -274,3 +275,6 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = where(condition, choice, result)
     return _core.array(result)
+
+
+check_arguments(globals())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import ShapeDtypeStruct
 from cotangent._core import Array, entrance
 from cotangent._device import check_device, check_placement
@@ -614,3 +615,6 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     elif not increasing:
         powers = literal(powers, count - 1) - powers
     return _core.bind("pow", _core.promote([insert_axes(array, [1]), powers]))[0]
+
+
+check_arguments(globals())

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._keys import extended, prng_key
 from cotangent.numpy._support import type_of
@@ -244,3 +245,6 @@ def isdtype(dtype: Any, kind: Any) -> builtins.bool:
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> builtins.bool:
     """Whether NumPy allows the conversion."""
     return builtins.bool(np.can_cast(_core.canonical_dtype(from_), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]
+
+
+check_arguments(globals())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array, entrance
 from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
@@ -470,3 +471,6 @@ def angle(z: Any, deg: bool = False) -> Array:
     array = inexact(z)
     result = bind1("atan2", imag(array), real(array))
     return result * literal(result, 180.0 / math.pi) if deg else result
+
+
+check_arguments(globals())

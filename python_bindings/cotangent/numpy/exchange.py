@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._device import check_device
 from cotangent.numpy._support import kind
@@ -160,3 +161,6 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Any]:
 
 
 iterable: Callable[[Any], bool] = np.iterable
+
+
+check_arguments(globals())

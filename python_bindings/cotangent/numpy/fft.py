@@ -14,6 +14,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.lax.fourier import transform as _transform
 from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis, several
@@ -270,3 +271,6 @@ def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`."""
     return _shifted(x, axes, lambda n: -(n // 2))
+
+
+check_arguments(globals())

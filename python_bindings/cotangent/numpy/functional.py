@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import insert_axes, normalize_axis, several
@@ -265,3 +266,6 @@ def fromfunction(function: Function, shape: Any, *, dtype: Any = float, **kwargs
     for position in reversed(range(len(sizes))):
         mapped = vmap(mapped, in_axes=tuple(0 if i == position else None for i in range(len(sizes))))
     return mapped(*(arange(size, dtype=dtype) for size in sizes))
+
+
+check_arguments(globals())

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.numpy._repeated import repeated, times_named
 from cotangent.numpy._support import bind1, give_lengths, kind
@@ -337,3 +338,6 @@ def _scatter(window: Array, found: Lookup, updates: Array, operation: str, uniqu
     if found.permutation != list(range(window.ndim)):
         result = bind1("transpose", result, permutation=[found.permutation.index(axis) for axis in range(window.ndim)])
     return result
+
+
+check_arguments(globals())

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
@@ -95,6 +96,9 @@ def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
     return tuple(items), insert_axes(x, [axes[i] + count for count, i in enumerate(masks)])
 
 
+_MOST_AXES = 64
+
+
 def _expand(index: Any, x: Array) -> list[Any] | None:
     """The items of an index, one for each axis and None; masks as integer arrays, the ellipsis as slices.
 
@@ -134,9 +138,11 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
     return expanded + fill
 
 
-def _contains_arrays(item: Any) -> bool:
+def _contains_arrays(item: Any, depth: int = 0) -> bool:
     if isinstance(item, (list, tuple)):
-        return any(_contains_arrays(part) for part in item)
+        if depth == _MOST_AXES:
+            raise IndexError(f"a list in an index has more than {_MOST_AXES} levels, or contains itself")
+        return any(_contains_arrays(part, depth + 1) for part in item)
     return isinstance(item, Array)
 
 
@@ -595,3 +601,6 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     index = insert_axes(_core.broadcast_to(a, shape), [len(shape)])
     picked = take_along_axis(table, index, -1, mode)
     return bind1("reshape", picked, shape=list(shape))
+
+
+check_arguments(globals())

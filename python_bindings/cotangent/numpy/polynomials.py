@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.numpy._support import (
     axis_size,
@@ -260,3 +261,6 @@ def polyfit(
     gap = values - matrix @ (solution * (scale if values.ndim == 1 else scale[:, None]))
     factor = _sum(_real(gap * conjugate(gap)), 0) / freedom
     return solution, base * factor if values.ndim == 1 else base[..., None] * factor
+
+
+check_arguments(globals())

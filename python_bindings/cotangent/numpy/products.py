@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array, entrance
 from cotangent._device import check_placement
 from cotangent.errors import ShapeError
@@ -599,3 +600,6 @@ def correlate(
         return conjugate(bind1("reverse", swapped, axes=[0]))
     flipped = bind1("reverse", conjugate(y), axes=[0])
     return convolve(x, flipped, mode, precision=precision, preferred_element_type=preferred_element_type)
+
+
+check_arguments(globals())

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array, entrance
 from cotangent.numpy._support import (
     as_dtype,
@@ -649,3 +650,6 @@ def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool 
     """The position of the first smallest element that is not NaN; -1 if all are."""
     no_out(out, "nanargmin")
     return _nan_position("min", argmin, a, axis, bool(keepdims))
+
+
+check_arguments(globals())

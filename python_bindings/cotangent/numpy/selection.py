@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError
 from cotangent.numpy._support import (
@@ -512,3 +513,6 @@ def resize(a: Any, new_shape: Any) -> Array:
     if x.size == 0 or total == 0:
         return _core.full(sizes, 0, x.dtype)
     return reshape(_cycled(x, total), sizes)
+
+
+check_arguments(globals())

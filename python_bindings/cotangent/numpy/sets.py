@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.numpy._support import (
     bind1,
@@ -314,3 +315,6 @@ def _taken(values: Array, found: Array, real: Array | None, fill_value: Any) -> 
     if values.size == 0:
         return _core.full(found._bound_shape, 0 if fill_value is None else fill_value, values.dtype)
     return _filled(bind1("gather", values, found, axis=0, batch_dims=0), real, fill_value)
+
+
+check_arguments(globals())

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array, entrance
 from cotangent._device import check_placement
@@ -797,3 +798,6 @@ def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:
     )
     low, high = (list(column) for column in zip(*widths, strict=True))
     return bind1("pad", x, fill, low=low, high=high, interior=[0] * x.ndim)
+
+
+check_arguments(globals())

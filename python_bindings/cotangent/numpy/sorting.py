@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import DTypeError
@@ -211,3 +212,6 @@ def check_real(x: Array, name: str) -> None:
     """
     if kind(x) == "complex":
         raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
+
+
+check_arguments(globals())

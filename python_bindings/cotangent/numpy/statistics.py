@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._device import check_placement
 from cotangent.numpy._support import (
@@ -581,3 +582,6 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     if c.dtype.kind == "c":
         return bind1("complex", clip(real(c), -1, 1), clip(bind1("imag", c), -1, 1))
     return clip(c, -1, 1)
+
+
+check_arguments(globals())

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.numpy import bits, comparisons, elementwise, functions, reductions
 from cotangent.numpy._support import (
@@ -491,3 +492,6 @@ logical_or = _logic(comparisons.logical_or, reductions.any, False)
 logical_xor = _logic(comparisons.logical_xor, _odd, False)
 logaddexp = ufunc[Array](functions.logaddexp, 2, 1, identity=-np.inf, reduce=_log_sum(np.e))
 logaddexp2 = ufunc[Array](functions.logaddexp2, 2, 1, identity=-np.inf, reduce=_log_sum(2.0))
+
+
+check_arguments(globals())

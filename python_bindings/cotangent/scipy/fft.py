@@ -11,6 +11,7 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.lax.fourier import _fft_dtype
 from cotangent.numpy import fft as cnp_fft
@@ -177,3 +178,6 @@ def idctn(
 ) -> Array:
     """The inverse of `dctn`."""
     return _several(x, type, s, axes, norm, True, "idctn")
+
+
+check_arguments(globals())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 
 __all__ = ["map_coordinates"]
@@ -107,3 +108,6 @@ def _nearest(x: Array) -> Array:
     """The nearest whole number; away from zero from the middle."""
     rounded: Array = (cnp.sign(x) * cnp.floor(cnp.abs(x) + 0.5)).astype("int32")
     return rounded
+
+
+check_arguments(globals())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cotangent import lax
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.api import value_and_grad
 from cotangent.errors import DTypeError, ShapeError
@@ -325,3 +326,6 @@ def minimize(
         njev=state.evaluations,
         nit=state.iteration,
     )
+
+
+check_arguments(globals())

@@ -11,6 +11,7 @@ import numpy as np
 import cotangent.numpy.fft as fft
 from cotangent import _core, lax
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 
 __all__ = [
@@ -532,3 +533,6 @@ def istft(
     if signal.ndim > 1 and freq_axis != -2:
         signal = cnp.moveaxis(signal, -1, min(freq_axis % (signal.ndim + 1), time_axis % (signal.ndim + 1)))
     return times, signal
+
+
+check_arguments(globals())

@@ -8,6 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise
 from cotangent._special import (
@@ -451,3 +452,6 @@ def log_softmax(x: Any, /, *, axis: int | tuple[int, ...] | None = None) -> Arra
     """The logarithm of `softmax`, over all axes by default."""
     (array,) = floats("log_softmax", x)
     return _log_softmax(array, tuple(range(array.ndim)) if axis is None else axis)
+
+
+check_arguments(globals())

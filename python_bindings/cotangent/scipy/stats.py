@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.numpy._support import as_dtype, bound_size, element_count, normalize_axis
 from cotangent.scipy._distributions import Continuous, Discrete, inside, safe
@@ -770,3 +771,6 @@ def _unflatten_kde(plan: Any, arrays: Any) -> gaussian_kde:
 
 
 register_pytree_node(gaussian_kde, _flatten_kde, _unflatten_kde)
+
+
+check_arguments(globals())

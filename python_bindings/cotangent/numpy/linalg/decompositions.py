@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax._reflectors import packed_reflectors
@@ -195,3 +196,6 @@ def eigvals(a: Any) -> Array:
     """
     check_square(a, "eigvals")
     return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
+
+
+check_arguments(globals())

@@ -10,6 +10,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.custom import custom_jvp
 from cotangent.numpy._matrices import check_matrix, check_square, matrices
@@ -234,3 +235,6 @@ def _rank(x: Any, limit: Any, hermitian: bool) -> Array:
     if limit is None:
         limit = default_cutoff(x, 1.0) * cnp.max(s, -1, initial=0)
     return cnp.sum(s > cnp.asarray(limit).astype(real_dtype(x.dtype))[..., None], -1)
+
+
+check_arguments(globals())

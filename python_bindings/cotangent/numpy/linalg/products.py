@@ -7,6 +7,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.numpy import matmul, matrix_transpose, tensordot, vecdot
@@ -109,3 +110,6 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
         return cnp.matmul(product(i, splits[i, j]), product(splits[i, j] + 1, j))
 
     return product(0, len(factors) - 1)
+
+
+check_arguments(globals())

@@ -10,6 +10,7 @@ from numpy.linalg import LinAlgError
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.custom import custom_jvp
 from cotangent.lax import stop_gradient
@@ -388,3 +389,6 @@ def slogdet(a: Any, *, method: str | None = None) -> SlogdetResult:
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method must be None, 'lu' or 'qr'; got {method!r}")
     return SlogdetResult(*_slogdet(a))
+
+
+check_arguments(globals())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import cotangent.numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.numpy._support import inexact
@@ -43,3 +44,6 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Arra
     distances = cnp.linalg.norm(x[:, None, :] - codes[None, :, :], axis=-1)
     nearest = cnp.argmin(distances, axis=1)
     return nearest, cnp.min(distances, axis=1)
+
+
+check_arguments(globals())

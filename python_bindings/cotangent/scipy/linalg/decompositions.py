@@ -6,6 +6,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.custom import custom_jvp
 from cotangent.lax import linalg as lax_linalg
@@ -406,3 +407,6 @@ def polar(
     u = _unitary_factor(a)
     p = cnp.matmul(adjoint(u), a) if side == "right" else cnp.matmul(a, adjoint(u))
     return u, symmetrized(p)
+
+
+check_arguments(globals())

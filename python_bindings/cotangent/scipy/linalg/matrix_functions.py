@@ -10,6 +10,7 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.api import jvp
 from cotangent.custom import custom_jvp
@@ -264,3 +265,6 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     sums = cnp_linalg.eigvals(a)[..., :, None] + cnp_linalg.eigvals(b)[..., None, :]
     close = cnp.any(cnp.abs(sums) < tol, (-2, -1), keepdims=True)
     return convert(cnp.where(close, math.nan, x), C.dtype)
+
+
+check_arguments(globals())

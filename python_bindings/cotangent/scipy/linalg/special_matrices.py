@@ -10,6 +10,7 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 
 __all__ = [
@@ -240,8 +241,22 @@ def hilbert(n: int) -> Array:
     return _constant(1.0 / (places[:, None] + places + 1))
 
 
+# Above this order each of these matrices has elements above the range of float64; before the first is worked out.
+_HIGHEST_ORDER = 1030
+
+
+def _check_order(name: str, n: int) -> None:
+    if n > _HIGHEST_ORDER:
+        raise OverflowError(f"{name}: elements of the matrix of order {n} are above the range of float64")
+
+
 def invhilbert(n: int) -> Array:
-    """The inverse of `hilbert`, made of integers."""
+    """The inverse of `hilbert`, made of integers.
+
+    Raises:
+        OverflowError: elements are above the range of float64.
+    """
+    _check_order("invhilbert", n)
 
     def element(i: int, j: int) -> int:
         binomials = math.comb(n + i, n - j - 1) * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
@@ -253,6 +268,7 @@ def invhilbert(n: int) -> Array:
 def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper'; got {kind!r}")
+    _check_order(name, n)
     lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
     if kind in (None, "symmetric"):
         # Integers, so that nothing is rounded before the end.
@@ -269,6 +285,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
     Raises:
         ValueError: the kind is unknown.
+        OverflowError: elements are above the range of float64.
     """
     return _pascal(n, kind, "pascal", False)
 
@@ -277,7 +294,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal`.
 
     Raises:
-        ValueError: the kind is unknown.
+        ValueError: the kind is unknown. OverflowError: elements are above the range of float64.
     """
     return _pascal(n, kind, "invpascal", True)
 
@@ -331,3 +348,6 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     values = np.exp(-2j * np.pi * (places[:, None] * places % max(n, 1)) / max(n, 1))
     divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]
     return cnp.asarray(values / divisor).astype(dtype)
+
+
+check_arguments(globals())

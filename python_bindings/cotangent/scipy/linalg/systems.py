@@ -8,6 +8,7 @@ from numpy.linalg import LinAlgError
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax import stop_gradient
@@ -209,3 +210,6 @@ def solve(
     order = bind1("iota", shape=list(a._bound_shape[:-1]), dtype=_core.canonical_dtype("int32"), axis=a.ndim - 2)
     x = lax_linalg.solve_factored(a, factors, order, right)
     return x[..., 0] if vector else x
+
+
+check_arguments(globals())

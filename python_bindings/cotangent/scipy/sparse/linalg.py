@@ -11,6 +11,7 @@ from typing import Any
 
 from cotangent import _core, lax, tree_util
 from cotangent import numpy as cnp
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.flatten_util import ravel_pytree
@@ -252,3 +253,6 @@ def gmres(
     if solve_method not in ("batched", "incremental"):
         raise ValueError(f"gmres: solve_method must be 'batched' or 'incremental'; got {solve_method!r}")
     return _solve("gmres", _gmres(restart), A, b, x0, tol, atol, maxiter, M, symmetric=False)
+
+
+check_arguments(globals())

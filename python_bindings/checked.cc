@@ -1,0 +1,215 @@
+// Checked functions: flags that are flags, integers that are integers.
+//
+// Python takes any object for true or false, and a string or a float in place of an integer gets far before something
+// notices. A `CheckedFunction` stands in front of a Python function and looks at the arguments whose parameters are
+// annotated bool, int or str, alone or with None; `_arguments.py` makes them of annotations. It raises a TypeError that
+// names the function and the parameter, and costs some nanoseconds when all is well.
+#include "python_bindings/checked.h"
+
+#include <cstddef>
+
+#include "python_bindings/array.h"
+#include "python_bindings/slots.h"
+
+namespace ct::python {
+namespace {
+
+// The letters of what parameters take; upper case: None as well.
+enum Kind : char { kAnything = '.', kFlag = 'b', kInteger = 'i', kText = 's' };
+
+struct CheckedFunction {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  PyObject* function;
+  PyObject* dict;  // __name__, __doc__, __wrapped__
+  PyObject* weak_references;
+  std::string* positional;                              // a letter for each position
+  std::vector<std::pair<PyObject*, char>>* by_keyword;  // interned names
+};
+
+bool is_flag(PyObject* object) {
+  if (PyBool_Check(object) || PyLong_Check(object)) return true;
+  static PyObject* const numpy_bool = py::object(py::module_::import("numpy").attr("bool_")).release().ptr();
+  if (PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject*>(numpy_bool))) return true;
+  if (is_array(object)) return array_aval(object).rank() == 0 && is_bool(array_aval(object).dtype());
+  if (!py::isinstance<py::array>(object)) return false;
+  const auto array = py::reinterpret_borrow<py::array>(object);
+  return array.ndim() == 0 && array.dtype().kind() == 'b';
+}
+
+// Symbolic sizes of ragged axes are integers too.
+bool is_integer_like(PyObject* object) { return PyIndex_Check(object) || array_method(object) != nullptr; }
+
+bool fits(PyObject* object, char kind) {
+  switch (kind) {
+    case kAnything:
+      return true;
+    case kFlag:
+      return object == Py_True || object == Py_False || is_flag(object);
+    case kInteger:
+      return PyLong_CheckExact(object) || is_integer_like(object);
+    case kText:
+      return PyUnicode_Check(object);
+    default:
+      return object == Py_None || fits(object, static_cast<char>(kind - 'A' + 'a'));
+  }
+}
+
+const char* what(char kind) {
+  switch (kind) {
+    case kFlag:
+      return "True or False";
+    case kInteger:
+      return "an integer";
+    case kText:
+      return "a string";
+    case kFlag - 'a' + 'A':
+      return "True, False or None";
+    case kInteger - 'a' + 'A':
+      return "an integer or None";
+    default:
+      return "a string or None";
+  }
+}
+
+void refuse(const CheckedFunction& self, PyObject* parameter, PyObject* object, char kind) {
+  const auto name = py::reinterpret_steal<py::object>(PyObject_GetAttrString(self.function, "__name__"));
+  if (!name) throw py::error_already_set();
+  PyErr_Format(PyExc_TypeError, "%U: %U must be %s; got %R", name.ptr(), parameter, what(kind), object);
+  throw py::error_already_set();
+}
+
+// The name of a parameter by its position.
+py::object parameter_at(const CheckedFunction& self, Py_ssize_t position) {
+  // Of a decorated function: the one within has the parameters.
+  py::object function = py::reinterpret_borrow<py::object>(self.function);
+  while (py::hasattr(function, "__wrapped__")) function = function.attr("__wrapped__");
+  return function.attr("__code__").attr("co_varnames")[py::int_(position)];
+}
+
+char kind_of(const CheckedFunction& self, PyObject* keyword) {
+  for (const auto& [name, kind] : *self.by_keyword) {
+    if (name == keyword) return kind;
+  }
+  for (const auto& [name, kind] : *self.by_keyword) {
+    if (PyUnicode_Compare(name, keyword) == 0) return kind;
+  }
+  return kAnything;
+}
+
+PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, PyObject* keywords) {
+  const auto& self = *reinterpret_cast<CheckedFunction*>(object);
+  const Py_ssize_t count = PyVectorcall_NARGS(flags);
+  const Py_ssize_t known = std::min(count, static_cast<Py_ssize_t>(self.positional->size()));
+  for (Py_ssize_t i = 0; i < known; ++i) {
+    const char kind = (*self.positional)[static_cast<size_t>(i)];
+    if (!fits(args[i], kind)) refuse(self, parameter_at(self, i).ptr(), args[i], kind);
+  }
+  const Py_ssize_t named = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* const keyword = PyTuple_GET_ITEM(keywords, i);
+    const char kind = kind_of(self, keyword);
+    if (!fits(args[count + i], kind)) refuse(self, keyword, args[count + i], kind);
+  }
+  return PyObject_Vectorcall(self.function, args, flags, keywords);
+}
+
+int traverse(PyObject* object, visitproc visit, void* arg) {
+  auto* self = reinterpret_cast<CheckedFunction*>(object);
+  Py_VISIT(self->function);
+  Py_VISIT(self->dict);
+  Py_VISIT(Py_TYPE(object));
+  return 0;
+}
+
+int clear(PyObject* object) {
+  auto* self = reinterpret_cast<CheckedFunction*>(object);
+  Py_CLEAR(self->function);
+  Py_CLEAR(self->dict);
+  return 0;
+}
+
+void deallocate(PyObject* object) {
+  PyObject_GC_UnTrack(object);
+  auto* self = reinterpret_cast<CheckedFunction*>(object);
+  if (self->weak_references != nullptr) PyObject_ClearWeakRefs(object);
+  clear(object);
+  for (const auto& [name, kind] : *self->by_keyword) Py_DECREF(name);
+  delete self->positional;
+  delete self->by_keyword;
+  PyTypeObject* type = Py_TYPE(object);
+  type->tp_free(object);
+  Py_DECREF(type);
+}
+
+PyObject* bind_method(PyObject* self, PyObject* instance, PyObject*) {
+  return instance == nullptr || instance == Py_None ? Py_NewRef(self) : PyMethod_New(self, instance);
+}
+PyObject* represent(PyObject* object) { return PyObject_Repr(reinterpret_cast<CheckedFunction*>(object)->function); }
+// Functions are pickled by name.
+PyObject* reduce(PyObject* object, PyObject*) { return PyObject_GetAttrString(object, "__qualname__"); }
+
+PyMethodDef methods[] = {{"__reduce__", kGuarded<reduce>, METH_NOARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CheckedFunction, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CheckedFunction, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(CheckedFunction, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+PyGetSetDef getters[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyTypeObject* checked_type = nullptr;
+
+template <class Function>
+void* slot(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+py::object make_checked(const py::object& function, const std::string& positional, const py::dict& keywords) {
+  py::dict dict;
+  for (const char* name : {"__name__", "__qualname__", "__module__", "__doc__", "__annotations__"}) {
+    dict[name] = function.attr(name);
+  }
+  for (const auto& [name, value] : py::dict(function.attr("__dict__"))) dict[name] = value;
+  dict["__wrapped__"] = function;
+  auto by_keyword = std::make_unique<std::vector<std::pair<PyObject*, char>>>();
+  for (const auto& [name, kind] : keywords) {
+    PyObject* interned = Py_NewRef(name.ptr());
+    PyUnicode_InternInPlace(&interned);
+    by_keyword->emplace_back(interned, py::cast<std::string>(kind).at(0));
+  }
+  PyObject* object = checked_type->tp_alloc(checked_type, 0);
+  if (object == nullptr) throw py::error_already_set();
+  auto* self = reinterpret_cast<CheckedFunction*>(object);
+  self->vectorcall = kGuarded<call_checked>;
+  self->function = py::object(function).release().ptr();
+  self->dict = dict.release().ptr();
+  self->positional = new std::string(positional);
+  self->by_keyword = by_keyword.release();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+void register_checked(py::module_& module) {
+  PyType_Slot slots[] = {{Py_tp_dealloc, slot(deallocate)},
+                         {Py_tp_traverse, slot(traverse)},
+                         {Py_tp_clear, slot(clear)},
+                         {Py_tp_call, slot(PyVectorcall_Call)},
+                         {Py_tp_descr_get, guarded_slot<bind_method>()},
+                         {Py_tp_repr, guarded_slot<represent>()},
+                         {Py_tp_methods, methods},
+                         {Py_tp_members, members},
+                         {Py_tp_getset, getters},
+                         {0, nullptr}};
+  PyType_Spec spec = {"cotangent.CheckedFunction", sizeof(CheckedFunction), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                          Py_TPFLAGS_METHOD_DESCRIPTOR | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                      slots};
+  checked_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (checked_type == nullptr) throw py::error_already_set();
+  module.attr("CheckedFunction") = py::handle(reinterpret_cast<PyObject*>(checked_type));
+  module.def("checked", make_checked, py::arg("function"), py::arg("positional"), py::arg("keywords"),
+             "The function behind a check of its flags, integers and strings.");
+}
+
+}  // namespace ct::python

@@ -1,0 +1,60 @@
+"""Arguments of the wrong type are a TypeError that names the function and the parameter, whatever the function does with them.
+
+A module of public functions ends with ``check_arguments(globals())``. From then on its functions look at what they are given for
+parameters that are annotated ``bool``, ``int`` or ``str``, alone or with None, before they run: ``keepdims="no"`` is not a flag,
+and ``num="3"`` is no number. Other parameters are the functions' own business.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+from cotangent import _core
+
+_KINDS = {"bool": "b", "int": "i", "str": "s", "bool | None": "B", "int | None": "I", "str | None": "S"}
+_ANY = "."
+
+
+def checked(function: types.FunctionType) -> Any:
+    """``function`` behind a check of its flags, integers and strings; itself where it has none.
+
+    A decorated function that hands on all arguments takes what the function within takes.
+    """
+    outer = function
+    while function.__code__.co_flags & inspect.CO_VARARGS and isinstance(
+        getattr(function, "__wrapped__", None), types.FunctionType
+    ):
+        function = function.__wrapped__  # type: ignore[attr-defined]
+    kinds = {
+        name: _KINDS[text] for name, text in function.__annotations__.items() if text in _KINDS and name != "return"
+    }
+    code = function.__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    by_name = {name: kinds[name] for name in code.co_varnames[code.co_posonlyargcount : count] if name in kinds}
+    positional = "".join(kinds.get(name, _ANY) for name in code.co_varnames[: code.co_argcount])
+    if not by_name and not positional.strip(_ANY):
+        return outer
+    return _core.checked(outer, positional.rstrip(_ANY), by_name)
+
+
+def check_arguments(namespace: dict[str, Any]) -> None:
+    """Puts the public functions, and methods of public classes, that a module defines behind a check of their arguments."""
+    module = namespace["__name__"]
+    for name in namespace.get("__all__", tuple(namespace)):
+        member = namespace[name]
+        if name.startswith("_"):
+            continue
+        if isinstance(member, types.FunctionType) and member.__module__ == module:
+            namespace[name] = checked(member)
+        elif isinstance(member, type) and member.__module__ == module:
+            for attribute, method in list(vars(member).items()):
+                if isinstance(method, types.FunctionType) and not attribute.startswith("_"):
+                    inner = checked(method)
+                    if inner is not method:
+                        setattr(member, attribute, inner)
+        elif isinstance(member, _core.Entrance) and member.__wrapped__.__module__ == module:
+            inner = checked(member.__wrapped__)  # type: ignore[arg-type]
+            if inner is not member.__wrapped__:
+                _core.set_entrance_function(member, inner)

@@ -1,0 +1,81 @@
+"""Public functions with sizes near the end of 64 bits and with arguments of wrong types: see `call_fuzz.py`."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+import types
+from typing import Any
+
+import call_fuzz
+import cotangent as ct
+import pytest
+from cotangent import _arguments
+
+COUNTS = {"sizes": (500, 50_000), "flags": (800, 50_000)}  # by default, and with --long
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_calls_end_in_errors_or_results(kind: str, long_run: bool) -> None:
+    count = COUNTS[kind][long_run]
+    # The calls of one number differ only in which argument is replaced: a stride visits all functions.
+    problems = call_fuzz.fuzz(kind, 0, count, stride=1 if long_run else 7)
+    assert not problems, "\n".join(f"{problem}\n    {text}" for text, problem in problems)
+
+
+def public_functions() -> dict[str, Any]:
+    found = {}
+    for info in pkgutil.walk_packages(ct.__path__, "cotangent."):
+        if any(part.startswith("_") for part in info.name.split(".")[1:]):
+            continue
+        module = __import__(info.name, fromlist=["x"])
+        for name in getattr(module, "__all__", ()):
+            member = getattr(module, name)
+            if getattr(member, "__module__", None) == info.name:
+                found[f"{info.name}.{name}"] = member
+    return found
+
+
+def test_every_public_function_looks_at_its_flags() -> None:
+    """A module whose functions have flags ends with ``check_arguments(globals())``."""
+    functions = public_functions()
+    assert len(functions) > 800
+    unchecked = [
+        name
+        for name, member in functions.items()
+        if isinstance(member, types.FunctionType)
+        and _arguments.checked(member) is not member
+        and not inspect.isgeneratorfunction(inspect.unwrap(member))
+    ]
+    assert not unchecked
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: ct.numpy.sum(x, keepdims="no"), "sum: keepdims must be True or False; got 'no'"),
+        (lambda x: ct.numpy.sort(x, descending=None), "sort: descending must be True or False; got None"),
+        (lambda x: ct.numpy.linspace(0, 1, "3"), "linspace: num must be an integer; got '3'"),
+        (lambda x: ct.numpy.diff(x, 1.5), "diff: n must be an integer; got 1.5"),
+        (lambda x: ct.lax.cumsum(x, 0, "x"), "cumsum: reverse must be True or False; got 'x'"),
+        (lambda x: ct.numpy.meshgrid(x, indexing=1), "meshgrid: indexing must be a string; got 1"),
+        (lambda x: ct.grad(lambda y: y, has_aux="yes")(1.0), "grad: has_aux must be True or False; got 'yes'"),
+        (lambda x: x.sum(keepdims=1.5), "sum: keepdims must be True or False; got 1.5"),
+        (lambda x: ct.numpy.sum(x, axis=1.5), "an axis must be an integer; got 1.5"),
+        (lambda x: ct.numpy.zeros(3, dtype=object), "object"),
+    ],
+)
+def test_wrong_types_are_type_errors(call: Any, message: str) -> None:
+    x = ct.numpy.arange(3.0)
+    with pytest.raises(TypeError) as error:
+        call(x)
+    assert message in str(error.value)
+
+
+def test_flags_may_be_what_is_true_or_false() -> None:
+    import numpy as np
+
+    x = ct.numpy.ones((2, 3))
+    for flag in (True, np.True_, 1, ct.numpy.array(True), np.array(True)):
+        assert ct.numpy.var(x, keepdims=flag).shape == (1, 1)
+    assert ct.numpy.linspace(0, 1, np.int8(3)).shape == (3,)
