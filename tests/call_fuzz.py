@@ -1,15 +1,15 @@
 """Public functions called with arguments that cannot be right, or hardly: what comes back is an error of Python, or a result.
 
-    python tests/call_fuzz.py sizes 50000        sizes and other integers near the ends of 32 and 64 bits
-    python tests/call_fuzz.py flags 20000        arguments of other types than a function takes
-    python tests/call_fuzz.py flags --only 123   one call, with its traceback
+    ./dev fuzz sizes 50000        sizes and other integers near the ends of 32 and 64 bits
+    ./dev fuzz flags 20000        arguments of other types than a function takes
+    ./dev fuzz flags --only 123   one call, with its traceback
 
 The calls are those of the records that the tests of all functions go by (`function_cases/`, `numpy_cases/`), with an argument or
 two replaced, by the number of the call alone: a failure is repeated with ``--only``. They run in child processes whose memory is
 bounded, so that what is really too large is a MemoryError. A child that dies, or takes longer than `PATIENCE`, is a failure of the
 call that it wrote down last, and another goes on behind it.
 
-`test_call_fuzz.py` runs a share of the calls. Under the address sanitizer: see CONTRIBUTING.md.
+`test_call_fuzz.py` runs a share of the calls. Under the address sanitizer: `./dev fuzz sizes 50000 --sanitize`.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import os
 import pkgutil
 import types
 from typing import Any
@@ -20,6 +22,16 @@ def test_calls_end_in_errors_or_results(kind: str, long_run: bool) -> None:
     count = COUNTS[kind][long_run]
     # The calls of one number differ only in which argument is replaced: a stride visits all functions.
     problems = call_fuzz.fuzz(kind, 0, count, stride=1 if long_run else 7)
+    assert not problems, "\n".join(f"{problem}\n    {text}" for text, problem in problems)
+
+
+@pytest.mark.long
+@pytest.mark.skipif("COTANGENT_SANITIZED" not in os.environ, reason="./dev test --long builds what this runs")
+@pytest.mark.parametrize("kind", COUNTS)
+def test_calls_under_the_address_sanitizer(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in json.loads(os.environ["COTANGENT_SANITIZED"]).items():
+        monkeypatch.setenv(name, value)
+    problems = call_fuzz.fuzz(kind, 0, 10_000)
     assert not problems, "\n".join(f"{problem}\n    {text}" for text, problem in problems)
 
 
