@@ -74,7 +74,7 @@ GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphP
 
 GraphPtr expand_but_loops(const Graph& graph) { return expand_host_calls(graph, jit::always_loops); }
 GraphPtr expand_all_host_calls(const Graph& graph) {
-  return expand_host_calls(graph, [](const Primitive&, const Attrs&) { return false; });
+  return expand_host_calls(graph, [](const Primitive&, const Attrs&, absl::Span<const Aval>) { return false; });
 }
 
 }  // namespace

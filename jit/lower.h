@@ -17,8 +17,8 @@ struct LoweringOptions {
   HostFunctions* host_functions = nullptr;
 };
 
-// Whether equations of a primitive that the host computes are loops of ours instead, whatever their operands.
-bool always_loops(const Primitive& primitive, const Attrs& attrs);
+// Whether an equation that the host computes is loops of ours in a program that has no host.
+bool always_loops(const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands);
 
 // `graph` must be legal at Stage::kLowerable; throws Error(kUnsupported) naming a primitive that cannot be lowered.
 // Inputs and outputs of the program are the graph's, in order.

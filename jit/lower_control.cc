@@ -249,7 +249,7 @@ void Frame::emit_cond(const Equation& equation) {
 
 void Frame::emit_host(const Equation& equation) {
   const Primitive& primitive = *equation.primitive;
-  if (primitive.name == "fft" && emit_fourier(equation)) return;
+  if (emit_kernel(equation)) return;
   const auto refuse = [&](const std::string& what, const std::string& hint) {
     throw Error(ErrorKind::kUnsupported, what).op(primitive.name).at(equation.location).hint(hint);
   };

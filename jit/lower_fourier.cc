@@ -6,12 +6,6 @@
 
 namespace ct::jit {
 
-bool always_loops(const Primitive& primitive, const Attrs& attrs) {
-  return primitive.name == "fft" && std::ranges::all_of(attrs.ints("lengths"), [](int64_t length) {
-           return length == 0 || loop::always_has_fourier(length);
-         });
-}
-
 // Whether it did.
 bool Frame::emit_fourier(const Equation& equation) {
   const Attrs& attrs = graph_.attrs(equation);

@@ -134,6 +134,7 @@ class Frame {
   void emit_cond(const Equation& equation);
   void emit_host(const Equation& equation);
   bool emit_fourier(const Equation& equation);  // lower_fourier.cc: whether it could
+  bool emit_kernel(const Equation& equation);   // lower_kernels.cc: the same of all that libraries compute
   Source source(Var var) const;
   loop::Scalar scalar(Var var);  // of a variable of one element
   loop::Scalar value_of(const Source& source);

@@ -14,13 +14,15 @@ namespace {
 // Regions nest about as deep as users stack transforms; a rule that emits itself never ends.
 constexpr int kDeepestExpansion = 1000;
 
-using Which = std::function<bool(const Primitive&, const Attrs&)>;
+using Which = std::function<bool(const Primitive&, const Attrs&, absl::Span<const Aval>)>;
 
 // In sub-graphs too: what is expanded may emit a loop with a region inside.
 bool has_any(const Graph& graph, const Which& which) {
   return std::ranges::any_of(graph.equations(), [&](const Equation& equation) {
     const Attrs& attrs = graph.attrs(equation);
-    return which(*equation.primitive, attrs) ||
+    Avals operands;
+    for (Var var : graph.operands(equation)) operands.push_back(graph.aval(var));
+    return which(*equation.primitive, attrs, operands) ||
            any_sub_graph(attrs, [&](const Graph& inner) { return has_any(inner, which); });
   });
 }
@@ -31,7 +33,9 @@ GraphPtr expand_once(const Graph& graph, const Which& which) {
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;
-        if (!which(primitive, *attrs)) {
+        Avals avals;
+        for (const Value& operand : operands) avals.push_back(operand.aval());
+        if (!which(primitive, *attrs, avals)) {
           return builder.bind(primitive, operands,
                               map_graphs(attrs, [&](const Graph& inner) { return expand_all(inner, which); }));
         }
@@ -59,14 +63,14 @@ GraphPtr expand_all(const Graph& graph, const Which& which) {
 }  // namespace
 
 GraphPtr expand_regions(const Graph& graph) {
-  return expand_all(graph, [](const Primitive& primitive, const Attrs&) {
+  return expand_all(graph, [](const Primitive& primitive, const Attrs&, absl::Span<const Aval>) {
     return primitive.expand && primitive.lowering != Lowering::kHost;
   });
 }
 
 GraphPtr expand_host_calls(const Graph& graph, KeepEquation keep) {
-  return expand_all(graph, [keep](const Primitive& primitive, const Attrs& attrs) {
-    return primitive.expand && !keep(primitive, attrs);
+  return expand_all(graph, [keep](const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands) {
+    return primitive.expand && !keep(primitive, attrs, operands);
   });
 }
 

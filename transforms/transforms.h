@@ -99,7 +99,7 @@ GraphPtr canonical_folds(const Graph& graph);
 // Every primitive with an `expand` rule, until none is left; those that the host computes stay (Lowering::kHost).
 GraphPtr expand_regions(const Graph& graph);
 // The same with them, but for those that `keep` says something about.
-using KeepEquation = bool (*)(const Primitive& primitive, const Attrs& attrs);
+using KeepEquation = bool (*)(const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands);
 GraphPtr expand_host_calls(const Graph& graph, KeepEquation keep);
 
 }  // namespace ct

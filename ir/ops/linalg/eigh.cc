@@ -106,7 +106,7 @@ Primitive eigh_primitive() {
   result.expand = eigh_expand;
   result.lowering = Lowering::kHost;
   result.absent["transpose"] = "not linear";
-  result.absent["element"] = "elements mix: LAPACK, or expanded to rotations";
+  result.absent["element"] = "elements mix: LAPACK, loops (jit/kernels), or expanded to rotations";
   return result;
 }
 const Primitive& kEigh = define(eigh_primitive());

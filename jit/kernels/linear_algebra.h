@@ -1,0 +1,34 @@
+// Factorisations as loops: see kernels.h. Matrices are the last two axes of batches of `count`, in row-major order.
+#pragma once
+
+#include <optional>
+
+#include "jit/kernels/kernels.h"
+
+namespace ct::loop {
+
+// `size`, if given: int32 numbers, one for each matrix, of how many rows and columns are real. The others are zeros in
+// the results.
+struct MatrixShape {
+  int64_t count, rows, columns;
+  std::optional<Elements> size = std::nullopt;
+};
+
+// Of a Hermitian matrix of which only one triangle is read: eigenvalues, ascending, and if `vectors` are wanted those,
+// as columns. Whatever the dtype, in double precision.
+void emit_eigh(Builder& builder, const MatrixShape& shape, bool lower, const Elements& matrix, const Elements& values,
+               const std::optional<Elements>& vectors);
+
+// Of float32 and float64. The lower triangle of a positive definite matrix; NaN in all of it for others.
+void emit_cholesky(Builder& builder, const MatrixShape& shape, const Elements& matrix, const Elements& factor);
+// L and U in one, which row was exchanged with each, and the order of the rows, as LAPACK's getrf chooses them.
+void emit_lu(Builder& builder, const MatrixShape& shape, const Elements& matrix, const Elements& factors,
+             const Elements& pivots, const Elements& order);
+// op(A) X = B for triangular A of `rows` rows and B of `columns` columns, or X op(A) = B for B of `columns` rows.
+struct TriangularSystem {
+  bool left, lower, transposed, unit_diagonal;
+};
+void emit_triangular_solve(Builder& builder, const MatrixShape& shape, const TriangularSystem& system,
+                           const Elements& matrix, const Elements& right_side, const Elements& solution);
+
+}  // namespace ct::loop

@@ -1,0 +1,273 @@
+// Radix sort, lowest digit first, of keys and the positions that they came from: keys are mapped to unsigned integers
+// that compare as they do (as in ir/sort_order.h). Several keys are sorted by one after the other, the last one first.
+// The first few of many are those that stay in a short list while the line goes by.
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "ir/float_types.h"
+#include "jit/kernels/kernels.h"
+#include "jit/loop_num.h"
+
+namespace ct::loop {
+namespace {
+
+constexpr DType kPlace = DType::kUInt32;
+constexpr int64_t kWideDigits =
+    4096;  // from this size on, passes are worth more than the larger tables of wider digits
+constexpr int kNarrow = 8, kWide = 11;
+constexpr int64_t kFew = 32;     // the longest list that is kept in order by insertion
+constexpr int64_t kBlock = 128;  // elements that are compared with its last one at once
+
+// One unsigned key of an operand: of complex numbers the real or the imaginary part.
+struct Key {
+  size_t operand;
+  DType dtype;  // of what is loaded: real
+  int parts = 1, part = 0;
+  DType mapped;
+  int bits;
+};
+
+class Sorter {
+ public:
+  Sorter(Builder& builder, const SortShape& shape, absl::Span<const Elements> operands,
+         absl::Span<const Elements> results)
+      : b_(builder), shape_(shape), operands_(operands), results_(results) {
+    for (size_t i = 0; i < shape.keys; ++i) {
+      const DType dtype = b_.buffer_dtype(operands[i].buffer), real = real_dtype(dtype);
+      const int size = dtype_size(real);
+      const bool is_wide = size == 8;
+      const int bits = is_bool(real) ? 1 : is_float(real) ? (is_wide ? 64 : 32) : 8 * size;
+      const int parts = is_complex(dtype) ? 2 : 1;
+      for (int part = 0; part < parts; ++part) {
+        keys_.push_back({i, real, parts, part, is_wide ? DType::kUInt64 : DType::kUInt32, bits});
+      }
+    }
+  }
+
+  void run() {
+    const bool few = keys_.size() == 1 && shape_.count <= kFew && shape_.count * 4 <= shape_.size;
+    const int64_t kept = few ? shape_.count : 2 * shape_.size;
+    places_ = b_.temporary(kPlace, kept, 0);
+    for (const Key& key : keys_) {
+      std::optional<BufferId>& buffer = key.mapped == DType::kUInt64 ? wide_ : narrow_;
+      if (!buffer) buffer = b_.temporary(key.mapped, kept, 0);
+    }
+    int64_t counts = 0;
+    for (const Key& key : keys_) counts = std::max(counts, int64_t{digits_of(key)} << width_of(key));
+    if (!few) counts_ = b_.temporary(kPlace, counts, 0);
+    b_.for_each(shape_.outer * shape_.inner, {.whole = true}, [&](const Index& line) {
+      from_ = b_.divide(line, shape_.inner) * (shape_.size * shape_.inner) + b_.modulo(line, shape_.inner);
+      to_ = b_.divide(line, shape_.inner) * (shape_.count * shape_.inner) + b_.modulo(line, shape_.inner);
+      const Index order = few ? select_few() : sort_all();
+      for (size_t i = 0; i < results_.size(); ++i) {
+        b_.for_each(shape_.count, {.vectorize = true}, [&](const Index& k) {
+          const Scalar value =
+              b_.load(operands_[i].buffer, operands_[i].offset + from_ + place(order + k) * shape_.inner);
+          b_.store(results_[i].buffer, results_[i].offset + to_ + k * shape_.inner, value);
+        });
+      }
+    });
+  }
+
+ private:
+  Num num(const Scalar& scalar) { return {b_, scalar}; }
+  Num constant(DType dtype, int64_t value) { return num(b_.constant(dtype, value)); }
+  BufferId buffer_of(const Key& key) const { return *(key.mapped == DType::kUInt64 ? wide_ : narrow_); }
+
+  Index place(const Index& at) { return b_.to_index(b_.convert(b_.load(places_, at), DType::kInt64)); }
+
+  // The key of the element at a position of the line, as an unsigned number.
+  Num mapped(const Key& key, const Index& position) {
+    const Elements& operand = operands_[key.operand];
+    const Index element = operand.offset + from_ + position * shape_.inner;
+    const Num x =
+        num(key.parts == 2 ? b_.load_part(operand.buffer, element * 2 + key.part) : b_.load(operand.buffer, element));
+    Num result;
+    if (is_float(key.dtype)) {
+      const Num wide = key.bits == 64 ? x : x.convert(DType::kFloat32);
+      const Num bits = wide.bitcast(key.mapped);
+      const Num sign = num(b_.constant(key.mapped, 1)) << (key.bits - 1);
+      const Num zero = constant(key.mapped, 0);
+      const Num turned = select((bits & sign) == zero, bits | sign, bits.apply(ScalarOp::kNot));
+      result = select(bits == sign, sign, turned);  // -0 as 0
+      result = select(wide == wide, result, zero.apply(ScalarOp::kNot));
+    } else if (is_signed_integer(key.dtype)) {
+      const DType bare = unsigned_of(dtype_size(key.dtype));
+      const Num sign = constant(bare, 1) << (key.bits - 1);
+      result = x.bitcast(bare).apply(ScalarOp::kXor, sign).convert(key.mapped);
+    } else {
+      result = x.convert(key.mapped);
+    }
+    if (!shape_.descending) return result;
+    Num all = constant(key.mapped, 0).apply(ScalarOp::kNot);
+    if (key.bits < 32) all = constant(key.mapped, (int64_t{1} << key.bits) - 1);
+    return result.apply(ScalarOp::kXor, all);
+  }
+
+  static DType unsigned_of(int bytes) {
+    return bytes == 1 ? DType::kUInt8 : bytes == 2 ? DType::kUInt16 : bytes == 4 ? DType::kUInt32 : DType::kUInt64;
+  }
+
+  // Where in places_ the order begins: keys and positions lie in one half of their arrays and go to the other.
+  Index sort_all() {
+    const int64_t n = shape_.size;
+    b_.for_each(n, {.vectorize = true}, [&](const Index& i) { b_.store(places_, i, b_.to_scalar(i, kPlace)); });
+    Index at = 0;
+    for (size_t k = keys_.size(); k-- > 0;) {
+      const Key& key = keys_[k];
+      const bool first = k + 1 == keys_.size();
+      b_.for_each(n, {.vectorize = true}, [&](const Index& i) {
+        b_.store(buffer_of(key), at + i, mapped(key, first ? i : place(at + i)).scalar());
+      });
+      count_digits(key, at);
+      const Builder::CarrySpec carry{b_.to_scalar(at)};
+      const auto [digit, arguments] = b_.begin_for(digits_of(key), {}, absl::MakeConstSpan(&carry, 1));
+      const Scalar moved = sort_by_digit(key, digit, b_.to_index(arguments[0]));
+      at = b_.to_index(b_.end_for(absl::MakeConstSpan(&moved, 1))[0]);
+    }
+    return at;
+  }
+
+  int digits_of(const Key& key) const {
+    const int most = shape_.size < kWideDigits ? kNarrow : kWide;
+    return (key.bits + most - 1) / most;
+  }
+  int width_of(const Key& key) const { return (key.bits + digits_of(key) - 1) / digits_of(key); }
+
+  Index digit_of(const Key& key, const Scalar& x, const Num& shift) {
+    const Num bits =
+        num(x).apply(ScalarOp::kShrLogical, shift) & constant(key.mapped, (int64_t{1} << width_of(key)) - 1);
+    return b_.to_index(bits.convert(DType::kInt64).scalar());
+  }
+
+  // counts_: how often each digit occurs, for all digits of a key.
+  void count_digits(const Key& key, const Index& at) {
+    const int64_t buckets = int64_t{1} << width_of(key);
+    b_.fill(counts_, 0, digits_of(key) * buckets, b_.constant(kPlace, 0));
+    b_.for_each(shape_.size, {}, [&](const Index& i) {
+      const Scalar x = b_.load(buffer_of(key), at + i);
+      for (int digit = 0; digit < digits_of(key); ++digit) {
+        const Index place = digit_of(key, x, constant(key.mapped, digit * width_of(key))) + digit * buckets;
+        b_.store(counts_, place, b_.apply(ScalarOp::kAdd, b_.load(counts_, place), b_.constant(kPlace, 1)));
+      }
+    });
+  }
+
+  // Where the order is afterwards.
+  Scalar sort_by_digit(const Key& key, const Index& digit, const Index& at) {
+    const int64_t n = shape_.size, buckets = int64_t{1} << width_of(key);
+    const BufferId keys = buffer_of(key);
+    const Num shift = num(b_.to_scalar(digit * width_of(key), key.mapped));
+    const Index table = digit * buckets;
+    const Scalar one = b_.constant(kPlace, 1);
+    const Scalar in_first = b_.load(counts_, table + digit_of(key, b_.load(keys, at), shift));
+    const Scalar here = b_.to_scalar(at);
+    const Scalars result = b_.if_else(
+        b_.apply(ScalarOp::kEq, in_first, b_.constant(kPlace, n)), [&] { return Scalars{here}; },  // all alike
+        [&] {
+          const Builder::CarrySpec start{b_.constant(kPlace, 0)};
+          const auto [bucket, sums] = b_.begin_for(buckets, {}, absl::MakeConstSpan(&start, 1));
+          const Scalar in_bucket = b_.load(counts_, table + bucket);
+          b_.store(counts_, table + bucket, sums[0]);
+          const Scalar sum = b_.apply(ScalarOp::kAdd, sums[0], in_bucket);
+          b_.end_for(absl::MakeConstSpan(&sum, 1));
+          const Index other = Index(n) - at;
+          b_.for_each(n, {}, [&](const Index& i) {
+            const Scalar moved = b_.load(keys, at + i);
+            const Index bucket = table + digit_of(key, moved, shift);
+            const Scalar next = b_.load(counts_, bucket);
+            const Index target = other + b_.to_index(b_.convert(next, DType::kInt64));
+            b_.store(counts_, bucket, b_.apply(ScalarOp::kAdd, next, one));
+            b_.store(keys, target, moved);
+            b_.store(places_, target, b_.load(places_, at + i));
+          });
+          return Scalars{b_.to_scalar(other)};
+        });
+    return result[0];
+  }
+
+  // The list is the first `count` of what went by.
+  Index select_few() {
+    const Key& key = keys_[0];
+    const BufferId list = buffer_of(key);
+    const int64_t count = shape_.count, blocks = shape_.size / kBlock;
+    const Scalar all = num(b_.constant(key.mapped, 0)).apply(ScalarOp::kNot).scalar();
+    // Takes up what lies at [start, start + length): the last of the list before and after.
+    const auto take = [&](const Index& start, const Index& length, const Scalar& limit) {
+      const Builder::CarrySpec carry{limit};
+      const auto [i, arguments] = b_.begin_for(length, {}, absl::MakeConstSpan(&carry, 1));
+      const Index position = start + i;
+      const Num x = mapped(key, position), last = num(arguments[0]);
+      const Num filling = num(b_.to_scalar(position)) < constant(DType::kInt64, count);
+      const Scalars next = b_.if_else(((x < last) | filling).scalar(),
+                                      [&] {
+                                        insert(list, x, position);
+                                        return Scalars{b_.load(list, count - 1)};
+                                      },
+                                      [&] { return Scalars{last.scalar()}; });
+      return b_.end_for(next)[0];
+    };
+    b_.for_each(count, {}, [&](const Index& i) { b_.store(list, i, all); });
+    const Scalar after_first = take(0, std::min(kBlock, shape_.size), all);
+    Scalar limit = after_first;
+    if (blocks > 1) {
+      const Builder::CarrySpec carry{after_first};
+      const auto [block, arguments] = b_.begin_for(blocks - 1, {}, absl::MakeConstSpan(&carry, 1));
+      const Index start = (block + 1) * kBlock;
+      const Scalar least = b_.reduce(kBlock, {.vectorize = true}, ScalarOp::kMin, all,
+                                     [&](const Index& i) { return mapped(key, start + i).scalar(); });
+      const Scalar before = arguments[0];
+      const Scalars after =
+          b_.if_else((num(least) < num(before)).scalar(), [&] { return Scalars{take(start, kBlock, before)}; },
+                     [&] { return Scalars{before}; });
+      limit = b_.end_for(after)[0];
+    }
+    if (blocks > 0 && shape_.size > blocks * kBlock) take(blocks * kBlock, shape_.size - blocks * kBlock, limit);
+    return 0;
+  }
+
+  // Before the first that is larger; the last one goes.
+  void insert(BufferId list, const Num& x, const Index& position) {
+    // The place to fill: the end of the list while it is short.
+    const Num last = constant(DType::kInt64, shape_.count - 1);
+    const Num at = num(b_.to_scalar(position));
+    const Scalar start = select(at < last, at, last).scalar();
+    const Num zero = constant(DType::kInt64, 0), one = constant(DType::kInt64, 1);
+    const Scalars found = b_.while_loop(
+        Scalars{start},
+        [&](absl::Span<const Scalar> carried) {
+          const Num j = num(carried[0]);
+          const Num before = select(j > zero, j - one, zero);
+          const Num larger = num(b_.load(list, b_.to_index(before.scalar()))) > x;
+          return ((j > zero) & larger).scalar();
+        },
+        [&](absl::Span<const Scalar> carried) {
+          const Index j = b_.to_index(carried[0]);
+          b_.store(list, j, b_.load(list, j - Index(1)));
+          b_.store(places_, j, b_.load(places_, j - Index(1)));
+          return Scalars{b_.to_scalar(j - Index(1))};
+        });
+    const Index j = b_.to_index(found[0]);
+    b_.store(list, j, x.scalar());
+    b_.store(places_, j, b_.to_scalar(position, kPlace));
+  }
+
+  Builder& b_;
+  const SortShape shape_;
+  absl::Span<const Elements> operands_, results_;
+  std::vector<Key> keys_;
+  BufferId places_ = 0, counts_ = 0;
+  std::optional<BufferId> narrow_, wide_;  // mapped keys of 32 and of 64 bits
+  Index from_, to_;                        // of the line
+};
+
+}  // namespace
+
+void emit_sort(Builder& builder, const SortShape& shape, absl::Span<const Elements> operands,
+               absl::Span<const Elements> results) {
+  Sorter(builder, shape, operands, results).run();
+}
+
+}  // namespace ct::loop
