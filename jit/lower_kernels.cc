@@ -31,6 +31,7 @@ int size_operand(const Primitive& primitive, DType dtype) {
   if (primitive.name == "eigh") return 1;
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return -1;
   if (primitive.name == "cholesky" || primitive.name == "lu") return 1;
+  if (primitive.name == "qr") return 1;
   return primitive.name == "triangular_solve" ? 2 : -1;
 }
 
@@ -40,7 +41,9 @@ bool always_loops(const Primitive& primitive, const Attrs& attrs, absl::Span<con
   if (primitive.name == "fft") return has_fourier(attrs);
   if (primitive.name == "sort") return has_sort(attrs, operands);
   if (size_operand(primitive, operands[0].dtype()) < 0 || operands[0].size() == 0) return false;
-  return primitive.name == "eigh" || operands[0].shape().back() > kSmallMatrix;
+  const int64_t rows = operands[0].shape()[operands[0].shape().size() - 2], columns = operands[0].shape().back();
+  if (primitive.name == "qr" && (attrs.flag("pivoting") || operands.size() > 1)) return false;
+  return primitive.name == "eigh" || std::min(rows, columns) > kSmallMatrix;
 }
 
 bool Frame::emit_kernel(const Equation& equation) {
@@ -83,6 +86,8 @@ bool Frame::emit_kernel(const Equation& equation) {
                       results.size() > 1 ? std::optional(results[1]) : std::nullopt);
     } else if (name == "cholesky") {
       loop::emit_cholesky(b_, matrices, operands[0], results[0]);
+    } else if (name == "qr") {
+      loop::emit_qr(b_, matrices, attrs.flag("full_matrices"), operands[0], results[0], results[1]);
     } else if (name == "lu") {
       loop::emit_lu(b_, matrices, operands[0], results[0], results[1], results[2]);
     } else {

@@ -150,6 +150,8 @@ def test_factorisations(n: int, dtype: str, tmp_path: Path) -> None:
             lower,
             cnp.linalg.cholesky(-positive),
             *[ct.lax.linalg.lu(x) for x in (a, tall, wide)],
+            *[cnp.linalg.qr(x) for x in (a, tall, wide, tall * cnp.zeros_like(tall))],
+            cnp.linalg.qr(tall, "complete")[1],
             cnp.linalg.solve(a, b),
             cnp.linalg.inv(positive),
             cnp.linalg.slogdet(a),

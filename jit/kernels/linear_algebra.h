@@ -24,6 +24,9 @@ void emit_cholesky(Builder& builder, const MatrixShape& shape, const Elements& m
 // L and U in one, which row was exchanged with each, and the order of the rows, as LAPACK's getrf chooses them.
 void emit_lu(Builder& builder, const MatrixShape& shape, const Elements& matrix, const Elements& factors,
              const Elements& pivots, const Elements& order);
+// Q, of all columns or of as many as R has rows; and R.
+void emit_qr(Builder& builder, const MatrixShape& shape, bool full_matrices, const Elements& matrix, const Elements& q,
+             const Elements& r);
 // op(A) X = B for triangular A of `rows` rows and B of `columns` columns, or X op(A) = B for B of `columns` rows.
 struct TriangularSystem {
   bool left, lower, transposed, unit_diagonal;
