@@ -1,9 +1,11 @@
 #include "interpreter/trace.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "interpreter/dependence.h"
 #include "interpreter/evaluate.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
@@ -113,6 +115,12 @@ struct Capture::State {
   std::vector<Tensor> values;
   absl::flat_hash_map<Var, Datum> shadows;
 
+  // What values depend on, as far as somebody asked. Inputs: what they stand for, and what is differentiated here.
+  size_t depth = 0;
+  std::vector<std::optional<Levels>> dependence;
+  absl::flat_hash_map<Var, Levels> input_dependence;
+  Levels applied_by = 0;  // of a derivative's rule: the derivative
+
   // Raggedness of each variable, up to equation `masked_equations`; `length_vars` finds the int32 scalar here that is
   // a given value of the scratch builder.
   std::shared_ptr<MaskShadow> mask;
@@ -157,6 +165,8 @@ struct Capture::State {
     lifted_values = {};
     values = {};
     shadows = {};
+    dependence = {};
+    input_dependence = {};
     mask.reset();
     masked = {};
     length_vars = {};
@@ -173,6 +183,7 @@ struct Capture::State {
   void run_mask_rules();
   void mask_equation(const Equation& equation);
   Tensor value_of(Var var);
+  Levels dependence_of(Var var);
 };
 
 // ---- raggedness -----------------------------------------------------------------------------------------------------
@@ -282,6 +293,7 @@ std::shared_ptr<Capture> Capture::begin(CaptureOptions options) {
   std::shared_ptr<Capture> capture(new Capture(std::move(options)));
   if (!capture_stack.empty()) {
     capture->state_->enclosing = capture_stack.back().get();
+    capture->state_->depth = capture_stack.back()->state_->depth + 1;
     if (!capture->options().outside_masks) capture->state_->mask = capture_stack.back()->state_->mask;
   }
   if (mask && capture->state_->mask == nullptr) capture->state_->mask = std::make_shared<MaskShadow>();
@@ -384,6 +396,18 @@ Traced Capture::add_ragged_input(Aval aval, std::string name, const std::vector<
   return {shared_from_this(), input.var};
 }
 
+void Capture::differentiate(const Traced& input) {
+  CT_CHECK(live() && input.capture.get() == this);
+  state_->input_dependence[input.var] |= Levels{1} << std::min<size_t>(state_->depth, 63);
+}
+
+void Capture::inherit_dependence(const Traced& input, const Datum& source) {
+  CT_CHECK(live() && input.capture.get() == this);
+  const Levels levels = ct::dependence(source);
+  state_->input_dependence[input.var] |= levels;
+  if (state_->options.derivative_rule) state_->applied_by = std::max(state_->applied_by, std::bit_floor(levels));
+}
+
 Value Capture::lift(const Datum& datum) {
   State& state = *state_;
   if (const Traced* traced = std::get_if<Traced>(&datum)) {
@@ -449,7 +473,7 @@ Tensor require_tensor(const Datum& operand) {
         .at(LocationScope::current())
         .hint("inside ensure_compile_time_eval() use only values that are known when the function is captured");
   }
-  return concrete(operand);
+  return peek(operand);  // throws: its capture has ended
 }
 
 bool is_tensor(const Datum& datum) { return std::holds_alternative<Tensor>(datum); }
@@ -551,7 +575,7 @@ Tensor Capture::State::value_of(Var wanted) {
     if (equation == nullptr) {
       const auto shadow = shadows.find(var);
       if (shadow == shadows.end()) throw no_value(options, describe(var));
-      values[var] = concrete(shadow->second);
+      values[var] = peek(shadow->second);
       pending.pop_back();
       continue;
     }
@@ -572,7 +596,7 @@ Tensor Capture::State::value_of(Var wanted) {
   return values[wanted];
 }
 
-Tensor concrete(const Datum& datum) {
+Tensor peek(const Datum& datum) {
   if (const Tensor* tensor = std::get_if<Tensor>(&datum)) return *tensor;
   const Traced& traced = std::get<Traced>(datum);
   Capture::State& state = *traced.capture->state_;
@@ -587,6 +611,74 @@ Tensor concrete(const Datum& datum) {
   if (!options.concrete_shadow) throw no_value(options, state.describe(traced.var));
   EagerScope eager;
   return state.value_of(traced.var);
+}
+
+// ---- what values depend on ------------------------------------------------------------------------------------------
+
+Levels Capture::State::dependence_of(Var wanted) {
+  if (dependence.size() < builder->num_vars()) dependence.resize(builder->num_vars());
+  std::vector<Var> pending{wanted};  // as in value_of
+  while (!pending.empty()) {
+    const Var var = pending.back();
+    if (dependence[var]) {
+      pending.pop_back();
+      continue;
+    }
+    const Equation* equation = producer(var);
+    if (equation == nullptr) {
+      const auto own = input_dependence.find(var);
+      const auto shadow = shadows.find(var);
+      const Levels levels = (own == input_dependence.end() ? 0 : own->second) |
+                            (shadow == shadows.end() ? 0 : ct::dependence(shadow->second));
+      dependence[var] = levels & ~applied_by;
+      pending.pop_back();
+      continue;
+    }
+    bool ready = true;
+    for (Var operand : builder->operands(*equation)) {
+      if (dependence[operand]) continue;
+      pending.push_back(operand);
+      ready = false;
+    }
+    if (!ready) continue;
+    Levels levels = 0;
+    std::vector<Aval> operands, results;
+    std::vector<bool> moving;
+    for (Var operand : builder->operands(*equation)) {
+      operands.push_back(builder->aval(operand));
+      moving.push_back(*dependence[operand] != 0 && is_inexact(operands.back().dtype()));
+      if (moving.back()) levels |= *dependence[operand];
+    }
+    for (uint32_t k = 0; k < equation->output_count; ++k) results.push_back(builder->aval(equation->first_output + k));
+    const std::vector<bool> moved =
+        moved_results(*equation->primitive, operands, results, moving, builder->attrs_ptr(*equation));
+    for (uint32_t k = 0; k < equation->output_count; ++k) {
+      dependence[equation->first_output + k] = moved[k] ? levels : 0;
+    }
+    pending.pop_back();
+  }
+  return *dependence[wanted];
+}
+
+Levels dependence(const Datum& datum) {
+  const Traced* traced = std::get_if<Traced>(&datum);
+  if (traced == nullptr || !traced->capture->live() || !is_inexact(datum_aval(datum).dtype())) return 0;
+  EagerScope eager;
+  return traced->capture->state_->dependence_of(traced->var);
+}
+
+Tensor concrete(const Datum& datum, std::string_view use) {
+  Tensor value = peek(datum);
+  if (dependence(datum) == 0) return value;
+  const Traced& traced = std::get<Traced>(datum);
+  throw Error(ErrorKind::kConcretization,
+              concat(use, " of ", described(traced.capture->state_->describe(traced.var)),
+                     ", which depends on what is differentiated: the plain value would be a constant, and the "
+                     "derivative through it silently zero"))
+      .at(LocationScope::current())
+      .hint(
+          "compute with the function of ct.numpy or ct.scipy, which takes the array itself, or make it a constant "
+          "with ct.lax.stop_gradient(x) first");
 }
 
 }  // namespace ct

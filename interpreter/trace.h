@@ -6,13 +6,17 @@
 // capture (tensors, values of enclosing captures) become extra inputs of its graph: closure conversion.
 //
 // An eager grad/jvp/vjp gives its capture concrete shadows of the inputs; `concrete` then evaluates the recorded
-// prefix on demand, so that Python's `if` and `float()` work on traced values. Under jit and vmap there is no shadow
+// prefix on demand, so that Python's `if` and printing work on traced values. Under jit and vmap there is no shadow
 // and `concrete` throws ErrorKind::kConcretization. A Traced whose capture has ended throws ErrorKind::kTracerLeak.
+//
+// A value that leaves a program takes no derivative along. So `concrete`, by which values leave, refuses those that
+// depend on what an enclosing transform differentiates; `peek`, for printing and decisions, does not ask.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -43,7 +47,14 @@ struct CaptureOptions {
   bool outside_masks = false;  // every axis is exact: a captured graph is put together anew
   std::string axis_name{};     // of a batch that collectives may name
   int64_t axis_size = 0;
+  // The function is a rule that a derivative applies, the innermost one that its inputs take part in: with respect to
+  // that one its values are constant.
+  bool derivative_rule = false;
 };
+
+// The captures that differentiate with respect to something that a value depends on: a bit for each by its depth, one
+// for all from 63 on.
+using Levels = uint64_t;
 
 class Capture : public std::enable_shared_from_this<Capture> {
  public:
@@ -57,6 +68,10 @@ class Capture : public std::enable_shared_from_this<Capture> {
   Traced add_input(Aval aval, std::string name, std::optional<Datum> shadow = std::nullopt);
   // Inside a mask: the input is as ragged as an enclosing value, or as one element of it along `element_axis`.
   void inherit_lengths(const Traced& input, const Datum& from, std::optional<int> element_axis);
+  // A transform differentiates with respect to the input.
+  void differentiate(const Traced& input);
+  // The input depends on what `source` depends on. Inputs with a value do on what the value does.
+  void inherit_dependence(const Traced& input, const Datum& source);
   // Of a kMask capture, or of one nested in it: an input whose axes with non-null entries are ragged, measured by
   // int32 scalars of this capture (inputs made before) or of enclosing ones.
   Traced add_ragged_input(Aval aval, std::string name, const std::vector<std::optional<Traced>>& lengths,
@@ -91,7 +106,9 @@ class Capture : public std::enable_shared_from_this<Capture> {
   friend std::vector<Datum> bind(const Primitive&, absl::Span<const Datum>, const AttrsPtr&);
   friend Datum bind1(const Primitive&, absl::Span<const Datum* const>, const AttrsPtr&);
   friend std::vector<Datum> bind_graph(const GraphPtr&, absl::Span<const Datum>);
-  friend Tensor concrete(const Datum& datum);
+  friend Tensor concrete(const Datum& datum, std::string_view use);
+  friend Tensor peek(const Datum& datum);
+  friend Levels dependence(const Datum& datum);
   struct State;
   explicit Capture(CaptureOptions options);
   std::unique_ptr<State> state_;
@@ -141,7 +158,12 @@ using GraphRunner = std::vector<Tensor> (*)(const GraphPtr& graph, absl::Span<co
 void set_eager_graph_runner(GraphRunner runner);
 std::vector<Datum> bind_graph(const GraphPtr& graph, absl::Span<const Datum> operands);
 
-// The value of a datum now: the tensor itself, or the evaluated shadow.
-Tensor concrete(const Datum& datum);
+// The value of a datum now, the tensor itself or the evaluated shadow, to leave the program with. Throws
+// ErrorKind::kConcretization when that would cut a derivative off: the dtype is floating or complex and the value
+// depends on what is differentiated. `use` begins the message: what the value was wanted for.
+Tensor concrete(const Datum& datum, std::string_view use = "conversion to a plain value");
+// The same where no number is made of it: for printing, and for bools and whole numbers.
+Tensor peek(const Datum& datum);
+Levels dependence(const Datum& datum);
 
 }  // namespace ct

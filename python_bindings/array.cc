@@ -15,6 +15,7 @@
 namespace ct::python {
 
 PyTypeObject* array_type = nullptr;
+PyTypeObject* traced_type = nullptr;
 
 void throw_donated(const Aval& aval) {
   throw Error(ErrorKind::kValue,
@@ -117,7 +118,8 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
   });
 }
 
-// The single element, for bool(), int(), float(), complex() and index().
+// The single element, for bool(), int(), float() and index(). Truth values and whole numbers carry no derivative, so
+// these decisions may look at what is differentiated.
 py::object item(PyObject* self, const char* use) {
   const Datum& datum = array_datum(self);
   const Aval& aval = datum_aval(datum);
@@ -129,7 +131,7 @@ py::object item(PyObject* self, const char* use) {
                     : "index it, or reduce it, first");
   }
   LocationScope scope(user_location());
-  const Tensor tensor = concrete(datum);
+  const Tensor tensor = std::string_view(use) == "float()" ? concrete(datum, use) : peek(datum);
   return tensor_to_numpy(tensor).attr("item")();
 }
 
@@ -274,7 +276,8 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     if (flags & PyBUF_WRITABLE)
       throw Error(ErrorKind::kValue, "arrays are immutable: no writable buffer").hint("copy with numpy.array(x)");
     auto exported = std::make_unique<ExportedView>();
-    exported->tensor = concrete(array_datum(self));
+    LocationScope scope(user_location());
+    exported->tensor = concrete(array_datum(self), "the buffer protocol");
     const Aval& aval = exported->tensor.aval();
     const char* format = buffer_format(aval.dtype());
     if (format == nullptr) {
@@ -303,9 +306,13 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return 0;
   });
   if (status == 0) return 0;
-  // The protocol wants BufferError, with the reason.
+  // The protocol wants BufferError, with the reason; a value that must not leave its program is no matter of it.
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
+  if (PyErr_GivenExceptionMatches(type, python_exception(ErrorKind::kConcretization))) {
+    PyErr_Restore(type, value, traceback);
+    return -1;
+  }
   PyErr_SetObject(PyExc_BufferError, value);
   Py_XDECREF(type);
   Py_XDECREF(value);
@@ -322,7 +329,7 @@ class FreeArrays {
   // Null: there is none. The object has its type and one reference; its datum is a tensor with room for so many bytes.
   ArrayObject* take_with_memory(int64_t bytes) {
     const size_t number = lines(bytes);
-    if (number < kSizes) return take(with_memory_[number]);
+    if (number < kSizes) return take(with_memory_[number], array_type);
     for (Kept& kept : larger_) {
       if (kept.lines != number) continue;
       kept.lines = 0;
@@ -332,7 +339,7 @@ class FreeArrays {
     return nullptr;
   }
   // The same; the datum is not alive.
-  ArrayObject* take_bare() { return take(bare_); }
+  ArrayObject* take_bare(PyTypeObject* type) { return take(bare_, type); }
 
   // False: full.
   bool give(ArrayObject* array) {
@@ -372,12 +379,12 @@ class FreeArrays {
 
   static size_t lines(int64_t bytes) { return (static_cast<size_t>(bytes) + 63) / 64; }
 
-  static ArrayObject* take(List& list) {
+  static ArrayObject* take(List& list, PyTypeObject* type) {
     ArrayObject* array = list.first;
     if (array == nullptr) return nullptr;
     list.first = reinterpret_cast<ArrayObject*>(std::exchange(array->weak_references, nullptr));
     --list.count;
-    PyObject_Init(reinterpret_cast<PyObject*>(array), array_type);
+    PyObject_Init(reinterpret_cast<PyObject*>(array), type);
     return array;
   }
   void free(ArrayObject* array) {
@@ -422,9 +429,10 @@ void* slot(Function* function) {
 }  // namespace
 
 PyObject* make_array(Datum datum) {
-  ArrayObject* array = free_arrays.take_bare();
+  PyTypeObject* type = std::holds_alternative<Traced>(datum) ? traced_type : array_type;
+  ArrayObject* array = free_arrays.take_bare(type);
   if (array == nullptr) {
-    array = reinterpret_cast<ArrayObject*>(array_type->tp_alloc(array_type, 0));
+    array = reinterpret_cast<ArrayObject*>(type->tp_alloc(type, 0));
     if (array == nullptr) return nullptr;
     array->weak_references = nullptr;
   }
@@ -476,10 +484,22 @@ void register_array(py::module_& module) {
       {Py_bf_getbuffer, guarded_slot<get_buffer>()},
       {Py_bf_releasebuffer, slot(release_buffer)},
       {0, nullptr}};
-  PyType_Spec spec = {"cotangent.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT, slots};
+  PyType_Spec spec = {"cotangent.Array", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   array_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
   if (array_type == nullptr) throw py::error_already_set();
   module.attr("Array") = py::handle(reinterpret_cast<PyObject*>(array_type));
+  // NumPy asks the type, and not the object, whether it has functions of its own for NumPy's; traced arrays do.
+  PyType_Slot traced_slots[] = {
+      {Py_tp_doc, const_cast<char*>("An array whose value belongs to a program that is being captured.")},
+      {Py_tp_dealloc, slot(deallocate)},
+      {0, nullptr}};
+  PyType_Spec traced_spec = {"cotangent.Traced", sizeof(ArrayObject), 0, Py_TPFLAGS_DEFAULT, traced_slots};
+  traced_type =
+      reinterpret_cast<PyTypeObject*>(PyType_FromSpecWithBases(&traced_spec, reinterpret_cast<PyObject*>(array_type)));
+  if (traced_type == nullptr) throw py::error_already_set();
+  array_type->tp_flags &= ~static_cast<unsigned long>(Py_TPFLAGS_BASETYPE);  // nobody else derives from it
+  PyType_Modified(array_type);
+  module.attr("Traced") = py::handle(reinterpret_cast<PyObject*>(traced_type));
   module.def("set_shape_hooks", [](py::object shape, py::object size) {
     shape_hook = shape.release().ptr();
     size_hook = size.release().ptr();

@@ -15,6 +15,7 @@ struct ArrayObject {
 };
 
 extern PyTypeObject* array_type;
+extern PyTypeObject* traced_type;  // derived from it: of those that are traced
 
 inline bool is_array(PyObject* object) { return PyObject_TypeCheck(object, array_type); }
 inline Datum& array_contents(PyObject* object) { return reinterpret_cast<ArrayObject*>(object)->datum; }

@@ -84,16 +84,20 @@ Source source_from_python(py::handle object) {
 // Calls `function` with one traced Array a source and records what it does until it returns its outputs. Returns the
 // graph, the captured outside values (its extra inputs), and what else the function returned.
 //
+// `differentiated`: the inputs that a transform differentiates with respect to. `dependent_as` makes the function a
+// rule that a derivative applies: for each input None, or an array that depends on what the input does.
 // `ragged` (mask only): for each input a dict axis -> position of the length input made before it.
 // `finish_in_capture`: called with the capture still live and the outputs; its list is appended to the outputs.
 py::tuple capture(const py::function& function, const py::list& sources, const std::vector<std::string>& names,
                   const std::string& mode, const std::string& function_name, const py::object& shadows,
-                  const py::object& ragged, const py::object& axis) {
+                  const py::object& ragged, const py::object& axis, const std::vector<bool>& differentiated,
+                  const py::object& dependent_as) {
   CaptureOptions options;
   options.mode = mode_from_text(mode);
   options.function_name = function_name;
   options.concrete_shadow = !shadows.is_none();
   options.outside_masks = mode == "rearrange";
+  options.derivative_rule = !dependent_as.is_none();
   if (!axis.is_none()) std::tie(options.axis_name, options.axis_size) = py::cast<std::pair<std::string, int64_t>>(axis);
   CaptureScope scope(std::move(options));
   py::list inputs;
@@ -116,6 +120,10 @@ py::tuple capture(const py::function& function, const py::list& sources, const s
     } else {
       value = (*scope).add_input(aval, name, shadow);
       if (source.value) (*scope).inherit_lengths(value, *source.value, source.element_axis);
+    }
+    if (i < differentiated.size() && differentiated[i]) (*scope).differentiate(value);
+    if (!dependent_as.is_none() && !py::object(dependent_as[py::int_(i)]).is_none()) {
+      (*scope).inherit_dependence(value, datum_from_python(dependent_as[py::int_(i)]));
     }
     traced.push_back(value);
     inputs.append(array_object(value));
@@ -228,7 +236,8 @@ Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
 void register_bind(py::module_& module) {
   module.def("capture", capture, py::arg("function"), py::arg("sources"), py::arg("names"), py::arg("mode"),
              py::arg("function_name"), py::arg("shadows") = py::none(), py::arg("ragged") = py::none(),
-             py::arg("axis") = py::none());
+             py::arg("axis") = py::none(), py::arg("differentiated") = std::vector<bool>(),
+             py::arg("dependent_as") = py::none());
   // The axes that collectives may name here: (name, size), innermost first.
   module.def("named_axes", named_axes);
   module.def("apply_graph", [](const GraphHandle& handle, const py::list& operands) {

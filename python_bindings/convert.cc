@@ -240,7 +240,8 @@ struct DlExport {
 };
 
 py::capsule to_dlpack(py::handle array) {
-  Tensor tensor = concrete(array_datum(array.ptr()));
+  LocationScope scope(user_location());
+  Tensor tensor = concrete(array_datum(array.ptr()), "DLPack export");
   auto holder = std::make_unique<DlExport>();
   holder->shape.assign(tensor.shape().begin(), tensor.shape().end());
   holder->strides.resize(holder->shape.size());
@@ -455,8 +456,18 @@ Datum leaf_from_python(py::handle object, const std::string& path) {
 void register_conversions(py::module_& module) {
   module.def("leaf",
              [](py::handle object, const std::string& path) { return array_object(leaf_from_python(object, path)); });
-  module.def("concrete", [](py::handle object) { return array_object(concrete(datum_from_python(object))); });
-  module.def("to_numpy", [](py::handle object) { return tensor_to_numpy(concrete(datum_from_python(object))); });
+  // To leave the program with; `use` begins the message when a derivative would be cut off.
+  module.def(
+      "to_numpy",
+      [](py::handle object, const std::string& use) {
+        LocationScope scope(user_location());
+        return tensor_to_numpy(concrete(datum_from_python(object), use));
+      },
+      py::arg("object"), py::arg("use") = "conversion to a plain value");
+  // To print, and to decide by bools and whole numbers.
+  module.def("peek", [](py::handle object) { return array_object(peek(datum_from_python(object))); });
+  module.def("peek_numpy", [](py::handle object) { return tensor_to_numpy(peek(datum_from_python(object))); });
+  module.def("depends", [](py::handle object) { return dependence(datum_from_python(object)) != 0; });
   module.def("scalar_type", [](py::handle object) {
     const PromotedType type = scalar_type(object.ptr());
     return std::make_pair(numpy_dtype(type.dtype), type.weak);

@@ -27,7 +27,7 @@ void register_errors(py::module_& module) {
       {ErrorKind::kDType, "DTypeError", PyExc_TypeError, "A dtype that an operation does not take.", true},
       {ErrorKind::kIndex, nullptr, PyExc_IndexError, ""},
       {ErrorKind::kConcretization, "ConcretizationError", PyExc_TypeError,
-       "The value of a traced array was asked for while there is none."},
+       "The value of a traced array was asked for while there is none, or to leave a program that is differentiated."},
       {ErrorKind::kTracerLeak, "TracerLeakError", PyExc_RuntimeError,
        "A traced array was used after the function that made it had returned."},
       {ErrorKind::kCorruptFile, "CorruptFileError", PyExc_ValueError,
@@ -83,6 +83,8 @@ void set_python_exception() noexcept {
     PyErr_SetString(PyExc_RuntimeError, "an unknown C++ exception");
   }
 }
+
+PyObject* python_exception(ErrorKind kind) { return exceptions[static_cast<size_t>(kind)]; }
 
 void set_python_error(const Error& error) {
   // A message may hold what a damaged file does, which need not be UTF-8.

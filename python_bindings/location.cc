@@ -13,7 +13,21 @@ namespace {
 
 std::string package_directory;  // frames below it are ours
 
-// Whether a code object belongs to this package, remembered by code object. Code objects asked about are kept alive.
+// This package, and those that call it on behalf of the user's line: NumPy by its dispatch, and others that ask an
+// array for its elements.
+bool is_library(std::string_view file) {
+  if (!package_directory.empty() && file.substr(0, package_directory.size()) == package_directory) return true;
+  const size_t packages = file.find("-packages/");
+  if (packages == std::string_view::npos) return false;
+  const std::string_view rest = file.substr(packages + std::string_view("-packages/").size());
+  for (const std::string_view library : {"numpy/", "scipy/", "torch/"}) {
+    if (rest.substr(0, library.size()) == library) return true;
+  }
+  return false;
+}
+
+// Whether a code object belongs to this package or such another one, remembered by code object. Code objects asked
+// about are kept alive.
 bool is_internal(PyCodeObject* code) {
   static auto* known = new std::unordered_map<PyCodeObject*, bool>;
   auto [it, inserted] = known->try_emplace(code, false);
@@ -22,9 +36,7 @@ bool is_internal(PyCodeObject* code) {
     Py_ssize_t length = 0;
     const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
     if (file == nullptr) PyErr_Clear();
-    it->second =
-        file != nullptr && !package_directory.empty() &&
-        std::string_view(file, static_cast<size_t>(length)).substr(0, package_directory.size()) == package_directory;
+    if (file != nullptr) it->second = is_library({file, static_cast<size_t>(length)});
   }
   return it->second;
 }
@@ -85,6 +97,7 @@ LocationId calling_location() {
 
 void register_locations(py::module_& module) {
   set_location_resolver(resolve);
+  module.def("calling_place", [] { return location_string(calling_location()); });
   module.def("set_package_directory", [](std::string path) { package_directory = std::move(path); });
 }
 

@@ -26,6 +26,7 @@ void register_errors(py::module_& module);
 void set_python_error(const Error& error);
 // Sets the Python exception for the C++ exception that is being handled.
 void set_python_exception() noexcept;
+PyObject* python_exception(ErrorKind kind);  // the class, borrowed
 // Runs `body`, turning whatever it throws into a Python exception and `failure`.
 template <class Body, class Result>
 Result guarded(Result failure, Body&& body) noexcept {

@@ -15,7 +15,7 @@ _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH12
 # Where NumPy's wheels keep OpenBLAS.
 _core.set_library_directory(_os.path.dirname(_os.path.dirname(_np.__file__)) + "/numpy.libs")  # noqa: PTH120
 
-from cotangent import _array_methods, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
+from cotangent import _array_methods, _numpy_dispatch, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
 from cotangent._callbacks import effects_barrier, pure_callback  # noqa: E402
 from cotangent._capture import ShapeDtypeStruct  # noqa: E402
 from cotangent._core import Array  # noqa: E402
@@ -54,6 +54,7 @@ from cotangent.scopes import ensure_compile_time_eval, named_call, named_scope  
 from cotangent.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
 
 _array_methods.attach()
+_numpy_dispatch.attach()
 
 __version__ = "0.1.0"
 

@@ -10,6 +10,7 @@ there (printing, iteration, exchange with other libraries) is written out here.
 from __future__ import annotations
 
 import builtins
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -72,7 +73,7 @@ def _power(self: Array, other: Any, modulus: Any = None) -> Any:
 
 def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     """The elements as a NumPy array; without a copy it is read-only and shares memory."""
-    array = _core.to_numpy(self)
+    array = _core.to_numpy(self, "conversion to a NumPy array")
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             raise ValueError(f"an array of {array.dtype} cannot become {np.dtype(dtype)} without a copy")
@@ -99,20 +100,30 @@ def _dlpack_device(self: Array) -> tuple[int, int]:
 
 def _tolist(self: Array) -> Any:
     """The elements as nested lists of Python numbers; of a scalar array, a number."""
-    return _core.to_numpy(self).tolist()
+    return _core.to_numpy(self, "tolist()").tolist()
 
 
-def _item(self: Array, *args: int) -> Any:
+def _item(self: Array, *args: int, use: str = "item()") -> Any:
     """One element as a Python number: the only one, or that at an index."""
     if not args and self.size != 1:
         raise TypeError(
             f"item() needs an array of one element; this one has shape {self.shape}\n  index it, or use tolist()"
         )
-    return _core.to_numpy(self).item(*args)
+    return _core.to_numpy(self, use).item(*args)
 
 
 def _complex(self: Array) -> complex:
-    return complex(_item(self))
+    return complex(_item(self, use="complex()"))
+
+
+def _whole(round_: Any) -> Any:
+    # math.floor, math.ceil and math.trunc: whole numbers, which carry no derivative.
+    def method(self: Array) -> int:
+        if self.size != 1:
+            raise TypeError(f"math.{round_.__name__} needs an array of one element; this one has shape {self.shape}")
+        return round_(_core.peek_numpy(self).item())  # type: ignore[no-any-return]
+
+    return method
 
 
 def _iterate(self: Array) -> Iterator[Array]:
@@ -136,7 +147,7 @@ def _contains(self: Array, value: Any) -> bool:
 
 def _reduce(self: Array) -> Any:
     # Pickle and copy.deepcopy.
-    return _restore, (np.array(_core.to_numpy(self)), self.weak_type)
+    return _restore, (np.array(_core.to_numpy(self, "pickling")), self.weak_type)
 
 
 def _restore(values: Any, weak: bool) -> Array:
@@ -159,7 +170,7 @@ def _shape_text(self: Array) -> str:
 
 def _concrete_or_none(self: Array) -> Any:
     try:
-        return _core.to_numpy(self)
+        return _core.peek_numpy(self)
     except (ConcretizationError, RuntimeError):
         return None
 
@@ -176,7 +187,7 @@ def _traced_text(self: Array) -> str:
 
 def _str(self: Array) -> str:
     if not _core.is_traced(self):
-        return _repr(self) if _core.dtype_kind(self.dtype) == "key" else str(_core.to_numpy(self))
+        return _repr(self) if _core.dtype_kind(self.dtype) == "key" else str(_core.peek_numpy(self))
     values = None if _core.dtype_kind(self.dtype) == "key" else _concrete_or_none(self)
     return _traced_text(self) if values is None else f"Traced<{self.dtype.name}[{_shape_text(self)}]>({values})"
 
@@ -184,7 +195,8 @@ def _str(self: Array) -> str:
 def _format(self: Array, spec: str) -> str:
     if not spec:
         return _str(self)
-    return format(_item(self), spec) if self.ndim == 0 else format(_core.to_numpy(self), spec)
+    values = _core.peek_numpy(self)
+    return format(values.item() if self.ndim == 0 else values, spec)
 
 
 # ---- Methods that differ from their function ------------------------------------------------------------------------
@@ -273,7 +285,7 @@ def _to_device(self: Array, device: Any, *, stream: Any = None) -> Array:
 
 def _tobytes(self: Array, order: str = "C") -> bytes:
     """The bytes of the elements."""
-    return _core.to_numpy(self).tobytes(order)  # type: ignore[arg-type]
+    return _core.to_numpy(self, "tobytes()").tobytes(order)  # type: ignore[arg-type]
 
 
 def _property(function: Any, text: str) -> Any:
@@ -336,6 +348,9 @@ _MEMBERS: dict[str, Any] = {
     "__rdivmod__": _reflected(elementwise.divmod),
     "__round__": elementwise.round,
     "__complex__": _complex,
+    "__ceil__": _whole(math.ceil),
+    "__floor__": _whole(math.floor),
+    "__trunc__": _whole(math.trunc),
     "__array__": _array,
     "__array_priority__": 100,
     "__dlpack__": _dlpack,

@@ -248,10 +248,14 @@ def capture(
     has_aux: bool = False,
     names: Sequence[str] | None = None,
     ragged: Any = None,
+    differentiated: Sequence[bool] = (),
+    dependent_as: Sequence[Any] | None = None,
 ) -> Captured:
     """Runs ``function(*args, **kwargs)`` once on traced leaves of the structure ``(args, kwargs)`` and records it.
 
     With ``has_aux`` the function returns a pair; the leaves of the second part are further outputs, and ``aux`` is their structure.
+    Values that depend on leaves that are ``differentiated`` cannot leave the program as plain numbers. With ``dependent_as``, arrays
+    that depend on what the leaves do, the function is one that a rule of the user's stands for when it is differentiated.
     """
     out_structure: PyTreeDef | None = None
     aux_form: _Aux | None = None
@@ -280,6 +284,9 @@ def capture(
         name,
         list(leaves) if concrete else None,
         ragged,
+        None,
+        list(differentiated),
+        dependent_as,
     )
     assert out_structure is not None
     return Captured(graph, closure, out_structure, aux_form)

@@ -109,7 +109,8 @@ class CustomFunction:
         dynamic = tuple(arg for i, arg in enumerate(args) if i not in positions)
         leaves, structure = flatten_arguments((dynamic, {}), name)
         run = lambda *xs: self.fun(*_merged(xs, static, positions))  # noqa: E731
-        primal = capture(run, leaves, structure, _core.capture_mode() or "jit", name=name, concrete=True)
+        mode = _core.capture_mode() or "jit"
+        primal = capture(run, leaves, structure, mode, name=name, concrete=True, dependent_as=leaves)
         functions = _recording.functions
         if self in functions and len(functions) >= _DEEPEST_RECURSION:
             return primal.structure.unflatten(_core.bind("custom_jvp", leaves + primal.closure, graph=primal.graph))

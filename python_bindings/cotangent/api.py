@@ -196,7 +196,15 @@ def value_and_grad(
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
         leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, "grad", allow_int)
         captured = capture(
-            function, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux, names=layout.names
+            function,
+            leaves,
+            structure,
+            "transform",
+            name=name,
+            concrete=True,
+            has_aux=has_aux,
+            names=layout.names,
+            differentiated=wrt,
         )
         if captured.structure.num_leaves != 1 or captured.structure.num_nodes != 1:
             raise TypeError(
@@ -292,7 +300,16 @@ def _capture_primals(
     return (
         leaves,
         structure,
-        capture(fun, leaves, structure, "transform", name=name, concrete=concrete, has_aux=has_aux),
+        capture(
+            fun,
+            leaves,
+            structure,
+            "transform",
+            name=name,
+            concrete=concrete,
+            has_aux=has_aux,
+            differentiated=[is_inexact_dtype(leaf.dtype) for leaf in leaves],
+        ),
     )
 
 

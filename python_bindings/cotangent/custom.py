@@ -43,11 +43,24 @@ def _is_zero(x: Any) -> bool:
     return isinstance(x, SymbolicZero)
 
 
-def _capture_rule(run: Callable[[list[Array]], list[Any]], sources: list[Any], values: int, what: str) -> Any:
-    """A rule's graph and what it closes over; the first ``values`` inputs have the values of their sources, where those have any."""
-    shadows = [*sources[:values], *[None] * (len(sources) - values)]
+def _capture_rule(
+    run: Callable[[list[Array]], list[Any]],
+    sources: list[Any],
+    values: int,
+    what: str,
+    dependent_as: Sequence[Any] | None = None,
+) -> Any:
+    """A rule's graph and what it closes over.
+
+    The first ``values`` inputs have the values of their sources, where those have any. They depend on what is differentiated as
+    the sources do, or those in ``dependent_as``, but for the derivative that applies the rule.
+    """
+    rest = [None] * (len(sources) - values)
+    shadows = [*sources[:values], *rest]
     mode = _core.capture_mode() or "jit"
-    return _core.capture(lambda inputs: (run(inputs), None), sources, [], mode, what, shadows)[:2]
+    dependence = [*(sources if dependent_as is None else dependent_as)[:values], *rest]
+    call = lambda inputs: (run(inputs), None)  # noqa: E731
+    return _core.capture(call, sources, [], mode, what, shadows, dependent_as=dependence)[:2]
 
 
 class custom_jvp(CustomFunction):  # noqa: N801
@@ -237,17 +250,19 @@ class custom_vjp(CustomFunction):  # noqa: N801
         forward = self._capture_forward(call)
         outputs = primal.structure.num_leaves
         results: list[Any] = forward.graph.out_avals
+        dependent_as: list[Any] = []
         if _core.capture_mode() == "transform" or any(_core.ragged_axes(x) for x in leaves + forward.closure):
             # Only an application knows how ragged the results are, and their values, which the backward rule may look at.
             # Nothing uses it: it goes with the dead code.
             results = _core.apply_graph(forward.graph, leaves + forward.closure)
+            dependent_as = results[outputs:]
             # The backward rule closes over them for their lengths, which is no way for a derivative.
             results = [_core.bind("stop_gradient", [x])[0] for x in results]
         residuals = results[outputs:]
         cotangents = [
             x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if is_inexact_dtype(aval[1])
         ]
-        backward_graph, backward_closure = self._capture_backward(call, forward, residuals, cotangents)
+        backward_graph, backward_closure = self._capture_backward(call, forward, residuals, cotangents, dependent_as)
         closure = primal.closure + forward.closure + backward_closure
         operands = leaves + closure
         avals = [aval_of(x) for x in operands]
@@ -296,7 +311,12 @@ class custom_vjp(CustomFunction):  # noqa: N801
         return Captured(graph, closure, residual_structure)
 
     def _capture_backward(
-        self, call: Opened, forward: Captured, residual_sources: list[Any], results: list[Any]
+        self,
+        call: Opened,
+        forward: Captured,
+        residual_sources: list[Any],
+        results: list[Any],
+        dependent_as: list[Any],
     ) -> Any:
         bwd, primal = self.bwd, call.primal
         assert bwd is not None
@@ -324,7 +344,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
         cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if is_inexact_dtype(dtype)]
         sources = [*residual_sources, *cotangents]
         known = 0 if any(isinstance(x, tuple) for x in residual_sources) else len(residual_sources)
-        return _capture_rule(run, sources, known, f"backward rule of {call.name}")
+        return _capture_rule(run, sources, known, f"backward rule of {call.name}", dependent_as)
 
 
 def _cotangents(argument: Any, pulled: Any, what: str) -> list[Array]:

@@ -42,7 +42,16 @@ def _jacobian(
         numbers = _normalize_argnums(argnums, len(args), transform)
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
         leaves, structure, wrt, _ = _differentiated(args, kwargs, numbers, name, transform, allow_int)
-        captured = capture(function, leaves, structure, "transform", name=name, concrete=True, has_aux=has_aux)
+        captured = capture(
+            function,
+            leaves,
+            structure,
+            "transform",
+            name=name,
+            concrete=True,
+            has_aux=has_aux,
+            differentiated=wrt,
+        )
         out_count = captured.structure.num_leaves
         avals = captured.graph.out_avals
         for index, aval in enumerate(avals[:out_count]):

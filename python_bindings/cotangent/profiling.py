@@ -281,7 +281,7 @@ def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile
     @wraps(fun)
     def profiled(*args: Any, **kwargs: Any) -> Profile:
         captured, leaves = _captured(fun, args, kwargs)
-        inputs = [_core.concrete(leaf) for leaf in [*leaves, *captured.closure]]
+        inputs = [_core.peek(leaf) for leaf in [*leaves, *captured.closure]]
         measured = _core.profile_graph(captured.graph, inputs, runs)
         return Profile(
             function_name(fun),

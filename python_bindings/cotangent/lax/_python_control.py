@@ -16,7 +16,7 @@ def wanted(*deciding: Any) -> bool:
         return False
     try:
         for value in deciding:
-            _core.concrete(value)
+            _core.peek(value)
     except ConcretizationError:
         return False
     return True

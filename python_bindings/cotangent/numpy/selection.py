@@ -70,7 +70,7 @@ def known(x: Any, name: str, hint: str = "pass size=, how many results there are
         ConcretizationError: they are not known when the program is captured.
     """
     try:
-        return _core.to_numpy(x)
+        return _core.peek_numpy(x)  # its elements decide about positions; none of them is part of a result
     except ConcretizationError as error:
         raise ConcretizationError(
             f"{name}: the shape of the result depends on values that are not known when the program is captured\n"

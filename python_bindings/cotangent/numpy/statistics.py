@@ -385,7 +385,8 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     del weights
     x = _core.array(a)
     if isinstance(bins, str):
-        values = known(x, "histogram_bin_edges", "pass the number of bins or their edges")
+        known(x, "histogram_bin_edges", "pass the number of bins or their edges")
+        values = _core.to_numpy(x, f"histogram_bin_edges(bins={bins!r})")
         return inexact(_core.array(np.histogram_bin_edges(values, bins, range)))
     edges = _core.array(bins)
     if edges.ndim == 1:
