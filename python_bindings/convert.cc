@@ -1,13 +1,12 @@
-// Python values to tensors and back: scalars, NumPy arrays, nested lists, the buffer protocol and DLPack.
+// Python values to tensors and back: scalars, NumPy arrays, nested lists. DLPack has a file of its own.
 #include <array>
 #include <bit>
-#include <cstring>
 
 #include "ir/hash.h"
 #include "ir/ops.h"
 #include "ir/size.h"
 #include "ir/text.h"
-#include "python_bindings/gil.h"
+#include "python_bindings/exchange.h"
 #include "python_bindings/operands.h"
 
 namespace ct::python {
@@ -43,7 +42,7 @@ Tensor tensor_from_numpy(const py::array& source) {
   Shape shape;
   for (py::ssize_t axis = 0; axis < source.ndim(); ++axis) shape.push_back(source.shape(axis));
   Tensor tensor{Aval(dtype, shape)};
-  if (tensor.size() > 0) std::memcpy(tensor.data(), array.data(), static_cast<size_t>(tensor.aval().bytes()));
+  copy_elements(dtype, tensor.data(), array.data(), static_cast<size_t>(tensor.aval().bytes()));
   return tensor;
 }
 
@@ -171,155 +170,6 @@ AttrsPtr literal_attributes(const Aval& aval, AttrValue value) {
   return attrs;
 }
 
-// The ABI of DLPack 0.8 (github.com/dmlc/dlpack, dlpack.h): a published standard.
-struct DlDevice {
-  int32_t device_type;
-  int32_t device_id;
-};
-struct DlDataType {
-  uint8_t code;
-  uint8_t bits;
-  uint16_t lanes;
-};
-struct DlTensor {
-  void* data;
-  DlDevice device;
-  int32_t ndim;
-  DlDataType dtype;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
-};
-struct DlManagedTensor {
-  DlTensor tensor;
-  void* manager_context;
-  void (*deleter)(DlManagedTensor*);
-};
-constexpr int32_t kDlCpu = 1;
-constexpr uint8_t kDlInt = 0, kDlUInt = 1, kDlFloat = 2, kDlBfloat = 4, kDlComplex = 5, kDlBool = 6;
-
-DlDataType dlpack_dtype(DType dtype) {
-  const auto bits = static_cast<uint8_t>(dtype_size(dtype) * 8);
-  if (dtype == DType::kBFloat16) return {kDlBfloat, 16, 1};
-  switch (dtype_kind(dtype)) {
-    case DTypeKind::kBool:
-      return {kDlBool, 8, 1};
-    case DTypeKind::kSigned:
-      return {kDlInt, bits, 1};
-    case DTypeKind::kUnsigned:
-      return {kDlUInt, bits, 1};
-    case DTypeKind::kComplex:
-      return {kDlComplex, bits, 1};
-    case DTypeKind::kFloat:
-      if (bits > 8) return {kDlFloat, bits, 1};
-      break;
-    case DTypeKind::kKey:
-      break;
-  }
-  throw Error(ErrorKind::kDType, concat("DLPack has no code for ", dtype_name(dtype)));
-}
-
-DType dtype_from_dlpack(DlDataType type) {
-  if (type.lanes == 1) {
-    for (int i = 0; i < kNumDTypes; ++i) {
-      const auto dtype = static_cast<DType>(i);
-      if (dtype == DType::kKey || dtype_info(dtype).computes == false) continue;
-      const DlDataType candidate = dlpack_dtype(dtype);
-      if (candidate.code == type.code && candidate.bits == type.bits) return dtype;
-    }
-  }
-  throw Error(ErrorKind::kDType, concat("unsupported DLPack type: code ", int{type.code}, ", ", int{type.bits},
-                                        " bits, ", type.lanes, " lanes"));
-}
-
-struct DlExport {
-  DlManagedTensor managed;
-  Tensor tensor;
-  std::vector<int64_t> shape;
-  std::vector<int64_t> strides;
-};
-
-py::capsule to_dlpack(py::handle array) {
-  LocationScope scope(user_location());
-  Tensor tensor = concrete(array_datum(array.ptr()), "DLPack export");
-  auto holder = std::make_unique<DlExport>();
-  holder->shape.assign(tensor.shape().begin(), tensor.shape().end());
-  holder->strides.resize(holder->shape.size());
-  int64_t stride = 1;
-  for (size_t axis = holder->shape.size(); axis-- > 0;) {
-    holder->strides[axis] = stride;
-    stride *= std::max<int64_t>(holder->shape[axis], 1);
-  }
-  holder->managed.tensor = {tensor.data(),
-                            {kDlCpu, 0},
-                            tensor.aval().rank(),
-                            dlpack_dtype(tensor.dtype()),
-                            holder->shape.data(),
-                            holder->strides.data(),
-                            0};
-  holder->managed.manager_context = holder.get();
-  holder->managed.deleter = [](DlManagedTensor* managed) { delete static_cast<DlExport*>(managed->manager_context); };
-  holder->tensor = std::move(tensor);
-  DlManagedTensor* managed = &holder.release()->managed;
-  return py::reinterpret_steal<py::capsule>(PyCapsule_New(managed, "dltensor", [](PyObject* capsule) {
-    // A consumer renames the capsule and takes over; otherwise the bytes are ours to release.
-    if (!PyCapsule_IsValid(capsule, "dltensor")) return;
-    auto* unused = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-    unused->deleter(unused);
-  }));
-}
-
-py::object from_dlpack(py::handle source) {
-  if (is_array(source.ptr())) return py::reinterpret_borrow<py::object>(source);
-  py::object capsule = py::isinstance<py::capsule>(source) ? py::reinterpret_borrow<py::object>(source)
-                                                           : py::object(source.attr("__dlpack__")());
-  if (!PyCapsule_IsValid(capsule.ptr(), "dltensor")) {
-    throw Error(ErrorKind::kValue, "from_dlpack: the capsule was consumed already or is not a DLPack tensor");
-  }
-  auto* managed = static_cast<DlManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
-  const DlTensor& view = managed->tensor;
-  if (view.device.device_type != kDlCpu) {
-    throw Error(ErrorKind::kValue,
-                concat("from_dlpack: the tensor is on device type ", view.device.device_type, ", not on the CPU"))
-        .hint("move it to the CPU first");
-  }
-  const DType dtype = dtype_from_dlpack(view.dtype);
-  const Shape shape(view.shape, view.shape + view.ndim);
-  const Aval aval(dtype, shape);
-  bool contiguous = true;
-  if (view.strides != nullptr) {
-    int64_t expected = 1;
-    for (int axis = view.ndim; axis-- > 0;) {
-      if (view.shape[axis] > 1) contiguous &= view.strides[axis] == expected;
-      expected *= view.shape[axis];
-    }
-  }
-  char* data = static_cast<char*>(view.data) + view.byte_offset;
-  Tensor tensor;
-  if (contiguous && aval.size() > 0) {
-    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
-    tensor = Tensor(aval, Buffer::borrow(data, static_cast<size_t>(aval.bytes()), [managed] {
-                      if (managed->deleter == nullptr) return;
-                      const WithInterpreter gil;
-                      managed->deleter(managed);
-                    }));
-  } else {
-    tensor = Tensor(aval);
-    const int size = dtype_size(dtype);
-    std::vector<int64_t> position(shape.size(), 0);
-    for (int64_t i = 0; i < aval.size(); ++i) {
-      int64_t offset = 0;
-      for (size_t axis = 0; axis < shape.size(); ++axis) offset += position[axis] * view.strides[axis];
-      std::memcpy(tensor.as<char>() + i * size, data + offset * size, static_cast<size_t>(size));
-      for (size_t axis = shape.size(); axis-- > 0;) {
-        if (++position[axis] < shape[axis]) break;
-        position[axis] = 0;
-      }
-    }
-  }
-  return array_object(std::move(tensor));
-}
-
 }  // namespace
 
 bool is_python_scalar(PyObject* object) {
@@ -389,7 +239,8 @@ Tensor tensor_from_python(py::handle object) {
     throw Error(ErrorKind::kType, concat("cannot make an array of a ", type_name(object)))
         .hint("arrays hold numbers and bools");
   }
-  if (py::hasattr(object, "__array__") || PyObject_CheckBuffer(object.ptr()) || py::hasattr(object, "dtype")) {
+  if (py::hasattr(object, "__array__") || PyObject_CheckBuffer(object.ptr()) || py::hasattr(object, "dtype") ||
+      py::hasattr(object, "__array_interface__")) {
     return tensor_from_numpy(py::cast<py::array>(py::module_::import("numpy").attr("asarray")(object)));
   }
   throw Error(ErrorKind::kType, concat("cannot make an array of a ", type_name(object)))
@@ -473,8 +324,7 @@ void register_conversions(py::module_& module) {
     return std::make_pair(numpy_dtype(type.dtype), type.weak);
   });
   module.def("has_array_method", [](py::handle object) { return array_method(object.ptr()) != nullptr; });
-  module.def("to_dlpack", to_dlpack);
-  module.def("from_dlpack", from_dlpack);
+  register_dlpack(module);
 }
 
 }  // namespace ct::python

@@ -128,6 +128,7 @@ GRADIENTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:'where' used without 'out'")
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients(name: str) -> None:
     function, derivative = GRADIENTS[name]

@@ -84,13 +84,25 @@ def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
 def _dlpack(
     self: Array, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """A DLPack capsule that shares the array's memory, or holds a copy if ``copy`` is true."""
-    del max_version  # a consumer takes older versions of the protocol
+    """A DLPack capsule: of the array's memory, read-only, or of a copy.
+
+    A copy it is if ``copy`` is true, or the consumer does not say by ``max_version`` that it knows version 1.0 of the protocol, and
+    with it memory that must not be written to.
+
+    Raises:
+        BufferError: another device, or ``copy=False`` where a copy is needed. ValueError: a stream.
+    """
     if dl_device not in (None, _dlpack_device(self)):
         raise BufferError(f"__dlpack__: arrays are in host memory, (1, 0); got dl_device={dl_device!r}")
     if stream is not None:
         raise ValueError(f"__dlpack__: arrays are in host memory, which has no streams; got stream={stream!r}")
-    return _core.to_dlpack(_core.array(np.array(_core.to_numpy(self))) if copy else self)
+    versioned = max_version is not None and max_version[0] >= 1
+    if not versioned and copy is False:
+        raise BufferError(
+            "__dlpack__: arrays are immutable, which a consumer learns by version 1.0 of the protocol only; this one asks for"
+            f" max_version={max_version!r}\n  allow a copy"
+        )
+    return _core.to_dlpack(self, versioned, bool(copy) or not versioned)
 
 
 def _dlpack_device(self: Array) -> tuple[int, int]:

@@ -55,14 +55,18 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library that offers ``__dlpack__``, sharing its memory unless ``copy`` is true.
+    """An array of another library that offers ``__dlpack__``.
+
+    It is a copy, as arrays are immutable and the other library may write to its own. With ``copy=False`` the memory is shared, and must
+    not be written to as long as this array, or a result that was made of it without computing, is there.
 
     Raises:
         ValueError: the array is on a device that is not there, or cannot be shared with ``copy=False``.
     """
     check_device(device, "from_dlpack")
-    result = _core.from_dlpack(x)
-    return _core.array(np.array(_core.to_numpy(result))) if copy else result
+    if copy and isinstance(x, Array):
+        return _core.array(np.array(_core.to_numpy(x)))
+    return _core.from_dlpack(x, copy is False)
 
 
 # ---- Files -----------------------------------------------------------------------------------------------------------
@@ -108,8 +112,8 @@ def array_repr(
     if kind(x) == "key":
         from cotangent._random_keys import key_data
 
-        return f"Array({x.shape}, dtype={x.dtype.name}) overlaying:\n{_core.to_numpy(key_data(x))}"
-    values = _core.to_numpy(x)
+        return f"Array({x.shape}, dtype={x.dtype.name}) overlaying:\n{_core.peek_numpy(key_data(x))}"
+    values = _core.peek_numpy(x)
     weak = ", weak_type=True" if x.weak_type else ""
     tail = f"dtype={x.dtype.name}{weak})"
     size = f"shape={x.shape}, " if values.size == 0 and x.ndim != 1 else ""
@@ -137,12 +141,14 @@ def array_str(
 ) -> str:
     """The text of ``str``, with NumPy's options."""
     x = _core.array(a)
-    return str(x) if _core.is_traced(x) else np.array_str(_core.to_numpy(x), max_line_width, precision, suppress_small)
+    return (
+        str(x) if _core.is_traced(x) else np.array_str(_core.peek_numpy(x), max_line_width, precision, suppress_small)
+    )
 
 
 def array2string(a: Any, *args: Any, **kwargs: Any) -> str:
     """The elements as text, by `numpy.array2string`."""
-    return np.array2string(_core.to_numpy(a), *args, **kwargs)
+    return np.array2string(_core.peek_numpy(a), *args, **kwargs)
 
 
 def get_printoptions() -> Any:

@@ -1,0 +1,269 @@
+// DLPack: arrays shared with other libraries. Arrays here are immutable, and their memory is shared with constants,
+// caches and other arrays. So what is handed out is marked read-only where the consumer knows the mark (version 1.0 of
+// the protocol), and is a copy where it does not; what comes in is copied unless the caller vouches for it.
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "ir/text.h"
+#include "python_bindings/array.h"
+#include "python_bindings/exchange.h"
+#include "python_bindings/gil.h"
+
+namespace ct::python {
+namespace {
+
+// The ABI of DLPack 0.8 and 1.0 (github.com/dmlc/dlpack, dlpack.h): a published standard.
+struct DlDevice {
+  int32_t device_type;
+  int32_t device_id;
+};
+struct DlDataType {
+  uint8_t code;
+  uint8_t bits;
+  uint16_t lanes;
+};
+struct DlTensor {
+  void* data;
+  DlDevice device;
+  int32_t ndim;
+  DlDataType dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+};
+struct DlManagedTensor {
+  DlTensor tensor;
+  void* manager_context;
+  void (*deleter)(DlManagedTensor*);
+};
+struct DlVersion {
+  uint32_t major;
+  uint32_t minor;
+};
+struct DlManagedTensorVersioned {
+  DlVersion version;
+  void* manager_context;
+  void (*deleter)(DlManagedTensorVersioned*);
+  uint64_t flags;
+  DlTensor tensor;
+};
+constexpr int32_t kDlCpu = 1;
+constexpr uint8_t kDlInt = 0, kDlUInt = 1, kDlFloat = 2, kDlBfloat = 4, kDlComplex = 5, kDlBool = 6;
+constexpr uint64_t kDlReadOnly = 1, kDlCopied = 2;
+
+// The names of a capsule with such a structure, before and after somebody has taken it over.
+template <class Managed>
+constexpr const char* kFresh = "dltensor";
+template <>
+constexpr const char* kFresh<DlManagedTensorVersioned> = "dltensor_versioned";
+template <class Managed>
+constexpr const char* kUsed = "used_dltensor";
+template <>
+constexpr const char* kUsed<DlManagedTensorVersioned> = "used_dltensor_versioned";
+
+DlDataType dlpack_dtype(DType dtype) {
+  const auto bits = static_cast<uint8_t>(dtype_size(dtype) * 8);
+  if (dtype == DType::kBFloat16) return {kDlBfloat, 16, 1};
+  switch (dtype_kind(dtype)) {
+    case DTypeKind::kBool:
+      return {kDlBool, 8, 1};
+    case DTypeKind::kSigned:
+      return {kDlInt, bits, 1};
+    case DTypeKind::kUnsigned:
+      return {kDlUInt, bits, 1};
+    case DTypeKind::kComplex:
+      return {kDlComplex, bits, 1};
+    case DTypeKind::kFloat:
+      if (bits > 8) return {kDlFloat, bits, 1};
+      break;
+    case DTypeKind::kKey:
+      break;
+  }
+  throw Error(ErrorKind::kDType, concat("DLPack has no code for ", dtype_name(dtype)));
+}
+
+DType dtype_from_dlpack(DlDataType type) {
+  if (type.lanes == 1) {
+    for (int i = 0; i < kNumDTypes; ++i) {
+      const auto dtype = static_cast<DType>(i);
+      if (dtype == DType::kKey || dtype_info(dtype).computes == false) continue;
+      const DlDataType candidate = dlpack_dtype(dtype);
+      if (candidate.code == type.code && candidate.bits == type.bits) return dtype;
+    }
+  }
+  throw Error(ErrorKind::kDType, concat("unsupported DLPack type: code ", int{type.code}, ", ", int{type.bits},
+                                        " bits, ", type.lanes, " lanes"));
+}
+
+// ---- Out ------------------------------------------------------------------------------------------------------------
+
+template <class Managed>
+struct Export {
+  Managed managed{};
+  Tensor tensor;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+
+template <class Managed>
+py::capsule capsule_of(Tensor tensor, const std::function<void(Managed&)>& describe) {
+  auto holder = std::make_unique<Export<Managed>>();
+  holder->shape.assign(tensor.shape().begin(), tensor.shape().end());
+  holder->strides.resize(holder->shape.size());
+  int64_t stride = 1;
+  for (size_t axis = holder->shape.size(); axis-- > 0;) {
+    holder->strides[axis] = stride;
+    stride *= std::max<int64_t>(holder->shape[axis], 1);
+  }
+  holder->managed.tensor = {tensor.data(),
+                            {kDlCpu, 0},
+                            tensor.aval().rank(),
+                            dlpack_dtype(tensor.dtype()),
+                            holder->shape.data(),
+                            holder->strides.data(),
+                            0};
+  holder->managed.manager_context = holder.get();
+  holder->managed.deleter = [](Managed* managed) { delete static_cast<Export<Managed>*>(managed->manager_context); };
+  holder->tensor = std::move(tensor);
+  describe(holder->managed);
+  PyObject* capsule = PyCapsule_New(&holder->managed, kFresh<Managed>, [](PyObject* object) {
+    // A consumer renames the capsule and takes over; otherwise the bytes are ours to release.
+    if (!PyCapsule_IsValid(object, kFresh<Managed>)) return;
+    auto* unused = static_cast<Managed*>(PyCapsule_GetPointer(object, kFresh<Managed>));
+    unused->deleter(unused);
+  });
+  if (capsule == nullptr) throw py::error_already_set();
+  holder.release();  // NOLINT(bugprone-unused-return-value): the capsule has it
+  return py::reinterpret_steal<py::capsule>(capsule);
+}
+
+// With `versioned` the structure of version 1.0, which can say that it is read-only.
+py::capsule to_dlpack(py::handle array, bool versioned, bool copy) {
+  LocationScope scope(user_location());
+  Tensor tensor = concrete(array_datum(array.ptr()), "DLPack export");
+  if (copy) {
+    Tensor fresh(tensor.aval());
+    copy_elements(tensor.dtype(), fresh.data(), tensor.data(), static_cast<size_t>(tensor.aval().bytes()));
+    tensor = std::move(fresh);
+  }
+  if (!versioned) return capsule_of<DlManagedTensor>(std::move(tensor), [](DlManagedTensor&) {});
+  return capsule_of<DlManagedTensorVersioned>(std::move(tensor), [copy](DlManagedTensorVersioned& managed) {
+    managed.version = {1, 0};
+    managed.flags = copy ? kDlCopied : kDlReadOnly;
+  });
+}
+
+// ---- In -------------------------------------------------------------------------------------------------------------
+
+// The memory of somebody else, and how to give it back.
+struct Import {
+  DlTensor view;
+  std::function<void()> release;
+};
+
+template <class Managed>
+std::optional<Import> take(py::handle capsule) {
+  if (!PyCapsule_IsValid(capsule.ptr(), kFresh<Managed>)) return std::nullopt;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule.ptr(), kFresh<Managed>));
+  if constexpr (requires { managed->version; }) {
+    if (managed->version.major > 1) {
+      throw Error(ErrorKind::kValue,
+                  concat("from_dlpack: version ", managed->version.major, " of the protocol is not known; 1 is"));
+    }
+  }
+  PyCapsule_SetName(capsule.ptr(), kUsed<Managed>);
+  return Import{managed->tensor, [managed] {
+                  if (managed->deleter != nullptr) managed->deleter(managed);
+                }};
+}
+
+// The capsule of an object, of the version that knows read-only arrays where the object does.
+py::object capsule_from(py::handle source) {
+  if (py::isinstance<py::capsule>(source)) return py::reinterpret_borrow<py::object>(source);
+  try {
+    return source.attr("__dlpack__")(py::arg("max_version") = py::make_tuple(1, 0));
+  } catch (py::error_already_set& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+  }
+  return source.attr("__dlpack__")();
+}
+
+bool is_contiguous(const DlTensor& view) {
+  if (view.strides == nullptr) return true;
+  int64_t expected = 1;
+  for (int axis = view.ndim; axis-- > 0;) {
+    if (view.shape[axis] > 1 && view.strides[axis] != expected) return false;
+    expected *= view.shape[axis];
+  }
+  return true;
+}
+
+Tensor copied(const Aval& aval, const DlTensor& view, const char* data) {
+  Tensor tensor(aval);
+  const auto size = static_cast<size_t>(dtype_size(aval.dtype()));
+  if (is_contiguous(view)) {
+    copy_elements(aval.dtype(), tensor.data(), data, static_cast<size_t>(aval.bytes()));
+    return tensor;
+  }
+  const Shape& shape = aval.shape();
+  std::vector<int64_t> position(shape.size(), 0);
+  for (int64_t i = 0; i < aval.size(); ++i) {
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) offset += position[axis] * view.strides[axis];
+    copy_elements(aval.dtype(), tensor.as<char>() + static_cast<size_t>(i) * size,
+                  data + offset * static_cast<int64_t>(size), size);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      if (++position[axis] < shape[axis]) break;
+      position[axis] = 0;
+    }
+  }
+  return tensor;
+}
+
+// With `share` the memory stays the other library's, which must not write to it any more.
+py::object from_dlpack(py::handle source, bool share) {
+  if (is_array(source.ptr())) return py::reinterpret_borrow<py::object>(source);
+  const py::object capsule = capsule_from(source);
+  std::optional<Import> import = take<DlManagedTensorVersioned>(capsule);
+  if (!import) import = take<DlManagedTensor>(capsule);
+  if (!import) {
+    throw Error(ErrorKind::kValue, "from_dlpack: the capsule was consumed already or is not a DLPack tensor");
+  }
+  struct Releases {
+    std::function<void()> release;
+    ~Releases() {
+      if (release) release();
+    }
+  } releases{import->release};
+  const DlTensor& view = import->view;
+  if (view.device.device_type != kDlCpu) {
+    throw Error(ErrorKind::kValue,
+                concat("from_dlpack: the tensor is on device type ", view.device.device_type, ", not on the CPU"))
+        .hint("move it to the CPU first");
+  }
+  const DType dtype = dtype_from_dlpack(view.dtype);
+  const Aval aval(dtype, Shape(view.shape, view.shape + view.ndim));
+  char* data = static_cast<char*>(view.data) + view.byte_offset;
+  const auto bytes = static_cast<size_t>(aval.bytes());
+  if (!share || bytes == 0) return array_object(copied(aval, view, data));
+  if (!is_contiguous(view) || (is_bool(dtype) && !canonical_bools(data, bytes))) {
+    throw Error(ErrorKind::kValue,
+                "from_dlpack: an array that is not contiguous in row-major order, or whose bools are "
+                "other bytes than 0 and 1, cannot be shared")
+        .hint("leave copy as None, to copy it");
+  }
+  return array_object(Tensor(aval, Buffer::borrow(data, bytes, [release = std::move(releases.release)] {
+                               const WithInterpreter gil;
+                               release();
+                             })));
+}
+
+}  // namespace
+
+void register_dlpack(py::module_& module) {
+  module.def("to_dlpack", to_dlpack, py::arg("array"), py::arg("versioned"), py::arg("copy"));
+  module.def("from_dlpack", from_dlpack, py::arg("source"), py::arg("share"));
+}
+
+}  // namespace ct::python
