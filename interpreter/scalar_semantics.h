@@ -16,6 +16,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "interpreter/elementary.h"
 #include "ir/float_types.h"
 #include "ir/scalar_op.h"
 
@@ -181,22 +182,8 @@ auto unary_real(T x) {
     return std::nearbyint(x);
   } else if constexpr (op == ScalarOp::kSqrt) {
     return std::sqrt(x);
-  } else if constexpr (op == ScalarOp::kExp) {
-    return std::exp(x);
-  } else if constexpr (op == ScalarOp::kExpm1) {
-    return std::expm1(x);
-  } else if constexpr (op == ScalarOp::kLog) {
-    return std::log(x);
-  } else if constexpr (op == ScalarOp::kLog1p) {
-    return std::log1p(x);
-  } else if constexpr (op == ScalarOp::kTanh) {
-    return std::tanh(x);
-  } else if constexpr (op == ScalarOp::kErf) {
-    return std::erf(x);
-  } else if constexpr (op == ScalarOp::kSin) {
-    return std::sin(x);
-  } else if constexpr (op == ScalarOp::kCos) {
-    return std::cos(x);
+  } else if constexpr (is_elementary(op)) {
+    return elementary<op>(x);
   } else if constexpr (op == ScalarOp::kIsFinite) {
     return std::fabs(x) <= std::numeric_limits<T>::max();
   } else if constexpr (op == ScalarOp::kImag) {
@@ -219,10 +206,8 @@ auto binary_real(T x, T y) {
     return x / y;
   } else if constexpr (op == ScalarOp::kRem) {
     return std::fmod(x, y);
-  } else if constexpr (op == ScalarOp::kPow) {
-    return std::pow(x, y);
-  } else if constexpr (op == ScalarOp::kAtan2) {
-    return std::atan2(x, y);
+  } else if constexpr (is_elementary(op)) {
+    return elementary<op>(x, y);
   } else {
     static_assert(op == ScalarOp::kComplex);
     return std::complex<T>(x, y);

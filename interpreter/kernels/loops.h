@@ -5,9 +5,11 @@
 // of each op, like everywhere. A result may lie exactly over an operand of the same element size.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
+#include "interpreter/elementary.h"
 #include "interpreter/scalar_semantics.h"
 #include "ir/float_types.h"
 #include "ir/scalar_op.h"
@@ -48,12 +50,42 @@ void run(void* result, const void* x_data, const void* y_data, int64_t count) {
   }
 }
 
+// Small floats are converted in pieces that stay in the cache.
+template <ScalarOp op, class T>
+void run_elementary(void* result, const void* x_data, const void* y_data, int64_t count) {
+  using C = ComputeType<T>;
+  const T* x = static_cast<const T*>(x_data);
+  const T* y = static_cast<const T*>(y_data);
+  T* z = static_cast<T*>(result);
+  if constexpr (std::is_same_v<T, C>) {
+    elementary_loop<op, C>(z, x, y, count);
+  } else {
+    constexpr int64_t kPiece = 256;
+    C wide_x[kPiece];
+    C wide_y[kPiece];
+    for (int64_t start = 0; start < count; start += kPiece) {
+      const int64_t size = std::min(kPiece, count - start);
+      for (int64_t i = 0; i < size; ++i) wide_x[i] = convert_element<C>(x[start + i]);
+      if constexpr (scalar_op_info(op).arity == 2) {
+        for (int64_t i = 0; i < size; ++i) wide_y[i] = convert_element<C>(y[start + i]);
+      }
+      elementary_loop<op, C>(wide_x, wide_x, wide_y, size);
+      for (int64_t i = 0; i < size; ++i) z[start + i] = convert_element<T>(wide_x[i]);
+    }
+  }
+}
+
 // Puts the loops of `ops` into the table, for the complex dtypes or for all others.
 template <bool kComplexOnes, ScalarOp... ops>
 void fill(LoopTable& table) {
   const auto one = [&]<ScalarOp op>() {
     const auto put = [&]<class T>(DType dtype) {
-      if constexpr (defined_v<op, ComputeType<T>>) table[static_cast<int>(op)][static_cast<int>(dtype)] = run<op, T>;
+      using C = ComputeType<T>;
+      if constexpr (is_elementary(op) && std::is_floating_point_v<C>) {
+        table[static_cast<int>(op)][static_cast<int>(dtype)] = run_elementary<op, T>;
+      } else if constexpr (defined_v<op, C>) {
+        table[static_cast<int>(op)][static_cast<int>(dtype)] = run<op, T>;
+      }
     };
     if constexpr (kComplexOnes) {
       put.template operator()<std::complex<float>>(DType::kComplex64);

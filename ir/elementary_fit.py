@@ -1,6 +1,6 @@
-"""Print the polynomial coefficients in loop_math_tables.h: near-minimax fits, by interpolation at Chebyshev nodes.
+"""Print the polynomial coefficients in elementary_tables.h: near-minimax fits, by interpolation at Chebyshev nodes.
 
-Run with mpmath installed: `python jit/loop_math_fit.py > jit/loop_math_tables.h`. Each fit's worst error, relative to the function that it
+Run with mpmath installed: `python ir/elementary_fit.py > ir/elementary_tables.h`. Each fit's worst error, relative to the function that it
 is part of, is printed with it; degrees are chosen so that this is well below the rounding error of the result.
 """
 
@@ -36,8 +36,8 @@ def fit(
 
 def main() -> None:
     """Print the header."""
-    print("// Polynomial coefficients, lowest degree first. Written by loop_math_fit.py: do not edit.")
-    print("#pragma once\n\nnamespace ct::loop::tables {\n")
+    print("// Polynomial coefficients, lowest degree first. Written by elementary_fit.py: do not edit.")
+    print("#pragma once\n\nnamespace ct::tables {\n")
     half = log(2) / 2 * mpf("1.01")
 
     def near(f: Callable[[mpf], mpf], at_zero: mpf) -> Callable[[mpf], mpf]:
@@ -101,7 +101,7 @@ def main() -> None:
     print("inline constexpr unsigned long long kTwoOverPi[] = {")
     for word in words:
         print(f"    0x{word:016x}ull,")
-    print("};\n\n}  // namespace ct::loop::tables")
+    print("};\n\n}  // namespace ct::tables")
 
 
 if __name__ == "__main__":

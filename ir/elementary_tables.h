@@ -1,7 +1,7 @@
-// Polynomial coefficients, lowest degree first. Written by loop_math_fit.py: do not edit.
+// Polynomial coefficients, lowest degree first. Written by elementary_fit.py: do not edit.
 #pragma once
 
-namespace ct::loop::tables {
+namespace ct::tables {
 
 // (exp(r) - 1 - r) / r^2 on |r| <= log(2) / 2.
 // Worst relative error of the result: 2^-32.4.
@@ -143,4 +143,4 @@ inline constexpr unsigned long long kTwoOverPi[] = {
     0x7527bac7ebe5f17bull, 0x3d0739f78a5292eaull, 0x6bfb5fb11f8d5d08ull, 0x56033046fc7b6babull, 0xf0cfbc209af4361dull,
 };
 
-}  // namespace ct::loop::tables
+}  // namespace ct::tables
