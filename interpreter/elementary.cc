@@ -180,7 +180,7 @@ template <ScalarOp op, class T>
 // The same results, in wider registers and with shifts of 64-bit integers.
 template <ScalarOp op, class T>
 [[gnu::flatten, gnu::target("avx512f,avx512dq,avx512bw,avx512vl,avx2,fma")]] void wide_loop(T* result, const T* x,
-                                                                                           const T* y, int64_t count) {
+                                                                                            const T* y, int64_t count) {
   loop<op, true, T>(result, x, y, count);
 }
 
@@ -212,8 +212,8 @@ void elementary_loop(T* result, const T* x, const T* y, int64_t count) {
   best(result, x, y, count);
 }
 
-#define CT_INSTANTIATE(op)                                                                    \
-  template void elementary_loop<ScalarOp::op>(float*, const float*, const float*, int64_t);   \
+#define CT_INSTANTIATE(op)                                                                  \
+  template void elementary_loop<ScalarOp::op>(float*, const float*, const float*, int64_t); \
   template void elementary_loop<ScalarOp::op>(double*, const double*, const double*, int64_t);
 CT_INSTANTIATE(kExp)
 CT_INSTANTIATE(kExpm1)

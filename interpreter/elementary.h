@@ -26,8 +26,8 @@ constexpr bool is_elementary(ScalarOp op) {
   }
 }
 
-// result[i] = op(x[i], y[i]) for i in [0, count); y is not read for unary ops. The result may lie exactly over an operand.
-// T is float or double.
+// result[i] = op(x[i], y[i]) for i in [0, count); y is not read for unary ops. The result may lie exactly over an
+// operand. T is float or double.
 template <ScalarOp op, class T>
 void elementary_loop(T* result, const T* x, const T* y, int64_t count);
 

@@ -1,6 +1,6 @@
-// Transcendental functions of float32 and float64, once for both tiers: compiled code (jit/loop_math.cc makes loop IR of
-// them) and the interpreter (interpreter/elementary.cc runs them on numbers). Branch-free polynomials, without a call to
-// libm, so that they vectorise, and so that the tiers agree in every bit.
+// Transcendental functions of float32 and float64, once for both tiers: compiled code (jit/loop_math.cc makes loop IR
+// of them) and the interpreter (interpreter/elementary.cc runs them on numbers). Branch-free polynomials, without a
+// call to libm, so that they vectorise, and so that the tiers agree in every bit.
 //
 // Each function is the textbook reduction to a short interval, a polynomial there (elementary_tables.h), and a
 // reconstruction; what is chosen with care is where the roundings fall. Bounds in ulp are stated at each definition and
@@ -169,7 +169,8 @@ class Elementary {
     Bool is_odd = is_integer & (m.floor(half) != half);
     Bool sign = m.bits_of(x) < m.integer(0);
     result = m.select(sign & is_odd, -result, result);
-    result = m.select((x < real(0)) & (x > real(-HUGE_VAL)) & !is_integer & (y == y) & m.is_finite(y), real(NAN), result);
+    result =
+        m.select((x < real(0)) & (x > real(-HUGE_VAL)) & !is_integer & (y == y) & m.is_finite(y), real(NAN), result);
     Bool minus_one_to_infinity = (size == one) & !m.is_finite(y) & (y == y);
     return m.select((x == one) | (y == real(0)) | minus_one_to_infinity, one, result);
   }

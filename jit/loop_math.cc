@@ -1,5 +1,5 @@
-// The transcendental functions of ir/elementary.h as loop IR, and what only compiled code needs beside them. `Num` makes
-// it read as formulas.
+// The transcendental functions of ir/elementary.h as loop IR, and what only compiled code needs beside them. `Num`
+// makes it read as formulas.
 #include "jit/loop_math.h"
 
 #include <array>
@@ -88,8 +88,8 @@ struct LoopMachine {
     const auto scalars = [](const std::tuple<Num, Num, Num>& values) {
       return Scalars{std::get<0>(values).scalar(), std::get<1>(values).scalar(), std::get<2>(values).scalar()};
     };
-    Scalars chosen = builder.if_else(
-        condition.scalar(), [&] { return scalars(then()); }, [&] { return scalars(otherwise()); });
+    Scalars chosen =
+        builder.if_else(condition.scalar(), [&] { return scalars(then()); }, [&] { return scalars(otherwise()); });
     return {Num{builder, chosen[0]}, Num{builder, chosen[1]}, Num{builder, chosen[2]}};
   }
 };

@@ -1,9 +1,5 @@
-// Transcendental functions as loop IR: branch-free polynomials on machine values that vectorise on every target, with
-// no call to libm.
-//
-// Each function's bound in ulp is stated at its definition in loop_math.cc and held by tests/cpp/loop_test.cc against
-// long double. All are right for zeros (sign included), subnormals, infinities and NaN, and with or without a fused
-// multiply-add.
+// Transcendental functions as loop IR: those of ir/elementary.h on machine values, which vectorise on every target, and
+// the remainder, integer powers and functions of complex numbers.
 #pragma once
 
 #include "jit/loop.h"

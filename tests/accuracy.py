@@ -23,7 +23,7 @@ from typing import Any
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
-from accuracy_records import GROUPS, RECORDS, Record
+from accuracy_records import FOLDS, GROUPS, RECORDS, Fold, Record
 from mpmath import mp, mpf
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "accuracy.md"
@@ -170,6 +170,48 @@ def measure(record: Record, dtype: str, points: int, seed: int = 0) -> Measureme
     )
 
 
+@dataclass
+class FoldMeasurement:
+    """One sum or product in one precision; errors in ulp of what the magnitudes give, None in float64, which is the reference."""
+
+    fold: Fold
+    dtype: str
+    eager: float | None
+    compiled: float | None
+    differ: float
+    distance: float
+
+    @property
+    def worst(self) -> float:
+        return max(self.eager or 0.0, self.compiled or 0.0)
+
+
+def measure_fold(fold: Fold, dtype: str, seed: int = 0) -> FoldMeasurement:
+    """Errors against float64, and how far the tiers are apart."""
+    random = np.random.default_rng(seed)
+    operands = [cnp.asarray(random.standard_normal(shape), dtype) for shape in fold.shapes]
+    operands = [cnp.abs(x) for x in operands] if fold.positive else operands
+    wide = [x.astype("float64") for x in operands]
+    with ct.disable_jit():
+        eager = np.asarray(fold.call(*operands).astype("float64"))
+        exact = np.asarray(fold.call(*wide))
+        terms = np.asarray(fold.call(*map(cnp.abs, wide)))
+    compiled = np.asarray(ct.jit(fold.call)(*operands).astype("float64"))
+    bits, least_exponent, _ = TYPES[dtype]
+    unit = 2.0 ** (np.maximum(np.frexp(terms)[1] - 1, least_exponent) - bits + 1)
+    errors = [float(np.max(np.abs(tier - exact) / unit)) for tier in (eager, compiled)]
+    apart = np.abs(eager - compiled) / unit
+    known = errors if dtype != "float64" else [None, None]
+    return FoldMeasurement(fold, dtype, *known, float(np.mean(apart > 0)), float(apart.max()))
+
+
+def fold_line(m: FoldMeasurement) -> str:
+    """A row of the page."""
+    apart = "same bits" if m.differ == 0 else f"{100 * m.differ:.0f}%, {m.distance:.2f}"
+    errors = ["–" if error is None else f"{error:.2f}" for error in (m.eager, m.compiled)]
+    return "| " + " | ".join([m.fold.name, m.dtype, *errors, f"{m.fold.bound:g}", apart]) + " |"
+
+
 def dtypes_of(record: Record) -> tuple[str, ...]:
     """The precisions that a record is measured in."""
     return ("float32", "float64", "bfloat16", "float16") if record.small else ("float32", "float64")
@@ -225,6 +267,22 @@ def page(groups: dict[str, list[Measurement]], points: int) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def folds_section(rows: list[FoldMeasurement]) -> str:
+    """The part of the page on sums and products."""
+    return (
+        "\n\n".join(
+            [
+                "## Sums and products",
+                "Errors against the same call in float64, in ulp of what the call gives for the magnitudes of its arguments: where terms\n"
+                "cancel, errors are relative to the terms. float16 and bfloat16 are summed in float32 and rounded once.",
+                "| call | type | eager | compiled | bound | eager and compiled |\n| --- | --- | --- | --- | --- | --- |\n"
+                + "\n".join(map(fold_line, rows)),
+            ]
+        )
+        + "\n"
+    )
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="./dev accuracy", description="Measure errors in ulp against mpmath.")
@@ -236,6 +294,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(HEADER)
         for m in measurements(chosen, options.points):
             print(line(m) + (" ABOVE ITS BOUND" if m.worst > m.bound else ""), flush=True)
+        for f in (measure_fold(fold, dtype) for fold in FOLDS if options.print in fold.name for dtype in TYPES):
+            print(fold_line(f) + (" ABOVE ITS BOUND" if f.worst > f.fold.bound else ""), flush=True)
         return 0
     groups: dict[str, list[Measurement]] = {}
     above = 0
@@ -244,7 +304,9 @@ def main(arguments: list[str] | None = None) -> int:
         groups[title] = list(measurements(records, options.points))
         above += sum(m.worst > m.bound for m in groups[title])
         print(f"{title}: {len(records)} functions in {time.monotonic() - start:.0f} s", flush=True)
-    PAGE.write_text(page(groups, options.points))
+    folds = [measure_fold(fold, dtype) for fold in FOLDS for dtype in TYPES]
+    above += sum(m.worst > m.fold.bound for m in folds)
+    PAGE.write_text(page(groups, options.points) + "\n" + folds_section(folds))
     print(f"{PAGE.name} written; {above} rows above their bound")
     return 1 if above else 0
 

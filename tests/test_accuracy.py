@@ -11,7 +11,7 @@ import cotangent.numpy as cnp
 import cotangent.scipy.special as special
 import numpy as np
 import pytest
-from accuracy_records import RECORDS, Record
+from accuracy_records import FOLDS, RECORDS, Fold, Record
 from mpmath import mp, mpf
 
 mpmath = pytest.importorskip("mpmath")
@@ -22,6 +22,15 @@ def test_bounds(record: Record, long_run: bool) -> None:
     for dtype in accuracy.dtypes_of(record):
         result = accuracy.measure(record, dtype, accuracy.POINTS if long_run else 40, seed=int(long_run))
         assert result.worst <= result.bound, f"{result.worst:.1f} ulp of {dtype} at {result.where}"
+        assert not (record.same_bits and result.differ), f"eager and compiled {dtype} differ in {result.differ:.0%}"
+
+
+@pytest.mark.parametrize("fold", FOLDS, ids=lambda fold: fold.name)
+def test_bounds_of_sums_and_products(fold: Fold) -> None:
+    for dtype in accuracy.TYPES:
+        result = accuracy.measure_fold(fold, dtype, seed=1)
+        assert result.worst <= fold.bound, dtype
+        assert result.distance <= fold.bound, f"eager and compiled {dtype}"
 
 
 def test_ulps_are_counted_from_the_exact_value() -> None:
