@@ -21,6 +21,7 @@
 #include "jit/llvm/compiler.h"
 #include "jit/loop_merge.h"
 #include "jit/loop_order.h"
+#include "jit/loop_sums.h"
 #include "jit/lower.h"
 #include "transforms/transforms.h"
 
@@ -119,6 +120,7 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, bool ker
     // Sums down columns go row by row, transposes by tiles; then what one loop leaves in the cache the next one uses.
     jit::order_loops(program);
     jit::merge_loops(program);
+    jit::split_long_sums(program);
     if (dump_wanted()) dump("loops", loop::to_string(program));
   }
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.

@@ -2,6 +2,7 @@
 // float64; complex128 ones by formulas that do neither. Signs of zeros and infinities follow NumPy where that costs
 // nothing.
 #include <cmath>
+#include <numbers>
 
 #include "ir/error.h"
 #include "jit/loop_math.h"
@@ -47,10 +48,21 @@ class ComplexMath {
   Complex tanh(Complex a);
   Complex pow(Complex a, Complex b);
 
+  // exp(x) = value * rest, where both are finite beyond where exp(x) is not: what multiplies them in turn may be small.
+  struct Factors {
+    Num value, rest;
+  };
+  Factors exp_in_factors(Num x);
+
+  // Both are to be multiplied by `rest`, after all else.
   struct Hyperbolic {
-    Num sinh, cosh;
+    Num sinh, cosh, rest;
   };
   Hyperbolic hyperbolic(Num x);
+
+  static Num is_finite(const Num& x) { return x.apply(ScalarOp::kIsFinite); }
+  // Where an infinite imaginary part decides the size, and the real one has no direction.
+  Num decided_by_second(const Complex& a) { return (absolute(a.im) == number(HUGE_VAL)) & !is_finite(a.re); }
 
   Complex function(ScalarOp op, Complex a, Complex b);
   Num less(Complex a, Complex b) { return (a.re < b.re) | ((a.re == b.re) & (a.im < b.im)); }
@@ -95,26 +107,39 @@ Complex ComplexMath::with_limits(Complex a, Num size, Complex product) {
   return {select(decided, size, product.re), select(is_real, a.im, select(vanishes, number(0), product.im))};
 }
 
+ComplexMath::Factors ComplexMath::exp_in_factors(Num x) {
+  constexpr double kLast = 709;  // whose exponential is finite
+  Num far = x > number(kLast);
+  return {select(far, x - number(kLast), x).apply(ScalarOp::kExp), select(far, number(std::exp(kLast)), number(1))};
+}
+
 Complex ComplexMath::exp(Complex a) {
-  Num size = a.re.apply(ScalarOp::kExp);
-  return with_limits(a, size, {size * a.im.apply(ScalarOp::kCos), size * a.im.apply(ScalarOp::kSin)});
+  auto [value, rest] = exp_in_factors(a.re);
+  return with_limits(a, value * rest,
+                     {value * a.im.apply(ScalarOp::kCos) * rest, value * a.im.apply(ScalarOp::kSin) * rest});
 }
 
 Complex ComplexMath::expm1(Complex a) {
   Num half = (a.im * number(0.5)).apply(ScalarOp::kSin);
   Num less_one = a.re.apply(ScalarOp::kExpm1);
-  Num re = less_one * a.im.apply(ScalarOp::kCos) - number(2) * half * half;
-  return with_limits(a, less_one, {re, a.re.apply(ScalarOp::kExp) * a.im.apply(ScalarOp::kSin)});
+  Num cosine = a.im.apply(ScalarOp::kCos);
+  auto [value, rest] = exp_in_factors(a.re);
+  Num re = select(a.re > number(40), value * cosine * rest, less_one * cosine - number(2) * half * half);
+  return with_limits(a, less_one, {re, value * a.im.apply(ScalarOp::kSin) * rest});
 }
 
 Complex ComplexMath::log(Complex a) {
   Num x = absolute(a.re), y = absolute(a.im);
   Num large = select(x > y, x, y), small = select(x > y, y, x);
-  Num size = magnitude(a);
+  // |a| may overflow where its logarithm does not.
+  Num huge = large > number(0x1p1000);
+  Num factor = select(huge, number(0x1p-100), number(1));
+  Num size = magnitude({a.re * factor, a.im * factor});
   // Near the unit circle log |a| is small: from |a|^2 - 1 without forming |a|.
   Num near = (size > number(0.5)) & (size < number(2));
   Num excess = (large - number(1)) * (large + number(1)) + small * small;
-  Num re = select(near, number(0.5) * excess.apply(ScalarOp::kLog1p), size.apply(ScalarOp::kLog));
+  Num far = size.apply(ScalarOp::kLog) + select(huge, number(100 * std::numbers::ln2), number(0));
+  Num re = select(near, number(0.5) * excess.apply(ScalarOp::kLog1p), far);
   return {re, a.im.apply(ScalarOp::kAtan2, a.re)};
 }
 
@@ -148,38 +173,50 @@ ComplexMath::Hyperbolic ComplexMath::hyperbolic(Num x) {
   Num size = absolute(x);
   Num m = size.apply(ScalarOp::kExpm1), e = m + number(1);
   Num half = number(0.5);
-  // exp(x / 2)^2 / 2 is still finite a little beyond where exp(x) is.
   Num is_large = size > number(40);
-  Num part = (size * half).apply(ScalarOp::kExp);
-  Num large = (half * part) * part;
+  auto [value, rest] = exp_in_factors(size);
+  Num large = half * value;
   Num sinh = select(is_large, large, half * (m + m / e));
   Num cosh = select(is_large, large, half * (e + number(1) / e));
-  return {select(x == number(0), x, copysign(sinh, x)), cosh};
+  return {select(x == number(0), x, copysign(sinh, x)), cosh, rest};
 }
 
+// On the axes one part is a zero, whatever the other factor is.
 Complex ComplexMath::sin(Complex a) {
-  auto [sinh, cosh] = hyperbolic(a.im);
-  Num im = a.re.apply(ScalarOp::kCos) * sinh;
-  return {a.re.apply(ScalarOp::kSin) * cosh, select(a.im == number(0), a.im, im)};
+  auto [sinh, cosh, rest] = hyperbolic(a.im);
+  Num re = a.re.apply(ScalarOp::kSin) * cosh * rest, im = a.re.apply(ScalarOp::kCos) * sinh * rest;
+  im = select(decided_by_second(a), number(HUGE_VAL), im);
+  return {select(a.re == number(0), a.re, re), select(a.im == number(0), a.im, im)};
 }
 
 Complex ComplexMath::cos(Complex a) {
-  auto [sinh, cosh] = hyperbolic(a.im);
-  return {a.re.apply(ScalarOp::kCos) * cosh, -(a.re.apply(ScalarOp::kSin) * sinh)};
+  auto [sinh, cosh, rest] = hyperbolic(a.im);
+  Num zero = (a.re == number(0)) | (a.im == number(0));
+  Num signs = copysign(number(1), a.re) * copysign(number(1), a.im);
+  Num im = select(zero, number(0) * signs, a.re.apply(ScalarOp::kSin) * sinh * rest);
+  Num re = a.re.apply(ScalarOp::kCos) * cosh * rest;
+  return {select(decided_by_second(a), number(HUGE_VAL), re), -im};
 }
 
 // Kahan's formula: no cancellation near the poles.
 Complex ComplexMath::tanh(Complex a) {
   Num limit = number(22);
   Num clamped = select(a.re > limit, limit, select(a.re < -limit, -limit, a.re));
-  Num t = a.im.apply(ScalarOp::kSin) / a.im.apply(ScalarOp::kCos);
+  Num sine = a.im.apply(ScalarOp::kSin), cosine = a.im.apply(ScalarOp::kCos);
+  Num t = sine / cosine;
   Num beta = number(1) + t * t;
-  auto [s, rho] = hyperbolic(clamped);
+  auto [s, rho, rest] = hyperbolic(clamped);  // the rest is 1
   Num denominator = number(1) + beta * s * s;
   // Beyond the clamp tanh is 1 to all digits, whatever the tangent is.
   Num saturated = absolute(a.re) >= limit;
-  Num re = select(saturated, copysign(number(1), a.re), beta * rho * s / denominator);
-  return {select(a.re != a.re, a.re, re), t / denominator};
+  Num one = saturated & (is_finite(a.im) | (absolute(a.re) == number(HUGE_VAL)));
+  Num re = select(one, copysign(number(1), a.re), beta * rho * s / denominator);
+  Num vanishing = number(4) * sine * cosine * (number(-2) * absolute(a.re)).apply(ScalarOp::kExp);
+  // Where the imaginary part has no direction, an infinite or zero real one decides.
+  Num decided = (absolute(a.re) == number(HUGE_VAL)) & !is_finite(a.im);
+  Num im = select(decided, number(0), select(saturated, vanishing, t / denominator));
+  Num own = (a.re != a.re) | ((a.re == number(0)) & !is_finite(a.im));
+  return {select(own, a.re, re), select(a.im == number(0), a.im, im)};
 }
 
 Complex ComplexMath::pow(Complex a, Complex b) {

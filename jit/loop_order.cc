@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/loop_clone.h"
+#include "jit/loop_sums.h"
 #include "jit/loop_visit.h"
 
 namespace ct::jit {
@@ -82,7 +83,8 @@ bool goes_down_columns(const Program& program, const For& outer, const For& inne
 
 // for column { prologue; fold over rows; epilogue }  ->
 // for tile of columns { for column: a[column] = init; for row for column: a[column] += ...; for column: epilogue }
-// Iterations of the loops in `around` may run at once, so each has accumulators of its own.
+// Many rows are added up in blocks, with accumulators b: a[column] += b[column] after each. Iterations of the loops in
+// `around` may run at once, so each has accumulators of its own.
 bool fold_by_rows(Program& program, BlockId block, size_t position, const std::vector<ParallelLoop>& around_it) {
   const For outer = program.fors[program.blocks[block].statements[position].detail];
   const int64_t columns = constant_extent(outer);
@@ -113,6 +115,20 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
         {loop::BufferKind::kTemporary, program.values[carry.init].dtype, copies * columns, 0, {}});
     accumulators.push_back(static_cast<BufferId>(program.buffers.size() - 1));
   }
+  int64_t rows_of_block = rows;
+  for (const Carry& carry : inner.carries) {
+    const DType dtype = program.values[carry.init].dtype;
+    if (*carry.combine == ScalarOp::kAdd && is_float(dtype)) rows_of_block = block_of(rows, kRowsOfBlock, 1);
+  }
+  for (const Carry& carry : inner.carries) {
+    // One that is no sum would need another start.
+    if (*carry.combine != ScalarOp::kAdd) rows_of_block = rows;
+  }
+  std::vector<BufferId> of_blocks;
+  for (size_t c = 0; rows_of_block < rows && c < accumulators.size(); ++c) {
+    program.buffers.push_back(program.buffers[accumulators[c]]);
+    of_blocks.push_back(static_cast<BufferId>(program.buffers.size() - 1));
+  }
   const BlockId made = loop::new_block(program);
   BlockId around = made;
   Index first = 0;
@@ -123,18 +139,18 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
     first = Index::of(tiles.variable, kColumns);
     count = kColumns;
   }
-  auto load = [&](size_t c, const Index& column, BlockId where) {
-    Statement s{.kind = StatementKind::kLoad, .dtype = program.values[inner.carries[c].init].dtype};
-    s.buffer = accumulators[c];
+  auto load = [&](BufferId buffer, const Index& column, BlockId where) {
+    Statement s{.kind = StatementKind::kLoad, .dtype = program.buffers[buffer].dtype};
+    s.buffer = buffer;
     s.index = own + column;
     s.bits = 1;
     s.result = loop::new_value(program, s.dtype);
     program.blocks[where].statements.push_back(s);
     return s.result;
   };
-  auto store = [&](size_t c, const Index& column, Value value, BlockId where) {
-    Statement s{.kind = StatementKind::kStore, .dtype = program.values[inner.carries[c].init].dtype};
-    s.buffer = accumulators[c];
+  auto store = [&](BufferId buffer, const Index& column, Value value, BlockId where) {
+    Statement s{.kind = StatementKind::kStore, .dtype = program.buffers[buffer].dtype};
+    s.buffer = buffer;
     s.index = own + column;
     s.operands[0] = value;
     program.blocks[where].statements.push_back(s);
@@ -146,27 +162,54 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
     cloner.replace(outer.variable, first + Index::of(start.variable));
     cloner.clone(prologue, start.body);
     for (size_t c = 0; c < accumulators.size(); ++c) {
-      store(c, first + Index::of(start.variable), cloner.value(inner.carries[c].init, start.body), start.body);
+      store(accumulators[c], first + Index::of(start.variable), cloner.value(inner.carries[c].init, start.body),
+            start.body);
     }
   }
-  {
-    const NewLoop row = loop::append_for(program, around, rows, {});
+  const auto combine_into = [&](const std::vector<BufferId>& buffers, size_t c, const Index& place, Value value,
+                                BlockId where) {
+    const Value sum = load(buffers[c], place, where);
+    Statement s{.kind = StatementKind::kScalar, .op = *inner.carries[c].combine, .dtype = program.values[sum].dtype};
+    s.operands[0] = sum;
+    s.operands[1] = value;
+    s.result = loop::new_value(program, s.dtype);
+    program.blocks[where].statements.push_back(s);
+    store(buffers[c], place, s.result, where);
+  };
+  const auto add_rows = [&](const std::vector<BufferId>& buffers, const Index& from, int64_t size, BlockId where) {
+    const NewLoop row = loop::append_for(program, where, size, {});
     const NewLoop column = loop::append_for(program, row.body, count, columns_only);
     const Index place = first + Index::of(column.variable);
     Cloner cloner(program);
     cloner.replace(outer.variable, place);
-    cloner.replace(inner.variable, Index::of(row.variable));
+    cloner.replace(inner.variable, from + Index::of(row.variable));
     cloner.clone(prologue, column.body);
     cloner.clone(program.blocks[inner.body].statements, column.body);
-    for (size_t c = 0; c < accumulators.size(); ++c) {
-      const Value sum = load(c, place, column.body);
-      Statement s{.kind = StatementKind::kScalar, .op = *inner.carries[c].combine, .dtype = program.values[sum].dtype};
-      s.operands[0] = sum;
-      s.operands[1] = cloner.value(inner.carries[c].next, column.body);
-      s.result = loop::new_value(program, s.dtype);
-      program.blocks[column.body].statements.push_back(s);
-      store(c, place, s.result, column.body);
+    for (size_t c = 0; c < buffers.size(); ++c) {
+      combine_into(buffers, c, place, cloner.value(inner.carries[c].next, column.body), column.body);
     }
+  };
+  const auto add_block = [&](const Index& from, int64_t size, BlockId where) {
+    const NewLoop start = loop::append_for(program, where, count, columns_only);
+    for (BufferId buffer : of_blocks) {
+      Statement zero{.kind = StatementKind::kConstant, .dtype = program.buffers[buffer].dtype};
+      zero.result = loop::new_value(program, zero.dtype);
+      program.blocks[start.body].statements.push_back(zero);
+      store(buffer, first + Index::of(start.variable), zero.result, start.body);
+    }
+    add_rows(of_blocks, from, size, where);
+    const NewLoop end = loop::append_for(program, where, count, columns_only);
+    const Index place = first + Index::of(end.variable);
+    for (size_t c = 0; c < of_blocks.size(); ++c) {
+      combine_into(accumulators, c, place, load(of_blocks[c], place, end.body), end.body);
+    }
+  };
+  if (of_blocks.empty()) {
+    add_rows(accumulators, 0, rows, around);
+  } else {
+    const NewLoop blocks = loop::append_for(program, around, rows / rows_of_block, {});
+    add_block(Index::of(blocks.variable, rows_of_block), rows_of_block, blocks.body);
+    if (const int64_t rest = rows % rows_of_block; rest > 0) add_block(rows - rest, rest, around);
   }
   {
     const NewLoop end = loop::append_for(program, around, count, around == made ? alike : columns_only);
@@ -175,7 +218,7 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
     cloner.replace(outer.variable, place);
     cloner.clone(prologue, end.body);
     for (size_t c = 0; c < accumulators.size(); ++c) {
-      cloner.replace_value(inner.carries[c].result, load(c, place, end.body));
+      cloner.replace_value(inner.carries[c].result, load(accumulators[c], place, end.body));
     }
     cloner.clone(epilogue, end.body);
   }

@@ -6,6 +6,7 @@
 #include "ir/float_types.h"
 #include "ir/location.h"
 #include "ir/text.h"
+#include "jit/loop_sums.h"
 #include "jit/lower_frame.h"
 
 namespace ct::jit {
@@ -392,28 +393,58 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
   const int64_t kept_size = num_elements(kept_shape(shape, step.reduced));
   std::vector<loop::BufferId> partial;
   // A fold of long rows takes them one after the other, with the sums so far in the cache: memory is read in order.
+  const bool sums_floats = std::any_of(step.reductions.begin(), step.reductions.end(), [&](Var var) {
+    return is_inexact(graph_.aval(var).dtype()) &&
+           graph_.equations()[fusion_.definition[var]].primitive->combine == ScalarOp::kAdd;
+  });
   const bool by_rows = groups.size() == 2 && is_reduced(groups[0].first) && kept_size >= kLongRow;
+  std::vector<loop::BufferId> of_blocks;
+  const int64_t block = by_rows && sums_floats ? block_of(chunks.size, kRowsOfBlock, 1) : chunks.size;
   if (chunks.count > 1) {
-    for (Var var : step.reductions)
+    for (Var var : step.reductions) {
       partial.push_back(b_.temporary(graph_.aval(var).dtype(), chunks.count * kept_size, 0));
+      if (block < chunks.size) of_blocks.push_back(b_.temporary(graph_.aval(var).dtype(), chunks.count * kept_size, 0));
+    }
     b_.for_each(chunks.count, {.vectorize = false, .parallel = true}, [&](const loop::Index& chunk) {
       Scope scope(*this);
       if (by_rows) {
-        b_.for_each(kept_size, alike, [&](const loop::Index& column) {
-          for (size_t i = 0; i < partial.size(); ++i)
-            b_.store(partial[i], chunk * kept_size + column, identities[i].init);
-        });
-        const loop::Index row = b_.begin_for(chunks.size).variable;
-        nest_loops_.push_back({*row.as_value(), groups[0].first, groups[0].last});
-        groups[0].index = chunk * chunks.size + row;
-        enter_kept();
-        const loop::Scalars terms = contributions();
-        for (size_t i = 0; i < partial.size(); ++i) {
-          const loop::Index at = chunk * kept_size + groups[1].index;
-          b_.store(partial[i], at, b_.apply(*identities[i].combine, b_.load(partial[i], at), terms[i]));
-        }
-        leave_kept();
-        b_.end_for();
+        const auto start = [&](const std::vector<loop::BufferId>& sums) {
+          b_.for_each(kept_size, alike, [&](const loop::Index& column) {
+            for (size_t i = 0; i < sums.size(); ++i) b_.store(sums[i], chunk * kept_size + column, identities[i].init);
+          });
+        };
+        const auto add_rows = [&](const std::vector<loop::BufferId>& sums, const loop::Index& first, int64_t count) {
+          const loop::Index row = b_.begin_for(count).variable;
+          nest_loops_.push_back({*row.as_value(), groups[0].first, groups[0].last});
+          groups[0].index = first + row;
+          enter_kept();
+          const loop::Scalars terms = contributions();
+          for (size_t i = 0; i < sums.size(); ++i) {
+            const loop::Index at = chunk * kept_size + groups[1].index;
+            b_.store(sums[i], at, b_.apply(*identities[i].combine, b_.load(sums[i], at), terms[i]));
+          }
+          leave_kept();
+          b_.end_for();
+        };
+        start(partial);
+        if (block == chunks.size) return add_rows(partial, chunk * chunks.size, chunks.size);
+        // Sums of many rows in blocks (loop_sums.h).
+        const auto add_block = [&](const loop::Index& first, int64_t count) {
+          Scope block_scope(*this);
+          start(of_blocks);
+          add_rows(of_blocks, first, count);
+          b_.for_each(kept_size, alike, [&](const loop::Index& column) {
+            for (size_t i = 0; i < partial.size(); ++i) {
+              const loop::Index at = chunk * kept_size + column;
+              b_.store(partial[i], at,
+                       b_.apply(*identities[i].combine, b_.load(partial[i], at), b_.load(of_blocks[i], at)));
+            }
+          });
+        };
+        b_.for_each(chunks.size / block, {},
+                    [&](const loop::Index& number) { add_block(chunk * chunks.size + number * block, block); });
+        const int64_t rest = chunks.size % block;
+        if (rest > 0) add_block(chunk * chunks.size + (chunks.size - rest), rest);
         return;
       }
       enter_kept();
@@ -436,9 +467,11 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
     }
     results = b_.end_for(results);
     if (chunks.rest > 0) {
-      std::vector<loop::Builder::CarrySpec> so_far = identities;
-      for (size_t i = 0; i < so_far.size(); ++i) so_far[i].init = results[i];
-      results = fold(so_far, chunks.count * chunks.size, chunks.rest);
+      // By themselves: one after the other they might not count beside what there is.
+      const loop::Scalars rest = fold(identities, chunks.count * chunks.size, chunks.rest);
+      for (size_t i = 0; i < results.size(); ++i) {
+        results[i] = b_.apply(*identities[i].combine, results[i], rest[i]);
+      }
     }
   } else {
     results = fold(identities, 0, std::nullopt);

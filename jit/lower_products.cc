@@ -239,7 +239,11 @@ void Frame::emit_cumulative(const Equation& equation) {
   for (int other = 0; other < aval.rank(); ++other) {
     if (other != axis) others.push_back(other);
   }
-  const DType wide = is_half(aval.dtype()) ? DType::kFloat32 : aval.dtype();
+  // Running sums and products of floats are kept in double precision, as the interpreter's are.
+  const bool rounds = primitive.combine == ScalarOp::kAdd || primitive.combine == ScalarOp::kMul;
+  const DType wide = is_float(aval.dtype()) && (rounds || is_half(aval.dtype())) ? DType::kFloat64
+                     : is_complex(aval.dtype())                                  ? DType::kComplex128
+                                                                                 : aval.dtype();
   std::vector<loop::Index> indices(shape.size());
   over_axes(shape, others, {.vectorize = true, .parallel = true}, indices, [&] {
     const loop::Builder::CarrySpec carry{identity(primitive, wide)};

@@ -296,3 +296,24 @@ def test_truncated_normal_takes_numpys_numbers():
         assert ct.random.truncated_normal(key, convert(-1), convert(1), (3,)).tolist() == expected
     assert cnp.full(2, np.float64(3.0)).tolist() == [3, 3]
     assert cnp.full(2, np.complex128(3.0j)).tolist() == [3j, 3j]
+
+
+# ---- Complex numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_functions_where_the_scale_overflows(dtype):
+    ends = [0.0, -0.0, 1.0, -1.0, 1e-3, inf, -inf, nan, 711.0, -711.0, 1e200, -1e200, 1e308, 1e-310]
+    x = cnp.array(np.array([complex(a, b) for a in ends for b in ends])).astype(dtype)
+    tolerance = 1e-5 if dtype == "complex64" else 1e-12
+    for name in ("exp", "log", "log1p", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "log2", "log10"):
+        function = getattr(cnp, name)
+        eager, compiled = np.asarray(function(x)), np.asarray(ct.jit(function)(x))
+        for part in ("real", "imag"):
+            expected, result = getattr(eager, part), getattr(compiled, part)
+            np.testing.assert_allclose(result, expected, rtol=tolerance, atol=1e-300, err_msg=f"{name}.{part}")
+    small = np.array([complex(1e-5, 711.0), complex(711.0, 1e-5), complex(1e-5, -711.0)])
+    for name in ("sin", "cos", "sinh", "cosh", "exp"):
+        np.testing.assert_allclose(np.asarray(ct.jit(getattr(cnp, name))(small)), getattr(np, name)(small), rtol=1e-12)
+    assert ct.jit(cnp.sin)(np.array(711j)) == complex(0, inf)
+    assert ct.jit(cnp.cosh)(np.array(complex(1e200, 0))) == complex(inf, 0)

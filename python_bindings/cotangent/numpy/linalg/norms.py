@@ -46,22 +46,26 @@ _SCALES = {4: (2.0**-70, 2.0**86, 2.0**-80), 8: (2.0**-900, 2.0**563, 2.0**-600)
 
 def _root(x: Array, axes: list[int]) -> Array:
     """The root of the sum of squares; where that overflows or underflows, of numbers that are scaled first."""
-    from cotangent.lax import cond
+    from cotangent.lax import while_loop
 
     squares = _sum_of_squares(x, axes)
     least, growth, shrinkage = _SCALES[squares.dtype.itemsize]
 
-    def scaled(x: Array, squares: Array) -> Array:
+    def scaled(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        unusual, plain = state
         small = cnp.sqrt(_sum_of_squares(x, axes, growth)) / growth
         large = cnp.sqrt(_sum_of_squares(x, axes, shrinkage)) / shrinkage
-        result: Array = cnp.where(squares < least, small, cnp.where(squares == math.inf, large, cnp.sqrt(squares)))
-        return result
+        chosen = cnp.where(squares < least, small, cnp.where(squares == math.inf, large, plain))
+        return bind1("ne", unusual, unusual), chosen
 
-    if squares.ndim:
-        return scaled(x, squares)
-    # Where it is one number, only when that is needed.
-    usual = (squares >= least) & (squares < math.inf)
-    return cond(usual, lambda x, squares: cnp.sqrt(squares), scaled, x, squares)  # type: ignore[no-any-return]
+    # Only when there is one: a loop of no iterations, or of one.
+    unusual = (squares < least) | (squares == math.inf)
+    found = list(range(squares.ndim))
+    return while_loop(  # type: ignore[no-any-return]
+        lambda state: bind1("reduce_max", state[0], axes=found) if found else state[0],
+        scaled,
+        (unusual, cnp.sqrt(squares)),
+    )[1]
 
 
 def _over(x: Array, size: Array) -> Array:
