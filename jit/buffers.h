@@ -12,7 +12,8 @@ namespace ct::jit {
 //   written at once disappear; so do exchanges of
 //      two carried buffers where the loop's body can update one of them in place;
 //   2. every temporary gets an offset in the arena. Two share bytes when their lifetimes do not overlap, or when one
-//      is last read by the loop nest that writes the other at exactly the elements it has just read.
+//      is last read by the loop nest that writes the other at exactly the elements it has just read;
+//   3. copies that are left and long become loops, for threads to share.
 void assign_buffers(loop::Program& program);
 
 // For each output, the donated input (by position) whose memory it may be given: same type, and no element of the

@@ -11,17 +11,20 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <deque>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
+#include "ir/hash.h"
 #include "ir/text.h"
 #include "jit/compile.h"
 #include "python_bindings/array.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
+#include "python_bindings/signature_hash.h"
 #include "python_bindings/slots.h"
 #include "python_bindings/tree.h"
 #include "transforms/find_nan.h"
@@ -31,7 +34,8 @@ namespace {
 
 // What takes less time than this is done before another thread could have made use of the GIL.
 constexpr int64_t kReleaseGilNanoseconds = 5'000;
-constexpr size_t kMostEntries = 4096;
+constexpr size_t kMostEntries = size_t{1} << 14;
+constexpr size_t kMostRecent = 4;
 
 struct Entry {
   int references = 0;
@@ -74,6 +78,56 @@ class EntryPtr {
   Entry* entry_ = nullptr;
 };
 
+// The entries of a function: those that fitted lately, the last first, to be compared with a call one by one; and all
+// of them by the hash of the calls that they fit. The oldest go when there are too many.
+class Entries {
+ public:
+  std::vector<EntryPtr>& recent() { return recent_; }
+  size_t size() const { return all_.size(); }
+
+  // Copies: comparing may run Python code, and then other threads, which add entries.
+  std::vector<EntryPtr> with_hash(uint64_t hash) const {
+    std::vector<EntryPtr> found;
+    const auto [first, last] = all_.equal_range(hash);
+    for (auto at = first; at != last; ++at) found.push_back(at->second);
+    return found;
+  }
+  void add(uint64_t hash, const EntryPtr& entry) {
+    if (all_.size() >= kMostEntries) forget_oldest();
+    all_.emplace(hash, entry);
+    by_age_.emplace_back(hash, entry);
+    use(entry);
+  }
+  // Moves an entry to the front of the recent ones.
+  void use(const EntryPtr& entry) {
+    auto at = std::find(recent_.begin(), recent_.end(), entry);
+    if (at == recent_.end()) {
+      if (recent_.size() >= kMostRecent) recent_.pop_back();
+      at = recent_.insert(recent_.end(), entry);
+    }
+    std::rotate(recent_.begin(), at, at + 1);
+  }
+  void clear() {
+    recent_.clear();
+    by_age_.clear();
+    all_.clear();
+  }
+
+ private:
+  void forget_oldest() {
+    const auto [hash, entry] = by_age_.front();
+    by_age_.pop_front();
+    const auto [first, last] = all_.equal_range(hash);
+    const auto at = std::find_if(first, last, [&](const auto& each) { return each.second == entry; });
+    if (at != last) all_.erase(at);
+    std::erase(recent_, entry);
+  }
+
+  std::vector<EntryPtr> recent_;
+  std::unordered_multimap<uint64_t, EntryPtr> all_;
+  std::deque<std::pair<uint64_t, EntryPtr>> by_age_;
+};
+
 struct JitFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;
@@ -83,7 +137,7 @@ struct JitFunction {
   std::vector<Py_ssize_t>* static_positions;
   std::vector<std::string>* static_names;
   std::vector<Py_ssize_t>* donated_positions;
-  std::vector<EntryPtr>* entries;  // the last one that matched is first
+  Entries* entries;
   std::string* backend;
   std::string* name;
   int threads;  // at most; 0: as many as the process
@@ -388,34 +442,68 @@ bool any_ragged(absl::Span<const Datum> data) {
   return false;
 }
 
-// The entry that fits, moved to the front; or a new one.
+// Equal for calls that one entry fits; none when a static argument cannot be hashed.
+std::optional<uint64_t> hash_of_call(const JitFunction* self, PyObject* const* args, Py_ssize_t count,
+                                     PyObject* keyword_names) {
+  uint64_t hash = hash_combine(config().version(), static_cast<uint64_t>(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const bool is_static = holds_position(*self->static_positions, i, count);
+    const std::optional<uint64_t> part = is_static ? static_hash(args[i]) : signature_hash(args[i]);
+    if (!part) return std::nullopt;
+    hash = hash_combine(hash, *part);
+  }
+  // Keywords may come in any order.
+  uint64_t sum = 0;
+  const Py_ssize_t keyword_count = keyword_names == nullptr ? 0 : PyTuple_GET_SIZE(keyword_names);
+  for (Py_ssize_t k = 0; k < keyword_count; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(keyword_names, k);
+    const std::optional<uint64_t> part =
+        is_static_name(self, name) ? static_hash(args[count + k]) : signature_hash(args[count + k]);
+    if (!part) return std::nullopt;
+    sum += hash_combine(static_cast<uint64_t>(PyObject_Hash(name)), *part);
+  }
+  return hash_combine(hash, sum);
+}
+
+// The entry that fits, or a new one.
 EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject* const* args, Py_ssize_t count,
                     PyObject* keyword_names) {
-  std::vector<EntryPtr>& entries = *self->entries;
+  Entries& entries = *self->entries;
+  std::vector<EntryPtr>& recent = entries.recent();
   // The one that fitted last time, outside of captures: without what only captures have, named axes and ragged ones.
   // Comparing may run Python code, and then other threads, which change the list: what is compared is held.
-  if (!recording && !entries.empty() && entries[0]->axes.empty()) {
-    EntryPtr entry = entries[0];
+  if (!recording && !recent.empty() && recent[0]->axes.empty()) {
+    EntryPtr entry = recent[0];
     if (matches(self, *entry, leaves, recording, args, count, keyword_names)) return entry;
   }
   const auto axes = named_axes();
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i]->axes != axes) continue;
-    EntryPtr entry = entries[i];
-    if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) continue;
-    if (any_ragged(leaves.data)) break;
-    if (i != 0 && i < entries.size() && entries[i] == entry) std::swap(entries[0], entries[i]);
+  bool ragged = false;
+  const auto fits = [&](const EntryPtr& entry) {
+    if (ragged || entry->axes != axes) return false;
+    if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) return false;
+    ragged = any_ragged(leaves.data);
+    return !ragged;
+  };
+  for (size_t i = 0; i < recent.size(); ++i) {
+    const EntryPtr entry = recent[i];
+    if (!fits(entry)) continue;
+    entries.use(entry);
     return entry;
+  }
+  const std::optional<uint64_t> hash = hash_of_call(self, args, count, keyword_names);
+  if (hash) {
+    for (const EntryPtr& entry : entries.with_hash(*hash)) {
+      if (!fits(entry)) continue;
+      entries.use(entry);
+      return entry;
+    }
   }
   bool cacheable = true;
   EntryPtr entry = make_entry(self, args, count, keyword_names, cacheable);
   if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) {
     throw Error(ErrorKind::kInternal, "a call does not match the signature made from it");
   }
-  if (cacheable && !any_ragged(leaves.data)) {
-    if (entries.size() >= kMostEntries) entries.pop_back();
-    entries.insert(entries.begin(), entry);
-  }
+  if (hash && cacheable && !any_ragged(leaves.data)) entries.add(*hash, entry);
   return entry;
 }
 
@@ -662,7 +750,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
   self->static_positions = new std::vector<Py_ssize_t>(std::move(static_positions));
   self->static_names = new std::vector<std::string>(std::move(static_names));
   self->donated_positions = new std::vector<Py_ssize_t>(std::move(donated));
-  self->entries = new std::vector<EntryPtr>;
+  self->entries = new Entries;
   self->name = new std::string(std::move(name));
   self->backend = new std::string(std::move(backend));
   self->threads = threads;

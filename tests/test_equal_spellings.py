@@ -116,3 +116,20 @@ def test_products_of_few_rows_read_their_operand_in_order():
     s, g = np.ones(32, np.float32), np.ones((32, 64, 128), np.float32)
     explanation = ct.explain(lambda s, g: cnp.einsum("b,bij->ji", s, g))(s, g)
     assert "gemm 1x8192x32" in explanation.loops
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "int8", "bool"])
+@pytest.mark.parametrize("length", [10, 300_001])
+def test_what_is_only_handed_on_is_copied_whole(dtype, length):
+    x, y = (RNG.integers(0, 2, size=length).astype(dtype) for _ in range(2))
+    swapped = ct.jit(lambda x, y: (y, x, cnp.concatenate([x, y]), cnp.zeros_like(x), cnp.ones_like(y)))(x, y)
+    expected = (y, x, np.concatenate([x, y]), np.zeros_like(x), np.ones_like(y))
+    for result, value in zip(swapped, expected, strict=True):
+        np.testing.assert_array_equal(result, value)
+        assert result.dtype == value.dtype
+
+
+def test_long_copies_are_loops_that_threads_share():
+    x = np.ones(300_000, np.float32)
+    loops = ct.explain(lambda x: (x, x + 1))(x).loops
+    assert "copy" not in loops and loops.count("parallel") == 2

@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include "device/cpu/pool.h"
 #include "ir/error.h"
 #include "jit/host_call.h"
 #include "jit/llvm/gemm.h"
@@ -194,12 +195,21 @@ void Emitter::emit_range(const Statement& s) {
   llvm::Value* bytes = b_.CreateMul(uniform_index(range.count), b_.getInt64(dtype_size(dtype)));
   llvm::Align align(dtype_size(dtype) / real_parts);
   llvm::Value* to = element_pointer(range.destination, uniform_index(range.destination_offset * real_parts));
-  if (s.kind == StatementKind::kFill) {
-    b_.CreateMemSet(to, b_.getInt8(static_cast<uint8_t>(s.bits)), bytes, align);
-  } else {
-    b_.CreateMemCpy(to, align, element_pointer(range.source, uniform_index(range.source_offset * real_parts)), align,
-                    bytes);
+  if (s.kind == StatementKind::kCopy) {
+    llvm::Value* from = element_pointer(range.source, uniform_index(range.source_offset * real_parts));
+    b_.CreateMemCpy(to, align, from, align, bytes);
+    return;
   }
+  const auto fill = [&](llvm::Value* begin, llvm::Value* end) {
+    llvm::Value* first = b_.CreateInBoundsGEP(b_.getInt8Ty(), to, begin);
+    b_.CreateMemSet(first, b_.getInt8(static_cast<uint8_t>(s.bits)), b_.CreateSub(end, begin), align);
+  };
+  // Pages of what is long, for threads to share.
+  constexpr int64_t kPage = 4096;
+  const double nanoseconds = cost_.statement(s);
+  auto* known = llvm::dyn_cast<llvm::ConstantInt>(bytes);
+  if (known == nullptr || lanes_.width != 0 || nanoseconds < Pool::kLeastHot) return fill(b_.getInt64(0), bytes);
+  share_range(bytes, nanoseconds / static_cast<double>(known->getSExtValue()), kPage, 0, fill);
 }
 
 void Emitter::emit_swap(BufferId a, BufferId b) {
