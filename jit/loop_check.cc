@@ -83,6 +83,25 @@ class Checker {
             std::string(role) + " " + text(value) + " is " + text(dtype(value)) + ", not " + text(expected));
   }
 
+  // Of an index, where the last or the first iteration of each loop around takes it that has one: a loop whose extent
+  // depends on the variables of others goes no further than these let it.
+  Index furthest(Index index, bool up) const {
+    for (size_t i = open_loops_.size(); i-- > 0;) {
+      const For& loop = *open_loops_[i];
+      const int64_t coefficient = index.coefficient_of(loop.variable);
+      if (coefficient == 0 || loop.extent.is_constant()) continue;
+      index -= Index::of(loop.variable, coefficient);
+      if ((coefficient > 0) == up) index += (loop.extent - Index(1)) * coefficient;
+    }
+    return index;
+  }
+  Range reach(const Index& index) const {
+    Range range = program_.range_of(index);
+    range.low = std::max(range.low, program_.range_of(furthest(index, false)).low);
+    range.high = std::min(range.high, program_.range_of(furthest(index, true)).high);
+    return range;
+  }
+
   // [index, index + count) inside the buffer's real elements, as far as ranges can tell.
   void in_bounds(BufferId id, const Index& index, int64_t last_offset, const char* what) {
     if (id >= program_.buffers.size())
@@ -95,7 +114,7 @@ class Checker {
     if (guards_ > 0) return;
     const Buffer& b = program_.buffers[id];
     int64_t elements = b.elements * (is_complex(b.dtype) ? 2 : 1);
-    Range range = program_.range_of(index);
+    Range range = reach(index);
     if (range.low != INT64_MIN && range.low < 0) {
       fail(std::string(what) + " of buffer " + std::to_string(id) + " may reach index " + std::to_string(range.low));
     }
@@ -203,7 +222,9 @@ class Checker {
         visit_arguments(program_, s, [&](Value value) { define(value, arguments); });
         bool never_runs = program_.range_of(loop.extent).high <= 0;
         guards_ += never_runs;
+        open_loops_.push_back(&loop);
         block(loop.body, [&] { yields(loop.carries); });
+        open_loops_.pop_back();
         guards_ -= never_runs;
         close(arguments);
         break;
@@ -296,6 +317,7 @@ class Checker {
     block(id, [] {});
   }
 
+  std::vector<const For*> open_loops_;
   const Program& program_;
   std::vector<State> defined_;
   int guards_ = 0;

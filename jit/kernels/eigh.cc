@@ -51,7 +51,8 @@ class HermitianEmitter {
       const Index first = which * (n_ * n_);
       m_ = n_;
       if (shape_.size) {
-        m_ = b_.to_index(b_.convert(b_.load(shape_.size->buffer, shape_.size->offset + which), kInt));
+        const Num given = num(b_.convert(b_.load(shape_.size->buffer, shape_.size->offset + which), kInt));
+        m_ = b_.to_index(given.apply(ScalarOp::kMax, integer(0)).apply(ScalarOp::kMin, integer(n_)).scalar());
       }
       read(first);
       reduce_to_tridiagonal();

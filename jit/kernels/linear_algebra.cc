@@ -122,18 +122,16 @@ class LuEmitter : public MatrixEmitter {
     row_ = array(tile);
     panel_ = array(rows * tile);
     above_ = array(tile * columns);
+    order_ = b_.temporary(DType::kInt32, rows, 0);
+    const BufferId exchanged = b_.temporary(DType::kInt32, rows, 0);
     b_.for_each(shape_.count, {.whole = true}, [&](const Index& which) {
-      const Index first = which * (m * n), first_step = which * steps, first_row = which * m;
-      const Index real_m = real_size(which, m), real_n = real_size(which, n);
+      const Index first = which * (m * n), real_m = real_size(which, m), real_n = real_size(which, n);
       embed(matrix, first, n, 1, real_m, real_n, a_, rows, columns);
-      order_ = order.buffer;
-      order_offset_ = order.offset + first_row;
-      b_.for_each(m, {}, [&](const Index& i) { b_.store(order_, order_offset_ + i, b_.to_scalar(i, DType::kInt32)); });
+      b_.for_each(rows, {}, [&](const Index& i) { b_.store(order_, i, b_.to_scalar(i, DType::kInt32)); });
       b_.for_each((steps + tile - 1) / tile, {}, [&](const Index& k) {
         const Index begin = k * tile, end = begin + tile;
         b_.for_each(at_most(tile, Index(steps) - begin), {}, [&](const Index& j) {
-          const Index best = eliminate(begin, j);
-          b_.store(pivots.buffer, pivots.offset + first_step + begin + j, b_.to_scalar(best, DType::kInt32));
+          b_.store(exchanged, begin + j, b_.to_scalar(eliminate(begin, j), DType::kInt32));
         });
         const Index right = Index(columns) - end;
         b_.for_each(tile, {}, [&](const Index& j) {
@@ -170,12 +168,13 @@ class LuEmitter : public MatrixEmitter {
           put(factors.buffer, factors.offset + first + i * n + j, get(a_, i * columns + j));
         });
       });
-      if (!shape_.size) return;
-      const Scalar nothing = b_.constant(DType::kInt32, 0);
-      b_.for_each(Index(m) - real_m, {},
-                  [&](const Index& i) { b_.store(order_, order_offset_ + real_m + i, nothing); });
-      b_.for_each(Index(steps) - real_m, {},
-                  [&](const Index& i) { b_.store(pivots.buffer, pivots.offset + first_step + real_m + i, nothing); });
+      const auto hand_out = [&](BufferId from, const Elements& to, const Index& begin, int64_t count) {
+        fill_unless_whole(to, begin, count);
+        b_.for_each(shape_.size ? real_m : Index(count), {},
+                    [&](const Index& i) { b_.store(to.buffer, to.offset + begin + i, b_.load(from, i)); });
+      };
+      hand_out(order_, order, which * m, m);
+      hand_out(exchanged, pivots, which * steps, steps);
     });
   }
 
@@ -199,9 +198,9 @@ class LuEmitter : public MatrixEmitter {
       put(a_, other * columns_ + c, x);
       put(a_, here * columns_ + c, y);
     });
-    const Scalar one = b_.load(order_, order_offset_ + here), two = b_.load(order_, order_offset_ + other);
-    b_.store(order_, order_offset_ + other, one);
-    b_.store(order_, order_offset_ + here, two);
+    const Scalar one = b_.load(order_, here), two = b_.load(order_, other);
+    b_.store(order_, other, one);
+    b_.store(order_, here, two);
 
     b_.for_each(tile_, {}, [&](const Index& c) {
       const Num right = number_of(c) > number_of(j);
@@ -221,7 +220,6 @@ class LuEmitter : public MatrixEmitter {
 
   int64_t columns_ = 0, tile_ = 0, m_ = 0;
   BufferId a_ = 0, row_ = 0, panel_ = 0, above_ = 0, order_ = 0;
-  Index order_offset_;
 };
 
 // ---- Triangular systems ---------------------------------------------------------------------------------------------

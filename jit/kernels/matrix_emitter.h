@@ -34,7 +34,8 @@ class MatrixEmitter {
   // How many of `all` rows are real in one of the matrices.
   Index real_size(const Index& which, int64_t all) {
     if (!shape_.size) return all;
-    return b_.to_index(b_.convert(b_.load(shape_.size->buffer, shape_.size->offset + which), kInt));
+    const Num given = num(b_.convert(b_.load(shape_.size->buffer, shape_.size->offset + which), kInt));
+    return index_of(given.apply(ScalarOp::kMax, number_of(0)).apply(ScalarOp::kMin, number_of(all)));
   }
 
   // to[rows, columns] = from's first m rows and n columns, and the identity; `from` has row_stride and column_stride.

@@ -76,7 +76,11 @@ class Sorter {
   Num constant(DType dtype, int64_t value) { return num(b_.constant(dtype, value)); }
   BufferId buffer_of(const Key& key) const { return *(key.mapped == DType::kUInt64 ? wide_ : narrow_); }
 
-  Index place(const Index& at) { return b_.to_index(b_.convert(b_.load(places_, at), DType::kInt64)); }
+  // Bounded, so that whoever looks at ranges sees that it is a place of the line.
+  Index place(const Index& at) {
+    const Num found = num(b_.load(places_, at)).apply(ScalarOp::kMin, constant(kPlace, shape_.size - 1));
+    return b_.to_index(found.convert(DType::kInt64).scalar());
+  }
 
   // The key of the element at a position of the line, as an unsigned number.
   Num mapped(const Key& key, const Index& position) {
