@@ -110,6 +110,9 @@ struct Capture::State {
   std::vector<Datum> captured;
   absl::flat_hash_map<std::pair<const Buffer*, uint64_t>, Var> lifted_tensors;  // by buffer and aval hash
   absl::flat_hash_map<std::pair<const Capture*, Var>, Var> lifted_values;
+  // Inputs that stand for values of captures that need not be live; the values keep those captures' addresses taken.
+  absl::flat_hash_map<std::pair<const Capture*, Var>, Var> stand_ins;
+  std::vector<Traced> stood_for;
 
   // Concrete shadow: values of variables, as far as somebody asked; what each input stands for.
   std::vector<Tensor> values;
@@ -163,6 +166,8 @@ struct Capture::State {
     captured = {};
     lifted_tensors = {};
     lifted_values = {};
+    stand_ins = {};
+    stood_for = {};
     values = {};
     shadows = {};
     dependence = {};
@@ -341,6 +346,13 @@ std::shared_ptr<Capture> current_capture() { return capture_stack.empty() ? null
 
 const Capture* innermost_capture() { return capture_stack.empty() ? nullptr : capture_stack.back().get(); }
 
+bool may_be_differentiated() {
+  return std::any_of(capture_stack.begin(), capture_stack.end(), [](const std::shared_ptr<Capture>& capture) {
+    const CaptureMode mode = capture->options().mode;
+    return mode == CaptureMode::kJit || mode == CaptureMode::kTransform;
+  });
+}
+
 std::vector<std::pair<std::string, int64_t>> named_axes() {
   std::vector<std::pair<std::string, int64_t>> result;
   for (size_t i = capture_stack.size(); i-- > 0;) {
@@ -408,6 +420,13 @@ void Capture::inherit_dependence(const Traced& input, const Datum& source) {
   if (state_->options.derivative_rule) state_->applied_by = std::max(state_->applied_by, std::bit_floor(levels));
 }
 
+void Capture::stand_in(const Traced& input, const Traced& outside) {
+  CT_CHECK(live() && input.capture.get() == this);
+  if (state_->stand_ins.try_emplace({outside.capture.get(), outside.var}, input.var).second) {
+    state_->stood_for.push_back(outside);
+  }
+}
+
 Value Capture::lift(const Datum& datum) {
   State& state = *state_;
   if (const Traced* traced = std::get_if<Traced>(&datum)) {
@@ -416,6 +435,10 @@ Value Capture::lift(const Datum& datum) {
     Capture& owner = *traced->capture;
     Capture* outer = state.enclosing;
     while (outer != nullptr && outer != &owner) outer = outer->state_->enclosing;
+    for (Capture* capture = this; outer == nullptr && capture != nullptr; capture = capture->state_->enclosing) {
+      const auto found = capture->state_->stand_ins.find({&owner, traced->var});
+      if (found != capture->state_->stand_ins.end()) return lift(Traced{capture->shared_from_this(), found->second});
+    }
     if (outer == nullptr) {
       const Remains remains = owner.state_->describe(traced->var);
       throw Error(ErrorKind::kTracerLeak,

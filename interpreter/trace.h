@@ -77,6 +77,10 @@ class Capture : public std::enable_shared_from_this<Capture> {
   Traced add_ragged_input(Aval aval, std::string name, const std::vector<std::optional<Traced>>& lengths,
                           std::optional<Datum> shadow = std::nullopt);
 
+  // From here on uses of `outside`, which may be of a capture that has ended, are uses of this input: a function that
+  // closes over values is captured later than where it was written.
+  void stand_in(const Traced& input, const Traced& outside);
+
   struct Result {
     GraphPtr graph;               // inputs: the declared ones in order, then the captured ones
     std::vector<Datum> captured;  // what the extra inputs stand for
@@ -115,7 +119,10 @@ class Capture : public std::enable_shared_from_this<Capture> {
 };
 
 std::shared_ptr<Capture> current_capture();  // null: eager
-const Capture* innermost_capture();          // the same, to look at
+// Whether what is captured may be differentiated later: some live capture is of jit, or of a transform but vmap and
+// mask.
+bool may_be_differentiated();
+const Capture* innermost_capture();  // the same, to look at
 
 // The axes that collectives may name here, with their sizes, innermost first.
 std::vector<std::pair<std::string, int64_t>> named_axes();

@@ -23,6 +23,7 @@
 #include "jit/loop_order.h"
 #include "jit/loop_sums.h"
 #include "jit/lower.h"
+#include "transforms/higher_order/custom_rule.h"
 #include "transforms/transforms.h"
 
 namespace ct {
@@ -224,7 +225,8 @@ jit::Made compile_interpreter(const GraphPtr& graph) {
 
 std::vector<std::string> backend_names() { return {"llvm", "interpreter"}; }
 
-absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& graph, const CompileOptions& options) {
+absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& captured, const CompileOptions& options) {
+  const GraphPtr graph = without_rules(captured);  // found by what it computes
   const std::vector<std::string> names = backend_names();
   if (std::find(names.begin(), names.end(), options.backend) == names.end()) {
     return absl::InvalidArgumentError(

@@ -262,6 +262,29 @@ PyObject* ragged_axes(PyObject* x) {
   return py::cast(axes).release().ptr();
 }
 
+// The input of a live capture stands for a value of another, which may have ended.
+PyObject* stand_in(PyObject* const* args, Py_ssize_t count, PyObject*) {
+  need_arguments(count, 2, "stand_in(input, outside)");
+  const auto* input = is_array(args[0]) ? std::get_if<Traced>(&array_datum(args[0])) : nullptr;
+  const auto* outside = is_array(args[1]) ? std::get_if<Traced>(&array_datum(args[1])) : nullptr;
+  if (input == nullptr || outside == nullptr) throw py::type_error("stand_in: both must be traced");
+  input->capture->stand_in(*input, *outside);
+  Py_RETURN_NONE;
+}
+
+// The same variable of the same capture, or the same memory with the same type.
+PyObject* same_value(PyObject* const* args, Py_ssize_t count, PyObject*) {
+  need_arguments(count, 2, "same_value(x, y)");
+  if (!is_array(args[0]) || !is_array(args[1])) Py_RETURN_FALSE;
+  const Datum &x = array_datum(args[0]), &y = array_datum(args[1]);
+  if (const auto* a = std::get_if<Traced>(&x)) {
+    const auto* b = std::get_if<Traced>(&y);
+    return PyBool_FromLong(b != nullptr && a->capture == b->capture && a->var == b->var);
+  }
+  const auto *a = std::get_if<Tensor>(&x), *b = std::get_if<Tensor>(&y);
+  return PyBool_FromLong(a != nullptr && b != nullptr && a->data() == b->data() && a->aval() == b->aval());
+}
+
 PyObject* is_traced(PyObject* x) {
   return PyBool_FromLong(is_array(x) && std::holds_alternative<Traced>(array_datum(x)));
 }
@@ -309,6 +332,7 @@ PyMethodDef row1(const char* name, const char* text) {
   return {name, entry1<kFunction>, METH_O, text};
 }
 
+PyObject* differentiable_later(PyObject*, PyObject*) { return PyBool_FromLong(may_be_differentiated()); }
 PyObject* capturing(PyObject*, PyObject*) { return PyBool_FromLong(innermost_capture() != nullptr); }
 
 }  // namespace
@@ -347,6 +371,10 @@ void register_functions(py::module_& module) {
       row1<kind_of_array>("kind", "The kind of an array's dtype."),
       row1<canonical>("canonical_dtype", "The numpy.dtype that a spec stands for."),
       {"is_capturing", capturing, METH_NOARGS, "Whether a function is being captured."},
+      row<stand_in>("stand_in", "From here on uses of a value of another capture are uses of this input."),
+      row<same_value>("same_value", "Whether two arrays are one value."),
+      {"may_be_differentiated", differentiable_later, METH_NOARGS,
+       "Whether what is being captured may be differentiated later."},
       {nullptr, nullptr, 0, nullptr}};
   if (PyModule_AddFunctions(module.ptr(), functions) != 0) throw py::error_already_set();
 }

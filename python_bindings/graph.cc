@@ -17,6 +17,7 @@
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/custom_rule.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"
 
@@ -175,7 +176,7 @@ void register_graph(py::module_& module) {
       .def("bind_equation", bind_equation)
       .def("expand_equation", expand_equation)
       .def(
-          "text", [](const GraphHandle& self) { return print(*self.graph); },
+          "text", [](const GraphHandle& self) { return print(*with_rules_captured(self.graph)); },
           "The text form, which ct.ir.parse reads back.")
       .def("__str__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
       .def("__repr__", [](const GraphHandle& self) { return print_annotated(*self.graph); })
@@ -192,7 +193,7 @@ void register_graph(py::module_& module) {
            })
       .def("check", [](const GraphHandle& self) { return check(*self.graph); })
       .def("serialize", [](const GraphHandle& self) {
-        const std::string bytes = serialize(*self.graph);
+        const std::string bytes = serialize(*with_rules_captured(self.graph));
         return py::bytes(bytes.data(), bytes.size());
       });
   module.def("parse_graph", [](const std::string& text) { return GraphHandle{parse(text)}; });
@@ -236,6 +237,8 @@ void register_graph(py::module_& module) {
   module.def("custom_vjp_rule", [](const GraphHandle& graph, const GraphHandle& forward, const GraphHandle& backward) {
     return GraphHandle{custom_vjp_rule(graph.graph, forward.graph, backward.graph)};
   });
+  module.def("with_rules_captured",
+             [](const GraphHandle& self) { return GraphHandle{with_rules_captured(self.graph)}; });
   using Pass = GraphPtr (*)(const Graph&);
   const std::pair<const char*, Pass> passes[] = {{"dce", eliminate_dead_code},
                                                  {"cse", eliminate_common_subexpressions},

@@ -758,7 +758,8 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
 }
 
 // Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
-std::vector<Tensor> run_or_compile(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
+std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Tensor> inputs) {
+  const GraphPtr graph = without_rules(captured);
   struct Warm {
     GraphPtr graph;
     int calls = 0;

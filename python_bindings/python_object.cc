@@ -107,4 +107,12 @@ BatchGraph PythonObject::make(int64_t size, const Flags& batched, const Avals& o
   return result;
 }
 
+GraphPtr PythonObject::make(const Flags& moving) const {
+  py::gil_scoped_acquire gil;
+  // What is being captured where the derivative is taken is none of the rule's business.
+  EagerScope eager;
+  const py::object made = object_(moving);
+  return py::cast<GraphHandle&>(made).graph;
+}
+
 }  // namespace ct::python

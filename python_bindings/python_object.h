@@ -3,6 +3,7 @@
 #pragma once
 
 #include "python_bindings/python.h"
+#include "transforms/higher_order/custom_rule.h"
 #include "transforms/higher_order/custom_vmap.h"
 #include "transforms/higher_order/host_callback.h"
 
@@ -13,7 +14,7 @@ namespace ct::python {
 // said what it should be.
 Tensor result_tensor(py::handle value, const Aval& expected, const std::string& what, const std::string& says);
 
-class PythonObject final : public HostCallable, public BatchMaker {
+class PythonObject final : public HostCallable, public BatchMaker, public RuleMaker {
  public:
   static std::shared_ptr<const PythonObject> of(py::handle object);
   ~PythonObject() override;
@@ -26,6 +27,8 @@ class PythonObject final : public HostCallable, public BatchMaker {
   std::vector<Tensor> call(absl::Span<const Tensor> operands, absl::Span<const Aval> results) const override;
   // object(size, [whether an operand is batched], [(shape, dtype, weak)]) -> (Graph, [whether a result is batched]).
   BatchGraph make(int64_t size, const Flags& batched, const Avals& operands) const override;
+  // object([whether an operand is differentiated]) -> Graph.
+  GraphPtr make(const Flags& moving) const override;
 
  private:
   explicit PythonObject(py::object object) : object_(std::move(object)) {}

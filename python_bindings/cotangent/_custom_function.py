@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import gc
 import inspect
-import threading
+import math
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
-from cotangent._capture import Captured, capture, check_callable, flatten_arguments, function_name, wraps
-from cotangent._core import Array, PyTreeDef
+from cotangent._capture import (
+    Captured,
+    aval_of,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    is_inexact_dtype,
+    wraps,
+)
+from cotangent._core import Array, Graph, PyTreeDef
 
 Function = Callable[..., Any]
-
-# A rule may call its own function again, directly or by way of another's rule; each such call serves one more order of
-# derivatives. A graph is finite, so a call inside of this many rules is recorded without one, which is an error to differentiate.
-_DEEPEST_RECURSION = 4
-
-
-class _Recording(threading.local):
-    """The functions whose rules are being captured in this thread, the outermost first."""
-
-    def __init__(self) -> None:
-        self.functions: list[CustomFunction] = []
-
-
-_recording = _Recording()
 
 
 @dataclass
@@ -51,6 +51,136 @@ class Opened:
         return _merged(self.arguments(leaves), self.static, self.positions)
 
 
+class Rule:
+    """The derivative rule of one recorded call: captured when a derivative asks for it, without values.
+
+    What the rule closes over must be known by then: arrays, and those traced values that the equation has as operands. These are
+    the arguments, what the function itself closes over, and what `reachable_values` has found.
+    """
+
+    def __init__(
+        self, function: CustomFunction, call: Opened, operands: list[Array], error: Exception | None = None
+    ) -> None:
+        self.function = function
+        self.call = call
+        self.operands = operands
+        self.axes = _core.named_axes()
+        self.graphs: dict[tuple[bool, ...], Graph] = {}
+        self.error = error
+
+    def __repr__(self) -> str:
+        return f"the rule of {self.call.name}"
+
+    def __call__(self, moving: Sequence[bool]) -> Graph:
+        """Operands, then tangents of the inexact ones -> outputs, then tangents; ``moving``: the operands that have tangents."""
+        if self.error is not None:
+            raise self.error
+        key = tuple(moving[: len(self.call.leaves)]) if self.function.symbolic_zeros else ()
+        if key not in self.graphs:
+            self.graphs[key] = self._in_axes(list(self.axes), list(moving))
+        return self.graphs[key]
+
+    def _in_axes(self, axes: list[tuple[str, int]], moving: list[bool]) -> Graph:
+        """With the axes that collectives could name where the function was called."""
+        if not axes:
+            return self._capture(moving)
+        made: list[Graph] = []
+
+        def run(_: list[Array]) -> tuple[list[Any], None]:
+            made.append(self._in_axes(axes[:-1], moving))
+            return [], None
+
+        _core.capture(run, [], [], "batch", self.call.name, None, None, axes[-1])
+        return made[0]
+
+    def _capture(self, moving: list[bool]) -> Graph:
+        count = len(self.operands)
+        avals = [aval_of(x) for x in self.operands]
+        inexact = [i for i, aval in enumerate(avals) if is_inexact_dtype(aval[1])]
+
+        def run(inputs: list[Array]) -> tuple[list[Any], None]:
+            for given, outside in zip(inputs, self.operands, strict=False):
+                if _core.is_traced(outside):
+                    _core.stand_in(given, outside)
+            leaves = inputs[: len(self.call.leaves)]
+            tangents = dict(zip(inexact, inputs[count:], strict=True))
+            call = dataclasses.replace(self.call, leaves=leaves)
+            graph, closure = self.function.capture_rules(call, moving)
+            values, places = list(leaves), list(range(len(leaves)))
+            for x in closure:
+                place = self._place(x, inputs[:count])
+                values.append(constant(x) if place is None else inputs[place])
+                places.append(-1 if place is None else place)
+            for place, value in zip(places, list(values), strict=True):
+                if is_inexact_dtype(value.dtype):
+                    shape, dtype, _ = aval_of(value)
+                    values.append(tangents[place] if place >= 0 else _core.full(shape, 0.0, dtype))
+            return _core.apply_graph(graph, values), None
+
+        name = f"the rule of {self.call.name}"
+        graph, closure, _ = _core.capture(run, [*avals, *(avals[i] for i in inexact)], [], "jit", name)
+        assert not closure
+        return graph
+
+    def _place(self, x: Array, inputs: list[Array]) -> int | None:
+        """Which operand the closed-over value is; None for an array that is none of them."""
+        if _core.is_traced(x):
+            return next(i for i, value in enumerate(inputs) if _core.same_value(x, value))
+        return next((i for i, value in enumerate(self.operands) if _core.same_value(x, value)), None)
+
+
+def constant(x: Array) -> Array:
+    """A known array as a value of the program that is being captured, which holds it by itself."""
+    from cotangent._callbacks import pure_callback
+    from cotangent._capture import ShapeDtypeStruct
+
+    if not math.prod(x.shape) or _core.dtype_kind(x.dtype) == "key":
+        raise TypeError(
+            "a rule closes over an empty array or a random key that its function does not use: pass it as an argument"
+        )
+    value = _core.to_numpy(x)
+    result: Array = pure_callback(lambda: value, ShapeDtypeStruct(x.shape, x.dtype), vmap_method="broadcast_all")
+    return result
+
+
+_OPAQUE = (
+    types.ModuleType,
+    type,
+    types.CodeType,
+    types.FrameType,
+    types.BuiltinFunctionType,
+    np.ndarray,
+    str,
+    bytes,
+    int,
+    float,
+    complex,
+)
+_MOST_OBJECTS = 50_000
+
+
+def reachable_values(roots: Sequence[Any]) -> list[Array]:
+    """The traced values that functions close over, directly or by way of other objects, without running them."""
+    found: list[Array] = []
+    seen: set[int] = set()
+    pending = list(roots)
+    while pending and len(seen) < _MOST_OBJECTS:
+        item = pending.pop()
+        if item is None or isinstance(item, _OPAQUE) or id(item) in seen:
+            continue
+        seen.add(id(item))
+        if isinstance(item, Array):
+            if _core.is_traced(item):
+                found.append(item)
+        elif isinstance(item, types.FunctionType):
+            # Not the globals: traced values do not outlive their capture there.
+            pending += [cell for cell in item.__closure__ or () if cell is not None]
+            pending += [item.__defaults__, item.__kwdefaults__, item.__dict__]
+        else:
+            pending += gc.get_referents(item)
+    return found
+
+
 def _merged(dynamic: Sequence[Any], static: Sequence[Any], positions: Sequence[int]) -> list[Any]:
     merged = list(dynamic)
     for position, value in sorted(zip(positions, static, strict=True), key=lambda pair: pair[0]):
@@ -58,8 +188,26 @@ def _merged(dynamic: Sequence[Any], static: Sequence[Any], positions: Sequence[i
     return merged
 
 
+def rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]], list[Array]]) -> Graph:
+    """The graph with inputs like ``sources``, of which ``select`` picks the graph's own."""
+    return _core.capture(
+        lambda inputs: (_core.apply_graph(graph, select(inputs)), None), list(sources), [], "rearrange", "rewire"
+    )[0]
+
+
+def closed(closure: list[Array]) -> dict[str, int]:
+    """The attribute that says how many of the operands are closed over, if any is."""
+    return {"closed": len(closure)} if closure else {}
+
+
 class CustomFunction:
-    """A function whose calls are recorded, with its rules, as one equation."""
+    """A function whose calls are recorded, with its rules, as one equation.
+
+    The rules are captured when a derivative asks for them: at the call when one is being taken of what it depends on, else by a `Rule`
+    when the program that holds the equation is differentiated.
+    """
+
+    symbolic_zeros = False
 
     def __init__(
         self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
@@ -87,17 +235,76 @@ class CustomFunction:
     def _check_rules(self) -> None:
         """Raises when the function has no rules yet."""
 
+    def rule_functions(self) -> list[Any]:
+        """The functions that a derivative runs."""
+        raise NotImplementedError
+
+    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+        """Runs the rules on traced values; a graph and the values that it closes over.
+
+        Its inputs are the leaves of the call and those values, then tangents of the inexact ones of all these; its outputs are the
+        function's, then tangents of the inexact ones. ``moving``: the leaves that are differentiated.
+        """
+        raise NotImplementedError
+
     def _record(self, call: Opened) -> list[Array]:
         """Binds the equation of a call; the leaves of the output."""
-        raise NotImplementedError
+        levels = [_core.dependence(leaf) for leaf in call.leaves]
+        asking = 1 << (max(levels).bit_length() - 1) if any(levels) else 0
+        ragged = any(_core.ragged_axes(leaf) for leaf in call.leaves)
+        error: Exception | None = None
+        if asking or ragged:
+            # The derivative that asks is being taken, so the rules may look at values that it knows; and lengths are known now.
+            moving = (
+                [bool(level & asking) for level in levels]
+                if asking
+                else [is_inexact_dtype(x.dtype) for x in call.leaves]
+            )
+            try:
+                rule, closure = self.capture_rules(call, moving)
+            except Exception as raised:  # it matters when the derivative is really taken of this
+                error = raised
+            else:
+                return self._bind_captured(call, rule, closure, moving)
+        closure = [*call.primal.closure, *reachable_values([*self.rule_functions(), *call.static])]
+        operands = call.leaves + closure
+        count = len(call.leaves) + len(call.primal.closure)
+        graph = rewire(call.primal.graph, operands, lambda xs: xs[:count])
+        rule_on_demand = Rule(self, call, operands, error)
+        return _core.bind("custom_jvp", operands, graph=graph, rule=rule_on_demand, **closed(closure))
+
+    def _bind_captured(self, call: Opened, rule: Graph, rule_closure: list[Array], moving: list[bool]) -> list[Array]:
+        leaves, primal = call.leaves, call.primal
+        # Both graphs take the arguments, then what either closes over.
+        closure = primal.closure + rule_closure
+        n, p, q = len(leaves), len(primal.closure), len(rule_closure)
+        reachable = reachable_values([*self.rule_functions(), *call.static]) if self.symbolic_zeros else []
+        operands = leaves + closure + reachable
+        inexact = [i for i, x in enumerate(operands) if is_inexact_dtype(x.dtype)]
+        tangents = [operands[i] for i in inexact]
+        graph = rewire(primal.graph, operands, lambda xs: xs[: n + p])
+
+        def of_rule(xs: list[Array]) -> list[Array]:
+            moved = dict(zip(inexact, xs[len(operands) :], strict=True))
+            own = [*range(n), *range(n + p, n + p + q)]
+            return [xs[i] for i in own] + [moved[i] for i in own if i in moved]
+
+        jvp = rewire(rule, operands + tangents, of_rule)
+        if not self.symbolic_zeros:
+            return _core.bind("custom_jvp", operands, graph=graph, jvp=jvp, **closed(closure))
+        # Which tangents are zero may turn out otherwise: the rule is captured again then.
+        on_demand = Rule(self, call, operands)
+        on_demand.graphs[tuple(moving)] = jvp
+        return _core.bind("custom_jvp", operands, graph=graph, rule=on_demand, **closed(closure + reachable))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function, with its rules recorded."""
         name = function_name(self.fun)
-        if kwargs:
+        if kwargs or len(args) < self._positional_count:
             args = self._positional(args, kwargs, name)
         self._check_rules()
-        if not _core.is_capturing():
+        # Under vmap alone nothing will be differentiated.
+        if not _core.is_capturing() or not _core.may_be_differentiated():
             return self.fun(*args)
         for number in self.nondiff_argnums:
             if not -len(args) <= number < len(args):
@@ -111,22 +318,35 @@ class CustomFunction:
         run = lambda *xs: self.fun(*_merged(xs, static, positions))  # noqa: E731
         mode = _core.capture_mode() or "jit"
         primal = capture(run, leaves, structure, mode, name=name, concrete=True, dependent_as=leaves)
-        functions = _recording.functions
-        if self in functions and len(functions) >= _DEEPEST_RECURSION:
-            return primal.structure.unflatten(_core.bind("custom_jvp", leaves + primal.closure, graph=primal.graph))
-        functions.append(self)
+        return primal.structure.unflatten(
+            self._record(Opened(self, name, leaves, structure, static, positions, primal))
+        )
+
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature | None:
         try:
-            outputs = self._record(Opened(self, name, leaves, structure, static, positions, primal))
-        finally:
-            functions.pop()
-        return primal.structure.unflatten(outputs)
+            return inspect.signature(self.fun)
+        except (TypeError, ValueError):  # written in C, say
+            return None
+
+    @functools.cached_property
+    def _positional_count(self) -> int:
+        """How many arguments may be given by position, if all of them have names."""
+        if self._signature is None:
+            return 0
+        kinds = [p.kind for p in self._signature.parameters.values()]
+        return sum(
+            kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD) for kind in kinds
+        )
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> tuple[Any, ...]:
         """All arguments by position, keyword arguments and defaults filled in."""
-        bound = inspect.signature(self.fun).bind(*args, **kwargs)
-        bound.apply_defaults()
+        if self._signature is None:
+            raise TypeError(f"{name}: a {self._kind} function without a signature takes its arguments by position")
+        bound = self._signature.bind(*args, **kwargs)
         if bound.kwargs:
             raise TypeError(
                 f"{name}: keyword-only arguments cannot be passed to a {self._kind} function: {sorted(bound.kwargs)}"
             )
+        bound.apply_defaults()
         return bound.args

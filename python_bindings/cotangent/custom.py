@@ -1,14 +1,17 @@
 """Functions with derivative rules of the user's own: `custom_jvp` and `custom_vjp`.
 
-The rules are captured with the function, as sub-graphs of one equation, so they survive every transform: the gradient of a sum over
-``vmap`` of a custom function uses the custom rule.
+A call is one equation, and its rules survive every transform: the gradient of a sum over ``vmap`` of a custom function uses the custom
+rule. They are captured when a derivative asks for them, so they neither cost nor fail where nothing is differentiated.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from cotangent import _core
 from cotangent._capture import (
@@ -22,17 +25,10 @@ from cotangent._capture import (
     is_inexact_dtype,
 )
 from cotangent._core import Array, Graph
-from cotangent._custom_function import CustomFunction, Opened
+from cotangent._custom_function import CustomFunction, Opened, rewire
 from cotangent.errors import MismatchError
 
 Function = Callable[..., Any]
-
-
-def _rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]], list[Array]]) -> Graph:
-    """The graph with inputs like ``sources``, of which ``select`` picks the graph's own."""
-    return _core.capture(
-        lambda inputs: (_core.apply_graph(graph, select(inputs)), None), list(sources), [], "rearrange", "rewire"
-    )[0]
 
 
 def _is_pair(x: Any) -> bool:
@@ -92,9 +88,8 @@ class custom_jvp(CustomFunction):  # noqa: N801
     def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
         """Sets the rule: ``jvp(*nondiff, primals, tangents) -> (output, output tangent)``.
 
-        With ``symbolic_zeros`` the tangents of arguments that have none (integers, say) are `SymbolicZero` instead of float0 arrays,
-        and the rule may return `SymbolicZero` tangents. The rule is captured once, before it is known which arguments are
-        differentiated, so the other tangents are always arrays.
+        With ``symbolic_zeros`` the tangents of arguments that are not differentiated are `SymbolicZero` instead of zeros (float0 ones
+        for integers), and the rule may return `SymbolicZero` tangents.
         """
         self.jvp = jvp
         self.symbolic_zeros = symbolic_zeros
@@ -123,24 +118,22 @@ class custom_jvp(CustomFunction):  # noqa: N801
                 f"{self.__name__} is a custom_jvp function without a rule\n  give one with @{self.__name__}.defjvp"  # type: ignore[attr-defined]
             )
 
-    def _record(self, call: Opened) -> list[Array]:
-        leaves, primal = call.leaves, call.primal
-        inexact = [leaf for leaf in leaves if is_inexact_dtype(leaf.dtype)]
-        rule_graph, rule_closure = self._capture_jvp(call, inexact)
-        # Both graphs take the arguments, then what either closes over.
-        closure = primal.closure + rule_closure
-        operands = leaves + closure
-        n, p, q = len(leaves), len(primal.closure), len(rule_closure)
-        # Tangents belong to inexact operands; differentiating closed-over values is an error.
-        tangents = [x for x in operands if is_inexact_dtype(x.dtype)]
-        graph = _rewire(primal.graph, operands, lambda xs: xs[: n + p])
-        start = n + p + q
-        jvp = _rewire(
-            rule_graph, operands + tangents, lambda xs: xs[:n] + xs[start : start + len(inexact)] + xs[n + p : start]
-        )
-        return _core.bind("custom_jvp", operands, graph=graph, jvp=jvp, **_closed(closure))
+    def rule_functions(self) -> list[Any]:
+        """See `CustomFunction`."""
+        return [self.jvp]
 
-    def _capture_jvp(self, call: Opened, inexact: list[Array]) -> Any:
+    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+        """See `CustomFunction`."""
+        inexact = [leaf for leaf in call.leaves if is_inexact_dtype(leaf.dtype)]
+        rule, closure = self._capture_jvp(call, inexact, moving)
+        operands = call.leaves + closure
+        tangents = [x for x in operands if is_inexact_dtype(x.dtype)]
+        n, m = len(call.leaves), len(operands)
+        # Nothing is differentiated with respect to what the rule closes over.
+        graph = rewire(rule, operands + tangents, lambda xs: xs[:n] + xs[m : m + len(inexact)] + xs[n:m])
+        return graph, closure
+
+    def _capture_jvp(self, call: Opened, inexact: list[Array], moving: Sequence[bool]) -> Any:
         rule, primal, leaves = self.jvp, call.primal, call.leaves
         assert rule is not None
         none = SymbolicZero.like if self.symbolic_zeros else lambda x: float0_zeros(aval_of(x)[0])
@@ -148,6 +141,10 @@ class custom_jvp(CustomFunction):  # noqa: N801
         def run(inputs: list[Array]) -> list[Any]:
             given = iter(inputs[len(leaves) :])
             tangents = [next(given) if is_inexact_dtype(leaf.dtype) else none(leaf) for leaf in leaves]
+            if self.symbolic_zeros:
+                tangents = [
+                    t if moves else none(leaf) for t, moves, leaf in zip(tangents, moving, leaves, strict=False)
+                ]
             result = rule(*call.static, call.arguments(inputs[: len(leaves)]), call.arguments(tangents))
             if not _is_pair(result):
                 raise TypeError(f"the jvp rule of {call.name} must return (output, output tangent)")
@@ -171,11 +168,6 @@ class custom_jvp(CustomFunction):  # noqa: N801
         return _capture_rule(run, [*leaves, *inexact], len(leaves), f"jvp rule of {call.name}")
 
 
-def _closed(closure: list[Array]) -> dict[str, int]:
-    """The attribute that says how many of the operands are closed over, if any is."""
-    return {"closed": len(closure)} if closure else {}
-
-
 def _matching(primal: Captured, tree: Any, what: str) -> list[Any]:
     """The leaves of ``tree``, which has the structure of the function's output."""
     return flatten_like(primal.structure, tree, f"{what} must have the structure of the function's output")
@@ -191,7 +183,8 @@ def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
 class CustomVJPPrimal:
     """What a forward rule with symbolic zeros gets for each array: its ``value``, and whether it is ``perturbed`` (differentiated).
 
-    The rule is captured before that is known: every array of float or complex dtype counts as perturbed.
+    Where it was called in an eager gradient and a derivative in Python control flow is not known, an argument may count as perturbed
+    whose tangent turns out to be zero.
     """
 
     def __init__(self, value: Any, perturbed: bool) -> None:
@@ -245,9 +238,14 @@ class custom_vjp(CustomFunction):  # noqa: N801
                 f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
             )
 
-    def _record(self, call: Opened) -> list[Array]:
+    def rule_functions(self) -> list[Any]:
+        """See `CustomFunction`."""
+        return [self.fwd, self.bwd]
+
+    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+        """See `CustomFunction`."""
         leaves, primal = call.leaves, call.primal
-        forward = self._capture_forward(call)
+        forward = self._capture_forward(call, moving)
         outputs = primal.structure.num_leaves
         results: list[Any] = forward.graph.out_avals
         dependent_as: list[Any] = []
@@ -263,17 +261,20 @@ class custom_vjp(CustomFunction):  # noqa: N801
             x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if is_inexact_dtype(aval[1])
         ]
         backward_graph, backward_closure = self._capture_backward(call, forward, residuals, cotangents, dependent_as)
-        closure = primal.closure + forward.closure + backward_closure
+        closure = forward.closure + backward_closure
         operands = leaves + closure
         avals = [aval_of(x) for x in operands]
-        n, p, f, b = len(leaves), len(primal.closure), len(forward.closure), len(backward_closure)
-        graph = _rewire(primal.graph, operands, lambda xs: xs[: n + p])
+        n, m, b = len(leaves), len(leaves) + len(forward.closure), len(backward_closure)
+        value = rewire(forward.graph, operands, lambda xs: xs[:m])
 
         # The backward rule's own closed-over values travel as residuals.
         def run_forward(xs: list[Array]) -> tuple[list[Array], None]:
-            return _core.apply_graph(forward.graph, xs[:n] + xs[n + p : n + p + f]) + xs[n + p + f :], None
+            return _core.apply_graph(forward.graph, xs[:m]) + xs[m:], None
 
         forward_graph = _core.capture(run_forward, operands, [], "rearrange", call.name)[0]
+        graph = _core.capture(
+            lambda xs: (_core.apply_graph(value, xs)[:outputs], None), operands, [], "rearrange", call.name
+        )[0]
         r = len(residuals)
 
         def run_backward(xs: list[Array]) -> tuple[list[Array], None]:
@@ -283,10 +284,9 @@ class custom_vjp(CustomFunction):  # noqa: N801
 
         sources = [*residuals, *backward_closure, *cotangents]
         backward = _core.capture(run_backward, sources, [], "rearrange", call.name)[0]
-        rule = _core.custom_vjp_rule(graph, forward_graph, backward)
-        return _core.bind("custom_jvp", operands, graph=graph, jvp=rule, **_closed(closure))
+        return _core.custom_vjp_rule(graph, forward_graph, backward), closure
 
-    def _capture_forward(self, call: Opened) -> Captured:
+    def _capture_forward(self, call: Opened, moving: Sequence[bool]) -> Captured:
         fwd, primal = self.fwd, call.primal
         assert fwd is not None
         residual_structure: Any = None
@@ -295,7 +295,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
             nonlocal residual_structure
             given: list[Any] = list(inputs)
             if self.symbolic_zeros:
-                given = [CustomVJPPrimal(x, is_inexact_dtype(x.dtype)) for x in inputs]
+                given = [CustomVJPPrimal(x, moves) for x, moves in zip(inputs, moving, strict=False)]
             result = fwd(*call.all_arguments(given))
             if not _is_pair(result):
                 raise TypeError(f"the forward rule of {call.name} must return (output, residuals)")
@@ -304,8 +304,8 @@ class custom_vjp(CustomFunction):  # noqa: N801
                 _conform(_core.array(x), shape, dtype, what)
                 for x, (shape, dtype, _) in zip(_matching(primal, result[0], what), primal.graph.out_avals, strict=True)
             ]
-            residuals, residual_structure = flatten_arguments(result[1], f"the residuals of {call.name}")
-            return [*outputs, *residuals]
+            residual_structure = _Residuals(result[1], f"the residuals of {call.name}")
+            return [*outputs, *residual_structure.arrays]
 
         graph, closure = _capture_rule(run, call.leaves, len(call.leaves), f"forward rule of {call.name}")
         return Captured(graph, closure, residual_structure)
@@ -345,6 +345,32 @@ class custom_vjp(CustomFunction):  # noqa: N801
         sources = [*residual_sources, *cotangents]
         known = 0 if any(isinstance(x, tuple) for x in residual_sources) else len(residual_sources)
         return _capture_rule(run, sources, known, f"backward rule of {call.name}", dependent_as)
+
+
+class _Residuals:
+    """What a forward rule keeps for the backward rule: arrays, and Python values, which it gets as they are."""
+
+    def __init__(self, tree: Any, what: str) -> None:
+        leaves, self._structure = _core.tree_flatten(tree, None)
+        paths = self._structure.paths()
+        self.arrays: list[Array] = []
+        self._kept: list[Any] = []
+        for i, leaf in enumerate(leaves):
+            array = None
+            if isinstance(leaf, np.generic) or not _core.is_python_scalar(leaf):
+                with contextlib.suppress(TypeError):
+                    array = _core.leaf(leaf, f"{what}{paths[i]}")
+            self._kept.append(_ARRAY if array is not None else leaf)
+            if array is not None:
+                self.arrays.append(array)
+
+    def unflatten(self, arrays: Sequence[Array]) -> Any:
+        """The residuals with these arrays."""
+        given = iter(arrays)
+        return self._structure.unflatten([next(given) if leaf is _ARRAY else leaf for leaf in self._kept])
+
+
+_ARRAY = object()
 
 
 def _cotangents(argument: Any, pulled: Any, what: str) -> list[Array]:

@@ -1,35 +1,32 @@
-// custom_jvp: a function with a forward derivative of the user's own. The rule is a second sub-graph, used in place of
-// the derivative of the first; both are batched alike, so the rule survives vmap. A rule that calls its own function is
-// captured to a limited depth: the innermost equation has no rule, and differentiating it is an error.
+// custom_jvp: a function with a forward derivative of the user's own. The rule is a second sub-graph, "jvp", or makes
+// one when a derivative asks for it ("rule", custom_rule.h); it is used in place of the derivative of the first. Both
+// are batched alike, so the rule survives vmap. An equation without either is an error to differentiate.
+#include <algorithm>
+
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/custom_rule.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {
 namespace {
 
-Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
-  const Graph& graph = *attrs.graph("graph");
-  check_graph_inputs(graph, operands, "the function");
-  const auto with_tangents = [](Avals avals) {
-    const size_t n = avals.size();
-    for (size_t i = 0; i < n; ++i) {
-      if (is_inexact(avals[i].dtype())) avals.push_back(avals[i]);
-    }
-    return avals;
-  };
-  if (!attrs.has("jvp")) return graph.output_avals();
-  const int64_t closed = attrs.has("closed") ? attrs.integer("closed") : 0;
-  if (closed < 0 || closed > static_cast<int64_t>(operands.size())) {
-    throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", closed, " of them closed over"));
+// Those, then those of the tangents.
+Avals with_tangents(absl::Span<const Aval> avals) {
+  Avals result(avals.begin(), avals.end());
+  for (const Aval& aval : avals) {
+    if (is_inexact(aval.dtype())) result.push_back(aval);
   }
-  const Graph& rule = *attrs.graph("jvp");
-  check_graph_inputs(rule, with_tangents(Avals(operands.begin(), operands.end())), "the jvp rule");
+  return result;
+}
+
+void check_rule(const Graph& graph, const Graph& rule, absl::Span<const Aval> operands) {
+  check_graph_inputs(rule, with_tangents(operands), "the jvp rule");
   const Avals expected = with_tangents(graph.output_avals());
   const Avals found = rule.output_avals();
   if (found.size() != expected.size()) {
@@ -44,6 +41,17 @@ Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
                                          ", expected ", expected[k].to_string()))
         .hint("the rule returns what the function returns, and tangents of the same shapes and dtypes");
   }
+}
+
+Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  const Graph& graph = *attrs.graph("graph");
+  check_graph_inputs(graph, operands, "the function");
+  if (attrs.has("rule")) rule_maker_of(attrs.opaque("rule"));
+  const int64_t closed = attrs.has("closed") ? attrs.integer("closed") : 0;
+  if (closed < 0 || closed > static_cast<int64_t>(operands.size())) {
+    throw Error(ErrorKind::kType, concat("got ", operands.size(), " operands, ", closed, " of them closed over"));
+  }
+  if (attrs.has("jvp")) check_rule(graph, *attrs.graph("jvp"), operands);
   return graph.output_avals();
 }
 
@@ -54,21 +62,45 @@ std::string kind_of(const Graph& rule) {
   return reverse ? "custom_vjp" : "custom_jvp";
 }
 
+bool uses_input(const Graph& graph, size_t input) {
+  const auto var = static_cast<Var>(input);
+  const auto is = [var](Var other) { return other == var; };
+  for (const Equation& equation : graph.equations()) {
+    const auto operands = graph.operands(equation);
+    if (std::any_of(operands.begin(), operands.end(), is)) return true;
+  }
+  return std::any_of(graph.outputs().begin(), graph.outputs().end(), is);
+}
+
+GraphPtr rule_for(absl::Span<const Value> primals, absl::Span<const Value> tangents, const AttrsPtr& attrs) {
+  if (attrs->has("jvp")) return attrs->graph("jvp");
+  if (!attrs->has("rule")) {
+    throw Error(ErrorKind::kNotDifferentiable,
+                "the derivative of a function with a rule of its own, whose rule is not in this program")
+        .op("custom_jvp")
+        .hint(
+            "saved programs hold the rules that could be captured, those that call their own function to depth 4; "
+            "differentiate first, and save the result");
+  }
+  Flags moving;
+  for (size_t i = 0; i < primals.size(); ++i) moving.push_back(tangents[i] && is_inexact(primals[i].dtype()));
+  GraphPtr rule = rule_maker_of(attrs->opaque("rule")).make(moving);
+  check_rule(*attrs->graph("graph"), *rule, avals_of(primals));
+  return rule;
+}
+
 JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                          const AttrsPtr& attrs) {
-  if (!attrs->has("jvp")) {
-    throw Error(ErrorKind::kNotDifferentiable,
-                "this order of derivative of a function whose rule calls the function again")
-        .op("custom_jvp")
-        .hint("write the rule without calling the function, or take fewer derivatives (4 are captured)");
-  }
+  const GraphPtr rule = rule_for(primals, tangents, attrs);
   const size_t closed = attrs->has("closed") ? static_cast<size_t>(attrs->integer("closed")) : 0;
   for (size_t i = primals.size() - closed; i < primals.size(); ++i) {
     if (!tangents[i] || !is_inexact(primals[i].dtype())) continue;
+    // What a rule might have closed over is an operand, too.
+    if (!uses_input(*attrs->graph("graph"), i) && !uses_input(*rule, i)) continue;
     throw Error(
         ErrorKind::kNotDifferentiable,
         "the function closes over a value that is differentiated, but its rule gives derivatives of arguments only")
-        .op(kind_of(*attrs->graph("jvp")))
+        .op(kind_of(*rule))
         .hint("pass the value as an argument, or close over ct.lax.stop_gradient of it");
   }
   Values operands(primals.begin(), primals.end());
@@ -78,7 +110,7 @@ JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl
     // A rule may ask for the size of a tangent, also of one that is zero.
     operands.push_back(tangents[i] ? tangents[i] : with_lengths_of(zeros(builder, aval), primals[i]));
   }
-  const Values results = builder.inline_graph(*attrs->graph("jvp"), operands);
+  const Values results = builder.inline_graph(*rule, operands);
   Flags moving;
   for (const Aval& aval : attrs->graph("graph")->output_avals()) moving.push_back(is_inexact(aval.dtype()));
   return unpack_jvp(results, moving);
@@ -89,17 +121,17 @@ std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched
   const GraphPtr& graph = attrs->graph("graph");
   std::vector<int> axes = axes_of(operands);
   const GraphPtr batched = batch_of(graph, axes, axis, std::vector<int>(graph->outputs().size(), 0)).graph;
-  if (!attrs->has("jvp")) {
-    return batched_in_front(
-        builder.bind(*find_primitive("custom_jvp"), values_of(operands), Attrs::make({{"graph", batched}})));
-  }
-  const GraphPtr& rule = attrs->graph("jvp");
+  AttrsPtr batched_attrs = attrs->with("graph", batched);
   for (uint32_t i = 0; i < graph->num_inputs(); ++i) {
     if (is_inexact(graph->aval(i).dtype())) axes.push_back(axes[i]);
   }
-  const GraphPtr batched_rule = batch_of(rule, axes, axis, std::vector<int>(rule->outputs().size(), 0)).graph;
-  return batched_in_front(builder.bind(get_primitive("custom_jvp"), values_of(operands),
-                                       attrs->with("graph", batched)->with("jvp", batched_rule)));
+  if (attrs->has("jvp")) {
+    const GraphPtr& rule = attrs->graph("jvp");
+    batched_attrs =
+        batched_attrs->with("jvp", batch_of(rule, axes, axis, std::vector<int>(rule->outputs().size(), 0)).graph);
+  }
+  if (attrs->has("rule")) batched_attrs = batched_attrs->with("rule", batched_rule(attrs->opaque("rule"), axes, axis));
+  return batched_in_front(builder.bind(get_primitive("custom_jvp"), values_of(operands), batched_attrs));
 }
 
 Primitive custom_jvp_primitive() {
