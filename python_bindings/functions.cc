@@ -285,6 +285,10 @@ PyObject* same_value(PyObject* const* args, Py_ssize_t count, PyObject*) {
   return PyBool_FromLong(a != nullptr && b != nullptr && a->data() == b->data() && a->aval() == b->aval());
 }
 
+PyObject* dependence_of(PyObject* x) {
+  return PyLong_FromUnsignedLongLong(is_array(x) ? dependence(array_datum(x)) : 0);
+}
+
 PyObject* is_traced(PyObject* x) {
   return PyBool_FromLong(is_array(x) && std::holds_alternative<Traced>(array_datum(x)));
 }
@@ -372,6 +376,8 @@ void register_functions(py::module_& module) {
       row1<canonical>("canonical_dtype", "The numpy.dtype that a spec stands for."),
       {"is_capturing", capturing, METH_NOARGS, "Whether a function is being captured."},
       row<stand_in>("stand_in", "From here on uses of a value of another capture are uses of this input."),
+      row1<dependence_of>("dependence",
+                          "The captures whose derivative a value takes part in: a bit for each by its depth."),
       row<same_value>("same_value", "Whether two arrays are one value."),
       {"may_be_differentiated", differentiable_later, METH_NOARGS,
        "Whether what is being captured may be differentiated later."},

@@ -28,6 +28,7 @@
 #include "python_bindings/slots.h"
 #include "python_bindings/tree.h"
 #include "transforms/find_nan.h"
+#include "transforms/higher_order/custom_rule.h"
 
 namespace ct::python {
 namespace {

@@ -153,17 +153,16 @@ def test_a_forward_rule_that_calls_its_own_function():
 
 
 @pytest.mark.parametrize("transform", [lambda f: f, ct.jit, lambda f: lambda x: ct.vmap(f)(cnp.full(2, x))[1]])
-def test_backward_rules_that_call_each_other_serve_four_orders(transform) -> None:
+def test_backward_rules_that_call_each_other_serve_every_order(transform) -> None:
     sin, cos = ct.custom_vjp(cnp.sin), ct.custom_vjp(cnp.cos)
     # Twice the derivative, so that every order tells whether the rules were used.
     sin.defvjp(lambda x: (cnp.sin(x), x), lambda x, g: (2 * g * cos(x),))
     cos.defvjp(lambda x: (cnp.cos(x), x), lambda x, g: (-2 * g * sin(x),))
     derivative = sin
-    for order, expected in enumerate([math.cos, lambda x: -math.sin(x), lambda x: -math.cos(x), math.sin], 1):
+    orders = [math.cos, lambda x: -math.sin(x), lambda x: -math.cos(x), math.sin, math.cos, lambda x: -math.sin(x)]
+    for order, expected in enumerate(orders, 1):
         derivative = ct.grad(derivative)
         assert float(transform(derivative)(0.5)) == pytest.approx(2**order * expected(0.5), rel=1e-6)
-    with pytest.raises(ct.errors.NotDifferentiableError, match="rule calls the function again"):
-        transform(ct.grad(derivative))(0.5)
 
 
 def test_a_custom_vjp_function_says_so_when_it_closes_over_what_is_differentiated():

@@ -21,11 +21,13 @@ from cotangent._capture import (
     capture,
     check_callable,
     flatten_arguments,
+    float0_zeros,
     function_name,
     is_inexact_dtype,
     wraps,
 )
 from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._objects import Object
 
 Function = Callable[..., Any]
 
@@ -41,10 +43,19 @@ class Opened:
     static: list[Any]
     positions: tuple[int, ...]  # of the static arguments
     primal: Captured
+    objects: list[Any]  # defaults that are no arrays
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments that are not static, made of these leaves."""
-        return tuple(self.structure.unflatten(leaves)[0])
+        return tuple(_shown(self.structure.unflatten(leaves)[0], self.objects))
+
+    def tangents(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """The tangents of the arguments, made of these leaves; those of other objects are without values."""
+        return tuple(_shown(self.structure.unflatten(leaves)[0], [float0_zeros(())] * len(self.objects)))
+
+    def is_object(self) -> list[bool]:
+        """For each argument that is not static, whether it is a default that is no array."""
+        return [isinstance(arg, Object) for arg in self.structure.unflatten(self.leaves)[0]]
 
     def all_arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments in their order."""
@@ -181,6 +192,14 @@ def reachable_values(roots: Sequence[Any]) -> list[Array]:
     return found
 
 
+def _shown(args: Sequence[Any], objects: Sequence[Any]) -> list[Any]:
+    return [objects[arg.number] if isinstance(arg, Object) else arg for arg in args]
+
+
+def _may_be_array(x: Any) -> bool:
+    return isinstance(x, (float, complex, np.ndarray, np.generic, Array)) and not isinstance(x, (bool, int))
+
+
 def _merged(dynamic: Sequence[Any], static: Sequence[Any], positions: Sequence[int]) -> list[Any]:
     merged = list(dynamic)
     for position, value in sorted(zip(positions, static, strict=True), key=lambda pair: pair[0]):
@@ -266,7 +285,7 @@ class CustomFunction:
                 error = raised
             else:
                 return self._bind_captured(call, rule, closure, moving)
-        closure = [*call.primal.closure, *reachable_values([*self.rule_functions(), *call.static])]
+        closure = [*call.primal.closure, *reachable_values([*self.rule_functions(), *call.static, *call.objects])]
         operands = call.leaves + closure
         count = len(call.leaves) + len(call.primal.closure)
         graph = rewire(call.primal.graph, operands, lambda xs: xs[:count])
@@ -278,7 +297,9 @@ class CustomFunction:
         # Both graphs take the arguments, then what either closes over.
         closure = primal.closure + rule_closure
         n, p, q = len(leaves), len(primal.closure), len(rule_closure)
-        reachable = reachable_values([*self.rule_functions(), *call.static]) if self.symbolic_zeros else []
+        reachable = (
+            reachable_values([*self.rule_functions(), *call.static, *call.objects]) if self.symbolic_zeros else []
+        )
         operands = leaves + closure + reachable
         inexact = [i for i, x in enumerate(operands) if is_inexact_dtype(x.dtype)]
         tangents = [operands[i] for i in inexact]
@@ -300,7 +321,8 @@ class CustomFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function, with its rules recorded."""
         name = function_name(self.fun)
-        if kwargs or len(args) < self._positional_count:
+        given = len(args)
+        if kwargs or given < self._positional_count:
             args = self._positional(args, kwargs, name)
         self._check_rules()
         # Under vmap alone nothing will be differentiated.
@@ -313,13 +335,21 @@ class CustomFunction:
                 )
         positions = tuple(number % len(args) for number in self.nondiff_argnums)
         static = [args[i] for i in positions]
+        # Defaults that were filled in are what the function's author wrote: flags, sizes, names stay Python values.
+        hidden = [
+            i
+            for i, arg in enumerate(args)
+            if i >= given and i not in positions and not _may_be_array(arg) and self._parameter(i) not in kwargs
+        ]
+        objects = [args[i] for i in hidden]
+        args = tuple(Object(hidden.index(i)) if i in hidden else arg for i, arg in enumerate(args))
         dynamic = tuple(arg for i, arg in enumerate(args) if i not in positions)
         leaves, structure = flatten_arguments((dynamic, {}), name)
-        run = lambda *xs: self.fun(*_merged(xs, static, positions))  # noqa: E731
+        run = lambda *xs: self.fun(*_merged(_shown(xs, objects), static, positions))  # noqa: E731
         mode = _core.capture_mode() or "jit"
         primal = capture(run, leaves, structure, mode, name=name, concrete=True, dependent_as=leaves)
         return primal.structure.unflatten(
-            self._record(Opened(self, name, leaves, structure, static, positions, primal))
+            self._record(Opened(self, name, leaves, structure, static, positions, primal, objects))
         )
 
     @functools.cached_property
@@ -328,6 +358,10 @@ class CustomFunction:
             return inspect.signature(self.fun)
         except (TypeError, ValueError):  # written in C, say
             return None
+
+    def _parameter(self, position: int) -> str:
+        assert self._signature is not None
+        return list(self._signature.parameters)[position]
 
     @functools.cached_property
     def _positional_count(self) -> int:
@@ -344,9 +378,11 @@ class CustomFunction:
         if self._signature is None:
             raise TypeError(f"{name}: a {self._kind} function without a signature takes its arguments by position")
         bound = self._signature.bind(*args, **kwargs)
-        if bound.kwargs:
+        kinds = {key: p.kind for key, p in self._signature.parameters.items()}
+        alone = [key for key in kwargs if kinds.get(key) is not inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        if alone:
             raise TypeError(
-                f"{name}: keyword-only arguments cannot be passed to a {self._kind} function: {sorted(bound.kwargs)}"
+                f"{name}: keyword-only arguments cannot be passed to a {self._kind} function: {sorted(alone)}"
             )
         bound.apply_defaults()
         return bound.args

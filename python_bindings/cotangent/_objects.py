@@ -17,7 +17,7 @@ from cotangent._core import Array
 Function = Callable[..., Any]
 
 
-class _Object:
+class Object:
     """In the place of an object among arguments: a container without leaves. It has a number, so that structures keep no objects."""
 
     __slots__ = ("number",)
@@ -26,7 +26,7 @@ class _Object:
         self.number = number
 
 
-_core.register_node(_Object, lambda node: ((), node.number), lambda number, _: _Object(number))
+_core.register_node(Object, lambda node: ((), node.number), lambda number, _: Object(number))
 
 
 def _is_array(leaf: Any) -> bool:
@@ -58,7 +58,7 @@ def hand_objects_through(
         if not may_be or _is_array(leaf):
             hidden.append(leaf)
             continue
-        hidden.append(_Object(len(objects)))
+        hidden.append(Object(len(objects)))
         objects.append(leaf)
     if not objects:
         return fun, args, kwargs
@@ -68,9 +68,9 @@ def hand_objects_through(
         from cotangent.tree_util import tree_map
 
         shown = tree_map(
-            lambda node: objects[node.number] if isinstance(node, _Object) else node,
+            lambda node: objects[node.number] if isinstance(node, Object) else node,
             (arrays, keywords),
-            is_leaf=lambda node: isinstance(node, _Object),
+            is_leaf=lambda node: isinstance(node, Object),
         )
         return fun(*shown[0], **shown[1])
 

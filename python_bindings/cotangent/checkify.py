@@ -373,7 +373,7 @@ def _with_errors(graph: Graph, wanted: Checks) -> tuple[Graph, tuple[_Record, ..
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
         nonlocal records
         checker = _Checker(wanted)
-        outputs = checker.run(graph, *inputs)
+        outputs = checker.run(_core.with_rules_captured(graph), *inputs)
         records = tuple(checker.records)
         return [*outputs, *(checker.state() if records else [])], None
 

@@ -145,7 +145,7 @@ class custom_jvp(CustomFunction):  # noqa: N801
                 tangents = [
                     t if moves else none(leaf) for t, moves, leaf in zip(tangents, moving, leaves, strict=False)
                 ]
-            result = rule(*call.static, call.arguments(inputs[: len(leaves)]), call.arguments(tangents))
+            result = rule(*call.static, call.arguments(inputs[: len(leaves)]), call.tangents(tangents))
             if not _is_pair(result):
                 raise TypeError(f"the jvp rule of {call.name} must return (output, output tangent)")
             outputs = _matching(primal, result[0], f"the primal output of the jvp rule of {call.name}")
@@ -321,7 +321,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
         bwd, primal = self.bwd, call.primal
         assert bwd is not None
         none = (lambda aval: SymbolicZero(*aval[:2])) if self.symbolic_zeros else (lambda aval: float0_zeros(aval[0]))
-        arguments = call.arguments(call.leaves)
+        arguments, is_object = call.arguments(call.leaves), call.is_object()
 
         def run(inputs: list[Array]) -> list[Any]:
             residuals = forward.structure.unflatten(inputs[: len(residual_sources)])
@@ -337,6 +337,8 @@ class custom_vjp(CustomFunction):  # noqa: N801
                 )
             outputs: list[Any] = []
             for number, (argument, pulled) in enumerate(zip(arguments, result, strict=True)):
+                if is_object[number]:
+                    continue
                 what = f"the cotangent of argument {number} from the backward rule of {call.name}"
                 outputs += _cotangents(argument, pulled, what)
             return outputs

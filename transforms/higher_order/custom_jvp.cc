@@ -67,7 +67,16 @@ bool uses_input(const Graph& graph, size_t input) {
   const auto is = [var](Var other) { return other == var; };
   for (const Equation& equation : graph.equations()) {
     const auto operands = graph.operands(equation);
-    if (std::any_of(operands.begin(), operands.end(), is)) return true;
+    if (equation.primitive->name != "custom_jvp") {
+      if (std::any_of(operands.begin(), operands.end(), is)) return true;
+      continue;
+    }
+    // Its operands are all that its rule might close over.
+    const Attrs& attrs = graph.attrs(equation);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] != var) continue;
+      if (uses_input(*attrs.graph("graph"), i) || (attrs.has("jvp") && uses_input(*attrs.graph("jvp"), i))) return true;
+    }
   }
   return std::any_of(graph.outputs().begin(), graph.outputs().end(), is);
 }
