@@ -94,8 +94,12 @@ CLOSURES: dict[str, Any] = {
     "enclosing jit": lambda f: ct.jit(lambda k, x: ct.grad(f(k))(x))(2.0, 3.0),
     "enclosing jit, jitted": lambda f: ct.jit(lambda k, x: ct.grad(ct.jit(f(k)))(x))(2.0, 3.0),
     "vmap": lambda f: ct.vmap(lambda k: ct.grad(ct.jit(f(k)))(3.0))(np.array([2.0, 5.0]))[0],
-    "vmap inside": lambda f: ct.grad(lambda x: ct.jit(lambda k, x: ct.vmap(f(k))(x * cnp.ones(2)))(2.0, x).sum() / 2)(3.0),
-    "scan": lambda f: ct.grad(ct.jit(lambda x, k: ct.lax.scan(lambda c, _: (c, f(k)(x)), 0.0, None, 1)[1][0]))(3.0, 2.0),
+    "vmap inside": lambda f: ct.grad(lambda x: ct.jit(lambda k, x: ct.vmap(f(k))(x * cnp.ones(2)))(2.0, x).sum() / 2)(
+        3.0
+    ),
+    "scan": lambda f: ct.grad(ct.jit(lambda x, k: ct.lax.scan(lambda c, _: (c, f(k)(x)), 0.0, None, 1)[1][0]))(
+        3.0, 2.0
+    ),
     "partial": lambda f: ct.grad(ct.jit(lambda x, k: _by_partial(k)(x)))(3.0, 2.0),
     "object": lambda f: ct.grad(ct.jit(lambda x, k: _Holder(k).function()(x)))(3.0, 2.0),
 }
@@ -174,7 +178,12 @@ def test_python_values_among_residuals_stay_python_values() -> None:
         return (x * (3.0 if flag else 5.0) * number * g,)
 
     f.defvjp(lambda x: (x * x, (True, "text", 2, x)), backward)
-    for transform in (ct.grad, lambda f: ct.grad(ct.jit(f)), lambda f: ct.jit(ct.grad(f)), lambda f: ct.vmap(ct.grad(f))):
+    for transform in (
+        ct.grad,
+        lambda f: ct.grad(ct.jit(f)),
+        lambda f: ct.jit(ct.grad(f)),
+        lambda f: ct.vmap(ct.grad(f)),
+    ):
         argument = np.array([2.0]) if transform not in (ct.grad,) else 2.0
         if transform is ct.grad or "vmap" not in str(transform.__code__.co_names):
             argument = 2.0
@@ -187,7 +196,7 @@ def test_symbolic_zeros_say_what_is_differentiated() -> None:
     f = ct.custom_jvp(lambda x, y, n: x * y * n)
 
     def rule(primals: Any, tangents: Any) -> Any:
-        x, y, n = primals
+        _x, _y, _n = primals
         zero = [isinstance(t, ct.custom_derivatives.SymbolicZero) for t in tangents]
         seen.append(zero)
         total = 0.0
@@ -224,7 +233,11 @@ def test_perturbed_says_what_is_differentiated() -> None:
     for wrap in (lambda f: f, ct.jit, ct.vmap):
         seen.clear()
         g = wrap(f)
-        args = [np.full((1,), v, d) for v, d in ((2.0, "f4"), (3.0, "f4"), (4, "i4"))] if wrap is ct.vmap else [2.0, 3.0, 4]
+        args = (
+            [np.full((1,), v, d) for v, d in ((2.0, "f4"), (3.0, "f4"), (4, "i4"))]
+            if wrap is ct.vmap
+            else [2.0, 3.0, 4]
+        )
         total = lambda *a, g=g: cnp.sum(g(*a))  # noqa: E731
         assert float(ct.grad(total)(*args)) == 10.0
         assert float(ct.grad(total, argnums=1)(*args)) == 100.0
@@ -242,7 +255,10 @@ def test_defaults_are_filled_in() -> None:
     assert float(ct.jit(ct.grad(lambda x: g(x, n=5)))(1.0)) == 100.0
     # Defaults that are no floats stay what they are.
     total = ct.custom_vjp(lambda x, axis=None, keepdims=False, how="sum": getattr(cnp, how)(x, axis, keepdims=keepdims))
-    total.defvjp(lambda x, axis, keepdims, how: (cnp.sum(x), (x, how)), lambda r, c: (10.0 * c * r[0] * len(r[1]), None, None, None))
+    total.defvjp(
+        lambda x, axis, keepdims, how: (cnp.sum(x), (x, how)),
+        lambda r, c: (10.0 * c * r[0] * len(r[1]), None, None, None),
+    )
     for transform in (ct.grad, lambda f: ct.grad(ct.jit(f)), lambda f: ct.jit(ct.grad(f))):
         np.testing.assert_allclose(transform(total)(X), 30.0 * X)
     same = ct.custom_jvp(lambda x, axis=None, keepdims=False: cnp.sum(x, axis, keepdims=keepdims))
