@@ -8,6 +8,7 @@
 #include "interpreter/dependence.h"
 #include "interpreter/evaluate.h"
 #include "ir/error.h"
+#include "ir/length_form.h"
 #include "ir/lengths.h"
 #include "ir/text.h"
 
@@ -286,6 +287,18 @@ std::optional<Traced> Capture::length(const Traced& value, int axis) {
   const std::vector<Datum> size =
       bind(dimension_size, {Datum(value)}, Attrs::make({{"axis", static_cast<int64_t>(axis)}}));
   return std::get<Traced>(size[0]);
+}
+
+bool Capture::same_sizes(const Traced& x, const Traced& y) {
+  const auto masked_of = [&](const Traced& traced) -> Value {
+    CT_CHECK(traced.capture->live());
+    State& state = *traced.capture->state_;
+    if (state.mask == nullptr || state.mask != state_->mask) return {};
+    state.run_mask_rules();
+    return state.masked[traced.var].value;
+  };
+  const Value left = masked_of(x), right = masked_of(y);
+  return left && right && same_length(left, right);
 }
 
 // ---- beginning and ending -------------------------------------------------------------------------------------------

@@ -102,6 +102,8 @@ class Capture : public std::enable_shared_from_this<Capture> {
   Values lengths_of(Var var);
   // The int32 scalar traced value that is the length of `axis`; an exact axis gives nullopt.
   std::optional<Traced> length(const Traced& value, int axis);
+  // Whether two int32 scalars of this capture or of enclosing ones are the same number whatever the lengths.
+  bool same_sizes(const Traced& x, const Traced& y);
 
   ~Capture();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/length_form.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 
@@ -318,8 +319,8 @@ Ints past_batch(absl::Span<const int64_t> axes, int64_t batch_axis) {
 Masked exact(Value value) { return {value, Values(value.rank())}; }
 
 Value merge_lengths(Value a, Value b, std::string_view op, int axis) {
-  if (!a || a == b) return b;
-  if (!b) return a;
+  if (!a) return b;
+  if (!b || same_length(a, b)) return a;
   throw Error(ErrorKind::kShape, concat("axis ", axis, " has two different ragged lengths"))
       .op(op)
       .hint(

@@ -119,7 +119,7 @@ Ints past_batch(absl::Span<const int64_t> axes, int64_t batch_axis);
 // A Masked without ragged axes.
 Masked exact(Value value);
 // The length of an axis that two values share. A null length is exact and agrees with every other; two lengths must
-// be the same Value, else a user Error names `op` and the axis.
+// be equal as expressions (length_form.h), else a user Error names `op` and the axis.
 Value merge_lengths(Value a, Value b, std::string_view op, int axis);
 // A predicate of the given shape: true where the position along `axis` is below `length`.
 Value valid_positions(Value length, absl::Span<const int64_t> shape, int axis);

@@ -6,6 +6,7 @@
 
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/length_form.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 
@@ -60,11 +61,7 @@ Value constant_length(Builder& builder, int64_t length) {
   return shared(full_integer(builder, Aval(DType::kInt32, {}), checked(length)));
 }
 
-std::optional<int64_t> known_length(Value length) {
-  const Equation* equation = producer(length);
-  if (equation == nullptr || equation->primitive->name != "full") return std::nullopt;
-  return length.builder->attrs(*equation).integer("value");
-}
+std::optional<int64_t> known_length(Value length) { return constant_of_length(length); }
 
 Value add_lengths(Value x, Value y) {
   if (x.var > y.var) std::swap(x, y);
@@ -74,21 +71,15 @@ Value add_lengths(Value x, int64_t y) { return y == 0 ? x : add_lengths(x, const
 Value scale_length(Value x, int64_t factor) {
   return factor == 1 ? x : shared(mul(x, constant_length(*x.builder, factor)));
 }
-Value divided_length(Value x, int64_t divisor) {
-  if (const auto known = known_length(x)) {
-    return *known % divisor == 0 ? constant_length(*x.builder, *known / divisor) : Value();
-  }
-  const Equation* equation = producer(x);
-  if (equation == nullptr || equation->primitive->name != "mul") return {};
-  const absl::Span<const Var> operands = x.builder->operands(*equation);
-  const auto factor = known_length({x.builder, operands[1]});
-  if (!factor || *factor % divisor != 0) return {};
-  return scale_length({x.builder, operands[0]}, *factor / divisor);
-}
+Value divided_length(Value x, int64_t divisor) { return exact_quotient(x, divisor); }
 Value at_least_zero(Value x) { return shared(max(x, constant_length(*x.builder, 0))); }
 Value smaller_length(Value x, Value y) {
   if (x.var > y.var) std::swap(x, y);
   return shared(min(x, y));
+}
+Value larger_length(Value x, Value y) {
+  if (x.var > y.var) std::swap(x, y);
+  return shared(max(x, y));
 }
 Value smaller_length(Value x, int64_t limit) { return shared(min(x, constant_length(*x.builder, limit))); }
 

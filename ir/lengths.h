@@ -1,8 +1,8 @@
 // Arithmetic on the lengths of ragged axes, for mask rules.
 //
-// Two axes count as equally long when their lengths are the same Value, so lengths worked out in the same way must
-// come out as the same Value: every function here first looks for the equation it would append and returns that one's
-// result. Lengths are int32 scalars.
+// Two axes count as equally long when their lengths are equal as expressions (length_form.h). Lengths worked out in the
+// same way come out as the same Value, which keeps programs short: every function here first looks for the equation it
+// would append and returns that one's result. Lengths are int32 scalars.
 #pragma once
 
 #include <optional>
@@ -12,17 +12,18 @@
 namespace ct {
 
 Value constant_length(Builder& builder, int64_t length);
-// What `length` holds when it is a `full` equation.
+// The number that `length` is for all sizes.
 std::optional<int64_t> known_length(Value length);
 
 Value add_lengths(Value x, Value y);
 Value add_lengths(Value x, int64_t y);
 Value scale_length(Value x, int64_t factor);  // factor >= 0
-// x / divisor where x is known to be a multiple of it: a constant, or made by scale_length. Else null.
+// x / divisor where x is a multiple of it for all sizes. Else null.
 Value divided_length(Value x, int64_t divisor);
 Value at_least_zero(Value x);
 // max(0, ceil((x - start) / stride)): how many elements of every `stride`-th from `start` lie below x.
 Value strided_length(Value x, int64_t start, int64_t stride);
+Value larger_length(Value x, Value y);
 Value smaller_length(Value x, int64_t limit);
 Value smaller_length(Value x, Value y);
 // The length between elements when `interior` zeros are put between neighbours: 0 for 0, else x + (x - 1) * interior.

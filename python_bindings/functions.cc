@@ -251,6 +251,14 @@ PyObject* length_of(PyObject* const* args, Py_ssize_t count, PyObject* keywords)
   return make_array(*std::move(length));
 }
 
+PyObject* same_length(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  const auto [x, y] = read_arguments("same_length", {"x", "y"}, 2, args, count, keywords);
+  const Traced* left = perhaps_ragged(x);
+  const Traced* right = perhaps_ragged(y);
+  const bool same = left != nullptr && right != nullptr && left->capture->same_sizes(*left, *right);
+  return PyBool_FromLong(same);
+}
+
 PyObject* ragged_axes(PyObject* x) {
   const Traced* traced = perhaps_ragged(x);
   if (traced == nullptr) return PyList_New(0);
@@ -368,6 +376,7 @@ void register_functions(py::module_& module) {
       row<broadcast_to>("broadcast_to", "An object as an array of a shape."),
       row1<broadcast_shapes_of>("broadcast_shapes", "The shape that shapes broadcast to."),
       row<length_of>("length_of", "The int32 scalar that is the ragged length of an axis; None for an exact axis."),
+      row<same_length>("same_length", "Whether two int32 scalars inside a mask are one size, whatever the lengths."),
       row1<ragged_axes>("ragged_axes", "The axes of a traced value that are ragged."),
       row1<is_traced>("is_traced", "Whether an object is a traced array."),
       row1<is_scalar>("is_python_scalar", "Whether an object is a Python number or bool."),

@@ -74,7 +74,7 @@ def dot_product_attention(
     if scale is not None:
         factor: Any = scale
     elif isinstance(size, Array):
-        factor = bind1("rsqrt", _core.convert(size, wide))
+        factor = 1.0 / bind1("sqrt", _core.convert(size, wide))
     else:
         factor = 1.0 / math.sqrt(features)
     logits = numpy.einsum("...tnh,...snh->...nts", _core.convert(query, wide), _core.convert(key, wide)) * factor

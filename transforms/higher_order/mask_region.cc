@@ -344,12 +344,13 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
 
 // ---- expand --------------------------------------------------------------------------------------------------------
 
+// On inputs of their own, where the rules find what they found when the region was made: in `builder` a length may be a
+// constant by now, and an axis as long as its bound exact.
 Values mask_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attributes) {
-  const MaskAttrs attrs = read(*attributes);
   const Ints& out_ragged = attributes->ints("out_ragged");
-  const std::vector<Masked> outputs = mask_inline(builder, *attrs.graph, masked_inputs(attrs, operands));
+  Trial trial(read(*attributes));
   Values results;
-  for (const Masked& output : outputs) {
+  for (const Masked& output : trial.outputs) {
     Masked clean = output;
     for (int axis = 0; axis < clean.value.rank(); ++axis) clean.value = fill_padded(clean, axis, 0);
     results.push_back(clean.value);
@@ -357,12 +358,12 @@ Values mask_expand(Builder& builder, absl::Span<const Value> operands, const Att
   Values lengths(static_cast<size_t>(num_positions(out_ragged)));
   for (size_t t = 0; t < num_triples(out_ragged); ++t) {
     const Value length =
-        outputs[static_cast<size_t>(out_ragged[3 * t])].lengths[static_cast<size_t>(out_ragged[3 * t + 1])];
+        trial.outputs[static_cast<size_t>(out_ragged[3 * t])].lengths[static_cast<size_t>(out_ragged[3 * t + 1])];
     CT_CHECK(length);
     lengths[static_cast<size_t>(out_ragged[3 * t + 2])] = length;
   }
   append(results, lengths);
-  return results;
+  return builder.inline_graph(*trial.builder.finish(results), operands);
 }
 
 Primitive mask_primitive() {

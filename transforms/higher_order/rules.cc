@@ -4,6 +4,7 @@
 
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/length_form.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
@@ -215,8 +216,9 @@ Values MaskedSubGraph::lengths_outside(absl::Span<const Value> lengths, std::str
 bool unite_lengths(Values& carried, absl::Span<const Value> found, std::string_view what, size_t index) {
   bool changed = false;
   for (size_t axis = 0; axis < carried.size(); ++axis) {
-    if (!found[axis] || found[axis] == carried[axis]) continue;
+    if (!found[axis]) continue;
     if (carried[axis]) {
+      if (same_length(found[axis], carried[axis])) continue;
       throw Error(ErrorKind::kShape, concat("axis ", axis, " of ", what, " ", index,
                                             " has one ragged length on entry and another after a step"))
           .hint("the carry must keep its lengths from step to step");

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/error.h"
+#include "ir/length_form.h"
 #include "ir/lengths.h"
 #include "ir/text.h"
 
@@ -148,7 +149,7 @@ Values result_lengths(const Masked& a, std::initializer_list<Value> last) {
 }
 
 Value smaller_of(Value a, int64_t a_bound, Value b, int64_t b_bound) {
-  if (a == b) return a;
+  if (a == b || (a && b && same_length(a, b))) return a;
   if (a && b) return smaller_length(a, b);
   if (!a) {
     std::swap(a, b);

@@ -10,7 +10,7 @@ from cotangent import _core, tree_util
 from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, literal, normalize_axis
+from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis
 
 __all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
@@ -143,7 +143,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     # What stands behind the last element adds nothing.
     filled = bind1("fill_padding", x, axes=[at], value=-math.inf)
     result = _core.array(associative_scan(logaddexp, filled, reverse, at))
-    return bind1("set_length", result, bind1("dimension_size", x, axis=at), axis=at)
+    return set_length(result, axis_size(x, at), at)
 
 
 check_arguments(globals())

@@ -13,7 +13,7 @@ from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array, entrance
 from cotangent._device import check_placement
-from cotangent.errors import ShapeError
+from cotangent.errors import ConcretizationError, ShapeError
 from cotangent.numpy._support import (
     axis_size,
     bind1,
@@ -208,12 +208,19 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
 
     Raises:
         ValueError: a named axis has another size.
+        ConcretizationError: no axis is named, and inside ``ct.mask`` one is ragged: it has size 1 for one length, not for others.
     """
     array = _core.array(a)
     sizes = array._bound_shape
     ragged = _core.ragged_axes(array)
     if axis is None:
-        axes = [i for i, item in enumerate(sizes) if item == 1 and i not in ragged]
+        axes = [i for i, item in enumerate(sizes) if item == 1]
+        for i in ragged:
+            if sizes[i] >= 1:
+                raise ConcretizationError(
+                    f"squeeze: whether axis {i} has size 1 depends on its length, anything from 0 to {sizes[i]}\n"
+                    "  name the axes to remove: squeeze(x, axis=...)"
+                )
     else:
         axes = normalize_axes(axis, array.ndim, "squeeze")
         for i in axes:

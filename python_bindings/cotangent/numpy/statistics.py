@@ -12,6 +12,7 @@ from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._device import check_placement
+from cotangent.errors import ConcretizationError
 from cotangent.numpy._support import (
     as_dtype,
     bind1,
@@ -522,6 +523,11 @@ def cov(
         ddof: divide by N - ddof.
         fweights: how often each observation was made; integers.
         aweights: the importance of each observation.
+
+    The result for one variable has no axes.
+
+    Raises:
+        ConcretizationError: the number of variables is ragged inside ``ct.mask``, so whether there is one is a matter of the length.
     """
     x = inexact(m)
     parts = [x] if y is None else [x, inexact(y)]
@@ -552,6 +558,11 @@ def cov(
         w = one if w is None else w * one
     if x._bound_shape[0] == 0:
         return _core.full((0, 0), 0.0, x.dtype)
+    if 0 in _core.ragged_axes(x):
+        raise ConcretizationError(
+            "cov: the number of variables is ragged, and for one variable the result has no axes\n"
+            "  write the product out: d = x - x.mean(1, keepdims=True); d @ d.T / (x.shape[1] - 1)"
+        )
     mean, total = average(x, axis=1, weights=w, returned=True)
     total = total[0]
     if w is None:
@@ -566,11 +577,7 @@ def cov(
     centered = x - insert_axes(mean, [1])
     weighted = centered if w is None else centered * w
     result = dot(weighted, conjugate(bind1("transpose", centered, permutation=[1, 0]))) / factor
-    return (
-        bind1("reshape", result, shape=[s for s in result._bound_shape if s != 1])
-        if bound_size(result) == 1
-        else result
-    )
+    return bind1("reshape", result, shape=[]) if result._bound_shape == (1, 1) else result
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:

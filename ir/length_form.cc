@@ -1,0 +1,348 @@
+#include "ir/length_form.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/lengths.h"
+#include "ir/ops.h"
+
+namespace ct {
+namespace {
+
+using Atom = size_t;
+using Monomial = std::vector<Atom>;              // sorted; empty: the number 1
+using Polynomial = std::map<Monomial, int64_t>;  // no coefficient is 0
+using Smallest = std::vector<Polynomial>;        // of these
+using Form = std::vector<Smallest>;              // the largest of these
+
+// Beyond these an expression is an atom of its own: lengths that programs have are far smaller.
+constexpr size_t kMostTerms = 16;
+constexpr int64_t kLargest = int64_t{1} << 40;
+
+Form form_of(Polynomial polynomial) { return {{std::move(polynomial)}}; }
+
+Polynomial number(int64_t value) { return value == 0 ? Polynomial() : Polynomial{{{}, value}}; }
+
+void add_term(Polynomial& sum, const Monomial& monomial, int64_t coefficient) {
+  const auto [term, added] = sum.try_emplace(monomial, 0);
+  term->second += coefficient;
+  if (term->second == 0) sum.erase(term);
+}
+
+Polynomial sum_of(const Polynomial& x, const Polynomial& y) {
+  Polynomial sum = x;
+  for (const auto& [monomial, coefficient] : y) add_term(sum, monomial, coefficient);
+  return sum;
+}
+
+Polynomial scaled(const Polynomial& x, int64_t factor) {
+  Polynomial result;
+  if (factor == 0) return result;
+  for (const auto& [monomial, coefficient] : x) result.emplace(monomial, coefficient * factor);
+  return result;
+}
+
+Polynomial product_of(const Polynomial& x, const Polynomial& y) {
+  Polynomial product;
+  for (const auto& [left, a] : x) {
+    for (const auto& [right, b] : y) {
+      Monomial both = left;
+      both.insert(both.end(), right.begin(), right.end());
+      std::sort(both.begin(), both.end());
+      add_term(product, both, a * b);
+    }
+  }
+  return product;
+}
+
+// Whether no term is negative: then the polynomial of sizes is not, either.
+bool never_negative(const Polynomial& x) {
+  return std::all_of(x.begin(), x.end(), [](const auto& term) { return term.second >= 0; });
+}
+
+bool at_most(const Polynomial& x, const Polynomial& y) { return never_negative(sum_of(y, scaled(x, -1))); }
+
+bool at_most(const Smallest& x, const Smallest& y) {
+  return std::all_of(y.begin(), y.end(), [&](const Polynomial& bound) {
+    return std::any_of(x.begin(), x.end(), [&](const Polynomial& one) { return at_most(one, bound); });
+  });
+}
+
+bool at_most(const Form& x, const Form& y) {
+  return std::all_of(x.begin(), x.end(), [&](const Smallest& one) {
+    return std::any_of(y.begin(), y.end(), [&](const Smallest& bound) { return at_most(one, bound); });
+  });
+}
+
+// Without the members that others make superfluous. `better(a, b)`: b is not needed beside a.
+template <class T, class Better>
+std::vector<T> needed(std::vector<T> all, Better better) {
+  std::vector<T> kept;
+  for (T& item : all) {
+    if (std::any_of(kept.begin(), kept.end(), [&](const T& other) { return better(other, item); })) continue;
+    kept.erase(std::remove_if(kept.begin(), kept.end(), [&](const T& other) { return better(item, other); }),
+               kept.end());
+    kept.push_back(std::move(item));
+  }
+  return kept;
+}
+
+std::optional<Form> simplified(Form form) {
+  for (Smallest& smallest : form) {
+    smallest = needed(std::move(smallest), [](const Polynomial& a, const Polynomial& b) { return at_most(a, b); });
+  }
+  form = needed(std::move(form), [](const Smallest& a, const Smallest& b) { return at_most(b, a); });
+  size_t terms = 0;
+  for (const Smallest& smallest : form) {
+    for (const Polynomial& polynomial : smallest) {
+      terms += std::max<size_t>(polynomial.size(), 1);
+      for (const auto& [monomial, coefficient] : polynomial) {
+        if (coefficient > kLargest || coefficient < -kLargest) return std::nullopt;
+      }
+    }
+  }
+  if (terms > kMostTerms) return std::nullopt;
+  return form;
+}
+
+template <class Combine>
+Form pairwise(const Form& x, const Form& y, Combine combine) {
+  Form result;
+  for (const Smallest& left : x) {
+    for (const Smallest& right : y) result.push_back(combine(left, right));
+  }
+  return result;
+}
+
+Form added(const Form& x, const Form& y) {
+  return pairwise(x, y, [](const Smallest& left, const Smallest& right) {
+    Smallest sums;
+    for (const Polynomial& a : left) {
+      for (const Polynomial& b : right) sums.push_back(sum_of(a, b));
+    }
+    return sums;
+  });
+}
+
+Form larger(const Form& x, const Form& y) {
+  Form both = x;
+  both.insert(both.end(), y.begin(), y.end());
+  return both;
+}
+
+Form smaller(const Form& x, const Form& y) {
+  return pairwise(x, y, [](const Smallest& left, const Smallest& right) {
+    Smallest both = left;
+    both.insert(both.end(), right.begin(), right.end());
+    return both;
+  });
+}
+
+// -max(min(a, b), c) = min(max(-a, -b), -c), and that as a largest of smallest.
+Form negated(const Form& x) {
+  Form result;
+  for (const Smallest& smallest : x) {
+    Form negative;
+    for (const Polynomial& polynomial : smallest) negative.push_back({scaled(polynomial, -1)});
+    result = result.empty() ? negative : smaller(result, negative);
+  }
+  return result;
+}
+
+template <class Function>
+Form each(Form form, Function function) {
+  for (Smallest& smallest : form) {
+    for (Polynomial& polynomial : smallest) polynomial = function(polynomial);
+  }
+  return form;
+}
+
+bool is_one(const Form& form) { return form.size() == 1 && form[0].size() == 1; }
+
+std::optional<int64_t> number_of(const Form& form) {
+  if (!is_one(form)) return std::nullopt;
+  const Polynomial& polynomial = form[0][0];
+  if (polynomial.empty()) return 0;
+  if (polynomial.size() == 1 && polynomial.begin()->first.empty()) return polynomial.begin()->second;
+  return std::nullopt;
+}
+
+int64_t floor_of(int64_t x, int64_t divisor) { return x / divisor - (x % divisor < 0 ? 1 : 0); }
+
+// The expressions of one builder's values.
+class Reader {
+ public:
+  explicit Reader(Builder& builder) : builder_(&builder) {}
+
+  const Form& read(Var var) {
+    if (const auto found = forms_.find(var); found != forms_.end()) return found->second;
+    std::optional<Form> form;
+    if (const Equation* equation = producer(var)) form = read_equation(*equation);
+    if (form) form = simplified(*std::move(form));
+    // The map may have grown by the operands; nodes of std::map stay where they are.
+    return forms_.emplace(var, form ? *std::move(form) : form_of({{{atom_of(var)}, 1}})).first->second;
+  }
+
+  Value write(const Form& form) {
+    Value result;
+    for (const Smallest& smallest : form) {
+      Value least;
+      for (const Polynomial& polynomial : smallest) {
+        const Value next = write(polynomial);
+        least = least ? smaller_length(least, next) : next;
+      }
+      result = result ? larger_length(result, least) : least;
+    }
+    return result;
+  }
+
+ private:
+  struct AtomOf {
+    Var var = kNoVar;     // or, where there is none, the rounded quotient:
+    Polynomial dividend;  // never negative
+    int64_t divisor = 1;
+  };
+
+  const Equation* producer(Var var) const {
+    const absl::Span<const Equation> equations = builder_->equations();
+    const auto after = std::upper_bound(equations.begin(), equations.end(), var,
+                                        [](Var v, const Equation& equation) { return v < equation.first_output; });
+    if (after == equations.begin()) return nullptr;
+    const Equation& equation = *(after - 1);
+    return var < equation.first_output + equation.output_count ? &equation : nullptr;
+  }
+
+  Atom atom_of(Var var) {
+    atoms_.push_back({var, {}, 1});
+    return atoms_.size() - 1;
+  }
+
+  std::optional<Form> read_equation(const Equation& equation) {
+    const std::string& name = equation.primitive->name;
+    const absl::Span<const Var> operands = builder_->operands(equation);
+    const auto is_integer_scalar = [&](Var var) {
+      const Aval aval = builder_->aval(var);
+      return aval.rank() == 0 && (aval.dtype() == DType::kInt32 || aval.dtype() == DType::kInt64);
+    };
+    if (!is_integer_scalar(equation.first_output)) return std::nullopt;
+    if (!std::all_of(operands.begin(), operands.end(), is_integer_scalar)) return std::nullopt;
+    if (name == "full") return form_of(number(builder_->attrs(equation).integer("value")));
+    if (name == "convert" || name == "stop_gradient") return read(operands[0]);
+    if (name == "neg") return negated(read(operands[0]));
+    if (operands.size() != 2) return std::nullopt;
+    const Form& x = read(operands[0]);
+    const Form& y = read(operands[1]);
+    if (name == "add") return added(x, y);
+    if (name == "sub") return added(x, negated(y));
+    if (name == "max") return larger(x, y);
+    if (name == "min") return smaller(x, y);
+    if (name == "mul") return multiplied(x, y);
+    if (name == "div") return divided(x, number_of(y).value_or(0));
+    return std::nullopt;
+  }
+
+  static std::optional<Form> multiplied(const Form& x, const Form& y) {
+    if (!is_one(y)) return is_one(x) ? multiplied(y, x) : std::nullopt;
+    const Polynomial& factor = y[0][0];
+    const auto times = [&](const Polynomial& polynomial) { return product_of(polynomial, factor); };
+    if (is_one(x) || never_negative(factor)) return each(x, times);
+    if (const auto constant = number_of(y)) {
+      return each(negated(x), [&](const Polynomial& p) { return scaled(p, -*constant); });
+    }
+    return std::nullopt;
+  }
+
+  // Rounded towards zero: up where the dividend is negative. max(floor(x / d), min(0, ceil(x / d))) says that of both.
+  std::optional<Form> divided(const Form& x, int64_t divisor) {
+    if (divisor <= 0) return std::nullopt;
+    const Form down = each(x, [&](const Polynomial& p) { return floor_quotient(p, divisor); });
+    const bool positive = std::all_of(x.begin(), x.end(), [](const Smallest& smallest) {
+      return std::all_of(smallest.begin(), smallest.end(), never_negative);
+    });
+    if (positive) return down;
+    const Form up =
+        each(x, [&](const Polynomial& p) { return floor_quotient(sum_of(p, number(divisor - 1)), divisor); });
+    return larger(down, smaller(form_of({}), up));
+  }
+
+  // Multiples of the divisor come out of the quotient. What stays has coefficients from 0 to divisor - 1.
+  Polynomial floor_quotient(const Polynomial& x, int64_t divisor) {
+    Polynomial whole, rest;
+    for (const auto& [monomial, coefficient] : x) {
+      const int64_t quotient = floor_of(coefficient, divisor);
+      if (quotient != 0) whole.emplace(monomial, quotient);
+      if (coefficient != quotient * divisor) rest.emplace(monomial, coefficient - quotient * divisor);
+    }
+    const bool is_constant = rest.empty() || (rest.size() == 1 && rest.begin()->first.empty());
+    if (is_constant) return whole;
+    return sum_of(whole, {{{quotient_atom(rest, divisor)}, 1}});
+  }
+
+  Atom quotient_atom(const Polynomial& dividend, int64_t divisor) {
+    for (Atom atom = 0; atom < atoms_.size(); ++atom) {
+      const AtomOf& known = atoms_[atom];
+      if (known.var == kNoVar && known.divisor == divisor && known.dividend == dividend) return atom;
+    }
+    atoms_.push_back({kNoVar, dividend, divisor});
+    return atoms_.size() - 1;
+  }
+
+  Value write(const Polynomial& polynomial) {
+    Value sum;
+    int64_t constant = 0;
+    for (const auto& [monomial, coefficient] : polynomial) {
+      if (monomial.empty()) {
+        constant = coefficient;
+        continue;
+      }
+      Value product;
+      for (Atom atom : monomial) product = product ? mul(product, write_atom(atom)) : write_atom(atom);
+      product = scale_length(product, coefficient);
+      sum = sum ? add_lengths(sum, product) : product;
+    }
+    return sum ? add_lengths(sum, constant) : constant_length(*builder_, constant);
+  }
+
+  Value write_atom(Atom atom) {
+    const AtomOf& known = atoms_[atom];
+    if (known.var != kNoVar) return {builder_, known.var};
+    const int64_t divisor = known.divisor;
+    const Value dividend = write(Polynomial(known.dividend));
+    return div(dividend, constant_length(*builder_, divisor));
+  }
+
+  Builder* builder_;
+  std::map<Var, Form> forms_;
+  std::vector<AtomOf> atoms_;
+};
+
+}  // namespace
+
+bool same_length(Value x, Value y) {
+  if (x == y) return true;
+  if (!x || !y || x.builder != y.builder) return false;
+  Reader reader(*x.builder);
+  const Form& left = reader.read(x.var);
+  const Form& right = reader.read(y.var);
+  return at_most(left, right) && at_most(right, left);
+}
+
+std::optional<int64_t> constant_of_length(Value x) { return number_of(Reader(*x.builder).read(x.var)); }
+
+Value exact_quotient(Value x, int64_t divisor) {
+  Reader reader(*x.builder);
+  Form form = reader.read(x.var);
+  for (Smallest& smallest : form) {
+    for (Polynomial& polynomial : smallest) {
+      for (auto& [monomial, coefficient] : polynomial) {
+        if (coefficient % divisor != 0) return {};
+        coefficient /= divisor;
+      }
+    }
+  }
+  return reader.write(form);
+}
+
+}  // namespace ct

@@ -1,0 +1,28 @@
+// A length as an expression, so that lengths that were worked out in different ways are found to be equal.
+//
+// n - 1, max(n + -1, 0) and the length of x[1:][:n - 1] are different equations. Read as an expression, a length is the
+// largest of smallest of polynomials in atoms with integer coefficients: sums, products, quotients by constants, max
+// and min all have that form. Atoms are what no rule looks into: inputs, results of other equations, and rounded
+// quotients of polynomials. All of them are sizes of axes or made of sizes, and so never negative: that is what lets
+// max(n, 0) be n.
+//
+// Two expressions are equal when each is found to be at most the other. The test is sound and not complete: what it
+// cannot tell counts as different, which is an error message and never a wrong result.
+#pragma once
+
+#include <optional>
+
+#include "ir/builder.h"
+
+namespace ct {
+
+// Whether two int32 scalars of one builder are the same number for all sizes.
+bool same_length(Value x, Value y);
+
+// The number that a length is for all sizes.
+std::optional<int64_t> constant_of_length(Value x);
+
+// x / divisor where x is a multiple of it for all sizes, as new equations; else null.
+Value exact_quotient(Value x, int64_t divisor);
+
+}  // namespace ct
