@@ -17,7 +17,7 @@ from mask_programs import Program
 
 BOUND = 4
 GARBAGE = (np.nan, np.inf, -np.inf, -3.0, 1e30)
-NAMED = False
+NAMED = True
 
 
 class Broken(AssertionError):
@@ -198,7 +198,9 @@ def check_batch(p: Program, case: Case, tolerance: float) -> None:
         data = cnp.stack([cnp.array(leaf.data if is_ragged(leaf) else leaf) for leaf in (c.ragged[i] for c in cases)])
         axes = {axis - len(kind): size for axis, size in enumerate(kind) if isinstance(size, str)}
         batch.append(
-            ct.Ragged._make(data, {a: shared[s] for a, s in axes.items()}, {a: s if NAMED else "" for a, s in axes.items()})
+            ct.Ragged._make(
+                data, {a: shared[s] for a, s in axes.items()}, {a: s if NAMED else "" for a, s in axes.items()}
+            )
             if axes
             else data
         )

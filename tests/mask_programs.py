@@ -254,14 +254,16 @@ RESIZE: dict[str, Callable[[Any, int], Any]] = {
     "tile": lambda v, k: cnp.tile(v, tuple(2 if i == k else 1 for i in range(v.ndim))),
     "twice": lambda v, k: cnp.concatenate([v, v * 2], k),
     "with zeros": lambda v, k: cnp.pad(v, [(1, 2) if i == k else (0, 0) for i in range(v.ndim)]),
-    "between zeros": lambda v, k: lax.pad(v, cnp.zeros((), v.dtype), [(1, 0, 1) if i == k else (0, 0, 0) for i in range(v.ndim)]),  # noqa: E501
+    "between zeros": lambda v, k: lax.pad(v, cnp.zeros((), v.dtype), [(1, 0, 1) if i == k else (0, 0, 0) for i in range(v.ndim)]),
     "with ones": lambda v, k: cnp.concatenate([cnp.ones_like(v[along(k, slice(None, 1))]), v], k),
     "window of two": lambda v, k: lax.reduce_window(v, 0.0, lax.add, tuple(2 if i == k else 1 for i in range(v.ndim)),
                                                     tuple(2 if i == k else 1 for i in range(v.ndim)), "VALID"),
 }  # fmt: skip
 for _name, _along in RESIZE.items():
     least = 2 if "two" in _name or "diff" in _name or "inner" in _name else 1
-    step(_name, _along, has_length, with_length(_name), at=ragged_axis, least=0 if _name in {"repeat", "tile"} else least)
+    step(
+        _name, _along, has_length, with_length(_name), at=ragged_axis, least=0 if _name in {"repeat", "tile"} else least
+    )
 
 step("dot", lambda u, v: u @ v, lambda u, v: vector(u) and u == v, lambda u, v: (), count=2)
 step("outer", lambda u, v: cnp.outer(u, v), kinds(vector, vector), lambda u, v: u + v, count=2)
@@ -343,7 +345,9 @@ class Program:
         for k, (chosen, operands, axis) in enumerate(self.steps):
             names.append(f"v{k}")
             where = "" if axis is None else f", axis {axis}"
-            lines.append(f"v{k} {self.kinds[len(self.arguments) + k]} = {chosen.name}({', '.join(names[i] for i in operands)}{where})")
+            lines.append(
+                f"v{k} {self.kinds[len(self.arguments) + k]} = {chosen.name}({', '.join(names[i] for i in operands)}{where})"
+            )
         return "\n".join([*lines, "return " + ", ".join(names[i] for i in self.outputs)])
 
 

@@ -310,6 +310,20 @@ Value simplify_dimension_size(const Match& m) {
 
 Value simplify_set_length(const Match& m) { return m.operands[0]; }
 
+// A counted scan that takes all its steps is one that is not counted: outside of masks the size of a sequence is known.
+std::optional<Values> simplify_counted_scan(Builder& builder, Producers& producers, const Primitive& scan,
+                                            absl::Span<const Value> operands, const AttrsPtr& attrs) {
+  if (!attrs->has("counted")) return std::nullopt;
+  const Equation* count = producers.find(operands.back().var);
+  if (count == nullptr || count->primitive->name != "full") return std::nullopt;
+  if (builder.attrs(*count).integer("value") < attrs->integer("length")) return std::nullopt;
+  std::vector<Attrs::Item> rest;
+  for (const Attrs::Item& item : attrs->items()) {
+    if (item.first != "counted") rest.push_back(item);
+  }
+  return builder.bind(scan, operands.subspan(0, operands.size() - 1), Attrs::make(std::move(rest)));
+}
+
 // Scalar functions of constants, computed now.
 Value fold(const Match& m) {
   const bool elementwise = m.primitive.scalar || m.primitive.name == "convert";
@@ -379,6 +393,7 @@ const absl::flat_hash_map<const Primitive*, Rule>& rule_table() {
 GraphPtr simplify(const Graph& graph) {
   const auto& rules = rule_table();
   const Primitive* const mask = find_primitive("mask");
+  const Primitive* const scan = find_primitive("scan");
   std::optional<Producers> producers;
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
@@ -390,6 +405,11 @@ GraphPtr simplify(const Graph& graph) {
           if (const auto rule = rules.find(&primitive); rule != rules.end()) {
             if (const Value replacement = rule->second(match)) return Values{replacement};
           }
+        }
+        if (&primitive == scan) {
+          const AttrsPtr simpler = map_graphs(attrs, simplify);
+          if (auto results = simplify_counted_scan(builder, *producers, primitive, operands, simpler)) return *results;
+          return builder.bind(primitive, operands, simpler);
         }
         // Inside a mask region sizes are not what the shapes say; its equations are simplified once it is expanded.
         return builder.bind(primitive, operands, &primitive == mask ? attrs : map_graphs(attrs, simplify));

@@ -237,6 +237,23 @@ class Captured:
     aux: Any = None
 
 
+def repeated_integers(leaves: Sequence[Any], axes: Sequence[int] = ()) -> dict[int, int]:
+    """Positions of integer leaves that are an earlier leaf once more (and mapped along the same axis), and where that is.
+
+    A function sees those as one value: two axes whose lengths are one array are of one length. Floating leaves stay apart: each has its
+    own derivative.
+    """
+    if len({id(leaf) for leaf in leaves}) == len(leaves):
+        return {}
+    first: dict[tuple[int, int], int] = {}
+    repeated: dict[int, int] = {}
+    for index, leaf in enumerate(leaves):
+        earlier = first.setdefault((id(leaf), axes[index] if axes else 0), index)
+        if earlier != index and isinstance(leaf, Array) and _core.dtype_kind(leaf.dtype) in ("signed", "unsigned"):
+            repeated[index] = earlier
+    return repeated
+
+
 def capture(
     function: Callable[..., Any],
     leaves: Sequence[Any],
@@ -260,8 +277,12 @@ def capture(
     out_structure: PyTreeDef | None = None
     aux_form: _Aux | None = None
 
+    repeated = {} if mode == "jit" else repeated_integers(leaves)
+
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
         nonlocal out_structure, aux_form
+        if repeated:
+            inputs = [inputs[repeated.get(index, index)] for index in range(len(inputs))]
         args, kwargs = structure.unflatten(inputs)
         result = function(*args, **kwargs)
         aux_leaves: list[Any] = []

@@ -27,6 +27,7 @@ from cotangent._capture import (
     float0_zeros,
     function_name,
     is_inexact_dtype,
+    repeated_integers,
     structure_names,
     wraps,
 )
@@ -681,9 +682,13 @@ def _capture_examples(
     fun: Function, examples: list[Any], structure: PyTreeDef, name: str, axis: tuple[str, int] | None
 ) -> Captured:
     out_structure: PyTreeDef | None = None
+    pairs = [item if isinstance(item, tuple) else (item, -1) for item in examples]
+    repeated = repeated_integers([leaf for leaf, _ in pairs], [number for _, number in pairs])
 
     def run(inputs: list[Array]) -> tuple[list[Any], None]:
         nonlocal out_structure
+        if repeated:
+            inputs = [inputs[repeated.get(index, index)] for index in range(len(inputs))]
         args, kwargs = structure.unflatten(inputs)
         out_leaves, out_structure = flatten_arguments(fun(*args, **kwargs), f"the output of {name}")
         return out_leaves, None

@@ -8,6 +8,8 @@
 
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/length_form.h"
+#include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
@@ -38,15 +40,6 @@ AttrsPtr to_attrs(const ScanAttrs& attrs) {
                                                          {"reverse", attrs.reverse}};
   if (attrs.counted) entries.emplace_back("counted", true);
   return Attrs::make(std::move(entries));
-}
-
-// The rules of derivatives: masks are expanded when all of these are taken, so no program gets here but a text that
-// someone has written.
-void check_not_counted(const Attrs& attributes) {
-  if (!attributes.has("counted")) return;
-  throw Error(ErrorKind::kUnsupported,
-              "loops with a counted number of steps are made by expanding masks and have no derivative")
-      .hint("differentiate the program before its masks are expanded");
 }
 
 Layout layout_of(const ScanAttrs& attrs) {
@@ -116,10 +109,9 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
 
 JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attributes) {
-  check_not_counted(*attributes);
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
-  const Flags in = present(tangents);
+  const Flags in = present(tangents.subspan(0, layout.operands()));
   Flags carries = slice_of(in, layout.constants, layout.first_sequence());
   const Flags constants = slice_of(in, 0, layout.constants);
   const Flags sequences = slice_of(in, layout.first_sequence(), layout.operands());
@@ -154,9 +146,10 @@ JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
   add_group(0, layout.constants, constants);
   add_group(layout.constants, layout.first_sequence(), carries);
   add_group(layout.first_sequence(), n, sequences);
+  if (attrs.counted) operands.push_back(primals.back());
   const Values results = scan(builder,
                               {rewire(*step.graph, inputs, outputs), attrs.num_constants + static_cast<int64_t>(c),
-                               attrs.num_carries + static_cast<int64_t>(k), attrs.length, attrs.reverse},
+                               attrs.num_carries + static_cast<int64_t>(k), attrs.length, attrs.reverse, attrs.counted},
                               operands);
   Values ordered(results.size());
   for (size_t i = 0; i < outputs.size(); ++i) ordered[outputs[i]] = results[i];
@@ -177,11 +170,14 @@ Flags invariant_outputs(const Graph& graph, const Flags& varying) {
 // One slice of a sequence of at least one, of the lengths that all slices have.
 Value any_slice(Value sequence) { return squeeze(slice_axis(fill_padding(sequence, {0}, 0), 0, 0, 1), 0); }
 
-std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> operands,
+std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> all_operands,
                                    const AttrsPtr& attributes) {
-  check_not_counted(*attributes);
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
+  if (attrs.counted && !all_operands.back().is_known()) {
+    return split_whole(context, get_primitive("scan"), all_operands, attributes);
+  }
+  const absl::Span<const SplitValue> operands = all_operands.subspan(0, layout.operands());
   const Flags in = unknown_mask(operands);
   const Flags constants = slice_of(in, 0, layout.constants);
   const Flags sequences = slice_of(in, layout.first_sequence(), layout.operands());
@@ -241,11 +237,21 @@ std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const Split
   }
   std::vector<size_t> known_outputs = range(0, num_known_out);
   append(known_outputs, stacked_results);
+  // The unknown loop takes as many steps as the known one. In a mask region that is the length of the sequences, and
+  // where none of them is known any more, nothing else tells it.
+  Value steps;
+  if (attrs.counted) {
+    steps = all_operands.back().known;
+  } else if (sequence_residuals.empty() && num_known_in > known_constants + known_carries) {
+    steps = dimension_size(known_operands.back(), 0);
+  }
+  Values known_loop = known_operands;
+  if (attrs.counted) known_loop.push_back(steps);
   const Values known_results =
       scan(context.known(),
            {rewire(*step.known, range(0, num_known_in), known_outputs), static_cast<int64_t>(known_constants),
-            static_cast<int64_t>(known_carries), attrs.length, attrs.reverse},
-           known_operands);
+            static_cast<int64_t>(known_carries), attrs.length, attrs.reverse, attrs.counted},
+           known_loop);
   for (size_t i = 0; i < stacked_results.size(); ++i) {
     residual[stacked_results[i] - num_known_out] = known_results[num_known_out + i];
   }
@@ -269,11 +275,13 @@ std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const Split
   for (size_t i = layout.first_sequence(); i < operands.size(); ++i) {
     if (unknown_in[i]) unknown_operands.push_back(context.on_unknown(operands[i]));
   }
-  const Values unknown_results = scan(context.unknown(),
-                                      {rewire(*step.unknown, inputs, range(0, step.unknown->outputs().size())),
-                                       static_cast<int64_t>(constant_residuals.size() + count(constants)),
-                                       static_cast<int64_t>(count(carries)), attrs.length, attrs.reverse},
-                                      unknown_operands);
+  if (steps) unknown_operands.push_back(context.residual(steps));
+  const Values unknown_results =
+      scan(context.unknown(),
+           {rewire(*step.unknown, inputs, range(0, step.unknown->outputs().size())),
+            static_cast<int64_t>(constant_residuals.size() + count(constants)), static_cast<int64_t>(count(carries)),
+            attrs.length, attrs.reverse, static_cast<bool>(steps)},
+           unknown_operands);
   return merge_sheets(step.out_known, known_results, unknown_results);
 }
 
@@ -297,11 +305,11 @@ Values divide_and_transpose(Builder& builder, const TransposeInput& input, const
 }
 
 Values scan_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
-  check_not_counted(*attributes);
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   const Graph& graph = *attrs.graph;
   Flags linear = linear_operands(input);
+  linear.resize(layout.operands());
   const Flags wanted = linear;
   for (Flags more;;) {
     more = linear;
@@ -370,14 +378,17 @@ Values scan_transpose(Builder& builder, const TransposeInput& input, const Attrs
   append(operands, first_carries);
   append(operands, residual_sequences);
   append(operands, cotangent_sequences);
-  const Values outputs = scan(builder,
-                              {body.finish(results), static_cast<int64_t>(residual_constants.size()),
-                               static_cast<int64_t>(num_accumulated + num_carries), attrs.length, !attrs.reverse},
-                              operands);
+  if (attrs.counted) operands.push_back(known_operand(input, static_cast<int>(layout.operands())));
+  const Values outputs =
+      scan(builder,
+           {body.finish(results), static_cast<int64_t>(residual_constants.size()),
+            static_cast<int64_t>(num_accumulated + num_carries), attrs.length, !attrs.reverse, attrs.counted},
+           operands);
   Values cotangents = spread(outputs, joined({constants, carries, sequences}));
   for (size_t i = 0; i < cotangents.size(); ++i) {
     if (!wanted[i]) cotangents[i] = {};
   }
+  cotangents.resize(input.operands.size());
   return cotangents;
 }
 
@@ -472,13 +483,22 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
     }
     lengths.push_back(std::move(own));
   }
+  // A counted loop is as ragged as one over sequences of that length.
+  if (attrs.counted && known_length(operands.back().value) != attrs.length) {
+    const Value count = operands.back().value;
+    steps = steps && !same_length(steps, count) ? smaller_length(steps, count) : count;
+  }
+
+  // Inside it is a length like those of the operands.
+  std::vector<Masked> with_steps(operands.begin(), operands.end());
+  if (steps) with_steps.push_back({steps, {steps}});
 
   std::vector<Values> found(layout.outputs);  // of carries and slices, in the outer builder
   GraphPtr graph;
   Values base;
   for (bool changed = true; changed;) {
     changed = false;
-    MaskedSubGraph step(builder, operands);
+    MaskedSubGraph step(builder, with_steps);
     Builder& inner = step.inner();
     std::vector<Masked> inputs;
     for (size_t i = 0; i < layout.constants; ++i) {
@@ -508,15 +528,13 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
 
   Values values = base;
   for (size_t i = 0; i < layout.operands(); ++i) values.push_back(operands[i].value);
-  Value taken = attrs.counted ? operands.back().value : steps;
   if (steps) {
     values.push_back(iota(builder, Aval(DType::kInt32, {attrs.length}), 0));
-    taken = attrs.counted ? min(taken, steps) : steps;
+    values.push_back(steps);
   }
-  if (taken) values.push_back(taken);
   const Values results = scan(builder,
                               {graph, attrs.num_constants + static_cast<int64_t>(base.size()), attrs.num_carries,
-                               attrs.length, attrs.reverse, static_cast<bool>(taken)},
+                               attrs.length, attrs.reverse, static_cast<bool>(steps)},
                               values);
   std::vector<Masked> outputs;
   for (size_t k = 0; k < layout.outputs; ++k) {

@@ -1,0 +1,192 @@
+"""What lengths say: which are equal, what depends on them, and that a constant one is like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+from cotangent import lax
+
+BOUND = 5
+
+
+def padded(x: np.ndarray[Any, Any], axis: int = 0, length: Any = None) -> ct.Ragged:
+    shape = [BOUND if k == axis else size for k, size in enumerate(x.shape)]
+    data = np.full(shape, np.nan, x.dtype)
+    data[tuple(slice(size) for size in x.shape)] = x
+    return ct.Ragged(data, {axis: x.shape[axis] if length is None else length})
+
+
+def values(x: Any) -> np.ndarray[Any, Any]:
+    return np.asarray(x.unpad() if isinstance(x, ct.Ragged) else x)
+
+
+def weighted(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A sum of what f gives with weights that differ from element to element."""
+    return lambda x: cnp.sum(f(x) * cnp.cos(cnp.arange(f(x).shape[0]) * 1.3))
+
+
+# Lengths that are the same number, worked out in different ways.
+EQUAL: dict[str, Callable[[Any], Any]] = {
+    "differences": lambda x: x[1:] - x[:-1],
+    "differences of two": lambda x: x[2:] - x[:-2],
+    "second differences": lambda x: x[2:] - 2 * x[1:-1] + x[:-2],
+    "one after the other": lambda x: x[1:][1:] * x[2:],
+    "diff": lambda x: cnp.diff(x) * x[1:],
+    "odds and evens": lambda x: x[1::2] - x[:-1:2],
+    "first and last two": lambda x: x[:2] + x[-2:],
+    "padded and cut": lambda x: cnp.pad(x, (1, 1))[1:-1] + x,
+    "twice and every second": lambda x: cnp.repeat(x, 2)[::2] + x,
+    "joined": lambda x: cnp.concatenate([x, x[:-1]])[1:] - cnp.concatenate([x[1:], x[:-1]]),
+    "in a loop": lambda x: lax.fori_loop(0, 2, lambda i, c: c * 0.5 + x[:-1], x[1:]),
+    "in branches": lambda x: lax.cond(x[0] > 0, lambda v: v[1:], lambda v: v[:-1], x),
+}
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("name", EQUAL)
+def test_lengths_that_are_equal_as_expressions(name: str, n: int) -> None:
+    f = EQUAL[name]
+    x = np.random.default_rng(n).uniform(0.3, 2.0, n)
+    np.testing.assert_allclose(values(ct.mask(f)(padded(x))), f(cnp.array(x)))
+    wanted = ct.grad(weighted(f))(cnp.array(x))
+    np.testing.assert_allclose(values(ct.mask(ct.grad(weighted(f)))(padded(x))), wanted, rtol=1e-6)
+    np.testing.assert_allclose(values(ct.grad(ct.mask(weighted(f)))(padded(x))), wanted, rtol=1e-6)
+
+
+def test_lengths_that_differ_are_an_error() -> None:
+    for f in (
+        lambda x: x[1:] + cnp.concatenate([x[2:], x[:1]])[: BOUND - 1],
+        lambda x: cnp.concatenate([x, x]) + cnp.pad(x, (0, BOUND)),
+        lambda x: x[::2] + cnp.concatenate([x[1::2], x[:1]]),
+    ):
+        with pytest.raises(ct.errors.ShapeError, match="two different ragged lengths"):
+            ct.mask(f)(padded(np.ones(4)))
+
+
+def test_sizes_are_equal_where_they_are_the_same_number() -> None:
+    def same(x: Any) -> Any:
+        assert x.shape == (x * 2).shape
+        assert x[1:].shape[0] == x[:-1].shape[0]
+        assert hash(x[1:].shape[0]) == hash(x[:-1].shape[0])
+        assert x.shape[0] == cnp.stack([x, x]).shape[1]
+        return cnp.sum(x)
+
+    assert float(ct.mask(same)(padded(np.ones(3)))) == 3.0
+    # Of one bound along one axis, and of different lengths: not equal, and not known to differ.
+    with pytest.raises(ct.errors.ConcretizationError, match="== axis 0"):
+        ct.mask(lambda x, y: cnp.sum(x) if x.shape == y.shape else cnp.sum(y))(padded(np.ones(3)), padded(np.ones(2)))
+
+
+def test_one_length_array_makes_axes_of_one_length() -> None:
+    x, y = np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])
+    n = cnp.array(np.int32(3))
+    dot = lambda u, v: cnp.dot(u, v) * u.shape[0]  # noqa: E731
+    a, b = padded(x, length=n), padded(y, length=n)
+    # The arrays of the lengths are the same object.
+    b = ct.Ragged._make(b.data, dict(a._lengths), dict(b._names))
+    assert float(ct.mask(dot)(a, b)) == 96.0
+    np.testing.assert_array_equal(values(ct.grad(ct.mask(dot))(a, b)), 3 * y)
+    np.testing.assert_array_equal(values(ct.vjp(ct.mask(dot), a, b)[1](1.0)[1]), 3 * x)
+    rows = ct.tree.map(lambda leaf: cnp.stack([leaf, leaf]), (a, b))
+    lengths = rows[0]._lengths
+    rows = (rows[0], ct.Ragged._make(rows[1].data, dict(lengths), dict(rows[1]._names)))
+    assert ct.vmap(ct.mask(dot))(*rows).tolist() == [96.0, 96.0]
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "identity": lambda x: x,
+    "sum": lambda x: cnp.sum(x * x)[None],
+    "joined": lambda x: cnp.concatenate([x, x * 2]),
+    "fori": lambda x: lax.fori_loop(0, 3, lambda i, c: c * x[0] + i, x),
+    "while": lambda x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * x), (0, x))[1],
+    "cond": lambda x: lax.cond(x[0] > 0, lambda v: v * 3, lambda v: v, x),
+    "scan": lambda x: lax.scan(lambda c, r: (c * 0.5 + r, c * r), 0.0, x)[1],
+    "window": lambda x: x[1:] * x[:-1],
+}
+
+
+@pytest.mark.parametrize("n", [1, 3, BOUND])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_constant_length_under_jit(name: str, n: int) -> None:
+    f = PROGRAMS[name]
+    x = np.random.default_rng(n).uniform(0.3, 2.0, n)
+    data = np.asarray(padded(x).data)
+    wanted = f(cnp.array(x))
+    loss = weighted(f)
+    slope = ct.grad(loss)(cnp.array(x))
+    for length in (lambda: n, lambda: cnp.full((), n, "int32"), lambda: cnp.int32(n), lambda: cnp.array(n)):
+        masked = ct.jit(lambda d, length=length: ct.mask(f)(ct.Ragged(d, {0: length()})))(data)
+        np.testing.assert_allclose(values(masked), wanted)
+        inside = ct.jit(ct.grad(lambda d, length=length: ct.mask(loss)(ct.Ragged(d, {0: length()}))))(data)
+        np.testing.assert_allclose(inside[:n], slope, rtol=1e-6)
+        assert not np.any(np.asarray(inside)[n:])
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_gradient_of_a_linear_scan_takes_as_many_steps_as_the_length(reverse: bool, n: int) -> None:
+    """Nothing along the steps is kept for it, so nothing that is ragged says how many there are."""
+    x = np.random.default_rng(n).uniform(0.3, 2.0, n)
+
+    def last(x: Any) -> Any:
+        return lax.scan(lambda c, r: (c * 0.5 + r, None), 1.0, x, reverse=reverse)[0]
+
+    def folded(x: Any) -> Any:
+        return lax.reduce(x, 0.0, lambda p, q: p * 0.5 + q, (0,))
+
+    for f in (last, folded):
+        wanted = ct.grad(f)(cnp.array(x))
+        for gradient in (
+            ct.mask(ct.grad(f))(padded(x)),
+            ct.grad(ct.mask(f))(padded(x)),
+            ct.jit(ct.grad(ct.mask(f)))(padded(x)),
+        ):
+            np.testing.assert_allclose(values(gradient), wanted)
+        rows = ct.ragged([x, x[:1]], bound=BOUND)
+        found = ct.vmap(ct.grad(ct.mask(f)))(rows).to_list()
+        np.testing.assert_allclose(found[0], wanted)
+        np.testing.assert_allclose(found[1], ct.grad(f)(cnp.array(x[:1])))
+
+
+def test_the_count_of_a_linear_scan_is_simplified_away_without_a_mask() -> None:
+    gradient = ct.grad(lambda x: lax.scan(lambda c, r: (c * 0.5 + r, None), 1.0, x)[0])
+    np.testing.assert_allclose(ct.jit(gradient)(np.ones(3)), [0.25, 0.5, 1.0])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("n", [1, 3, BOUND])
+def test_the_gradient_of_cumlogsumexp(n: int, reverse: bool) -> None:
+    f = weighted(lambda x: lax.cumlogsumexp(x, reverse=reverse))
+    x = np.random.default_rng(n).normal(size=n)
+    wanted = ct.grad(f)(cnp.array(x))
+    np.testing.assert_allclose(values(ct.mask(ct.grad(f))(padded(x))), wanted, rtol=1e-6)
+    np.testing.assert_allclose(values(ct.grad(ct.mask(f))(padded(x))), wanted, rtol=1e-6)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_attention_with_a_ragged_number_of_positions_heads_or_features(axis: int) -> None:
+    shape = [3, 2, 4]
+    shape[axis] = 3
+    x = np.random.default_rng(axis).normal(size=shape)
+    attend = lambda v: ct.nn.dot_product_attention(v, v, v)  # noqa: E731
+    np.testing.assert_allclose(values(ct.mask(attend)(padded(x, axis))), attend(cnp.array(x)), rtol=1e-5)
+
+
+def test_a_rank_that_depends_on_a_length_is_an_error() -> None:
+    x = padded(np.ones((1, 3)))
+    for f, message in (
+        (cnp.squeeze, "whether axis 0 has size 1 depends on its length"),
+        (cnp.cov, "the number of variables is ragged"),
+        (cnp.corrcoef, "the number of variables is ragged"),
+    ):
+        with pytest.raises(ct.errors.ConcretizationError, match=message):
+            ct.mask(f)(x)
+    assert values(ct.mask(lambda v: cnp.squeeze(v[:, None], 1))(x)).shape == (1, 3)
+    observations = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 1.0]])
+    np.testing.assert_allclose(ct.mask(cnp.cov)(padded(observations, 1)), np.cov(observations))
+    assert values(ct.mask(cnp.cov)(padded(observations[:1], 1))).shape == ()

@@ -1,0 +1,27 @@
+"""The law of mask on random programs; `mask_programs.py` makes them, `mask_law.py` says what is compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import mask_law
+import pytest
+from mask_programs import program
+
+GROUPS = 8
+SHARE = 125  # programs of a group, and of all of them
+ALL = 2500
+
+
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_the_law_of_mask_on_random_programs(group: int, long_run: bool) -> None:
+    """A program is counted once, however many lengths and ways it is tried in."""
+    tried: Counter[str] = Counter()
+    broken: list[str] = []
+    for seed in range(group * ALL, group * ALL + (ALL if long_run else SHARE)):
+        try:
+            mask_law.check(program(seed), tried)
+        except mask_law.Broken as error:
+            broken.append(str(error))
+    assert not broken, f"{len(broken)} programs break the law, the first:\n{broken[0]}"
+    assert tried["refused"] == 0
