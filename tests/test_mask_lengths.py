@@ -190,3 +190,16 @@ def test_a_rank_that_depends_on_a_length_is_an_error() -> None:
     observations = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 1.0]])
     np.testing.assert_allclose(ct.mask(cnp.cov)(padded(observations, 1)), np.cov(observations))
     assert values(ct.mask(cnp.cov)(padded(observations[:1], 1))).shape == ()
+
+
+def test_two_reshaped_operands_of_a_sum_do_not_lead_back_to_each_other() -> None:
+    """Compiled on the second call: the sum of a product whose operands were reshaped from each other's shapes."""
+    x = np.random.default_rng(0).uniform(size=(1, 3))
+
+    def loss(v: Any) -> Any:
+        total = ct.nn.logsumexp(v, 0)
+        return cnp.sum(total * (cnp.full(total.shape, 0.7) * cnp.cos(cnp.arange(3) * 1.3)))
+
+    for f in (ct.grad(loss), ct.jit(ct.grad(loss)), ct.jit(ct.mask(ct.grad(loss)))):
+        for _ in range(3):
+            np.testing.assert_allclose(f(x), 0.7 * np.cos(np.arange(3) * 1.3)[None], rtol=1e-6)

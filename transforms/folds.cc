@@ -174,7 +174,8 @@ struct Fold {
   }
 };
 
-Value canonical_fold(Context& context, const Fold& fold, Value x, const Ints& axes);
+Value canonical_fold(Context& context, const Fold& fold, Value x, const Ints& axes,
+                     const std::vector<Shape>& seen = {});
 
 // ---- folds of pieces ------------------------------------------------------------------------------------------------
 
@@ -295,13 +296,17 @@ Value under_shape(Context& context, Value x, absl::Span<const int64_t> shape, co
 }
 
 // Null unless something that `x` is computed from was reshaped, and the fold is one over axes that it had before.
-Value fold_of_reshaped(Context& context, const Fold& fold, Value x, const Values& leaves, const Ints& axes) {
+// `seen`: the shapes that the fold was brought to before, which of two reshaped things may lead back to each other.
+Value fold_of_reshaped(Context& context, const Fold& fold, Value x, const Values& leaves, const Ints& axes,
+                       std::vector<Shape> seen) {
+  seen.emplace_back(x.shape().begin(), x.shape().end());
   for (const Value& leaf : leaves) {
     const auto equation = context.made_by(leaf);
     if (!equation || equation->primitive != &reshape_primitive()) continue;
     const Value source = context.operand(*equation, 0);
     if (!is_computed_in_loops(context, source)) continue;
     const Shape shape(source.shape().begin(), source.shape().end());
+    if (std::find(seen.begin(), seen.end(), shape) != seen.end()) continue;
     const std::vector<AxisGroup> groups = axis_groups(shape, x.shape());
     const std::optional<Ints> before = axes_before(groups, axes);
     if (!before) continue;
@@ -311,7 +316,7 @@ Value fold_of_reshaped(Context& context, const Fold& fold, Value x, const Values
     for (int axis = 0; axis < x.rank(); ++axis) {
       if (!contains(axes, axis)) kept.push_back(x.shape()[axis]);
     }
-    return reshape(canonical_fold(context, fold, context.rebuilt(x, known), *before), kept);
+    return reshape(canonical_fold(context, fold, context.rebuilt(x, known), *before, seen), kept);
   }
   return {};
 }
@@ -331,13 +336,13 @@ Value fold_of_fold(Context& context, const Fold& fold, Value x, const Ints& axes
   return canonical_fold(context, fold, source, both);
 }
 
-Value canonical_fold(Context& context, const Fold& fold, Value x, const Ints& axes) {
+Value canonical_fold(Context& context, const Fold& fold, Value x, const Ints& axes, const std::vector<Shape>& seen) {
   if (axes.empty()) return x;
   if (x.aval().size() > 0) {
     if (const Value result = fold_of_fold(context, fold, x, axes)) return result;
     const Values leaves = context.leaves(x, context.is_used_once(x));
     if (const Value result = fold_of_pieces(context, fold, x, leaves, axes)) return result;
-    if (const Value result = fold_of_reshaped(context, fold, x, leaves, axes)) return result;
+    if (const Value result = fold_of_reshaped(context, fold, x, leaves, axes, seen)) return result;
   }
   return fold.bind(context.builder(), x, axes);
 }
