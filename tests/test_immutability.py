@@ -221,6 +221,8 @@ def read_only(a: Any) -> Any:
 
 @pytest.mark.parametrize("way", SOURCES)
 def test_writing_to_the_source_changes_nothing(way: str) -> None:
+    if way == "dlpack of a read-only view" and np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("this NumPy cannot hand out read-only arrays by DLPack")
     source = VALUES.copy()
     x = SOURCES[way](source)
     y = x.reshape(6)
@@ -263,6 +265,8 @@ def test_a_donated_array_that_somebody_views_is_not_reused(way: str) -> None:
     x = cnp.asarray(VALUES) * 1
     address = np.asarray(x).__array_interface__["data"][0]
     held = HOLDERS[way](x)
+    if way == "dlpack" and held.__array_interface__["data"][0] != address:
+        pytest.skip("this NumPy does not know version 1.0 of DLPack: it got a copy")
     result = f(x)
     memory = (ctypes.c_float * 6).from_address(address)
     assert list(memory) == VALUES.ravel().tolist()
@@ -280,6 +284,8 @@ def test_memory_that_somebody_views_is_not_that_of_another_array(way: str) -> No
     x = cnp.asarray(VALUES) * 1
     address = np.asarray(x).__array_interface__["data"][0]
     held = HOLDERS[way](x)
+    if way == "dlpack" and held.__array_interface__["data"][0] != address:
+        pytest.skip("this NumPy does not know version 1.0 of DLPack: it got a copy")
     del x
     others = [cnp.asarray(VALUES) * 0 + 77 for _ in range(300)]
     assert list((ctypes.c_float * 6).from_address(address)) == VALUES.ravel().tolist()

@@ -148,6 +148,13 @@ def test_ragged_values() -> None:
     np.testing.assert_allclose(gradient.unpad(), [1.0, 2.0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("function", [np.sum, np.exp, np.add.reduce, np.linalg.norm, scipy.special.expit])
+def test_outside_of_masks_ragged_values_are_none_of_numpys(function: Any) -> None:
+    x = ct.Ragged(cnp.zeros(3), {0: 2})
+    with pytest.raises(TypeError, match=r"of a Ragged: its length is known inside ct\.mask only"):
+        function(x)
+
+
 OPERATORS = [operator.add, operator.sub, operator.mul, operator.truediv, operator.pow, operator.floordiv, operator.mod]
 OPERATORS += [operator.lt, operator.ge, operator.eq, operator.ne, divmod]
 

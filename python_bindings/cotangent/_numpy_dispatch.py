@@ -143,7 +143,29 @@ def array_function(self: Array, function: Any, types: Any, args: tuple[Any, ...]
     return _counterpart(function)(*args, **kwargs)
 
 
+def _ragged_ufunc(self: Any, ufunc: Any, *_: Any, **__: Any) -> Any:
+    raise _of_a_ragged(ufunc)
+
+
+def _ragged_function(self: Any, function: Any, *_: Any, **__: Any) -> Any:
+    raise _of_a_ragged(function)
+
+
+def _of_a_ragged(function: Any) -> TypeError:
+    # NumPy would take it for an object of its own: the sum of an array of one Ragged is that Ragged.
+    name = _full_name(function)
+    place = _core.calling_place()
+    return TypeError(
+        f"{name} of a Ragged: its length is known inside ct.mask only{f'{chr(10)}  at {place}' if place else ''}\n"
+        f"  ct.mask(lambda x: {name}(x))(ragged)"
+    )
+
+
 def attach() -> None:
-    """Gives the type of traced arrays what NumPy asks for."""
+    """Gives the type of traced arrays, and Ragged, what NumPy asks for."""
+    from cotangent.ragged import Ragged
+
+    Ragged.__array_ufunc__ = _ragged_ufunc  # type: ignore[attr-defined]
+    Ragged.__array_function__ = _ragged_function  # type: ignore[attr-defined]
     Traced.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
     Traced.__array_function__ = array_function  # type: ignore[attr-defined]
