@@ -107,7 +107,8 @@ const AttrValue* Attrs::find(std::string_view key) const {
 }
 
 void Attrs::fail(std::string_view key) {
-  throw Error(ErrorKind::kInternal, concat("attribute '", key, "' is missing or has another type"));
+  // What whoever made the equation is to know: type rules read attributes before anything else does.
+  throw Error(ErrorKind::kType, concat("attribute '", key, "' is missing or has another type"));
 }
 
 }  // namespace ct

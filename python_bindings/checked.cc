@@ -37,7 +37,17 @@ bool is_flag(PyObject* object) {
 }
 
 // Symbolic sizes of ragged axes are integers too.
-bool is_integer_like(PyObject* object) { return PyIndex_Check(object) || array_method(object) != nullptr; }
+bool is_integer_like(PyObject* object) {
+  if (is_array(object)) {
+    const Aval aval = array_aval(object);
+    return aval.rank() == 0 && (is_integer(aval.dtype()) || is_bool(aval.dtype()));
+  }
+  if (py::isinstance<py::array>(object)) {  // has the slot, whatever its elements
+    const auto array = py::reinterpret_borrow<py::array>(object);
+    return array.ndim() == 0 && std::string_view("iub").find(array.dtype().kind()) != std::string_view::npos;
+  }
+  return PyIndex_Check(object) || array_method(object) != nullptr;
+}
 
 bool fits(PyObject* object, char kind) {
   switch (kind) {

@@ -75,6 +75,12 @@ def test_every_public_function_looks_at_its_flags() -> None:
         (lambda x: x.sum(keepdims=1.5), "sum: keepdims must be True or False; got 1.5"),
         (lambda x: ct.numpy.sum(x, axis=1.5), "an axis must be an integer; got 1.5"),
         (lambda x: ct.numpy.zeros(3, dtype=object), "object"),
+        (lambda x: ct.nn.initializers.kaiming_normal(dtype=object), "object"),
+        (lambda x: ct.lax.sort((x, x), num_keys=x), "sort: num_keys must be an integer; got Array"),
+        (
+            lambda x: ct._core.bind1("sort", x, axis=0, num_keys="x"),
+            "sort: attribute 'num_keys' is missing or has another type",
+        ),
     ],
 )
 def test_wrong_types_are_type_errors(call: Any, message: str) -> None:

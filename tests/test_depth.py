@@ -142,6 +142,12 @@ def test_deep_lists_as_arrays(make: Any, deep: str) -> None:
     assert cnp.array(nested(WRAPS["list"], 64)).ndim == 64
 
 
+def test_deep_blocks() -> None:
+    for value in (nested(WRAPS["list"], DEEP), itself()[1:]):
+        with pytest.raises(ValueError, match="block: lists nest deeper than the 64 axes of an array"):
+            cnp.block(value)
+
+
 def test_deep_indices() -> None:
     x = cnp.arange(3.0)
     for index in (nested(WRAPS["tuple"], DEEP), nested(WRAPS["list"], DEEP), tuple(itself()), (None,) * DEEP):
@@ -177,5 +183,5 @@ def test_deeply_nested_functions() -> None:
 def test_deep_programs() -> None:
     opened = "graph (a: float32[]) {\n" + "  b = call[graph=graph (a: float32[]) {\n" * 50_000
     for text in (opened, "graph " + "(" * DEEP, "graph (a: float32[]) {\n  b = full[value=" + "[" * DEEP):
-        with pytest.raises(ValueError, match=r":\d+"):
+        with pytest.raises((ValueError, TypeError), match=r":\d+"):
             ct.ir.parse(text)

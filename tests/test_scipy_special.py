@@ -179,6 +179,7 @@ def test_pairs_and_complex_numbers():
         ours, theirs = special.sph_harm_y(n, m, theta, phi, n_max=10), scipy_special.sph_harm_y(n, m, theta, phi)
         np.testing.assert_allclose(np.asarray(ours)[inside], theirs[inside], rtol=1e-12)
     np.testing.assert_allclose(special.bernoulli(12), scipy_special.bernoulli(12), rtol=1e-6)
+    assert special.bernoulli(1000)[258:263].tolist() == [np.inf, 0, -np.inf, 0, np.inf]
     np.testing.assert_allclose(
         special.multigammaln(np.array([3.0, 10.0]), 3), scipy_special.multigammaln([3.0, 10.0], 3)
     )

@@ -32,8 +32,15 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = 
     return creation.ones(shape, dtype)
 
 
+def _check_dtype(dtype: Any) -> None:
+    """Raises where the weights are described, not where they are drawn, for what is no dtype."""
+    if dtype is not None:
+        _core.canonical_dtype(dtype)
+
+
 def constant(value: Any, dtype: Any = None) -> Initializer:
     """Copies of a number."""
+    _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         del key
@@ -44,6 +51,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """Evenly distributed over [0, scale)."""
+    _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         draws = random.uniform(key, shape, dtype)
@@ -54,6 +62,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """Normally distributed around 0."""
+    _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         draws = random.normal(key, shape, dtype)
@@ -64,6 +73,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
     """Normally distributed around 0 within [lower, upper] standard deviations."""
+    _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         draws = random.truncated_normal(key, lower, upper, shape, dtype)
@@ -100,6 +110,7 @@ def variance_scaling(
         raise ValueError(
             f"variance_scaling: unknown distribution {distribution!r}\n  supported: truncated_normal, normal, uniform"
         )
+    _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         if in_axis == -2 and len(shape) < 2:
@@ -174,6 +185,7 @@ he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal", "He's no
 
 def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """Matrices with orthonormal columns (or rows, where there are more columns), times ``scale``."""
+    _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         from cotangent import numpy
@@ -193,6 +205,7 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
 
 def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
     """Convolution weights that are an orthogonal matrix at the centre and 0 elsewhere; shapes of three to five axes."""
+    _check_dtype(dtype)
 
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         if len(shape) not in (3, 4, 5):

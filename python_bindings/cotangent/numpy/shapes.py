@@ -382,12 +382,14 @@ def block(arrays: Any) -> Array:
     [[1.0, 0.0, 0.0]]
     """
 
-    def depth_of(item: Any) -> int:
+    def depth_of(item: Any, above: int = 0) -> int:
         if not isinstance(item, list):
             return 0
         if not item:
             raise ValueError("block: a list is empty")
-        depths = {depth_of(part) for part in item}
+        if above == 64:
+            raise ValueError("block: lists nest deeper than the 64 axes of an array, or contain themselves")
+        depths = {depth_of(part, above + 1) for part in item}
         if len(depths) != 1:
             raise ValueError(f"block: lists are nested to different depths, {sorted(depths)}")
         return depths.pop() + 1

@@ -6,6 +6,8 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._arguments import check_arguments
@@ -359,16 +361,23 @@ def zeta(x: Any, q: Any = None) -> Array:
     return _hurwitz_zeta(x, 1.0 if q is None else q)
 
 
+_LAST_FINITE_BERNOULLI = 258  # behind it they are above the range of float64
+
+
 def bernoulli(n: int) -> Array:
-    """The Bernoulli numbers from 0 to n, with B1 = -1/2."""
+    """The Bernoulli numbers from 0 to n, with B1 = -1/2; infinities of their signs where float64 does not reach."""
     if n < 0:
         raise ValueError(f"bernoulli: n must not be negative; got {n}")
+    result = np.zeros(n + 1)
+    result[_LAST_FINITE_BERNOULLI + 2 :: 4] = -np.inf
+    result[_LAST_FINITE_BERNOULLI + 4 :: 4] = np.inf
     numbers = [Fraction(1)]
-    for m in range(1, n + 1):
+    for m in range(1, min(n, _LAST_FINITE_BERNOULLI) + 1):
         total = sum((math.comb(m + 1, k) * numbers[k] for k in range(m)), Fraction(0))
         numbers.append(-total / (m + 1))
     # SciPy and JAX give at least the first three.
-    return cnp.array([float(value) for value in numbers])
+    result[: len(numbers)] = [float(value) for value in numbers]
+    return cnp.asarray(result).astype(_core.default_float_dtype())
 
 
 # ---- the normal distribution -----------------------------------------------------------------------------------------
