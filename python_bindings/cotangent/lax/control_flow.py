@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _core
+from cotangent import _core, config
 from cotangent._arguments import check_arguments
 from cotangent._capture import Captured, check_callable, flatten_arguments, function_name
-from cotangent._core import Array, PyTreeDef
+from cotangent._core import Array, Graph, PyTreeDef
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax import _python_control
 
@@ -35,6 +35,26 @@ def _capture_body(function: Callable[..., Any], sources: list[Any], structures: 
     return Captured(graph, closure, out_structure)
 
 
+def _width_hint(x: Any, y: Any, graphs: Sequence[Graph]) -> str:
+    """What to do about two dtypes: where a 64-bit value entered if they differ in width only, which is where."""
+    if _core.dtype_kind(x) != _core.dtype_kind(y) or x.itemsize == y.itemsize:
+        return "\n  convert one of them with .astype(...)"
+    wide, narrow = (x, y) if x.itemsize > y.itemsize else (y, x)
+    entered = [
+        eqn["location"]
+        for graph in graphs
+        for eqn in graph.equations()
+        if any(graph.aval(var)[1] == wide for var in eqn["outputs"]) and eqn["location"]
+    ]
+    where = f", first at {entered[0]}" if entered else ""
+    # JAX has no 64 bits unless asked for.
+    jax = f", where JAX makes it {narrow}" if wide.itemsize in (8, 16) and not config.read("enable_x64") else ""
+    return (
+        f"\n  a {wide} value entered{where}: arrays keep their width here{jax}\n"
+        f'  fix: convert that value with .astype("{narrow}"), or the result'
+    )
+
+
 def _match_carry(
     captured: Captured, count: int, carry_leaves: list[Array], structure: PyTreeDef, what: str, out_structure: PyTreeDef
 ) -> None:
@@ -52,7 +72,8 @@ def _match_carry(
             )
         if dtype != leaf.dtype:
             raise DTypeError(
-                f"{what}: carry{path} has dtype {leaf.dtype} on entry but the body returns {dtype}\n  convert one of them with .astype(...)"
+                f"{what}: carry{path} has dtype {leaf.dtype} on entry but the body returns {dtype}"
+                + _width_hint(leaf.dtype, dtype, [captured.graph])
             )
 
 
@@ -278,7 +299,8 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
             if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:
                 raise TypeError(
                     f"cond: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
-                    f"{function_name(branch)} {b[1]}{list(b[0])}\n  convert one of them"
+                    f"{function_name(branch)} {b[1]}{list(b[0])}"
+                    + (_width_hint(a[1], b[1], [first.graph, other.graph]) if a[1] != b[1] else "")
                 )
     closure = [x for branch in captured for x in branch.closure]
     graphs = []
