@@ -309,6 +309,60 @@ step("scan backwards", lambda v: lax.scan(lambda c, r: (c * 0.5 + cnp.sum(r), r 
                                           reverse=True)[1], lambda v: bool(v) and is_length(v[0]), same)  # fmt: skip
 step("gradient inside", lambda v: ct.grad(lambda u: cnp.sum(cnp.sin(u) * cnp.sum(u * u)))(v), has_length, same)
 step("jvp inside", lambda v: ct.jvp(lambda u: cnp.sin(u) * cnp.sum(u), (v,), (v * 0.5,))[1], has_length, same)
+# fmt: off
+SMOOTH_JVP = ct.custom_jvp(lambda v: cnp.sin(v) * cnp.mean(v * v))
+SMOOTH_JVP.defjvp(lambda p, t: (SMOOTH_JVP(*p), ct.jvp(lambda v: cnp.sin(v) * cnp.mean(v * v), p, t)[1]))
+step("custom jvp", lambda v: SMOOTH_JVP(v), has_length, same, least=1)
+step("linearize inside", lambda v: ct.linearize(lambda u: u * cnp.sum(u), v)[1](cnp.sin(v)), has_length, same)
+step("vjp inside", lambda v: ct.vjp(lambda u: cnp.cumsum(u * u), v)[1](cnp.cos(v))[0], vector, same)
+step("jacobian inside", lambda v: ct.jacrev(lambda u: u * cnp.sum(u * u))(v), vector, lambda v: v + v)
+step("forward jacobian inside", lambda v: ct.jacfwd(lambda u: cnp.sin(u) * cnp.sum(u))(v), vector, lambda v: v + v)
+step("take two", lambda v: cnp.take(v, np.array([1, 0, 1]), axis=0), lambda v: bool(v) and is_length(v[0]),
+     lambda v: (3, *v[1:]), least=2)
+step("dynamic slice", lambda v: lax.dynamic_slice_in_dim(v, 1, 2, 0), lambda v: bool(v) and is_length(v[0]),
+     lambda v: (2, *v[1:]), least=2)
+step("loop with roll", lambda v: lax.fori_loop(0, 2, lambda i, c: cnp.roll(c, 1, 0) + 0.5 * v, v),
+     lambda v: bool(v) and is_length(v[0]), same)
+step("scan of rows across", lambda v: lax.scan(lambda c, r: (c + cnp.sum(r), r - cnp.mean(r)), cnp.zeros((), v.dtype), v)[1],
+     lambda v: len(v) == 2 and v[0] == 2 and is_length(v[1]), same, least=1)
+step("ragged carry", lambda v: lax.scan(lambda c, r: (c * 0.5 + r, cnp.sum(c)), cnp.zeros_like(v[0]), v)[0],
+     lambda v: len(v) == 2 and v[0] == 2 and is_length(v[1]), lambda v: v[1:])
+step("scan of cond", lambda v: lax.scan(
+    lambda c, r: (lax.cond(c > 0.2, lambda q: cnp.sin(q) + c, lambda q: 2 * q - c, r), c), cnp.zeros((), v.dtype), v
+)[1], vector, same, smooth=False)
+step("checkpointed scan", lambda v: ct.checkpoint(
+    lambda u: lax.scan(lambda c, r: (cnp.sin(c + r), c), cnp.zeros((), u.dtype), u)[1]
+)(v), vector, same)
+step("linear scan", lambda v: lax.scan(lambda c, r: (0.5 * c + r, None), cnp.zeros((), v.dtype), v)[0],
+     vector, lambda v: ())
+step("linear scan backwards", lambda v: lax.scan(lambda c, r: (0.5 * c + r, c), cnp.zeros((), v.dtype), v, reverse=True)[1],
+     vector, same)
+step("jit of scan", lambda v: ct.jit(lambda u: lax.scan(lambda c, r: (c * r + 0.3, r - c), cnp.ones((), u.dtype), u)[1])(v),
+     vector, same)
+step("branches of windows", lambda v: lax.cond(cnp.sum(v) > 0, lambda u: u[1:], lambda u: u[:-1] * 2, v), vector,
+     lambda v: (f"less 1({v[0]})",), least=1, smooth=False)
+step("draws", lambda v: v * ct.random.uniform(ct.random.key(3), v.shape, v.dtype), vector, same)
+step("one hot", lambda v: nn.one_hot(cnp.argmax(v), 4, dtype=v.dtype) * cnp.sum(v), vector, lambda v: (4,), least=1,
+     smooth=False)
+step("ranks", lambda v: v * cnp.argsort(cnp.argsort(v)), vector, same, smooth=False)
+step("segment sums", lambda v: ct.ops.segment_sum(v, cnp.arange(v.shape[0]) // 2, 3), vector, lambda v: (3,))
+step("vander", lambda v: cnp.vander(v, 3), vector, lambda v: (v[0], 3))
+step("det", lambda v: cnp.linalg.det(v @ v.T + 2 * cnp.eye(v.shape[0], dtype=v.dtype)),
+     lambda v: square(v) and has_length(v), lambda v: (), least=1)
+step("triangular solve", lambda v, u: lax.linalg.triangular_solve(
+    v + 3 * cnp.eye(v.shape[0], dtype=v.dtype), u[:, None], left_side=True, lower=True
+)[:, 0], lambda v, u: square(v) and u == v[:1] and has_length(v), lambda v, u: u, count=2, least=1)
+step("flatten both ways", lambda v: v.reshape(-1).reshape(v.shape), rows, same)
+step("valid convolution", lambda v: lax.conv_general_dilated(
+    v[None, None], KERNEL.astype(v.dtype)[None, None], (1,), "VALID")[0, 0], vector, lambda v: (f"less 2({v[0]})",), least=3)
+step("largest windows", lambda v: lax.reduce_window(v, -np.inf, lax.max, (2,), (1,), "SAME"), vector, same, smooth=False)
+step("nested mask", lambda v: ct.mask(lambda u: cnp.sum(u * u) / (1 + u.shape[0]))(
+    ct.Ragged(v, {0: cnp.minimum(v.shape[0], 2)})), vector, lambda v: ())
+step("select", lambda v: cnp.select([v > 0.3, v < -0.3], [v * 2, v * v], 0.5 * v), any_kind, same, smooth=False)
+step("meshgrid", lambda u, v: cnp.meshgrid(u, v)[0], kinds(vector, vector), lambda u, v: v + u, count=2)
+step("tensordot", lambda u, v: cnp.tensordot(u, v, 1), lambda u, v: matrix(u) and vector(v) and u[1] == v[0],
+     lambda u, v: u[:1], count=2)
+# fmt: on
 step("sum of all", cnp.sum, has_length, lambda v: ())
 step("mean of all", cnp.mean, has_length, lambda v: (), least=1)
 step("size", lambda v: cnp.sum(v) / (1 + v.size), has_length, lambda v: ())
