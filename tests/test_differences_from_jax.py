@@ -245,6 +245,21 @@ def _() -> None:
     assert cnp.sum(cnp.ones((2, 3)), axis=range(2)) == 6
 
 
+@row("Limits are errors that state them.")
+def _() -> None:
+    with pytest.raises(MemoryError):
+        ct.eval_shape(lambda: cnp.zeros(2**62))
+    with pytest.raises(ValueError, match="64"):
+        cnp.zeros((1,) * 65)
+    deep: Any = 1.0
+    for _level in range(2000):
+        deep = [deep]
+    with pytest.raises((ValueError, RecursionError), match="levels"):
+        ct.tree.leaves(deep)
+    with pytest.raises(TypeError, match="keepdims"):
+        cnp.sum(cnp.ones(2), keepdims="no")
+
+
 @row("Errors of shapes and dtypes")
 def _() -> None:
     for error in (ct.errors.ShapeError, ct.errors.DTypeError):
