@@ -140,6 +140,10 @@ def _bessel_floor(x: mpf) -> mpf:
 _BESSEL_NOTE = "0.4 / sqrt(x), at most 1/4"
 
 
+def _polygamma_floor(n: mpf, x: mpf) -> mpf:
+    return mp.factorial(n) * 2 ** (n + 1) if x < 0 else mpf(0)
+
+
 def _size_of_wofz(x: mpf, y: mpf) -> mpf:
     return abs(_wofz(x, y))
 
@@ -198,7 +202,7 @@ ACTIVATIONS = [
 _DIGAMMA_ROOTS = at(1.4616321449683622, -0.5040830082644554, -1.5734984731623904, -2.610720868444145, -3.635293366436901,
                     -4.6532377617431424, -9.70267)  # fmt: skip
 _LGAMMA_ROOTS = at(-2.4570247382208006, -2.7476826467274127, -3.143580888349980, -3.955294284858598, -4.039361839740537,
-                   -4.991544640560048, 0.9999, 1.0001, 1.9999, 2.0001, -1e-30, -1e-4)  # fmt: skip
+                   -4.991544640560048, 0.9999, 1.0001, 1.9999, 2.0001, -1e-40, -1e-4)  # fmt: skip
 
 SPECIAL = [
     _unary("erf", special.erf, mp.erf, (-6.0, 6.0), bounds=(2, 2), small=1),
@@ -209,13 +213,14 @@ SPECIAL = [
     _unary("log_ndtr", special.log_ndtr, _log_ndtr, (-100.0, 14.0), (-10.0, 38.0), bounds=(16, 16),
            points=at(-1e4, -30.0)),
     _unary("ndtri", special.ndtri, lambda p: -mp.sqrt(2) * mp.erfinv(1 - 2 * p), (1e-30, 0.99), bounds=(16, 16), slow=10),
-    _unary("gamma", special.gamma, mp.gamma, (-30.0, -0.01), (1e-300, 171.0), bounds=(16, 16)),
+    _unary("gamma", special.gamma, mp.gamma, (-30.0, 35.0), (-180.0, 171.0), bounds=(16, 16),
+           points=at(-1e-30, -1e-44, -34.9, -40.3, -4.4e-23)),
     _unary("gammaln", special.gammaln, lambda x: mp.re(mp.loggamma(x)), (-10.0, 10.0), (1e-30, 1e30), (-200.0, 0.0),
            bounds=(16, 16), floor=1.0, points=_LGAMMA_ROOTS),
     _unary("digamma", special.digamma, mp.digamma, (-10.0, 10.0), (1e-30, 1e30), bounds=(16, 16), floor=1.0,
            points=_DIGAMMA_ROOTS),
     Record("polygamma", special.polygamma, lambda n, x: mp.psi(int(n), x), (((1, 6),), ((0.05, 100.0), (-5.0, 0.0))), 32, 32,
-           whole=(0,), slow=4, digits=100),
+           whole=(0,), slow=4, floor=_polygamma_floor, note="n! 2^(n + 1) for negative x", digits=100),
     Record("zeta", special.zeta, _zeta, (((1.05, 30.0),), ((0.05, 100.0),)), 16, 16, slow=4, digits=150),
     _unary("zeta(x, 1)", special.zeta, mp.zeta, (1.01, 50.0), bounds=(16, 16), slow=2),
     Record("beta", special.beta, mp.beta, (((0.05, 12.0),), ((0.05, 12.0),)), 128, 128),

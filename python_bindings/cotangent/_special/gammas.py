@@ -154,17 +154,22 @@ def _gamma(x: Array) -> Array:
     near = y < 2.5
     above, factor = _below_three(pick(near, y, 1.0))
     far = pick(near, 2.5, y)
+    overflows = far > by_precision(x, 36.0, 172.0)
+    last = by_precision(x, 44.0, 200.0)  # from there on the result is infinite or 0, and powers would be infinite
+    far = pick(far > last, last, far)
     inverse = 1.0 / far
     # Half of the power at a time: the whole would overflow before the result does.
     half = bind1("pow", far, 0.5 * far - 0.25)
     rest = bind1("exp", fitted(inverse * inverse, tables, "STIRLING") * inverse) * bind1("exp", -far)
-    overflows = far > by_precision(x, 36.0, 172.0)
     stirling = pick(overflows, math.inf, math.sqrt(2.0 * math.pi) * half * (half * rest))
     positive = pick(near, bind1("exp", above) / factor, stirling)
     # gamma(y) gamma(-y) = -pi / (y sin(pi y)); close to 0, where the product in the divisor would underflow, y gamma(y) is 1.
     close = y < by_precision(x, 1e-8, 1e-16)
     divisor = pick(close, 1.0, sin_of_pi(y)) * pick(close, -y, y * positive)
     reflected = pick(close, 1.0, _core.full((), -math.pi, x.dtype)) / divisor
+    # Far out half of the power at a time again: the divisor would overflow where the result is still subnormal.
+    distant = (-math.sqrt(0.5 * math.pi) / (far * pick(near, 0.25, sin_of_pi(y)) * (half * rest))) / half
+    reflected = pick(near, reflected, distant)
     reflected = pick(is_integral(y), math.nan, reflected)
     return pick(x == 0.0, 1.0 / x, pick(x < 0.0, reflected, positive))
 
@@ -207,7 +212,11 @@ def digamma(x: Any) -> Array:
 
 
 def polygamma(m: Any, x: Any) -> Array:
-    """The derivative of order ``m`` of `digamma`; NaN for other than whole m from 0 on."""
+    """The derivative of order ``m`` of `digamma`; NaN for other than whole m from 0 on.
+
+    Relative errors are below 32 units in the last place for m up to 6; for negative x, between whose poles the function may go
+    through 0, absolute errors are relative to ``m! 2**(m + 1)``.
+    """
     return _polygamma(*floats("polygamma", m, x))
 
 
