@@ -100,6 +100,36 @@ def test_points_where_functions_change_formula() -> None:
     assert float(slope) == pytest.approx(float(mp.diff(lambda x: mp.besselj(2, x), 60.0)), rel=1e-11)
 
 
+def test_edges_of_functions_of_several_arguments() -> None:
+    """Against closed forms: poles that meet, large numbers whose logarithms cancel, results that overflow."""
+    numbers = np.array
+    expected = [1 / 20, 1 / 6, 0.5, 0.0, np.inf, 1e5 * (1e5 + 1), 1e-150, 40.0 * 41 * 42]
+    z = numbers([-3.0, -1.0, 0.0, -3.0, 0.5, 1e5, 1e300, 40.0])
+    m = numbers([-2.0, -2.0, -2.0, 0.5, -2.5, 2.0, -0.5, 3.0])
+    np.testing.assert_allclose(special.poch(z, m), expected, rtol=1e-13)
+    # T(h, 1) is half the product of the probabilities above and below h.
+    h = numbers([8.0, 20.0, 30.5])
+    np.testing.assert_allclose(
+        special.owens_t(h, 1.0), 0.5 * np.asarray(special.ndtr(-h) * special.ndtr(h)), rtol=1e-13
+    )
+    np.testing.assert_allclose(special.hyp1f1(-2.0, numbers([-2.0, -3.0]), 1.0), [2.5, 11 / 6], rtol=1e-15)
+    assert float(special.hyp1f1(-4.0, np.float64(-3.0), 1.0)) == np.inf
+    assert float(special.hyp2f1(-2.0, 1.5, np.float64(-3.0), 0.5)) == pytest.approx(
+        1 + 0.5 + 7.5 / 12 * 0.25, rel=1e-15
+    )
+    assert np.isnan(float(special.hyp2f1(1.0, 1.0, 1.0, np.nan)))
+    below = special.wofz(numbers([-100j, 1 - 30j, -5 - 30j]))
+    assert np.isinf(np.asarray(below.real)).all()
+    np.testing.assert_array_equal(below.imag, [0.0, -np.inf, np.inf])
+    with mp.workdps(60):
+        exact = complex(mp.exp(-(mp.mpc(0.3, -4.0) ** 2)) * mp.erfc(-1j * mp.mpc(0.3, -4.0)))
+        gammas = [float(mp.gamma(mpf(x))) for x in (-175.2, -171.5)]
+        singles = [float(mp.gamma(mpf(float(np.float32(x))))) for x in (-34.9, -36.3)]
+    assert complex(special.wofz(0.3 - 4.0j + np.complex128(0))) == pytest.approx(exact, rel=1e-14)
+    np.testing.assert_allclose(special.gamma(numbers([-175.2, -171.5])), gammas, rtol=1e-12)
+    np.testing.assert_allclose(special.gamma(numbers([-34.9, -36.3], np.float32)), singles, rtol=0, atol=3e-45)
+
+
 def test_infinities_and_nan() -> None:
     line = np.array([np.inf, -np.inf, np.nan, 0.0])
     sine, cosine = special.sici(line)

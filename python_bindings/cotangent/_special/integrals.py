@@ -19,6 +19,7 @@ from cotangent._special import tables
 from cotangent._special.error import erf, ndtr_of_one
 from cotangent._special.gammas import digamma
 from cotangent._special.support import fitted, floats
+from cotangent.lax import complex as lax_complex
 from cotangent.lax import while_loop
 
 __all__ = ["dawsn", "exp1", "expi", "expn", "fresnel", "ndtr", "owens_t", "sici", "spence", "wofz"]
@@ -40,7 +41,9 @@ def series(
 
     def unfinished(state: Any) -> Array:
         n, term, total, grows = state
-        more: Array = ((cnp.abs(term) > tolerance * cnp.abs(total)) | grows | (n <= at_least)) & (n < limit)
+        more: Array = (
+            ((cnp.abs(term) > tolerance * cnp.abs(total)) | grows | (n <= at_least)) & (term != 0) & (n < limit)
+        )
         return more
 
     def add(state: Any) -> Any:
@@ -222,7 +225,13 @@ def _wofz(z: Array) -> Array:
     disc = (_SCALE + 1j * near) * quotient
     head = quotient * (1 / math.sqrt(math.pi) + 2 * quotient * polynomial(disc, _COEFFICIENTS))
     value = cnp.where(far, tail, head)
-    result: Array = cnp.where(lower, 2 * cnp.exp(-z * z) - value, value)
+    # 2 exp(-z**2) by its parts: where it overflows, products of complex numbers would make NaN of infinity.
+    x, y = cnp.real(z), cnp.imag(z)
+    growth = 2 * cnp.exp(cnp.where(lower, (y - x) * (y + x), 0.0))
+    sine, cosine = cnp.sin(2 * x * y), cnp.cos(2 * x * y)
+    real = growth * cosine - cnp.real(value)
+    imaginary = cnp.where(sine == 0, 0.0, -growth * sine) - cnp.imag(value)
+    result: Array = cnp.where(lower, lax_complex(real, imaginary), value)
     return result
 
 
@@ -457,7 +466,8 @@ def _owens_t(h: Array, a: Array) -> Array:
     # T(h, a) = (Phi(h) + Phi(ah)) / 2 - Phi(h) Phi(ah) - T(ah, 1 / a), written with tails (Owen, 1956).
     height = cnp.where(steep, slope * h, h)
     width = cnp.where(steep, 1 / cnp.where(steep, slope, 1.0), slope)
-    half = 0.5 * width
+    # Beyond nine standard deviations nothing counts, and the nodes must not be spent there.
+    half = 0.5 * cnp.minimum(width, 9 / cnp.maximum(height, 1.0))
     total = cnp.zeros_like(h)
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         square = 1 + (half * (1 + node)) ** 2
@@ -473,6 +483,7 @@ def _owens_t(h: Array, a: Array) -> Array:
 def owens_t(h: Any, a: Any) -> Array:
     """Owen's T: the probability of X > h and 0 < Y < a X for independent standard normal X and Y.
 
-    Relative errors are below 32 units in the last place for h up to 5, beyond like those of ``exp(-h**2 / 2)``.
+    Relative errors are below 32 units in the last place for h up to 5; beyond, like those of ``exp(-h**2 / 2)``, about ``h**2``
+    units.
     """
     return _owens_t(*floats("owens_t", h, a))

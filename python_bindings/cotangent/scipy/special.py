@@ -329,16 +329,39 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array
     return result
 
 
+def _log_gamma_ratio(z: Array, m: Array) -> Array:
+    """``gammaln(z + m) - gammaln(z)``; of large numbers without the difference of logarithms that are larger still."""
+    far = (z >= 10) & (z + m >= 10)
+    big, step = cnp.where(far, z, 10.0), cnp.where(far, m, 0.0)
+    top = big + step
+    difference = (big - 0.5) * cnp.log1p(step / big) - step + step * cnp.log(top) + (_stirling(top) - _stirling(big))
+    near = cnp.where(far, 1.0, z)
+    result: Array = cnp.where(far, difference, gammaln(cnp.where(far, 1.0, z + m)) - gammaln(near))
+    return result
+
+
 def poch(z: Any, m: Any) -> Array:
     """The rising factorial ``gamma(z + m) / gamma(z)``, to about 64 units in the last place for z and m from 0 to 10.
 
-    Beyond, it is the exponential of a difference of logarithms, with ``|gammaln(z + m)|`` times a few units.
+    Beyond, it is the exponential of a difference of logarithms, with about ``|log(result)|`` times a few units. Where both are
+    poles of the gamma function it is the limit for whole m, where only the divisor is one it is 0, and where only the numerator
+    is one it is infinite.
     """
     z, m = floats("poch", z, m)
-    value = gammasgn(z + m) * gammasgn(z) * cnp.exp(gammaln(z + m) - gammaln(z))
-    small = (z > 0) & (z + m > 0) & (z + m < by_precision(z, 30.0, 150.0)) & (z < by_precision(z, 30.0, 150.0))
-    direct = gamma(cnp.where(small, z + m, 1.0)) / gamma(cnp.where(small, z, 1.0))
-    result: Array = cnp.where(m == 0, 1.0, cnp.where(small, direct, value))
+    end = z + m
+    pole, pole_at_end = (z <= 0) & (z == cnp.floor(z)), (end <= 0) & (end == cnp.floor(end))
+    both = pole & pole_at_end
+    # (z)_m = (-1)^m (1 - z - m)_m for whole m.
+    start = cnp.where(both, 1 - end, cnp.where(pole | pole_at_end, 1.0, z))
+    end = cnp.where(both, 1 - z, cnp.where(pole | pole_at_end, 1.0, end))
+    step = cnp.where(pole ^ pole_at_end, 0.0, m)
+    sign = cnp.where(both, cnp.where(cnp.floor(m / 2) * 2 == m, 1.0, -1.0), gammasgn(end) * gammasgn(start))
+    limit = by_precision(z, 30.0, 150.0)
+    small = (start > 0) & (end > 0) & (end < limit) & (start < limit)
+    direct = gamma(cnp.where(small, end, 1.0)) / gamma(cnp.where(small, start, 1.0))
+    value = cnp.where(small, direct, cnp.exp(_log_gamma_ratio(start, cnp.where(small, 0.0, step))))
+    value = cnp.where(pole & ~pole_at_end, 0.0, cnp.where(pole_at_end & ~pole, cnp.inf, sign * value))
+    result: Array = cnp.where(m == 0, 1.0, cnp.where(cnp.isnan(z) | cnp.isnan(m), cnp.nan, value))
     return result
 
 
