@@ -18,6 +18,13 @@ from cotangent.errors import ConcretizationError
 
 X = np.array([1.5, 2.5], np.float32)
 
+
+def filled(x: Any) -> Any:
+    array = np.zeros(3)
+    array[0] = x
+    return array
+
+
 # Each makes a plain value of an array of one or two elements.
 EXITS: dict[str, Callable[[Any], Any]] = {
     "float": lambda x: float(x.sum()),
@@ -31,6 +38,9 @@ EXITS: dict[str, Callable[[Any], Any]] = {
     "array of scalars": lambda x: np.array([x[0], x[1]])[0],
     "array with a dtype": lambda x: np.asarray(x, np.float64)[0],
     "whole numbers of NumPy": lambda x: np.asarray(x).astype(int)[0],
+    "number of NumPy": lambda x: np.float64(x[0]),
+    "put into an array": lambda x: filled(x[0])[0],
+    "np.full": lambda x: np.full(3, x[0])[0],
     "memoryview": lambda x: memoryview(x)[0],
     "bytes": lambda x: np.frombuffer(bytes(memoryview(x)), np.float32)[0],
     "array module": lambda x: array.array("f", x.tolist())[0],
