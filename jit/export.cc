@@ -11,6 +11,7 @@
 #include "jit/export_lengths.h"
 #include "jit/link.h"
 #include "jit/llvm/compiler.h"
+#include "transforms/higher_order/custom_rule.h"
 
 namespace ct {
 namespace {
@@ -175,7 +176,7 @@ absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const Expo
     auto shared = jit::link_shared_library({object->objects[0]}, concat("lib", options.name, ".so"));
     if (!shared.ok()) return shared.status();
     library.shared_library = *std::move(shared);
-    library.graph = serialize(*graph, {}, options.constants);
+    library.graph = serialize(*with_rules_captured(graph), {}, options.constants);
     return library;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());

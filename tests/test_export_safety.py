@@ -67,6 +67,16 @@ def test_loaded_function_under_transforms(tmp_path: Path) -> None:
     assert np.abs(np.asarray(ct.grad(loaded)(X))).max() > 0.1
 
 
+def test_rules_of_the_users_are_saved(tmp_path: Path) -> None:
+    @ct.custom_jvp
+    def f(x: Any) -> Any:
+        return cnp.sin(x)
+
+    f.defjvp(lambda primals, tangents: (f(*primals), 3 * tangents[0]))
+    loaded = exported(lambda x: f(x).sum(), X, directory=tmp_path)
+    assert ct.grad(loaded)(X).tolist() == [3] * 5
+
+
 def test_loaded_function_under_mask(tmp_path: Path) -> None:
     loaded = exported(lambda x: cnp.cumsum(x * x), X, directory=tmp_path)
     ragged = ct.Ragged(np.array([1, 2, 3, 99, np.nan], np.float32), {0: 3})
