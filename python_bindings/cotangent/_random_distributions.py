@@ -14,10 +14,9 @@ from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._elementwise import Elementwise, pick
 from cotangent._random_keys import _words_of
-from cotangent._special.gammas import _lgamma
 from cotangent._special.incomplete import _random_gamma_grad
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import bind1, is_integer, normalize_axis, refuse_ragged, static_shape
+from cotangent.numpy._support import bind1, is_integer, literal, normalize_axis, refuse_ragged, static_shape
 
 __all__ = [
     "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma", "generalized_normal",
@@ -198,16 +197,22 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_
     return p / (p + q)
 
 
+def _total(x: Array) -> Array:
+    """The sum along the last axis, which stays, in the one order that all compilers and interpreters keep: that of running sums."""
+    return bind1("cumsum", x, axis=x.ndim - 1, reverse=False)[..., -1:]
+
+
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Vectors of the Dirichlet distribution; ``alpha`` has shape (..., n), ``shape`` is that of the batch."""
-    from cotangent.nn import softmax
-
     dtype = random._float_dtype(dtype, "dirichlet")
     array = _core.convert(_core.array(alpha), dtype)
     if array.ndim < 1:
         raise ValueError("dirichlet: alpha must have an axis of parameters; got a scalar")
     lead = array._bound_shape[:-1] if shape is None else tuple(static_shape(shape)[0])
-    return softmax(loggamma(key, array, (*lead, array._bound_shape[-1]), dtype), -1)
+    logs = loggamma(key, array, (*lead, array._bound_shape[-1]), dtype)
+    largest = bind1("reduce_max", logs, axes=[logs.ndim - 1])[..., None]
+    weights = bind1("exp", logs - bind1("stop_gradient", largest))
+    return weights / _total(weights)
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -249,8 +254,8 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
     keys = random.split(key)
     g = generalized_normal(keys[0], p, (*sizes, operator.index(d)), dtype)
     e = random.exponential(keys[1], sizes, dtype)
-    size = numpy.power(numpy.sum(numpy.power(numpy.abs(g), p), -1) + e, 1 / p)
-    return g / size[..., None]  # type: ignore[no-any-return]
+    size = numpy.power(_total(numpy.power(numpy.abs(g), p)) + e[..., None], 1 / p)
+    return g / size  # type: ignore[no-any-return]
 
 
 # ---- Continuous distributions ----------------------------------------------------------------------------------------
@@ -431,6 +436,22 @@ def _poisson_by_product(key: Any, mean: Array, sizes: Sequence[int], dtype: Any)
     return _until(lambda state: state[2] > -mean, body, start)[0] - 1  # type: ignore[no-any-return]
 
 
+def _deviance(x: Array, mean: Array) -> Array:
+    """``x log(x / mean) + mean - x`` for positive numbers, of which the large parts would cancel.
+
+    Logarithms of probabilities are made of this (Loader, "Fast and accurate computation of binomial probabilities", 2000): single
+    precision would not have the digits of ``mean`` and ``x log(x)`` by themselves.
+    """
+    off = (x - mean) / mean
+    near = bind1("abs", off) < 0.125
+    close = bind1("select", near, off, bind1("sub", off, off))
+    # (1 + d) log(1 + d) - d
+    series = _core.full((), 0.0, x.dtype)
+    for k in reversed(range(2, 14)):
+        series = series * close + (-1.0) ** k / (k * (k - 1.0))
+    return bind1("select", near, mean * (close * close * series), x * bind1("log", x / mean) + (mean - x))
+
+
 def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: Any) -> Array:
     """Hörmann's transformed rejection ("The transformed rejection method for generating Poisson random variables", 1993)."""
     log_mean = bind1("log", mean)
@@ -438,6 +459,7 @@ def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: An
     a = -0.059 + 0.02483 * b
     inverse = 1.1239 + 1.1328 / (b - 3.4)
     limit = 0.9277 - 3.6224 / (b - 2)
+    zero, half_log = _core.full(sizes, 0.0, "float32"), 0.5 * math.log(2 * math.pi)
 
     def body(state: Any) -> Any:
         found, accepted, words = state
@@ -447,7 +469,8 @@ def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: An
         shifted = 0.5 - bind1("abs", u)
         k = bind1("floor", (2 * a / shifted + b) * u + mean + 0.43)
         s = bind1("log", v * inverse / (a / (shifted * shifted) + b))
-        density = -mean + k * log_mean - _lgamma(k + 1)
+        after = bind1("max", k, zero) + 1.0
+        density = 0.5 * bind1("log", after) - log_mean - _deviance(after, mean) - _stirling_tail(after - 1.0) - half_log
         outright = (shifted >= 0.07) & (v <= limit)
         reject = (k < 0) | ((shifted < 0.013) & (v > shifted))
         accept = outright | (~reject & (s <= density))
@@ -467,9 +490,10 @@ def _stirling_tail(k: Array) -> Array:
     """What Stirling's formula for ``log(k!)`` lacks."""
     numpy = _cnp()
     small = k <= 9
+    inverse = 1.0 / (bind1("max", k, literal(k, 0.0)) + 1.0)
+    square = inverse * inverse
+    series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 * square) * square) * inverse
     k = numpy.clip(k, 0.0, 9.0)
-    square = (k + 1) * (k + 1)
-    series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 / square) / square) / (k + 1)
     table = _core.convert(_core.array(np.array(_STIRLING_TAIL)), k.dtype)
     found = numpy.take(table, _core.convert(bind1("floor", k), "int32"), mode="clip")
     return bind1("select", small, found, series)
@@ -529,9 +553,17 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
     a = -0.0873 + 0.0248 * b + 0.01 * prob
     c = count * prob + 0.5
     limit = 0.92 - 4.2 / b
-    r = prob / (1 - prob)
     alpha = (2.83 + 5.1 / b) * spread
     m = bind1("floor", (count + 1) * prob)
+    zero = _core.full(sizes, 0.0, prob.dtype)
+
+    def probability(k: Array) -> Array:
+        """Its logarithm, less what does not depend on k."""
+        hits, misses = k + 1.0, count - k + 1.0
+        apart = _deviance(hits, (count + 2.0) * prob) + _deviance(misses, (count + 2.0) * (1.0 - prob))
+        return (0.5 * log(hits) + 0.5 * log(misses)) - apart - _stirling_tail(k) - _stirling_tail(count - k)
+
+    at_mode = probability(m)
 
     def body(state: Any) -> Any:
         found, accepted, words = state
@@ -543,15 +575,8 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
         k = bind1("floor", (2 * a / shifted + b) * u + c)
         reject = (k < 0) | (k > count)
         v = log(v * alpha / (a / (shifted * shifted) + b))
-        bound = (
-            (m + 0.5) * log((m + 1) / (r * (count - m + 1)))
-            + (count + 1) * log((count - m + 1) / (count - k + 1))
-            + (k + 0.5) * log(r * (count - k + 1) / (k + 1))
-            + _stirling_tail(m)
-            + _stirling_tail(count - m)
-            - _stirling_tail(k)
-            - _stirling_tail(count - k)
-        )
+        inside = bind1("min", bind1("max", k, zero), count)
+        bound = probability(inside) - at_mode
         accept = outright | (~reject & (v <= bound))
         return bind1("select", accept, k, found), accepted | accept, keys[0]
 

@@ -381,6 +381,18 @@ def reduce_window(
         result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
         return with_lengths(result, lengths)
 
+    if math.prod(of_axes(windows)) > _MOST_SEEN and all(fitted[0].counts):
+        if name in _FOLDS:
+            result = fitted[0].array
+            for place, axis in reversed(list(enumerate(moving))):
+                places = fitted[0].counts[place]
+                result = _along_one(str(name), result, axis, windows[axis], strides[axis], spacing[axis], places)
+            result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
+            return with_lengths(result, lengths)
+        geometry = [(axis, windows[axis], strides[axis], spacing[axis]) for axis in moving]
+        results = _folded_by_slices(computation, structure, fitted, inits, geometry)
+        return structure.unflatten([with_lengths(result, lengths) for result in results])
+
     def seen(fit_x: Fitted) -> Array:
         ones, none = [1] * number, [0] * number
         counts = fit_x.counts
@@ -392,6 +404,134 @@ def reduce_window(
         return with_lengths(result, lengths)
     results = _folded(computation, structure, [seen(fit_x) for fit_x in fitted], inits, number)
     return structure.unflatten([with_lengths(result, lengths) for result in results])
+
+
+# Up to how many elements windows are looked at all at once, which without a compiler is that often the memory of the array.
+_MOST_SEEN = 64
+
+
+def _sliced(x: Array, axis: int, start: int, limit: int, stride: int = 1) -> Array:
+    starts, limits, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
+    starts[axis], limits[axis], steps[axis] = start, limit, stride
+    return _core.bind("slice", [x], start=starts, limit=limits, stride=steps)[0]
+
+
+def _doubled(
+    combine: Callable[[Any, Any], Any],
+    x: list[Array],
+    axis: int,
+    window: int,
+    stride: int,
+    spacing: int,
+    places: int,
+) -> list[Array]:
+    """Windows along an axis, made of pieces of 1, 2, 4, … elements: as many steps as the window's size has bits.
+
+    ``combine`` is of two lists of arrays, the earlier elements first.
+    """
+    result: list[Array] | None = None
+    piece, width, begin = x, 1, 0
+    while True:
+        if window & width:
+            start = begin * spacing
+            seen = [_sliced(y, axis, start, start + (places - 1) * stride + 1, stride) for y in piece]
+            result = seen if result is None else combine(result, seen)
+            begin += width
+        if begin == window:
+            return result  # type: ignore[return-value]
+        size, shift = piece[0]._bound_shape[axis], width * spacing
+        piece = combine(
+            [_sliced(y, axis, 0, size - shift) for y in piece], [_sliced(y, axis, shift, size) for y in piece]
+        )
+        width *= 2
+
+
+def _along_one(name: str, x: Array, axis: int, window: int, stride: int, spacing: int, places: int) -> Array:
+    """The fold ``name`` of windows along one axis, which are at so many places; no window is stored."""
+    if places == 0 or window == 1:
+        return _sliced(x, axis, 0, (places - 1) * stride + 1 if places else 0, stride)
+
+    def value(x: Array) -> Array:
+        if spacing > 1 or (stride < window and places > 1):
+
+            def combine(x: list[Array], y: list[Array]) -> list[Array]:
+                return [_core.bind(name, [x[0], y[0]])[0]]
+
+            return _doubled(combine, [x], axis, window, stride, spacing, places)[0]
+        # Windows beside each other.
+        if places == 1:
+            lines, reduced = _sliced(x, axis, 0, window), axis
+        else:
+            covered = _sliced(x, axis, 0, min(x._bound_shape[axis], places * stride))
+            high, none = [0] * x.ndim, [0] * x.ndim
+            high[axis] = places * stride - covered._bound_shape[axis]
+            if high[axis]:
+                zero = _core.full((), 0, x.dtype)
+                covered = _core.bind("pad", [covered, zero], low=none, high=high, interior=none)[0]
+            shape = list(covered._bound_shape)
+            shape[axis : axis + 1] = [places, stride]
+            lines, reduced = _core.bind("reshape", [covered], shape=shape)[0], axis + 1
+            lines = _sliced(lines, reduced, 0, window)
+        result = _core.bind(_FOLDS[name], [lines], axes=[reduced])[0]
+        shape = list(x._bound_shape)
+        shape[axis] = places
+        return _core.bind("reshape", [result], shape=shape)[0]
+
+    if name not in ("max", "min") or _core.dtype_kind(x.dtype) != "float":
+        return value(x)
+    chosen = custom_jvp(value)
+
+    # The derivative of the first element that attains the extremum.
+    def tangent_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+        from cotangent.numpy.indexing import take_along_axis
+
+        (x,), (t,) = primals, tangents
+
+        def later(x: list[Array], y: list[Array]) -> list[Array]:
+            better = _core.bind("gt" if name == "max" else "lt", [y[0], x[0]])[0]
+            first_nan = ~_core.bind("ne", [x[0], x[0]])[0] & _core.bind("ne", [y[0], y[0]])[0]
+            other = better | first_nan
+            return [_core.bind("select", [other, b, a])[0] for a, b in zip(x, y, strict=True)]
+
+        position = _core.bind("iota", [], shape=list(x._bound_shape), dtype=_INT32, axis=axis)[0]
+        _, index = _doubled(later, [x, position], axis, window, stride, spacing, places)
+        return chosen(x), take_along_axis(t, index, axis, mode="clip")
+
+    chosen.defjvp(tangent_rule)
+    return _core.array(chosen(x))
+
+
+def _folded_by_slices(
+    computation: Callable[[Any, Any], Any],
+    structure: Any,
+    fitted: list[Fitted],
+    inits: list[Array],
+    geometry: list[tuple[int, int, int, int]],
+) -> list[Array]:
+    """A fold by any function of large windows: one place of the window after the other, each cut out when it is needed."""
+    from cotangent.lax.control_flow import scan
+
+    x = fitted[0].array
+    shape, spans, steps = list(x._bound_shape), list(x._bound_shape), [1] * x.ndim
+    for (axis, _, stride, _), count in zip(geometry, fitted[0].counts, strict=True):
+        shape[axis], spans[axis], steps[axis] = count, max((count - 1) * stride + 1, 0), stride
+    places = np.stack([grid.ravel() for grid in np.indices([window for _, window, _, _ in geometry])], 1)
+    offsets = np.zeros((len(places), x.ndim), _INT32)
+    for k, (axis, _, _, spacing) in enumerate(geometry):
+        offsets[:, axis] = places[:, k] * spacing
+
+    def step(carry: Any, offset: Array) -> tuple[Any, None]:
+        starts = [_core.bind("reshape", [_sliced(offset, 0, i, i + 1)], shape=[])[0] for i in range(x.ndim)]
+        seen = []
+        for fit_x in fitted:
+            part = _core.bind("dynamic_slice", [fit_x.array, *starts], sizes=spans, batch_dims=0)[0]
+            none = [0] * x.ndim
+            seen.append(_core.bind("slice", [part], start=none, limit=spans, stride=steps)[0])
+        return computation(carry, structure.unflatten(seen)), None
+
+    begin = structure.unflatten([_core.broadcast_to(init, shape) for init in inits])
+    last = scan(step, begin, _core.array(offsets))[0]
+    return [_core.array(leaf) for leaf in tree_util.tree_leaves(last)]
 
 
 def _folded(

@@ -119,7 +119,13 @@ class IndexUpdate:
         return f"IndexUpdate({self._array!r}, {self._index!r})"
 
     def get(self, *, mode: str | None = None, fill_value: Any = None, **hints: Any) -> Array:
-        """``x[index]``; mode "fill" gives ``fill_value`` (NaN by default) outside."""
+        """``x[index]``, with a mode for positions outside that only a run of the program knows.
+
+        Args:
+            mode: ``"clip"`` (None and ``"promise_in_bounds"`` are the same): the nearest element, which has the derivative, too;
+                ``"fill"`` or ``"drop"``: ``fill_value``, without derivative.
+            fill_value: by default NaN, the lowest signed, the highest unsigned integer.
+        """
         del hints
         if mode in (None, "clip", "promise_in_bounds"):
             return _with_mode(lambda index: get_item(self._array, index), self._index, mode)

@@ -313,6 +313,14 @@ class Lookup:
     indices: Array
 
 
+def _signed(index: Array) -> Array:
+    """Indices in a signed dtype of 32 or 64 bits. Unsigned ones that it lacks are outside, as the highest that it has is."""
+    signed = np.dtype("int64") if index.dtype.itemsize == 8 else _INT32
+    if kind(index) == "unsigned" and index.dtype.itemsize == signed.itemsize:
+        index = bind1("min", index, literal(index, int(np.iinfo(signed).max)))
+    return _core.convert(index, signed)
+
+
 def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
     """``mode``: "clip", or "drop": positions outside become -1."""
     axes = [axis for axis, _ in plan.looked_up]
@@ -328,7 +336,7 @@ def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
     outside: Array | None = None
     for axis, index in zip(axes, arrays, strict=True):
         size = axis_size(x, axis)
-        wide = _core.convert(index, index.dtype if index.dtype.itemsize == 8 else _INT32)
+        wide = _signed(index)
         if kind(index) != "unsigned":
             wide = bind1("select", bind1("lt", wide, literal(wide, 0)), wide + _count_like(wide, size), wide)
         last = _count_like(wide, size) - literal(wide, 1)
@@ -459,7 +467,7 @@ def _indices_in(indices: Array, size: Any, mode: str | None, from_end: bool = Tr
     """Positions for a gather, and whether some may be -1 for outside."""
     if not is_integer(indices):
         raise TypeError(f"indices must be integers; got {indices.dtype}")
-    wide = _core.convert(indices, indices.dtype if indices.dtype.itemsize == 8 else _INT32)
+    wide = _signed(indices)
     count = _core.broadcast_to(_count_like(wide, size), wide._bound_shape)
     if mode == "wrap":
         from cotangent.numpy.elementwise import remainder
