@@ -71,3 +71,17 @@ def test_running_sums_have_the_same_bits_in_every_tier():
             expected = np.asarray(function(given))
             for tier in (ct.jit(function), ct.jit(function, backend="interpreter")):
                 np.testing.assert_array_equal(np.asarray(tier(given)), expected)
+
+
+PRODUCTS = {
+    "dot": lambda x: x[:, 0] @ x[:, 1],
+    "matmul": lambda x: x.T @ x,
+    "row by matrix": lambda x: x[:, 0] @ x,
+    "complex dot": lambda x: x[:, 0].astype("complex64") @ x[:, 1].astype("complex64"),
+}
+
+
+@pytest.mark.parametrize("name", list(PRODUCTS))
+def test_long_products_are_exact(ones, name):
+    for tier in TIERS.values():
+        assert _last(tier(PRODUCTS[name])(ones)) == COUNT

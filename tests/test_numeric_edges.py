@@ -314,6 +314,8 @@ def test_complex_functions_where_the_scale_overflows(dtype):
             np.testing.assert_allclose(result, expected, rtol=tolerance, atol=1e-300, err_msg=f"{name}.{part}")
     small = np.array([complex(1e-5, 711.0), complex(711.0, 1e-5), complex(1e-5, -711.0)])
     for name in ("sin", "cos", "sinh", "cosh", "exp"):
-        np.testing.assert_allclose(np.asarray(ct.jit(getattr(cnp, name))(small)), getattr(np, name)(small), rtol=1e-12)
+        with np.errstate(all="ignore"):
+            expected = getattr(np, name)(small)
+        np.testing.assert_allclose(np.asarray(ct.jit(getattr(cnp, name))(small)), expected, rtol=1e-12)
     assert ct.jit(cnp.sin)(np.array(711j)) == complex(0, inf)
     assert ct.jit(cnp.cosh)(np.array(complex(1e200, 0))) == complex(inf, 0)

@@ -65,14 +65,22 @@ const C* arranged(const Tensor& x, const Ints& permutation, std::unique_ptr<C[]>
 
 template <class C>
 void multiply_plain(const C* a, const C* b, C* result, int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kLongSum = 512;  // longer ones in blocks, each summed by itself
   std::fill_n(result, m * n, C(0));
+  const std::unique_ptr<C[]> part(k > kLongSum ? new C[n] : nullptr);
   for (int64_t i = 0; i < m; ++i) {
-    for (int64_t p = 0; p < k; ++p) {
-      const C factor = a[i * k + p];
+    for (int64_t p0 = 0; p0 < k; p0 += kLongSum) {
+      C* sums = part ? part.get() : result + i * n;
+      if (part) std::fill_n(sums, n, C(0));
+      for (int64_t p = p0; p < std::min(p0 + kLongSum, k); ++p) {
+        const C factor = a[i * k + p];
 #pragma GCC ivdep
-      for (int64_t j = 0; j < n; ++j) {
-        result[i * n + j] = apply<ScalarOp::kAdd>(result[i * n + j], apply<ScalarOp::kMul>(factor, b[p * n + j]));
+        for (int64_t j = 0; j < n; ++j) {
+          sums[j] = apply<ScalarOp::kAdd>(sums[j], apply<ScalarOp::kMul>(factor, b[p * n + j]));
+        }
       }
+      if (!part) continue;
+      for (int64_t j = 0; j < n; ++j) result[i * n + j] = apply<ScalarOp::kAdd>(result[i * n + j], sums[j]);
     }
   }
 }

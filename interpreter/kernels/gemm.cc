@@ -73,6 +73,9 @@ template <class T, int kBytes>
   }
 }
 
+// How many products are added one after the other before their sum is added to that of others.
+constexpr int64_t kLongSum = 512;
+
 // Few rows: packing b would cost as much as using it.
 template <class T>
 [[gnu::always_inline]] inline void multiply_rows(const T* a, const T* b, T* result, int64_t m, int64_t n, int64_t k) {
@@ -81,11 +84,20 @@ template <class T>
     const int64_t j1 = std::min(j0 + kColumns, n);
     for (int64_t i = 0; i < m; ++i) {
       T* to = result + i * n;
-      for (int64_t p = 0; p < k; ++p) {
-        const T factor = a[i * k + p];
-        const T* from = b + p * n;
+      // Long sums in blocks, each summed by itself.
+      for (int64_t p0 = 0; p0 < k; p0 += kLongSum) {
+        T part[kColumns];
+        T* sums = k > kLongSum ? part : to + j0;
+        if (k > kLongSum) std::fill_n(part, j1 - j0, T(0));
+        for (int64_t p = p0; p < std::min(p0 + kLongSum, k); ++p) {
+          const T factor = a[i * k + p];
+          const T* from = b + p * n + j0;
 #pragma GCC ivdep
-        for (int64_t j = j0; j < j1; ++j) to[j] += factor * from[j];
+          for (int64_t j = 0; j < j1 - j0; ++j) sums[j] += factor * from[j];
+        }
+        if (k > kLongSum) {
+          for (int64_t j = j0; j < j1; ++j) to[j] += part[j - j0];
+        }
       }
     }
   }
@@ -96,17 +108,22 @@ template <class T>
 [[gnu::always_inline]] inline void multiply_column(const T* a, const T* b, T* result, int64_t m, int64_t k) {
   constexpr int64_t kLanes = 32;
   for (int64_t i = 0; i < m; ++i, a += k) {
-    T lanes[kLanes] = {};
-    int64_t p = 0;
-    for (; p + kLanes <= k; p += kLanes) {
-      for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += a[p + lane] * b[p + lane];
+    T total = 0;
+    for (int64_t p0 = 0; p0 < k; p0 += kLanes * kLongSum) {
+      const int64_t end = std::min(p0 + kLanes * kLongSum, k);
+      T lanes[kLanes] = {};
+      int64_t p = p0;
+      for (; p + kLanes <= end; p += kLanes) {
+        for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += a[p + lane] * b[p + lane];
+      }
+      for (int64_t width = kLanes / 2; width > 0; width /= 2) {
+        for (int64_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
+      }
+      T sum = lanes[0];
+      for (; p < end; ++p) sum += a[p] * b[p];
+      total += sum;
     }
-    for (int64_t width = kLanes / 2; width > 0; width /= 2) {
-      for (int64_t lane = 0; lane < width; ++lane) lanes[lane] += lanes[lane + width];
-    }
-    T sum = lanes[0];
-    for (; p < k; ++p) sum += a[p] * b[p];
-    result[i] = sum;
+    result[i] = total;
   }
 }
 
