@@ -35,6 +35,22 @@ def test_every_difference_has_a_test_and_every_test_a_difference() -> None:
     assert sorted(titles()) == sorted(TESTS)
 
 
+@row("A read outside of an axis is differentiated as what it reads.")
+def _() -> None:
+    x = cnp.array([1.0, 2.0])
+    for read in (lambda x, i: x[i], lambda x, i: x.at[i].get(mode="clip")):
+        assert ct.jit(read)(x, cnp.array(5)) == 2
+        assert ct.grad(read)(x, cnp.array(5)).tolist() == [0, 1]
+
+
+@row("Integers divided by zero")
+def _() -> None:
+    x, zero = cnp.array([5, -5]), cnp.array(0)
+    assert (x // zero).tolist() == [0, 0] and (x % zero).tolist() == [0, 0]
+    assert ct.lax.div(x, cnp.zeros_like(x)).tolist() == [-1, -1]
+    assert ct.lax.rem(x, cnp.zeros_like(x)).tolist() == [5, -5]
+
+
 @row("64-bit data is always honoured.")
 def _() -> None:
     assert ct.grad(lambda x: x * x)(np.float64(3)).dtype == np.float64
