@@ -8,6 +8,7 @@
 #include "interpreter/reference.h"
 #include "ir/error.h"
 #include "ir/hash.h"
+#include "ir/interrupt.h"
 #include "ir/primitive.h"
 #include "ir/process.h"
 #include "ir/text.h"
@@ -156,6 +157,10 @@ std::vector<Tensor> run_graph(const Graph& graph, absl::Span<const Tensor> input
     for (uint32_t k = 0; k < equation.output_count; ++k) {
       output_avals.push_back(graph.aval(equation.first_output + k));
     }
+    int64_t elements = 0;
+    for (const Aval& aval : output_avals) elements += aval.size();
+    for (const Tensor& operand : operands) elements += operand.size();
+    spend(1000 + elements);
     LocationScope location(equation.location);
     try {
       const Kernel kernel = mode == Mode::kKernels ? find_kernel(*equation.primitive) : nullptr;

@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <optional>
 
 #include "device/cpu/cpu.h"
 #include "interpreter/evaluate.h"
 #include "ir/check.h"
 #include "ir/error.h"
+#include "ir/interrupt.h"
 #include "ir/print.h"
 #include "ir/process.h"
 #include "ir/text.h"
@@ -19,6 +21,7 @@
 #include "jit/cost.h"
 #include "jit/disk_cache.h"
 #include "jit/llvm/compiler.h"
+#include "jit/llvm/memory.h"
 #include "jit/loop_merge.h"
 #include "jit/loop_order.h"
 #include "jit/loop_sums.h"
@@ -28,6 +31,9 @@
 
 namespace ct {
 namespace {
+
+// Shorter programs ask nobody whether to go on (emit_polls.cc).
+constexpr int64_t kMayBeLong = 10'000;
 
 bool dump_wanted() {
   static const bool wanted = [] {
@@ -195,6 +201,8 @@ absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptio
   auto program = std::make_shared<const loop::Program>(lower_prepared(*prepared, plan.name, false, &host_functions));
   plan.donations = jit::donations(*program, options.donated);
   plan.nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(*program).program(), 1e15));
+  // Nobody knows how often such a loop goes round.
+  if (!program->whiles.empty()) plan.nanoseconds = std::max(plan.nanoseconds, kMayBeLong);
   if (!on_disk) {
     auto function = jit::compile(*program, target);
     if (!function.ok()) return function.status();
@@ -216,6 +224,7 @@ jit::Made compile_interpreter(const GraphPtr& graph) {
   plan.inputs.assign(avals.begin(), avals.end());
   plan.outputs = graph->output_avals();
   plan.donations.assign(plan.outputs.size(), -1);
+  plan.nanoseconds = kMayBeLong;
   for (Var var = graph->num_inputs(); var < graph->num_vars(); ++var)
     plan.nanoseconds += 1000 + graph->aval(var).size();
   return {std::make_shared<const Executable>(std::move(plan), graph, nullptr)};
@@ -236,6 +245,8 @@ absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& captur
     try {
       if (options.backend == "interpreter") return compile_interpreter(graph);
       return compile_llvm(graph, options);
+    } catch (const std::bad_alloc&) {
+      return jit::out_of_memory();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
       if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
@@ -252,6 +263,13 @@ Executable::Executable(Plan plan, GraphPtr graph, std::shared_ptr<const loop::Pr
       host_functions_(std::move(host_functions)) {}
 
 void Executable::run(void* const* inputs, void* const* outputs) const {
+  if (plan_.nanoseconds < kMayBeLong) return run_to_the_end(inputs, outputs);
+  const Interruptible scope;
+  run_to_the_end(inputs, outputs);
+  scope.rethrow();
+}
+
+void Executable::run_to_the_end(void* const* inputs, void* const* outputs) const {
   if (!host_functions_.empty()) {
     // Scratch memory of its own: what is called may run programs on this thread, with the thread's arena.
     const auto arena = Buffer::allocate(static_cast<size_t>(plan_.arena_bytes));
@@ -263,6 +281,7 @@ void Executable::run(void* const* inputs, void* const* outputs) const {
     plan_.entry(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
     return;
   }
+  const Working computes(Work::kCompute);
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < plan_.inputs.size(); ++i) {
     const auto bytes = static_cast<size_t>(plan_.inputs[i].bytes());

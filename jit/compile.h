@@ -35,7 +35,7 @@ class Executable {
 
   // Pointers to row-major elements; outputs are preallocated. Allocates nothing, except that the first call of a thread
   // may get scratch memory: Error(kMemory) if there is none. Throws what a host call throws; outputs are then
-  // undefined.
+  // undefined. So they are when the front end interrupts a long program (ir/interrupt.h), whose reason it then throws.
   void run(void* const* inputs, void* const* outputs) const;
   // Checks types, allocates the results.
   std::vector<Tensor> operator()(absl::Span<const Tensor> inputs) const;
@@ -47,6 +47,8 @@ class Executable {
   std::string loop_text() const;
 
  private:
+  void run_to_the_end(void* const* inputs, void* const* outputs) const;
+
   Plan plan_;
   GraphPtr graph_;                                // what is interpreted, when there is no code; else what was compiled
   std::shared_ptr<const loop::Program> program_;  // null when the code came from disk

@@ -63,12 +63,17 @@ std::string type_remark(DType dtype) {
   return "";
 }
 
-std::string header_text(const Graph& graph, const ExportOptions& options, int64_t arena_bytes,
+std::string header_text(const Graph& graph, const ExportOptions& options, const jit::ObjectCode& object,
                         absl::Span<const jit::BoundedInput> lengths) {
   const std::string& name = options.name;
   // Words that the header uses itself.
-  std::set<std::string> taken = {"workspace", name, concat(name, "_ARENA_BYTES"), concat(name, "_NO_MEMORY"),
-                                 concat(name, "_BAD_LENGTH")};
+  std::set<std::string> taken = {"workspace",
+                                 name,
+                                 concat(name, "_ARENA_BYTES"),
+                                 concat(name, "_NO_MEMORY"),
+                                 concat(name, "_BAD_LENGTH"),
+                                 concat(name, "_STOPPED"),
+                                 concat(name, "_stop")};
   std::string parameters, documentation;
   auto add = [&](const Aval& aval, const std::string& name, bool is_input, const std::string& remark) {
     documentation += concat(" *   ", name, ": ", dtype_name(aval.dtype()), shape_string(aval.shape()),
@@ -90,6 +95,14 @@ std::string header_text(const Graph& graph, const ExportOptions& options, int64_
     const std::string name = i < options.output_names.size() ? options.output_names[i] : "";
     add(outputs[i], parameter_name(name, concat("out", i), taken), false, "");
   }
+  const std::string stop_text =
+      object.can_stop
+          ? concat("/* Told 1, calls in any thread return ", name,
+                   "_STOPPED within milliseconds, with outputs half written, until it\n"
+                   " * is told 0. A signal handler may call it. */\n"
+                   "#define ",
+                   name, "_STOPPED ", static_cast<int>(jit::kCStopped), "\nvoid ", name, "_stop(int stop);\n\n")
+          : "";
   return concat(
       "/* ", name, ": compiled by cotangent ", CT_VERSION, ". Link with lib", name, ".a or lib", name,
       ".so.\n"
@@ -110,7 +123,7 @@ std::string header_text(const Graph& graph, const ExportOptions& options, int64_
       "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
       "/* Scratch memory of one call, to be aligned to 64 bytes. */\n"
       "#define ",
-      name, "_ARENA_BYTES ((size_t)", arena_bytes,
+      name, "_ARENA_BYTES ((size_t)", object.arena_bytes,
       ")\n\n"
       "/* What calls return besides 0. Then nothing was computed, and nothing was written. */\n"
       "#define ",
@@ -125,8 +138,7 @@ std::string header_text(const Graph& graph, const ExportOptions& options, int64_
       name,
       "_ARENA_BYTES is 0. */\n"
       "int ",
-      name, "_with_workspace(", parameters, parameters.empty() ? "" : ", ",
-      "void* workspace);\n\n"
+      name, "_with_workspace(", parameters, parameters.empty() ? "" : ", ", "void* workspace);\n\n", stop_text,
       "#ifdef __cplusplus\n}\n#endif\n\n"
       "#endif\n");
 }
@@ -169,7 +181,7 @@ absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const Expo
     if (!object.ok()) return object.status();
     ExportedLibrary library;
     library.name = options.name;
-    library.header = header_text(*graph, options, object->arena_bytes, lengths);
+    library.header = header_text(*graph, options, *object, lengths);
     auto archive = jit::write_archive({{concat(options.name, ".o"), object->objects[0]}});
     if (!archive.ok()) return archive.status();
     library.static_library = *std::move(archive);

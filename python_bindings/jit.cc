@@ -19,6 +19,9 @@
 #include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
 #include "ir/hash.h"
+#include "ir/interrupt.h"
+#include "ir/primitive.h"
+#include "ir/process.h"
 #include "ir/text.h"
 #include "jit/compile.h"
 #include "python_bindings/array.h"
@@ -758,6 +761,23 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
   return py::reinterpret_steal<py::object>(object);
 }
 
+// While other threads go on, if it takes long.
+std::vector<Tensor> evaluate_released(const Graph& graph, absl::Span<const Tensor> inputs) {
+  constexpr int64_t kManyElements = 100'000;
+  int64_t elements = 0;
+  bool loops = false;
+  for (Var var = 0; var < graph.num_vars() && elements < kManyElements; ++var) elements += graph.aval(var).size();
+  for (const Equation& equation : graph.equations()) {
+    loops =
+        loops || equation.primitive->lowering == Lowering::kWhile || equation.primitive->lowering == Lowering::kScan;
+  }
+  const Interruptible scope;
+  std::optional<WithoutInterpreter> released;
+  if (loops || elements >= kManyElements) released.emplace();
+  const Working computes(Work::kCompute);
+  return evaluate(graph, inputs);
+}
+
 // Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
 std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Tensor> inputs) {
   const GraphPtr graph = without_rules(captured);
@@ -773,19 +793,22 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
   if (!slot || !same_graph(*slot->graph, *graph)) slot = std::make_shared<Warm>(Warm{graph, 0, nullptr});
   // The table may change while callbacks or rules written in Python run.
   const std::shared_ptr<Warm> warm = slot;
-  if (warm->calls++ == 0) return evaluate(*graph, inputs);
+  if (warm->calls++ == 0) return evaluate_released(*graph, inputs);
   if (!warm->executable) {
     auto executable = compile_released(graph);
     // What cannot be compiled (a host-only operation) is interpreted every time.
-    if (!executable.ok()) return evaluate(*graph, inputs);
+    if (!executable.ok()) return evaluate_released(*graph, inputs);
     warm->executable = *executable;
   }
   const std::shared_ptr<const Executable> executable = warm->executable;
+  std::optional<WithoutInterpreter> released;
+  if (executable->nanoseconds() >= kReleaseGilNanoseconds) released.emplace();
   return (*executable)(inputs);
 }
 
 std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
-  std::vector<Tensor> results = config().disable_jit ? evaluate(*graph, inputs) : run_or_compile(graph, inputs);
+  std::vector<Tensor> results =
+      config().disable_jit ? evaluate_released(*graph, inputs) : run_or_compile(graph, inputs);
   if (config().debug_nans) check_nans(*graph, inputs, results);
   return results;
 }

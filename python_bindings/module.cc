@@ -27,6 +27,7 @@ PYBIND11_MODULE(_core, module) {
   register_tree(module);
   register_graph(module);
   register_primitives(module);
+  register_interrupts();
   register_jit(module);
   register_profile(module);
   register_export(module);

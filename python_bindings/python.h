@@ -101,6 +101,7 @@ void register_array(py::module_& module);
 void register_tree(py::module_& module);
 void register_graph(py::module_& module);
 void register_primitives(py::module_& module);
+void register_interrupts();
 void register_jit(py::module_& module);
 void register_profile(py::module_& module);
 void register_export(py::module_& module);

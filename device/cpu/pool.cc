@@ -8,13 +8,13 @@
 #include <cfenv>
 #include <chrono>
 #include <cstdlib>
-#include <new>
-#include <system_error>
+#include <exception>
 #include <thread>
 
 #include "device/cpu/cores.h"
 #include "device/cpu/cpu.h"
 #include "ir/error.h"
+#include "ir/interrupt.h"
 
 namespace ct {
 namespace {
@@ -47,7 +47,8 @@ struct Pool::Job {
   int64_t step;   // iterations
   int64_t piece;  // steps, at most
   int ranges;
-  std::fenv_t arithmetic;  // rounding and flushing of the caller: results must not depend on the thread
+  const std::atomic<bool>* stopped;  // of the caller's computation
+  std::fenv_t arithmetic;            // rounding and flushing of the caller: results must not depend on the thread
 };
 
 Pool::Pool(int most_workers)
@@ -124,6 +125,7 @@ void Pool::run(const ParallelLoop& loop, int threads) noexcept {
     ranges_[static_cast<size_t>(i)].left.store(static_cast<uint64_t>(first) << 32 | static_cast<uint64_t>(last),
                                                std::memory_order_relaxed);
   }
+  job.stopped = interrupt_flag();
   std::fegetenv(&job.arithmetic);
   const uint64_t number = (gate_.load(std::memory_order_relaxed) / kNumber + 1) * kNumber;
   // Sequentially consistent, as are the worker's steps into its sleep: either it sees the job or it is seen asleep.
@@ -164,8 +166,8 @@ void Pool::start_workers(int wanted) {
       workers_.push_back(worker.native_handle());
       worker.detach();
       core_of_caller_ = -1;
-    } catch (const std::system_error&) {
-      break;  // no thread to be had
+    } catch (const std::exception&) {
+      break;  // no thread to be had, or no memory for one
     }
     started_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -231,6 +233,7 @@ void Pool::work_forever(int own_range) {
       can_help = false;  // no memory: the caller has its own and does without this thread
     }
     if (can_help) {
+      const HelpsComputation helps(job.stopped);
       std::fesetenv(&job.arithmetic);
       work(own_range % job.ranges, scratch);
     }

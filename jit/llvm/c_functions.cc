@@ -2,8 +2,9 @@
 //
 //   int NAME(const void* input0, ..., void* output0, ...)
 //   int NAME_with_workspace(const void* input0, ..., void* output0, ..., void* workspace)
+//   void NAME_stop(int stop)                                 where a call may take long
 //
-// They return a CStatus; whatever is not kCSuccess comes before anything is written.
+// They return a CStatus; whatever is not kCSuccess comes before anything is written, but for kCStopped.
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
 
@@ -17,21 +18,22 @@ constexpr int64_t kAlignment = 64;
 class CFunctions {
  public:
   CFunctions(llvm::Module& module, const Target& target, llvm::Function* entry, unsigned inputs, unsigned outputs,
-             absl::Span<const BoundedInput> bounded)
+             absl::Span<const BoundedInput> bounded, int64_t stop_slot)
       : module_(module),
         target_(target),
         b_(module.getContext()),
         entry_(entry),
         inputs_(inputs),
         outputs_(outputs),
-        bounded_(bounded) {}
+        bounded_(bounded),
+        stop_slot_(stop_slot) {}
 
   void add(const std::string& name, int64_t arena_bytes) {
     llvm::Function* function = begin(name, inputs_ + outputs_);
     if (arena_bytes <= kStackBytes) {
       llvm::AllocaInst* arena = b_.CreateAlloca(b_.getInt8Ty(), b_.getInt64(std::max<int64_t>(arena_bytes, 1)));
       arena->setAlignment(llvm::Align(kAlignment));
-      call(function, arena);
+      b_.CreateRet(call(function, arena));
     } else {
       llvm::Type* i64 = b_.getInt64Ty();
       llvm::FunctionCallee allocate = module_.getOrInsertFunction("malloc", b_.getPtrTy(), i64);
@@ -45,14 +47,21 @@ class CFunctions {
       b_.SetInsertPoint(run);
       llvm::Value* address = b_.CreatePtrToInt(memory, i64);
       llvm::Value* gap = b_.CreateAnd(b_.CreateNeg(address), b_.getInt64(kAlignment - 1));
-      call(function, b_.CreateGEP(b_.getInt8Ty(), memory, gap));
+      llvm::Value* status = call(function, b_.CreateGEP(b_.getInt8Ty(), memory, gap));
       b_.CreateCall(release, {memory});
+      b_.CreateRet(status);
     }
-    b_.CreateRet(b_.getInt32(kCSuccess));
 
     function = begin(name + "_with_workspace", inputs_ + outputs_ + 1);
-    call(function, function->getArg(inputs_ + outputs_));
-    b_.CreateRet(b_.getInt32(kCSuccess));
+    b_.CreateRet(call(function, function->getArg(inputs_ + outputs_)));
+    if (stop_slot_ < 0) return;
+
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getInt32Ty()}, false);
+    function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name + "_stop", module_);
+    target_.set_attributes(function);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
+    b_.CreateStore(function->getArg(0), stop_flag(module_))->setVolatile(true);
+    b_.CreateRetVoid();
   }
 
  private:
@@ -103,10 +112,19 @@ class CFunctions {
     return pointers;
   }
 
-  void call(llvm::Function* function, llvm::Value* arena) {
+  // Returns the status.
+  llvm::Value* call(llvm::Function* function, llvm::Value* arena) {
     llvm::Value* inputs = list(function, 0, inputs_);
     llvm::Value* outputs = list(function, inputs_, outputs_);
+    llvm::Value* slot = nullptr;
+    if (stop_slot_ >= 0) {
+      slot = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), arena, static_cast<uint64_t>(stop_slot_));
+      b_.CreateStore(b_.getInt32(0), slot);
+    }
     b_.CreateCall(entry_, {inputs, outputs, arena});
+    if (slot == nullptr) return b_.getInt32(kCSuccess);
+    llvm::Value* told = b_.CreateIsNotNull(b_.CreateLoad(b_.getInt32Ty(), slot));
+    return b_.CreateSelect(told, b_.getInt32(kCStopped), b_.getInt32(kCSuccess));
   }
 
   llvm::Module& module_;
@@ -115,13 +133,14 @@ class CFunctions {
   llvm::Function* entry_;
   unsigned inputs_, outputs_;
   absl::Span<const BoundedInput> bounded_;
+  int64_t stop_slot_;  // in the arena; -1: calls cannot be stopped
 };
 
 }  // namespace
 
 void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
                      std::string_view entry_symbol, const std::string& name, int64_t arena_bytes,
-                     absl::Span<const BoundedInput> bounded) {
+                     absl::Span<const BoundedInput> bounded, int64_t stop_slot) {
   llvm::Function* entry = module.getFunction(llvm::StringRef(entry_symbol.data(), entry_symbol.size()));
   CT_CHECK(entry != nullptr);
   entry->setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -130,7 +149,7 @@ void add_c_functions(llvm::Module& module, const Target& target, const loop::Pro
     inputs += buffer.kind == loop::BufferKind::kInput;
     outputs += buffer.kind == loop::BufferKind::kOutput;
   }
-  CFunctions(module, target, entry, inputs, outputs, bounded).add(name, arena_bytes);
+  CFunctions(module, target, entry, inputs, outputs, bounded, stop_slot).add(name, arena_bytes);
 }
 
 }  // namespace ct::jit

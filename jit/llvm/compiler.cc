@@ -2,11 +2,12 @@
 
 #include <llvm/IR/Verifier.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <optional>
-#include <system_error>
 #include <thread>
 
 #include "device/cpu/cores.h"
@@ -14,6 +15,7 @@
 #include "ir/process.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/load.h"
+#include "jit/llvm/memory.h"
 
 namespace ct::jit {
 
@@ -47,8 +49,9 @@ absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline&
       emitter.emit_whole(symbol);
     }
     emitted.arena_bytes = emitter.arena_bytes();
-  } catch (const Error& error) {
-    return absl::InternalError(error.what());
+  } catch (...) {
+    static_cast<void>(emitted.module.release());
+    throw;
   }
   if (verification_wanted()) {
     std::string problem;
@@ -56,6 +59,31 @@ absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline&
     if (llvm::verifyModule(*emitted.module, &stream)) return absl::InternalError("malformed LLVM IR: " + problem);
   }
   return emitted;
+}
+
+// Its IR stays where it is if that throws.
+std::string emit_text(Target& target, Emitted& emitted, bool as_text = false) {
+  return abandon_if_thrown([&] { return target.emit(*emitted.module, as_text); }, emitted.module);
+}
+
+// Runs what makes code on this target. What is thrown through LLVM becomes a status, and the target is not used again.
+template <class Body>
+auto guarded(Target& target, const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    target.abandon();
+    return out_of_memory();
+  } catch (const Error& error) {
+    target.abandon();
+    return absl::InternalError(error.what());
+  }
+}
+
+int64_t largest_module(const Outline& outline) {
+  std::vector<int64_t> weights(outline.modules);
+  for (const OutlinedFunction& f : outline.functions) weights[f.module] += f.weight;
+  return *std::ranges::max_element(weights);
 }
 
 // Modules one after the other, by as many threads as take part.
@@ -72,17 +100,22 @@ class ObjectMaker {
     std::vector<std::thread> helpers;
     // A thread whose target is still to be made needs more than one module to be worth it.
     const auto ready = static_cast<uint32_t>(outline_.modules > 1 ? idle_targets(options_) : 0);
-    const uint32_t most = std::min(static_cast<uint32_t>(usable_cores()),
-                                   std::max((outline_.modules + 1) / 2, std::min(outline_.modules, ready + 1)));
+    uint32_t most = std::min(static_cast<uint32_t>(usable_cores()),
+                             std::max((outline_.modules + 1) / 2, std::min(outline_.modules, ready + 1)));
+    if (absl::Status enough = check_memory(largest_module(outline_), most); !enough.ok()) return enough;
     while (helpers.size() + 1 < most) {
       try {
         helpers.emplace_back([this] {
           const Working compiles(Work::kCompile);
-          absl::StatusOr<TargetHandle> own = borrow_target(options_);
-          if (own.ok()) work(**own);  // else there is less help
+          try {
+            absl::StatusOr<TargetHandle> own = borrow_target(options_);
+            if (own.ok()) work(**own);
+          } catch (const std::exception&) {
+            // There is less help.
+          }
         });
-      } catch (const std::system_error&) {
-        break;  // no thread to be had
+      } catch (const std::exception&) {
+        break;  // no thread to be had, or no memory for one
       }
     }
     work(*target);
@@ -98,9 +131,12 @@ class ObjectMaker {
   void work(Target& target) {
     for (uint32_t module; (module = next_.fetch_add(1)) < outline_.modules;) {
       let_others_fork();
-      absl::StatusOr<Emitted> emitted = emit_module(program_, outline_, symbol_, target, true, module);
       std::string object;
-      if (emitted.ok()) object = target.emit(*emitted->module);
+      absl::StatusOr<Emitted> emitted = guarded(target, [&]() -> absl::StatusOr<Emitted> {
+        absl::StatusOr<Emitted> made = emit_module(program_, outline_, symbol_, target, true, module);
+        if (made.ok()) object = emit_text(target, *made);
+        return made;
+      });
       std::lock_guard lock(mutex_);
       if (!emitted.ok()) {
         status_.Update(emitted.status());
@@ -143,10 +179,23 @@ absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::stri
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   const std::string entry = std::string(name) + "_entry";
-  absl::StatusOr<Emitted> emitted = emit_program(program, entry, **target, /*shares_loops=*/false);
-  if (!emitted.ok()) return emitted.status();
-  add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes, bounded);
-  return ObjectCode{{(*target)->emit(*emitted->module)}, std::string(name), emitted->arena_bytes};
+  return guarded(**target, [&]() -> absl::StatusOr<ObjectCode> {
+    Outline functions = outline_for(program, **target);
+    const bool can_stop = may_take_long(program);
+    if (can_stop) {
+      functions.stop_slot = (functions.arena_bytes + 7) / 8 * 8;
+      functions.arena_bytes = functions.stop_slot + 8;
+    }
+    uint32_t one = 1;
+    int64_t weight = 0;
+    for (const OutlinedFunction& f : functions.functions) weight += f.weight;
+    if (absl::Status enough = check_memory(weight, one); !enough.ok()) return enough;
+    absl::StatusOr<Emitted> emitted = emit_module(program, functions, entry, **target, /*shares_loops=*/false);
+    if (!emitted.ok()) return emitted.status();
+    add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes, bounded,
+                    functions.stop_slot);
+    return ObjectCode{{emit_text(**target, *emitted)}, std::string(name), emitted->arena_bytes, can_stop};
+  });
 }
 
 absl::StatusOr<CompiledFunction> compile(const loop::Program& program, const TargetOptions& options) {
@@ -160,20 +209,24 @@ absl::StatusOr<CompiledFunction> load_object(const ObjectCode& object) { return 
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
-  if (!emitted.ok()) return emitted.status();
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  emitted->module->print(stream, nullptr);
-  return text;
+  return guarded(**target, [&]() -> absl::StatusOr<std::string> {
+    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
+    if (!emitted.ok()) return emitted.status();
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    emitted->module->print(stream, nullptr);
+    return text;
+  });
 }
 
 absl::StatusOr<std::string> emit_assembly(const loop::Program& program, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
-  absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
-  if (!emitted.ok()) return emitted.status();
-  return (*target)->emit(*emitted->module, /*as_text=*/true);
+  return guarded(**target, [&]() -> absl::StatusOr<std::string> {
+    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
+    if (!emitted.ok()) return emitted.status();
+    return emit_text(**target, *emitted, /*as_text=*/true);
+  });
 }
 
 }  // namespace ct::jit

@@ -50,6 +50,7 @@ struct ObjectCode {
   std::vector<std::string> objects;  // relocatable ELF; a large program is several
   std::string symbol;                // of type EntryPoint, in the first
   int64_t arena_bytes = 0;
+  bool can_stop = false;  // emit_c_object
 };
 
 // Machine code mapped into this process; unmapped with the last copy.
@@ -74,7 +75,7 @@ absl::StatusOr<CompiledFunction> compile(const loop::Program& program, const Tar
 absl::StatusOr<ObjectCode> emit_object(const loop::Program& program, std::string_view symbol,
                                        const TargetOptions& options = {});
 // What the functions of an exported library return.
-enum CStatus : int { kCSuccess = 0, kCNoMemory = 1, kCLength = 5 };
+enum CStatus : int { kCSuccess = 0, kCNoMemory = 1, kCLength = 5, kCStopped = 6 };
 // An input whose elements, integers of `dtype`, must be from 0 to `bound`: else kCLength, before anything is written.
 struct BoundedInput {
   uint32_t input;
@@ -85,6 +86,8 @@ struct BoundedInput {
 // One object for C programs, with two functions instead of the entry point:
 //   int NAME(inputs..., outputs...) brings its own scratch memory;
 //   int NAME_with_workspace(inputs..., outputs..., void* workspace) takes the caller's: arena_bytes aligned to 64.
+// And where a call may take long (emit_polls.cc), which `can_stop` says, a third:
+//   void NAME_stop(int) sets a flag that makes calls return kCStopped, those that are under way too.
 absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::string_view name,
                                          const TargetOptions& options = {},
                                          absl::Span<const BoundedInput> bounded = {});

@@ -32,6 +32,7 @@ Emitter::Emitter(const loop::Program& program, const Outline& outline, Target& t
       arena_bytes_(outline.arena_bytes),
       i64_(b_.getInt64Ty()) {
   globals_.resize(program.buffers.size());
+  polls_ = (shares_loops || outline.stop_slot >= 0) && may_take_long(program);
 }
 
 llvm::BasicBlock* Emitter::new_block(const char* name) { return llvm::BasicBlock::Create(context_, name, function_); }
@@ -51,15 +52,20 @@ void Emitter::emit_block(BlockId id) {
 
 void Emitter::emit_statements(BlockId id, uint32_t begin, uint32_t end, absl::Span<const OutlinedCall> calls) {
   const std::vector<Statement>& statements = program_.blocks[id].statements;
+  double pending = 0;  // time since the last question
   for (uint32_t i = begin; i < end; ++i) {
     if (!calls.empty() && calls.front().begin == i) {
+      const uint32_t after = calls.front().end;
       emit_call(calls.front());
-      i = calls.front().end - 1;
+      if (may_stop(id, i, after)) stop_if_told(1e9);
+      for (uint32_t j = i; j < after; ++j) count_time(statements[j], pending);
+      i = after - 1;
       calls.remove_prefix(1);
       continue;
     }
     bool took_following = false;
     emit_statement(statements[i], i + 1 < end ? &statements[i + 1] : nullptr, &took_following);
+    count_time(statements[i], pending);
     if (took_following) ++i;
   }
 }

@@ -208,6 +208,20 @@ class Emitter {
   void share_range(llvm::Value* extent, double nanoseconds, int64_t multiple, int64_t scratch_used,
                    llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
 
+  // emit_polls.cc: whether the program is to go on. `nanoseconds` is what was done since the last question.
+  double time_if_long(const loop::For& loop);  // of an iteration; 0: the loop needs no questions
+  void poll(double nanoseconds);
+  void poll_anywhere(double nanoseconds);
+  void count_time(const loop::Statement& statement, double& pending);
+  bool may_stop(loop::BlockId block, uint32_t begin, uint32_t end);
+  // After what takes so long and may have returned early.
+  void stop_if_told(double nanoseconds);
+  llvm::Value* ask_to_go_on();
+  llvm::Value* read_stop_flag();
+  // run_loop, with questions where a step takes `nanoseconds`; none if that is 0.
+  Values run_long_loop(llvm::Value* begin, llvm::Value* end, int64_t step, Values carries, double nanoseconds,
+                       llvm::function_ref<Values(llvm::Value*, const Values&)> body);
+
   llvm::BasicBlock* new_block(const char* name);
   int64_t reserve_scratch(int64_t bytes);  // offset in the arena past the program's own
 
@@ -225,6 +239,8 @@ class Emitter {
   llvm::Function* function_ = nullptr;
   CostModel cost_;
   bool shares_loops_;
+  bool polls_ = false;                     // emit_polls.cc
+  llvm::AllocaInst* time_left_ = nullptr;  // until this function asks again
   // In a function of a range: its own scratch memory, and how much it uses.
   bool in_range_ = false;
   llvm::Value* range_scratch_ = nullptr;
@@ -254,9 +270,13 @@ class Emitter {
   llvm::IntegerType* i64_;
 };
 
+// Whether a program has questions whether to go on. It depends on the program alone.
+bool may_take_long(const loop::Program& program);
+// What NAME_stop of a library sets, an int32.
+llvm::GlobalVariable* stop_flag(llvm::Module& module);
 // The functions of an exported library (c_functions.cc) around the module's entry point, which becomes private.
 void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
                      std::string_view entry_symbol, const std::string& name, int64_t arena_bytes,
-                     absl::Span<const BoundedInput> bounded);
+                     absl::Span<const BoundedInput> bounded, int64_t stop_slot);
 
 }  // namespace ct::jit

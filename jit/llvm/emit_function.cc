@@ -62,6 +62,7 @@ llvm::Function* Emitter::declare(uint32_t number) {
 void Emitter::begin_function(llvm::Function* function) {
   function_ = function;
   failed_ = nullptr;
+  time_left_ = nullptr;
   is_shared_ = false;
   values_.resize(program_.values.size());
   bases_.resize(program_.buffers.size());

@@ -330,26 +330,29 @@ void Emitter::emit_for(const For& loop) {
 void Emitter::emit_scalar_for(const For& loop, llvm::Value* begin, llvm::Value* end) {
   Values inits;
   for (const Carry& carry : loop.carries) inits.push_back(widen(value(carry.init)));
-  Values results = run_loop(begin, end, 1, inits, [&](llvm::Value* i, const Values& arguments) {
-    define(loop.variable, i);
-    for (size_t c = 0; c < arguments.size(); ++c) {
-      if (!loop.carries[c].combine) define(loop.carries[c].argument, arguments[c]);
-    }
-    emit_block(loop.body);
-    Values next;
-    for (size_t c = 0; c < arguments.size(); ++c) {
-      const Carry& carry = loop.carries[c];
-      llvm::Value* yielded = widen(value(carry.next));
-      if (carry.combine) yielded = combine(*carry.combine, program_.values[carry.init].dtype, arguments[c], yielded);
-      next.push_back(yielded);
-    }
-    return next;
-  });
+  Values results =
+      run_long_loop(begin, end, 1, inits, time_if_long(loop), [&](llvm::Value* i, const Values& arguments) {
+        define(loop.variable, i);
+        for (size_t c = 0; c < arguments.size(); ++c) {
+          if (!loop.carries[c].combine) define(loop.carries[c].argument, arguments[c]);
+        }
+        emit_block(loop.body);
+        Values next;
+        for (size_t c = 0; c < arguments.size(); ++c) {
+          const Carry& carry = loop.carries[c];
+          llvm::Value* yielded = widen(value(carry.next));
+          if (carry.combine)
+            yielded = combine(*carry.combine, program_.values[carry.init].dtype, arguments[c], yielded);
+          next.push_back(yielded);
+        }
+        return next;
+      });
   for (size_t c = 0; c < results.size(); ++c) define(loop.carries[c].result, results[c]);
 }
 
 void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* begin, llvm::Value* extent) {
   unsigned width = how.width;
+  const double time = time_if_long(loop);
   // Pieces of the loop end where it does, or at multiples of any width.
   const bool all_whole =
       loop.extent.is_constant() && loop.extent.constant() % width == 0 && kVectorMultiple % width == 0;
@@ -414,13 +417,15 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
   auto main_part = [&](const Values& start) {
     Values sums = start;
     if (how.unroll > 1) {
-      sums = run_loop(begin, unrolled, width * how.unroll, sums, [&](llvm::Value* i, const Values& arguments) {
-        Values next = arguments;
-        for (unsigned u = 0; u < how.unroll; ++u) {
-          step(u == 0 ? i : b_.CreateNSWAdd(i, b_.getInt64(u * width)), next, u * carries);
-        }
-        return next;
-      });
+      const unsigned at_once = width * how.unroll;
+      sums =
+          run_long_loop(begin, unrolled, at_once, sums, at_once * time, [&](llvm::Value* i, const Values& arguments) {
+            Values next = arguments;
+            for (unsigned u = 0; u < how.unroll; ++u) {
+              step(u == 0 ? i : b_.CreateNSWAdd(i, b_.getInt64(u * width)), next, u * carries);
+            }
+            return next;
+          });
       for (unsigned half = how.unroll / 2; half > 0; half /= 2) {
         for (size_t c = 0; c < half * carries; ++c) {
           const Carry& carry = loop.carries[c % carries];
@@ -429,7 +434,7 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
       }
       sums.resize(carries);
     }
-    return shares_tail || held ? sums : run_loop(unrolled, whole, width, sums, one_vector);
+    return shares_tail || held ? sums : run_long_loop(unrolled, whole, width, sums, width * time, one_vector);
   };
   accumulators =
       streams_from(loop, width) ? in_both_ways(loop, begin, accumulators, main_part) : main_part(accumulators);
@@ -441,7 +446,8 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
           i + width <= all ? one_vector(b_.getInt64(i), accumulators) : masked_vector(b_.getInt64(i), accumulators);
     }
   } else if (how.masked_tail && (shares_tail || !all_whole)) {
-    accumulators = run_loop(shares_tail ? unrolled : whole, extent, width, accumulators, masked_vector);
+    accumulators =
+        run_long_loop(shares_tail ? unrolled : whole, extent, width, accumulators, width * time, masked_vector);
   }
   lanes_ = {loop::kNoValue, 0, nullptr};
 
@@ -503,6 +509,7 @@ void Emitter::emit_while(const loop::While& loop) {
   if (outer_mask != nullptr) active = b_.CreateAnd(active, outer_mask);
   b_.CreateCondBr(any_lane(active), body, exit);
   b_.SetInsertPoint(body);
+  poll(cost_.block(loop.condition_block) + cost_.block(loop.body));
   if (lanes_.width != 0) lanes_.mask = active;
   emit_block(loop.body);
   for (size_t c = 0; c < phis.size(); ++c) {

@@ -158,7 +158,9 @@ bool Emitter::emit_transposed_copy(const For& columns) {
     low.push_back(i / 2 + (i % 2) * static_cast<int>(width));
     high.push_back(static_cast<int>(width) / 2 + i / 2 + (i % 2) * static_cast<int>(width));
   }
-  run_loop(b_.getInt64(0), b_.getInt64(columns.extent.constant()), width, {}, [&](llvm::Value* column, const Values&) {
+  const double time = time_if_long(columns) * static_cast<double>(width);
+  const auto begin = b_.getInt64(0), end = b_.getInt64(columns.extent.constant());
+  run_long_loop(begin, end, width, {}, time, [&](llvm::Value* column, const Values&) {
     define(columns.variable, column);
     return run_loop(
         b_.getInt64(0), b_.getInt64(rows.extent.constant()), width, {}, [&](llvm::Value* row, const Values&) {

@@ -95,6 +95,8 @@ void Emitter::share_range(llvm::Value* extent, double nanoseconds, int64_t multi
 
   const llvm::IRBuilder<>::InsertPoint here = b_.saveIP();
   function_ = range;
+  llvm::BasicBlock* failed = std::exchange(failed_, nullptr);
+  llvm::AllocaInst* time_left = std::exchange(time_left_, nullptr);
   in_range_ = true;
   range_scratch_ = range->getArg(3);
   range_scratch_bytes_ = 0;
@@ -108,6 +110,8 @@ void Emitter::share_range(llvm::Value* extent, double nanoseconds, int64_t multi
   stores_pending_ = pending;
   b_.CreateRetVoid();
   function_ = outer;
+  failed_ = failed;
+  time_left_ = time_left;
   in_range_ = false;
 
   // What came from outside, in the order in which it is used.
@@ -162,6 +166,8 @@ void Emitter::share_range(llvm::Value* extent, double nanoseconds, int64_t multi
   llvm::FunctionCallee run = module_.getOrInsertFunction(kParallelSymbol, b_.getVoidTy(), pointer);
   llvm::cast<llvm::Function>(run.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
   b_.CreateCall(run, {loop});
+  const auto* count = llvm::dyn_cast<llvm::ConstantInt>(extent);
+  stop_if_told(count == nullptr ? 1e9 : nanoseconds * static_cast<double>(count->getSExtValue()));
 }
 
 }  // namespace ct::jit

@@ -80,6 +80,12 @@ void GemmEmitter::share(int64_t count, int64_t multiply_adds,
   });
 }
 
+void GemmEmitter::poll(int64_t multiply_adds) {
+  constexpr double kLongProduct = 1e6;  // nanoseconds
+  if (e_.cost_.gemm(gemm_) < kLongProduct) return;
+  e_.poll(static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_));
+}
+
 void GemmEmitter::for_range(llvm::Value* begin, llvm::Value* end, int64_t step,
                             llvm::function_ref<void(llvm::Value*)> body) {
   e_.run_loop(begin, end, step, {}, [&](llvm::Value* i, const Emitter::Values&) {
@@ -313,6 +319,7 @@ void GemmEmitter::multiply_block(const Problem& p, const Tiling& t, const Block&
       tile_b.pointer = offset(block.b, number(0), column);
     }
     auto strip = [&](llvm::Value* row, int64_t rows) {
+      poll(rows * columns * t.k_block);
       View tile_a = block.a, tile_c = p.c;
       tile_a.pointer = offset(block.a, row, number(0));
       tile_c.pointer = offset(p.c, row, column);

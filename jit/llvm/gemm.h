@@ -114,6 +114,8 @@ class GemmEmitter {
   void for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body) {
     for_range(number(0), end, step, body);
   }
+  // Whether the program is to go on, in the loops of a long product.
+  void poll(int64_t multiply_adds);
   // Units [0, count) of about so many multiply-adds each, by the threads that are there.
   void share(int64_t count, int64_t multiply_adds, llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
 

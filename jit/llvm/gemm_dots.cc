@@ -107,6 +107,7 @@ void GemmEmitter::multiply_dot_tiles(const Problem& p, const DotTiling& t) {
   const int64_t full_rows = p.m / t.rows * t.rows, full_columns = p.n / t.columns * t.columns;
   auto strip = [&](llvm::Value* row, int64_t rows, const View& a, const View& b, int64_t k_count, bool accumulate) {
     auto panel = [&](llvm::Value* column, int64_t columns) {
+      poll(rows * columns * k_count);
       View tile_a = a, tile_b = b, tile_c = p.c;
       tile_a.pointer = offset(a, row, number(0));
       tile_b.pointer = offset(b, number(0), column);

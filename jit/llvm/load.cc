@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "device/cpu/pool.h"
+#include "ir/interrupt.h"
 #include "jit/host_call.h"
 
 namespace ct::jit {
@@ -102,6 +103,7 @@ class Runtime : public llvm::LegacyJITSymbolResolver {
     if (name == "memset") return known(&std::memset);
     if (name == "memmove") return known(&std::memmove);
     if (name == kHostCallSymbol) return known(&call_host);
+    if (name == kGoOnSymbol) return known(&go_on);
     if (name == kParallelSymbol) return known(&run_parallel);
     return nullptr;
   }

@@ -2,6 +2,8 @@
 
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/Config/llvm-config.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Pass.h>
@@ -17,7 +19,9 @@
 #include <mutex>
 #include <vector>
 
+#include "ir/error.h"
 #include "ir/process.h"
+#include "jit/llvm/memory.h"
 #include "jit/llvm/passes.h"
 #include "jit/llvm/warm_up.h"
 
@@ -28,6 +32,7 @@ namespace {
 void initialize_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
+    throw_from_llvm();
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();
@@ -142,16 +147,29 @@ absl::StatusOr<std::unique_ptr<Target>> Target::create(const TargetOptions& opti
                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                                           llvm::CodeGenOptLevel::Default));
   if (target->machine_ == nullptr) return absl::InvalidArgumentError("cannot generate code for " + triple.str());
-  target->context_ = std::make_unique<llvm::LLVMContext>();
+  target->new_context();
   target->facts_ = find_facts(*target->machine_, options);
   return target;
+}
+
+void Target::new_context() {
+  context_ = std::make_unique<llvm::LLVMContext>();
+  // LLVM prints errors and ends the process.
+  context_->setDiagnosticHandlerCallBack([](const llvm::DiagnosticInfo* info, void*) {
+    if (info->getSeverity() != llvm::DS_Error) return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm::DiagnosticPrinterRawOStream printer(stream);
+    info->print(printer);
+    throw Error(ErrorKind::kInternal, "the code generator failed: " + text);
+  });
 }
 
 std::unique_ptr<llvm::Module> Target::new_module(std::string_view name) {
   // Types and constants live as long as their context; start afresh now and then so that it does not grow without end.
   if (++modules_ > 1000) {
     object_pipeline_.reset();
-    context_ = std::make_unique<llvm::LLVMContext>();
+    new_context();
     modules_ = 1;
   }
   auto module = std::make_unique<llvm::Module>(llvm::StringRef(name.data(), name.size()), *context_);
@@ -228,6 +246,7 @@ absl::StatusOr<TargetHandle> borrow_target(const TargetOptions& options) {
   TargetPool& pool = TargetPool::instance();
   const std::string key = TargetPool::key_of(options);
   auto give_back = [](Target* target) {
+    if (target->abandoned()) return;
     TargetPool& pool = TargetPool::instance();
     std::lock_guard lock(pool.mutex);
     pool.idle[pool.keys[target]].emplace_back(target);

@@ -45,6 +45,9 @@ class Target {
   // Runs the pipeline. Object code, or text: assembly, PTX.
   std::string emit(llvm::Module& module, bool as_text = false);
   std::vector<std::string> unknown_pass_names();  // compiler.h
+  // After something was thrown through LLVM: never used again, and not destroyed either.
+  void abandon() { abandoned_ = true; }
+  bool abandoned() const { return abandoned_; }
 
  private:
   struct Pipeline {
@@ -54,11 +57,14 @@ class Target {
   };
   std::unique_ptr<Pipeline> build_pipeline(bool as_text, std::vector<std::string>* unknown_names = nullptr);
 
+  void new_context();
+
   std::unique_ptr<llvm::LLVMContext> context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<Pipeline> object_pipeline_;
   TargetFacts facts_;
   int modules_ = 0;  // since the context was made
+  bool abandoned_ = false;
 };
 
 // A target from the pool of those that no thread uses, or a new one; it returns to the pool with the handle.

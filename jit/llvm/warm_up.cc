@@ -4,8 +4,8 @@
 #include <signal.h>
 
 #include <atomic>
+#include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "device/cpu/cores.h"
@@ -50,13 +50,21 @@ class Helper {
     try {
       thread_ = std::thread([] {
         is_helper = true;
-        (void)compile(usual_program());
+        try {
+          (void)compile(usual_program());
+        } catch (const std::exception&) {
+          // Who compiles says what is wrong.
+        }
         running = false;
         running.notify_all();
-        add_idle_target();
+        try {
+          add_idle_target();
+        } catch (const std::exception&) {
+          // One thread fewer helps.
+        }
       });
-    } catch (const std::system_error&) {
-      running = false;  // no thread to be had
+    } catch (const std::exception&) {
+      running = false;  // no thread to be had, or no memory for one
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }

@@ -1,0 +1,66 @@
+#include "ir/interrupt.h"
+
+#include <chrono>
+
+#include "ir/process.h"
+
+namespace ct {
+namespace {
+
+constexpr int64_t kBetweenLooks = 4'000'000;  // nanoseconds
+constexpr int64_t kBetweenQuestions = 500'000;
+
+InterruptHooks hooks{};  // set once, when the front end is loaded
+thread_local Interruptible* current = nullptr;
+thread_local const std::atomic<bool>* helped = nullptr;
+thread_local int64_t spent = 0;
+
+int64_t now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+void set_interrupt_hooks(const InterruptHooks& given) { hooks = given; }
+
+Interruptible::Interruptible() : enclosing_(current) { current = this; }
+Interruptible::~Interruptible() {
+  if (begun_) hooks.end();
+  current = enclosing_;
+}
+
+bool Interruptible::look() {
+  const int64_t time = now();
+  if (time < next_look_) return true;
+  const bool first = next_look_ == 0;
+  next_look_ = time + kBetweenLooks;
+  if (first || hooks.check == nullptr) return true;
+  if (!begun_) {
+    hooks.begin();
+    begun_ = true;
+  }
+  if (hooks.check(&reason_)) return true;
+  stopped_.store(true, std::memory_order_relaxed);
+  return false;
+}
+
+bool go_on() noexcept {
+  if (current != nullptr) return !current->stopped_.load(std::memory_order_relaxed) && current->look();
+  return helped == nullptr || !helped->load(std::memory_order_relaxed);
+}
+
+const std::atomic<bool>* interrupt_flag() { return current != nullptr ? current->flag() : helped; }
+
+HelpsComputation::HelpsComputation(const std::atomic<bool>* flag) : enclosing_(helped) { helped = flag; }
+HelpsComputation::~HelpsComputation() { helped = enclosing_; }
+
+void spend(int64_t nanoseconds) {
+  spent += nanoseconds;
+  if (spent < kBetweenQuestions) return;
+  spent = 0;
+  let_others_fork();
+  if (!go_on() && current != nullptr) current->rethrow();
+}
+
+}  // namespace ct
