@@ -22,7 +22,19 @@ ALLOWED: dict[str, set[str]] = {
 }
 
 # `device` sees only what a buffer needs of the IR, not graphs.
-DEVICE_HEADERS = set("aval dtype error float_types hash interrupt location process size tensor text".split())
+DEVICE_HEADERS = {
+    "aval",
+    "dtype",
+    "error",
+    "float_types",
+    "hash",
+    "interrupt",
+    "location",
+    "process",
+    "size",
+    "tensor",
+    "text",
+}
 
 # header prefix → the folders that may include it; every other folder may not.
 THIRD_PARTIES: dict[str, tuple[str, ...]] = {
