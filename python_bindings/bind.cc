@@ -7,6 +7,7 @@
 #include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
+#include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/operands.h"
 #include "transforms/find_nan.h"
@@ -43,7 +44,7 @@ CaptureMode mode_from_text(const std::string& mode) {
 // Pops the capture when the user's function throws.
 class CaptureScope {
  public:
-  explicit CaptureScope(CaptureOptions options) : capture_(Capture::begin(std::move(options))) {}
+  explicit CaptureScope(CaptureOptions options) : capture_(Capture::begin(std::move(options))) { stop_at_the_end(); }
   ~CaptureScope() {
     if (!finished_) capture_->abandon();
   }
