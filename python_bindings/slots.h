@@ -7,6 +7,7 @@
 
 #include <type_traits>
 
+#include "python_bindings/gil.h"
 #include "python_bindings/python.h"
 
 namespace ct::python {
@@ -23,6 +24,7 @@ struct GuardedSlot<kFunction, Result (*)(Arguments...)> {
         return Result{-1};
       }
     };
+    stop_at_the_end();  // nothing else that ends a thread may pass here either
     return guarded(kFailure(), [&] { return kFunction(arguments...); });
   }
 };
