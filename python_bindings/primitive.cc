@@ -5,13 +5,18 @@
 // Start with `captured`, then the jvp rule below it; the others are the same thing.
 #include "ir/primitive.h"
 
+#include <algorithm>
+#include <unordered_map>
+
 #include "ir/combinators.h"
+#include "ir/hash.h"
 #include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python_object.h"
+#include "transforms/common.h"
 #include "transforms/higher_order/host_callback.h"
 
 namespace ct::python {
@@ -22,7 +27,9 @@ struct Rules {
   std::string name;
   bool multiple_results = false;
   bool symbolic_zeros = false;
+  bool elementwise = false;
   py::dict functions;  // slot -> function
+  mutable const Primitive* primitive = nullptr;
 
   py::object function(const char* slot) const { return functions[slot]; }
   bool has(const char* slot) const { return functions.contains(slot) && !functions[slot].is_none(); }
@@ -108,12 +115,6 @@ Datum zeros_of(const Aval& aval) {
   return scalar_datum(zero.ptr(), aval.strong());
 }
 
-Avals avals_of(absl::Span<const Value> values) {
-  Avals avals;
-  for (const Value& value : values) avals.push_back(value.aval());
-  return avals;
-}
-
 // A derivative as the transform wants it: of the operand's dtype.
 Datum derivative_datum(py::handle object, const Aval& like) {
   return convert_datum(datum_from_python(object), like.dtype());
@@ -126,6 +127,21 @@ py::object spec_of(const Aval& aval) {
 
 // ---- the rules
 // -------------------------------------------------------------------------------------------------------
+
+// What `elementwise` promises of shapes: rules that follow from it rely on that.
+void check_one_shape(const Rules& rules, absl::Span<const Aval> operands, const Avals& results) {
+  std::vector<Aval> all(operands.begin(), operands.end());
+  all.insert(all.end(), results.begin(), results.end());
+  for (size_t i = 1; i < all.size(); ++i) {
+    if (all[i].shape() == all[0].shape()) continue;
+    const bool operand = i < operands.size();
+    throw Error(ErrorKind::kShape,
+                concat(rules.name, " is elementwise: its operands and results have one shape; operand 0 is ",
+                       all[0].to_string(), ", ", operand ? "operand " : "result ", operand ? i : i - operands.size(),
+                       " is ", all[i].to_string()))
+        .hint("broadcast the operands first, or leave out elementwise=True and give batch and mask rules");
+  }
+}
 
 TypeRule type_rule(RulesPtr rules) {
   return [rules](absl::Span<const Aval> operands, const Attrs& attrs) {
@@ -148,6 +164,7 @@ TypeRule type_rule(RulesPtr rules) {
       }
       avals.emplace_back(dtype_from_python(result.attr("dtype")), py::cast<Ints>(py::list(result.attr("shape"))));
     }
+    if (rules->elementwise) check_one_shape(*rules, operands, avals);
     return avals;
   };
 }
@@ -383,6 +400,51 @@ MaskRule mask_rule(RulesPtr rules) {
   };
 }
 
+// An equation without its place in a graph.
+uint64_t equation_hash(const Primitive& primitive, const Avals& operands, const Attrs& attrs) {
+  uint64_t hash = hash_combine(reinterpret_cast<uintptr_t>(&primitive), attrs.hash());
+  for (const Aval& aval : operands) hash = hash_combine(hash, aval.hash());
+  return hash;
+}
+
+void collect_user_defined(const Graph& graph, std::vector<uint64_t>& found) {
+  for (const Equation& equation : graph.equations()) {
+    const Attrs& attrs = graph.attrs(equation);
+    if (equation.primitive->user_defined) {
+      Avals operands;
+      for (Var var : graph.operands(equation)) operands.push_back(graph.aval(var));
+      found.push_back(equation_hash(*equation.primitive, operands, attrs));
+    }
+    any_sub_graph(attrs, [&](const Graph& inner) {
+      collect_user_defined(inner, found);
+      return false;
+    });
+  }
+}
+
+// Throws when expand rules lead back to the equation that is expanded, by way of others or not: there would be no end.
+void check_that_expansion_ends(const Rules& rules, const Avals& operands, const Attrs& attrs, const Graph& expansion) {
+  static auto* leads_to = new std::unordered_map<uint64_t, std::vector<uint64_t>>;  // guarded by the GIL
+  const uint64_t self = equation_hash(*rules.primitive, operands, attrs);
+  std::vector<uint64_t> reached;
+  collect_user_defined(expansion, reached);
+  if (reached.empty()) return;
+  (*leads_to)[self] = reached;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i] == self) {
+      leads_to->erase(self);
+      throw Error(ErrorKind::kValue, concat("the expand rule of ", rules.name, " leads back to ", rules.name,
+                                            " of the same operands and attributes, without end"))
+          .hint("write it with other operations, or give a reference rule, which says what to compute");
+    }
+    const auto further = leads_to->find(reached[i]);
+    if (further == leads_to->end()) continue;
+    for (const uint64_t next : further->second) {
+      if (std::find(reached.begin(), reached.end(), next) == reached.end()) reached.push_back(next);
+    }
+  }
+}
+
 ExpandRule expand_rule(RulesPtr rules) {
   return [rules](Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
     const WithInterpreter gil;
@@ -403,6 +465,7 @@ ExpandRule expand_rule(RulesPtr rules) {
       }
       return data;
     });
+    check_that_expansion_ends(*rules, avals, *attrs, *graph);
     return builder.inline_graph(*graph, operands);
   };
 }
@@ -413,6 +476,7 @@ void define_primitive(std::string name, const py::dict& functions, bool multiple
   rules->name = name;
   rules->multiple_results = multiple_results;
   rules->symbolic_zeros = symbolic_zeros;
+  rules->elementwise = elementwise;
   rules->functions = functions;
   Primitive primitive;
   primitive.name = std::move(name);
@@ -437,7 +501,7 @@ void define_primitive(std::string name, const py::dict& functions, bool multiple
     if (!primitive.mask) primitive.mask = elementwise_mask(self);
   }
   primitive.lowering = primitive.reference ? Lowering::kHost : Lowering::kExpand;
-  define_by_user(std::move(primitive));
+  rules->primitive = &define_by_user(std::move(primitive));
 }
 
 }  // namespace

@@ -343,7 +343,7 @@ def test_attributes_of_every_kind():
     marker = object()
     p = ct.primitive("test_attributes", type=lambda x, **_: x, reference=reference)
     p(X, a=1, b=2.5, c="text", d=np.dtype("float32"), e=(1, 2), f=True, g=marker, h=[1.5])
-    assert got == {"a": 1, "b": 2.5, "c": "text", "d": np.float32, "e": [1, 2], "f": True, "g": marker, "h": [1.5]}
+    assert got == {"a": 1, "b": 2.5, "c": "text", "d": np.float32, "e": (1, 2), "f": True, "g": marker, "h": [1.5]}
 
 
 def test_graphs_with_them_print_and_are_saved():

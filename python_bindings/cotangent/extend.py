@@ -9,10 +9,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._arguments import check_arguments
+from cotangent._attributes import USER_DEFINED, from_attribute, to_attribute
 from cotangent._capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
+from cotangent.numpy import broadcast_arrays
 
 __all__ = ["Primitive", "primitive", "transform"]
 
@@ -22,13 +26,18 @@ Rule = Callable[..., Any]
 class Primitive:
     """An operation defined by `primitive`. Calling it binds it: ``p(*arrays, **attributes)``."""
 
-    def __init__(self, name: str, multiple_results: bool) -> None:
+    def __init__(self, name: str, multiple_results: bool, elementwise: bool = False) -> None:
         self.name = name
         self.multiple_results = multiple_results
+        self._elementwise = elementwise
 
     def __call__(self, *operands: Any, **attributes: Any) -> Any:
         """The result (with ``multiple_results`` a list): computed, or recorded when a transform is capturing."""
-        results = _core.bind(self.name, list(operands), **attributes)
+        if self._elementwise and len({_shape(operand) for operand in operands}) > 1:
+            operands = tuple(broadcast_arrays(*operands))
+        results = _core.bind(
+            self.name, list(operands), **{key: to_attribute(value) for key, value in attributes.items()}
+        )
         return results if self.multiple_results else results[0]
 
     def __repr__(self) -> str:
@@ -56,9 +65,10 @@ def primitive(
     given follows, and which the compiler fuses like any others; ``reference`` computes it with NumPy, outside of compiled code (a
     library call, say). With both, compiled programs call ``reference``, and exported libraries hold what ``expand`` says.
 
-    Attributes, the keyword arguments of a call, are numbers, text, dtypes, tuples of numbers, or any hashable object; each rule gets them as
-    keyword arguments. Rules of transforms are run on traced arrays, once for each use; what they compute must come from their
-    arguments and from numbers.
+    Attributes, the keyword arguments of a call, are numbers, text, dtypes, tuples, lists, dictionaries, NumPy arrays, or any hashable
+    object; each rule gets them as keyword arguments, equal to what was given and of the same types. They are compared by value. Graphs with
+    others than numbers, texts, dtypes and tuples of numbers of one kind cannot be saved. Rules of transforms are run on traced arrays, once for each
+    use; what they compute must come from their arguments and from numbers.
 
     Args:
         name: letters, digits and underscores. A later definition of the same name takes its place for calls to come.
@@ -73,7 +83,8 @@ def primitive(
         mask: ``mask(operands, lengths) -> (result, lengths)``, where lengths are a dict from each ragged axis to its length, an int32
             scalar. Padding may hold anything.
         multiple_results: every "result" above, with its tangent, cotangent, axis and lengths, is a list.
-        elementwise: operands and results have one shape and positions do not mix; ``batch`` and ``mask`` follow.
+        elementwise: operands and results have one shape and positions do not mix; ``batch`` and ``mask`` follow. Operands of a call are
+            broadcast against each other.
         has_side_effects: it runs exactly once for each time that the program gets there, in the program's order.
 
     Raises:
@@ -101,8 +112,25 @@ def primitive(
     for slot, rule in rules.items():
         if rule is not None:
             check_callable(rule, f"the {slot} rule of primitive {name}")
+            rules[slot] = _with_attributes(rule)
     _core.define_primitive(name, rules, multiple_results, symbolic_zeros, has_side_effects, elementwise)
-    return Primitive(name, multiple_results)
+    USER_DEFINED.add(name)
+    return Primitive(name, multiple_results, elementwise)
+
+
+def _shape(operand: Any) -> tuple[Any, ...]:
+    shape = getattr(operand, "shape", None)
+    return tuple(np.shape(operand) if shape is None else shape)
+
+
+def _with_attributes(rule: Rule) -> Rule:
+    """The rule, given attributes as users wrote them."""
+
+    @wraps(rule)
+    def run(*args: Any, **attributes: Any) -> Any:
+        return rule(*args, **{key: from_attribute(value) for key, value in attributes.items()})
+
+    return run
 
 
 def transform(graph_pass: Callable[[Graph], Graph]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._arguments import check_arguments
+from cotangent._attributes import USER_DEFINED, from_attribute, to_attribute
 from cotangent._capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
 
@@ -54,6 +55,8 @@ class Equation:
         self.operands: list[int] = parts["operands"]
         self.outputs: list[int] = parts["outputs"]
         self.attributes: dict[str, Any] = parts["attributes"]
+        if self.primitive in USER_DEFINED:
+            self.attributes = {name: from_attribute(value) for name, value in self.attributes.items()}
         self.location: str = parts["location"]
 
     def _types(self, variables: Sequence[int]) -> list[ShapeDtypeStruct]:
@@ -90,7 +93,16 @@ class Equation:
         Args:
             values: arrays, one an operand.
             changes: attributes that replace the equation's own.
+
+        Raises:
+            TypeError: the equation has no attribute of that name.
         """
+        for name in changes:
+            if name not in self.attributes:
+                known = ", ".join(sorted(self.attributes)) or "none"
+                raise TypeError(f"{self.primitive} has no attribute {name!r} here; those that it has: {known}")
+        if self.primitive in USER_DEFINED:
+            changes = {name: to_attribute(value) for name, value in changes.items()}
         return self._graph.bind_equation(self._index, list(values), changes)
 
     def expand(self) -> Graph | None:
@@ -115,6 +127,10 @@ class Interpreter:
     An interpreter is applied to a function, ``MyInterpreter()(f)``, or to a graph, with `run`. While a transform is capturing, what
     `process` computes is recorded, so interpreted functions can be differentiated, batched and compiled, and interpreters stacked.
 
+    Loops, branches, regions and custom rules hold programs of their own. The inherited `process` interprets those, too: each is
+    interpreted once, on traced arrays, and the loop or branch runs what that recorded. In there `process` must return arrays of the
+    types that the equation has. Programs of derivatives that a custom rule gives are left as they are.
+
     >>> import cotangent as ct
     >>> class SinIsCos(ct.Interpreter):
     ...     def process(self, eqn, *values):
@@ -128,7 +144,7 @@ class Interpreter:
         """The results of one equation. Calls of jitted functions are entered: their equations are processed one by one."""
         if eqn.primitive == "call":
             return self.run(eqn.attributes["graph"], *values)
-        return eqn.bind(*values)
+        return eqn.bind(*values, **_with_programs(eqn, lambda graph: _recorded(self, graph, type(self).__name__)))
 
     def run(self, graph: Graph, *values: Any) -> list[Any]:
         """The outputs of ``graph`` for these inputs."""
@@ -170,13 +186,37 @@ class _Rewriter(Interpreter):
         results = self._visit(eqn, *values)
         if results is not None:
             return results
-        changes: dict[str, Any] = {}
-        for name, value in eqn.attributes.items():
-            if isinstance(value, Graph):
-                changes[name] = rewrite(value, self._visit)
-            elif isinstance(value, list) and value and isinstance(value[0], Graph):
-                changes[name] = [rewrite(graph, self._visit) for graph in value]
-        return eqn.bind(*values, **changes)
+        return super().process(eqn, *values)
+
+
+def _with_programs(eqn: Equation, made: Callable[[Graph], Graph]) -> dict[str, Any]:
+    """The attributes of an equation that hold programs, with what is made of these."""
+    changes: dict[str, Any] = {}
+    for name, value in eqn.attributes.items():
+        if isinstance(value, Graph):
+            changes[name] = made(value)
+        elif isinstance(value, list) and value and isinstance(value[0], Graph):
+            changes[name] = [made(graph) for graph in value]
+    return changes
+
+
+def _recorded(interpreter: Interpreter, graph: Graph, what: str) -> Graph:
+    """What an interpreter makes of a program, as a program of the same inputs and outputs."""
+    types = [graph.aval(var) for var in graph.outputs]
+
+    def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        outputs = [_core.array(output) for output in interpreter.run(graph, *inputs)]
+        for output, (shape, dtype, _) in zip(outputs, types, strict=True):
+            if output._bound_shape != tuple(shape) or output.dtype != dtype:
+                raise TypeError(
+                    f"{what}: a rewritten output has type {output.dtype}{list(output._bound_shape)}; it was {dtype}{list(shape)}"
+                )
+        return outputs, None
+
+    new, closure, _ = _core.capture(run, graph.in_avals, graph.input_names, "transform", what)
+    if closure:
+        raise ValueError(f"{what} uses an array from outside of the program; make it with ct.numpy functions")
+    return new
 
 
 def rewrite(graph: Graph, visit: Callable[..., Any]) -> Graph:
@@ -195,21 +235,7 @@ def rewrite(graph: Graph, visit: Callable[..., Any]) -> Graph:
     >>> [eqn.primitive for eqn in ct.ir.equations(new)]
     ['cos', 'full', 'mul']
     """
-    types = [graph.aval(var) for var in graph.outputs]
-
-    def run(inputs: list[Array]) -> tuple[list[Any], None]:
-        outputs = [_core.array(output) for output in _Rewriter(visit).run(graph, *inputs)]
-        for output, (shape, dtype, _) in zip(outputs, types, strict=True):
-            if output._bound_shape != tuple(shape) or output.dtype != dtype:
-                raise TypeError(
-                    f"a rewritten output has type {output.dtype}{list(output._bound_shape)}; it was {dtype}{list(shape)}"
-                )
-        return outputs, None
-
-    new, closure, _ = _core.capture(run, graph.in_avals, graph.input_names, "transform", "rewrite")
-    if closure:
-        raise ValueError("rewrite: the pass uses an array from outside of the graph; make it with ct.numpy functions")
-    return new
+    return _recorded(_Rewriter(visit), graph, "rewrite")
 
 
 check_arguments(globals())
