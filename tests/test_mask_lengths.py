@@ -68,6 +68,14 @@ def test_lengths_that_differ_are_an_error() -> None:
             ct.mask(f)(padded(np.ones(4)))
 
 
+@pytest.mark.parametrize("bound", [1, 2, 3])
+def test_windows_that_a_small_bound_leaves_nothing_of(bound: int) -> None:
+    for f in (lambda x: x[2:] - 2 * x[1:-1] + x[:-2], lambda x: x[3:] * x[1:-2]):
+        x = np.arange(1.0, bound + 1)
+        found = ct.mask(f)(ct.Ragged(x, {0: bound}))
+        np.testing.assert_array_equal(values(found), f(cnp.array(x)))
+
+
 def test_sizes_are_equal_where_they_are_the_same_number() -> None:
     def same(x: Any) -> Any:
         assert x.shape == (x * 2).shape

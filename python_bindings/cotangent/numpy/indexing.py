@@ -282,8 +282,12 @@ def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> N
     if last is not None and last >= 0:
         limit = min(last, size)
     plan.start[axis], plan.limit[axis], plan.stride[axis] = begin, max(limit, begin), step
+    if first is not None and first > size:
+        # Nothing is left. The length says of how many elements in front, as for a larger bound: others are compared with it.
+        left = bind1("max", *_core.promote([length - first + (step - 1), 0]))
+        plan.lengths[axis] = bind1("div", *_core.promote([left, step])) if step != 1 else left
     if last is not None and last < 0:
-        left = bind1("max", *_core.promote([length + last - begin + (step - 1), 0]))
+        left = bind1("max", *_core.promote([length + last - (first or 0) + (step - 1), 0]))
         plan.limit[axis] = max(size + last, begin)
         plan.lengths[axis] = bind1("div", *_core.promote([left, step])) if step != 1 else left
 
