@@ -19,6 +19,7 @@ import judge  # noqa: E402
 import libraries  # noqa: E402
 import report  # noqa: E402
 import scaling  # noqa: E402
+import sweep  # noqa: E402
 from machine import Limits  # noqa: E402
 from workloads import WORKLOADS  # noqa: E402
 
@@ -43,6 +44,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         "--no-compile", action="store_true", help="leave torch.compile out, which takes tens of seconds a workload"
     )
     parser.add_argument("--no-scaling", action="store_true", help="leave out how cost grows")
+    parser.add_argument(
+        "--sweep", action="store_true", help="every public function next to JAX instead (--only, --page)"
+    )
+    parser.add_argument(
+        "--sizes", default="small,medium,large", metavar="NAME[,NAME]", help="of --sweep: small, medium, large"
+    )
     parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md and its plots")
     parser.add_argument("--json", type=Path, default=HERE / "results.json", help="where the figures go")
     parser.add_argument("--list", action="store_true", help="print the workloads' names")
@@ -60,6 +67,10 @@ def chosen(only: str) -> dict[str, list[judge.Workload]]:
 
 def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
+    if options.sweep:
+        return sweep.main(
+            options.sizes, options.only, options.seconds or (0.01 if options.quick else 0.05), options.page
+        )
     tables = chosen(options.only)
     if options.list or not tables:
         print("\n".join(w.name for members in WORKLOADS.values() for w in members))

@@ -1,0 +1,332 @@
+"""Every public function that JAX has as well, jitted, value and gradient, at three sizes: `./dev bench --sweep`.
+
+A function is called in the first of a few ways that JAX accepts (one array, two, a matrix, integers …); those that need more have a row
+in `SPECIAL`. Both libraries run in one process, one after the other in turn, and the least time counts. Results are compared: one that
+differs is WRONG, not a time. `--page` writes docs/sweep.md: all functions that take more than 1.1 times as long as with JAX, each with its
+reason where one is known.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "sweep.md"
+SIZES = {"small": (8, 8), "medium": (256, 256), "large": (2000, 1000)}
+LIMIT = 1.1
+# Less than this is the time of a call, which `./dev bench` has lines for.
+LEAST_MICROSECONDS = 2.0
+NAMESPACES = ["numpy", "numpy.linalg", "numpy.fft", "nn", "scipy.special", "scipy.linalg", "lax"]
+
+# What is known of functions that are slower, by the text with which a row's name begins.
+REASONS = {
+    "numpy.linalg.svd": "LAPACK's gesdd is all of it; NumPy's OpenBLAS takes as long by itself",
+    "numpy.linalg.pinv": "gesdd, as svd",
+    "scipy.linalg.svd": "gesdd, as numpy.linalg.svd",
+}
+# Functions that do not compute on an array, or whose result is not one value (draws of memory, files, printing).
+LEFT_OUT = {
+    "frombuffer", "fromfile", "load", "save", "savez", "array_repr", "array_str", "printoptions", "set_printoptions", "get_printoptions",
+    "empty", "empty_like", "from_dlpack", "associative_scan", "while_loop", "fori_loop", "cond", "switch", "scan", "map", "custom_root",
+    "custom_linear_solve", "optimization_barrier", "infeed", "outfeed", "create_token", "after_all",
+}  # fmt: skip
+
+
+@dataclass
+class Row:
+    name: str
+    size: str
+    kind: str  # value or gradient
+    ours: float  # µs
+    theirs: float
+    wrong: str = ""
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as JAX."""
+        return self.theirs / self.ours
+
+
+def operands(shape: tuple[int, int]) -> SimpleNamespace:
+    rng = np.random.default_rng(0)
+    rows, columns = shape
+    side = min(shape)
+    square = rng.normal(size=(side, side))
+    return SimpleNamespace(
+        x=rng.uniform(0.1, 0.9, shape).astype(np.float32),
+        y=rng.uniform(0.1, 0.9, shape).astype(np.float32),
+        z=rng.uniform(0.1, 0.9, shape).astype(np.float32),
+        v=rng.uniform(0.1, 0.9, rows * columns).astype(np.float32),
+        s=(square @ square.T / side + np.eye(side)).astype(np.float32),
+        i=rng.integers(1, 100, shape).astype(np.int32),
+        j=rng.integers(1, 8, shape).astype(np.int32),
+        b=rng.integers(0, 2, shape).astype(bool),
+        c=(rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(np.complex64),
+        at=rng.integers(0, columns, rows).astype(np.int32),
+        row=rng.uniform(0.1, 0.9, columns).astype(np.float32),
+        segments=rng.integers(0, rows, rows * columns).astype(np.int32),
+        rows=rows,
+    )
+
+
+# Ways to call a function: what it is given, as names of operands or plain values.
+WAYS: list[tuple[Any, ...]] = [
+    ("x",), ("x", "y"), ("x", "y", "z"), ("s",), ("s", "s"), ("v",), ("v", "v"), ("i",), ("i", "j"), ("b",), ("b", "b"), ("c",),
+    ("x", 0), ("x", 1), ("x", 0, 1), ("x", (1, 0)), ("i", "x"), ("b", "x", "y"), (2, "x"), ("x", "x", "x", "x"),
+]  # fmt: skip
+
+# More than the ways say, or other operands than the first that fit.
+SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], list[Any]]]] = {
+    "numpy.take columns": lambda m, o: (lambda x, i: m.numpy.take(x, i, axis=1), [o.x, o.at]),
+    "numpy.take rows": lambda m, o: (lambda x, i: m.numpy.take(x, i % x.shape[0], axis=0), [o.x, o.at]),
+    "numpy.repeat rows": lambda m, o: (lambda x: m.numpy.repeat(x, 3, axis=0), [o.x]),
+    "numpy.repeat columns": lambda m, o: (lambda x: m.numpy.repeat(x, 3, axis=1), [o.x]),
+    "numpy.repeat flat": lambda m, o: (lambda x: m.numpy.repeat(x, 3), [o.v]),
+    "numpy.tile": lambda m, o: (lambda x: m.numpy.tile(x, (2, 2)), [o.x]),
+    "numpy.pad": lambda m, o: (lambda x: m.numpy.pad(x, 3), [o.x]),
+    "numpy.roll": lambda m, o: (lambda x: m.numpy.roll(x, 3, axis=1), [o.x]),
+    "numpy.bincount": lambda m, o: (lambda i: m.numpy.bincount(i, length=100), [o.i.ravel()]),
+    "numpy.searchsorted": lambda m, o: (lambda a, x: m.numpy.searchsorted(a, x), [np.sort(o.v), o.v]),
+    "numpy.interp": lambda m, o: (lambda x, a, b: m.numpy.interp(x, a, b), [o.v, np.sort(o.row), o.row]),
+    "numpy.matmul matrix by vector": lambda m, o: (lambda x, v: x @ v, [o.x, o.row]),
+    "numpy.matmul vector by matrix": lambda m, o: (lambda x, v: v @ x.T, [o.x, o.row]),
+    "numpy.matmul": lambda m, o: (lambda x, y: x @ y.T, [o.x, o.y]),
+    "numpy.sum rows": lambda m, o: (lambda x: m.numpy.sum(x, axis=1), [o.x]),
+    "numpy.sum columns": lambda m, o: (lambda x: m.numpy.sum(x, axis=0), [o.x]),
+    "numpy.cumsum columns": lambda m, o: (lambda x: m.numpy.cumsum(x, axis=0), [o.x]),
+    "numpy.cumsum rows": lambda m, o: (lambda x: m.numpy.cumsum(x, axis=1), [o.x]),
+    "numpy.sort columns": lambda m, o: (lambda x: m.numpy.sort(x, axis=0), [o.x]),
+    "numpy.concatenate": lambda m, o: (lambda x, y: m.numpy.concatenate([x, y], 1), [o.x, o.y]),
+    "numpy.stack": lambda m, o: (lambda x, y: m.numpy.stack([x, y], 1), [o.x, o.y]),
+    "numpy.einsum ij,kj->ki": lambda m, o: (lambda x, y: m.numpy.einsum("ij,kj->ki", x, y), [o.x, o.y]),
+    "numpy.transpose NCHW": lambda m, o: (
+        lambda x: m.numpy.transpose(x.reshape(o.rows // 4, 2, 2, -1), (0, 3, 1, 2)), [o.x]),
+    "gather x[i]": lambda m, o: (lambda x, i: x[i], [o.v, o.segments]),
+    "gather x[i, j]": lambda m, o: (lambda x, i: x[i % x.shape[0], i], [o.x, o.at]),
+    "scatter x.at[i].add": lambda m, o: (lambda x, i: x.at[i].add(1.0), [o.v, o.segments]),
+    "ops.segment_sum": lambda m, o: (lambda x, i: m.ops.segment_sum(x, i, o.rows), [o.v, o.segments]),
+    "lax.top_k": lambda m, o: (lambda x: m.lax.top_k(x, 8), [o.x]),
+    "nn.one_hot": lambda m, o: (lambda i: m.nn.one_hot(i, 100), [o.at]),
+    "nn.softmax": lambda m, o: (lambda x: m.nn.softmax(x, axis=-1), [o.x]),
+    "nn.logsumexp": lambda m, o: (lambda x: m.nn.logsumexp(x, axis=-1), [o.x]),
+    "scipy.linalg.expm": lambda m, o: (lambda s: m.scipy.linalg.expm(0.1 * s), [o.s]),
+    "scipy.linalg.solve_triangular": lambda m, o: (lambda s: m.scipy.linalg.solve_triangular(s, s), [o.s]),
+    "scipy.linalg.cho_solve": lambda m, o: (lambda s: m.scipy.linalg.cho_solve(m.scipy.linalg.cho_factor(s), s), [o.s]),
+    "numpy.linalg.slogdet": lambda m, o: (lambda s: m.numpy.linalg.slogdet(s)[1], [o.s]),
+}  # fmt: skip
+# Vectors have a sign or an order that is the library's own.
+NOT_COMPARED = ("svd", "eig", "schur", "qr", "top_k", "argsort", "lexsort", "unique", "lu", "hessenberg", "polar")
+
+
+def module_of(root: Any, namespace: str) -> Any:
+    import importlib
+
+    return importlib.import_module(f"{root.__name__}.{namespace}")
+
+
+def functions(ours: Any, theirs: Any) -> Iterator[tuple[str, str, str]]:
+    for namespace in NAMESPACES:
+        mine, other = module_of(ours, namespace), module_of(theirs, namespace)
+        for name in sorted(dir(other)):
+            if name.startswith("_") or name in LEFT_OUT or not callable(getattr(other, name)):
+                continue
+            if isinstance(getattr(other, name), type) or not callable(getattr(mine, name, None)):
+                continue
+            yield f"{namespace}.{name}", namespace, name
+
+
+def leaves(result: Any) -> list[Any]:
+    if isinstance(result, (tuple, list)):
+        return [leaf for item in result for leaf in leaves(item)]
+    return [result] if hasattr(result, "dtype") else []
+
+
+def called(function: Callable[..., Any], way: tuple[Any, ...]) -> Callable[..., Any]:
+    """The function of the arrays in this way, its plain values filled in."""
+
+    def run(*arrays: Any) -> Any:
+        given = iter(arrays)
+        return function(*[next(given) if isinstance(part, str) else part for part in way])
+
+    return run
+
+
+def find_way(jax: Any, function: Callable[..., Any], tiny: SimpleNamespace) -> tuple[Any, ...] | None:
+    for way in WAYS:
+        arrays = [getattr(tiny, part) for part in way if isinstance(part, str)]
+        try:
+            result = jax.eval_shape(called(function, way), *arrays)
+        except Exception:
+            continue
+        if any(leaf.size > 0 for leaf in leaves(result)):
+            return way
+    return None
+
+
+def least(thunks: list[Callable[[], Any]], seconds: float) -> list[float]:
+    """Of each, in turn, in µs."""
+    best = [math.inf] * len(thunks)
+    for thunk in thunks:
+        thunk()
+    end = time.perf_counter() + seconds * len(thunks)
+    repeats = 0
+    while repeats < 3 or (time.perf_counter() < end and repeats < 2000):
+        for k, thunk in enumerate(thunks):
+            start = time.perf_counter()
+            thunk()
+            best[k] = min(best[k], time.perf_counter() - start)
+        repeats += 1
+    return [1e6 * one for one in best]
+
+
+def differ(name: str, ours: Any, theirs: Any) -> str:
+    if any(word in name for word in NOT_COMPARED):
+        return ""
+    mine, other = leaves(ours), leaves(theirs)
+    if len(mine) != len(other):
+        return f"{len(mine)} results instead of {len(other)}"
+    for one, expected in zip(mine, other, strict=True):
+        one, expected = np.asarray(one), np.asarray(expected)
+        if one.shape != expected.shape:
+            return f"shape {one.shape} instead of {expected.shape}"
+        scale = float(np.max(np.abs(expected[np.isfinite(expected)]), initial=1e-30)) if expected.size else 1.0
+        if not np.allclose(one / scale, expected / scale, rtol=2e-3, atol=2e-4, equal_nan=True):
+            return "values differ"
+    return ""
+
+
+def measure(
+    ct: Any, jax: Any, name: str, size: str, ours: Any, theirs: Any, arrays: list[Any], seconds: float
+) -> list[Row]:
+    rows: list[Row] = []
+
+    def total(function: Callable[..., Any], library: Any) -> Callable[..., Any]:
+        def run(*args: Any) -> Any:
+            parts = [library.numpy.sum(leaf) for leaf in leaves(function(*args)) if leaf.dtype == np.float32]
+            return sum(parts[1:], parts[0])
+
+        return run
+
+    floats = tuple(k for k, array in enumerate(arrays) if array.dtype == np.float32)
+    for kind in ("value", "gradient"):
+        functions_ = [ours, theirs]
+        if kind == "gradient":
+            if not floats or not any(leaf.dtype == np.float32 for leaf in leaves(jax.eval_shape(theirs, *arrays))):
+                continue
+            functions_ = [
+                library.grad(total(f, library), floats) for f, library in zip(functions_, (ct, jax), strict=True)
+            ]
+        try:
+            jitted = [ct.jit(functions_[0]), jax.jit(functions_[1])]
+            given = [[library.numpy.asarray(array) for array in arrays] for library in (ct, jax)]
+            expected = jax.block_until_ready(jitted[1](*given[1]))
+        except Exception:
+            continue
+        try:
+            wrong = differ(name, jitted[0](*given[0]), expected)
+        except Exception as error:
+            rows.append(
+                Row(name, size, kind, math.inf, 1.0, f"{type(error).__name__}: {str(error).splitlines()[0][:80]}")
+            )
+            continue
+        thunks = [
+            lambda f=jitted[0], args=given[0]: f(*args),
+            lambda f=jitted[1], args=given[1]: jax.block_until_ready(f(*args)),
+        ]
+        rows.append(Row(name, size, kind, *least(thunks, seconds), wrong))
+    return rows
+
+
+def sweep(sizes: list[str], only: str, seconds: float, show: Callable[[str], None]) -> list[Row]:
+    import cotangent as ct
+    import cotangent.scipy.linalg
+    import cotangent.scipy.special
+    import jax
+    import jax.scipy.linalg
+    import jax.scipy.special
+
+    tiny = operands((4, 4))
+    cases: list[tuple[str, Callable[[SimpleNamespace], tuple[Any, Any, list[Any]]]]] = []
+    for title, namespace, name in functions(ct, jax):
+        if title in SPECIAL or only not in title:
+            continue
+        mine, other = getattr(module_of(ct, namespace), name), getattr(module_of(jax, namespace), name)
+        way = find_way(jax, other, tiny)
+        if way is None:
+            continue
+
+        def case(
+            o: SimpleNamespace, mine: Any = mine, other: Any = other, way: Any = way
+        ) -> tuple[Any, Any, list[Any]]:
+            return called(mine, way), called(other, way), [getattr(o, part) for part in way if isinstance(part, str)]
+
+        cases.append((title, case))
+    for title, make in SPECIAL.items():
+        if only in title:
+            cases.append((title, lambda o, make=make: (make(ct, o)[0], *make(jax, o))))
+    rows: list[Row] = []
+    for title, case in cases:
+        for size in sizes:
+            ours, theirs, arrays = case(operands(SIZES[size]))
+            # Arrays that no memory of a laptop holds, and minutes of work, tell nothing.
+            try:
+                result = jax.eval_shape(theirs, *arrays)
+            except Exception:
+                continue
+            if sum(leaf.size for leaf in leaves(result)) > 2e7:
+                continue
+            for row in measure(ct, jax, title, size, ours, theirs, arrays, seconds):
+                rows.append(row)
+                note = f"WRONG: {row.wrong}" if row.wrong else "slower" if is_slower(row) else ""
+                show(
+                    f"{row.name:34} {row.size:7} {row.kind:9} {row.ours:12.1f} {row.theirs:12.1f} {row.ratio:8.2f}  {note}"
+                )
+    return rows
+
+
+def is_slower(row: Row) -> bool:
+    return row.ratio < 1 / LIMIT and row.ours >= LEAST_MICROSECONDS
+
+
+def page(rows: list[Row]) -> str:
+    right = [row for row in rows if not row.wrong]
+    mean = math.exp(sum(math.log(row.ratio) for row in right) / max(1, len(right)))
+    slower = sorted((row for row in right if is_slower(row)), key=lambda row: row.ratio)
+    lines = [
+        "# Every public function next to JAX",
+        "",
+        "Written by `./dev bench --sweep --page`. Jitted functions of float32 arrays, value and gradient of the sum, least times in µs of calls in",
+        f"turn in one process, on {os.cpu_count()} cores. {len(right)} figures: in the geometric mean {mean:.2f} times as fast as JAX; "
+        f"{len(slower)} of them slower by more than {LIMIT} times, below.",
+        "",
+        "| function | size | | here | JAX | times as fast | reason |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in slower:
+        reason = next((text for start, text in REASONS.items() if row.name.startswith(start)), "")
+        lines.append(
+            f"| `{row.name}` | {row.size} | {row.kind} | {row.ours:.1f} | {row.theirs:.1f} | {row.ratio:.2f} | {reason} |"
+        )
+    wrong = [row for row in rows if row.wrong]
+    if wrong:
+        lines += ["", "Results that differ, or fail:", ""]
+        lines += [f"- `{row.name}` {row.size} {row.kind}: {row.wrong}" for row in wrong]
+    return "\n".join(lines) + "\n"
+
+
+def main(sizes: str, only: str, seconds: float, write: bool) -> int:
+    print(f"{'function':34} {'size':7} {'':9} {'here, µs':>12} {'JAX, µs':>12} {'times':>8}")
+    rows = sweep(sizes.split(","), only, seconds, lambda line: print(line, flush=True))
+    text = page(rows)
+    print("\n" + text)
+    if write:
+        PAGE.write_text(text, encoding="utf-8")
+    return 1 if any(row.wrong for row in rows) else 0
