@@ -58,7 +58,7 @@ def test_wrong_arguments():
         check(X > 0, "x")
     with pytest.raises(TypeError, match="pred must be a bool scalar; got float32"):
         check(1.0, "x")
-    with pytest.raises(TypeError, match="the message must be a string"):
+    with pytest.raises(TypeError, match="check: msg must be a string; got 3"):
         check(True, 3)
     with pytest.raises(ValueError, match="errors must be made of"):
         checkify.checkify(f, errors={"everything"})

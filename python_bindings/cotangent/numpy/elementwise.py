@@ -242,24 +242,25 @@ def _numbers(x: Any, y: Any) -> list[Array]:
     return [x, y]
 
 
-def _without_zero(given: Any, divisor: Array) -> tuple[Array | None, Array]:
-    """Where a divisor of integers is 0 (None: nowhere, as is known), and the divisor with ones there."""
+def _zero_at_zero(given: Any, divisor: Array, result: Array) -> Array:
+    """What a division of integers gives, with 0 where the divisor is 0: nowhere, if the divisor was given as another number.
+
+    Not by dividing by something else there: `checkify` looks at what is divided by.
+    """
     if not is_integer(divisor) or (isinstance(given, (int, np.integer)) and given != 0):
-        return None, divisor
-    zero = bind1("eq", divisor, literal(divisor, 0))
-    return zero, choose(zero, 1, divisor)
+        return result
+    return choose(bind1("eq", divisor, literal(divisor, 0)), 0, result)
 
 
 def remainder(x: Any, y: Any, /) -> Array:
     """The remainder with the sign of the divisor, as Python's ``%``; so has a remainder of zero. Integers ``% 0`` give 0, as NumPy's."""
     given = y
     x, y = _numbers(x, y)
-    _, y = _without_zero(given, y)
     rest = bind1("rem", x, y)
     if kind(x) == "unsigned":
-        return rest
+        return _zero_at_zero(given, y, rest)
     if not is_inexact(x):
-        return bind1("select", _wraps(rest, y), bind1("add", rest, y), rest)
+        return _zero_at_zero(given, y, bind1("select", _wraps(rest, y), bind1("add", rest, y), rest))
     zero = literal(x, 0.0)
     negative = bind1("lt", y, zero)
     rest = bind1("select", negative, bind1("neg", rest), rest)
@@ -275,7 +276,7 @@ def fmod(x: Any, y: Any, /) -> Array:
     """The remainder with the sign of the dividend, as C's; of integers and 0 it is 0, as NumPy's."""
     given = y
     x, y = _numbers(x, y)
-    return bind1("rem", x, _without_zero(given, y)[1])
+    return _zero_at_zero(given, y, bind1("rem", x, y))
 
 
 def floor_divide(x: Any, y: Any, /) -> Array:
@@ -285,14 +286,13 @@ def floor_divide(x: Any, y: Any, /) -> Array:
     """
     given = y
     x, y = _numbers(x, y)
-    zero, y = _without_zero(given, y)
     rest = bind1("rem", x, y)
     one = literal(x, 1)
     if is_integer(x):
         quotient = bind1("div", x, y)
         if kind(x) != "unsigned":
             quotient = bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient)
-        return quotient if zero is None else choose(zero, 0, quotient)
+        return _zero_at_zero(given, y, quotient)
     if kind(x) == "complex":
         raise DTypeError(f"floor_divide takes real arrays; got {x.dtype}")
     exact = bind1("div", x, y)

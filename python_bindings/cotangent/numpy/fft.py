@@ -10,7 +10,7 @@ import functools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 import cotangent.numpy as cnp
 from cotangent import _core
@@ -107,14 +107,17 @@ def _fft(
     return cnp.moveaxis(result, last, where) if where != last else result
 
 
-def _one_axis(axis: Any, name: str) -> None:
+def _one_axis(axis: Any, name: str) -> int:
     if several(axis):
         raise ValueError(f"{name} takes one axis; got {axis!r}\n  {name}n takes several")
+    try:
+        return operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name}: axis must be an integer; got {axis!r}") from None
 
 
-def _fft1(name: str, kind: str, a: Any, n: int | None, axis: int, norm: str | None) -> Array:
-    _one_axis(axis, name)
-    return _fft(name, kind, a, None if n is None else [n], [axis], norm)
+def _fft1(name: str, kind: str, a: Any, n: int | None, axis: SupportsIndex, norm: str | None) -> Array:
+    return _fft(name, kind, a, None if n is None else [n], [_one_axis(axis, name)], norm)
 
 
 def _fft2(name: str, kind: str, a: Any, s: Sequence[int] | None, axes: Sequence[int] | None, norm: str | None) -> Array:
@@ -123,7 +126,7 @@ def _fft2(name: str, kind: str, a: Any, s: Sequence[int] | None, axes: Sequence[
     return _fft(name, kind, a, s, axes, norm)
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def fft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The discrete Fourier transform along an axis.
 
     Args:
@@ -145,17 +148,17 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     return _fft1("fft", "FFT", a, n, axis, norm)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ifft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The inverse of `fft`."""
     return _fft1("ifft", "IFFT", a, n, axis, norm)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def rfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The transform of real numbers: the n // 2 + 1 coefficients of `fft` that determine the others."""
     return _fft1("rfft", "RFFT", a, n, axis, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def irfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The inverse of `rfft`; ``n`` is the length of the result, 2 (m - 1) for m coefficients unless given."""
     return _fft1("irfft", "IRFFT", a, n, axis, norm)
 
@@ -210,16 +213,18 @@ def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1
 _DUAL = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def hfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The transform of numbers with Hermitian symmetry, of which the first half is given: real."""
-    _one_axis(axis, "hfft")
-    return _fft("hfft", "IRFFT", cnp.conj(a), None if n is None else [n], [axis], _DUAL.get(norm, norm))
+    return _fft(
+        "hfft", "IRFFT", cnp.conj(a), None if n is None else [n], [_one_axis(axis, "hfft")], _DUAL.get(norm, norm)
+    )
 
 
-def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+def ihfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: of real numbers, the first half of a result with Hermitian symmetry."""
-    _one_axis(axis, "ihfft")
-    return cnp.conj(_fft("ihfft", "RFFT", a, None if n is None else [n], [axis], _DUAL.get(norm, norm)))
+    return cnp.conj(
+        _fft("ihfft", "RFFT", a, None if n is None else [n], [_one_axis(axis, "ihfft")], _DUAL.get(norm, norm))
+    )
 
 
 def _frequency_arguments(n: Any, d: Any, name: str) -> None:

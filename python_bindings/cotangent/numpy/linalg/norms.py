@@ -39,33 +39,24 @@ def _sum_of_squares(x: Array, axes: list[int], factor: float = 1.0) -> Array:
     return bind1("reduce_sum", squares[0] if len(squares) == 1 else squares[0] + squares[1], axes=axes)
 
 
-# Below which a sum of squares has lost digits of what it sums; and powers of 2 that bring small and large numbers' squares
-# into the range of the dtype.
-_SCALES = {4: (2.0**-70, 2.0**86, 2.0**-80), 8: (2.0**-900, 2.0**563, 2.0**-600)}
+# Below which a sum of float64's squares has lost digits of what it sums; and powers of 2 that bring small and large numbers'
+# squares into the range of the dtype.
+_LEAST, _GROWTH, _SHRINKAGE = 2.0**-900, 2.0**563, 2.0**-600
 
 
 def _root(x: Array, axes: list[int]) -> Array:
-    """The root of the sum of squares; where that overflows or underflows, of numbers that are scaled first."""
-    from cotangent.lax import while_loop
+    """The root of the sum of squares, where these overflow and underflow as well.
 
+    Squares of float32 have room in float64; of float64 there are three sums, of numbers as they are, made larger, and made smaller. There
+    is no branch: the sums fuse with what computes the numbers, which then need no memory.
+    """
+    if x.dtype.itemsize == (8 if kind(x) == "complex" else 4):
+        wide = convert(x, "complex128" if kind(x) == "complex" else "float64")
+        return convert(cnp.sqrt(_sum_of_squares(wide, axes)), "float32")
     squares = _sum_of_squares(x, axes)
-    least, growth, shrinkage = _SCALES[squares.dtype.itemsize]
-
-    def scaled(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        unusual, plain = state
-        small = cnp.sqrt(_sum_of_squares(x, axes, growth)) / growth
-        large = cnp.sqrt(_sum_of_squares(x, axes, shrinkage)) / shrinkage
-        chosen = cnp.where(squares < least, small, cnp.where(squares == math.inf, large, plain))
-        return bind1("ne", unusual, unusual), chosen
-
-    # Only when there is one: a loop of no iterations, or of one.
-    unusual = (squares < least) | (squares == math.inf)
-    found = list(range(squares.ndim))
-    return while_loop(  # type: ignore[no-any-return]
-        lambda state: bind1("reduce_max", state[0], axes=found) if found else state[0],
-        scaled,
-        (unusual, cnp.sqrt(squares)),
-    )[1]
+    small = cnp.sqrt(_sum_of_squares(x, axes, _GROWTH)) / _GROWTH
+    large = cnp.sqrt(_sum_of_squares(x, axes, _SHRINKAGE)) / _SHRINKAGE
+    return cnp.where(squares < _LEAST, small, cnp.where(squares == math.inf, large, cnp.sqrt(squares)))
 
 
 def _over(x: Array, size: Array) -> Array:
