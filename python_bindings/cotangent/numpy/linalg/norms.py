@@ -56,7 +56,8 @@ def _root(x: Array, axes: list[int]) -> Array:
     squares = _sum_of_squares(x, axes)
     small = cnp.sqrt(_sum_of_squares(x, axes, _GROWTH)) / _GROWTH
     large = cnp.sqrt(_sum_of_squares(x, axes, _SHRINKAGE)) / _SHRINKAGE
-    return cnp.where(squares < _LEAST, small, cnp.where(squares == math.inf, large, cnp.sqrt(squares)))
+    root: Array = cnp.where(squares < _LEAST, small, cnp.where(squares == math.inf, large, cnp.sqrt(squares)))
+    return root
 
 
 def _over(x: Array, size: Array) -> Array:
