@@ -290,7 +290,8 @@ Primitive sorting() {
   result.expand = sort_expand;
   result.lowering = Lowering::kHost;
   result.absent["transpose"] = "not linear: derivatives gather at the sorted positions";
-  result.absent["element"] = "elements mix: evaluated by the reference, by loops (jit/kernels), or expanded to a network";
+  result.absent["element"] =
+      "elements mix: evaluated by the reference, by loops (jit/kernels), or expanded to a network";
   return result;
 }
 const Primitive& kSort = define(sorting());
