@@ -70,6 +70,75 @@ def test_derivatives() -> None:
     np.testing.assert_allclose(second, -2 * np.sin(X))
 
 
+def test_the_rule_is_used_inside_loops_branches_and_rules() -> None:
+    @ct.custom_batching.custom_vmap
+    def f(x: Any) -> Any:
+        return cnp.sin(x)
+
+    f.def_vmap(lambda n, b, x: (cnp.sin(x) + 100, b[0]))
+
+    @ct.custom_jvp
+    def seven(x: Any) -> Any:
+        return f(x)
+
+    seven.defjvp(lambda p, t: (seven(p[0]), 7 * t[0]))
+
+    @ct.custom_batching.custom_vmap
+    def outer(x: Any) -> Any:
+        return x
+
+    outer.def_vmap(lambda n, b, x: (ct.vmap(f)(x) + 1000, b[0]))
+    y = np.sin(X) + 100
+    twice = np.sin(y) + 100
+    for wrap in (lambda g: g, ct.jit):
+        for function, expected in (
+            (lambda x: ct.lax.scan(lambda c, _: (f(c), c), x, None, length=2)[0], twice),
+            (lambda x: ct.lax.fori_loop(0, 2, lambda i, c: f(c), x), twice),
+            (lambda x: ct.lax.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, f(c[1])), (0, x))[1], twice),
+            (lambda x: ct.lax.cond(x > 0, f, lambda v: v, x), np.where(X > 0, y, X)),
+            (ct.checkpoint(f), y),
+            (seven, y),
+            (outer, y + 1000),
+        ):
+            np.testing.assert_allclose(wrap(ct.vmap(function))(X), expected)
+        np.testing.assert_allclose(wrap(ct.vmap(ct.vmap(ct.vmap(f))))(X.reshape(1, 3, 1)).ravel(), y)
+    assert ct.vmap(ct.grad(seven))(X).tolist() == [7.0] * 3
+    assert ct.grad(lambda x: cnp.sum(ct.vmap(seven)(x)))(X).tolist() == [7.0] * 3
+
+
+def test_defaults() -> None:
+    seen: list[Any] = []
+
+    @ct.custom_batching.custom_vmap
+    def f(x: Any, power: Any = 2, name: Any = "a", pair: Any = [1, True], scale: Any = 3.0) -> Any:
+        return x**power * scale
+
+    @f.def_vmap
+    def rule(size: int, in_batched: Any, x: Any, power: Any, name: Any, pair: Any, scale: Any) -> Any:
+        seen.append((in_batched, power, name, pair))
+        return x**power * scale + 100, in_batched[0]
+
+    for wrap in (lambda g: g, ct.jit):
+        assert wrap(ct.vmap(f))(X).tolist() == [100.0, 103.0, 112.0]
+        assert wrap(ct.vmap(lambda x: f(x, scale=x)))(X).tolist() == [100.0, 101.0, 108.0]
+    assert seen[0] == ([True, False, False, [False, False], False], 2, "a", [1, True])
+    assert ct.vmap(lambda x: f(x, power=3))(X).tolist() == [100.0, 103.0, 124.0]
+    mapped = ct.custom_batching.sequential_vmap(f.fun)
+    assert ct.vmap(mapped)(X).tolist() == [0.0, 3.0, 12.0]
+    # Rules of two functions that differ in a default that compares equal.
+    given: list[Any] = []
+
+    def shared(size: int, in_batched: Any, x: Any, k: Any) -> Any:
+        given.append(type(k))
+        return x, in_batched[0]
+
+    for default in (True, 1):
+        g = ct.custom_batching.custom_vmap(lambda x, k=default: x)
+        g.def_vmap(shared)
+        ct.vmap(g)(X)
+    assert given == [bool, int]
+
+
 def test_equal_programs_are_equal() -> None:
     f, _ = make()
     program = lambda: ct.make_ir(lambda x: ct.jvp(lambda v: f(v, {"a": 2.0})["s"], (x,), (1.0,)))(1.0)  # noqa: E731

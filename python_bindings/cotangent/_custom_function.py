@@ -47,11 +47,11 @@ class Opened:
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments that are not static, made of these leaves."""
-        return tuple(_shown(self.structure.unflatten(leaves)[0], self.objects))
+        return tuple(shown(self.structure.unflatten(leaves)[0], self.objects))
 
     def tangents(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The tangents of the arguments, made of these leaves; those of other objects are without values."""
-        return tuple(_shown(self.structure.unflatten(leaves)[0], [float0_zeros(())] * len(self.objects)))
+        return tuple(shown(self.structure.unflatten(leaves)[0], [float0_zeros(())] * len(self.objects)))
 
     def is_object(self) -> list[bool]:
         """For each argument that is not static, whether it is a default that is no array."""
@@ -192,7 +192,8 @@ def reachable_values(roots: Sequence[Any]) -> list[Array]:
     return found
 
 
-def _shown(args: Sequence[Any], objects: Sequence[Any]) -> list[Any]:
+def shown(args: Sequence[Any], objects: Sequence[Any]) -> list[Any]:
+    """Arguments with these in the places of the objects among them."""
     return [objects[arg.number] if isinstance(arg, Object) else arg for arg in args]
 
 
@@ -227,6 +228,9 @@ class CustomFunction:
     """
 
     symbolic_zeros = False
+    rules_are_of_derivatives = (
+        True  # and of nothing else, so where no derivative can be taken the function is called as it is
+    )
 
     def __init__(
         self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
@@ -326,7 +330,7 @@ class CustomFunction:
             args = self._positional(args, kwargs, name)
         self._check_rules()
         # Under vmap alone nothing will be differentiated.
-        if not _core.is_capturing() or not _core.may_be_differentiated():
+        if not _core.is_capturing() or (self.rules_are_of_derivatives and not _core.may_be_differentiated()):
             return self.fun(*args)
         for number in self.nondiff_argnums:
             if not -len(args) <= number < len(args):
@@ -345,7 +349,7 @@ class CustomFunction:
         args = tuple(Object(hidden.index(i)) if i in hidden else arg for i, arg in enumerate(args))
         dynamic = tuple(arg for i, arg in enumerate(args) if i not in positions)
         leaves, structure = flatten_arguments((dynamic, {}), name)
-        run = lambda *xs: self.fun(*_merged(_shown(xs, objects), static, positions))  # noqa: E731
+        run = lambda *xs: self.fun(*_merged(shown(xs, objects), static, positions))  # noqa: E731
         mode = _core.capture_mode() or "jit"
         primal = capture(run, leaves, structure, mode, name=name, concrete=True, dependent_as=leaves)
         return primal.structure.unflatten(

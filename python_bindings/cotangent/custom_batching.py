@@ -11,7 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._capture import check_callable, flatten_like, function_name
 from cotangent._core import Array, Graph, PyTreeDef
-from cotangent._custom_function import CustomFunction, Opened
+from cotangent._custom_function import CustomFunction, Opened, shown
 
 Function = Callable[..., Any]
 # Arrays that a rule makes from Python values become part of its program up to this size.
@@ -22,7 +22,8 @@ class custom_vmap(CustomFunction):  # noqa: N801
     """A function with a rule for `vmap`.
 
     ``rule(axis_size, in_batched, *args) -> (output, out_batched)``: ``in_batched`` has the structure of ``args`` with a bool for each
-    array, batched ones have the batch dimension in front, and so must the outputs that ``out_batched`` says are. The rule is called
+    array, batched ones have the batch dimension in front, and so must the outputs that ``out_batched`` says are. ``args`` holds the
+    defaults of arguments that a call leaves out; flags, integers and other objects among these arrive as they are. The rule is called
     when a program with the function in it is batched. Forward-mode derivatives keep it; reverse mode goes into the function, so that
     ``vmap(grad(f))`` does not use it and ``grad(vmap(f))`` does.
 
@@ -36,6 +37,8 @@ class custom_vmap(CustomFunction):  # noqa: N801
     >>> ct.vmap(f)(ct.numpy.arange(3)).tolist()
     [100, 101, 102]
     """
+
+    rules_are_of_derivatives = False
 
     def __init__(self, fun: Function) -> None:
         super().__init__(fun)
@@ -54,37 +57,62 @@ class custom_vmap(CustomFunction):  # noqa: N801
 
     def _record(self, call: Opened) -> list[Array]:
         primal = call.primal
-        rule = _rule(self.vmap_rule, call.structure, primal.structure, len(primal.closure), call.name)
+        objects = tuple(_Default(x) for x in call.objects)
+        rule = _rule(self.vmap_rule, call.structure, primal.structure, len(primal.closure), call.name, objects)
         return _core.bind("call", call.leaves + primal.closure, graph=primal.graph, name=call.name, rule=rule)
+
+
+class _Default:
+    """A default that is no array; equal to itself alone, since 1 and True are equal, and lists have no hash."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Default) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 class _Rule:
     """A user's rule, as the batch rule of the equation calls it."""
 
     def __init__(
-        self, rule: Function, structure: PyTreeDef, out_structure: PyTreeDef, closed_over: int, name: str
+        self,
+        rule: Function,
+        structure: PyTreeDef,
+        out_structure: PyTreeDef,
+        closed_over: int,
+        name: str,
+        objects: tuple[_Default, ...],
     ) -> None:
         self.rule = rule
         self.structure = structure  # of (args, {})
         self.out_structure = out_structure
         self.closed_over = closed_over
         self.name = name
+        self.objects = objects
 
     def __repr__(self) -> str:
         return f"the batch rule of {self.name}"
 
     def __call__(self, size: int, batched: list[bool], avals: list[Any]) -> tuple[Graph, list[bool]]:
+        from cotangent.tree_util import tree_map
+
         count = len(avals) - self.closed_over
         if any(batched[count:]):
             raise TypeError(
                 f"{self.name} is a custom_vmap function that closes over a batched value\n  pass the value as an argument"
             )
         out_batched: list[bool] = []
+        objects = [default.value for default in self.objects]
+        never = [tree_map(lambda _: False, x) for x in objects]
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
-            args = self.structure.unflatten(inputs[:count])[0]
-            flags = self.structure.unflatten(batched[:count])[0]
-            result = self.rule(size, list(flags), *args)
+            args = shown(self.structure.unflatten(inputs[:count])[0], objects)
+            flags = shown(self.structure.unflatten(batched[:count])[0], never)
+            result = self.rule(size, flags, *args)
             if not isinstance(result, (tuple, list)) or len(result) != 2:
                 raise TypeError(f"{self!r} must return (output, out_batched)")
             what = f"{self!r} must return outputs, and a bool for each, in the structure of {self.name}'s output"
