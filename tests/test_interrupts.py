@@ -1,14 +1,22 @@
-"""Ctrl-C and other signals reach programs that compute for long, whatever they are at; arguments stay what they were."""
+"""Ctrl-C and other signals reach programs that compute for long, whatever they are at; arguments stay what they were.
+
+The tests run in a child: what isn't interrupted would run for ever, and only the end of its process stops that.
+"""
 
 from __future__ import annotations
 
 import _thread
 import contextlib
+import faulthandler
+import functools
+import multiprocessing
 import os
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
 import cotangent as ct
@@ -20,16 +28,64 @@ X = np.linspace(0, 1, 64, dtype=np.float32)
 LARGE = np.ones((400, 400), np.float32)
 
 
+SECONDS = 120  # that a test may take
+
+pool: ProcessPoolExecutor | None = None  # of one process, that the next test uses again
+
+
+def as_in_a_terminal() -> None:
+    """What a shell starts with `&` and without job control inherits a SIGINT that is ignored, and so do its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2})
+
+
+def run_here(name: str, arguments: dict[str, Any], seconds: float) -> None:
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        globals()[name].__wrapped__(**arguments)
+    except pytest.fail.Exception as error:  # which cannot be pickled
+        raise AssertionError(str(error)) from error
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def run_in_child(name: str, arguments: dict[str, Any], seconds: float = SECONDS) -> None:
+    global pool
+    if pool is None:
+        pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), as_in_a_terminal)
+    try:
+        pool.submit(run_here, name, arguments, seconds).result()
+    except BrokenProcessPool:
+        pool.shutdown()
+        pool = None
+        raise
+
+
+def in_child(test: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(test)
+    def run(**arguments: Any) -> None:
+        run_in_child(test.__name__, arguments)
+
+    return run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_child_stays() -> Iterator[None]:
+    global pool
+    yield
+    if pool is not None:
+        pool.shutdown()
+        pool = None
+
+
 @contextlib.contextmanager
 def signal_after(seconds: float, number: int = signal.SIGINT) -> Iterator[None]:
-    """A signal to this process, from another thread, unless the block ends before; a test must not wait for ever."""
+    """A signal to this process, from another thread, unless the block ends before."""
     ended = threading.Event()
 
     def send() -> None:
         if not ended.wait(seconds):
             os.kill(os.getpid(), number)
-        if not ended.wait(60):
-            os._exit(99)
 
     thread = threading.Thread(target=send)
     thread.start()
@@ -125,6 +181,7 @@ PROGRAMS: list[Callable[[Any], Any]] = [
 
 @pytest.mark.parametrize("threads", [1, 0])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
+@in_child
 def test_compiled(program: Callable[[Any], Any], threads: int) -> None:
     f = ct.jit(program, threads=threads)
     f._lower(X)
@@ -143,6 +200,7 @@ def test_compiled(program: Callable[[Any], Any], threads: int) -> None:
 @pytest.mark.parametrize(
     "program", [endless_while, endless_scalar_while, nested_loops, callback_inside], ids=lambda f: f.__name__
 )
+@in_child
 def test_interpreted(program: Callable[[Any], Any]) -> None:
     f = ct.jit(program, backend="interpreter")
     for seconds in (0.2, 0.02):
@@ -150,6 +208,7 @@ def test_interpreted(program: Callable[[Any], Any]) -> None:
             f(X)
 
 
+@in_child
 def test_eager_transforms() -> None:
     """Interpreted the first time, compiled from then on."""
 
@@ -161,6 +220,7 @@ def test_eager_transforms() -> None:
             ct.jvp(loss, (X,), (X,))
 
 
+@in_child
 def test_what_a_handler_of_the_program_raises() -> None:
     class TooLong(Exception):
         pass
@@ -179,6 +239,7 @@ def test_what_a_handler_of_the_program_raises() -> None:
         signal.signal(signal.SIGALRM, before)
 
 
+@in_child
 def test_a_handler_that_does_not_raise() -> None:
     came: list[int] = []
     before = signal.signal(signal.SIGUSR1, lambda number, frame: came.append(number))
@@ -193,6 +254,22 @@ def test_a_handler_that_does_not_raise() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
+@in_child
+def test_an_ignored_interrupt() -> None:
+    """The program's choice, or its shell's, who put it in the background: it goes on."""
+    steps = 300_000_000
+    f = ct.jit(lambda x: ct.lax.fori_loop(0, steps, lambda i, c: c * 0.5 + 1, x))
+    f._lower(1.0)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with signal_after(0.05):
+            assert float(f(1.0)) == 2.0
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@in_child
 def test_an_interrupt_without_a_signal() -> None:
     timer = threading.Timer(0.2, _thread.interrupt_main)
     timer.start()
@@ -201,6 +278,7 @@ def test_an_interrupt_without_a_signal() -> None:
     timer.join()
 
 
+@in_child
 def test_a_callback_that_sets_a_handler() -> None:
     """The program's own setting outlives the computation that it was made in."""
     chosen = lambda number, frame: None  # noqa: E731
@@ -223,6 +301,7 @@ def test_a_callback_that_sets_a_handler() -> None:
         signal.signal(signal.SIGUSR2, before)
 
 
+@in_child
 def test_other_threads_are_left_alone() -> None:
     """Python interrupts the main thread; what others compute goes on."""
     steps = 300_000_000
@@ -237,6 +316,7 @@ def test_other_threads_are_left_alone() -> None:
     assert results == [2.0]
 
 
+@in_child
 def test_donated_arguments_are_gone() -> None:
     """As after any error of a call that was given their memory."""
     f = ct.jit(
@@ -248,3 +328,30 @@ def test_donated_arguments_are_gone() -> None:
         f(x, y)
     np.testing.assert_array_equal(y, X)
     assert x.is_deleted()
+
+
+@in_child
+def never_ends() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with signal_after(0.02):
+        ct.jit(endless_while)(X)
+
+
+@in_child
+def fails() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        ct.jit(cnp.sin)(X)
+
+
+def test_tests_that_fail_do_so_alone() -> None:
+    """Even when they would go on for ever; the next one gets another child, whatever this process does with signals."""
+    with pytest.raises(BrokenProcessPool):
+        run_in_child("never_ends", {}, seconds=0.3)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run_in_child("test_an_interrupt_without_a_signal", {})
+        run_in_child("test_eager_transforms", {})
+        with pytest.raises(AssertionError, match="DID NOT RAISE"):
+            run_in_child("fails", {})
+    finally:
+        signal.signal(signal.SIGINT, before)
