@@ -106,6 +106,16 @@ def test_the_rule_is_used_inside_loops_branches_and_rules() -> None:
     assert ct.grad(lambda x: cnp.sum(ct.vmap(seven)(x)))(X).tolist() == [7.0] * 3
 
 
+def test_mask_goes_into_the_function() -> None:
+    f = ct.custom_batching.custom_vmap(cnp.square)
+    f.def_vmap(lambda n, b, x: (x**2 + 100, b[0]))
+    ragged = ct.Ragged(cnp.array([1.0, 2.0, np.nan]), {0: 2})
+    rows = ct.Ragged(cnp.array([[1.0, 2.0, np.nan], [3.0, np.nan, np.nan]]), {1: np.array([2, 1])})
+    assert float(ct.mask(lambda x: cnp.sum(f(x)))(ragged)) == 5.0
+    assert float(ct.mask(lambda x: cnp.sum(ct.vmap(f)(x)))(ragged)) == 205.0
+    assert ct.vmap(ct.mask(lambda x: cnp.sum(f(x))))(rows).tolist() == [5.0, 9.0]
+
+
 def test_defaults() -> None:
     seen: list[Any] = []
 

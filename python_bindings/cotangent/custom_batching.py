@@ -24,8 +24,8 @@ class custom_vmap(CustomFunction):  # noqa: N801
     ``rule(axis_size, in_batched, *args) -> (output, out_batched)``: ``in_batched`` has the structure of ``args`` with a bool for each
     array, batched ones have the batch dimension in front, and so must the outputs that ``out_batched`` says are. ``args`` holds the
     defaults of arguments that a call leaves out; flags, integers and other objects among these arrive as they are. The rule is called
-    when a program with the function in it is batched. Forward-mode derivatives keep it; reverse mode goes into the function, so that
-    ``vmap(grad(f))`` does not use it and ``grad(vmap(f))`` does.
+    when a program with the function in it is batched. Forward-mode derivatives keep it; reverse mode and `mask` go into the function,
+    so that ``vmap(grad(f))`` and ``vmap(mask(f))`` do not use it, and ``grad(vmap(f))`` and ``mask(vmap(f))`` do.
 
     >>> import cotangent as ct
     >>> @ct.custom_batching.custom_vmap
