@@ -94,3 +94,45 @@ def test_unsupported_on_a_ragged_axis(call, message):
 def test_iteration_over_a_ragged_axis():
     with pytest.raises(ct.errors.ConcretizationError, match="iteration over a ragged axis"):
         ct.mask(lambda x: next(iter(x)))(padded(4))
+
+
+REPEATED = {
+    "times": lambda x, counts: cnp.repeat(x, 2, total_repeat_length=7),
+    "same count": lambda x, counts: cnp.repeat(x, cnp.array(3), total_repeat_length=9),
+    "counts": lambda x, counts: cnp.repeat(x, counts, total_repeat_length=20),
+    "cut": lambda x, counts: cnp.repeat(x, counts, total_repeat_length=3),
+}
+SIZED = {
+    **{
+        f"{name} {size}": lambda x, name=name, size=size: getattr(cnp, name)(x, size=size)
+        for name in ("unique_all", "unique_counts", "unique_inverse", "unique_values", "nonzero", "flatnonzero")
+        for size in (2, 5)
+    },
+    "unique rows": lambda x: cnp.unique(cnp.stack([x, x % 2], 1), True, True, True, 0, size=5),
+    "bincount": lambda x: cnp.bincount(x, length=4),
+    "histogram": lambda x: cnp.histogram(x, bins=3),
+    "histogramdd": lambda x: cnp.histogramdd(cnp.stack([x, x + 1], 1), bins=2),
+    "packbits": lambda x: cnp.packbits(x),
+}
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 5, 6])
+@pytest.mark.parametrize("name", [*SIZED, *REPEATED])
+def test_results_of_a_given_size_do_not_count_the_padding(name: str, length: int) -> None:
+    """Padding equals elements in one filling and lies outside of them in the others; no length of it is counted."""
+    x, counts = np.array([2, 0, 2, 1, 1, 0], np.int32), np.array([2, 1, 0, 3, 1, 2], np.int32)
+    arrays = (x,) if name in SIZED else (x, counts)
+    function = SIZED.get(name) or REPEATED[name]
+    expected = ct.tree_util.tree_leaves(function(*(cnp.array(array[:length]) for array in arrays)))
+    for filling in (-7, 2, 77):
+        padded = [np.where(np.arange(6) < length, array, filling).astype(np.int32) for array in arrays]
+        found = ct.mask(function)(*(ct.Ragged(array, {0: length}, names={0: "n"}) for array in padded))
+        leaves = ct.tree_util.tree_leaves(found, is_leaf=lambda leaf: isinstance(leaf, ct.Ragged))
+        assert len(leaves) == len(expected)
+        for leaf, wanted in zip(leaves, expected, strict=True):
+            np.testing.assert_array_equal(leaf.unpad() if isinstance(leaf, ct.Ragged) else leaf, wanted)
+
+
+def test_points_without_coordinates_have_no_histogram() -> None:
+    with pytest.raises(ValueError, match="needs points of one coordinate or more"):
+        cnp.histogramdd(np.zeros((20, 0), np.float32))

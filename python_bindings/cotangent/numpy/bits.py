@@ -9,6 +9,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._arguments import check_arguments
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import (
@@ -23,6 +24,7 @@ from cotangent.numpy._support import (
     move_last,
     no_out,
     promoted,
+    ragged_length,
     real_dtype,
     real_only,
     refuse_ragged,
@@ -163,7 +165,12 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     bits = bind1("reshape", bits, shape=[*bits._bound_shape[:-1], -(-size // 8), 8])
     weights = bind1("shift_left", _core.full((8,), 1, "uint8"), _bit_positions(bitorder, "packbits"))
     weights = bind1("broadcast", weights, shape=list(bits._bound_shape), axes=[bits.ndim - 1])
-    return move_last(bind1("reduce_sum", bits * weights, axes=[bits.ndim - 1]), position, back=True)
+    packed = bind1("reduce_sum", bits * weights, axes=[bits.ndim - 1])
+    if moved.ndim - 1 in _core.ragged_axes(moved):
+        # One element at most: more are an axis that is split. Of no bits there is none.
+        length = bind1("min", ragged_length(moved, moved.ndim - 1), _core.full((), 1, "int32"))
+        packed = set_length(packed, length, packed.ndim - 1)
+    return move_last(packed, position, back=True)
 
 
 def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:

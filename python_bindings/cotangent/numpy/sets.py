@@ -11,8 +11,11 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._arguments import check_arguments
+from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent.numpy._support import (
+    as_dtype,
+    axis_size,
     bind1,
     bound_size,
     constant,
@@ -20,6 +23,7 @@ from cotangent.numpy._support import (
     is_inexact,
     literal,
     normalize_axis,
+    ragged_length,
     static_int,
 )
 from cotangent.numpy.comparisons import where
@@ -74,7 +78,9 @@ def _differs(x: Array, equal_nan: bool) -> Array:
         differs = differs & ~((ahead != ahead) & (behind != behind))
     if x.ndim > 1:
         differs = bind1("reduce_max", differs, axes=list(range(1, x.ndim)))
-    return concatenate([_core.full((min(1, x._bound_shape[0]),), True, bool), differs])
+    first = concatenate([_core.full((min(1, x._bound_shape[0]),), True, bool), differs])
+    # Of no elements, none is first.
+    return set_length(first, ragged_length(x, 0), 0) if 0 in _core.ragged_axes(x) else first
 
 
 def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | None]:
@@ -133,7 +139,9 @@ def unique(
         axis = normalize_axis(axis, x.ndim, "unique")
         rows = moveaxis(x, axis, 0)
     count = rows._bound_shape[0]
-    index = positions_along(rows, 0) if rows.ndim == 1 else bind1("iota", shape=[count], dtype=_INT32, axis=0)
+    index = bind1("iota", shape=[count], dtype=_INT32, axis=0)
+    if 0 in _core.ragged_axes(rows):
+        index = set_length(index, ragged_length(rows, 0), 0)
     if rows.ndim == 1:
         ordered, order = sort_together([rows, index], 0)
     else:
@@ -155,7 +163,7 @@ def unique(
         results.append(_core.convert(_filled(starts, real, None), integer))
     if return_inverse:
         group = bind1("cumsum", _core.convert(first, _INT32), axis=0, reverse=False) - literal(index, 1)
-        inverse = bind1("scatter_add", literal(index, 0), order, group, axis=0, batch_dims=0)
+        inverse = bind1("scatter_add", constant(index, 0), order, group, axis=0, batch_dims=0)
         results.append(_core.convert(reshape(inverse, shape) if axis is None else inverse, integer))
     if return_counts:
         if real is None:
@@ -164,7 +172,7 @@ def unique(
             # One more than asked for: where the last one that is returned ends. Behind those that are real come zeros.
             starts, total = true_positions(first, found.size + 1)
             more = bind1("iota", shape=[found.size + 1], dtype=_INT32, axis=0) < total
-            ends = where(real, where(more, starts, count)[1:], 0)
+            ends = where(real, where(more, starts, as_dtype(axis_size(rows, 0), _INT32))[1:], 0)
             found = where(real, found, 0)
         results.append(_core.convert(ends - found, integer))
     return results[0] if len(results) == 1 else tuple(results)

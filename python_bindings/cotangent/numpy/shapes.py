@@ -528,23 +528,34 @@ def repeat(
         array, axis = ravel(array), 0
     axis = normalize_axis(axis, array.ndim, "repeat")
     length = array._bound_shape[axis]
+    ragged = axis in _core.ragged_axes(array)
+    # Behind a length that is a value nothing can be cut or filled up by numbers: the elements are counted in the program.
+    counted = ragged and total_repeat_length is not None
+    number = None
     if np.ndim(repeats) == 0 and not isinstance(repeats, Array):
-        count = static_int(repeats, "repeat: the count")
-        if count < 0:
-            raise ValueError(f"repeat: counts must not be negative; got {count}")
+        number = static_int(repeats, "repeat: the count")
+        if number < 0:
+            raise ValueError(f"repeat: counts must not be negative; got {number}")
+    if number is not None and not counted:
         sizes = list(array._bound_shape)
-        wide = [*sizes[: axis + 1], count, *sizes[axis + 1 :]]
+        wide = [*sizes[: axis + 1], number, *sizes[axis + 1 :]]
         kept = [i if i <= axis else i + 1 for i in range(array.ndim)]
-        sizes[axis] *= count
+        sizes[axis] *= number
         result = bind1("reshape", bind1("broadcast", array, shape=wide, axes=kept), shape=sizes)
     elif total_repeat_length is not None and length > 0:
         from cotangent.numpy.reductions import cumsum
         from cotangent.numpy.sorting import searchsorted
 
-        ends = cumsum(_core.broadcast_to(_core.array(repeats), [length]))
+        times = _core.broadcast_to(_core.array(repeats), [length])
+        if ragged and not _core.ragged_axes(times):
+            times = set_length(times, ragged_length(array, axis), 0)
+        ends = cumsum(times)
         position = bind1("iota", shape=[total_repeat_length], dtype=ends.dtype, axis=0)
         reached = _core.convert(searchsorted(ends, position, side="right"), "int32")
-        reached = bind1("min", reached, _core.full(reached._bound_shape, length - 1, reached.dtype))
+        last = _core.full(reached._bound_shape, length - 1, reached.dtype)
+        if _core.ragged_axes(ends):
+            last = bind1("max", _core.broadcast_to(ragged_length(ends, 0) - 1, last._bound_shape), last - last)
+        reached = bind1("min", reached, last)
         return bind1("gather", array, reached, axis=axis, batch_dims=0)
     else:
         counts = np.broadcast_to(_core.to_numpy(repeats), (length,))

@@ -398,6 +398,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         x = ravel(x)
         low, high = (_min(x), _max(x)) if bound_size(x) else (_core.full((), 0, dtype), _core.full((), 1, dtype))
         low, high = _core.convert(low, dtype), _core.convert(high, dtype)
+        elements = element_count(x, [0])
+        if isinstance(elements, Array):  # a ragged axis may have no elements
+            low, high = where(elements > 0, low, 0), where(elements > 0, high, 1)
     else:
         low, high = (_core.convert(_core.array(bound), dtype) for bound in range)
     flat = low == high
@@ -472,6 +475,8 @@ def histogramdd(
         raise ValueError(f"histogramdd takes points as rows; got shape {points.shape}")
     refuse_ragged("histogramdd", points, [1], "it says how many axes the result has")
     number, rank = points._bound_shape
+    if rank == 0:
+        raise ValueError(f"histogramdd needs points of one coordinate or more; got shape {points.shape}")
     if range is not None and len(range) != rank:
         raise ValueError(f"histogramdd: {len(range)} ranges for {rank} coordinates")
     per_axis = list(bins) if isinstance(bins, (list, tuple)) or np.ndim(bins) else [bins] * rank
