@@ -305,6 +305,9 @@ Datum leaf_from_python(py::handle object, const std::string& path) {
 }
 
 void register_conversions(py::module_& module) {
+  // Looked up here, where nobody else computes: pybind11 does it in a `call_once`, waiting for Python's lock inside,
+  // and a thread that the end of the interpreter meets there is not stopped but unwound (gil.h).
+  py::detail::npy_api::get();
   module.def("leaf",
              [](py::handle object, const std::string& path) { return array_object(leaf_from_python(object, path)); });
   // To leave the program with; `use` begins the message when a derivative would be cut off.

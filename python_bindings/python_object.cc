@@ -108,7 +108,7 @@ BatchGraph PythonObject::make(int64_t size, const Flags& batched, const Avals& o
 }
 
 GraphPtr PythonObject::make(const Flags& moving) const {
-  py::gil_scoped_acquire gil;
+  const WithInterpreter gil;
   // What is being captured where the derivative is taken is none of the rule's business.
   EagerScope eager;
   const py::object made = object_(moving);

@@ -108,6 +108,32 @@ for i in range(first, first + count):
 """
 )
 
+CONVERT = (
+    SCRIPT
+    + """
+def convert(start):
+    x = np.ones(3, np.float32)
+    start.wait()
+    while True:
+        np.asarray(cnp.asarray(x))
+
+for i in range(first, first + count):
+    sys.stdout.flush()
+    pid = os.fork()
+    if pid == 0:
+        sys.setswitchinterval(1e-6)
+        start = threading.Event()
+        for _ in range(8):
+            threading.Thread(target=convert, args=(start,), daemon=True).start()
+        start.set()
+        time.sleep(random.Random(i).random() * 1e-3 * (i % 2))
+        sys.exit(i % 100 + 1)
+    code = wait_for(pid)
+    if code != i % 100 + 1:
+        print("exit", i, "ended with", code)
+"""
+)
+
 FORK = (
     SCRIPT
     + """
@@ -155,6 +181,11 @@ def run(script: str, first: int, count: int) -> None:
 def test_exits_while_threads_are_busy(long_run: bool) -> None:
     """The status is the program's, whatever daemon threads are at."""
     run(EXIT, 0, 1000 if long_run else 24)
+
+
+def test_exits_while_threads_convert_for_the_first_time(long_run: bool) -> None:
+    """What is looked up once is not looked up by a thread that the end of the interpreter can meet there."""
+    run(CONVERT, 0, 1000 if long_run else 40)
 
 
 def test_forks_while_threads_compile(long_run: bool) -> None:
