@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "interpreter/dependence.h"
 #include "interpreter/evaluate.h"
 #include "ir/error.h"
+#include "ir/interrupt.h"
 #include "ir/length_form.h"
 #include "ir/lengths.h"
 #include "ir/text.h"
@@ -562,7 +564,15 @@ Aval datum_aval(const Datum& datum) {
 }
 
 std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> operands, const AttrsPtr& attrs) {
-  if (evaluates(operands)) return to_data(evaluate_primitive(primitive, require_tensors(operands), attrs));
+  if (evaluates(operands)) {
+    // Loops may go on for long, or for ever.
+    std::optional<Interruptible> scope;
+    if (primitive.lowering == Lowering::kWhile || primitive.lowering == Lowering::kScan ||
+        primitive.lowering == Lowering::kCond || primitive.lowering == Lowering::kExpand) {
+      scope.emplace();
+    }
+    return to_data(evaluate_primitive(primitive, require_tensors(operands), attrs));
+  }
   // A copy: the type rule may run front-end code that begins captures of its own.
   const std::shared_ptr<Capture> capture = capture_stack.back();
   absl::InlinedVector<Value, 4> values;

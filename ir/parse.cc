@@ -282,8 +282,8 @@ class Parser {
     try {
       return scope.builder.bind(primitive, operands, Attrs::make(std::move(attributes)));
     } catch (const Error& error) {
-      // An attribute that is missing or of another type is the text's mistake, not this library's.
-      if (error.kind() != ErrorKind::kInternal) throw;
+      // An attribute that is missing or of another type, which the text has at this place.
+      if (!error.message().starts_with("attribute '")) throw;
       lexer_.fail(name, concat(primitive.name, ": ", error.message()));
     }
   }

@@ -10,6 +10,7 @@
 #include <Python.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <deque>
 #include <optional>
@@ -302,10 +303,23 @@ bool is_static_name(const JitFunction* self, PyObject* name) {
   return false;
 }
 
-bool same_static(const py::object& expected, PyObject* actual) {
-  if (expected.ptr() == actual) return true;
-  if (Py_TYPE(expected.ptr()) != Py_TYPE(actual)) return false;
-  const int equal = PyObject_RichCompareBool(expected.ptr(), actual, Py_EQ);
+// Equal, and of equal types, inside tuples as well: 1, 1.0 and True are equal, and so are 0.0 and -0.0, but what is
+// computed with them may not be.
+bool same_static(PyObject* expected, PyObject* actual) {
+  if (expected == actual) return true;
+  if (Py_TYPE(expected) != Py_TYPE(actual)) return false;
+  if (PyTuple_CheckExact(expected)) {
+    if (PyTuple_GET_SIZE(expected) != PyTuple_GET_SIZE(actual)) return false;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(expected); ++i) {
+      if (!same_static(PyTuple_GET_ITEM(expected, i), PyTuple_GET_ITEM(actual, i))) return false;
+    }
+    return true;
+  }
+  if (PyFloat_CheckExact(expected) &&
+      std::signbit(PyFloat_AS_DOUBLE(expected)) != std::signbit(PyFloat_AS_DOUBLE(actual))) {
+    return false;
+  }
+  const int equal = PyObject_RichCompareBool(expected, actual, Py_EQ);
   if (equal < 0) throw py::error_already_set();
   return equal == 1;
 }
@@ -321,7 +335,7 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
   size_t next_static = 0;
   for (Py_ssize_t i = 0; i < count; ++i) {
     if (!self->static_positions->empty() && holds_position(*self->static_positions, i, count)) {
-      if (!same_static(entry.statics[next_static++], args[i])) return false;
+      if (!same_static(entry.statics[next_static++].ptr(), args[i])) return false;
       ++matcher.node_;
     } else if (!matcher.node(args[i])) {
       return false;
@@ -340,7 +354,7 @@ bool matches(const JitFunction* self, const Entry& entry, Leaves& leaves, bool r
     }
     if (value == nullptr) return false;
     if (is_static_name(self, key)) {
-      if (!same_static(entry.statics[next_static++], value)) return false;
+      if (!same_static(entry.statics[next_static++].ptr(), value)) return false;
       ++matcher.node_;
     } else if (!matcher.node(value)) {
       return false;

@@ -12,6 +12,8 @@ import functools
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -355,3 +357,29 @@ def test_tests_that_fail_do_so_alone() -> None:
             run_in_child("fails", {})
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+EAGER_LOOPS = """
+import signal, time
+import cotangent as ct, cotangent.numpy as cnp
+def endless(x):
+    return ct.lax.while_loop(lambda s: s[0] > -1, lambda s: (s[0] * 0.5, s[1] + 1), (x, 0))
+loops = [
+    lambda: endless(1.0),
+    lambda: ct.lax.fori_loop(0, 10**10, lambda i, s: cnp.sin(s) + 1, 1.0),
+    lambda: ct.lax.scan(lambda c, _: (cnp.sin(c), None), 1.0, None, length=2 * 10**9),
+    lambda: ct.Interpreter()(endless)(1.0),
+]
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+for loop in loops:
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    try:
+        loop()
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_eager_loops():
+    done = subprocess.run([sys.executable, "-c", EAGER_LOOPS], capture_output=True, text=True, timeout=100, check=True)
+    assert done.stdout.split() == ["interrupted"] * 4

@@ -89,3 +89,16 @@ def test_looking_up_does_not_slow_with_the_number_of_shapes(long_run: bool):
     for x in arrays:
         jitted(x)
     assert seconds_each(arrays) < 10 * few  # one after the other it would be 20 times at 2,000, 100 at 10,000
+
+
+def test_equal_static_arguments_of_other_types_are_others():
+    divided = ct.jit(lambda a, s: a / s, static_argnums=1)
+    x = np.ones(2, np.float32)
+    assert np.asarray(divided(x, 0.0)).tolist() == [np.inf] * 2
+    assert np.asarray(divided(x, -0.0)).tolist() == [-np.inf] * 2
+    scaled = ct.jit(lambda a, t: a * t[0][0], static_argnums=1)
+    i = np.array([1, 2], np.int32)
+    for value, dtype in [(2, "int32"), (2.0, "float32"), (2, "int32"), (True, "int32"), (1, "int32"), (1.0, "float32")]:
+        result = scaled(i, ((value,),))
+        assert result.dtype == dtype
+        assert np.asarray(result).tolist() == [value, 2 * value]

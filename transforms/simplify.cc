@@ -324,6 +324,16 @@ std::optional<Values> simplify_counted_scan(Builder& builder, Producers& produce
   return builder.bind(scan, operands.subspan(0, operands.size() - 1), Attrs::make(std::move(rest)));
 }
 
+// A constant with the value of an evaluated scalar.
+Value constant_of(Builder& builder, const Aval& aval, const Tensor& scalar) {
+  if (is_complex(aval.dtype())) {
+    const std::complex<double> value = load_complex(scalar, 0);
+    return full_complex(builder, aval, value.real(), value.imag());
+  }
+  if (is_float(aval.dtype())) return full(builder, aval, load_real(scalar, 0));
+  return full_integer(builder, aval, load_integer(scalar, 0));
+}
+
 // Scalar functions of constants, computed now.
 Value fold(const Match& m) {
   const bool elementwise = m.primitive.scalar || m.primitive.name == "convert";
@@ -337,13 +347,17 @@ Value fold(const Match& m) {
     const AttrsPtr attrs = m.builder.attrs(*constant).with("shape", Ints{});
     scalars.push_back(evaluate_primitive(*constant->primitive, {}, attrs)[0]);
   }
-  const Tensor result = evaluate_primitive(m.primitive, scalars, m.attrs)[0];
-  if (is_complex(m.output.dtype())) {
-    const std::complex<double> value = load_complex(result, 0);
-    return full_complex(m.builder, m.output, value.real(), value.imag());
-  }
-  if (is_float(m.output.dtype())) return full(m.builder, m.output, load_real(result, 0));
-  return full_integer(m.builder, m.output, load_integer(result, 0));
+  return constant_of(m.builder, m.output, evaluate_primitive(m.primitive, scalars, m.attrs)[0]);
+}
+
+// What is known of arrays without elements: those themselves, and what folds of them give. Loops over them would divide
+// by sizes that are 0.
+Value without_elements(const Match& m) {
+  if (m.output.dtype() == DType::kKey) return {};
+  if (m.output.size() == 0) return m.operands.empty() ? Value{} : zeros(m.builder, m.output);
+  if (m.primitive.lowering != Lowering::kReduce || m.operands[0].aval().size() > 0) return {};
+  const Tensor result = evaluate_primitive(m.primitive, {Tensor(m.operands[0].aval())}, m.attrs)[0];
+  return constant_of(m.builder, m.output, result);
 }
 
 const absl::flat_hash_map<const Primitive*, Rule>& rule_table() {
@@ -402,6 +416,9 @@ GraphPtr simplify(const Graph& graph) {
         if (equation.output_count == 1) {
           const Match match{builder, *producers, primitive, operands, attrs, graph.aval(equation.first_output)};
           if (const Value folded = fold(match)) return Values{folded};
+          if (!has_side_effects(primitive, *attrs)) {
+            if (const Value known = without_elements(match)) return Values{known};
+          }
           if (const auto rule = rules.find(&primitive); rule != rules.end()) {
             if (const Value replacement = rule->second(match)) return Values{replacement};
           }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numpy_cases import ALL, ERROR, FLOATS, INTEGERS, NUMBERS, WIDE, case, draw, ints
+from numpy_cases import ALL, FLOATS, INTEGERS, NUMBERS, WIDE, case, draw, ints
 
 X, M = draw(6, distinct=True), draw(3, 4, distinct=True)
 NAN = np.array([[3.0, np.nan, 1.0, np.inf], [-np.inf, 2.0, 2.0, np.nan]])

@@ -1,0 +1,52 @@
+"""Programs over arrays without elements, compiled: folds of what was moved, joined and computed of them."""
+
+from __future__ import annotations
+
+import itertools
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+MOVED = {
+    "transposed": lambda x: x.T,
+    "tiled": lambda x: cnp.tile(x, (2, 3)),
+    "stacked": lambda x: cnp.stack([x, x + 1], axis=-1),
+    "joined": lambda x: cnp.concatenate([x, x * 2, cnp.flip(x, 0)]),
+    "repeated": lambda x: cnp.repeat(x, 3, axis=0),
+    "raveled": lambda x: cnp.ravel(x.T)[1:],
+    "product": lambda x: x.T @ x,
+}
+FOLDS = {
+    "sum": cnp.sum,
+    "prod": cnp.prod,
+    "any": cnp.any,
+    "all": cnp.all,
+    "count_nonzero": cnp.count_nonzero,
+    "max": lambda x: cnp.max(x, initial=-3),
+}
+
+
+@pytest.mark.parametrize(("moved", "fold"), list(itertools.product(MOVED, FOLDS)))
+def test_folds(moved, fold):
+    for shape, dtype in itertools.product([(0, 4), (3, 0), (0, 0)], ["float32", "int8", "bool", "complex64"]):
+        if dtype == "complex64" and fold == "max":
+            continue
+
+        def f(x):
+            return FOLDS[fold](MOVED[moved](x))
+
+        x = np.zeros(shape, dtype)
+        expected = np.asarray(f(cnp.asarray(x)))
+        result = np.asarray(ct.jit(f)(x))
+        assert result.dtype == expected.dtype
+        np.testing.assert_array_equal(result, expected)
+        batch = np.zeros((2, *shape), dtype)
+        np.testing.assert_array_equal(ct.jit(ct.vmap(f))(batch), np.broadcast_to(expected, (2, *expected.shape)))
+
+
+def test_they_are_explained_and_profiled():
+    x = np.zeros((0, 4), np.float32)
+    assert ct.explain(lambda x: cnp.sum(x.T))(x).scratch_bytes == 0
+    assert float(ct.profile(lambda x: cnp.sum(x.T), runs=1)(x).result) == 0
