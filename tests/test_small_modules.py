@@ -46,6 +46,28 @@ def test_segment_gradients_and_batches():
     np.testing.assert_allclose(batch[1], jax.ops.segment_sum(2 * data, ids, 3), rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("sum", [3, 0, 4]), ("prod", [2, 1, 4]), ("max", [2, -np.inf, 4]), ("min", [1, np.inf, 4])],
+)
+@pytest.mark.parametrize("run", [lambda f: f, ct.jit])
+def test_segment_ids_outside_are_clipped(name, expected, run):
+    data = np.array([1, 2, 4], np.float32)
+    for dtype in ("int8", "int32", "int64"):
+        ids = np.array([0, -1, 9], dtype)
+        function = run(lambda d, i: getattr(ct.ops, f"segment_{name}")(d, i, 3, mode="clip"))
+        assert function(data, ids).tolist() == expected
+        assert getattr(jax.ops, f"segment_{name}")(data, ids, 3, mode="clip").tolist() == expected
+
+
+def test_segments_more_than_the_ids_dtype_holds():
+    for dtype in ("int8", "uint8"):
+        ids = np.array([0, 3, -1 if dtype == "int8" else 200], dtype)
+        result = np.asarray(ct.ops.segment_sum(np.ones(3, np.float32), ids, 300))
+        assert result.sum() == (2 if dtype == "int8" else 3)
+        assert result[[0, 3]].tolist() == [1, 1]
+
+
 def test_segment_errors():
     with pytest.raises(ct.errors.DTypeError, match="integers"):
         ct.ops.segment_sum(np.ones(3), np.ones(3), 2)

@@ -36,8 +36,12 @@ def _segments(
     if num_segments < 0:
         raise ValueError(f"{name}: num_segments must not be negative; got {num_segments}")
     start = cnp.full((num_segments, *data.shape[segment_ids.ndim :]), identity(data.dtype), dtype=data.dtype)
-    # Ids below 0 belong to no segment, as ids that are too high; indexing would count them from the end.
-    segment_ids = cnp.where(segment_ids < 0, num_segments, segment_ids)
+    # Indexing would count ids below 0 from the end. They belong to no segment, as ids that are too high, or to the first where ids are clipped.
+    if cnp.issubdtype(segment_ids.dtype, cnp.signedinteger):
+        if segment_ids.dtype.itemsize < 4:  # the number of segments may not fit
+            segment_ids = segment_ids.astype("int32")
+        low = 0 if options["mode"] == "clip" else num_segments
+        segment_ids = cnp.where(segment_ids < 0, low, segment_ids)
     result: Array = getattr(start.at[segment_ids], method)(data, **options)
     return result
 
@@ -73,7 +77,8 @@ def segment_sum(
 
     Args:
         data: array whose leading axes are those of ``segment_ids``.
-        segment_ids: integers; rows with an id outside of [0, num_segments) are left out.
+        segment_ids: integers; rows with an id outside of [0, num_segments) are left out, or with ``mode="clip"`` belong to the nearest
+            segment.
         num_segments: the number of segments, by default one more than the highest id; needed under ``jit``.
         bucket_size: accepted for JAX's signature; the order of summation does not depend on it.
 
