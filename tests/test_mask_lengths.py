@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -211,3 +212,41 @@ def test_two_reshaped_operands_of_a_sum_do_not_lead_back_to_each_other() -> None
     for f in (ct.grad(loss), ct.jit(ct.grad(loss)), ct.jit(ct.mask(ct.grad(loss)))):
         for _ in range(3):
             np.testing.assert_allclose(f(x), 0.7 * np.cos(np.arange(3) * 1.3)[None], rtol=1e-6)
+
+
+@pytest.mark.parametrize("length", [2.9, math.nan, 2.0, np.float32(2), np.array(2.0), 1 + 0j])
+def test_lengths_that_are_not_integers(length: Any) -> None:
+    with pytest.raises(TypeError, match="length of axis 0 must be of integers"):
+        ct.Ragged(cnp.arange(3.0), {0: length})
+
+
+def test_vectors_of_lengths_that_are_not_integers() -> None:
+    with pytest.raises(TypeError, match="length of axis 1 must be of integers; got float"):
+        ct.Ragged(cnp.ones((2, 3)), {1: np.array([1.0, 2.0])})
+    with pytest.raises(TypeError, match="length of axis 0 must be of integers; got float"):
+        ct.vmap(lambda row, n: ct.mask(cnp.sum)(ct.Ragged(row, {0: n})))(cnp.ones((2, 3)), cnp.array([1.0, 2.0]))
+    rows = ct.Ragged(cnp.ones((2, 3)), {1: np.array([1, 2])})
+    changed = ct.tree.map(lambda leaf: leaf * 1.0, rows)
+    with pytest.raises(TypeError, match="length of axis 0 must be of integers; got float"):
+        ct.vmap(ct.mask(cnp.sum))(changed)
+
+
+@pytest.mark.parametrize(
+    "length", [-1, 4, np.int64(2**32 + 1), np.uint64(2**63), np.uint32(2**32 - 1), 2**70, np.array([1, 2**32])]
+)
+def test_lengths_outside_the_bound_in_any_number_of_bits(length: Any) -> None:
+    with pytest.raises(ct.errors.ShapeError, match="outside 0 … 3"):
+        ct.Ragged(cnp.ones((2, 3)), {1: length})
+
+
+@pytest.mark.parametrize("length", [2, np.int8(2), np.uint8(2), np.uint64(2), np.int64(2), cnp.array(2)])
+def test_lengths_of_every_integer_dtype(length: Any) -> None:
+    x = ct.Ragged(cnp.array([1.0, 2.0, 4.0]), {-1: length}, {-1: "n"})
+    assert float(ct.mask(cnp.sum)(x)) == 3
+    assert x.lengths[0].dtype == np.int32
+    assert x.names == {0: "n"}
+
+
+def test_an_axis_has_one_length() -> None:
+    with pytest.raises(ct.errors.ShapeError, match="axis 1 is given two lengths"):
+        ct.Ragged(cnp.ones((2, 3)), {-1: 1, 1: 2})

@@ -16,7 +16,7 @@ import numpy as np
 from cotangent import _core, tree_util
 from cotangent._capture import aval_of, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, PyTreeDef
-from cotangent.errors import ConcretizationError, ShapeError
+from cotangent.errors import ConcretizationError, DTypeError, ShapeError
 
 __all__ = ["Dim", "Ragged", "mask", "ragged"]
 
@@ -30,7 +30,8 @@ class Ragged:
         names: axis -> name; axes of one name have one length.
 
     Raises:
-        ShapeError: an axis the data does not have, or a concrete length outside ``0 … bound``.
+        ShapeError: an axis the data does not have, an axis given twice, or a concrete length outside ``0 … bound``.
+        TypeError: a length that is not an integer.
 
     >>> import cotangent as ct
     >>> x = ct.Ragged(ct.numpy.array([1.0, 2.0, 9.0]), {0: 2})
@@ -43,21 +44,16 @@ class Ragged:
         shape = self.data._bound_shape
         self._names: dict[int, str] = {}
         self._lengths: dict[int, Any] = {}
+        # Axes are kept as counted from the end.
+        names_from_end = {axis - len(shape) if axis >= 0 else axis: name for axis, name in (names or {}).items()}
         for axis, length in lengths.items():
             if not -len(shape) <= axis < len(shape):
                 raise ShapeError(f"Ragged: axis {axis} is out of bounds for data of shape {shape}")
             axis %= len(shape)
-            array = _core.convert(_core.array(length), "int32")
-            self._lengths[axis - len(shape)] = array
-            self._names[axis - len(shape)] = (names or {}).get(axis, "")
-            if not _core.is_traced(array):
-                values = _core.to_numpy(array)
-                bound = shape[axis]
-                if values.size and (values.min() < 0 or values.max() > bound):
-                    raise ShapeError(
-                        f"Ragged: axis {axis} has length {values.tolist()}, outside 0 … {bound}, the bound that the data is padded to\n"
-                        "  pad the data to a larger bound"
-                    )
+            if axis - len(shape) in self._lengths:
+                raise ShapeError(f"Ragged: axis {axis} is given two lengths, once as axis {axis - len(shape)}")
+            self._lengths[axis - len(shape)] = _checked_length(length, axis, shape[axis])
+            self._names[axis - len(shape)] = names_from_end.get(axis - len(shape), "")
 
     @classmethod
     def _make(cls, data: Any, lengths: dict[int, Any], names: dict[int, str]) -> Ragged:
@@ -106,6 +102,26 @@ class Ragged:
 
     def __repr__(self) -> str:
         return f"Ragged({self.data!r}, lengths={self.lengths!r})"
+
+
+def _checked_length(length: Any, axis: int, bound: int) -> Array:
+    """The length as int32, which holds every size; one that is known is checked before, as the conversion would wrap it around."""
+    known: Any = length if isinstance(length, int) else None  # may have more bits than any dtype
+    if known is None:
+        array = _core.array(length)
+        if _core.kind(array) not in ("signed", "unsigned", "bool"):
+            raise DTypeError(
+                f"Ragged: the length of axis {axis} must be of integers; got {array.dtype}\n  convert it with .astype('int32')"
+            )
+        known = None if _core.is_traced(array) else _core.to_numpy(array).tolist()
+    if known is not None:
+        values = np.asarray(known, dtype=object)
+        if values.size and (values.min() < 0 or values.max() > bound):
+            raise ShapeError(
+                f"Ragged: axis {axis} has length {known}, outside 0 … {bound}, the bound that the data is padded to\n"
+                "  pad the data to a larger bound"
+            )
+    return _core.convert(_core.array(length), "int32")
 
 
 # Inside the node axes are counted from the end, so that a batch axis in front changes nothing.
@@ -334,7 +350,9 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
                 continue
             axes: dict[int, int] = {}
             for axis, length in item.lengths.items():
-                array = _core.convert(_core.array(length), "int32")
+                array = _core.array(length)
+                if array.dtype != np.int32:  # of a Ragged whose leaves a function of pytrees has changed
+                    array = _checked_length(array, axis, item.data.shape[axis])
                 if array.ndim != 0:
                     raise ShapeError(
                         f"mask of {name}: a length has shape {array.shape}, so the argument is a batch\n  map over it with vmap(mask(f))"
