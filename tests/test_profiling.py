@@ -147,3 +147,15 @@ def test_errors(function):
 def test_profile_needs_a_run():
     with pytest.raises(ValueError, match="at least one run, got runs=0"):
         ct.profile(loss, runs=0)
+
+
+def test_random_keys_have_bytes():
+    key = ct.random.key(7)
+    report = ct.profile(lambda key: ct.random.split(key, 5), runs=2)(key)
+    assert (report.result == ct.random.split(key, 5)).all()
+    moved = [node for node in report.nodes if "key<fry>[5]" in node.name]
+    assert moved
+    assert all(node.bytes >= 40 for node in moved)
+    normal = ct.profile(lambda key: ct.random.normal(key, (3,)), runs=2)(key).result
+    assert normal.tolist() == ct.random.normal(key, (3,)).tolist()
+    assert ct.explain(lambda key: ct.random.split(key, 5))(key).groups

@@ -210,3 +210,8 @@ def test_equations_have_the_attributes_that_they_have():
     with pytest.raises(TypeError, match="reduce_sum has no attribute 'axis' here; those that it has: axes"):
         equation.bind(np.ones((2, 3)), axis=[1])
     assert equation.bind(np.ones((2, 3)), axes=[1])[0].shape == (2,)
+
+
+def test_an_attribute_may_be_named_self():
+    scaled = ct.primitive("scaled_by_self", type=lambda x, self: x, expand=lambda x, self: x * self)
+    assert scaled(np.array([1.0, 2.0], np.float32), self=3.0).tolist() == [3, 6]

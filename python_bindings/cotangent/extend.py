@@ -31,7 +31,7 @@ class Primitive:
         self.multiple_results = multiple_results
         self._elementwise = elementwise
 
-    def __call__(self, *operands: Any, **attributes: Any) -> Any:
+    def __call__(self, /, *operands: Any, **attributes: Any) -> Any:
         """The result (with ``multiple_results`` a list): computed, or recorded when a transform is capturing."""
         if self._elementwise and len({_shape(operand) for operand in operands}) > 1:
             operands = tuple(broadcast_arrays(*operands))

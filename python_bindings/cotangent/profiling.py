@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._capture import (
@@ -223,7 +221,7 @@ def _groups(entries: Sequence[dict[str, Any]]) -> tuple[Group, ...]:
 
 
 def _bytes(types: Sequence[ShapeDtypeStruct]) -> int:
-    return sum(one.size * np.dtype(one.dtype).itemsize for one in types)
+    return sum(one.size * one.dtype.itemsize for one in types)
 
 
 def _flops(eqn: Equation) -> float:
