@@ -214,6 +214,50 @@ def test_norms_of_tiny_and_huge_numbers(tier, dtype, scales, ord):
             close(tier(ct.grad(lambda x: cnp.linalg.norm(x, ord, axis=1).sum()))(rows), [slope] * 2, dtype)
 
 
+@pytest.mark.parametrize("ord", [-0.5, -1, -2, -3, -7.5, 0.02, 0.5])
+def test_norms_of_low_orders_do_not_depend_on_the_scale(tier, ord):
+    def size(x):
+        return cnp.linalg.norm(x, ord)
+
+    unit = (3.0**ord + 4.0**ord) ** (1 / ord)
+    slope = (np.array([3.0, 4.0]) / unit) ** (ord - 1)
+    # Roots of a low order magnify the rounding of the sum.
+    ulps = 16 * max(1, 1 / abs(ord))
+    for dtype, scales in (("float32", [1e-30, 1.0, 1e30]), ("float64", [1e-290, 1e200])):
+        for scale in scales:
+            if unit * scale > 1e35 and dtype == "float32":
+                continue
+            x = (np.array([3.0, 4.0]) * scale).astype(dtype)
+            close(tier(size)(x), unit * scale, dtype, ulps)
+            close(tier(ct.grad(size))(x), slope, dtype, ulps * 4)
+            close(tier(lambda x: cnp.linalg.norm(x, ord, axis=1))(np.stack([x, x])), [unit * scale] * 2, dtype, ulps)
+    # The root is out of the range of float32 and the norm is in it.
+    close(tier(lambda x: cnp.linalg.norm(x, 0.02))(np.full(8, 1e-30, "float32")), 8.0**50 * 1e-30, "float32", 800)
+
+
+def test_norms_of_low_orders_of_zeros_and_infinities(tier):
+    for ord in (-0.5, -1, -2, -3):
+        norm = tier(lambda x, ord=ord: cnp.linalg.norm(x, ord))
+        assert float(norm(np.array([0.0, 3e30], "float32"))) == 0
+        assert float(norm(np.zeros(2, "float32"))) == 0
+        assert float(norm(np.array([inf, inf], "float32"))) == inf
+        assert float(norm(np.array([inf, 2.0], "float32"))) == 2
+        assert math.isnan(norm(np.array([nan, 2.0], "float32")))
+    close(tier(lambda x: cnp.linalg.norm(x, -2))(np.array([3e30, 4e30], "float32")), 2.4e30, "float32")
+
+
+def test_parts_of_numbers_keep_the_sign_of_zero_and_the_fraction_has_slope_one(tier):
+    x = np.array([-2.0, -0.0, 0.0, 3.0, -1.5, 2.5, inf, -inf], "float32")
+    fraction, whole = tier(cnp.modf)(x)
+    for result, expected in zip((fraction, whole), np.modf(x), strict=True):
+        np.testing.assert_array_equal(result, expected)
+        np.testing.assert_array_equal(np.signbit(result), np.signbit(expected))
+    assert tier(ct.grad(lambda x: cnp.modf(x)[0].sum()))(x).tolist() == [1] * 8
+    assert tier(ct.grad(lambda x: cnp.modf(x)[1].sum()))(x).tolist() == [0] * 8
+    assert tier(ct.vmap(ct.grad(ct.grad(lambda x: cnp.modf(x)[0] ** 2))))(x[:6]).tolist() == [2] * 6
+    assert tier(lambda x: ct.jvp(lambda x: cnp.modf(x)[0], (x,), (x,))[1])(x[:6]).tolist() == x[:6].tolist()
+
+
 def test_norm_at_zero_has_gradient_zero_and_no_hessian(tier):
     for dtype in ("float32", "float64", "complex64"):
         assert tier(ct.grad(cnp.linalg.norm))(np.zeros(2, dtype)).tolist() == [0, 0]

@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
+from cotangent.custom import custom_jvp
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.numpy._support import (
     bind1,
@@ -274,9 +275,17 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     array = real_only(x, "modf")
     zero = literal(array, 0.0)
     whole = bind1("select", array < zero, bind1("ceil", array), bind1("floor", array))
-    infinite = bind1("abs", array) == literal(array, math.inf)
-    fraction = bind1("select", infinite, zero, array - whole)
-    return copysign(fraction, array), copysign(whole, array)
+    return _fraction(array, whole), copysign(whole, array)
+
+
+@custom_jvp
+def _fraction(x: Array, whole: Array) -> Array:
+    infinite = bind1("abs", x) == literal(x, math.inf)
+    return copysign(bind1("select", infinite, literal(x, 0.0), x - whole), x)
+
+
+# The whole part has derivative 0. The sign that a zero gets and the choice at infinities are no part of the derivative.
+_fraction.defjvp(lambda primals, tangents: (_fraction(*primals), tangents[0]))
 
 
 def nextafter(x: Any, y: Any, /) -> Array:

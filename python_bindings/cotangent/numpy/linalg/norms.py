@@ -105,12 +105,21 @@ def _of_vectors(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
         return cnp.sum((x != 0).astype(size.dtype), axis, keepdims=keepdims)
     if ord == 1:
         return cnp.sum(size, axis, keepdims=keepdims)
-    if ord < 0:
-        return cnp.power(cnp.sum(size**ord, axis, keepdims=keepdims), 1.0 / ord)
-    # The powers of numbers between 0 and 1 of which one is 1; the result does not depend on the scale.
-    largest = bind1("stop_gradient", cnp.max(size, axis, keepdims=True, initial=0))
-    largest = cnp.where((largest > 0) & (largest < math.inf), largest, 1)
-    root: Array = cnp.sum((size / largest) ** ord, axis, keepdims=True) ** (1.0 / ord) * largest
+    # Of the powers of the scaled numbers the largest is 1 and the others are less; the result does not depend on the scale.
+    extreme = (
+        cnp.max(size, axis, keepdims=True, initial=0)
+        if ord > 0
+        else cnp.min(size, axis, keepdims=True, initial=math.inf)
+    )
+    scale = bind1("stop_gradient", extreme)
+    scale = cnp.where((scale > 0) & (scale < math.inf), scale, 1)
+    total = cnp.sum((size / scale) ** ord, axis, keepdims=True)
+    if abs(ord) >= 1:
+        root: Array = total ** (1.0 / ord) * scale
+    else:
+        # The power may be out of the dtype's range where its product with the scale is in it; its root is not.
+        half = total ** (0.5 / ord)
+        root = half * scale * half
     return root if keepdims else cnp.squeeze(root, axis)
 
 
