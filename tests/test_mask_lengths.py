@@ -250,14 +250,3 @@ def test_lengths_of_every_integer_dtype(length: Any) -> None:
 def test_an_axis_has_one_length() -> None:
     with pytest.raises(ct.errors.ShapeError, match="axis 1 is given two lengths"):
         ct.Ragged(cnp.ones((2, 3)), {-1: 1, 1: 2})
-
-
-@pytest.mark.parametrize("transform", [ct.jit, lambda f: lambda n: ct.vmap(f)(np.stack([n, n]))[0]])
-def test_lengths_of_a_program_are_held_to_the_bound_in_any_number_of_bits(transform: Callable[..., Any]) -> None:
-    total = transform(lambda n: ct.mask(cnp.sum)(ct.Ragged(cnp.array([1.0, 2.0, 4.0]), {0: n})))
-    for length in (np.int32(7), np.int64(2**32 + 1), np.uint32(2**32 - 1), np.uint64(2**63)):
-        assert float(total(length)) == 7
-    for dtype in (np.int32, np.int64, np.uint32, np.uint64):
-        assert float(total(dtype(2))) == 3
-    for length in (np.int32(-1), np.int64(-(2**32) + 1)):
-        assert float(total(length)) == 0

@@ -104,15 +104,6 @@ class Ragged:
         return f"Ragged({self.data!r}, lengths={self.lengths!r})"
 
 
-def _within(length: Array, bound: int) -> Array:
-    """A length that a program computes, held to 0 … bound as all of them are, where the conversion to int32 would wrap it around."""
-    if length.dtype.name not in ("int64", "uint32", "uint64"):
-        return length
-    ends = (_core.convert(_core.array(end), length.dtype) for end in (0, bound))
-    low, high = (_core.broadcast_to(end, length._bound_shape) for end in ends)
-    return _core.bind1("min", _core.bind1("max", length, low), high)
-
-
 def _checked_length(length: Any, axis: int, bound: int) -> Array:
     """The length as int32, which holds every size; one that is known is checked before, as the conversion would wrap it around."""
     known: Any = length if isinstance(length, int) else None  # may have more bits than any dtype
@@ -122,9 +113,7 @@ def _checked_length(length: Any, axis: int, bound: int) -> Array:
             raise DTypeError(
                 f"Ragged: the length of axis {axis} must be of integers; got {array.dtype}\n  convert it with .astype('int32')"
             )
-        if _core.is_traced(array):
-            return _core.convert(_within(array, bound), "int32")
-        known = _core.to_numpy(array).tolist()
+        known = None if _core.is_traced(array) else _core.to_numpy(array).tolist()
     if known is not None:
         values = np.asarray(known, dtype=object)
         if values.size and (values.min() < 0 or values.max() > bound):
