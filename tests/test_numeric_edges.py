@@ -258,6 +258,18 @@ def test_parts_of_numbers_keep_the_sign_of_zero_and_the_fraction_has_slope_one(t
     assert tier(lambda x: ct.jvp(lambda x: cnp.modf(x)[0], (x,), (x,))[1])(x[:6]).tolist() == x[:6].tolist()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_the_next_number_has_slope_one_and_the_gap_to_it_has_slope_zero(tier, dtype):
+    x = np.array([-1.3, -0.0, 0.5, 1.0, 300.0], dtype)
+    for toward in (-2.0, 500.0):
+        grad = ct.grad(lambda x, y: cnp.nextafter(x, y).sum(), argnums=(0, 1))
+        slopes = tier(grad)(x, np.full(5, toward, dtype))
+        assert [slope.tolist() for slope in slopes] == [[1] * 5, [0] * 5]
+        assert [slope.dtype for slope in slopes] == [np.dtype(dtype)] * 2
+    assert tier(ct.vmap(ct.grad(cnp.spacing)))(x).tolist() == [0] * 5
+    assert tier(ct.vmap(ct.grad(ct.grad(lambda x: cnp.nextafter(x, 9) ** 2))))(x).tolist() == [2] * 5
+
+
 def test_norm_at_zero_has_gradient_zero_and_no_hessian(tier):
     for dtype in ("float32", "float64", "complex64"):
         assert tier(ct.grad(cnp.linalg.norm))(np.zeros(2, dtype)).tolist() == [0, 0]

@@ -96,6 +96,21 @@ def test_values(name):
     assert half.dtype == np.float16
 
 
+def test_exponential_integrals_of_orders_between_whole_numbers():
+    quad = pytest.importorskip("scipy.integrate").quad
+
+    def integral(n, x):
+        return quad(lambda t: np.exp(-x * t) / t**n, 1, np.inf, epsabs=0, epsrel=1e-12)[0]
+
+    for n in (1.2, 1.7, 2.5, 6.1):
+        for x in (1.01, 2.0, 7.0):
+            np.testing.assert_allclose(special.expn(n, np.float64(x)), integral(n, x), rtol=1e-11)
+            slope = ct.grad(lambda x, n=n: special.expn(n, x))(np.float64(x))
+            np.testing.assert_allclose(slope, -integral(n - 1, x), rtol=1e-11)
+    for n, x in ((1.7, 0.37), (1.7, 1.0), (2.5, 0.0), (0.5, 3.0)):
+        assert np.isnan(special.expn(n, np.float64(x)))
+
+
 DERIVATIVES = {
     **{
         name: (np.linspace(-2.3, 2.6, 7),)

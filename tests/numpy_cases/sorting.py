@@ -170,6 +170,7 @@ case(
     tolerance=4,
 )
 case("histogramdd", draw(20, 2), (2, 3), density=True, dtypes=WIDE, grads=False, tolerance=4)
+case("histogramdd", [draw(20), draw(20)], (2, 3), dtypes=WIDE, grads=False, tolerance=4)
 
 # Covariance.
 C = draw(3, 6)

@@ -91,15 +91,18 @@ def _continued_fraction(start: Array, step: Callable[[Array], tuple[Array, Array
 
 
 def _expn_slope(n: Array, x: Array, result: Array) -> Array:
-    slope: Array = cnp.where(n < 1, -cnp.exp(-x) / x * (1 + 1 / x), -_expn(cnp.maximum(n - 1, 0.0), x))
+    # DLMF 8.19.12 where the order n - 1 is none that _expn takes.
+    below = (n < 2) & (n != 1)
+    slope: Array = cnp.where(below, ((n - 1) * result - cnp.exp(-x)) / x, -_expn(cnp.maximum(n - 1, 0.0), x))
     return slope
 
 
 @elementwise(None, _expn_slope)
 def _expn(n: Array, x: Array) -> Array:
-    """For a whole number n >= 0 and x >= 0."""
+    """For x >= 0 and a whole number n >= 0, or x > 1 and any n >= 1."""
     zero = n == 0
     near = x <= 1
+    without_formula = (cnp.floor(n) != n) & (near | (n < 1))
     order = cnp.maximum(n, 1)
     # DLMF 8.9.2
     far = cnp.where(near, 2.0, x)
@@ -125,7 +128,8 @@ def _expn(n: Array, x: Array) -> Array:
     result = cnp.where(near, head, tail)
     result = cnp.where(x == 0, cnp.where(order > 1, 1 / cnp.maximum(order - 1, 0.5), cnp.inf), result)
     result = cnp.where(zero, cnp.exp(-x) / x, result)
-    value: Array = cnp.where((x < 0) | (n < 0) | cnp.isnan(x), cnp.nan, cnp.where(x == cnp.inf, 0.0, result))
+    result = cnp.where(x == cnp.inf, 0.0, result)
+    value: Array = cnp.where((x < 0) | (n < 0) | cnp.isnan(x) | without_formula, cnp.nan, result)
     return value
 
 
@@ -136,9 +140,10 @@ def _log_factorial(n: Array) -> Array:
 
 
 def expn(n: Any, x: Any) -> Array:
-    """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity, for whole n >= 0.
+    """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity.
 
-    NaN for negative n or x. Relative errors are below 32 units in the last place for n up to 12.
+    For whole n >= 0, and for other n >= 1 where x > 1; NaN for others and for negative x. Relative errors are below 32 units in
+    the last place for n up to 12.
     """
     return _expn(*floats("expn", n, x))
 

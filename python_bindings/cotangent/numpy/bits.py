@@ -293,6 +293,12 @@ def nextafter(x: Any, y: Any, /) -> Array:
     x, y = _core.promote([x, y], inexact=True)
     if kind(x) == "complex":
         raise DTypeError(f"nextafter takes real arrays; got {x.dtype}")
+    result: Array = _neighbor(x, y)
+    return result
+
+
+@custom_jvp
+def _neighbor(x: Array, y: Array) -> Array:
     integers = _integers_of(x)
     zero, one = literal(x, 0.0), literal(integers, 1)
     away = (y > x) == (x > zero)
@@ -301,6 +307,10 @@ def nextafter(x: Any, y: Any, /) -> Array:
     result = bind1("bitcast", bind1("select", x == zero, smallest, moved), dtype=x.dtype)
     result = bind1("select", x == y, y, result)
     return choose((x != x) | (y != y), math.nan, result)
+
+
+# Bits have no derivative; the neighbor of x is x and a gap that is constant between powers of 2.
+_neighbor.defjvp(lambda primals, tangents: (_neighbor(*primals), tangents[0]))
 
 
 def _smallest_subnormal(like: Array) -> Array:

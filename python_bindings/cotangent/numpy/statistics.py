@@ -41,7 +41,7 @@ from cotangent.numpy.reductions import max as _max
 from cotangent.numpy.reductions import min as _min
 from cotangent.numpy.reductions import sum as _sum
 from cotangent.numpy.selection import known
-from cotangent.numpy.shapes import concatenate, ravel, reshape
+from cotangent.numpy.shapes import concatenate, ravel, reshape, transpose
 from cotangent.numpy.sorting import check_real, searchsorted, sort, sort_together
 
 __all__ = [
@@ -467,8 +467,13 @@ def histogramdd(
     weights: Any = None,
     density: bool | None = None,
 ) -> tuple[Array, list[Array]]:
-    """How many rows of ``sample``, points of N coordinates, lie in each cell of a grid of bins, and the edges."""
+    """How many rows of ``sample``, points of N coordinates, lie in each cell of a grid of bins, and the edges.
+
+    A list or tuple holds the N coordinates, each of all points, as NumPy has it.
+    """
     points = _core.array(sample)
+    if points.ndim == 2 and isinstance(sample, (list, tuple)):
+        points = transpose(points)
     if points.ndim == 1:
         points = insert_axes(points, [1])
     if points.ndim != 2:
