@@ -52,6 +52,13 @@ def test_a_convolution_along_one_axis_stores_no_windows() -> None:
     np.testing.assert_allclose(cnp.convolve(x, y), np.convolve(x.astype(float), y), rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.parametrize(("mode", "rows"), [("full", 599), ("same", 400), ("valid", 201)])
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_convolutions_make_only_the_rows_of_their_mode(name: str, mode: str, rows: int) -> None:
+    x, y = normal(400), normal(200, seed=1)
+    assert products(lambda x, y: getattr(cnp, name)(x, y, mode), x, y) == [f"{rows}x1x200"]
+
+
 @pytest.mark.parametrize("shape", [(16, 27, 32768), (4, 5, 2**20), (1, 16, 2**21), (31, 33, 100003)])
 @pytest.mark.parametrize("along", [True, False])
 def test_long_sums_of_few_results(shape: tuple[int, int, int], along: bool) -> None:

@@ -570,20 +570,16 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
         x = bind1("fill_padding", x, axes=[0], value=0.0)
     if n == 0:
         raise ValueError("convolve: the arrays must not be empty")
-    # Row t: what y sees there, from its end. A product reads that from the padded array itself, through strides.
-    padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[n - 1], high=[n - 1], interior=[0])
-    windows = sliding(padded, [0], [n], [m + n - 1], [1], [-1], [1], [1 - n], at=1)
+    places = {"full": (0, m + n - 1), "same": ((n - 1) // 2, m), "valid": (n - 1, m - n + 1)}
+    if mode not in places:
+        raise ValueError(f"convolve: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+    first, count = places[mode]
+    # Row t: what y sees there, from its end. A product reads that from the padded array itself, through strides. Only the
+    # rows of the mode are made: of arrays of one length, "valid" is one of twice as many.
+    padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[n - 1 - first], high=[first + count - m], interior=[0])
+    windows = sliding(padded, [0], [n], [count], [1], [-1], [1], [1 - n], at=1)
     result = dot_general(windows, y, ([1], [0]))
-    if isinstance(length, Array):
-        return give_lengths(result, {0: length + (n - 1)})
-    if mode == "full":
-        return result
-    if mode == "same":
-        start = (n - 1) // 2
-        return bind1("slice", result, start=[start], limit=[start + m], stride=[1])
-    if mode == "valid":
-        return bind1("slice", result, start=[n - 1], limit=[m], stride=[1])
-    raise ValueError(f"convolve: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+    return give_lengths(result, {0: length + (n - 1)}) if isinstance(length, Array) else result
 
 
 def correlate(
