@@ -66,10 +66,15 @@ void Cloner::clone(const std::vector<Statement>& statements, BlockId block) {
   for (const Statement& s : std::vector<Statement>(statements)) clone(s, block);
 }
 
+void Cloner::clone(BlockId from, BlockId block) {
+  const size_t count = program_.blocks[from].statements.size();
+  for (size_t i = 0; i < count; ++i) clone(Statement(program_.blocks[from].statements[i]), block);
+}
+
 BlockId Cloner::clone_block(BlockId from) {
   const BlockId made = new_block(program_);
   ++depth_;
-  clone(program_.blocks[from].statements, made);
+  clone(from, made);
   --depth_;
   return made;
 }

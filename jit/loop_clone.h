@@ -18,12 +18,13 @@ class Cloner {
   void replace(Value value, Index index) { map_.insert_or_assign(value, std::move(index)); }
   void replace_value(Value value, Value replacement) { map_.insert_or_assign(value, Index::of(replacement)); }
 
-  // Loads of this buffer at an index at which the statements cloned by the same call of `clone` (not those in loops and
-  // branches inside) have stored become the value stored.
+  // Loads of this buffer at an index at which the statements given to `clone` (not those in loops and branches inside)
+  // have stored become the value stored.
   void forward(BufferId buffer) { forwarded_.insert(buffer); }
 
   // Appends copies to `block`.
   void clone(const std::vector<Statement>& statements, BlockId block);
+  void clone(BlockId from, BlockId block);
   Index index(const Index& from) const;
   // What stands for a scalar; a sum of several values is computed at the end of `block`.
   Value value(Value from, BlockId block);
