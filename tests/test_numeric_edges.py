@@ -375,3 +375,59 @@ def test_complex_functions_where_the_scale_overflows(dtype):
         np.testing.assert_allclose(np.asarray(ct.jit(getattr(cnp, name))(small)), expected, rtol=1e-12)
     assert ct.jit(cnp.sin)(np.array(711j)) == complex(0, inf)
     assert ct.jit(cnp.cosh)(np.array(complex(1e200, 0))) == complex(inf, 0)
+
+
+# ---- Quantiles -------------------------------------------------------------------------------------------------------
+
+METHODS = [
+    "linear", "hazen", "weibull", "median_unbiased", "normal_unbiased", "interpolated_inverted_cdf", "lower", "higher", "midpoint",
+    "nearest", "inverted_cdf", "averaged_inverted_cdf", "closest_observation",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("skip", ["", "nan"])
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("size", [5, 11, 65536])
+def test_quantiles_of_float32_lie_where_those_of_float64_do(size, method, skip):
+    x = np.random.default_rng(0).normal(size=size).astype(np.float32)
+    levels = [0.0, 0.1, 0.25, 0.3, 0.5, 0.7, 0.9, 1.0]
+    expected = np.quantile(x.astype(np.float64), levels, method=method)
+    for given in (levels, np.array(levels, np.float32)):
+        found = getattr(cnp, f"{skip}quantile")(x, given, method=method)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+        found = getattr(cnp, f"{skip}percentile")(x, [100 * q for q in levels], method=method)
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_the_middle_and_the_end_of_more_elements_than_float32_counts(tier):
+    x = np.zeros(2**24 + 2, np.float32)
+    x[2**23 + 1 :], x[-1] = 1, 2
+    assert tier(lambda x: cnp.stack([cnp.quantile(x, 0.5), cnp.quantile(x, 1.0)]))(cnp.array(x)).tolist() == [0.5, 2.0]
+
+
+@pytest.mark.parametrize("skip", ["", "nan"])
+@pytest.mark.parametrize("size", [11, 1000, 65536])
+def test_gradients_of_quantiles_are_those_of_float64(tier, size, skip):
+    quantile = getattr(cnp, f"{skip}quantile")
+    x = np.random.default_rng(0).normal(size=size).astype(np.float32)
+    order = np.argsort(x)
+    for q in (0.1, 0.3, 0.5, 0.77):
+        at = round(q * (size - 1), 6)
+        low = math.floor(at)
+        expected = np.zeros(size)
+        expected[order[low : low + 2]] = 1 - (at - low), at - low
+        np.testing.assert_allclose(tier(ct.grad(lambda x, q=q: quantile(x, q)))(x), expected, atol=1e-6)
+        # By the level: at an element, the slope toward the next one.
+        slope = (size - 1) * float(x[order[low + 1]] - x[order[low]])
+        assert float(tier(ct.grad(lambda q: quantile(x, q)))(np.float32(q))) == pytest.approx(slope, rel=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_quantiles_between_the_ends_of_a_dtype_and_next_to_infinity(tier, dtype):
+    top = float(np.finfo(dtype).max)
+    quarter = tier(lambda x: cnp.quantile(x, 0.25))
+    assert float(quarter(np.array([-top, top], dtype))) == pytest.approx(-top / 2, rel=1e-3)
+    assert float(quarter(np.array([1, 2, 3, 4, inf], dtype))) == 2
+    assert float(tier(lambda x: cnp.quantile(x, 0.3))(np.array([1, 2, inf], dtype))) == pytest.approx(1.6, rel=1e-3)
+    assert tier(lambda x: cnp.quantile(x, 0.75))(np.array([1, 2, inf], dtype)) == inf
+    assert tier(lambda x: cnp.quantile(x, 0.5))(np.array([1, 2, inf], dtype)) == 2

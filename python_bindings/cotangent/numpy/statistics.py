@@ -66,7 +66,7 @@ _INT32 = np.dtype("int32")
 
 # ---- Quantiles -------------------------------------------------------------------------------------------------------
 
-# Where the q-quantile of n sorted elements lies, counted from 0: q n + (a + q (1 - a - b)) - 1 (Hyndman and Fan, 1996).
+# Where the q-quantile of n sorted elements lies, counted from 0: q (n + 1 - a - b) - (1 - a) (Hyndman and Fan, 1996).
 _CONTINUOUS = {
     "linear": (1.0, 1.0),
     "interpolated_inverted_cdf": (0.0, 1.0),
@@ -78,13 +78,29 @@ _CONTINUOUS = {
 _DISCRETE = ("lower", "higher", "midpoint", "nearest", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 
 
-def _places(q: Array, count: Array, method: str) -> tuple[Array, Array, Array]:
+def _levels(q: Any, scale: float = 1.0) -> Array:
+    """The levels in units of ``scale``. Python's numbers keep their digits whatever dtype is the default: 0.1 means a tenth."""
+    if isinstance(q, (int, float)) or (isinstance(q, (list, tuple)) and all(isinstance(x, (int, float)) for x in q)):
+        return _core.array(np.asarray(q, np.float64) / scale)
+    levels = inexact(q)
+    return levels if scale == 1 else levels / scale
+
+
+def _exact(at: Array, rounding: float) -> Array:
+    """Positions: whole and half ones where only the rounding of the level, relative to it, keeps them from it."""
+    two = literal(at, 2.0)
+    off = bind1("round", at * two) / two - at
+    # A level that rounds by more than this between two elements cannot tell them apart, and is taken as it is.
+    reach = bind1("min", at * literal(at, rounding), literal(at, 1 / 64))
+    return at + bind1("stop_gradient", choose(bind1("abs", off) <= reach, off, 0.0))
+
+
+def _places(q: Array, count: Array, method: str, rounding: float) -> tuple[Array, Array, Array]:
     """The positions on both sides of a quantile, and how far it lies toward the upper one."""
     a, b = _CONTINUOUS.get(method, (1.0, 1.0))
     if method in ("inverted_cdf", "averaged_inverted_cdf", "closest_observation"):
-        at = q * count - literal(q, 1.0)
-    else:
-        at = q * count + (literal(q, a) + q * literal(q, 1.0 - a - b)) - literal(q, 1.0)
+        a, b = 0.0, 1.0
+    at = _exact(q * (count + literal(q, 1.0 - a - b)), rounding) - literal(q, 1.0 - a)
     low = bind1("floor", at)
     fraction = at - low
     half, one, zero = literal(q, 0.5), literal(q, 1.0), literal(q, 0.0)
@@ -102,7 +118,7 @@ def _places(q: Array, count: Array, method: str) -> tuple[Array, Array, Array]:
     elif method == "averaged_inverted_cdf":
         fraction = choose(fraction > zero, one, half)
     elif method == "closest_observation":
-        nearest = bind1("round", q * count) - one  # halves to even
+        nearest = bind1("round", at + one) - one  # halves to even
         low, fraction = nearest, zero
     last = count - one
 
@@ -114,11 +130,11 @@ def _places(q: Array, count: Array, method: str) -> tuple[Array, Array, Array]:
 
 
 def _quantile(
-    name: str, a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, weights: Any = None
+    name: str, a: Any, levels: Array, axis: Any, method: str, keepdims: bool, skip_nan: bool, weights: Any = None
 ) -> Array:
     if method not in _CONTINUOUS and method not in _DISCRETE:
         raise ValueError(f"{name}: unknown method {method!r}; there are {', '.join([*_CONTINUOUS, *_DISCRETE])}")
-    x, levels = inexact(a), inexact(q)
+    x = inexact(a)
     check_real(x, name)
     if levels.ndim > 1:
         raise ValueError(f"{name}: q must be a number or have one axis; got shape {levels.shape}")
@@ -147,7 +163,9 @@ def _quantile(
 
 def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: bool) -> Array:
     """The quantiles of each line: [..., levels]."""
-    wide = np.dtype("float64") if lines.dtype.itemsize == 8 or levels.dtype.itemsize == 8 else np.dtype("float32")
+    # Positions among many elements have more digits than float32.
+    wide = np.dtype("float64")
+    rounding = 2.0**-53 if levels.dtype.itemsize == 8 else 2.0**-24
     axis = lines.ndim - 1
     ordered = sort(lines, axis)
     missing = lines != lines
@@ -157,9 +175,13 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
         count = _core.convert(valid, wide)
         shape = [*count._bound_shape, flat.size]
         q = bind1("broadcast", flat, shape=shape, axes=[len(shape) - 1])
-        low, high, fraction = _places(q, bind1("broadcast", count, shape=shape, axes=list(range(count.ndim))), method)
+        low, high, fraction = _places(
+            q, bind1("broadcast", count, shape=shape, axes=list(range(count.ndim))), method, rounding
+        )
     else:
-        low, high, fraction = _places(flat, _core.broadcast_to(as_dtype(total, wide), flat._bound_shape), method)
+        low, high, fraction = _places(
+            flat, _core.broadcast_to(as_dtype(total, wide), flat._bound_shape), method, rounding
+        )
     below, above = (
         bind1("gather", ordered, _core.convert(at, _INT32), axis=axis, batch_dims=axis if skip_nan else 0)
         for at in (low, high)
@@ -167,18 +189,16 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
     fraction = _core.convert(fraction, lines.dtype)
     if not skip_nan:
         fraction = bind1("broadcast", fraction, shape=list(below._bound_shape), axes=[axis])
-    # Equal neighbours, infinite ones too, are the quantile.
+    # Equal neighbours, infinite ones too, are the quantile; half the gap between others is finite where both are.
     same = below == above
-    gap = choose(same, 0.0, above - below)
-    result = bind1(
-        "select",
-        fraction < literal(fraction, 0.5),
-        below + gap * fraction,
-        above - gap * (literal(fraction, 1.0) - fraction),
-    )
-    # At one of them exactly, an infinite other one does not matter.
-    result = bind1("select", same | (fraction == literal(fraction, 0.0)), below, result)
-    result = bind1("select", fraction == literal(fraction, 1.0), above, result)
+    half, one, two = (literal(fraction, number) for number in (0.5, 1.0, 2.0))
+    gap = choose(same, 0.0, above * half - below * half)
+    result = bind1("select", fraction < half, below + gap * (fraction * two), above - gap * ((one - fraction) * two))
+    # Next to an infinite one the quantile is infinite, but at the other exactly.
+    infinite = ~bind1("is_finite", gap)
+    result = bind1("select", infinite, below * (one - fraction) + above * fraction, result)
+    result = bind1("select", same | (infinite & (fraction == literal(fraction, 0.0))), below, result)
+    result = bind1("select", infinite & (fraction == one), above, result)
     empty = bind1("reduce_min" if skip_nan else "reduce_max", missing, axes=[axis])
     return choose(bind1("broadcast", empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result)
 
@@ -252,7 +272,7 @@ def quantile(
     2.5
     """
     _no_overwrite(out, overwrite_input, "quantile")
-    return _quantile("quantile", a, q, axis, method, keepdims, False, weights)
+    return _quantile("quantile", a, _levels(q), axis, method, keepdims, False, weights)
 
 
 def nanquantile(
@@ -268,7 +288,7 @@ def nanquantile(
 ) -> Array:
     """As `quantile`, of the elements that are not NaN."""
     _no_overwrite(out, overwrite_input, "nanquantile")
-    return _quantile("nanquantile", a, q, axis, method, keepdims, True, weights)
+    return _quantile("nanquantile", a, _levels(q), axis, method, keepdims, True, weights)
 
 
 def percentile(
@@ -286,7 +306,7 @@ def percentile(
     """As `quantile`, with ``q`` in percent."""
     check_placement(out_sharding, "percentile")
     _no_overwrite(out, overwrite_input, "percentile")
-    return _quantile("percentile", a, inexact(q) / 100.0, axis, method, keepdims, False, weights)
+    return _quantile("percentile", a, _levels(q, 100.0), axis, method, keepdims, False, weights)
 
 
 def nanpercentile(
@@ -302,13 +322,13 @@ def nanpercentile(
 ) -> Array:
     """As `percentile`, of the elements that are not NaN."""
     _no_overwrite(out, overwrite_input, "nanpercentile")
-    return _quantile("nanpercentile", a, inexact(q) / 100.0, axis, method, keepdims, True, weights)
+    return _quantile("nanpercentile", a, _levels(q, 100.0), axis, method, keepdims, True, weights)
 
 
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Array:
     """The element in the middle of the order, or the mean of the two there; NaN if any element is."""
     _no_overwrite(out, overwrite_input, "median")
-    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
+    return _quantile("median", a, _levels(0.5), axis, "midpoint", keepdims, False)
 
 
 def nanmedian(
@@ -316,7 +336,7 @@ def nanmedian(
 ) -> Array:
     """As `median`, of the elements that are not NaN."""
     _no_overwrite(out, overwrite_input, "nanmedian")
-    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
+    return _quantile("nanmedian", a, _levels(0.5), axis, "midpoint", keepdims, True)
 
 
 def _no_overwrite(out: Any, overwrite_input: bool, name: str) -> None:
