@@ -198,6 +198,8 @@ case(
     7.0,
     dtypes=("float32", "float64"),
 )
+# One condition in each row, and one choice.
+case("select", ints(2, 3, low=0, high=2, dtype="bool"), draw(2, 3), draw(3), dtypes=("float32",))
 case("packbits", ints(3, 19, low=0, high=2, dtype="uint8"), axis=1, dtypes=("float32",), ragged=0)
 case("packbits", ints(3, 19, low=0, high=2, dtype="uint8"), bitorder="little", dtypes=("float32",), ragged=(0, ERROR))
 case("unpackbits", ints(3, 2, low=0, high=255, dtype="uint8"), axis=0, dtypes=("float32",))

@@ -266,10 +266,15 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
-    """For each element, the choice of the first condition that holds, or the default."""
+    """For each element, the choice of the first condition that holds, or the default.
+
+    Args:
+        condlist: the conditions: a sequence of them, or an array with one in each row.
+        choicelist: the choice of each, likewise.
+    """
     if len(condlist) != len(choicelist):
         raise ValueError(f"select: {len(condlist)} conditions but {len(choicelist)} choices")
-    if not condlist:
+    if len(condlist) == 0:
         raise ValueError("select needs at least one condition")
     result = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):

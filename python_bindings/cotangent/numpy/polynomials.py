@@ -9,6 +9,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
+from cotangent.errors import ShapeError
 from cotangent.numpy._support import (
     axis_size,
     bind1,
@@ -41,30 +42,44 @@ def _coefficients(p: Any, name: str) -> Array:
 
 
 def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
-    """Two polynomials of one dtype and length."""
-    x, y = _coefficients(a1, name), _coefficients(a2, name)
+    """Two polynomials of one dtype and length. Along further axes, coefficients are broadcast onto those of the longer."""
+    x, y = (insert_axes(p, [0]) if p.ndim == 0 else p for p in map(_core.array, (a1, a2)))
     dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])[0]
-    if x.size == y.size:
+    if x.shape[0] == y.shape[0]:
         return convert(x, dtype), convert(y, dtype)
     for p in (x, y):
         refuse_ragged(name, p, [0], "the powers of its coefficients depend on its length")
-    size = max(x.size, y.size)
-
-    def raised(p: Array) -> Array:
-        p = convert(p, dtype)
-        return bind1("pad", p, _core.full((), 0, dtype), low=[size - p.size], high=[0], interior=[0])
-
-    return raised(x), raised(y)
+    long, short = (x, y) if x.shape[0] > y.shape[0] else (y, x)
+    count, size = short.shape[0], long.shape[0]
+    try:
+        short = _core.broadcast_to(short, [count, *long._bound_shape[1:]])
+    except ValueError:
+        raise ShapeError(
+            f"{name}: {count} coefficients of shape {short.shape} do not fit the last {count} of shape {long.shape}"
+        ) from None
+    short = convert(short, dtype)
+    rest = [0] * (short.ndim - 1)
+    low = [size - count, *rest]
+    short = bind1("pad", short, _core.full((), 0, dtype), low=low, high=[0, *rest], interior=[0, *rest])
+    long = convert(long, dtype)
+    return (long, short) if x.shape[0] > y.shape[0] else (short, long)
 
 
 def polyadd(a1: Any, a2: Any) -> Array:
-    """The sum of two polynomials."""
+    """The sum of two polynomials.
+
+    The coefficients lie along the first axis; along others there are as many polynomials as the longer one has.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.polyadd(ct.numpy.array([[1, 2], [3, 4]]), ct.numpy.array([[10, 20]])).tolist()
+    [[1, 2], [13, 24]]
+    """
     x, y = _pair(a1, a2, "polyadd")
     return x + y
 
 
 def polysub(a1: Any, a2: Any) -> Array:
-    """The difference of two polynomials."""
+    """The difference of two polynomials, along the axes as by `polyadd`."""
     x, y = _pair(a1, a2, "polysub")
     return x - y
 
