@@ -346,3 +346,22 @@ def test_complex_exponentials_of_what_is_not_finite(wrap, dtype):
         result = np.asarray(wrap(function)(x))
         np.testing.assert_allclose(result.real, expected.real, 1e-6)
         np.testing.assert_allclose(result.imag, expected.imag, 1e-6)
+
+
+@pytest.mark.parametrize("name", ["value", "gradient"])
+def test_polyval_of_many_coefficients_is_one_loop(name):
+    functions = {"value": cnp.polyval, "gradient": ct.grad(lambda p, x: cnp.polyval(p, x).sum(), (0, 1))}
+    p, x = rng.standard_normal(300), rng.uniform(-1, 1, 4)
+    graph = ct.make_ir(functions[name])(p, x)
+    assert len(graph.equations()) < 40
+    if name == "value":
+        check(cnp.polyval(p, x), np.polyval(p, x))
+    else:
+        check(functions[name](p, x)[1], np.polyval(np.polyder(p), x))
+
+
+@pytest.mark.parametrize("length", [0, 1, 25, 50])
+def test_polyval_of_a_ragged_polynomial(length):
+    p, x = rng.standard_normal(50), rng.uniform(-1, 1, 3)
+    padded = np.where(np.arange(50) < length, p, np.nan)
+    check(ct.mask(cnp.polyval)(ct.Ragged(padded, {0: length}), x), np.polyval(p[:length], x))

@@ -28,9 +28,11 @@ from cotangent.numpy.elementwise import real as _real
 from cotangent.numpy.products import convolve, outer
 from cotangent.numpy.reductions import sum as _sum
 from cotangent.numpy.selection import trim_zeros
-from cotangent.numpy.shapes import concatenate, matrix_transpose
+from cotangent.numpy.shapes import broadcast_arrays, concatenate, matrix_transpose
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
+
+_MOST_UNROLLED = 32  # coefficients of `polyval` that are equations of their own
 
 
 def _coefficients(p: Any, name: str) -> Array:
@@ -174,11 +176,21 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
         raise ValueError("polyval: coefficients need an axis")
     start = _core.full(coefficients._bound_shape[1:], 0, coefficients.dtype)
     result, points = _core.promote([start, x])
+    if coefficients._bound_shape[0] > _MOST_UNROLLED:
+        return _horner(coefficients, result, points)
     count = axis_size(coefficients, 0)
     for i in range(coefficients._bound_shape[0]):
         step = result * points + coefficients[i]
         result = where(count > i, step, result) if isinstance(count, Array) else step
     return result
+
+
+def _horner(coefficients: Array, start: Array, points: Array) -> Array:
+    """Horner's scheme as a loop, which takes as many steps as there are coefficients."""
+    from cotangent.lax import scan
+
+    first = broadcast_arrays(start, points)[0]
+    return scan(lambda result, row: (result * points + row, None), first, coefficients)[0]  # type: ignore[no-any-return]
 
 
 def poly(seq_of_zeros: Any) -> Array:
