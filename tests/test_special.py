@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cotangent import _special as special
 from cotangent import test_util
+from cotangent._special import incomplete
 
 scipy_special = pytest.importorskip("scipy.special")
 
@@ -172,6 +173,35 @@ def test_derivatives_of_a_gamma_sample():
     assert np.isfinite(np.asarray(special.random_gamma_grad(np.full(3, 1e-3), np.array([1e-300, 1e-30, 0.5])))).all()
     assert float(ct.grad(special.igamma, 1)(1.0, 0.0)) == 1.0
     assert float(ct.grad(special.betainc, 2)(1.0, 3.0, 0.0)) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (incomplete._lower, (9.0, 6.0)),
+        (incomplete._upper, (2.5, 7.0)),
+        (incomplete._upper, (0.1, 0.3)),
+        (incomplete._regularised_beta, (3.3, 2.6, 0.6)),
+    ],
+)
+def test_iterations_end_at_the_precision_of_the_result(monkeypatch, function, arguments):
+    iterate, taken = incomplete._iterate, []
+
+    def counted(step, *others):
+        def counted_step(*state):
+            taken.append(state)
+            return step(*state)
+
+        return iterate(counted_step, *others)
+
+    monkeypatch.setattr(incomplete, "_iterate", counted)
+    steps = []
+    for dtype in ["float16", "float32", "float64"]:
+        taken.clear()
+        with ct.disable_jit():
+            function(*(ct.numpy.array(x, dtype) for x in arguments))
+        steps.append(len(taken))
+    assert 6 < steps[0] < steps[1] < steps[2], steps
 
 
 @pytest.mark.parametrize("name", ["erfc", "lgamma", "digamma", "zeta", "polygamma", "igamma"])

@@ -1,7 +1,8 @@
 """The incomplete gamma and beta functions, regularised, with derivatives in all arguments.
 
-Everything is computed in float64. Where an iteration converges slowly (the gamma function near x = a, both large) Temme's
-uniform expansion takes its place: N. M. Temme, "The asymptotic expansion of the incomplete gamma functions" (1979).
+Everything is computed in float64; iterations go as far as the precision of the result asks for. Where one converges slowly
+(the gamma function near x = a, both large) Temme's uniform expansion takes its place: N. M. Temme, "The asymptotic expansion
+of the incomplete gamma functions" (1979).
 Derivatives in the parameters are those of the iterations, in forward mode.
 """
 
@@ -19,10 +20,11 @@ from cotangent._special.error import _erfc
 from cotangent._special.gammas import _digamma, _lgamma, stirling_correction
 from cotangent._special.support import floats
 from cotangent.numpy._support import bind1
+from cotangent.numpy.dtypes import finfo
 
 __all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
 
-_EPSILON = 2.0**-52
+_SPARE_BITS = 12  # by which sums are more exact than results of fewer bits than float64
 _SETTLED = 6  # iterations without change, for derivatives to settle too
 _MOST = 5000
 _TEMME_FROM = 20.0
@@ -46,8 +48,13 @@ def _number(value: float) -> Array:
     return _core.full((), value, "float64")
 
 
-def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array) -> Any:
-    """Repeats ``step(n, *state) -> (*state, change)`` until the relative change has been below rounding for a while.
+def _enough(dtype: Any) -> float:
+    """The relative change below which an iteration for a result of that dtype has converged."""
+    return max(2.0**-52, float(finfo(dtype).eps) * 2.0**-_SPARE_BITS)
+
+
+def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array, enough: float) -> Any:
+    """Repeats ``step(n, *state) -> (*state, change)`` until the relative change has not been above ``enough`` for a while.
 
     Elements that are not needed do not take part.
     """
@@ -59,7 +66,7 @@ def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array) 
     def body(carry: Any) -> Any:
         count, quiet, *values = carry
         *values, change = step(_core.convert(count, "float64"), *values)
-        still = bind1("abs", change) <= _EPSILON
+        still = bind1("abs", change) <= enough
         return (count + 1, pick(still, quiet + 1, 0), *values)
 
     start = _core.full((), 1, "int32"), pick(needed, _core.full((), 0, "int32"), _SETTLED)
@@ -92,17 +99,17 @@ def _log_of_power(a: Array, x: Array) -> Array:
     return pick(large, uniform, little * bind1("log", x) - x - _lgamma(little + 1.0))
 
 
-def _series(a: Array, x: Array, needed: Array) -> Array:
+def _series(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """S."""
 
     def step(n: Array, term: Array, total: Array) -> Any:
         term = term * (x / (a + n))
         return term, total + term, term / total
 
-    return _iterate(step, (_number(1.0), _number(1.0)), needed)[1]  # type: ignore[no-any-return]
+    return _iterate(step, (_number(1.0), _number(1.0)), needed, enough)[1]  # type: ignore[no-any-return]
 
 
-def _fraction(a: Array, x: Array, needed: Array) -> Array:
+def _fraction(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """C, by Lentz' algorithm; for x > a."""
     first = x + 1.0 - a
 
@@ -115,7 +122,7 @@ def _fraction(a: Array, x: Array, needed: Array) -> Array:
         return c, d, total * factor, factor - 1.0
 
     start = 1.0 / pick(needed, first, 1.0)
-    return _iterate(step, (_number(1e30), start, start), needed)[2]  # type: ignore[no-any-return]
+    return _iterate(step, (_number(1e30), start, start), needed, enough)[2]  # type: ignore[no-any-return]
 
 
 def _log_gamma_above_one(a: Array) -> Array:
@@ -125,7 +132,7 @@ def _log_gamma_above_one(a: Array) -> Array:
     return pick(small, t * polynomial(t, tables.LGAMMA64[1]) - bind1("log1p", t), _lgamma(1.0 + pick(small, 1.0, a)))
 
 
-def _complement_series(a: Array, x: Array, needed: Array) -> Array:
+def _complement_series(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """Q for small x, where P is close to 1 because a is small."""
 
     def step(n: Array, term: Array, total: Array) -> Any:
@@ -135,7 +142,7 @@ def _complement_series(a: Array, x: Array, needed: Array) -> Array:
 
     # The first term by hand: it is what the changes are compared with.
     start = _number(1.0), -x / (a + 1.0) * 0.0 + 1e-300
-    total = _iterate(step, start, needed)[1]
+    total = _iterate(step, start, needed, enough)[1]
     logarithm = a * bind1("log", x) - _log_gamma_above_one(a)
     return -bind1("expm1", logarithm) - bind1("exp", logarithm) * a * total  # type: ignore[no-any-return]
 
@@ -159,8 +166,9 @@ def _regions(a: Array, x: Array) -> tuple[Array, Array, Array]:
     return ordinary, uniform, _and(ordinary, _not(uniform), x > a)
 
 
-def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
-    """P and Q."""
+def _gamma_pair(a: Array, x: Array, dtype: Any) -> tuple[Array, Array]:
+    """P and Q, for results of a dtype."""
+    enough = _enough(dtype)
     ordinary, uniform, right = _regions(a, x)
     a_in, x_in = pick(ordinary, a, 1.0), pick(ordinary, x, 1.0)
     p_uniform, q_uniform = _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0))
@@ -170,9 +178,9 @@ def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
     right = _and(right, _not(little))
     left = _and(ordinary, _not(bind1("or", uniform, bind1("or", right, little))))
     power = bind1("exp", _log_of_power(a_in, x_in))
-    p_left = power * _series(pick(left, a, 1.0), pick(left, x, 1.0), left)
-    q_right = power * a_in * _fraction(pick(right, a, 1.0), pick(right, x, 2.0), right)
-    q_little = _complement_series(pick(little, a, 0.5), pick(little, x, 0.5), little)
+    p_left = power * _series(pick(left, a, 1.0), pick(left, x, 1.0), left, enough)
+    q_right = power * a_in * _fraction(pick(right, a, 1.0), pick(right, x, 2.0), right, enough)
+    q_little = _complement_series(pick(little, a, 0.5), pick(little, x, 0.5), little, enough)
     q_given = pick(little, q_little, q_right)
     p = pick(uniform, p_uniform, pick(left, p_left, 1.0 - q_given))
     q = pick(uniform, q_uniform, pick(left, 1.0 - p_left, q_given))
@@ -198,11 +206,13 @@ def _density(a: Array, x: Array, result: Array) -> Array:
 
 
 def _lower(a: Array, x: Array) -> Array:
-    return _core.convert(_gamma_pair(*_wide(a, x))[0], x.dtype)
+    a_wide, x_wide = _wide(a, x)
+    return _core.convert(_gamma_pair(a_wide, x_wide, x.dtype)[0], x.dtype)
 
 
 def _upper(a: Array, x: Array) -> Array:
-    return _core.convert(_gamma_pair(*_wide(a, x))[1], x.dtype)
+    a_wide, x_wide = _wide(a, x)
+    return _core.convert(_gamma_pair(a_wide, x_wide, x.dtype)[1], x.dtype)
 
 
 _igamma = Elementwise(_lower, (None, _density), "igamma")
@@ -232,15 +242,15 @@ def _random_gamma_grad(a: Array, x: Array) -> Array:
     ordinary, uniform, right = _regions(a_wide, x_wide)
     right = _and(right, x_wide > 1.5)
     left = _and(ordinary, _not(bind1("or", uniform, right)))
-    one = _number(1.0)
+    one, enough = _number(1.0), _enough(x.dtype)
 
     def by_a(function: Callable[[Array], Array], at: Array) -> Any:
         return jvp(function, (at,), (one,))
 
     x_left = pick(left, x_wide, 1.0)
-    s, s_moved = by_a(lambda a: _series(a, x_left, left), pick(left, a_wide, 1.0))
+    s, s_moved = by_a(lambda a: _series(a, x_left, left, enough), pick(left, a_wide, 1.0))
     x_right = pick(right, x_wide, 2.0)
-    c, c_moved = by_a(lambda a: _fraction(a, x_right, right), pick(right, a_wide, 1.0))
+    c, c_moved = by_a(lambda a: _fraction(a, x_right, right, enough), pick(right, a_wide, 1.0))
     a_in, x_in = pick(ordinary, a_wide, 1.0), pick(ordinary, x_wide, 1.0)
     # Of log D, and of log (D a).
     slope = bind1("log", x_in) - _digamma(a_in)
@@ -279,7 +289,7 @@ def _log_of_beta_power(a: Array, b: Array, x: Array) -> Array:
     return pick(near, close, far) + corrections + 0.5 * bind1("log", a / (2.0 * math.pi) * (b / total))
 
 
-def _beta_fraction(a: Array, b: Array, x: Array, needed: Array) -> Array:
+def _beta_fraction(a: Array, b: Array, x: Array, needed: Array, enough: float) -> Array:
     """The continued fraction of the incomplete beta function, two steps at a time."""
 
     def step(n: Array, c: Array, d: Array, total: Array) -> Any:
@@ -294,7 +304,7 @@ def _beta_fraction(a: Array, b: Array, x: Array, needed: Array) -> Array:
         return c, d, total * factor, factor - 1.0
 
     start = 1.0 / (1.0 - (a + b) * x / (a + 1.0))
-    return _iterate(step, (_number(1.0), start, start), needed)[2]  # type: ignore[no-any-return]
+    return _iterate(step, (_number(1.0), start, start), needed, enough)[2]  # type: ignore[no-any-return]
 
 
 def _beta_parts(a: Array, b: Array, x: Array) -> tuple[Array, Array]:
@@ -312,7 +322,7 @@ def _regularised_beta(a: Array, b: Array, x: Array) -> Array:
     p = pick(ordinary, pick(turned, b_wide, a_wide), 1.0)
     q = pick(ordinary, pick(turned, a_wide, b_wide), 1.0)
     z = pick(ordinary, pick(turned, 1.0 - x_wide, x_wide), 0.5)
-    value = bind1("exp", power) / p * _beta_fraction(p, q, z, ordinary)
+    value = bind1("exp", power) / p * _beta_fraction(p, q, z, ordinary, _enough(x.dtype))
     value = pick(turned, 1.0 - value, value)
     inside = _and(a_wide >= 0.0, b_wide >= 0.0, x_wide >= 0.0, x_wide <= 1.0)
     # Parameters at their ends put all weight at one end of the interval.
