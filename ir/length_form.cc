@@ -171,10 +171,14 @@ std::optional<int64_t> number_of(const Form& form) {
 
 int64_t floor_of(int64_t x, int64_t divisor) { return x / divisor - (x % divisor < 0 ? 1 : 0); }
 
+// A length that clamp_length holds to a size may be less than what was asked for. Two are the same when the same was
+// asked for; a number, or a length to compute with, is only what is left.
+enum class Clamped { kAsAskedFor, kAsHeld };
+
 // The expressions of one builder's values.
 class Reader {
  public:
-  explicit Reader(Builder& builder) : builder_(&builder) {}
+  Reader(Builder& builder, Clamped clamped) : builder_(&builder), clamped_(clamped) {}
 
   const Form& read(Var var) {
     if (const auto found = forms_.find(var); found != forms_.end()) return found->second;
@@ -230,6 +234,7 @@ class Reader {
     if (!std::all_of(operands.begin(), operands.end(), is_integer_scalar)) return std::nullopt;
     if (name == "full") return form_of(number(builder_->attrs(equation).integer("value")));
     if (name == "convert" || name == "stop_gradient") return read(operands[0]);
+    if (name == "clamp_length") return clamped(read(operands[0]), read(operands[1]));
     if (name == "neg") return negated(read(operands[0]));
     if (operands.size() != 2) return std::nullopt;
     const Form& x = read(operands[0]);
@@ -241,6 +246,13 @@ class Reader {
     if (name == "mul") return multiplied(x, y);
     if (name == "div") return divided(x, number_of(y).value_or(0));
     return std::nullopt;
+  }
+
+  std::optional<Form> clamped(const Form& length, const Form& size) const {
+    const auto known = number_of(length), bound = number_of(size);
+    if (known && bound) return form_of(number(std::min(std::max<int64_t>(*known, 0), *bound)));
+    if (clamped_ == Clamped::kAsHeld) return std::nullopt;
+    return larger(length, form_of({}));
   }
 
   static std::optional<Form> multiplied(const Form& x, const Form& y) {
@@ -314,6 +326,7 @@ class Reader {
   }
 
   Builder* builder_;
+  Clamped clamped_;
   std::map<Var, Form> forms_;
   std::vector<AtomOf> atoms_;
 };
@@ -323,16 +336,18 @@ class Reader {
 bool same_length(Value x, Value y) {
   if (x == y) return true;
   if (!x || !y || x.builder != y.builder) return false;
-  Reader reader(*x.builder);
+  Reader reader(*x.builder, Clamped::kAsAskedFor);
   const Form& left = reader.read(x.var);
   const Form& right = reader.read(y.var);
   return at_most(left, right) && at_most(right, left);
 }
 
-std::optional<int64_t> constant_of_length(Value x) { return number_of(Reader(*x.builder).read(x.var)); }
+std::optional<int64_t> constant_of_length(Value x) {
+  return number_of(Reader(*x.builder, Clamped::kAsHeld).read(x.var));
+}
 
 Value exact_quotient(Value x, int64_t divisor) {
-  Reader reader(*x.builder);
+  Reader reader(*x.builder, Clamped::kAsHeld);
   Form form = reader.read(x.var);
   for (Smallest& smallest : form) {
     for (Polynomial& polynomial : smallest) {

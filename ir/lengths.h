@@ -26,6 +26,10 @@ Value strided_length(Value x, int64_t start, int64_t stride);
 Value larger_length(Value x, Value y);
 Value smaller_length(Value x, int64_t limit);
 Value smaller_length(Value x, Value y);
+// A length, of any integer dtype, held to 0 … size, as int32: what is asked for may be neither. Read as an expression
+// it is the length: two axes are as long as each other when they were asked to be.
+Value clamp_length(Value length, int64_t size);
+Value clamp_length(Value length, Value size);  // of one shape
 // The length between elements when `interior` zeros are put between neighbours: 0 for 0, else x + (x - 1) * interior.
 Value dilated_length(Value x, int64_t interior);
 

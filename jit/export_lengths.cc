@@ -25,6 +25,10 @@ void search(const Graph& graph, const std::vector<int64_t>& origins, std::map<ui
   for (const Equation& equation : graph.equations()) {
     const std::string_view name = equation.primitive->name;
     const absl::Span<const Var> operands = graph.operands(equation);
+    if (name == "clamp_length") {
+      origin[equation.first_output] = origin[operands[0]];
+      continue;
+    }
     if (name == "convert") {
       const bool is_integer =
           !is_float(graph.aval(operands[0]).dtype()) && !is_complex(graph.aval(operands[0]).dtype());

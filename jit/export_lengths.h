@@ -14,7 +14,8 @@ struct LengthInput {
   int64_t bound;
 };
 
-// By input. Lengths that the program computes, other than by conversion to another integer type, are its own affair.
+// By input. Lengths that the program computes, other than by holding them to a size or by conversion to another integer
+// type, are its own affair.
 std::vector<LengthInput> find_length_inputs(const Graph& graph);
 
 }  // namespace ct::jit

@@ -10,6 +10,7 @@
 
 #include "ir/combinators.h"
 #include "ir/hash.h"
+#include "ir/lengths.h"
 #include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
@@ -69,6 +70,29 @@ std::pair<py::object, py::object> pair_of(const Rules& rules, const char* slot, 
   if (!is_pair) wrong_result(rules, slot, expected);
   const auto sequence = py::reinterpret_borrow<py::sequence>(returned);
   return {sequence[0], sequence[1]};
+}
+
+// Result `i` of a rule that says what the primitive computes, in another form.
+Datum result_datum(const Rules& rules, const char* slot, size_t i, const py::object& value, const Aval& expected) {
+  if (value.is_none()) wrong_result(rules, slot, concat("its results; result ", i, " is None"));
+  Datum datum = convert_datum(datum_from_python(value), expected.dtype());
+  if (datum_aval(datum).shape() == expected.shape()) return datum;
+  throw Error(ErrorKind::kShape,
+              concat("result ", i, " of the ", slot, " rule of ", rules.name, " has shape ",
+                     shape_string(datum_aval(datum).shape()), "; the type rule says ", shape_string(expected.shape())));
+}
+
+// An axis as Python counts, from the end where it is negative.
+int axis_of(const Rules& rules, const char* slot, size_t i, const py::object& axis, int rank) {
+  const bool is_integer = PyIndex_Check(axis.ptr()) != 0 && !PyBool_Check(axis.ptr());
+  const auto index = py::reinterpret_steal<py::object>(is_integer ? PyNumber_Index(axis.ptr()) : nullptr);
+  int overflow = 0;
+  const int64_t position = index ? PyLong_AsLongLongAndOverflow(index.ptr(), &overflow) : 0;
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  if (index && overflow == 0 && position >= -rank && position < rank) return static_cast<int>((position + rank) % rank);
+  wrong_result(rules, slot,
+               concat("axes of its results; result ", i, " has ", rank, " axes, and none at ",
+                      py::cast<std::string>(py::repr(axis))));
 }
 
 // The rule's program on fresh inputs. `run` is given them as Arrays and returns what the program returns.
@@ -148,6 +172,7 @@ TypeRule type_rule(RulesPtr rules) {
     const WithInterpreter gil;
     py::list specs;
     for (const Aval& operand : operands) specs.append(spec_of(operand));
+    for (const auto& [key, value] : attrs.items()) static_cast<void>(attrs.has(key));  // the function reads them all
     const py::object returned = rules->function("type")(*specs, **attrs_to_python(attrs));
     std::vector<py::object> results{returned};
     if (rules->multiple_results) {
@@ -320,12 +345,8 @@ BatchRule batch_rule(RulesPtr rules) {
         data.push_back(datum_from_python(output));
       }
       for (const py::object& axis : results_of(*rules, "batch", positions, count)) {
-        const int rank = datum_aval(data[out_axes.size()]).rank();
-        const int position = axis.is_none() ? -1 : py::cast<int>(axis);
-        if (!axis.is_none() && (position < -rank || position >= rank)) {
-          wrong_result(*rules, "batch", concat("axes of its results; one with ", rank, " axes has none at ", position));
-        }
-        out_axes.push_back(axis.is_none() ? -1 : (position + rank) % rank);
+        const size_t i = out_axes.size();
+        out_axes.push_back(axis.is_none() ? -1 : axis_of(*rules, "batch", i, axis, datum_aval(data[i]).rank()));
       }
       return data;
     });
@@ -335,6 +356,41 @@ BatchRule batch_rule(RulesPtr rules) {
   };
 }
 
+// By axis; nothing where the axis is as long as it is.
+std::vector<std::optional<Datum>> lengths_of_result(const Rules& rules, size_t i, const py::object& given,
+                                                    const Aval& result) {
+  if (!PyDict_Check(given.ptr())) {
+    wrong_result(
+        rules, "mask",
+        concat("a dict from the ragged axes of each result to their lengths, {} where there are none; for result ", i,
+               " it returned ", Py_TYPE(given.ptr())->tp_name));
+  }
+  std::vector<std::optional<Datum>> lengths(static_cast<size_t>(result.rank()));
+  for (const auto& [key, value] : py::reinterpret_borrow<py::dict>(given)) {
+    const int axis = axis_of(rules, "mask", i, py::reinterpret_borrow<py::object>(key), result.rank());
+    const std::string described = concat("axis ", axis, " of result ", i);
+    std::optional<Datum>& length = lengths[static_cast<size_t>(axis)];
+    if (length) wrong_result(rules, "mask", concat("one length for ", described, ", not two"));
+    if (value.is_none())
+      wrong_result(rules, "mask", concat("integer scalars as lengths; that of ", described, " is None"));
+    length = datum_from_python(value);
+    const Aval aval = datum_aval(*length);
+    if (aval.rank() != 0 || !(is_signed_integer(aval.dtype()) || is_unsigned_integer(aval.dtype()))) {
+      wrong_result(rules, "mask", concat("integer scalars as lengths; that of ", described, " is ", aval.to_string()));
+    }
+    if (is_array(value.ptr())) continue;
+    const auto known = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+    if (!known) throw py::error_already_set();
+    const int64_t size = result.shape()[static_cast<size_t>(axis)];
+    int overflow = 0;
+    const int64_t number = PyLong_AsLongLongAndOverflow(known.ptr(), &overflow);
+    if (overflow == 0 && number >= 0 && number <= size) continue;
+    wrong_result(rules, "mask",
+                 concat("lengths from 0 to ", size, ", the padded size, for ", described, "; it returned ", number));
+  }
+  return lengths;
+}
+
 MaskRule mask_rule(RulesPtr rules) {
   return [rules](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
     const WithInterpreter gil;
@@ -342,7 +398,8 @@ MaskRule mask_rule(RulesPtr rules) {
     Avals avals;
     for (const Masked& operand : operands) values.push_back(operand.value);
     for (const Value& value : values) avals.push_back(value.aval());
-    const size_t count = type_rule(rules)(avals, *attrs).size();
+    const Avals expected = type_rule(rules)(avals, *attrs);
+    const size_t count = expected.size();
     // A length that several axes share is one array.
     std::vector<std::pair<Value, size_t>> lengths;
     const auto position_of = [&](Value length) {
@@ -374,15 +431,14 @@ MaskRule mask_rule(RulesPtr rules) {
           "a pair: results, and for each a dict from its ragged axes to their lengths");
       std::vector<Datum> data;
       for (const py::object& output : results_of(*rules, "mask", outputs, count)) {
-        data.push_back(datum_from_python(output));
+        data.push_back(result_datum(*rules, "mask", data.size(), output, expected[data.size()]));
       }
       for (const py::object& of_output : results_of(*rules, "mask", found, count)) {
-        const int rank = datum_aval(data[ragged.size()]).rank();
-        ragged.emplace_back(rank, false);
-        for (int axis = 0; axis < rank; ++axis) {
-          if (!of_output.contains(py::int_(axis))) continue;
-          ragged.back()[static_cast<size_t>(axis)] = true;
-          data.push_back(convert_datum(datum_from_python(of_output[py::int_(axis)]), DType::kInt32));
+        ragged.emplace_back();
+        const size_t i = ragged.size() - 1;
+        for (const std::optional<Datum>& length : lengths_of_result(*rules, i, of_output, expected[i])) {
+          ragged.back().push_back(length.has_value());
+          if (length) data.push_back(*length);
         }
       }
       return data;
@@ -393,7 +449,7 @@ MaskRule mask_rule(RulesPtr rules) {
     for (size_t k = 0; k < count; ++k) {
       result.push_back({found[k], Values(found[k].rank())});
       for (size_t axis = 0; axis < ragged[k].size(); ++axis) {
-        if (ragged[k][axis]) result.back().lengths[axis] = found[next++];
+        if (ragged[k][axis]) result.back().lengths[axis] = clamp_length(found[next++], found[k].shape()[axis]);
       }
     }
     return result;
@@ -456,12 +512,7 @@ ExpandRule expand_rule(RulesPtr rules) {
       const py::object returned = rules->function("expand")(*arrays, **attrs_to_python(*attrs));
       std::vector<Datum> data;
       for (const py::object& output : results_of(*rules, "expand", returned, outputs.size())) {
-        const Aval& expected = outputs[data.size()];
-        data.push_back(convert_datum(datum_from_python(output), expected.dtype()));
-        if (datum_aval(data.back()).shape() == expected.shape()) continue;
-        throw Error(ErrorKind::kShape, concat("result ", data.size() - 1, " of the expand rule of ", rules->name,
-                                              " has shape ", shape_string(datum_aval(data.back()).shape()),
-                                              "; the type rule says ", shape_string(expected.shape())));
+        data.push_back(result_datum(*rules, "expand", data.size(), output, outputs[data.size()]));
       }
       return data;
     });

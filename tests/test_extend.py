@@ -418,7 +418,7 @@ ERRORS = {
             X
         ),
         TypeError,
-        "has none at 5",
+        "result 0 has 1 axes, and none at 5",
     ),
     "outside array": (
         lambda: ct.vmap(ct.primitive("test_e7", type=lambda x: x, expand=lambda x: x + X))(np.stack([X, X])),

@@ -250,3 +250,56 @@ def test_lengths_of_every_integer_dtype(length: Any) -> None:
 def test_an_axis_has_one_length() -> None:
     with pytest.raises(ct.errors.ShapeError, match="axis 1 is given two lengths"):
         ct.Ragged(cnp.ones((2, 3)), {-1: 1, 1: 2})
+
+
+@pytest.mark.parametrize("transform", [ct.jit, lambda f: lambda n: ct.vmap(f)(np.stack([n, n]))[0]])
+def test_lengths_of_a_program_are_held_to_the_bound_in_any_number_of_bits(transform: Callable[..., Any]) -> None:
+    """Elements and sizes agree: the mean divides by as many as it sums."""
+    data = cnp.array([1.0, 2.0, 6.0])
+    f = lambda x: cnp.stack([cnp.sum(x), cnp.sum(x) / cnp.maximum(x.shape[0] + 0, 1), x.shape[0] * 1.0])  # noqa: E731
+    held = transform(lambda n: ct.mask(f)(ct.Ragged(data, {0: n})))
+    for length in (np.int32(7), np.int64(2**32 + 1), np.uint32(2**32 - 1), np.uint64(2**63)):
+        assert held(length).tolist() == [9, 3, 3]
+    for dtype in (np.int8, np.int32, np.int64, np.uint32, np.uint64):
+        assert held(dtype(2)).tolist() == [3, 1.5, 2]
+    for length in (np.int8(-1), np.int32(-1), np.int64(-(2**32) + 1)):
+        assert held(length).tolist() == [0, 0, 0]
+    mean = lambda d, n: ct.mask(lambda x: cnp.sum(x) / x.shape[0])(ct.Ragged(d, {0: n}))  # noqa: E731
+    slope = transform(lambda n: ct.grad(mean)(data, n))
+    np.testing.assert_allclose(slope(np.int32(7)), np.full(3, 1 / 3), rtol=1e-6)
+
+
+def test_lengths_outside_the_bound_are_found_by_checkify() -> None:
+    data = cnp.ones(3)
+    total = lambda n: ct.mask(cnp.sum)(ct.Ragged(data, {0: n}))  # noqa: E731
+    for f in (ct.jit(total), lambda n: ct.vmap(total)(cnp.stack([cnp.zeros_like(n), n]))):
+        checked = ct.checkify.checkify(f, errors=ct.checkify.index_checks)
+        assert checked(cnp.array(3, "int32"))[0].get() is None
+        for length in (np.int32(-1), np.int32(4), np.int64(2**32 + 1)):
+            message = checked(cnp.array(length))[0].get()
+            assert message is not None and "the length of a ragged axis is negative or larger" in message
+
+
+def test_leaves_that_were_changed_are_checked() -> None:
+    x = ct.tree.map(lambda leaf: leaf * 10, ct.Ragged(cnp.ones(3), {0: 2}))
+    with pytest.raises(ct.errors.ShapeError, match="outside 0 … 3"):
+        ct.mask(cnp.sum)(x)
+
+
+def test_a_length_given_to_an_exact_array_inside_of_a_mask_is_that_length() -> None:
+    weights = cnp.arange(float(BOUND))
+    f = lambda x: x + ct.mask(lambda w: w * 2)(ct.Ragged(weights, {0: x.shape[0]})).data  # noqa: E731
+    np.testing.assert_allclose(values(ct.mask(lambda x: cnp.sum(f(x)))(padded(np.ones(3)))), 3 + 2 * (0 + 1 + 2))
+
+
+@pytest.mark.parametrize("asked", [lambda x: x.shape[0] + 2, lambda x: x.shape[0] * 2, lambda x: 5])
+def test_inside_of_a_mask_an_array_ends_at_its_length_there(asked: Callable[[Any], Any]) -> None:
+    """Also where a length is made from the one that was asked for: behind two reshapes it is a quotient."""
+
+    def inner(x: Any) -> Any:
+        y = cnp.reshape(cnp.reshape(x[:, None] * cnp.ones(4), -1), (-1, 4))
+        return cnp.stack([cnp.sum(x), x.shape[0] * 1.0, cnp.sum(y), y.shape[0] * 1.0])
+
+    outer = ct.mask(lambda x: ct.mask(inner)(ct.Ragged(x, {0: asked(x)})))
+    of = lambda n: outer(ct.Ragged(cnp.arange(8.0), {0: n}))  # noqa: E731
+    assert of(3).tolist() == ct.jit(of)(np.int32(3)).tolist() == ct.vmap(of)(np.array([3]))[0].tolist() == [3, 3, 12, 3]

@@ -215,3 +215,31 @@ def test_equations_have_the_attributes_that_they_have():
 def test_an_attribute_may_be_named_self():
     scaled = ct.primitive("scaled_by_self", type=lambda x, self: x, expand=lambda x, self: x * self)
     assert scaled(np.array([1.0, 2.0], np.float32), self=3.0).tolist() == [3, 6]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (lambda xs, ns: (xs[0], None), "must return a dict from the ragged axes of each result.*it returned NoneType"),
+        (lambda xs, ns: (xs[0], {3: ns[0][0]}), "result 0 has 1 axes, and none at 3"),
+        (lambda xs, ns: (xs[0], {"n": ns[0][0]}), "result 0 has 1 axes, and none at 'n'"),
+        (lambda xs, ns: (xs[0], {0: ns[0][0], -1: ns[0][0]}), "one length for axis 0 of result 0, not two"),
+        (lambda xs, ns: (xs[0], {0: None}), "that of axis 0 of result 0 is None"),
+        (lambda xs, ns: (xs[0], {0: ns[0][0] * 1.0}), r"that of axis 0 of result 0 is float32\[\]"),
+        (lambda xs, ns: (xs[0], {0: ns[0][0][None]}), r"that of axis 0 of result 0 is int32\[1\]"),
+        (lambda xs, ns: (xs[0], {0: 7}), "lengths from 0 to 4, the padded size, for axis 0 of result 0; it returned 7"),
+        (lambda xs, ns: (None, ns[0]), "result 0 is None"),
+        (lambda xs, ns: (xs[0][:2], ns[0]), r"has shape \(2,\); the type rule says \(4,\)"),
+    ],
+)
+def test_what_mask_rules_return_is_checked(rule, message):
+    p = ct.primitive("test_mask_rule", type=lambda x: x, expand=lambda x: x + 1, mask=rule)
+    with pytest.raises((TypeError, ValueError), match=f"(?s)test_mask_rule.*{message}|{message}.*test_mask_rule"):
+        ct.mask(p)(ct.Ragged(np.ones(4, np.float32), {0: 2}))
+
+
+def test_lengths_of_mask_rules_count_from_the_end_and_are_held_to_the_bound():
+    p = ct.primitive(
+        "test_longer", type=lambda x: x, expand=lambda x: x, mask=lambda xs, ns: (xs[0], {-1: ns[0][0] + 9})
+    )
+    assert int(ct.mask(lambda x: p(x).shape[0] + 0)(ct.Ragged(np.ones(4, np.float32), {0: 2}))) == 4

@@ -4,6 +4,10 @@
 // set_length mostly repeats what is true: of a tangent, say, that is as ragged as its primal. Its transpose then
 // declares the same of the cotangent. With attribute `cuts` the axis may be longer before: what lies behind the length
 // is left out, and the cotangent is filled up with zeros.
+//
+// clamp_length is where a length enters a region: nobody has looked at one that a program computes. Elements behind the
+// bound are not there, so a length beyond it must not count them either.
+#include <algorithm>
 #include <limits>
 
 #include "ir/combinators.h"
@@ -15,13 +19,15 @@
 namespace ct {
 namespace {
 
+constexpr int64_t kLongest = std::numeric_limits<int32_t>::max();
+
 // ---- dimension_size -----------------------------------------------------------------------------------------------
 
 Avals dimension_size_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   check_operand_count(operands, 1);
   const int64_t axis = attrs.integer("axis");
   check_axis(axis, operands[0].rank());
-  if (operands[0].shape()[axis] > std::numeric_limits<int32_t>::max()) {
+  if (operands[0].shape()[axis] > kLongest) {
     throw Error(ErrorKind::kValue, concat("axis ", axis, " of ", operands[0].to_string(), " is too long for int32"))
         .hint("sizes above 2**31 - 1 cannot be used as values");
   }
@@ -118,10 +124,54 @@ Primitive set_length_primitive() {
 }
 const Primitive& kSetLength = define(set_length_primitive());
 
+// ---- clamp_length -------------------------------------------------------------------------------------------------
+
+Avals clamp_length_type(absl::Span<const Aval> operands, const Attrs&) {
+  check_operand_count(operands, 2);
+  check_dtype(operands[0], kIntegers);
+  const Aval result(DType::kInt32, operands[0].shape());
+  if (same_type(operands[1], result)) return {result};
+  throw Error(ErrorKind::kType, concat("the size must be int32 and have the shape of the length, ",
+                                       operands[0].to_string(), "; got ", operands[1].to_string()));
+}
+
+// In a dtype that holds both the length and the size.
+Values clamp_length_expand(Builder&, absl::Span<const Value> operands, const AttrsPtr&) {
+  Value length = operands[0];
+  if (dtype_size(length.dtype()) < 4) length = convert(length, DType::kInt32);
+  const Value size = convert(operands[1], length.dtype());
+  return {convert(min(max(length, zeros_like(length)), size), DType::kInt32)};
+}
+
+Primitive clamp_length_primitive() {
+  const PrimitiveRef self("clamp_length");
+  Primitive result;
+  result.name = self.name();
+  result.type = clamp_length_type;
+  result.jvp = zero_jvp(self);
+  result.batch = elementwise_batch(self);
+  result.elementwise = true;
+  result.expand = clamp_length_expand;
+  result.lowering = Lowering::kExpand;
+  result.differentiable = false;
+  result.absent["transpose"] = "not differentiable: the result is an integer";
+  result.absent["mask"] = "that of its expansion";
+  result.absent["element"] = "expands to other equations";
+  result.absent["reference"] = "expands to other equations";
+  return result;
+}
+const Primitive& kClampLength = define(clamp_length_primitive());
+
 }  // namespace
 
 Value dimension_size(Value x, int axis) {
   return x.builder->bind1(kDimensionSize, {x}, Attrs::make({{"axis", int64_t{axis}}}));
+}
+
+Value clamp_length(Value length, Value size) { return length.builder->bind1(kClampLength, {length, size}); }
+Value clamp_length(Value length, int64_t size) {
+  const Aval aval(DType::kInt32, length.shape());
+  return clamp_length(length, full_integer(*length.builder, aval, std::min(size, kLongest)));
 }
 
 Value set_length(Value x, Value length, int axis) { return bind_set_length(x, length, axis, false); }

@@ -11,7 +11,7 @@ looked at, batched and handed on like any array. NaN, division by zero and indic
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -328,7 +328,8 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
     Args:
         f: any function of pytrees of arrays. Checks count wherever they are: in loops, branches, jitted and mapped functions.
         errors: which checks: ``user_checks`` (`check`), ``nan_checks`` (an operation made a NaN), ``div_checks`` (a division by zero),
-            ``index_checks`` (an index out of bounds), their unions ``float_checks``, ``automatic_checks``, ``all_checks``, or any union
+            ``index_checks`` (an index, or the length of a ragged axis, out of bounds), their unions ``float_checks``, ``automatic_checks``,
+            ``all_checks``, or any union
             made with ``|``.
 
     The error is the first in the order of the program; the function goes on after it. It can be jitted, mapped and differentiated (pass
@@ -402,6 +403,22 @@ def _zeros(types: Sequence[Any]) -> list[Array]:
     return [_core.full(tuple(shape), 0, dtype) for shape, dtype, _ in types]
 
 
+def _lengths(eqn: Equation, values: Sequence[Any]) -> Iterator[tuple[Array, Any]]:
+    """The lengths of ragged axes that an equation is given, with the sizes that bound them; ``values`` may be known in part."""
+    attributes = eqn.attributes
+    found: list[tuple[Any, Any]] = []
+    if eqn.primitive == "clamp_length":
+        found = [(values[0], values[1])]
+    elif eqn.primitive == "mask":
+        arrays = eqn.in_types[attributes["num_lengths"] :]
+        found = [(values[n], arrays[array].shape[axis]) for array, axis, n in _triples(attributes["in_ragged"])]
+    elif eqn.primitive == "vmap_region":
+        for inner in equations(attributes["graph"]):
+            given = [values[v] if v < len(values) else None for v in inner.operands]
+            found += _lengths(inner, given)
+    return ((length, size) for length, size in found if length is not None and size is not None)
+
+
 class _Checker(Interpreter):
     """Runs a program and keeps the first error."""
 
@@ -434,6 +451,9 @@ class _Checker(Interpreter):
             return self.user_check(eqn, *values)
         if eqn.primitive == "call":
             return self.run(eqn.attributes["graph"], *values)
+        if "index" in self.wanted:
+            for length, size in _lengths(eqn, values):
+                self.report_length(length, size, eqn.location)
         loop = getattr(self, f"process_{eqn.primitive}", None)
         if loop is not None:
             return loop(eqn, *values)
@@ -443,6 +463,17 @@ class _Checker(Interpreter):
         results = eqn.bind(*values)
         self.automatic(eqn, values, results)
         return results
+
+    def report_length(self, length: Array, size: Any, location: str) -> None:
+        """A length is held to its bound: what is computed is of a shorter or longer array than was asked for."""
+        from cotangent import numpy as cnp
+
+        if isinstance(size, int):
+            size = _core.full(length._bound_shape, size, "int32")
+        wrong = _core.convert(_core.bind1("clamp_length", length, size), length.dtype) != length
+        self.report(
+            cnp.any(wrong), "index", "the length of a ragged axis is negative or larger than its bound", location
+        )
 
     def _inside(self, eqn: Equation) -> Checks:
         """Padding is nobody's business, and sizes inside of a mask are not what they seem."""

@@ -20,6 +20,8 @@ from cotangent.errors import ConcretizationError, DTypeError, ShapeError
 
 __all__ = ["Dim", "Ragged", "mask", "ragged"]
 
+_LONGEST = 2**31 - 1
+
 
 class Ragged:
     """An array padded to a bound, with the real length of each ragged axis.
@@ -105,7 +107,10 @@ class Ragged:
 
 
 def _checked_length(length: Any, axis: int, bound: int) -> Array:
-    """The length as int32, which holds every size; one that is known is checked before, as the conversion would wrap it around."""
+    """The length as int32, which holds every size.
+
+    The conversion could wrap it around: before, one that is known is checked, and one that a program computes held to the bound.
+    """
     known: Any = length if isinstance(length, int) else None  # may have more bits than any dtype
     if known is None:
         array = _core.array(length)
@@ -113,14 +118,17 @@ def _checked_length(length: Any, axis: int, bound: int) -> Array:
             raise DTypeError(
                 f"Ragged: the length of axis {axis} must be of integers; got {array.dtype}\n  convert it with .astype('int32')"
             )
-        known = None if _core.is_traced(array) else _core.to_numpy(array).tolist()
-    if known is not None:
-        values = np.asarray(known, dtype=object)
-        if values.size and (values.min() < 0 or values.max() > bound):
-            raise ShapeError(
-                f"Ragged: axis {axis} has length {known}, outside 0 … {bound}, the bound that the data is padded to\n"
-                "  pad the data to a larger bound"
-            )
+        if _core.is_traced(array):
+            if array.dtype == np.int32 or _core.kind(array) == "bool":
+                return _core.convert(array, "int32")  # held where the region begins
+            return _core.bind1("clamp_length", array, _core.full(array._bound_shape, min(bound, _LONGEST), "int32"))
+        known = _core.to_numpy(array).tolist()
+    values = np.asarray(known, dtype=object)
+    if values.size and (values.min() < 0 or values.max() > bound):
+        raise ShapeError(
+            f"Ragged: axis {axis} has length {known}, outside 0 … {bound}, the bound that the data is padded to\n"
+            "  pad the data to a larger bound"
+        )
     return _core.convert(_core.array(length), "int32")
 
 
@@ -351,8 +359,10 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
             axes: dict[int, int] = {}
             for axis, length in item.lengths.items():
                 array = _core.array(length)
-                if array.dtype != np.int32:  # of a Ragged whose leaves a function of pytrees has changed
-                    array = _checked_length(array, axis, item.data.shape[axis])
+                # A function of pytrees may have changed the leaves.
+                checked = _checked_length(array, axis, _core.array(item.data)._bound_shape[axis])
+                if array.dtype != np.int32:  # else itself: one array is one length
+                    array = checked
                 if array.ndim != 0:
                     raise ShapeError(
                         f"mask of {name}: a length has shape {array.shape}, so the argument is a batch\n  map over it with vmap(mask(f))"

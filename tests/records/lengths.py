@@ -114,3 +114,12 @@ record(
     unbatched={1: ONE_LENGTH},
     masks=(ragged({0: "n"}, "k", like=placed, k=(0, 1, 3)),),
 )
+
+for dtype, lengths in (("int64", (-3, 0, 2, 2**32 + 1)), ("int32", (-1, 0, 3, 9)), ("uint8", (0, 1, 4, 255))):
+    record(
+        "clamp_length",
+        lambda n, size: np.clip(n.astype(np.int64), 0, size).astype(np.int32),
+        constant(np.array(lengths, dtype), np.array(lengths[::-1], dtype)),
+        constant(np.array([4, 4, 3, 5], np.int32)),
+        differentiable=False,
+    )

@@ -5,13 +5,18 @@
 // of what differentiation adds (a sum that a broadcast turns into, say) is taken care of like any other, and nothing
 // leaks through 0 * NaN. The region expands after all derivatives are taken.
 //
+// Where a length enters (when a region is expanded, and where a derived region is given one that its arrays need not
+// bound any more), it is held to the sizes of its axes: elements, sizes and what is computed from these then agree.
+//
 // A length inside is an input of the graph or computed from inputs (n + 1, 2 * n). When a derived region needs an axis
 // to have a computed length, its graph says so with set_length; then the mask rules find that it equals what they
 // compute.
 #include <algorithm>
+#include <limits>
 
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
@@ -76,6 +81,22 @@ Avals mask_type(absl::Span<const Aval> operands, const Attrs& attributes) {
   outputs.resize(outputs.size() + static_cast<size_t>(positions), Aval(DType::kInt32, {}));
   return outputs;
 }
+
+constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
+
+// By length: the smallest axis that it is of.
+Ints bounds_of(const MaskAttrs& attrs) {
+  Ints bounds(static_cast<size_t>(attrs.num_lengths), kUnbounded);
+  for (size_t t = 0; t < num_triples(attrs.in_ragged); ++t) {
+    const Aval& array = attrs.graph->aval(static_cast<Var>(attrs.num_lengths + attrs.in_ragged[3 * t]));
+    int64_t& bound = bounds[static_cast<size_t>(attrs.in_ragged[3 * t + 2])];
+    bound = std::min(bound, array.shape()[static_cast<size_t>(attrs.in_ragged[3 * t + 1])]);
+  }
+  return bounds;
+}
+
+// A length that is of no axis has been held before.
+Value held_length(Value length, int64_t bound) { return bound == kUnbounded ? length : clamp_length(length, bound); }
 
 std::vector<Masked> masked_inputs(const MaskAttrs& attrs, absl::Span<const Value> operands) {
   std::vector<Masked> inputs;
@@ -167,13 +188,14 @@ std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const Split
   const size_t num_known = count(sheets.out_known);
 
   MaskAttrs known{sheets.known, attrs.num_lengths, {}};
+  const Ints bounds = bounds_of(attrs);
   Values known_operands;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (!operands[i].is_known()) continue;
     if (i >= num_lengths) {
       copy_triples(attrs.in_ragged, i - num_lengths, known_operands.size() - num_lengths, known.in_ragged);
     }
-    known_operands.push_back(operands[i].known);
+    known_operands.push_back(i < num_lengths ? held_length(operands[i].known, bounds[i]) : operands[i].known);
   }
   const Trial trial(known);
   const Ints known_ragged = ragged_outputs(known);
@@ -296,6 +318,7 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
   const Trial trial(attrs);
 
   MaskAttrs back{nullptr, attrs.num_lengths, {}};
+  const Ints bounds = bounds_of(attrs);
   Builder inner;
   Values inside(input.operands.size());
   Values arguments, operands;
@@ -304,7 +327,7 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
     inside[i] = inner.input(input.avals[i]);
     if (i >= num_lengths) copy_triples(attrs.in_ragged, i - num_lengths, operands.size() - num_lengths, back.in_ragged);
     arguments.push_back(inside[i]);
-    operands.push_back(input.operands[i]);
+    operands.push_back(i < num_lengths ? held_length(input.operands[i], bounds[i]) : input.operands[i]);
   }
   LengthMap base = trial.base(inside);
   for (size_t k = 0; k < num_outputs; ++k) {
@@ -348,7 +371,8 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
 // constant by now, and an axis as long as its bound exact.
 Values mask_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attributes) {
   const Ints& out_ragged = attributes->ints("out_ragged");
-  Trial trial(read(*attributes));
+  const MaskAttrs attrs = read(*attributes);
+  Trial trial(attrs);
   Values results;
   for (const Masked& output : trial.outputs) {
     Masked clean = output;
@@ -363,7 +387,23 @@ Values mask_expand(Builder& builder, absl::Span<const Value> operands, const Att
     lengths[static_cast<size_t>(out_ragged[3 * t + 2])] = length;
   }
   append(results, lengths);
-  return builder.inline_graph(*trial.builder.finish(results), operands);
+  Values held(operands.begin(), operands.end());
+  const Ints bounds = bounds_of(attrs);
+  for (size_t i = 0; i < bounds.size(); ++i) held[i] = held_length(held[i], bounds[i]);
+  return builder.inline_graph(*trial.builder.finish(results), held);
+}
+
+// Inside of another mask an array ends at its length there.
+std::vector<Masked> mask_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
+  const MaskAttrs attrs = read(*attributes);
+  std::vector<Masked> held(operands.begin(), operands.end());
+  for (size_t t = 0; t < num_triples(attrs.in_ragged); ++t) {
+    const Masked& array = operands[static_cast<size_t>(attrs.num_lengths + attrs.in_ragged[3 * t])];
+    const Value size = array.lengths[static_cast<size_t>(attrs.in_ragged[3 * t + 1])];
+    Value& length = held[static_cast<size_t>(attrs.in_ragged[3 * t + 2])].value;
+    if (size && size != length) length = clamp_length(length, size);
+  }
+  return mask_expansion(builder, get_primitive("mask"), held, attributes);
 }
 
 Primitive mask_primitive() {
@@ -372,6 +412,7 @@ Primitive mask_primitive() {
   result.jvp = mask_jvp;
   result.split = mask_split;
   result.transpose = mask_transpose;
+  result.mask = mask_mask;
   result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                     const AttrsPtr& attrs) {
     return batch_later(builder, get_primitive("mask"), operands, axis, attrs);

@@ -119,7 +119,7 @@ bool is_length(const Aval& aval) { return aval.dtype() == DType::kInt32 && aval.
 
 // What lengths.h makes lengths with.
 bool is_length_arithmetic(const Builder& builder, const Equation& equation) {
-  static const std::string_view kNames[] = {"full", "add", "sub", "mul", "div", "max", "min"};
+  static const std::string_view kNames[] = {"full", "add", "sub", "mul", "div", "max", "min", "clamp_length"};
   if (std::find(std::begin(kNames), std::end(kNames), equation.primitive->name) == std::end(kNames)) return false;
   for (Var var : builder.operands(equation)) {
     if (!is_length(builder.aval(var))) return false;
