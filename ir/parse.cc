@@ -1,11 +1,13 @@
 #include "ir/parse.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <limits>
 #include <map>
 #include <optional>
 
+#include "ir/attrs_reads.h"
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/primitive.h"
@@ -238,6 +240,7 @@ class Parser {
     Values operands;
     while (at_operand()) operands.push_back(lookup(scope, lexer_.take()));
     std::vector<Attrs::Item> attributes;
+    std::vector<Token> keys;
     if (accept("{")) {
       parse_list("}", "after the attributes", [&] {
         const Token key = expect_name("the name of an attribute");
@@ -246,9 +249,10 @@ class Parser {
         }
         expect("=", "after the name of an attribute");
         attributes.emplace_back(std::string(key.text), parse_value(depth));
+        keys.push_back(key);
       });
     }
-    const Values outputs = bind(scope, start, name, primitive, operands, std::move(attributes));
+    const Values outputs = bind(scope, start, name, primitive, operands, std::move(attributes), keys);
     if (outputs.size() != results.size()) {
       lexer_.fail(start,
                   concat("'", primitive.name, "' gives ", outputs.size(), " results, ", results.size(), " are named"));
@@ -277,10 +281,17 @@ class Parser {
   }
 
   Values bind(Scope& scope, const Token& start, const Token& name, const Primitive& primitive, const Values& operands,
-              std::vector<Attrs::Item> attributes) {
+              std::vector<Attrs::Item> attributes, const std::vector<Token>& keys) {
     LocationScope location(intern_location(SourceLocation{lexer_.file(), start.line, ""}));
     try {
-      return scope.builder.bind(primitive, operands, Attrs::make(std::move(attributes)));
+      const AttrsPtr attrs = Attrs::make(std::move(attributes));
+      const AttrReads reads(*attrs);
+      Values outputs = scope.builder.bind(primitive, operands, attrs);
+      if (const std::vector<std::string> unread = reads.unread(); !unread.empty()) {
+        const auto key = std::ranges::find(keys, unread.front(), &Token::text);
+        lexer_.fail(*key, concat(primitive.name, " has no attribute '", key->text, "'"));
+      }
+      return outputs;
     } catch (const Error& error) {
       // An attribute that is missing or of another type, which the text has at this place.
       if (!error.message().starts_with("attribute '")) throw;

@@ -65,6 +65,11 @@ CASES: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     "unknown backend": (lambda: ct.jit(lambda x: x, backend="tpu")(X), ValueError, "llvm"),
     "non-array output": (lambda: ct.jit(lambda x: "text")(X), TypeError, "output"),
     "tree mismatch": (lambda: ct.tree.map(lambda a, b: a, [1, 2], [1]), ValueError, "structures differ"),
+    "parse attribute": (
+        lambda: ct.ir.parse("graph (a: float32[3]) {\n  b: float32[] = reduce_sum a {axes=[0], axis=0}\n} -> (b)"),
+        ValueError,
+        "<text>:2:42: reduce_sum has no attribute 'axis'",
+    ),
     "parse": (lambda: ct.ir.parse("graph (a: float32[3]) {\n  b = nonsense a\n} -> (b)"), ValueError, ":2"),
     "corrupt graph": (lambda: ct.ir.deserialize(b"not a graph"), errors.CorruptFileError, "header is missing"),
 }

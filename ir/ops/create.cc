@@ -1,5 +1,6 @@
 // Constants: full (one value everywhere) and iota (0, 1, ... along an axis). Without operands there is nothing to
 // transpose, to batch or to mask.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,10 +14,8 @@ namespace ct {
 namespace {
 
 const AttrValue& attribute(const Attrs& attrs, std::string_view key) {
-  for (const auto& [name, value] : attrs.items()) {
-    if (name == key) return value;
-  }
-  throw Error(ErrorKind::kValue, concat("attribute '", key, "' is missing"));
+  if (!attrs.has(key)) throw Error(ErrorKind::kValue, concat("attribute '", key, "' is missing"));
+  return std::ranges::find(attrs.items(), key, &Attrs::Item::first)->second;
 }
 
 bool is_representable(DType dtype, int64_t value) {
