@@ -217,6 +217,14 @@ def test_rounding_without_instructions(tmp_path: Path) -> None:
         ("NULL", "a macro of C's headers"),
         ("SIGINT", "a macro of C's headers"),
         ("linux", "a macro of C's headers"),
+        ("std", "a namespace of C\\+\\+"),
+        ("std2", "a namespace of C\\+\\+"),
+        ("abi", "a namespace of C\\+\\+"),
+        ("uint", "a type of C's headers"),
+        ("pid_t", "a type of C's headers"),
+        ("sinf32", "whose place it would take"),
+        ("lgammaf64x_r", "whose place it would take"),
+        ("x" * 250, "use up to 249 letters"),
         ("_Bool", "begin with an underscore"),
         ("_mine", "begin with an underscore"),
         ("größe", "use letters, digits and underscores"),
@@ -227,6 +235,18 @@ def test_rounding_without_instructions(tmp_path: Path) -> None:
 def test_names_that_clash_are_refused_at_once(name: str, problem: str) -> None:
     with pytest.raises(ValueError, match=f"'{name}' cannot name a C function: .*{problem}"):
         ct.export.compile(lambda x: x, X, name=name)
+
+
+def test_long_names_are_those_of_files(tmp_path: Path) -> None:
+    name = "x" * 249
+    ct.export.compile(lambda x: x + 1, X, name=name).save(tmp_path)
+    assert (tmp_path / f"lib{name}.so").exists()
+
+
+@pytest.mark.parametrize("target", [{"triple": "x86_64-linux-gnu\0z"}, {"cpu": "x86-64-v2\0z"}, {"cpu": "z\n"}])
+def test_targets_with_odd_letters_are_refused_whole(target: dict[str, str], tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"z.*names no target and no processor|z\n' names no target"):
+        ct.export.compile(lambda x: x, X).save(tmp_path, **target)
 
 
 def test_parameters_are_renamed_where_names_clash(tmp_path: Path) -> None:

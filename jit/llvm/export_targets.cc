@@ -2,6 +2,9 @@
 // lists these: an untested target is one whose code may be silently wrong.
 #include <llvm/TargetParser/Triple.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "ir/text.h"
 #include "jit/llvm/compiler.h"
 
@@ -44,6 +47,14 @@ std::vector<std::string> export_target_names() {
 }
 
 absl::StatusOr<TargetOptions> export_target(const TargetOptions& options) {
+  for (const std::string& name : {options.triple, options.cpu}) {
+    // LLVM knows the parts of a triple by how they begin.
+    const bool plain = std::ranges::all_of(name, [](unsigned char c) {
+      return c < 128 &&
+             (std::isalnum(c) || std::string_view("-_.+").find(static_cast<char>(c)) != std::string_view::npos);
+    });
+    if (!plain) return absl::InvalidArgumentError(concat("'", name, "' names no target and no processor"));
+  }
   if (options.triple.empty()) return options;
   const llvm::Triple triple(llvm::Triple::normalize(options.triple));
   for (const ExportTarget& target : kExportTargets) {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,8 +64,9 @@ def _write_files(directory: Path, files: Mapping[str, bytes]) -> None:
     """All of the files, or on an error none of them."""
     written: list[tuple[Path, Path]] = []
     try:
-        for name, data in files.items():
-            temporary = directory / f".{name}.{os.getpid()}.part"
+        for index, (name, data) in enumerate(files.items()):
+            # Names of files have up to 255 bytes, of which a function's may take all.
+            temporary = directory / f".{os.getpid()}.{threading.get_ident()}.{index}.part"
             written.append((temporary, directory / name))
             with temporary.open("wb") as file:
                 file.write(data)
