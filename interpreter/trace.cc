@@ -377,8 +377,18 @@ std::vector<std::pair<std::string, int64_t>> named_axes() {
   return result;
 }
 
-EagerScope::EagerScope() : hidden_(std::move(capture_stack)) { capture_stack.clear(); }
-EagerScope::~EagerScope() { capture_stack = std::move(hidden_); }
+namespace {
+thread_local int eager_scopes = 0;
+}  // namespace
+
+EagerScope::EagerScope() : hidden_(std::move(capture_stack)) {
+  capture_stack.clear();
+  ++eager_scopes;
+}
+EagerScope::~EagerScope() {
+  capture_stack = std::move(hidden_);
+  --eager_scopes;
+}
 
 ConstantScope::ConstantScope() : previous_(std::exchange(folding_capture, innermost_capture())) {}
 ConstantScope::~ConstantScope() { folding_capture = previous_; }
@@ -504,8 +514,14 @@ namespace {
 // Nothing is being captured, so every operand must be a tensor.
 Tensor require_tensor(const Datum& operand) {
   if (const Tensor* tensor = std::get_if<Tensor>(&operand)) return *tensor;
-  // Live all the same: set aside by an EagerScope.
+  // Live all the same: of another thread, or set aside by an EagerScope.
   if (std::get<Traced>(operand).capture->live()) {
+    if (eager_scopes == 0) {
+      throw Error(ErrorKind::kConcretization, concat("a traced value of type ", datum_aval(operand).to_string(),
+                                                     " belongs to a function that another thread is running"))
+          .at(LocationScope::current())
+          .hint("compute with it in the thread that runs the function: what other threads do is not recorded");
+    }
     throw Error(ErrorKind::kConcretization, concat("a traced value of type ", datum_aval(operand).to_string(),
                                                    " cannot be computed with where everything is evaluated at once"))
         .at(LocationScope::current())

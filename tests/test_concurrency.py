@@ -289,3 +289,22 @@ def test_a_failing_callback_fails_its_own_call() -> None:
                 np.testing.assert_allclose(f(np.ones(3)), 2.0)
 
     together(body)
+
+
+def test_traced_values_belong_to_the_thread_that_runs_the_function() -> None:
+    found: list[Exception] = []
+
+    def other(x: Any) -> None:
+        try:
+            x + 1
+        except ct.errors.ConcretizationError as error:
+            found.append(error)
+
+    def f(x: Any) -> Any:
+        thread = threading.Thread(target=other, args=(x,))
+        thread.start()
+        thread.join()
+        return x
+
+    ct.jit(f)(np.ones(3, np.float32))
+    assert "belongs to a function that another thread is running" in str(found[0])
