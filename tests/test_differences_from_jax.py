@@ -68,6 +68,27 @@ def _() -> None:
         with pytest.raises(TypeError, match=message):
             ct.jit(lambda x, t=table: ct.lax.cond(True, lambda x: x, lambda x: x * t, x))(cnp.ones(2))
 
+    assert (cnp.ones(1, "uint32") * 4 + cnp.full(1, -1, "int32")).dtype == np.int64
+    assert (cnp.asarray([2**32 - 1], "uint32") + cnp.ones(1, "int32")).tolist() == [2**32]
+
+
+@row("Where operands tie, they share the derivative")
+def _() -> None:
+    for clamp in (ct.lax.clamp, lambda low, x, high: cnp.clip(x, low, high)):
+        for transform in (lambda f: f, ct.jit):
+            slopes = transform(ct.grad(clamp, (0, 1, 2)))
+            assert [float(slope) for slope in slopes(2.0, 2.0, 3.0)] == [0.5, 0.5, 0]
+            assert [float(slope) for slope in slopes(2.0, 3.0, 3.0)] == [0, 0.5, 0.5]
+    assert ct.vmap(ct.grad(ct.nn.sparse_sigmoid))(cnp.array([-1.0, 0.0, 1.0])).tolist() == [0.25, 0.5, 0.25]
+    assert ct.grad(ct.grad(ct.nn.celu))(0.0) == ct.grad(ct.grad(ct.nn.elu))(0.0) == 1
+    assert ct.grad(lambda q: cnp.quantile(cnp.array([1.0, 2.0, 4.0]), q))(0.5) == 4
+
+
+@row("`top_k` orders as `sort`")
+def _() -> None:
+    x = np.array([1, -0.0, np.copysign(np.nan, -1), 0.0, np.inf, np.nan], F32)
+    assert ct.lax.top_k(x, 6)[1].tolist() == [2, 5, 4, 0, 1, 3]
+
 
 @row("Python ints")
 def _() -> None:

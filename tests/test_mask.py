@@ -231,3 +231,9 @@ def test_a_masked_scan_takes_as_many_steps_as_the_longest_row_needs(reverse):
     carries, _ = ct.jit(ct.vmap(ct.mask(total)))(ct.ragged(rows, bound=8))
     np.testing.assert_array_equal(carries, [row.sum() for row in rows])
     assert len(taken) <= 3 * 5
+
+
+def test_reductions_of_a_ragged_axis_of_length_0():
+    x = ct.Ragged(np.array([3, 4], "float32"), {0: 0})
+    assert [float(ct.mask(f)(x)) for f in (ct.numpy.max, ct.numpy.min)] == [-np.inf, np.inf]
+    assert [int(ct.mask(f)(x)) for f in (ct.numpy.argmax, ct.numpy.argmin)] == [2**31 - 1] * 2

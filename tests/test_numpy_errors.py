@@ -112,6 +112,8 @@ def test_errors(call, error, message):
         (lambda: cnp.searchsorted(A, 1.0), ValueError, "must have one axis"),
         (lambda: cnp.quantile(A, 0.5, method="none"), ValueError, "unknown method 'none'"),
         (lambda: cnp.quantile(V[:0], 0.5), ValueError, "zero elements"),
+        (lambda: cnp.polyadd(np.ones((2, 2)), np.ones((3, 1))), ValueError, "do not fit the last 2 of shape (3, 1)"),
+        (lambda: ct.nn.dot_product_attention(A, A, A), ValueError, "axes of positions, heads and features"),
         (lambda: cnp.insert(V, 9, 1.0), IndexError, "a position is outside"),
         (lambda: cnp.ravel_multi_index((9,), (3,)), ValueError, "pass mode='clip' or mode='wrap'"),
         (lambda: cnp.vectorize(cnp.dot, signature="(n,(n)->()"), ValueError, "is not a signature"),

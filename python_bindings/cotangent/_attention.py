@@ -57,6 +57,11 @@ def dot_product_attention(
     if implementation not in (None, "xla"):
         raise ValueError(f"dot_product_attention: unsupported implementation {implementation!r}\n  use None or 'xla'")
     query, key, value = _core.array(query), _core.array(key), _core.array(value)
+    for name, given in (("query", query), ("key", key), ("value", value)):
+        if given.ndim < 3:
+            raise ShapeError(
+                f"dot_product_attention: {name} must have axes of positions, heads and features; got shape {given.shape}"
+            )
     positions, heads, features = query._bound_shape[-3:]
     seen, groups = key._bound_shape[-3:-1]
     if heads % groups or key._bound_shape[-1] != features or key._bound_shape[:-1] != value._bound_shape[:-1]:

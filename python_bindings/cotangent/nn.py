@@ -134,9 +134,8 @@ def sparse_plus(x: Any) -> Array:
 def sparse_sigmoid(x: Any) -> Array:
     """``(x + 1) / 2`` limited to [0, 1]: the derivative of `sparse_plus`."""
     array = inexact(x)
-    half = (array + 1.0) * 0.5
-    capped = _pick(bind1("ge", array, literal(array, 1.0)), 1.0, half)
-    return _pick(bind1("le", array, literal(array, -1.0)), 0.0, capped)
+    # By max and min, so that at a bound the slopes of both sides share.
+    return bind1("min", bind1("max", array + 1.0, literal(array, 0.0)), literal(array, 2.0)) * 0.5
 
 
 def log1mexp(x: Any) -> Array:

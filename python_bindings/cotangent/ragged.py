@@ -333,7 +333,8 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         A function of the same arguments, any of them `Ragged`; outputs whose shape depends on a length come back as `Ragged`.
 
     The law: for every length and every padding, NaN and infinity included, ``unpad(mask(f)(pad(x))) == f(x)``; gradients agree on the valid
-    elements and are exactly 0 on padding.
+    elements and are exactly 0 on padding. Where the length is 0 and NumPy has an error, results are those of no elements: ``max`` is the
+    least value of the dtype (-inf), ``min`` the largest, and ``argmax`` and ``argmin`` a position that is outside of every array.
 
     >>> import cotangent as ct
     >>> x = ct.Ragged(ct.numpy.array([3.0, 4.0, ct.numpy.nan]), {0: 2})

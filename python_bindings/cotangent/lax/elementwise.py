@@ -294,7 +294,10 @@ def _choose_case(name: str, which: Any, cases: Any) -> Array:
 
 
 def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
-    """``x`` limited to [min, max]; the ends are scalars or have its shape."""
+    """``x`` limited to [min, max]; the ends are scalars or have its shape.
+
+    At an end, ``x`` and the end have half of the derivative each, as by `numpy.clip`.
+    """
     low, array, high = one_dtype("clamp", (min, x, max))
     check_kind("clamp", array, ORDERED)
     for end in (low, high):
