@@ -2,8 +2,8 @@
 
 A function is called in the first of a few ways that JAX accepts (one array, two, a matrix, integers …); those that need more have a row
 in `SPECIAL`. Both libraries run in one process, one after the other in turn, and the least time counts. Results are compared: one that
-differs is WRONG, not a time. `--page` writes docs/sweep.md: all functions that take more than 1.1 times as long as with JAX, each with its
-reason where one is known.
+differs is WRONG, not a time, unless it is as close to what both compute in float64 as the other one. `--page` writes docs/sweep.md: all
+functions that take more than 1.1 times as long as with JAX, each with its reason where one is known.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REASONS = {
 LEFT_OUT = {
     "frombuffer", "fromfile", "load", "save", "savez", "array_repr", "array_str", "printoptions", "set_printoptions", "get_printoptions",
     "empty", "empty_like", "from_dlpack", "associative_scan", "while_loop", "fori_loop", "cond", "switch", "scan", "map", "custom_root",
-    "custom_linear_solve", "optimization_barrier", "infeed", "outfeed", "create_token", "after_all",
+    "custom_linear_solve", "optimization_barrier", "infeed", "outfeed", "create_token", "after_all", "issubdtype",
 }  # fmt: skip
 
 
@@ -83,6 +83,12 @@ WAYS: list[tuple[Any, ...]] = [
     ("x", 0), ("x", 1), ("x", 0, 1), ("x", (1, 0)), ("i", "x"), ("b", "x", "y"), (2, "x"), ("x", "x", "x", "x"),
 ]  # fmt: skip
 
+
+def parted(library: Any, x: Any) -> list[Any]:
+    """What is defined of rows that are partitioned at 3."""
+    return [x[:, 3], library.numpy.max(x[:, :4], 1), library.numpy.min(x[:, 3:], 1), library.numpy.sum(x, 1)]
+
+
 # More than the ways say, or other operands than the first that fit.
 SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], list[Any]]]] = {
     "numpy.take columns": lambda m, o: (lambda x, i: m.numpy.take(x, i, axis=1), [o.x, o.at]),
@@ -96,6 +102,12 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     "numpy.bincount": lambda m, o: (lambda i: m.numpy.bincount(i, length=100), [o.i.ravel()]),
     "numpy.searchsorted": lambda m, o: (lambda a, x: m.numpy.searchsorted(a, x), [np.sort(o.v), o.v]),
     "numpy.interp": lambda m, o: (lambda x, a, b: m.numpy.interp(x, a, b), [o.v, np.sort(o.row), o.row]),
+    "numpy.select": lambda m, o: (lambda b, x, y: m.numpy.select([b, ~b], [x, y]), [o.b, o.x, o.y]),
+    "numpy.unravel_index": lambda m, o: (lambda i: m.numpy.unravel_index(i, (10, 10)), [o.i]),
+    # The element in its place, and the sums on both sides of it: the order there is the library's own.
+    "numpy.partition": lambda m, o: (lambda x: parted(m, m.numpy.partition(x, 3)), [o.x]),
+    "numpy.argpartition": lambda m, o: (
+        lambda x: parted(m, m.numpy.take_along_axis(x, m.numpy.argpartition(x, 3), -1)), [o.x]),
     "numpy.matmul matrix by vector": lambda m, o: (lambda x, v: x @ v, [o.x, o.row]),
     "numpy.matmul vector by matrix": lambda m, o: (lambda x, v: v @ x.T, [o.x, o.row]),
     "numpy.matmul": lambda m, o: (lambda x, y: x @ y.T, [o.x, o.y]),
@@ -115,6 +127,12 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     "ops.segment_sum": lambda m, o: (lambda x, i: m.ops.segment_sum(x, i, o.rows), [o.v, o.segments]),
     "lax.top_k": lambda m, o: (lambda x: m.lax.top_k(x, 8), [o.x]),
     "nn.one_hot": lambda m, o: (lambda i: m.nn.one_hot(i, 100), [o.at]),
+    "nn.dot_product_attention": lambda m, o: (
+        lambda x, y, z: m.nn.dot_product_attention(*(a.reshape(o.rows, 2, -1) for a in (x, y, z))), [o.x, o.y, o.z]),
+    # Orders are whole numbers, and few of them have values in float32; zeta has a derivative above 1.
+    "scipy.special.expn": lambda m, o: (lambda i, x: m.scipy.special.expn(i, x), [o.j.astype(np.float32), o.x]),
+    "scipy.special.polygamma": lambda m, o: (lambda i, x: m.scipy.special.polygamma(i, x), [o.j, o.x]),
+    "scipy.special.zeta": lambda m, o: (lambda x: m.scipy.special.zeta(2.5, x), [o.x]),
     "nn.softmax": lambda m, o: (lambda x: m.nn.softmax(x, axis=-1), [o.x]),
     "nn.logsumexp": lambda m, o: (lambda x: m.nn.logsumexp(x, axis=-1), [o.x]),
     "scipy.linalg.expm": lambda m, o: (lambda s: m.scipy.linalg.expm(0.1 * s), [o.s]),
@@ -123,7 +141,10 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     "numpy.linalg.slogdet": lambda m, o: (lambda s: m.numpy.linalg.slogdet(s)[1], [o.s]),
 }  # fmt: skip
 # Vectors have a sign or an order that is the library's own.
-NOT_COMPARED = ("svd", "eig", "schur", "qr", "top_k", "argsort", "lexsort", "unique", "lu", "hessenberg", "polar")
+NOT_COMPARED = {
+    "svd", "eig", "eigh", "schur", "rsf2csf", "qr", "qr_multiply", "top_k", "approx_max_k", "approx_min_k", "argsort", "lexsort", "lu",
+    "lu_factor", "lu_pivots_to_permutation", "hessenberg", "householder_product", "polar", "tridiagonal",
+}  # fmt: skip
 
 
 def module_of(root: Any, namespace: str) -> Any:
@@ -188,7 +209,7 @@ def least(thunks: list[Callable[[], Any]], seconds: float) -> list[float]:
 
 
 def differ(name: str, ours: Any, theirs: Any) -> str:
-    if any(word in name for word in NOT_COMPARED):
+    if name.split(" ")[0].rpartition(".")[2] in NOT_COMPARED:
         return ""
     mine, other = leaves(ours), leaves(theirs)
     if len(mine) != len(other):
@@ -203,6 +224,28 @@ def differ(name: str, ours: Any, theirs: Any) -> str:
     return ""
 
 
+def distance(result: Any, exact: Any) -> float:
+    """The largest difference, relative to the largest element."""
+    worst = 0.0
+    for one, expected in zip(leaves(result), leaves(exact), strict=True):
+        one, expected = np.asarray(one), np.asarray(expected)
+        scale = float(np.max(np.abs(expected[np.isfinite(expected)]), initial=1e-30))
+        with np.errstate(invalid="ignore", over="ignore"):
+            off = np.abs(one - expected) / scale
+        same = (one == expected) | ((one != one) & (expected != expected))
+        worst = max(worst, float(np.max(np.where(same, 0.0, np.where(np.isnan(off), np.inf, off)), initial=0.0)))
+    return worst
+
+
+def excused(jax: Any, name: str, ours: Any, theirs: Any, results: tuple[Any, Any], arrays: list[Any]) -> bool:
+    """Whether both agree in float64, and the result here is at most 4 times as far from that as JAX's."""
+    wide = [array.astype({"f": np.float64, "c": np.complex128}.get(array.dtype.kind, array.dtype)) for array in arrays]
+    with jax.enable_x64(True):
+        exact = jax.jit(theirs)(*[jax.numpy.asarray(array) for array in wide])
+        mine = ours(*wide)
+        return not differ(name, mine, exact) and distance(results[0], exact) <= 4 * distance(results[1], exact)
+
+
 def measure(
     ct: Any, jax: Any, name: str, size: str, ours: Any, theirs: Any, arrays: list[Any], seconds: float
 ) -> list[Row]:
@@ -210,7 +253,12 @@ def measure(
 
     def total(function: Callable[..., Any], library: Any) -> Callable[..., Any]:
         def run(*args: Any) -> Any:
-            parts = [library.numpy.sum(leaf) for leaf in leaves(function(*args)) if leaf.dtype == np.float32]
+            # Weights, as the plain sum of what is normalized has no derivative but rounding errors.
+            parts = [
+                library.numpy.sum(leaf * (1 + np.arange(leaf.shape[-1] if leaf.ndim else 1) % 7).astype(leaf.dtype))
+                for leaf in leaves(function(*args))
+                if leaf.dtype in (np.float32, np.float64)
+            ]
             return sum(parts[1:], parts[0])
 
         return run
@@ -231,7 +279,10 @@ def measure(
         except Exception:
             continue
         try:
-            wrong = differ(name, jitted[0](*given[0]), expected)
+            result = jitted[0](*given[0])
+            wrong = differ(name, result, expected)
+            if wrong and excused(jax, name, functions_[0], functions_[1], (result, expected), arrays):
+                wrong = ""
         except Exception as error:
             rows.append(
                 Row(name, size, kind, math.inf, 1.0, f"{type(error).__name__}: {str(error).splitlines()[0][:80]}")
@@ -303,7 +354,7 @@ def page(rows: list[Row]) -> str:
     lines = [
         "# Every public function next to JAX",
         "",
-        "Written by `./dev bench --sweep --page`. Jitted functions of float32 arrays, value and gradient of the sum, least times in µs of calls in",
+        "Written by `./dev bench --sweep --page`. Jitted functions of float32 arrays, value and gradient of a weighted sum, least times in µs of calls in",
         f"turn in one process, on {os.cpu_count()} cores. {len(right)} figures: in the geometric mean {mean:.2f} times as fast as JAX; "
         f"{len(slower)} of them slower by more than {LIMIT} times, below.",
         "",

@@ -127,3 +127,18 @@ def test_threads_that_still_run_are_waited_for(judge: Any) -> None:
     start = time.perf_counter()
     judge.settle(5)
     assert time.perf_counter() - start < 5
+
+
+def test_the_sweep_compares_what_is_defined(judge: Any) -> None:
+    import sweep
+
+    x = np.array([[4.0, 1, 3, 2, 5], [1, 2, 3, 4, 5]])
+    library = SimpleNamespace(numpy=np)
+    results = [sweep.parted(library, part) for part in (np.sort(x), np.sort(x)[:, [1, 0, 2, 3, 4]])]
+    assert sweep.differ("numpy.partition", *results) == ""
+    assert sweep.differ("numpy.partition", results[0], sweep.parted(library, x)) == "values differ"
+    # Names are whole: the square root is no QR decomposition, and gelu no LU.
+    for name in ("numpy.sqrt", "nn.gelu", "lax.rsqrt"):
+        assert sweep.differ(name, x, -x) == "values differ"
+    assert sweep.differ("numpy.linalg.qr", x, -x) == ""
+    assert sweep.distance([x], [x]) == 0 and sweep.distance([x + 1], [x]) == 0.2
