@@ -101,6 +101,8 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   }
   // Calls become their equations, so that what follows sees across them.
   g = run_pass("inline_calls", inline_calls, g);
+  // Arrays put together from pieces in one form; before what makes updates of concatenations of many pieces.
+  g = run_pass("canonical_pieces", canonical_pieces, g);
   // Folds in one form, however they were written: first, as what is concatenated has other forms later.
   g = run_pass("canonical_folds", canonical_folds, g);
   // Algebra that makes equations go away; first, because it exposes equal subexpressions.

@@ -133,3 +133,59 @@ def test_long_copies_are_loops_that_threads_share():
     x = np.ones(300_000, np.float32)
     loops = ct.explain(lambda x: (x, x + 1))(x).loops
     assert "copy" not in loops and loops.count("parallel") == 2
+
+
+ROWS, COLUMNS = 40, 6
+STACKS = {
+    "concatenate": lambda xp, x: xp.concatenate([x[i : i + 1] for i in range(ROWS)]),
+    "hstack": lambda xp, x: xp.hstack([x[i] for i in range(ROWS)]),
+    "vstack": lambda xp, x: xp.vstack([x[i] for i in range(ROWS)]),
+    "column_stack": lambda xp, x: xp.column_stack([x[i] for i in range(ROWS)]),
+    "dstack": lambda xp, x: xp.dstack([x[i] for i in range(ROWS)]),
+    "stack": lambda xp, x: xp.stack([x[i] for i in range(ROWS)], 1),
+    "unstack": lambda xp, x: xp.stack(xp.unstack(x)) if xp is cnp else np.stack(list(x)),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex128], ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("spelling", STACKS)
+def test_stacks_of_rows_are_the_array(spelling, dtype):
+    def random(shape):
+        return (RNG.normal(size=shape) + (1j * RNG.normal(size=shape) if dtype is np.complex128 else 0)).astype(dtype)
+
+    x = random((ROWS, COLUMNS))
+    expected = STACKS[spelling](np, x)
+    cotangent = random(expected.shape)
+    stack = ct.jit(lambda x: STACKS[spelling](cnp, x))
+    np.testing.assert_array_equal(stack(x), expected)
+
+    def pullback(x, cotangent):
+        return ct.vjp(lambda x: STACKS[spelling](cnp, x), x)[1](cotangent)[0]
+
+    positions = STACKS[spelling](np, np.arange(x.size).reshape(x.shape))
+    gradient = np.empty_like(x)
+    gradient.ravel()[positions.ravel()] = cotangent.ravel()
+    np.testing.assert_array_equal(ct.jit(pullback)(x, cotangent), gradient)
+    for explained in [ct.explain(lambda x: STACKS[spelling](cnp, x))(x), ct.explain(pullback)(x, cotangent)]:
+        assert explained.loops.count("for ") <= 8, "rows are copied one by one"
+
+
+def test_a_gradient_of_slices_keeps_numbers_that_are_not_finite():
+    cotangent = np.array([np.inf, -np.inf, np.nan, 1.0, -2.0, 0.0])
+
+    def pullback(x, cotangent):
+        return ct.vjp(lambda x: cnp.concatenate([x[4:], x[1:3], x[:1], x[3:4]]), x)[1](cotangent)[0]
+
+    result = ct.jit(pullback)(np.zeros(6), cotangent)
+    np.testing.assert_array_equal(result, cotangent[[4, 2, 3, 5, 0, 1]])
+
+
+def test_windows_that_meet_are_summed():
+    x, kernel = RNG.normal(size=50), RNG.normal(size=4)
+
+    def f(x):
+        return cnp.concatenate([cnp.dot(x[i : i + 4], kernel)[None] for i in range(47)])
+
+    cotangent = RNG.normal(size=47)
+    gradient = ct.jit(lambda x, cotangent: ct.vjp(f, x)[1](cotangent)[0])(x, cotangent)
+    np.testing.assert_allclose(gradient, np.convolve(cotangent, kernel), rtol=1e-12)

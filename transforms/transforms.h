@@ -96,6 +96,8 @@ GraphPtr simplify(const Graph& graph);
 GraphPtr inline_calls(const Graph& graph);
 // One form for folds written in several ways: inner products, folds of what was reshaped or concatenated.
 GraphPtr canonical_folds(const Graph& graph);
+// One form for arrays put together from pieces: sums of padded arrays, slices that are concatenated again.
+GraphPtr canonical_pieces(const Graph& graph);
 // Every primitive with an `expand` rule, until none is left; those that the host computes stay (Lowering::kHost).
 GraphPtr expand_regions(const Graph& graph);
 // The same with them, but for those that `keep` says something about.

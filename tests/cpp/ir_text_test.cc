@@ -47,6 +47,7 @@ const std::map<std::string, Pass>& passes() {
       {"cse", [](const Graph& g, const Arguments&) { return Result{eliminate_common_subexpressions(g)}; }},
       {"simplify", [](const Graph& g, const Arguments&) { return Result{simplify(g)}; }},
       {"canonical_folds", [](const Graph& g, const Arguments&) { return Result{canonical_folds(g)}; }},
+      {"canonical_pieces", [](const Graph& g, const Arguments&) { return Result{canonical_pieces(g)}; }},
       {"inline_calls", [](const Graph& g, const Arguments&) { return Result{inline_calls(g)}; }},
       {"expand_regions", [](const Graph& g, const Arguments&) { return Result{expand_regions(g)}; }},
       {"jvp", [](const Graph& g, const Arguments& a) { return Result{jvp(g, mask(g, a, "wrt")).graph}; }},
