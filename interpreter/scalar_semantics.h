@@ -255,6 +255,8 @@ auto unary_complex(C x) {
   } else if constexpr (op == ScalarOp::kExpm1) {
     if (b == T(0)) return C(std::expm1(a), b);
     if (!std::isfinite(b) && std::isinf(a)) return a < T(0) ? C(-1, 0) : C(a, std::numeric_limits<T>::quiet_NaN());
+    // Here 1 is below the last digit, and exp knows results that are finite where its magnitude is not.
+    if (a > T(60)) return std::exp(x);
     const T half_sine = std::sin(b / 2);
     return C(std::expm1(a) * std::cos(b) - 2 * half_sine * half_sine, std::exp(a) * std::sin(b));
   } else if constexpr (op == ScalarOp::kLog) {

@@ -377,6 +377,12 @@ def test_complex_functions_where_the_scale_overflows(dtype):
     assert ct.jit(cnp.cosh)(np.array(complex(1e200, 0))) == complex(inf, 0)
 
 
+def test_complex_expm1_is_finite_where_only_its_magnitude_is_not(tier):
+    for b, part in ((1.2, "real"), (0.7, "imag")):
+        found = np.asarray(tier(cnp.expm1)(np.full(3, 89 + 1j * b, np.complex64)))
+        np.testing.assert_allclose(getattr(found, part), getattr(np.expm1(89 + 1j * b), part), rtol=1e-5)
+
+
 # ---- Quantiles -------------------------------------------------------------------------------------------------------
 
 METHODS = [
