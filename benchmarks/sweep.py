@@ -137,7 +137,13 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     "nn.logsumexp": lambda m, o: (lambda x: m.nn.logsumexp(x, axis=-1), [o.x]),
     "scipy.linalg.expm": lambda m, o: (lambda s: m.scipy.linalg.expm(0.1 * s), [o.s]),
     "scipy.linalg.solve_triangular": lambda m, o: (lambda s: m.scipy.linalg.solve_triangular(s, s), [o.s]),
-    "scipy.linalg.cho_solve": lambda m, o: (lambda s: m.scipy.linalg.cho_solve(m.scipy.linalg.cho_factor(s), s), [o.s]),
+    "scipy.linalg.cho_solve": lambda m, o: (lambda s: m.scipy.linalg.cho_solve(m.scipy.linalg.cho_factor((s + s.T) / 2), s), [o.s]),
+    # Read one triangle, whose derivative JAX spreads over both: compared where that is the same.
+    "scipy.linalg.cholesky": lambda m, o: (lambda s: m.scipy.linalg.cholesky((s + s.T) / 2), [o.s]),
+    "scipy.linalg.cho_factor": lambda m, o: (lambda s: m.numpy.triu(m.scipy.linalg.cho_factor((s + s.T) / 2)[0]), [o.s]),
+    # The determinant itself is beyond float32 at the larger sizes.
+    "numpy.linalg.det": lambda m, o: (lambda s: m.numpy.linalg.det(s / len(s) + m.numpy.eye(len(s))), [o.s]),
+    "scipy.linalg.det": lambda m, o: (lambda s: m.scipy.linalg.det(s / len(s) + m.numpy.eye(len(s))), [o.s]),
     "numpy.linalg.slogdet": lambda m, o: (lambda s: m.numpy.linalg.slogdet(s)[1], [o.s]),
 }  # fmt: skip
 # Vectors have a sign or an order that is the library's own.
