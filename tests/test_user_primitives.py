@@ -243,3 +243,17 @@ def test_lengths_of_mask_rules_count_from_the_end_and_are_held_to_the_bound():
         "test_longer", type=lambda x: x, expand=lambda x: x, mask=lambda xs, ns: (xs[0], {-1: ns[0][0] + 9})
     )
     assert int(ct.mask(lambda x: p(x).shape[0] + 0)(ct.Ragged(np.ones(4, np.float32), {0: 2}))) == 4
+
+
+@pytest.mark.parametrize(
+    "kind", [float, int, bool, complex, np.float32, np.int8, dict, np.dtype("float32"), "<type builtins.float>"]
+)
+def test_a_type_stays_the_type_that_it_is(kind):
+    found = []
+    p = ct.primitive("test_of_type", type=lambda x, kind: x, expand=lambda x, kind: (found.append(kind), x)[1])
+    p(np.ones(2, np.float32), kind=kind)
+    assert found[-1] is kind or (isinstance(kind, (str, np.dtype)) and found[-1] == kind)
+    graph = ct.make_ir(lambda x: p(x, kind=kind))(np.ones(2, np.float32))
+    assert ct.ir.equations(graph)[0].attributes["kind"] == kind
+    if kind not in (dict, "<type builtins.float>"):
+        assert ct.ir.deserialize(graph.serialize()) == graph

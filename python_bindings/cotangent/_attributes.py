@@ -11,11 +11,18 @@ import copy
 import weakref
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from cotangent._core import Array, Graph
 
 USER_DEFINED: set[str] = set()  # names of primitives whose attributes these are
+
+# Types of elements are texts in the representation, so that they are saved, and are not dtypes: a rule may call them.
+_ELEMENTS: list[type] = [bool, int, float, complex, *np.sctypeDict.values()]
+_ELEMENTS += [kind for kind in vars(ml_dtypes).values() if isinstance(kind, type) and issubclass(kind, np.generic)]
+_TYPES = {f"<type {kind.__module__}.{kind.__qualname__}>": kind for kind in _ELEMENTS}
+_TYPE_NAMES = {kind: name for name, kind in _TYPES.items()}
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -47,7 +54,9 @@ def _is_native(value: Any) -> bool:
     if kind is tuple:
         kinds = {type(item) for item in value}
         return kinds == {float} or (kinds <= {int} and all(_LEAST <= item <= _MOST for item in value))
-    return kind in (bool, float, str, Graph) or isinstance(value, (np.dtype, type))
+    if kind is str:
+        return value not in _TYPES
+    return kind in (bool, float, Graph) or isinstance(value, np.dtype)
 
 
 def _key(value: Any) -> tuple[Any, bool]:
@@ -82,6 +91,8 @@ def to_attribute(value: Any) -> Any:
     """The value as an equation carries it."""
     if _is_native(value) or isinstance(value, Held):
         return value
+    if isinstance(value, type) and value in _TYPE_NAMES:
+        return _TYPE_NAMES[value]
     key, changes = _key(value)
     held = _HELD.get(key)
     if held is None:
@@ -94,5 +105,7 @@ def from_attribute(value: Any) -> Any:
     """The value as it was given."""
     if isinstance(value, Held):
         return value.value()
+    if isinstance(value, str):
+        return _TYPES.get(value, value)
     # Lists are held: what the representation has as a list was a tuple.
     return tuple(value) if isinstance(value, list) and not (value and isinstance(value[0], Graph)) else value
