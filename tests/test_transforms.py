@@ -295,3 +295,17 @@ def test_what_is_differentiated_or_mapped_must_be_arrays():
     ):
         with pytest.raises((TypeError, ValueError)):
             call()
+
+
+@pytest.mark.parametrize(
+    "aux_of",
+    [
+        lambda f: ct.value_and_grad(f, has_aux=True)(2.0)[0][1],
+        lambda f: ct.grad(f, has_aux=True)(2.0)[1],
+        lambda f: ct.vjp(f, 2.0, has_aux=True)[2],
+        lambda f: ct.jvp(f, (2.0,), (1.0,), has_aux=True)[2],
+    ],
+)
+def test_aux_values_that_are_no_arrays_are_handed_through(aux_of):
+    given = (1, 2.0, True, 3j, "text", np.float64(3), np.ones(2))
+    assert all(value is before for value, before in zip(aux_of(lambda x: (x * x, given)), given, strict=True))

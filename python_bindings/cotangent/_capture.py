@@ -210,6 +210,8 @@ class _Aux:
         paths = self._structure.paths()
         arrays: dict[int, Array] = {}
         for index, leaf in enumerate(self._leaves):
+            if self._any_object and (isinstance(leaf, np.generic | np.ndarray) or _core.is_python_scalar(leaf)):
+                continue
             try:
                 arrays[index] = _core.leaf(leaf, f"the aux output of {name}{paths[index]}")
             except TypeError:
