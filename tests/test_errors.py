@@ -65,6 +65,12 @@ CASES: dict[str, tuple[Callable[[], Any], type[BaseException], str]] = {
     "unknown backend": (lambda: ct.jit(lambda x: x, backend="tpu")(X), ValueError, "llvm"),
     "non-array output": (lambda: ct.jit(lambda x: "text")(X), TypeError, "output"),
     "tree mismatch": (lambda: ct.tree.map(lambda a, b: a, [1, 2], [1]), ValueError, "structures differ"),
+    "ragged as array": (
+        lambda: cnp.sum(ct.Ragged(X, {0: 2})),
+        TypeError,
+        r"a Ragged is not an array.*\n.*ct.vmap\(ct.mask\(f\)\)\(ragged\)",
+    ),
+    "negative eye": (lambda: cnp.eye(-1), ValueError, r"eye: sizes must not be negative; got \(-1, -1\)"),
     "parse attribute": (
         lambda: ct.ir.parse("graph (a: float32[3]) {\n  b: float32[] = reduce_sum a {axes=[0], axis=0}\n} -> (b)"),
         ValueError,

@@ -102,6 +102,12 @@ class Ragged:
             rows.append(_core.array(np.ascontiguousarray(data[index][tuple(cut)])))
         return rows
 
+    def __ct_array__(self) -> Array:
+        raise TypeError(
+            "a Ragged is not an array: its length is known inside ct.mask only\n"
+            "  call a function f of arrays as ct.mask(f)(ragged), or as ct.vmap(ct.mask(f))(ragged) if it holds a batch"
+        )
+
     def __repr__(self) -> str:
         return f"Ragged({self.data!r}, lengths={self.lengths!r})"
 

@@ -454,6 +454,8 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
     """A matrix with ones on the k-th diagonal."""
     check_device(device, "eye")
     (rows, columns), lengths = static_shape((N, N if M is None else M))
+    if rows < 0 or columns < 0:
+        raise ValueError(f"eye: sizes must not be negative; got ({rows}, {columns})")
     offset = _offsets(rows, columns)
     ones = _core.convert(
         _compared("eq", offset, k),
