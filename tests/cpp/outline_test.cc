@@ -57,8 +57,9 @@ TEST(Outline, StepsOfAnUnrolledLoopShareCode) {
   const std::string of_many = *jit::emit_llvm_ir(lower_prepared(*many, "test"));
   EXPECT_GT(count(of_few, "\ndefine "), 1);
   EXPECT_LT(count(of_many, "@llvm.fma"), 2 * count(of_few, "@llvm.fma"));
-  // Nor are the calls of a step written down for each: steps are called by the dozen.
-  EXPECT_LT(count(of_many, "call void @"), 200);
+  // Nor are the calls of a step written down for each: steps are called by the dozen. (Stores of part of a register are
+  // calls, too, by their names.)
+  EXPECT_LT(count(of_many, "call void @entry"), 150);
 }
 
 // A constant of its own in each step, and loops of bounded size although all of it could be one.
