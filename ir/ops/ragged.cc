@@ -68,8 +68,11 @@ const Primitive& kDimensionSize = define(dimension_size_primitive());
 
 // ---- set_length ---------------------------------------------------------------------------------------------------
 
+bool cuts(const Attrs& attrs) { return attrs.has("cuts") && attrs.flag("cuts"); }
+
 Avals set_length_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   check_operand_count(operands, 2);
+  cuts(attrs);  // a flag, if it is there
   check_axis(attrs.integer("axis"), operands[0].rank());
   if (!same_type(operands[1], Aval(DType::kInt32, {}))) {
     throw Error(ErrorKind::kType, concat("the length must be an int32 scalar, got ", operands[1].to_string()))
@@ -77,8 +80,6 @@ Avals set_length_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   }
   return {operands[0]};
 }
-
-bool cuts(const Attrs& attrs) { return attrs.has("cuts") && attrs.flag("cuts"); }
 
 Value bind_set_length(Value x, Value length, int64_t axis, bool cuts) {
   const AttrsPtr attrs = cuts ? Attrs::make({{"axis", axis}, {"cuts", true}}) : Attrs::make({{"axis", axis}});

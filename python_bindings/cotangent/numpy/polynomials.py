@@ -240,7 +240,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
 
 
 def polyfit(
-    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
+    x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool | str = False
 ) -> Any:
     """The polynomial of degree ``deg`` that fits points best in the sense of least squares.
 
@@ -251,6 +251,8 @@ def polyfit(
         w: weights of the residuals, which are squared afterwards.
         cov: also return the covariance of the coefficients; ``"unscaled"``: for weights that are 1 / sigma.
     """
+    if not isinstance(cov, (bool, int, np.bool_)) and not (isinstance(cov, str) and cov == "unscaled"):
+        raise TypeError(f'polyfit: cov is True, False or "unscaled"; got {cov!r}')
     from cotangent.numpy.creation import vander
     from cotangent.numpy.linalg import inv, lstsq  # type: ignore[import-not-found, unused-ignore]
 

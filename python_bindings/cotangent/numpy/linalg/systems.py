@@ -28,7 +28,7 @@ from cotangent.numpy._matrices import (
 from cotangent.numpy._matrices import (
     diagonal as diagonal_of,
 )
-from cotangent.numpy._support import axis_size, convert, kind, real_dtype
+from cotangent.numpy._support import axis_size, convert, kind, normalize_axis, real_dtype, several
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 
 __all__ = ["det", "inv", "lstsq", "matrix_power", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve"]
@@ -232,7 +232,7 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     """
     x, right = _operand(a), _operand(b)
     if axes is not None:
-        moved = [axis % x.ndim for axis in axes]
+        moved = [normalize_axis(axis, x.ndim, "tensorsolve") for axis in (axes if several(axes) else (axes,))]
         x = cnp.transpose(x, [axis for axis in range(x.ndim) if axis not in moved] + moved)
     rest = x._bound_shape[right.ndim :]
     if x._bound_shape[: right.ndim] != right._bound_shape or right.size != math.prod(rest):
