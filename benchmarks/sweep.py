@@ -104,7 +104,7 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     "numpy.interp": lambda m, o: (lambda x, a, b: m.numpy.interp(x, a, b), [o.v, np.sort(o.row), o.row]),
     "numpy.select": lambda m, o: (lambda b, x, y: m.numpy.select([b, ~b], [x, y]), [o.b, o.x, o.y]),
     "numpy.unravel_index": lambda m, o: (lambda i: m.numpy.unravel_index(i, (10, 10)), [o.i]),
-    # The element in its place, and the sums on both sides of it: the order there is the library's own.
+    # Compared by what `parted` takes of them: the order on both sides of the element is the library's own.
     "numpy.partition": lambda m, o: (lambda x: parted(m, m.numpy.partition(x, 3)), [o.x]),
     "numpy.argpartition": lambda m, o: (
         lambda x: parted(m, m.numpy.take_along_axis(x, m.numpy.argpartition(x, 3), -1)), [o.x]),
@@ -214,6 +214,11 @@ def least(thunks: list[Callable[[], Any]], seconds: float) -> list[float]:
     return [1e6 * one for one in best]
 
 
+def largest(array: Any) -> float:
+    """The largest finite magnitude."""
+    return float(np.max(np.abs(array[np.isfinite(array)]), initial=1e-30))
+
+
 def differ(name: str, ours: Any, theirs: Any) -> str:
     if name.split(" ")[0].rpartition(".")[2] in NOT_COMPARED:
         return ""
@@ -224,7 +229,7 @@ def differ(name: str, ours: Any, theirs: Any) -> str:
         one, expected = np.asarray(one), np.asarray(expected)
         if one.shape != expected.shape:
             return f"shape {one.shape} instead of {expected.shape}"
-        scale = float(np.max(np.abs(expected[np.isfinite(expected)]), initial=1e-30)) if expected.size else 1.0
+        scale = largest(expected)
         if not np.allclose(one / scale, expected / scale, rtol=2e-3, atol=2e-4, equal_nan=True):
             return "values differ"
     return ""
@@ -235,7 +240,7 @@ def distance(result: Any, exact: Any) -> float:
     worst = 0.0
     for one, expected in zip(leaves(result), leaves(exact), strict=True):
         one, expected = np.asarray(one), np.asarray(expected)
-        scale = float(np.max(np.abs(expected[np.isfinite(expected)]), initial=1e-30))
+        scale = largest(expected)
         with np.errstate(invalid="ignore", over="ignore"):
             off = np.abs(one - expected) / scale
         same = (one == expected) | ((one != one) & (expected != expected))

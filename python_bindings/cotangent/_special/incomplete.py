@@ -166,9 +166,10 @@ def _regions(a: Array, x: Array) -> tuple[Array, Array, Array]:
     return ordinary, uniform, _and(ordinary, _not(uniform), x > a)
 
 
-def _gamma_pair(a: Array, x: Array, dtype: Any) -> tuple[Array, Array]:
-    """P and Q, for results of a dtype."""
-    enough = _enough(dtype)
+def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
+    """P and Q in float64, as exact as the dtype of the arguments asks for."""
+    enough = _enough(x.dtype)
+    a, x = _wide(a, x)
     ordinary, uniform, right = _regions(a, x)
     a_in, x_in = pick(ordinary, a, 1.0), pick(ordinary, x, 1.0)
     p_uniform, q_uniform = _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0))
@@ -206,13 +207,11 @@ def _density(a: Array, x: Array, result: Array) -> Array:
 
 
 def _lower(a: Array, x: Array) -> Array:
-    a_wide, x_wide = _wide(a, x)
-    return _core.convert(_gamma_pair(a_wide, x_wide, x.dtype)[0], x.dtype)
+    return _core.convert(_gamma_pair(a, x)[0], x.dtype)
 
 
 def _upper(a: Array, x: Array) -> Array:
-    a_wide, x_wide = _wide(a, x)
-    return _core.convert(_gamma_pair(a_wide, x_wide, x.dtype)[1], x.dtype)
+    return _core.convert(_gamma_pair(a, x)[1], x.dtype)
 
 
 _igamma = Elementwise(_lower, (None, _density), "igamma")

@@ -175,13 +175,10 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
         count = _core.convert(valid, wide)
         shape = [*count._bound_shape, flat.size]
         q = bind1("broadcast", flat, shape=shape, axes=[len(shape) - 1])
-        low, high, fraction = _places(
-            q, bind1("broadcast", count, shape=shape, axes=list(range(count.ndim))), method, rounding
-        )
+        count = bind1("broadcast", count, shape=shape, axes=list(range(count.ndim)))
     else:
-        low, high, fraction = _places(
-            flat, _core.broadcast_to(as_dtype(total, wide), flat._bound_shape), method, rounding
-        )
+        q, count = flat, _core.broadcast_to(as_dtype(total, wide), flat._bound_shape)
+    low, high, fraction = _places(q, count, method, rounding)
     below, above = (
         bind1("gather", ordered, _core.convert(at, _INT32), axis=axis, batch_dims=axis if skip_nan else 0)
         for at in (low, high)
