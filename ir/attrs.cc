@@ -136,4 +136,8 @@ std::vector<std::string> AttrReads::unread() const {
   return keys;
 }
 
+void read_all(const Attrs& attrs) {
+  for (const auto& [key, value] : attrs.items()) static_cast<void>(attrs.has(key));
+}
+
 }  // namespace ct

@@ -27,4 +27,7 @@ class AttrReads {
   AttrReads* outer_;
 };
 
+// For type rules of primitives that take whatever attributes there are.
+void read_all(const Attrs& attrs);
+
 }  // namespace ct

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/attrs_reads.h"
 #include "ir/combinators.h"
 #include "ir/hash.h"
 #include "ir/lengths.h"
@@ -172,7 +173,7 @@ TypeRule type_rule(RulesPtr rules) {
     const WithInterpreter gil;
     py::list specs;
     for (const Aval& operand : operands) specs.append(spec_of(operand));
-    for (const auto& [key, value] : attrs.items()) static_cast<void>(attrs.has(key));  // the function reads them all
+    read_all(attrs);
     const py::object returned = rules->function("type")(*specs, **attrs_to_python(attrs));
     std::vector<py::object> results{returned};
     if (rules->multiple_results) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "ir/attrs_reads.h"
 #include "ir/check.h"
 #include "ir/error.h"
 #include "ir/hash.h"
@@ -29,6 +30,7 @@ const Primitive& kHolder = define({
     .name = "test_holder",
     .type =
         [](absl::Span<const Aval> operands, const Attrs& attrs) {
+          read_all(attrs);
           const int64_t count = attrs.has("results") ? attrs.integer("results") : 1;
           if (count < 0 || count > 4) throw Error(ErrorKind::kValue, "too many results");
           return Avals(static_cast<size_t>(count), operands.empty() ? Aval(DType::kFloat32, {}) : operands[0]);
