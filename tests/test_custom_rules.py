@@ -214,8 +214,31 @@ def test_zeros_and_values_for_rules():
     zero = ct.custom_derivatives.zero_from_primal
     assert zero(np.ones(2)).dtype == np.float64 and zero(3).dtype == ct.float0
     assert isinstance(zero(1.0, symbolic_zeros=True), ct.custom_derivatives.SymbolicZero)
+    tree = zero({"a": np.ones(2), "n": 3}, symbolic_zeros=True)
+    assert (tree["a"].shape, tree["a"].dtype, tree["n"].dtype) == ((2,), np.float64, ct.float0)
+    spec = ct.ShapeDtypeStruct((2, 3), "float16")
+    made = ct.custom_derivatives.SymbolicZero(spec)
+    assert (made.aval, made.shape, made.ndim, made.size, made.dtype) == (spec, (2, 3), 2, 6, np.float16)
+    assert ct.custom_derivatives.SymbolicZero.from_primal_value(1).aval == ct.ShapeDtypeStruct((), ct.float0)
     primal = ct.custom_derivatives.CustomVJPPrimal(2.0, True)
     assert ct.custom_derivatives.custom_vjp_primal_tree_values({"a": primal, "b": 1}) == {"a": 2.0, "b": 1}
+
+
+def test_rules_may_return_symbolic_zeros_that_they_make():
+    @ct.custom_jvp
+    def f(x, y):
+        return x * y, x
+
+    def rule(primals, tangents):
+        zero = ct.custom_derivatives.SymbolicZero(ct.typeof(primals[0]))
+        return f(*primals), (tangents[0] * primals[1], zero)
+
+    f.defjvp(rule, symbolic_zeros=True)
+    assert [float(t) for t in ct.jvp(f, (2.0, 3.0), (1.0, 1.0))[1]] == [3.0, 0.0]
+
+    g = ct.custom_vjp(lambda x, n: x * n)
+    g.defvjp(lambda x, n: (x * n, n), lambda n, c: (c * n, ct.custom_derivatives.SymbolicZero(ct.typeof(n))))
+    assert [float(t) for t in ct.grad(g, (0, 1))(2.0, 3.0)] == [3.0, 0.0]
 
 
 def test_checkpointed_functions_get_arrays_and_trees_of_prevent_cse():

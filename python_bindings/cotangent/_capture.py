@@ -22,6 +22,8 @@ from cotangent._device import check_placement
 Aval = tuple[tuple[int, ...], Any, bool]  # shape, dtype, weak
 _Wrapper = TypeVar("_Wrapper")
 
+FLOAT0 = np.dtype([("float0", "V")])  # JAX's dtype of derivatives of what has none
+
 # Names of mapped axes that are ragged: their sizes are values.
 RAGGED_NAMES: ContextVar[frozenset[str]] = ContextVar("ragged_names", default=frozenset())
 
@@ -39,7 +41,7 @@ class ShapeDtypeStruct:
             raise ValueError("ShapeDtypeStruct: a dtype is needed")
         check_placement(sharding, "ShapeDtypeStruct")
         self.shape = tuple(shape)
-        self.dtype = _core.canonical_dtype(dtype)
+        self.dtype = dtype if dtype == FLOAT0 else _core.canonical_dtype(dtype)
         self.weak_type = weak_type
 
     @property
@@ -114,30 +116,46 @@ def is_inexact_dtype(dtype: Any) -> bool:
     return _core.dtype_kind(dtype) in ("float", "complex")
 
 
+def tangent_dtype(dtype: Any) -> Any:
+    """The dtype of the derivatives of arrays of a dtype."""
+    return dtype if is_inexact_dtype(dtype) else FLOAT0
+
+
 def float0_zeros(shape: Sequence[int]) -> Any:
     """JAX's derivative of what has none: zeros of a dtype without values."""
-    return np.zeros(shape, dtype=[("float0", "V")])
+    return np.zeros(shape, FLOAT0)
 
 
 class SymbolicZero:
-    """A tangent or cotangent that is known to be zero, given to and taken from rules that ask for it."""
+    """A tangent or cotangent that is known to be zero, given to and taken from rules that ask for it.
 
-    def __init__(self, shape: Sequence[int], dtype: Any) -> None:
-        self.shape = tuple(shape)
-        self.dtype = dtype
+    ``aval`` is the shape and dtype of the zero: a `ShapeDtypeStruct`, an array, or anything else that has both.
+    """
 
-    @classmethod
-    def like(cls, x: Any) -> SymbolicZero:
-        """The zero of an array's shape and dtype."""
-        return cls(x._bound_shape if isinstance(x, Array) else np.shape(x), getattr(x, "dtype", None))
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval if isinstance(aval, ShapeDtypeStruct) else ShapeDtypeStruct(aval.shape, aval.dtype)
+
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero tangent of a value: of dtype float0 if it is of integers or bools."""
+        array = val if isinstance(val, Array) else _core.array(val)
+        return SymbolicZero(ShapeDtypeStruct(array._bound_shape, tangent_dtype(array.dtype)))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.aval.dtype
 
     @property
     def ndim(self) -> int:
-        return len(self.shape)
+        return self.aval.ndim
 
     @property
-    def aval(self) -> ShapeDtypeStruct:
-        return ShapeDtypeStruct(self.shape, self.dtype)
+    def size(self) -> int:
+        return self.aval.size
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.dtype}{list(self.shape)})"

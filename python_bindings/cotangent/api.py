@@ -15,6 +15,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._capture import (
+    FLOAT0,
     RAGGED_NAMES,
     Captured,
     ShapeDtypeStruct,
@@ -38,7 +39,6 @@ from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import Partial
 
 Function = Callable[..., Any]
-_FLOAT0 = float0_zeros(()).dtype
 
 
 def is_inexact(x: Array) -> bool:
@@ -328,7 +328,7 @@ def _tangent_leaves(
     for index, (leaf, tangent) in enumerate(zip(leaves, given, strict=True)):
         where = f"{transform}: the tangent at {structure.paths()[index]}"
         if not is_inexact_dtype(leaf.dtype):
-            if getattr(tangent, "dtype", None) not in (_FLOAT0, np.bool_):
+            if getattr(tangent, "dtype", None) not in (FLOAT0, np.bool_):
                 raise MismatchError(
                     f"{where} belongs to a primal of dtype {leaf.dtype}, so it must have dtype float0: np.zeros(shape, ct.dtypes.float0)"
                 )

@@ -15,7 +15,9 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._capture import (
+    Aval,
     Captured,
+    ShapeDtypeStruct,
     SymbolicZero,
     as_ragged_as,
     aval_of,
@@ -23,6 +25,7 @@ from cotangent._capture import (
     flatten_like,
     float0_zeros,
     is_inexact_dtype,
+    tangent_dtype,
 )
 from cotangent._core import Array, Graph
 from cotangent._custom_function import CustomFunction, Opened, rewire
@@ -105,7 +108,7 @@ class custom_jvp(CustomFunction):  # noqa: N801
 
             output = self(*primals)
             parts = [rule(t, output, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
-            zero = tree_map(SymbolicZero.like, output)
+            zero = tree_map(SymbolicZero.from_primal_value, output)
             add = lambda x, y: y if _is_zero(x) else x + y  # noqa: E731
             total = functools.reduce(lambda a, b: tree_map(add, a, b, is_leaf=_is_zero), parts, zero)
             return output, total
@@ -136,7 +139,7 @@ class custom_jvp(CustomFunction):  # noqa: N801
     def _capture_jvp(self, call: Opened, inexact: list[Array], moving: Sequence[bool]) -> Any:
         rule, primal, leaves = self.jvp, call.primal, call.leaves
         assert rule is not None
-        none = SymbolicZero.like if self.symbolic_zeros else lambda x: float0_zeros(aval_of(x)[0])
+        none = SymbolicZero.from_primal_value if self.symbolic_zeros else lambda x: float0_zeros(aval_of(x)[0])
 
         def run(inputs: list[Array]) -> list[Any]:
             given = iter(inputs[len(leaves) :])
@@ -320,7 +323,11 @@ class custom_vjp(CustomFunction):  # noqa: N801
     ) -> Any:
         bwd, primal = self.bwd, call.primal
         assert bwd is not None
-        none = (lambda aval: SymbolicZero(*aval[:2])) if self.symbolic_zeros else (lambda aval: float0_zeros(aval[0]))
+
+        def none(aval: Aval) -> Any:
+            zero = ShapeDtypeStruct(aval[0], tangent_dtype(aval[1]))
+            return SymbolicZero(zero) if self.symbolic_zeros else float0_zeros(aval[0])
+
         arguments, is_object = call.arguments(call.leaves), call.is_object()
 
         def run(inputs: list[Array]) -> list[Any]:

@@ -42,18 +42,22 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """A zero tangent for a value: zeros like it, or of dtype float0 if it is of integers or bools.
+    """The zero tangents for a tree of values: zeros like them, or of dtype float0 for integers and bools.
 
     >>> import cotangent as ct
-    >>> float(ct.custom_derivatives.zero_from_primal(2.0))
+    >>> float(ct.custom_derivatives.zero_from_primal({"rate": 2.0})["rate"])
     0.0
     """
-    array = _core.array(val)
-    if symbolic_zeros:
-        return SymbolicZero.like(array)
-    if not is_inexact_dtype(array.dtype):
-        return float0_zeros(array.shape)
-    return _core.full(array._bound_shape, 0.0, array.dtype)
+
+    def zero(leaf: Any) -> Any:
+        array = _core.array(leaf)
+        if symbolic_zeros:
+            return SymbolicZero.from_primal_value(array)
+        if not is_inexact_dtype(array.dtype):
+            return float0_zeros(array.shape)
+        return _core.full(array._bound_shape, 0.0, array.dtype)
+
+    return tree_map(zero, val)
 
 
 @dataclass
