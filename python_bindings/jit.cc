@@ -855,6 +855,13 @@ void register_jit(py::module_& module) {
   module.def("delete_array", [](const py::object& array) {
     if (auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()))) *tensor = Tensor(tensor->aval(), nullptr);
   });
+  // An array of the same memory that neither of these happens to with the first; what is traced has none.
+  module.def("share_array", [](const py::object& array) {
+    const auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()));
+    if (tensor == nullptr) return array;
+    if (!*tensor) throw_donated(tensor->aval());
+    return array_object(Tensor(*tensor));
+  });
   module.def("is_deleted", [](const py::object& array) {
     const auto* tensor = std::get_if<Tensor>(&array_contents(array.ptr()));
     return tensor != nullptr && !*tensor;

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import re
+from collections.abc import Callable
+from typing import Any
+
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
@@ -100,3 +105,85 @@ def test_wrong_positions() -> None:
         ct.jit(lambda n, x: x, static_argnums=0, donate_argnums=0)
     with pytest.raises(ValueError, match="donate_argnums"):
         ct.jit(lambda x: x, donate_argnums=3)
+
+
+class Holder:
+    def __init__(self, array: ct.Array) -> None:
+        self.array = array
+
+    def __ct_array__(self) -> ct.Array:
+        return self.array
+
+
+COPIES: dict[str, Callable[[ct.Array], Any]] = {
+    "array": cnp.array,
+    "array of the dtype": lambda x: cnp.array(x, dtype=x.dtype),
+    "array of an object that holds one": lambda x: cnp.array(Holder(x)),
+    "numpy.copy": cnp.copy,
+    "copy": lambda x: x.copy(),
+    "copy.copy": copy.copy,
+    "copy.deepcopy": copy.deepcopy,
+    "copy.deepcopy of a tree": lambda x: copy.deepcopy({"a": [x]})["a"][0],
+    "asarray": lambda x: cnp.asarray(x, copy=True),
+    "asarray of the dtype": lambda x: cnp.asarray(x, x.dtype, copy=True),
+    "astype": lambda x: x.astype(x.dtype, copy=True),
+    "numpy.astype": lambda x: cnp.astype(x, x.dtype, copy=True),
+    "reshape": lambda x: cnp.reshape(x, x.shape, copy=True),
+    "flatten": lambda x: x.flatten(),
+    "full": lambda x: cnp.full(x.shape, x),
+    "full_like": lambda x: cnp.full_like(x, x),
+    "device_put": lambda x: ct.device_put(x, may_alias=False),
+    "from_dlpack": lambda x: cnp.from_dlpack(x, copy=True),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_is_an_array_of_its_own(name: str) -> None:
+    step = ct.jit(lambda x: x * 2, donate_argnums=0)
+    values = np.arange(1000, dtype=np.float32) + 1
+    for give_up in (step, lambda x: x.delete()):
+        for donated in (0, 1):
+            pair = [x := fresh(), COPIES[name](x)]
+            assert pair[1].dtype == np.float32
+            give_up(pair[donated])
+            kept = pair[1 - donated]
+            np.testing.assert_array_equal(np.asarray(kept), values)
+            # What is left has the memory to itself.
+            before = address(kept)
+            pair.clear()
+            x = None
+            assert name == "full_like" or address(step(kept)) == before
+
+
+def test_copies_share_memory_until_then() -> None:
+    x = fresh()
+    for spelling in (cnp.array, cnp.copy, copy.copy, copy.deepcopy):
+        assert address(spelling(x)) == address(x)
+    for kept in (cnp.asarray(x), cnp.array(x, copy=None), cnp.float32(x), x.astype(x.dtype), ct.device_put(x)):
+        assert kept is x
+    key = ct.random.key(0)
+    again = copy.deepcopy(key)
+    key.delete()
+    assert ct.random.key_data(again).tolist() == [0, 0]
+    first, second = copy.deepcopy([x, x])
+    assert first is second
+    assert first is not x
+
+
+def test_programs_have_no_step_for_copies() -> None:
+    weights = fresh(3)
+
+    def f(x: ct.Array) -> ct.Array:
+        return cnp.array(x) + x.copy() * cnp.array(weights) + copy.deepcopy(x)
+
+    def plain(x: ct.Array) -> ct.Array:
+        return x + x * weights + x
+
+    first, second = (re.sub("#.*", "", str(ct.make_jaxpr(function)(weights))) for function in (f, plain))
+    assert first == second
+
+
+def test_a_copy_of_a_known_array_stays_known() -> None:
+    rows = cnp.array(2)
+    f = ct.jit(lambda x: x[: int(cnp.array(rows))])
+    assert f(fresh(3)).shape == (2,)

@@ -35,7 +35,7 @@ from cotangent.numpy import (
     shapes,
     sorting,
 )
-from cotangent.numpy._support import several
+from cotangent.numpy._support import apart, several
 
 
 def _operand(x: Any) -> bool:
@@ -158,7 +158,6 @@ def _contains(self: Array, value: Any) -> bool:
 
 
 def _reduce(self: Array) -> Any:
-    # Pickle and copy.deepcopy.
     return _restore, (np.array(_core.to_numpy(self, "pickling")), self.weak_type)
 
 
@@ -171,6 +170,11 @@ def _restore(values: Any, weak: bool) -> Array:
 def _identity(self: Array, *_: Any) -> Array:
     """The array itself: arrays are immutable."""
     return self
+
+
+def _copy(self: Array, *_: Any) -> Array:
+    """An array of its own, of the same elements."""
+    return creation.copy(self)
 
 
 # ---- Printing --------------------------------------------------------------------------------------------------------
@@ -217,6 +221,11 @@ def _format(self: Array, spec: str) -> str:
 def _reshape(self: Array, *shape: Any, order: str = "C") -> Array:
     """The elements under another shape: ``x.reshape(2, 3)`` or ``x.reshape((2, 3))``."""
     return shapes.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _flatten(self: Array, order: str = "C") -> Array:
+    """A copy of all elements along one axis."""
+    return apart(shapes.ravel(self, order), self)
 
 
 def _transpose(self: Array, *axes: Any) -> Array:
@@ -323,7 +332,7 @@ _METHODS: dict[str, Any] = {
     "cumsum": reductions.cumsum,
     "diagonal": creation.diagonal,
     "dot": products.dot,
-    "flatten": shapes.ravel,
+    "flatten": _flatten,
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
@@ -372,8 +381,8 @@ _MEMBERS: dict[str, Any] = {
     "__repr__": _repr,
     "__str__": _str,
     "__format__": _format,
-    "__copy__": _identity,
-    "__deepcopy__": _identity,
+    "__copy__": _copy,
+    "__deepcopy__": _copy,
     "__reduce__": _reduce,
     "T": _property(shapes.transpose, "Axes reversed."),
     "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),

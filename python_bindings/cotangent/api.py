@@ -6,6 +6,7 @@ enclosing transform is capturing, run when not.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -747,15 +748,16 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
 
     Args:
         x: a pytree.
-        device: a device or a sharding of one device, or a pytree of them. ``src``, ``donate``, ``may_alias``: of no effect.
+        device: a device or a sharding of one device, or a pytree of them. ``src``, ``donate``: of no effect.
+        may_alias: False copies arrays, which are otherwise returned as they are.
 
     Raises:
         ValueError: it asks for several devices.
     """
-    del src, donate, may_alias
+    del src, donate
     check_placements(device, "device_put")
     leaves, structure = flatten_arguments(x, "device_put")
-    return structure.unflatten(leaves)
+    return structure.unflatten([copy.copy(leaf) for leaf in leaves] if may_alias is False else leaves)
 
 
 def device_get(x: Any) -> Any:

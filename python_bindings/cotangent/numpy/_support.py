@@ -46,6 +46,14 @@ def convert(x: Array, dtype: Any) -> Array:
     return x if x.dtype == dtype and not x.weak_type else bind1("convert", x, dtype=dtype)
 
 
+def apart(result: Array, source: Any) -> Array:
+    """``result``, or an array of its own where it would be ``source`` or what that holds: one can be deleted or donated without the other.
+
+    The memory is shared as long as both have it.
+    """
+    return _core.share_array(result) if result is source or _core.has_array_method(source) else result
+
+
 def literal(like: Array, value: complex) -> Array:
     """A number as an array of the shape and type of ``like``, which is weak if that is."""
     return _core.full(like._bound_shape, value, like.dtype, like.weak_type)

@@ -14,6 +14,7 @@ from cotangent._capture import ShapeDtypeStruct
 from cotangent._core import Array, entrance
 from cotangent._device import check_device, check_placement
 from cotangent.numpy._support import (
+    apart,
     axis_size,
     bind1,
     bound_size,
@@ -91,12 +92,14 @@ def array(
     (2, 2)
     """
     check_placement(out_sharding, "array")
-    del copy, order
+    del order
+    source = object
     if isinstance(object, range):
         object = list(object)  # noqa: A001
     listed = isinstance(object, (tuple, list))
     if dtype is None and ndmin == 0 and device is None and not listed:
-        return _core.array(object)
+        result = _core.array(object)
+        return apart(result, source) if copy else result
     check_device(device, "array")
     if dtype is None:
         result = _core.array(object)
@@ -115,7 +118,9 @@ def array(
             result = convert(_core.array(np.asarray(object, dtype=dtype) if object else object), dtype)
         else:
             result = convert(_core.array(object), dtype)
-    return insert_axes(result, list(range(ndmin - result.ndim))) if result.ndim < ndmin else result
+    if result.ndim < ndmin:
+        result = insert_axes(result, list(range(ndmin - result.ndim)))
+    return apart(result, source) if copy else result
 
 
 @entrance("from_numpy")
@@ -138,16 +143,19 @@ def asarray(
 
 
 def copy(a: Any, order: str | None = None) -> Array:
-    """An array of the same elements; arrays are immutable, so nothing need be copied."""
+    """An array of the same elements, which stays when the other is deleted or donated; until then they share memory."""
     del order
-    return _core.array(a)
+    return apart(_core.array(a), a)
 
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Array:
-    """The elements as another dtype. Complex to real drops the imaginary part."""
-    del copy
+    """The elements as another dtype. Complex to real drops the imaginary part.
+
+    An array that has the dtype is returned as it is unless ``copy`` is true.
+    """
     check_device(device, "astype")
-    return convert(_core.array(x), dtype)
+    result = convert(_core.array(x), dtype)
+    return apart(result, x) if copy else result
 
 
 def _filled(shape: Any, value: complex, dtype: Any, device: Any, weak: bool = False) -> Array:
@@ -190,7 +198,8 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     check_device(device, "full")
     sizes, lengths = static_shape(shape)
     value = _core.array(fill_value)
-    return give_lengths(_core.broadcast_to(value if dtype is None else convert(value, dtype), sizes), lengths)
+    value = _core.broadcast_to(value if dtype is None else convert(value, dtype), sizes)
+    return give_lengths(apart(value, fill_value), lengths)
 
 
 def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:

@@ -87,7 +87,7 @@ class ScalarType(type):
         """A scalar (or an array, of an array) of this dtype."""
         from cotangent.numpy.creation import array
 
-        return array(x, cls.dtype)
+        return array(x, cls.dtype, copy=None)
 
     def __eq__(cls, other: object) -> builtins.bool:
         if isinstance(other, ScalarType):

@@ -20,6 +20,7 @@ from cotangent._arguments import check_arguments
 from cotangent._core import Array, entrance
 from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
+    apart,
     bind1,
     choose,
     constant,
@@ -425,10 +426,9 @@ def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
     """NaN and infinities replaced by numbers: by default 0, the largest and the lowest of the dtype."""
-    del copy
     array = _core.array(x)
     if not is_inexact(array):
-        return array
+        return apart(array, x) if copy else array
     if kind(array) == "complex":
         parts = [nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (real(array), imag(array))]
         return bind1("complex", *parts)

@@ -15,6 +15,7 @@ from cotangent._core import Array, entrance
 from cotangent._device import check_placement
 from cotangent.errors import ConcretizationError, ShapeError
 from cotangent.numpy._support import (
+    apart,
     axis_size,
     bind1,
     bound_size,
@@ -110,7 +111,6 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     [[0, 1, 2], [3, 4, 5]]
     """
     check_placement(out_sharding, "reshape")
-    del copy
     if order not in ("C", "F", "K", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
     array = _core.array(a)
@@ -125,7 +125,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
             raise ShapeError(f"reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
         sizes[sizes.index(-1)] = bound_size(array) // rest
     if tuple(sizes) == array._bound_shape:
-        return array
+        return apart(array, a) if copy else array
     if order == "F":
         return transpose(bind1("reshape", transpose(array), shape=sizes[::-1]))
     return bind1("reshape", array, shape=sizes)
