@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <utility>
+
 #include "device/cpu/pool.h"
 #include "ir/error.h"
 #include "jit/host_call.h"
@@ -64,7 +66,13 @@ void Emitter::emit_statements(BlockId id, uint32_t begin, uint32_t end, absl::Sp
       continue;
     }
     bool took_following = false;
+    const bool outermost = !std::exchange(bases_known_, true);
+    const auto bases = outermost ? know_bases(statements[i]) : llvm::SmallVector<BufferId, 16>();
     emit_statement(statements[i], i + 1 < end ? &statements[i + 1] : nullptr, &took_following);
+    if (outermost) {
+      forget_bases(bases);
+      bases_known_ = false;
+    }
     count_time(statements[i], pending);
     if (took_following) ++i;
   }
@@ -298,7 +306,9 @@ llvm::Value* Emitter::uniform_index(const Index& index) {
 llvm::Value* Emitter::base(BufferId id) {
   if (bases_[id] != nullptr) return bases_[id];
   if (program_.buffers[id].kind == BufferKind::kConstant) return table(id);
-  return b_.CreateLoad(b_.getPtrTy(), arena_at(outline_.pointer_slots.at(id)));
+  if (const auto slot = outline_.pointer_slots.find(id); slot != outline_.pointer_slots.end())
+    return b_.CreateLoad(b_.getPtrTy(), arena_at(slot->second));
+  return table_ == nullptr ? original_base(id) : base_by_table(id);
 }
 
 llvm::Value* Emitter::element_pointer(BufferId buffer, llvm::Value* index) {

@@ -109,9 +109,12 @@ class Emitter {
   void begin_function(llvm::Function* function);
   void emit_call(const OutlinedCall& call);
   llvm::GlobalVariable* table_of(const OutlinedCall& call);
-  void read_table(absl::Span<const loop::BufferId> arrays, llvm::Value* table);
   void go_on_if(llvm::Value* succeeded);  // else the function returns, and with it the program
   llvm::Value* original_base(loop::BufferId buffer);
+  llvm::Value* base_by_table(loop::BufferId buffer);
+  // Of what the statement and those inside it use, until `forget_bases`.
+  llvm::SmallVector<loop::BufferId, 16> know_bases(const loop::Statement& statement);
+  void forget_bases(absl::Span<const loop::BufferId> buffers);
   void set_base(loop::BufferId buffer, llvm::Value* is);
   llvm::GlobalVariable* table(loop::BufferId constant);
   void know(loop::Value value, llvm::Value* is);
@@ -249,10 +252,14 @@ class Emitter {
   bool is_shared_ = false;                                                 // the function
   llvm::Value *inputs_ = nullptr, *outputs_ = nullptr, *arena_ = nullptr;  // a shared one has only the last
   std::vector<llvm::Value*> values_;
-  std::vector<llvm::Value*> bases_;                            // null: of a constant or of a buffer that swaps
+  // Null: of a constant, of a buffer that swaps, or of one that is looked up at the next statement that uses it.
+  std::vector<llvm::Value*> bases_;
   std::vector<loop::Value> known_values_;                      // those that this function has set
   std::vector<loop::BufferId> known_bases_, swapping_;         // buffers of this function
   llvm::DenseMap<loop::Value, llvm::Value*> result_pointers_;  // of a shared function
+  llvm::Value* table_ = nullptr;                               // of a part
+  llvm::DenseMap<loop::BufferId, uint64_t> table_entries_;     // where the part's arrays are in it
+  bool bases_known_ = false;                                   // inside a statement: of all that it uses
   llvm::DenseMap<loop::Value, llvm::Value*> varied_;           // constants that are a shared function's parameters
   std::vector<llvm::GlobalVariable*> globals_;                 // of constant buffers
   Lanes lanes_{loop::kNoValue, 0, nullptr};

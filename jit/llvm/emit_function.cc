@@ -1,6 +1,7 @@
 // The functions that a program is cut into (outline.h), and the calls between them.
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
+#include "jit/loop_visit.h"
 
 namespace ct::jit {
 
@@ -73,6 +74,9 @@ void Emitter::begin_function(llvm::Function* function) {
   swapping_.clear();
   result_pointers_.clear();
   varied_.clear();
+  table_ = nullptr;
+  table_entries_.clear();
+  bases_known_ = false;
   inputs_ = outputs_ = arena_ = nullptr;
   b_.SetInsertPoint(new_block("entry"));
 }
@@ -90,7 +94,12 @@ void Emitter::emit_function(uint32_t number) {
       inputs_ = argument++;
       outputs_ = argument++;
       arena_ = argument++;
-      read_table(f.arrays, argument++);
+      table_ = argument++;
+      uint64_t next = 0;
+      for (BufferId id : f.arrays) {
+        table_entries_[id] = next;
+        next += program_.buffers[id].kind == BufferKind::kTemporary ? 1 : 2;
+      }
     } else {
       arena_ = argument++;
       for (BufferId id : f.arrays) set_base(id, argument++);
@@ -103,11 +112,7 @@ void Emitter::emit_function(uint32_t number) {
     outputs_ = function_->getArg(1);
     arena_ = function_->getArg(2);
     for (BufferId id : f.buffers) {
-      if (outline_.pointer_slots.contains(id)) {
-        swapping_.push_back(id);
-      } else if (program_.buffers[id].kind != BufferKind::kConstant) {
-        set_base(id, original_base(id));
-      }
+      if (outline_.pointer_slots.contains(id)) swapping_.push_back(id);
     }
     for (loop::Value value : f.entry_values) know(value, load_slot(value));
   }
@@ -138,7 +143,7 @@ void Emitter::set_base(BufferId id, llvm::Value* is) {
   known_bases_.push_back(id);
 }
 
-// Of each array of a call, what read_table finds: for temporaries the byte in the arena, for inputs and outputs the
+// Of each array of a call, what base_by_table finds: for temporaries the byte in the arena, for inputs and outputs the
 // position in their list and the byte from there.
 llvm::GlobalVariable* Emitter::table_of(const OutlinedCall& call) {
   llvm::SmallVector<uint64_t, 64> entries;
@@ -156,21 +161,39 @@ llvm::GlobalVariable* Emitter::table_of(const OutlinedCall& call) {
   return new llvm::GlobalVariable(module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "arrays");
 }
 
-void Emitter::read_table(absl::Span<const BufferId> arrays, llvm::Value* table) {
+llvm::Value* Emitter::base_by_table(BufferId id) {
   llvm::PointerType* pointer = b_.getPtrTy();
-  uint64_t next = 0;
-  const auto entry = [&] { return b_.CreateLoad(i64_, b_.CreateConstInBoundsGEP1_64(i64_, table, next++)); };
+  uint64_t next = table_entries_.at(id);
+  const auto entry = [&] { return b_.CreateLoad(i64_, b_.CreateConstInBoundsGEP1_64(i64_, table_, next++)); };
   // Not "inbounds": what the statements add to it brings it back.
   const auto moved = [&](llvm::Value* from) { return b_.CreateGEP(b_.getInt8Ty(), from, entry()); };
-  for (BufferId id : arrays) {
-    const BufferKind kind = program_.buffers[id].kind;
-    if (kind == BufferKind::kTemporary) {
-      set_base(id, moved(arena_));
-    } else {
-      llvm::Value* list = kind == BufferKind::kInput ? inputs_ : outputs_;
-      set_base(id, moved(b_.CreateLoad(pointer, b_.CreateGEP(pointer, list, entry()))));
-    }
-  }
+  const BufferKind kind = program_.buffers[id].kind;
+  if (kind == BufferKind::kTemporary) return moved(arena_);
+  llvm::Value* list = kind == BufferKind::kInput ? inputs_ : outputs_;
+  return moved(b_.CreateLoad(pointer, b_.CreateGEP(pointer, list, entry())));
+}
+
+// Where each statement of a function begins, and not where the function does: there are more arrays than registers.
+llvm::SmallVector<BufferId, 16> Emitter::know_bases(const loop::Statement& statement) {
+  llvm::SmallVector<BufferId, 16> found;
+  const auto look = [&](const loop::Statement& s) {
+    loop::visit_buffers(program_, s, [&](BufferId id, bool) {
+      if (bases_[id] != nullptr || program_.buffers[id].kind == BufferKind::kConstant ||
+          outline_.pointer_slots.contains(id)) {
+        return;
+      }
+      set_base(id, base(id));
+      found.push_back(id);
+    });
+  };
+  look(statement);
+  loop::visit_blocks_of(program_, statement,
+                        [&](loop::BlockId inner) { loop::visit_statements(program_, inner, look); });
+  return found;
+}
+
+void Emitter::forget_bases(absl::Span<const BufferId> buffers) {
+  for (BufferId id : buffers) bases_[id] = nullptr;
 }
 
 void Emitter::emit_call(const OutlinedCall& call) {

@@ -84,6 +84,21 @@ TEST(Outline, SmallProgramsAreOneFunction) {
             1);
 }
 
+// As many pointers as arrays would not stay in registers until the loops that use them.
+TEST(Outline, PointersAreLoadedAtTheirLoops) {
+  std::vector<Aval> arrays;
+  for (int64_t i = 0; i < 40; ++i) arrays.emplace_back(DType::kFloat32, std::vector<int64_t>{20 + i});
+  const GraphPtr graph = build_graph(arrays, [](Builder&, const Values& v) {
+    Values results;
+    for (const Value& each : v) results.push_back(each * constant(each, 0.5));
+    return results;
+  });
+  expect_compiles(prepare(graph), random_inputs(graph), 1);
+  const std::string text = *jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test"));
+  const size_t entry = text.find("\nentry:");
+  EXPECT_LT(count(text.substr(entry, text.find("\nloop:", entry) - entry), "load ptr"), 4);
+}
+
 TEST(Outline, ScalarsCrossBetweenFunctions) {
   const Aval x(DType::kFloat64, {}), n(DType::kInt32, {}), p(DType::kBool, {});
   const GraphPtr graph = build_graph({x, n, p}, [](Builder&, const Values& v) {
