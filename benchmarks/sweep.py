@@ -3,7 +3,7 @@
 A function is called in the first of a few ways that JAX accepts (one array, two, a matrix, integers …); those that need more have a row
 in `SPECIAL`. Both libraries run in one process, one after the other in turn, and the least time counts. Results are compared: one that
 differs is WRONG, not a time, unless it is as close to what both compute in float64 as the other one. `--page` writes docs/sweep.md: all
-functions that take more than 1.1 times as long as with JAX, each with its reason where one is known.
+functions that take more than 1.1 times as long as with JAX, each with its reason where one is known, and what `spellings.py` measures.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import spellings
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "sweep.md"
 SIZES = {"small": (8, 8), "medium": (256, 256), "large": (2000, 1000)}
@@ -358,7 +359,7 @@ def is_slower(row: Row) -> bool:
     return row.ratio < 1 / LIMIT and row.ours >= LEAST_MICROSECONDS
 
 
-def page(rows: list[Row]) -> str:
+def page(rows: list[Row], groups: list[spellings.Group]) -> str:
     right = [row for row in rows if not row.wrong]
     mean = math.exp(sum(math.log(row.ratio) for row in right) / max(1, len(right)))
     slower = sorted((row for row in right if is_slower(row)), key=lambda row: row.ratio)
@@ -381,14 +382,21 @@ def page(rows: list[Row]) -> str:
     if wrong:
         lines += ["", "Results that differ, or fail:", ""]
         lines += [f"- `{row.name}` {row.size} {row.kind}: {row.wrong}" for row in wrong]
+    lines += spellings.section(groups) if groups else []
     return "\n".join(lines) + "\n"
 
 
 def main(sizes: str, only: str, seconds: float, write: bool) -> int:
     print(f"{'function':34} {'size':7} {'':9} {'here, µs':>12} {'JAX, µs':>12} {'times':>8}")
-    rows = sweep(sizes.split(","), only, seconds, lambda line: print(line, flush=True))
-    text = page(rows)
+    import cotangent
+
+    def show(line: str) -> None:
+        print(line, flush=True)
+
+    rows = sweep(sizes.split(","), only, seconds, show)
+    groups = [] if only else spellings.measure(cotangent, seconds, least, show)
+    text = page(rows, groups)
     print("\n" + text)
     if write:
         PAGE.write_text(text, encoding="utf-8")
-    return 1 if any(row.wrong for row in rows) else 0
+    return 1 if any(one.wrong for one in [*rows, *groups]) else 0

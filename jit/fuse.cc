@@ -199,9 +199,14 @@ class Fuser {
     fusion_.views[var] = std::move(view);
   }
 
-  // Along some axes of an array, the number of runs in each of which neighbours have one distance by all the strides.
-  static int64_t runs_of(const Shape& shape, const Ints& axes, std::initializer_list<const Shape*> strides) {
-    int64_t all = 1, run = 1, longest = 1;
+  // Some axes of an array as runs, in each of which neighbours have one distance by all the strides: how often the
+  // longest of them goes into the axes, and the distance of its neighbours by the first strides.
+  struct Runs {
+    int64_t count = 1, distance = 1;
+  };
+  static Runs runs_of(const Shape& shape, const Ints& axes, std::initializer_list<const Shape*> strides) {
+    int64_t all = 1, run = 1, longest = 1, start = 1;
+    Runs result;
     std::vector<int64_t> next(strides.size());
     for (size_t i = axes.size(); i-- > 0;) {
       const int64_t size = shape[axes[i]];
@@ -212,11 +217,14 @@ class Fuser {
         continues = continues && (*each)[axes[i]] == next[k];
         next[k++] = (*each)[axes[i]] * size;
       }
+      if (!continues) start = (**strides.begin())[axes[i]];
       run = continues ? run * size : size;
+      if (run > longest) result.distance = start;
       longest = std::max(longest, run);
       all *= size;
     }
-    return all / std::max<int64_t>(longest, 1);
+    result.count = all / longest;
+    return result;
   }
 
   // Whether a product written the other way round would fall into more products than one written as it is, each with
@@ -227,6 +235,7 @@ class Fuser {
     const Shape dense = dense_strides(graph_.aval(product.first_output).shape());
     const Shape written = transposed_strides(graph_, product.first_output, transposition);
     int64_t as_it_is = 1, other_way = 1;
+    bool across[] = {false, false};
     size_t out_axis = axes.lhs_batch.size();
     for (int operand : {0, 1}) {
       const Var var = graph_.operands(product)[operand];
@@ -238,10 +247,17 @@ class Fuser {
         dense_here[axis] = dense[out_axis];
         written_here[axis] = written[out_axis++];
       }
-      as_it_is *= runs_of(shape, free, {&own, &dense_here});
-      other_way *= runs_of(shape, free, {&own, &written_here});
+      const Runs as_it_is_here = runs_of(shape, free, {&own, &dense_here});
+      const Runs other_way_here = runs_of(shape, free, {&own, &written_here});
+      as_it_is *= as_it_is_here.count;
+      other_way *= other_way_here.count;
+      across[operand] = as_it_is_here.distance == 1 && other_way_here.distance != 1;
     }
     if (other_way <= as_it_is) return false;
+    // An operand that is read across the order in which it lies costs more than a pass over the result, unless many
+    // rows of the other one share what was read.
+    constexpr int64_t kRowsPerStep = 4;
+    if ((across[0] && axes.n < kRowsPerStep * axes.k) || (across[1] && axes.m < kRowsPerStep * axes.k)) return true;
     constexpr int64_t kFewRows = 8;
     constexpr double kLeastPart = 1 << 11;
     const double work = static_cast<double>(axes.batch * axes.m) * static_cast<double>(axes.n * axes.k);
@@ -256,7 +272,7 @@ class Fuser {
     const DotAxes axes = dot_axes(graph_, product);
     const Ints& free = operand == 0 ? axes.lhs_free : axes.rhs_free;
     const Ints& contract = operand == 0 ? axes.lhs_contract : axes.rhs_contract;
-    const auto runs = [&](const Ints& group, const Shape& strides) { return runs_of(shape, group, {&strides}); };
+    const auto runs = [&](const Ints& group, const Shape& strides) { return runs_of(shape, group, {&strides}).count; };
     const Shape dense = dense_strides(shape);
     const int64_t of_view = runs(free, view.strides) * runs(contract, view.strides);
     const int64_t of_copy = runs(free, dense) * runs(contract, dense);

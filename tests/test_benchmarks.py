@@ -142,3 +142,16 @@ def test_the_sweep_compares_what_is_defined(judge: Any) -> None:
         assert sweep.differ(name, x, -x) == "values differ"
     assert sweep.differ("numpy.linalg.qr", x, -x) == ""
     assert sweep.distance([x], [x]) == 0 and sweep.distance([x + 1], [x]) == 0.2
+
+
+def test_spellings_that_differ_or_are_slow_are_named(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import cotangent as ct
+    import spellings
+
+    x = np.ones(3, np.float32)
+    one = {"plain": lambda x: x + 1, "swapped": lambda x: 1 + x, "other": lambda x: x + 2}
+    monkeypatch.setattr(spellings, "groups", lambda _: {"a sum": (one, [x])})
+    (group,) = spellings.measure(ct, 0.0, lambda thunks, _: [10.0, 11.0, 15.0], lambda _: None)
+    assert group.wrong == "other differ"
+    assert group.slower() == {"other": 1.5}
+    assert spellings.section([group])[-1] == "| a sum | 3 | 10.0 | 1.50 | WRONG: other differ |"

@@ -112,6 +112,27 @@ def test_products_with_transposed_results(subscripts, rows):
     np.testing.assert_allclose(result, np.einsum(subscripts, s, g), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("rows", [0, 1, 8, 64])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 1, 3, 2), (0, 3, 2, 1), (3, 0, 1, 2), (2, 3, 1, 0)], ids=str)
+def test_products_with_transposed_operands(order, rows):
+    s, g = RNG.normal(size=(rows, 5, 6)).astype(np.float32), RNG.normal(size=(5, 6, 20, 12)).astype(np.float32)
+    axes = ([1, 2], [order.index(0), order.index(1)])
+    result = ct.jit(lambda s, g: cnp.tensordot(s, cnp.transpose(g, order), axes))(s, g)
+    np.testing.assert_allclose(result, np.tensordot(s, np.transpose(g, order), axes), rtol=1e-4, atol=1e-5)
+    swapped = ct.jit(lambda s, g: cnp.tensordot(cnp.transpose(g, order), s, axes[::-1]))(s, g)
+    np.testing.assert_allclose(swapped, np.tensordot(np.transpose(g, order), s, axes[::-1]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [1, 8])
+def test_products_do_not_read_across_the_order_of_their_operand(rows):
+    s, g = np.ones((rows, 32), np.float32), np.ones((32, 64, 32), np.float32)
+    for f in (
+        lambda s, g: cnp.tensordot(s, cnp.transpose(g, (0, 2, 1)), 1),
+        lambda s, g: cnp.swapaxes(cnp.tensordot(s, g, 1), 1, 2),
+    ):
+        assert f"gemm {rows}x2048x32" in ct.explain(f)(s, g).loops
+
+
 def test_products_of_few_rows_read_their_operand_in_order():
     s, g = np.ones(32, np.float32), np.ones((32, 64, 128), np.float32)
     explanation = ct.explain(lambda s, g: cnp.einsum("b,bij->ji", s, g))(s, g)

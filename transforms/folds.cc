@@ -5,6 +5,8 @@
 //   a fold over what was concatenated (ravel_pytree)       a fold of each piece, combined
 //   a fold of a fold                                       one over the axes of both
 //   a slice of what was concatenated                       that of the piece in which it lies
+//   a product that reads an array with its axes in         the product of the array as it lies, transposed, where that
+//   another order than they lie                            is the smaller of the two
 //
 // Between the fold, or the slice, and what was reshaped or concatenated there may be element-wise equations, as long as
 // nothing else uses what these give. Sums are taken in another order; everything else keeps its bits.
@@ -403,6 +405,51 @@ Value sum_of_products(Context& context, absl::Span<const Value> operands, const 
   return reshape(convert(total, dtype), result.shape());
 }
 
+// ---- products of what was transposed --------------------------------------------------------------------------------
+
+// Null unless the free axes of an operand are in another order than in what it was transposed from, and the result is
+// smaller than that.
+Value product_of_untransposed(Context& context, absl::Span<const Value> operands, const Attrs& attrs) {
+  static const Primitive& transpose_primitive = get_primitive("transpose");
+  Value sources[] = {operands[0], operands[1]};
+  Ints contract[] = {attrs.ints("lhs_contract"), attrs.ints("rhs_contract")};
+  Ints batch[] = {attrs.ints("lhs_batch"), attrs.ints("rhs_batch")};
+  Ints order;  // the axis of the new product that each axis of the result is
+  for (size_t i = 0; i < batch[0].size(); ++i) order.push_back(static_cast<int64_t>(i));
+  int64_t products = 1, largest = 0;
+  for (const int64_t axis : batch[0]) products *= operands[0].shape()[axis];
+  for (int side : {0, 1}) {
+    const Value operand = operands[side];
+    Ints free;
+    for (int axis = 0; axis < operand.rank(); ++axis) {
+      if (contains(contract[side], axis) || contains(batch[side], axis)) continue;
+      free.push_back(axis);
+      products *= operand.shape()[axis];
+    }
+    const auto equation = context.made_by(operand);
+    if (equation && equation->primitive == &transpose_primitive) {
+      const AttrsPtr transposition = context.builder().attrs_ptr(*equation);
+      const auto before = [&](Ints axes) {
+        for (int64_t& axis : axes) axis = transposition->ints("permutation")[axis];
+        return axes;
+      };
+      if (const Ints moved = before(free); !std::is_sorted(moved.begin(), moved.end())) {
+        sources[side] = context.operand(*equation, 0);
+        largest = std::max(largest, operand.aval().size());
+        contract[side] = before(contract[side]);
+        batch[side] = before(batch[side]);
+        free = moved;
+      }
+    }
+    const auto first = static_cast<int64_t>(order.size());
+    for (const int64_t axis : free) {
+      order.push_back(first + std::ranges::count_if(free, [&](int64_t other) { return other < axis; }));
+    }
+  }
+  if (products > largest) return {};
+  return transpose(dot_general(sources[0], sources[1], {contract[0], contract[1], batch[0], batch[1]}), order);
+}
+
 }  // namespace
 
 GraphPtr canonical_folds(const Graph& graph) {
@@ -421,6 +468,7 @@ GraphPtr canonical_folds(const Graph& graph) {
           if (primitive.lowering == Lowering::kDot) {
             const Value sum = sum_of_products(*context, operands, *attrs, graph.aval(equation.first_output));
             if (sum) return {sum};
+            if (const Value product = product_of_untransposed(*context, operands, *attrs)) return {product};
           }
           // In a region that is yet to be expanded sizes are not what the shapes say.
           const bool region = primitive.lowering == Lowering::kExpand;
