@@ -28,6 +28,7 @@
 #include "jit/lower.h"
 #include "transforms/higher_order/custom_rule.h"
 #include "transforms/transforms.h"
+#include "transforms/windows.h"
 
 namespace ct {
 namespace {
@@ -101,6 +102,8 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   }
   // Calls become their equations, so that what follows sees across them.
   g = run_pass("inline_calls", inline_calls, g);
+  // Derivatives of products with windows as such products; before what takes slices of pieces apart.
+  g = run_pass("canonical_windows", canonical_windows, g);
   // Arrays put together from pieces in one form; before what makes updates of concatenations of many pieces.
   g = run_pass("canonical_pieces", canonical_pieces, g);
   // Folds in one form, however they were written: first, as what is concatenated has other forms later.

@@ -59,6 +59,48 @@ def test_convolutions_make_only_the_rows_of_their_mode(name: str, mode: str, row
     assert products(lambda x, y: getattr(cnp, name)(x, y, mode), x, y) == [f"{rows}x1x200"]
 
 
+# In mode "full" and for kernels much shorter than the array the derivative is a product, but for its ends in other modes.
+@pytest.mark.parametrize(
+    ("mode", "sizes", "expected"),
+    [
+        ("full", (400, 200), ["400x1x200"]),
+        ("full", (400, 400), ["400x1x400"]),
+        ("same", (400, 100), ["301x1x100"]),
+        ("valid", (400, 100), ["202x1x100"]),
+        ("valid", (400, 390), ["1x380x11"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["convolve", "correlate"])
+def test_derivatives_of_convolutions_are_products(
+    name: str, mode: str, sizes: tuple[int, int], expected: list[str]
+) -> None:
+    def loss(x: Any, y: Any) -> Any:
+        result = getattr(cnp, name)(x, y, mode)
+        return cnp.sum(result * (1 + np.arange(result.shape[0]) % 7))
+
+    x, y = normal(sizes[0]), normal(sizes[1], seed=1)
+    assert products(ct.grad(loss), x, y) == expected
+    count = len(getattr(np, name)(x, y, mode))
+    basis = np.array([getattr(np, name)(row, y, mode) for row in np.eye(sizes[0])])
+    np.testing.assert_allclose(ct.jit(ct.grad(loss))(x, y), basis @ (1 + np.arange(count) % 7), rtol=1e-3, atol=1e-3)
+    batch = normal(3, sizes[0], seed=2)
+    each = [ct.grad(loss)(row, y) for row in batch]
+    np.testing.assert_allclose(ct.jit(ct.vmap(ct.grad(loss), (0, None)))(batch, y), each, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("place", [0, 5, 15])
+@pytest.mark.parametrize("sizes", [(60, 16), (20, 16)])
+def test_what_a_window_does_not_see_does_not_reach_a_derivative(mode: str, place: int, sizes: tuple[int, int]) -> None:
+    """An infinite element of the kernel reaches the elements that it is multiplied with, and no others."""
+    x, y = np.ones(sizes[0], np.float32), np.ones(sizes[1], np.float32)
+    y[place] = np.inf
+    marked = np.array([np.convolve(row, np.isinf(y), mode) for row in np.eye(sizes[0])]).sum(1)
+    finite = np.array([np.convolve(row, np.isfinite(y), mode) for row in np.eye(sizes[0])]).sum(1)
+    got = ct.jit(ct.grad(lambda x, y: cnp.sum(cnp.convolve(x, y, mode))))(x, y)
+    np.testing.assert_allclose(got, np.where(marked > 0, np.inf, finite), rtol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(16, 27, 32768), (4, 5, 2**20), (1, 16, 2**21), (31, 33, 100003)])
 @pytest.mark.parametrize("along", [True, False])
 def test_long_sums_of_few_results(shape: tuple[int, int, int], along: bool) -> None:

@@ -5,6 +5,7 @@
 //   a fold over what was concatenated (ravel_pytree)       a fold of each piece, combined
 //   a fold of a fold                                       one over the axes of both
 //   a slice of what was concatenated                       that of the piece in which it lies
+//   a slice of a fold                                      a fold of the slice
 //   a product that reads an array with its axes in         the product of the array as it lies, transposed, where that
 //   another order than they lie                            is the smaller of the two
 //
@@ -371,6 +372,25 @@ Value slice_of_piece(Context& context, Value x, const Attrs& attrs) {
   return {};
 }
 
+// Null unless `x` is a fold of one array that nothing else uses.
+Value slice_of_fold(Context& context, Value x, const Attrs& attrs) {
+  const auto equation = context.made_by(x);
+  if (!equation || equation->primitive->lowering != Lowering::kReduce || equation->operand_count != 1) return {};
+  if (!context.is_used_once(x)) return {};
+  const Value source = context.operand(*equation, 0);
+  const AttrsPtr fold_attrs = context.builder().attrs_ptr(*equation);
+  Ints start, limit, stride;
+  int kept = 0;
+  for (int axis = 0; axis < source.rank(); ++axis) {
+    const bool folded = contains(fold_attrs->ints("axes"), axis);
+    start.push_back(folded ? 0 : attrs.ints("start")[kept]);
+    limit.push_back(folded ? source.shape()[axis] : attrs.ints("limit")[kept]);
+    stride.push_back(folded ? 1 : attrs.ints("stride")[kept]);
+    if (!folded) ++kept;
+  }
+  return context.builder().bind1(*equation->primitive, {slice(source, start, limit, stride)}, fold_attrs);
+}
+
 // ---- inner products -------------------------------------------------------------------------------------------------
 
 // An operand of an inner product with its batch axes first, then those that are summed over; others have size 1.
@@ -464,6 +484,7 @@ GraphPtr canonical_folds(const Graph& graph) {
           }
           if (&primitive == &slice_primitive()) {
             if (const Value part = slice_of_piece(*context, operands[0], *attrs)) return {part};
+            if (const Value part = slice_of_fold(*context, operands[0], *attrs)) return {part};
           }
           if (primitive.lowering == Lowering::kDot) {
             const Value sum = sum_of_products(*context, operands, *attrs, graph.aval(equation.first_output));

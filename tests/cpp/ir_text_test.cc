@@ -24,6 +24,7 @@
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "transforms/transforms.h"
+#include "transforms/windows.h"
 
 namespace ct {
 namespace {
@@ -48,6 +49,7 @@ const std::map<std::string, Pass>& passes() {
       {"simplify", [](const Graph& g, const Arguments&) { return Result{simplify(g)}; }},
       {"canonical_folds", [](const Graph& g, const Arguments&) { return Result{canonical_folds(g)}; }},
       {"canonical_pieces", [](const Graph& g, const Arguments&) { return Result{canonical_pieces(g)}; }},
+      {"canonical_windows", [](const Graph& g, const Arguments&) { return Result{canonical_windows(g)}; }},
       {"inline_calls", [](const Graph& g, const Arguments&) { return Result{inline_calls(g)}; }},
       {"expand_regions", [](const Graph& g, const Arguments&) { return Result{expand_regions(g)}; }},
       {"jvp", [](const Graph& g, const Arguments& a) { return Result{jvp(g, mask(g, a, "wrt")).graph}; }},
