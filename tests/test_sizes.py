@@ -106,6 +106,28 @@ def test_arrays_have_at_most_64_axes(make: Any) -> None:
             make((1,) * rank)
 
 
+@pytest.mark.parametrize("rank", [65, 2**31, 2**60])
+def test_ranks_are_looked_at_before_lists_of_axes_are_made(rank: int) -> None:
+    for make in (
+        lambda: lax.broadcast_to_rank(X, rank),
+        lambda: lax.expand_dims(X, range(rank)),
+        lambda: cnp.expand_dims(X, range(rank)),
+    ):
+        with pytest.raises(ValueError, match="an array has at most 64 axes; got"):
+            make()
+
+
+def test_few_values_fill_many_places() -> None:
+    """By one equation, not one a repetition."""
+    np.testing.assert_array_equal(cnp.resize(X, (1_000_001,)), np.resize(X, (1_000_001,)))
+    assert len(ct.make_ir(lambda x: cnp.resize(x, (100_000,)))(X).equations()) < 10
+    for make in (lambda: cnp.resize(X, 2**40), lambda: ct.jit(lambda x: cnp.resize(x, 2**40))(X)):
+        with pytest.raises(MemoryError):
+            make()
+    y = np.zeros(1001, np.float32)
+    np.testing.assert_array_equal(cnp.put(y, np.arange(1001), X, inplace=False), np.resize(X, 1001))
+
+
 DELETED: dict[str, Callable[[Any], Any]] = {
     "repr": repr,
     "str": str,

@@ -16,6 +16,7 @@ from cotangent.lax._operands import as_array, one_dtype
 from cotangent.numpy._support import (
     bind1,
     bound_size,
+    check_rank,
     give_lengths,
     normalize_axis,
     refuse_ragged,
@@ -125,6 +126,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """New axes of size 1 in front, up to a number of axes."""
     array = as_array("broadcast_to_rank", x)
+    rank = check_rank(rank, "lax.broadcast_to_rank")
     return expand_dims(array, range(rank - array.ndim)) if rank > array.ndim else array
 
 
@@ -172,7 +174,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """New axes of size 1 at the positions they have in the result."""
     operand = as_array("expand_dims", array)
-    rank = operand.ndim + len(dimensions)
+    rank = check_rank(operand.ndim + len(dimensions), "lax.expand_dims")
     new = set(_axes("expand_dims", dimensions, rank))
     sizes = iter(operand._bound_shape)
     shape = [1 if axis in new else next(sizes) for axis in range(rank)]

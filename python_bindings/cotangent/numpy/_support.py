@@ -157,6 +157,16 @@ def several(x: Any) -> TypeGuard[Sequence[Any]]:
     )
 
 
+MOST_AXES = 64  # kMostAxes of ir/aval.cc
+
+
+def check_rank(rank: int, name: str) -> int:
+    """The number of axes that a result is to have, before lists of that length are made."""
+    if rank > MOST_AXES:
+        raise ValueError(f"{name}: an array has at most {MOST_AXES} axes; got {rank}")
+    return rank
+
+
 def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
     """Sorted axes counted from the front; all for None."""
     if axis is None:

@@ -35,7 +35,7 @@ from cotangent.numpy._support import (
 from cotangent.numpy.comparisons import truth
 from cotangent.numpy.elementwise import clip, remainder
 from cotangent.numpy.indexing import take
-from cotangent.numpy.shapes import concatenate, moveaxis, ravel, reshape, stack
+from cotangent.numpy.shapes import moveaxis, ravel, reshape, stack
 
 __all__ = [
     "argwhere",
@@ -364,8 +364,10 @@ def _cycled(values: Array, size: int) -> Array:
         return flat
     if flat.size == 0:
         raise ValueError("there are no values to put in")
-    repeated = concatenate([flat] * -(-size // flat.size)) if flat.size < size else flat
-    return repeated[:size]
+    if flat.size < size:
+        rows = -(-size // flat.size)
+        flat = ravel(bind1("broadcast", flat, shape=[rows, flat.size], axes=[1]))
+    return flat[:size]
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:

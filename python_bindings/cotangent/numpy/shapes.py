@@ -19,6 +19,7 @@ from cotangent.numpy._support import (
     axis_size,
     bind1,
     bound_size,
+    check_rank,
     give_lengths,
     insert_axes,
     normalize_axes,
@@ -199,8 +200,9 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """New axes of size 1 at positions of the result."""
     array = _core.array(a)
-    items = list(axis) if several(axis) else [axis]
-    return insert_axes(array, normalize_axes(items, array.ndim + len(items), "expand_dims")) if items else array
+    items = axis if several(axis) else [axis]
+    rank = check_rank(array.ndim + len(items), "expand_dims")
+    return insert_axes(array, normalize_axes(items, rank, "expand_dims")) if len(items) else array
 
 
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
