@@ -159,3 +159,19 @@ def test_arrays_whose_memory_is_gone(name: str, how: str) -> None:
         DELETED[name](x)
     # What needs no elements goes on.
     assert (x.shape, x.ndim, x.size, x.nbytes, len(x), x.dtype) == ((3,), 1, 3, 12, 3, np.float32)
+
+
+def test_orders_and_dimensions_of_special_functions_are_not_steps() -> None:
+    x = np.linspace(0.1, 30, 7)
+    from scipy import special
+
+    bessel = ct.scipy.special.bessel_jn(x, v=3, n_iter=2**62)
+    np.testing.assert_allclose(bessel, [special.jv(n, x) for n in range(4)], rtol=1e-12, atol=1e-14)
+    for d in (0, 1, 5):
+        np.testing.assert_allclose(
+            ct.scipy.special.multigammaln(x + 5, d), special.multigammaln(x + 5, d) if d else x * 0
+        )
+    with pytest.raises(MemoryError):
+        ct.scipy.special.multigammaln(x, 2**60)
+    with pytest.raises(ValueError, match="multigammaln: the dimension must not be negative; got -1"):
+        ct.scipy.special.multigammaln(x, -1)

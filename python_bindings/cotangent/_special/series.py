@@ -172,7 +172,8 @@ def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Array:
     (z,) = floats("bessel_jn", z)
     if v < 0 or n_iter <= v:
         raise ValueError(f"bessel_jn: orders run from 0 to v={v}, and the recurrence must start above: n_iter={n_iter}")
-    result: Array = _bessel_jn(z, v, n_iter)
+    # From further above, all orders up to v come out with the same digits.
+    result: Array = _bessel_jn(z, v, min(n_iter, v + math.ceil(11 * v ** (1 / 3)) + 64))
     return result
 
 

@@ -367,12 +367,11 @@ def poch(z: Any, m: Any) -> Array:
 
 def multigammaln(a: Any, d: int) -> Array:
     """The logarithm of the gamma function of dimension d: of symmetric positive matrices."""
-    d = int(d)
+    if d < 0:
+        raise ValueError(f"multigammaln: the dimension must not be negative; got {d}")
     (a,) = floats("multigammaln", a)
-    total = cnp.full_like(a, 0.25 * d * (d - 1) * math.log(math.pi))
-    for j in range(d):
-        total = total + gammaln(a - 0.5 * j)
-    return total
+    halves = cnp.arange(d, dtype=a.dtype) / 2
+    return 0.25 * d * (d - 1) * math.log(math.pi) + cnp.sum(gammaln(a[..., None] - halves), -1)
 
 
 def zeta(x: Any, q: Any = None) -> Array:
