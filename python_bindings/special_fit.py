@@ -204,6 +204,8 @@ def main() -> None:
     fit("ERF_INV_FAR", at_root, 4, 6.25, 0, 17)
     print("\n# log gamma(2 + t) / t.")
     fit("LGAMMA", near_zero(lambda t: loggamma(2 + t) / t, digamma(2)), -0.5, 0.5, 10, 21)
+    print("\n# log gamma(1 + a) / a.")
+    fit("LGAMMA_ABOVE_ONE", near_zero(lambda a: loggamma(1 + a) / a, digamma(1)), 0, 1.65, 15, 29)
     print("\n# What Stirling's formula for log gamma(x) lacks, times x, in 1 / x^2, for x >= 2.5.")
     fit("STIRLING", near_zero(stirling, mpf(1) / 12), 0, 0.16, 5, 16)
     print("\n# digamma(x) / (x - its root) on [1, 2].")

@@ -17,8 +17,8 @@ from cotangent._core import Array
 from cotangent._elementwise import Elementwise, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.error import _erfc
-from cotangent._special.gammas import _digamma, _lgamma, stirling_correction
-from cotangent._special.support import floats
+from cotangent._special.gammas import _digamma, stirling_correction
+from cotangent._special.support import floats, where_needed
 from cotangent.numpy._support import bind1
 from cotangent.numpy.dtypes import finfo
 
@@ -27,6 +27,7 @@ __all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
 _SPARE_BITS = 12  # by which sums are more exact than results of fewer bits than float64
 _SETTLED = 6  # iterations without change, for derivatives to settle too
 _MOST = 5000
+_STEPS_AT_ONCE = 4
 _TEMME_FROM = 20.0
 
 
@@ -53,6 +54,11 @@ def _enough(dtype: Any) -> float:
     return max(2.0**-52, float(finfo(dtype).eps) * 2.0**-_SPARE_BITS)
 
 
+def _digits(x: Array) -> str:
+    """Which fits are as exact as the dtype of the result asks for."""
+    return "64" if x.dtype.itemsize == 8 else "32"
+
+
 def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array, enough: float) -> Any:
     """Repeats ``step(n, *state) -> (*state, change)`` until the relative change has not been above ``enough`` for a while.
 
@@ -73,6 +79,18 @@ def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array, 
     return while_loop(proceed, body, (*start, *state))[2:]
 
 
+def _repeat(step: Callable[..., Any], state: tuple[Array, ...], go_on: Callable[..., Array]) -> Any:
+    """Repeats ``step(*state) -> state`` until ``go_on(*state)`` fails, which is asked after every few steps."""
+    from cotangent.lax import while_loop
+
+    def body(carry: Any) -> Any:
+        for _ in range(_STEPS_AT_ONCE):
+            carry = step(*carry)
+        return carry
+
+    return while_loop(lambda carry: go_on(*carry), body, state)
+
+
 def _deviation(u: Array) -> Array:
     """``log(1 + u) - u``, for all u > -1."""
     near = bind1("abs", u) < 0.35
@@ -89,62 +107,109 @@ def _eta(u: Array) -> Array:
 # P + Q = 1. With D = x^a exp(-x) / gamma(a + 1), P = D S (a series) and Q = D a C (a continued fraction).
 
 
-def _log_of_power(a: Array, x: Array) -> Array:
-    """The logarithm of D."""
+def _power(a: Array, x: Array, digits: str) -> Array:
+    """D."""
     large = a > 10.0
-    big = pick(large, a, 10.0)
-    # Without the cancellation between a log(x) and log gamma(a).
-    uniform = big * _deviation((x - big) / big) - stirling_correction(big) - 0.5 * bind1("log", 2.0 * math.pi * big)
     little = pick(large, 1.0, a)
-    return pick(large, uniform, little * bind1("log", x) - x - _lgamma(little + 1.0))
+    # By Stirling's formula for gamma(a + 3).
+    z = little + 3.0
+    inverse = 1.0 / z
+    tiny = x < 1e-290  # where the quotient would be subnormal
+    ratio = bind1("log", pick(tiny, x * 2.0**64, x) * inverse) - pick(tiny, _number(64.0 * math.log(2.0)), 0.0)
+    exponent = little * ratio + (z - x) - _stirling(inverse, digits)
+    rising = (little + 1.0) * inverse * ((little + 2.0) * inverse) * inverse
+    result = bind1("exp", exponent) * (rising * bind1("sqrt", z * (0.5 / math.pi)))
+
+    def uniform() -> Array:
+        # Without the cancellation between a log(x) and log gamma(a).
+        big = pick(large, a, 10.0)
+        exponent = big * _deviation((x - big) / big) - _stirling(1.0 / big, digits)
+        return bind1("exp", exponent) / bind1("sqrt", 2.0 * math.pi * big)
+
+    return where_needed(large, uniform, result)
+
+
+def _stirling(inverse: Array, digits: str) -> Array:
+    """What Stirling's formula for ``log gamma(1 / inverse)`` lacks."""
+    centre, coefficients = getattr(tables, "STIRLING" + digits)
+    return polynomial(inverse * inverse - centre, coefficients) * inverse
 
 
 def _series(a: Array, x: Array, needed: Array, enough: float) -> Array:
-    """S."""
+    """S, for x <= a: sum of x^n / ((a + 1) ... (a + n)), on one common denominator."""
+    from cotangent.lax import stop_gradient
 
-    def step(n: Array, term: Array, total: Array) -> Any:
-        term = term * (x / (a + n))
-        return term, total + term, term / total
+    def total() -> Array:
+        # So that the denominator overflows for no a.
+        scale = stop_gradient(1.0 / pick(a > 1.0, a, 1.0))
+        ratio = x * scale
 
-    return _iterate(step, (_number(1.0), _number(1.0)), needed, enough)[1]  # type: ignore[no-any-return]
+        def step(factor: Array, power: Array, above: Array, below: Array) -> Any:
+            factor, power = factor + scale, power * ratio
+            return factor, power, above * factor + power, below * factor
+
+        # The derivative by a is of the size of the sum without its first term.
+        one = _number(1.0)
+        _, _, above, below = _repeat(
+            step, (a * scale, one, one, one), lambda factor, power, above, below: power > enough * (above - below)
+        )
+        return above / below  # type: ignore[no-any-return]
+
+    return where_needed(needed, total, _number(1.0))
 
 
 def _fraction(a: Array, x: Array, needed: Array, enough: float) -> Array:
-    """C, by Lentz' algorithm; for x > a."""
-    first = x + 1.0 - a
+    """C, by the recurrence of its convergents; for x > a and x >= 1.5."""
+    from cotangent.lax import stop_gradient
 
-    def step(n: Array, c: Array, d: Array, total: Array) -> Any:
-        numerator = n * (a - n)
-        b = first + 2.0 * n
-        d = 1.0 / (numerator * d + b)
-        c = b + numerator / c
-        factor = c * d
-        return c, d, total * factor, factor - 1.0
+    def converged() -> Array:
+        scale = stop_gradient(1.0 / x)
 
-    start = 1.0 / pick(needed, first, 1.0)
-    return _iterate(step, (_number(1e30), start, start), needed, enough)[2]  # type: ignore[no-any-return]
+        def step(
+            n: Array, b: Array, above: Array, above_before: Array, below: Array, below_before: Array, gap: Array
+        ) -> Any:
+            n, b = n + 1.0, b + 2.0 * scale
+            factor = n * scale * ((a - n) * scale)
+            # What two convergents differ by, on a common denominator; that of a neighbouring a where a factor vanishes,
+            # as the derivative has more terms.
+            gap = gap * (bind1("abs", factor) + n * scale * scale)
+            return n, b, b * above + factor * above_before, above, b * below + factor * below_before, below, gap
+
+        zero, one = _number(0.0), _number(1.0)
+        first = (x - a + 1.0) * scale
+        state = _repeat(
+            step,
+            (zero, first, one, zero, first, one, one),
+            lambda n, b, above, above_before, below, below_before, gap: (
+                gap > enough * bind1("abs", above * below_before)
+            ),
+        )
+        return state[2] / state[4] * scale  # type: ignore[no-any-return]
+
+    return where_needed(needed, converged, _number(1.0))
 
 
-def _log_gamma_above_one(a: Array) -> Array:
-    """``log gamma(1 + a)`` for 0 < a < 2, exact for small a."""
-    small = a < 0.5
-    t = pick(small, a, 0.0)
-    return pick(small, t * polynomial(t, tables.LGAMMA64[1]) - bind1("log1p", t), _lgamma(1.0 + pick(small, 1.0, a)))
+def _log_gamma_above_one(a: Array, digits: str) -> Array:
+    """``log gamma(1 + a) / a``, for 0 < a < 1.65."""
+    centre, coefficients = getattr(tables, "LGAMMA_ABOVE_ONE" + digits)
+    return polynomial(a - centre, coefficients)
 
 
-def _complement_series(a: Array, x: Array, needed: Array, enough: float) -> Array:
+# For x < 1.5.
+_COMPLEMENT_TERMS = {"32": 14, "64": 22}
+
+
+def _complement(a: Array, x: Array, digits: str) -> Array:
     """Q for small x, where P is close to 1 because a is small."""
-
-    def step(n: Array, term: Array, total: Array) -> Any:
-        term = term * (-x / n)
-        change = term / (a + n)
-        return term, total + change, change / total
-
-    # The first term by hand: it is what the changes are compared with.
-    start = _number(1.0), -x / (a + 1.0) * 0.0 + 1e-300
-    total = _iterate(step, start, needed, enough)[1]
-    logarithm = a * bind1("log", x) - _log_gamma_above_one(a)
-    return -bind1("expm1", logarithm) - bind1("exp", logarithm) * a * total  # type: ignore[no-any-return]
+    logarithm = a * (bind1("log", x) - _log_gamma_above_one(a, digits))
+    # The sum of (-x)^n / (n! (a + n)) from n = 1, on one common denominator.
+    above, below, power = _number(0.0), _number(1.0), _number(1.0)
+    for n in range(1, _COMPLEMENT_TERMS[digits] + 1):
+        factor, power = a + float(n), power * x
+        above = above * factor + power * below * ((-1.0) ** n / math.factorial(n))
+        below = below * factor
+    growth = bind1("expm1", logarithm)
+    return -growth - (growth + 1.0) * (a * (above / below))
 
 
 def _temme(a: Array, x: Array) -> tuple[Array, Array]:
@@ -168,31 +233,37 @@ def _regions(a: Array, x: Array) -> tuple[Array, Array, Array]:
 
 def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
     """P and Q in float64, as exact as the dtype of the arguments asks for."""
-    enough = _enough(x.dtype)
+    enough, digits = _enough(x.dtype), _digits(x)
     a, x = _wide(a, x)
     ordinary, uniform, right = _regions(a, x)
     a_in, x_in = pick(ordinary, a, 1.0), pick(ordinary, x, 1.0)
-    p_uniform, q_uniform = _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0))
-    # Where 1 - P would cancel.
+    # Where 1 - P would cancel: there a < 1.65.
     steep = pick(x_in < 0.5, -0.4 / bind1("log", pick(x_in < 0.5, x_in, 0.5)), x_in * 1.1)
     little = _and(ordinary, x_in < 1.5, a_in < steep)
     right = _and(right, _not(little))
     left = _and(ordinary, _not(bind1("or", uniform, bind1("or", right, little))))
-    power = bind1("exp", _log_of_power(a_in, x_in))
-    p_left = power * _series(pick(left, a, 1.0), pick(left, x, 1.0), left, enough)
-    q_right = power * a_in * _fraction(pick(right, a, 1.0), pick(right, x, 2.0), right, enough)
-    q_little = _complement_series(pick(little, a, 0.5), pick(little, x, 0.5), little, enough)
-    q_given = pick(little, q_little, q_right)
-    p = pick(uniform, p_uniform, pick(left, p_left, 1.0 - q_given))
-    q = pick(uniform, q_uniform, pick(left, 1.0 - p_left, q_given))
+    nan = _number(math.nan)
+
+    def by_power() -> tuple[Array, Array]:
+        power = _power(a_in, x_in, digits)
+        p = power * _series(a_in, x_in, left, enough)
+        q = power * a_in * _fraction(a_in, x_in, right, enough)
+        return pick(left, p, 1.0 - q), pick(left, 1.0 - p, q)
+
+    def by_complement() -> tuple[Array, Array]:
+        q = _complement(pick(little, a_in, 0.5), pick(little, x_in, 0.5), digits)
+        return 1.0 - q, q
+
+    p, q = where_needed(bind1("or", left, right), by_power, (nan, nan))
+    p, q = where_needed(little, by_complement, (p, q))
+    p, q = where_needed(uniform, lambda: _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0)), (p, q))
     # At the ends; NaN where one of the arguments is, or is negative.
     at_zero = _and(x == 0.0, a > 0.0)
     full = _and(x > 0.0, bind1("or", a == 0.0, _and(x == math.inf, a < math.inf)))
     nothing = bind1("or", at_zero, _and(a == math.inf, x >= 0.0, x < math.inf))
     for case, low in ((full, 1.0), (nothing, 0.0)):
         p, q = pick(case, low, p), pick(case, 1.0 - low, q)
-    known = bind1("or", ordinary, bind1("or", full, nothing))
-    return pick(known, p, math.nan), pick(known, q, math.nan)
+    return p, q
 
 
 def _density(a: Array, x: Array, result: Array) -> Array:
@@ -200,7 +271,7 @@ def _density(a: Array, x: Array, result: Array) -> Array:
     a_wide, x_wide = _wide(a, x)
     ordinary = _and(a_wide > 0.0, x_wide > 0.0, bind1("is_finite", a_wide), bind1("is_finite", x_wide))
     a_in, x_in = pick(ordinary, a_wide, 1.0), pick(ordinary, x_wide, 1.0)
-    density = bind1("exp", _log_of_power(a_in, x_in)) * a_in / x_in
+    density = _power(a_in, x_in, _digits(x)) * a_in / x_in
     start = pick(a_wide < 1.0, math.inf, pick(a_wide == 1.0, _number(1.0), 0.0))
     end = pick(_and(x_wide == 0.0, a_wide > 0.0), start, 0.0)
     return _core.convert(pick(ordinary, density, end), x.dtype)
@@ -255,14 +326,16 @@ def _random_gamma_grad(a: Array, x: Array) -> Array:
     slope = bind1("log", x_in) - _digamma(a_in)
     from_left = -(x_in / a_in) * (s_moved + s * (slope - 1.0 / a_in))
     from_right = x_in * (c_moved + c * slope)
-    a_uniform, x_uniform = pick(uniform, a_wide, 30.0), pick(uniform, x_wide, 30.0)
-    (p, _), (p_moved, _) = by_a(lambda a: _temme(a, x_uniform), a_uniform)  # type: ignore[arg-type,return-value]
-    del p
-    density = _density(a_uniform, x_uniform, x_uniform)
-    vanishes = density < 1e-290
-    # So far out, the square root of a sample moves like that of its mean.
-    from_both = pick(vanishes, bind1("sqrt", x_uniform / a_uniform), -p_moved / pick(vanishes, 1.0, density))
-    result = pick(uniform, from_both, pick(left, from_left, from_right))
+
+    def from_both() -> Array:
+        a_uniform, x_uniform = pick(uniform, a_wide, 30.0), pick(uniform, x_wide, 30.0)
+        _, (p_moved, _) = by_a(lambda a: _temme(a, x_uniform), a_uniform)  # type: ignore[arg-type,return-value]
+        density = _density(a_uniform, x_uniform, x_uniform)
+        vanishes = density < 1e-290
+        # So far out, the square root of a sample moves like that of its mean.
+        return pick(vanishes, bind1("sqrt", x_uniform / a_uniform), -p_moved / pick(vanishes, 1.0, density))
+
+    result = where_needed(uniform, from_both, pick(left, from_left, from_right))
     result = pick(ordinary, result, pick(_and(x_wide == 0.0, a_wide > 0.0), 0.0, _number(math.nan)))
     return _core.convert(result, x.dtype)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -65,7 +65,10 @@ def sin_of_pi(x: Array) -> Array:
     return pick(is_odd(turns), -sine, sine)
 
 
-def where_needed(condition: Array, compute: Callable[[], Array], otherwise: Array) -> Array:
+Result = TypeVar("Result", Array, tuple[Array, Array])
+
+
+def where_needed(condition: Array, compute: Callable[[], Result], otherwise: Result) -> Result:
     """``compute()`` where the condition holds; not computed at all when it holds for no element of an array."""
     from cotangent.lax import while_loop
 
