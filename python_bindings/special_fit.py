@@ -83,6 +83,20 @@ def ratio_of_erf_inv(w: mpf) -> mpf:
     return erfinv(x) / x
 
 
+def outer_ratio_of_erf_inv(root: mpf) -> mpf:
+    """erf_inv(x) / x at root = sqrt(-log(1 - x^2)) > 2, where x is close to 1: from the logarithm of 1 - x, by Newton's method."""
+    w = root * root
+    x = sqrt(-expm1(-w))
+    wanted = -w - log1p(x)
+    y = sqrt(w - log(sqrt(pi * w)))
+    change = mpf(1)
+    while abs(change) > mpf("1e-60"):
+        tail = erfc(y)
+        change = (log(tail) - wanted) * tail * sqrt(pi) / 2 * exp(y * y)
+        y += change
+    return y / x
+
+
 def near_zero(function: Function, at_zero: mpf) -> Function:
     """The function, and its limit where it would cancel."""
     return lambda t: function(t) if abs(t) > mpf("1e-40") else at_zero
@@ -202,6 +216,9 @@ def main() -> None:
     fit("ERF_INV_NEAR", ratio_of_erf_inv, 0, 6.25, 0, 23)
     fit("ERF_INV_MIDDLE", at_root, 2.5, 4, 0, 19)
     fit("ERF_INV_FAR", at_root, 4, 6.25, 0, 17)
+    fit("ERF_INV_OUTER", outer_ratio_of_erf_inv, 4, 10.25, 10, 0)
+    fit("ERF_INV_OUTER", outer_ratio_of_erf_inv, 6.125, 13, 0, 19)
+    fit("ERF_INV_LAST", outer_ratio_of_erf_inv, 13, 27.5, 0, 18)
     print("\n# log gamma(2 + t) / t.")
     fit("LGAMMA", near_zero(lambda t: loggamma(2 + t) / t, digamma(2)), -0.5, 0.5, 10, 21)
     print("\n# log gamma(1 + a) / a.")

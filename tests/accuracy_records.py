@@ -204,6 +204,19 @@ _DIGAMMA_ROOTS = at(1.4616321449683622, -0.5040830082644554, -1.5734984731623904
 _LGAMMA_ROOTS = at(-2.4570247382208006, -2.7476826467274127, -3.143580888349980, -3.955294284858598, -4.039361839740537,
                    -4.991544640560048, 0.9999, 1.0001, 1.9999, 2.0001, -1e-40, -1e-4)  # fmt: skip
 
+
+def _ndtri(p: Any) -> Any:
+    """By Newton's method on the logarithm, as mpmath's erfinv does not end close to -1."""
+    if p > 0.5:
+        return -_ndtri(1 - p)
+    logarithm = mp.log(2 * p)
+    y = mp.sqrt(max(-logarithm, mpf(0)))
+    for _ in range(60):
+        tail = mp.erfc(y)
+        y += (mp.log(tail) - logarithm) * tail * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+    return -mp.sqrt(2) * y
+
+
 SPECIAL = [
     _unary("erf", special.erf, mp.erf, (-6.0, 6.0), bounds=(2, 2), small=1),
     _unary("erfc", special.erfc, mp.erfc, (-6.0, 10.2), (-6.0, 27.2), bounds=(8, 8)),
@@ -212,7 +225,8 @@ SPECIAL = [
     _unary("ndtr", special.ndtr, _ndtr, (-14.4, 10.0), (-38.4, 10.0), bounds=(16, 16)),
     _unary("log_ndtr", special.log_ndtr, _log_ndtr, (-100.0, 14.0), (-10.0, 38.0), bounds=(16, 16),
            points=at(-1e4, -30.0)),
-    _unary("ndtri", special.ndtri, lambda p: -mp.sqrt(2) * mp.erfinv(1 - 2 * p), (1e-30, 0.99), bounds=(16, 16), slow=10),
+    _unary("ndtri", special.ndtri, _ndtri, (1e-30, 0.99), bounds=(16, 16), slow=10,
+           points=at(1e-44, 3e-9, 1e-7, 6e-4, 0.4999, 0.9999999, 1e-20, 1e-38, 1e-310)),
     _unary("gamma", special.gamma, mp.gamma, (-30.0, 35.0), (-180.0, 171.0), bounds=(16, 16),
            points=at(-1e-30, -1e-44, -34.9, -40.3, -4.4e-23)),
     _unary("gammaln", special.gammaln, lambda x: mp.re(mp.loggamma(x)), (-10.0, 10.0), (1e-30, 1e30), (-200.0, 0.0),

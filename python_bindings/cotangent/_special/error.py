@@ -10,10 +10,10 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
-from cotangent._special.support import exp_of_minus_square, fitted, floats, split_square
+from cotangent._special.support import exp_of_minus_square, fitted, floats, split_square, where_needed
 from cotangent.numpy._support import bind1
 
-__all__ = ["erf", "erf_inv", "erfc", "erfcx"]
+__all__ = ["erf", "erf_inv", "erfc", "erfcx", "ndtri"]
 
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
@@ -130,6 +130,29 @@ def erfcx(x: Any) -> Array:
     return _erfcx(*floats("erfcx", x))
 
 
+def _ratio_near(w: Array) -> Array:
+    """``erf_inv(x) / x`` at ``w = -log(1 - x**2)``, for w below `_near_limit`."""
+    return fitted(w, tables, "ERF_INV_NEAR")
+
+
+def _ratio_far(w: Array) -> Array:
+    """The same beyond, up to 17 for float32 and 38 for float64."""
+    root = bind1("sqrt", w)
+    far = fitted(root, tables, "ERF_INV_FAR")
+    return pick(w < 16.0, fitted(root, tables, "ERF_INV_MIDDLE"), far) if w.dtype.itemsize == 8 else far
+
+
+def _ratio_outer(w: Array) -> Array:
+    """The same further out, to where ``1 - x`` underflows."""
+    root = bind1("sqrt", w)
+    outer = fitted(root, tables, "ERF_INV_OUTER")
+    return pick(root < 13.0, outer, fitted(root, tables, "ERF_INV_LAST")) if w.dtype.itemsize == 8 else outer
+
+
+def _near_limit(x: Array) -> float:
+    return by_precision(x, 5.0, 6.25)  # type: ignore[no-any-return]
+
+
 @elementwise(lambda x, result: (0.5 * math.sqrt(math.pi)) * bind1("exp", result * result))
 def _erf_inv(x: Array) -> Array:
     magnitude = bind1("abs", x)
@@ -137,16 +160,28 @@ def _erf_inv(x: Array) -> Array:
     safe = pick(inside, x, 0.0)
     # Factored: squaring would lose digits of 1 - x**2. Near 0, where w is small, its absolute error is what counts.
     w = -bind1("log", (1.0 - safe) * (1.0 + safe))
-    limit = by_precision(x, 5.0, 6.25)
+    limit = _near_limit(x)
     near = w < limit
-    root = bind1("sqrt", pick(near, limit, w))
-    close = pick(near, w, 0.0)
-    far = fitted(root, tables, "ERF_INV_FAR")
-    if x.dtype.itemsize == 8:
-        far = pick(w < 16.0, fitted(root, tables, "ERF_INV_MIDDLE"), far)
-    ratio = pick(near, fitted(close, tables, "ERF_INV_NEAR"), far)
+    ratio = pick(near, _ratio_near(pick(near, w, 0.0)), _ratio_far(pick(near, limit, w)))
     ends = pick(magnitude > 1.0, math.nan, pick(x < 0.0, -math.inf, _core.full((), math.inf, x.dtype)))
     return pick(inside, ratio * safe, pick(bind1("ne", x, x), x, ends))
+
+
+@elementwise(lambda p, result: math.sqrt(2.0 * math.pi) * bind1("exp", 0.5 * result * result))
+def _ndtri(p: Array) -> Array:
+    """The square root of 2 times erf_inv(2 p - 1), without losing digits of small p."""
+    inside = bind1("and", p > 0.0, p < 1.0)
+    middle = pick(inside, p, 0.5)
+    lower = pick(middle > 0.5, 1.0 - middle, middle)
+    w = -bind1("log", 4.0 * lower * (1.0 - lower))
+    limit, last = _near_limit(p), by_precision(p, 17.0, 38.0)
+    far, outer = w >= limit, w >= last
+    ratio = _ratio_near(pick(far, 0.0, w))
+    ratio = where_needed(far, lambda: _ratio_far(pick(far, pick(outer, last, w), limit)), ratio)
+    ratio = where_needed(outer, lambda: _ratio_outer(pick(outer, w, last)), ratio)
+    value = ratio * ((2.0 * middle - 1.0) * math.sqrt(2.0))
+    ends = pick(p == 0.0, -math.inf, pick(p == 1.0, math.inf, _core.full((), math.nan, p.dtype)))
+    return pick(inside, value, ends)
 
 
 def erf_inv(x: Any) -> Array:
@@ -156,3 +191,12 @@ def erf_inv(x: Any) -> Array:
     0.0
     """
     return _erf_inv(*floats("erf_inv", x))
+
+
+def ndtri(p: Any) -> Array:
+    """The inverse of the distribution function of the normal distribution: infinite at 0 and 1, NaN beyond.
+
+    >>> round(float(ndtri(0.975)), 4)
+    1.96
+    """
+    return _ndtri(*floats("ndtri", p))

@@ -22,6 +22,7 @@ from cotangent._special import (
     i0e,
     i1,
     i1e,
+    ndtri,
 )
 from cotangent._special import erf_inv as erfinv
 from cotangent._special import erfcx as _real_erfcx
@@ -100,7 +101,6 @@ __all__ = [
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_TWO = math.sqrt(2.0)
 _ROOT_TWO_OVER_PI = math.sqrt(2.0 / math.pi)
-_HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
 
 psi = digamma
 
@@ -438,31 +438,6 @@ def log_ndtr(x: Any, series_order: int = 3) -> Array:
     """
     del series_order
     return _log_ndtr(*floats("log_ndtr", x))
-
-
-@elementwise(lambda p, result: cnp.exp(0.5 * result * result + _HALF_LOG_TWO_PI))
-def _ndtri(p: Array) -> Array:
-    inside = (p > 0) & (p < 1)
-    q = cnp.where(inside, cnp.minimum(p, 1 - p), 0.25)
-    tail = q < 0.02
-    # In the tail: Newton's method on the logarithm, from the leading terms of the asymptotic form.
-    target = cnp.log(cnp.where(tail, q, 0.01))
-    start = cnp.sqrt(-2 * target)
-    x = -(start - (cnp.log(start) + _HALF_LOG_TWO_PI) / start)
-    for _ in range(4):
-        value = _log_ndtr(x)
-        x = x - (value - target) * cnp.exp(0.5 * x * x + _HALF_LOG_TWO_PI + value)
-    middle = erfinv(2 * cnp.where(tail, 0.25, q) - 1) / _ROOT_HALF
-    lower = cnp.where(tail, x, middle)
-    value = cnp.where(p > 0.5, -lower, lower)
-    ends = cnp.where(p == 0, -cnp.inf, cnp.where(p == 1, cnp.inf, cnp.nan))
-    result: Array = cnp.where(inside, value, ends)
-    return result
-
-
-def ndtri(p: Any) -> Array:
-    """The inverse of `ndtr`: infinite at 0 and 1, NaN beyond."""
-    return _ndtri(*floats("ndtri", p))
 
 
 def polygamma(n: Any, x: Any) -> Array:
