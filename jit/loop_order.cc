@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "jit/loop_clone.h"
 #include "jit/loop_sums.h"
@@ -26,6 +28,9 @@ using loop::Value;
 constexpr int64_t kLeastElements = 1 << 15;  // of a nest: what fits the first cache needs no order
 constexpr int64_t kColumns = 2048;           // accumulators at a time: they stay in the first cache
 constexpr int64_t kTile = 32;                // rows and columns of a transpose's tile, more or less
+constexpr int64_t kSquare = 8;               // rows and columns that are turned over in registers, at least
+constexpr int64_t kLeastDirect = 1 << 12;    // bytes of a plain transpose that is worth more code,
+constexpr int64_t kMostDirect = 1 << 22;     // and that the second cache holds
 constexpr int64_t kLongTile = 128;           // the same of large arrays
 constexpr size_t kMostPrologue = 6;          // statements that are done anew in each row
 
@@ -236,6 +241,7 @@ struct Part {
 // itself.
 std::vector<Part> parts_of(int64_t extent) {
   const bool is_long = extent >= 16 * kLongTile;
+  if (extent < 2 * kTile) return {{0, 1, extent}};
   const std::initializer_list<int64_t> large = {kLongTile, 120, 160, 96, 192, 144, 112};
   const std::initializer_list<int64_t> small = {kTile, 48, 16, 40, 24, 64};
   for (int64_t size : is_long ? large : small) {
@@ -249,11 +255,47 @@ std::vector<Part> parts_of(int64_t extent) {
 int64_t tile_stride(const Part& columns) { return columns.size + 16; }
 int64_t tile_elements(const Part& rows, const Part& columns) { return rows.size * tile_stride(columns); }
 
+bool of_words(const Program& program, const std::vector<Statement>& work) {
+  return absl::c_all_of(work, [&](const Statement& s) {
+    return (s.kind != StatementKind::kLoad && s.kind != StatementKind::kStore) ||
+           dtype_size(program.buffers[s.buffer].dtype) >= 4;
+  });
+}
+
 // An access of a nest of two loops, as its strides along them.
-bool goes_down(const Statement& s, const For& outer, const For& inner) {
+bool goes_down(const Statement& s, const For& outer, const For& inner, int64_t least_stride = kTile) {
   const bool is_access = s.kind == StatementKind::kLoad || s.kind == StatementKind::kStore;
   return is_access && s.index.coefficient_of(outer.variable) == 1 &&
-         std::abs(s.index.coefficient_of(inner.variable)) >= kTile;
+         std::abs(s.index.coefficient_of(inner.variable)) >= least_stride;
+}
+
+// Whether a nest does nothing but turn over what the caches hold, of words: then it goes from one array to the other
+// in squares of vectors, without a copy between them.
+bool is_plain_transpose(const Program& program, const std::vector<Statement>& work, const For& outer,
+                        const For& inner) {
+  const int64_t rows = constant_extent(outer), columns = constant_extent(inner);
+  if (work.size() != 2 || work[0].kind != StatementKind::kLoad || work[1].kind != StatementKind::kStore) return false;
+  const int64_t bytes = rows * columns * dtype_size(program.buffers[work[0].buffer].dtype);
+  const bool turns = (goes_down(work[0], outer, inner, kSquare) && goes_down(work[1], inner, outer, kSquare)) ||
+                     (goes_down(work[0], inner, outer, kSquare) && goes_down(work[1], outer, inner, kSquare));
+  return turns && of_words(program, work) && rows >= kSquare && columns >= kSquare && bytes >= kLeastDirect &&
+         bytes <= kMostDirect;
+}
+
+// A loop and the only one in it, of a nest that only copies, where memory is touched as if they were one: the inner one
+// with the extent of both.
+std::optional<For> as_one(const Program& program, const For& outer) {
+  const auto& body = program.blocks[outer.body].statements;
+  if (body.size() != 1 || body[0].kind != StatementKind::kFor) return {};
+  For inner = program.fors[body[0].detail];
+  if (!inner.options.parallel || !inner.carries.empty()) return {};
+  const int64_t extent = constant_extent(inner);
+  for (const Statement& s : program.blocks[inner.body].statements) {
+    if (s.kind != StatementKind::kLoad && s.kind != StatementKind::kStore) return {};
+    if (s.index.coefficient_of(outer.variable) != extent * s.index.coefficient_of(inner.variable)) return {};
+  }
+  inner.extent = constant_extent(outer) * extent;
+  return inner;
 }
 
 // What a tile reads down columns is first copied to a place of its own, turned over (the emitter does that in
@@ -299,16 +341,24 @@ bool tile_transpose(Program& program, BlockId block, size_t position, const std:
   const std::vector<Statement> body = program.blocks[outer.body].statements;
   if (body.empty() || body.back().kind != StatementKind::kFor || only_loop(program, outer.body) < 0) return false;
   For inner = program.fors[body.back().detail];
-  if (!inner.options.parallel || !inner.carries.empty() || constant_extent(outer) < 2 * kTile ||
-      constant_extent(inner) < 2 * kTile || constant_extent(outer) * constant_extent(inner) < 8 * kLeastElements ||
-      body.size() > kMostPrologue) {
+  if (!inner.options.parallel || !inner.carries.empty() || body.size() > kMostPrologue) return false;
+  const std::vector<Statement> prologue(body.begin(), body.end() - 1);
+  const Value first_of_two = inner.variable;
+  const std::optional<For> joined = as_one(program, inner);
+  if (joined && is_plain_transpose(program, program.blocks[joined->body].statements, outer, *joined)) inner = *joined;
+  const std::vector<Statement> work = program.blocks[inner.body].statements;
+  const bool direct = prologue.empty() && is_plain_transpose(program, work, outer, inner);
+  // Less than words go element by element, where tiles help only what the caches do not hold.
+  const int64_t least = of_words(program, work) ? kLeastElements : 8 * kLeastElements;
+  if (!direct && (constant_extent(outer) < 2 * kTile || constant_extent(inner) < 2 * kTile ||
+                  constant_extent(outer) * constant_extent(inner) < least)) {
     return false;
   }
+  const int64_t least_stride = direct ? kSquare : kTile;
   bool across = false, down = false, simple = true, stores_down = false, stores_across = false;
-  const std::vector<Statement> work = program.blocks[inner.body].statements;
   for (const Statement& s : work) {
     simple = simple && (loop::is_instruction(s) || s.kind == StatementKind::kStore);
-    const bool is_down = goes_down(s, outer, inner), is_across = goes_down(s, inner, outer);
+    const bool is_down = goes_down(s, outer, inner, least_stride), is_across = goes_down(s, inner, outer, least_stride);
     down = down || is_down;
     across = across || is_across;
     if (s.kind != StatementKind::kStore) continue;
@@ -316,7 +366,6 @@ bool tile_transpose(Program& program, BlockId block, size_t position, const std:
     stores_across = stores_across || is_across;
   }
   if (!simple || !across || !down) return false;
-  const std::vector<Statement> prologue(body.begin(), body.end() - 1);
   // Results are written along rows.
   if (stores_down && !stores_across && prologue.empty()) std::swap(outer, inner);
   const int64_t rows = constant_extent(outer), columns = constant_extent(inner);
@@ -338,6 +387,17 @@ bool tile_transpose(Program& program, BlockId block, size_t position, const std:
       }
       const Index first_row = rows_part.start + Index::of(row_tile.variable, rows_part.size);
       const Index first_column = columns_part.start + Index::of(column_tile.variable, columns_part.size);
+      if (direct) {
+        // Along what is written: lines of which only a part was written are dear to come back to.
+        const NewLoop row = loop::append_for(program, column_tile.body, rows_part.size, {});
+        const NewLoop column = loop::append_for(program, row.body, columns_part.size, {.vectorize = true});
+        Cloner cloner(program);
+        if (joined) cloner.replace(first_of_two, 0);
+        cloner.replace(outer.variable, first_row + Index::of(row.variable));
+        cloner.replace(inner.variable, first_column + Index::of(column.variable));
+        cloner.clone(work, column.body);
+        continue;
+      }
       absl::flat_hash_map<size_t, BufferId> copies;
       if (prologue.empty()) {
         copy_columns(program, column_tile.body, work, outer, inner, first_row, first_column, rows_part, columns_part,

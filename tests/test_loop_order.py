@@ -78,6 +78,40 @@ def test_transposes(shape, dtype):
     np.testing.assert_allclose(result[1], x + y.T)
 
 
+@pytest.mark.parametrize(
+    ("shape", "order"),
+    [
+        ((256, 256), (1, 0)),
+        ((200, 301), (1, 0)),
+        ((9, 1000), (1, 0)),
+        ((1000, 8), (1, 0)),
+        ((4, 64, 64, 16), (0, 3, 1, 2)),
+        ((4, 10, 33, 20), (0, 3, 1, 2)),
+        ((4, 16, 64, 64), (0, 2, 3, 1)),
+        ((2, 3, 128, 64), (0, 1, 3, 2)),
+        ((10, 2, 2, 256), (0, 3, 1, 2)),
+        ((40, 50, 60), (2, 1, 0)),
+        ((6, 50, 40, 8), (3, 2, 1, 0)),
+        ((6, 50, 40, 8), (2, 3, 0, 1)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.complex64])
+def test_transposes_alone(shape, order, dtype):
+    x = normal(*shape, dtype=dtype)
+    np.testing.assert_array_equal(ct.jit(lambda x: cnp.transpose(x, order))(x), np.transpose(x, order))
+    turned = ct.jit(lambda x: cnp.transpose(cnp.flip(x, -1), order))(x)
+    np.testing.assert_array_equal(turned, np.transpose(np.flip(x, -1), order))
+
+
+def test_plain_transposes_take_squares():
+    """No copy of a tile lies between the arrays, and two axes through which memory goes as if they were one are one."""
+    for shape, order, along in [((256, 256), (1, 0), 32), ((4, 64, 64, 16), (0, 3, 1, 2), 128)]:
+        lowered = ct.jit(lambda x, order=order: cnp.transpose(x, order)).lower(normal(*shape))
+        loops = lowered.compile().as_text().splitlines()
+        assert sum(line.strip().startswith("buffer") for line in loops) == 2
+        assert loops[-3].strip().endswith(f"< {along} vectorize"), loops
+
+
 def test_transposes_of_batches_and_of_guarded_elements():
     x = normal(4, 300, 200)
     np.testing.assert_array_equal(ct.jit(lambda x: cnp.swapaxes(x, 1, 2) * 2)(x), np.swapaxes(x, 1, 2) * 2)

@@ -123,27 +123,30 @@ void Emitter::finish_streams() {
   }
 }
 
-bool Emitter::emit_transposed_copy(const For& columns) {
-  if (lanes_.width != 0 || facts_.vector_bits == 0 || !columns.carries.empty() || !columns.extent.is_constant()) {
+bool Emitter::emit_transposed_copy(const For& outer) {
+  if (lanes_.width != 0 || facts_.vector_bits == 0 || !outer.carries.empty() || !outer.extent.is_constant()) {
     return false;
   }
-  const auto& body = program_.blocks[columns.body].statements;
-  if (body.size() != 1 || body[0].kind != StatementKind::kFor || !outline_.calls_in(columns.body).empty()) return false;
-  const For& rows = program_.fors[body[0].detail];
-  const auto& work = program_.blocks[rows.body].statements;
-  if (!rows.options.vectorize || !rows.carries.empty() || !rows.extent.is_constant() || work.size() != 2 ||
+  const auto& body = program_.blocks[outer.body].statements;
+  if (body.size() != 1 || body[0].kind != StatementKind::kFor || !outline_.calls_in(outer.body).empty()) return false;
+  const For& inner = program_.fors[body[0].detail];
+  const auto& work = program_.blocks[inner.body].statements;
+  if (!inner.options.vectorize || !inner.carries.empty() || !inner.extent.is_constant() || work.size() != 2 ||
       work[0].kind != StatementKind::kLoad || work[1].kind != StatementKind::kStore ||
       work[1].operands[0] != work[0].result) {
     return false;
   }
   const Statement &load = work[0], &store = work[1];
+  // Rows are what is read; columns what is written.
+  const bool along_rows = load.index.coefficient_of(inner.variable) == 1;
+  const For &rows = along_rows ? inner : outer, &columns = along_rows ? outer : inner;
   const loop::Buffer &from = program_.buffers[load.buffer], &to = program_.buffers[store.buffer];
   const DType dtype = load.dtype;
   bool plain = store.dtype == dtype && from.dtype != DType::kKey && to.dtype != DType::kKey &&
                load.index.coefficient_of(rows.variable) == 1 && store.index.coefficient_of(columns.variable) == 1;
   for (const Index* index : {&load.index, &store.index}) {
     loop::visit_index(
-        *index, [&](loop::Value value) { plain = plain && (value <= columns.variable || value == rows.variable); });
+        *index, [&](loop::Value value) { plain = plain && (value <= outer.variable || value == inner.variable); });
   }
   const int64_t size = dtype_size(dtype);
   const int64_t both = rows.extent.constant() | columns.extent.constant();
@@ -158,13 +161,13 @@ bool Emitter::emit_transposed_copy(const For& columns) {
     low.push_back(i / 2 + (i % 2) * static_cast<int>(width));
     high.push_back(static_cast<int>(width) / 2 + i / 2 + (i % 2) * static_cast<int>(width));
   }
-  const double time = time_if_long(columns) * static_cast<double>(width);
-  const auto begin = b_.getInt64(0), end = b_.getInt64(columns.extent.constant());
-  run_long_loop(begin, end, width, {}, time, [&](llvm::Value* column, const Values&) {
-    define(columns.variable, column);
+  const double time = time_if_long(outer) * static_cast<double>(width);
+  const auto begin = b_.getInt64(0), end = b_.getInt64(outer.extent.constant());
+  run_long_loop(begin, end, width, {}, time, [&](llvm::Value* first, const Values&) {
+    define(outer.variable, first);
     return run_loop(
-        b_.getInt64(0), b_.getInt64(rows.extent.constant()), width, {}, [&](llvm::Value* row, const Values&) {
-          define(rows.variable, row);
+        b_.getInt64(0), b_.getInt64(inner.extent.constant()), width, {}, [&](llvm::Value* second, const Values&) {
+          define(inner.variable, second);
           const auto at = [&](const Statement& s, int64_t step) {
             return element_pointer(s.buffer, b_.CreateAdd(address(s.index).uniform, b_.getInt64(step)));
           };
