@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
@@ -48,6 +50,9 @@ INDICES = [
     (slice(None), None, I, None),
     (Ellipsis, I),
     (I, Ellipsis, I),
+    (slice(None), I, slice(None), Ellipsis, I),
+    (0, I, slice(None), Ellipsis, 1),
+    (slice(None), I, None, Ellipsis, J, slice(1, 2)),
     np.array([[1], [0]]),
     (slice(1), slice(None, None, -1), I),
     (slice(None), slice(0, 2), I, 1),
@@ -123,6 +128,24 @@ def test_updates(index, method):
         np.add.at(expected, index, values)
     check(getattr(cnp.array(X).at[index], method)(values), expected)
     check(ct.jit(lambda x, v: getattr(x.at[index], method)(v))(X, values), expected)
+
+
+def test_every_order_of_the_parts_of_an_index():
+    x = np.arange(27.0, dtype=np.float32).reshape(3, 3, 3)
+    parts = [0, slice(None), slice(2, 0, -1), None, Ellipsis, I, J, np.ones(3, bool)]
+    count = 0
+    for index in itertools.product(parts, repeat=4):
+        if sum(part is Ellipsis for part in index) > 1 or sum(part is None or part is Ellipsis for part in index) == 0:
+            continue
+        expected = x[index]
+        check(cnp.array(x)[index], expected)
+        if count % 7 == 0 and np.unique(expected).size == expected.size:
+            values = -np.arange(1.0, 1.0 + expected.size, dtype=np.float32).reshape(expected.shape)
+            updated = x.copy()
+            updated[index] = values
+            check(cnp.array(x).at[index].set(values), updated)
+        count += 1
+    assert count > 2000
 
 
 @pytest.mark.parametrize("index", [0, slice(1, None), (slice(None), slice(0, 3, 2)), (Ellipsis, 1)])

@@ -235,6 +235,18 @@ def test_constant_positions_outside_are_an_error_unless_a_mode_is_given(index, m
                 call()
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64, np.complex128])
+def test_unique_finds_all_nans(dtype):
+    x = np.array([-0.0, 0.0, 1.0, 1.0, np.nan, -np.nan])
+    if np.dtype(dtype).kind == "c":
+        x = np.array([complex(a, b) for a in x for b in x])
+    options = {"return_index": True, "return_inverse": True, "return_counts": True}
+    for ours, theirs in zip(cnp.unique(x.astype(dtype), **options), np.unique(x.astype(dtype), **options), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    ours, theirs = (m.unique(x.astype(dtype), equal_nan=False) for m in (cnp, np))
+    np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs))
+
+
 def test_comparisons_with_lists_are_an_error():
     for compare in (lambda x: x == [1, 2], lambda x: x != (1, 2), lambda x: x < [1, 2]):
         with pytest.raises(TypeError, match=r"cannot be compared|not supported"):

@@ -30,6 +30,7 @@ from cotangent.numpy._support import (
     normalize_axis,
 )
 from cotangent.numpy.comparisons import truth, where
+from cotangent.numpy.dtypes import finfo
 from cotangent.numpy.elementwise import maximum
 from cotangent.numpy.functions import tanh as tanh
 
@@ -149,9 +150,19 @@ def log1mexp(x: Any) -> Array:
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
-    """``(x + sqrt(x**2 + b)) / 2``."""
-    array = inexact(x)
-    return (array + bind1("sqrt", array * array + b)) / 2
+    """``(x + sqrt(x**2 + b)) / 2``, also where the square overflows or the sum cancels."""
+    array, added = _core.promote([x, b], inexact=True)
+    if kind(array) == "complex":
+        return (array + bind1("sqrt", array * array + added)) / 2
+    size = bind1("abs", array)
+    below = _below(array, 0.0)
+    # The square root is the size from here on, but for a term that rounding takes.
+    large = size > math.sqrt(float(finfo(array.dtype).max)) / 2
+    inside = _pick(large, 0.0, array)
+    root = bind1("sqrt", inside * inside + added)
+    near = _pick(below, added / _pick(below, root - inside, 1.0), inside + root) / 2
+    far = _pick(below, 0.0, array) + added / _pick(large, size, 1.0) / 4
+    return _pick(large, far, near)
 
 
 def soft_sign(x: Any) -> Array:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, field
-from types import EllipsisType
+from types import EllipsisType, NoneType
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ _MOST_AXES = 64
 
 
 def _expand(index: Any, x: Array) -> list[Any] | None:
-    """The items of an index, one for each axis and None; masks as integer arrays, the ellipsis as slices.
+    """The items of an index, one for each axis and None; masks as integer arrays, an ellipsis followed by the slices it means.
 
     None when there are scalar bools, for which the array needs axes first.
     """
@@ -134,7 +134,7 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
         raise IndexError("an index can have only one ellipsis (...)")
     fill = [slice(None)] * (x.ndim - used)
     if positions:
-        return expanded[: positions[0]] + fill + expanded[positions[0] + 1 :]
+        return expanded[: positions[0] + 1] + fill + expanded[positions[0] + 1 :]
     return expanded + fill
 
 
@@ -162,11 +162,13 @@ def resolve(index: Any, x: Array) -> Plan | None:
     sizes = x._bound_shape
     ragged = _core.ragged_axes(x)
     plan = Plan([0] * x.ndim, list(sizes), [1] * x.ndim)
-    advanced = [item is not None and not isinstance(item, slice) and _static_index(item) is None for item in items]
-    gathers = any(advanced)
+    basic = (NoneType, EllipsisType, slice)
+    gathers = any(not isinstance(item, basic) and _static_index(item) is None for item in items)
     axis = 0
     places: list[int] = []  # positions in the index of everything that is looked up
     for place, item in enumerate(items):
+        if isinstance(item, EllipsisType):
+            continue  # it sets what is around it apart, even where it means no axis
         if item is None:
             plan.inserted.append(axis)
             continue

@@ -142,7 +142,10 @@ def unique(
     index = bind1("iota", shape=[count], dtype=_INT32, axis=0)
     if 0 in _core.ragged_axes(rows):
         index = set_length(index, ragged_length(rows, 0), 0)
-    if rows.ndim == 1:
+    if rows.ndim == 1 and _core.kind(rows) == "complex":
+        # Those with a NaN in either part come last, so that they are together.
+        _, ordered, order = sort_together([bind1("ne", rows, rows), rows, index], 0, 2)
+    elif rows.ndim == 1:
         ordered, order = sort_together([rows, index], 0)
     else:
         flat = reshape(rows, (count, bound_size(rows) // max(count, 1)))
