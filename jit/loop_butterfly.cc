@@ -148,7 +148,7 @@ double work_of(int64_t n) {
   return static_cast<double>(q) * work_of(p) + static_cast<double>(p) * work_of(q) + roots;
 }
 
-constexpr int64_t kRadices[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16};
+constexpr int64_t kRadices[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 19, 23};
 constexpr double kPass = 12;  // of one point: to load, to store, to turn
 
 }  // namespace
