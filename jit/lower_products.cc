@@ -245,18 +245,42 @@ void Frame::emit_cumulative(const Equation& equation) {
                      : is_complex(aval.dtype())                                  ? DType::kComplex128
                                                                                  : aval.dtype();
   std::vector<loop::Index> indices(shape.size());
-  over_axes(shape, others, {.vectorize = true, .parallel = true}, indices, [&] {
-    const loop::Builder::CarrySpec carry{identity(primitive, wide)};
-    const auto [step, arguments] = b_.begin_for(shape[axis], {}, absl::MakeConstSpan(&carry, 1));
-    loop::Scalar sum;
-    {
+  // The fold goes on over `count` elements from `first` on.
+  const auto fold = [&](loop::Scalar before, const loop::Index& first, int64_t count) {
+    std::vector<Position> positions;
+    std::vector<loop::Scalar> folds;
+    for (int64_t k = 0; k < count; ++k) {
       Scope scope(*this);
-      indices[axis] = reverse ? loop::Index(shape[axis] - 1) - step : step;
-      const Position position = position_at(shape, indices);
-      sum = b_.apply(primitive.combine, arguments[0], b_.convert(element(operand, position), wide));
-      store_at(var, position, b_.convert(sum, aval.dtype()));
+      const loop::Index place = first + k;
+      indices[axis] = reverse ? loop::Index(shape[axis] - 1) - place : place;
+      positions.push_back(position_at(shape, indices));
+      folds.push_back(b_.convert(element(operand, positions.back()), wide));
     }
-    b_.end_for(absl::MakeConstSpan(&sum, 1));
+    for (size_t distance = 1; distance < folds.size(); distance *= 2) {
+      for (size_t k = folds.size() - 1; k >= distance; --k) {
+        folds[k] = b_.apply(primitive.combine, folds[k - distance], folds[k]);
+      }
+    }
+    for (size_t k = 0; k < folds.size(); ++k) {
+      folds[k] = b_.apply(primitive.combine, before, folds[k]);
+      store_at(var, positions[k], b_.convert(folds[k], aval.dtype()));
+    }
+    return folds.back();
+  };
+  // Of a single fold each operation waits for the one before. By runs one in four does; the order of sums and products
+  // matters less than the rounding of what is stored.
+  constexpr int64_t kRun = 4;
+  const bool any_order = !is_complex(aval.dtype()) && (!rounds || is_integer(aval.dtype()) || wide != aval.dtype());
+  const int64_t run = aval.size() == shape[axis] && any_order ? kRun : 1;
+  over_axes(shape, others, {.vectorize = true, .parallel = true}, indices, [&] {
+    loop::Scalar sum = identity(primitive, wide);
+    if (const int64_t runs = shape[axis] / run; runs > 0) {
+      const loop::Builder::CarrySpec carry{sum};
+      const auto [step, arguments] = b_.begin_for(runs, {}, absl::MakeConstSpan(&carry, 1));
+      sum = fold(arguments[0], step * run, run);
+      sum = b_.end_for(absl::MakeConstSpan(&sum, 1))[0];
+    }
+    for (int64_t k = shape[axis] - shape[axis] % run; k < shape[axis]; ++k) sum = fold(sum, k, 1);
   });
 }
 

@@ -210,3 +210,28 @@ def test_windows_that_meet_are_summed():
     cotangent = RNG.normal(size=47)
     gradient = ct.jit(lambda x, cotangent: ct.vjp(f, x)[1](cotangent)[0])(x, cotangent)
     np.testing.assert_allclose(gradient, np.convolve(cotangent, kernel), rtol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("places", [2, -1, [1, 2], [3, 0], slice(0, 2), []], ids=str)
+def test_insertions_and_deletions_at_known_places_are_slices(places, axis):
+    x = RNG.normal(size=(4, 5))
+    weights = RNG.normal(size=40)
+    for function, oracle in [
+        (lambda x: cnp.insert(x, places, 7.0, axis), lambda x: np.insert(x, places, 7.0, axis)),
+        (lambda x: cnp.delete(x, places, axis), lambda x: np.delete(x, places, axis)),
+    ]:
+        np.testing.assert_array_equal(ct.jit(function)(x), oracle(x))
+        # By an element's number in `x`: what it is multiplied with.
+        numbers = oracle(np.arange(1.0, 21).reshape(4, 5)).ravel()
+        numbers = np.where(oracle(np.zeros((4, 5))).ravel() == 7, 0, numbers).astype(int)
+        expected = np.bincount(numbers, weights[: len(numbers)], minlength=21)[1:].reshape(4, 5)
+
+        def loss(x, function=function):
+            result = cnp.ravel(function(x))
+            return cnp.sum(result * weights[: result.shape[0]])
+
+        np.testing.assert_allclose(ct.jit(ct.grad(loss))(x), expected)
+        for program in (function, ct.grad(loss)):
+            text = str(ct.make_ir(program)(x))
+            assert not any(name in text for name in ("gather", "scatter", "sort"))

@@ -85,3 +85,27 @@ PRODUCTS = {
 def test_long_products_are_exact(ones, name):
     for tier in TIERS.values():
         assert _last(tier(PRODUCTS[name])(ones)) == COUNT
+
+
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
+@pytest.mark.parametrize("dtype", ["int8", "uint32", "float16", "float32", "float64", "complex64"])
+def test_running_folds_of_every_remainder(name, dtype):
+    """A single fold of a narrow type goes by runs of four elements, of which one operation waits for the run before."""
+    if dtype == "complex64" and name in ("cummax", "cummin"):
+        return
+    fold = {"cumsum": np.add, "cumprod": np.multiply, "cummax": np.maximum, "cummin": np.minimum}[name]
+    for size in (1, 2, 3, 4, 5, 6, 7, 8, 203):
+        x = np.random.default_rng(size).uniform(-2, 2, size).astype(dtype)
+        wide = {"f": np.float64, "c": np.complex128}.get(x.dtype.kind, x.dtype)
+        for reverse in (False, True):
+            expected = fold.accumulate(x[::-1] if reverse else x, dtype=wide).astype(dtype)
+            got = ct.jit(lambda x, reverse=reverse: getattr(lax, name)(x + 0, reverse=reverse))(x)
+            rtol = {"f": np.finfo(x.dtype).eps if x.dtype.kind == "f" else 0, "c": 1e-6}.get(x.dtype.kind, 0)
+            np.testing.assert_allclose(got, expected[::-1] if reverse else expected, rtol=rtol)
+
+
+def test_a_running_sum_keeps_what_is_not_finite_where_it_is():
+    x = np.ones(13, np.float32)
+    x[6], x[9] = np.inf, np.nan
+    np.testing.assert_array_equal(ct.jit(cnp.cumsum)(x), np.cumsum(x))
+    np.testing.assert_array_equal(ct.jit(lambda x: lax.cumsum(x, reverse=True))(x), np.cumsum(x[::-1])[::-1])

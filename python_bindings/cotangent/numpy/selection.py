@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _core
+from cotangent import _core, tree_util
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError
@@ -35,7 +35,7 @@ from cotangent.numpy._support import (
 from cotangent.numpy.comparisons import truth
 from cotangent.numpy.elementwise import clip, remainder
 from cotangent.numpy.indexing import take
-from cotangent.numpy.shapes import moveaxis, ravel, reshape, stack
+from cotangent.numpy.shapes import moveaxis, ravel, reshape, slice_axis, stack
 
 __all__ = [
     "argwhere",
@@ -314,6 +314,35 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
     )
 
 
+_MOST_SLICES = 8  # more of them cost more than a gather
+
+
+def _known_places(obj: Any) -> np.ndarray[Any, Any] | None:
+    """Positions along an axis, if they are known now: without evaluating what is being captured."""
+    if isinstance(obj, Array):
+        return None if _core.is_traced(obj) else _core.to_numpy(obj)
+    if any(isinstance(leaf, Array) and _core.is_traced(leaf) for leaf in tree_util.tree_leaves(obj)):
+        return None
+    places = np.asarray(obj)
+    return places.astype(_INT32) if isinstance(obj, (list, tuple)) and places.size == 0 else places
+
+
+def _taken(pieces: list[Array], places: np.ndarray[Any, Any], axis: int) -> Array:
+    """The elements at ``places`` of what the pieces are when concatenated: by slices where these are few."""
+    starts = np.cumsum([0] + [piece._bound_shape[axis] for piece in pieces])
+    piece_of = np.searchsorted(starts, places, side="right") - 1
+    cuts = np.flatnonzero((np.diff(places) != 1) | (np.diff(piece_of) != 0)) + 1
+    if places.size == 0 or len(cuts) >= _MOST_SLICES:
+        joined = pieces[0] if len(pieces) == 1 else bind1("concatenate", *pieces, axis=axis)
+        return bind1("gather", joined, _core.array(places), axis=axis, batch_dims=0)
+    slices = []
+    for run in np.split(places, cuts):
+        piece = int(np.searchsorted(starts, run[0], side="right")) - 1
+        first = int(run[0] - starts[piece])
+        slices.append(slice_axis(pieces[piece], axis, first, first + len(run)))
+    return slices[0] if len(slices) == 1 else bind1("concatenate", *slices, axis=axis)
+
+
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """The array without the slices of an axis, or elements of the flattened array, at ``obj``.
 
@@ -328,10 +357,9 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     x, axis = flattened(_core.array(arr), axis, "delete")
     refuse_ragged("delete", x, [axis], "where the elements go depends on its length")
     count = x._bound_shape[axis]
-    if isinstance(obj, slice) or is_host_value(obj):
-        wanted = obj if isinstance(obj, slice) else np.asarray(_core.to_numpy(obj) if isinstance(obj, Array) else obj)
-        kept = np.delete(np.arange(count, dtype=_INT32), wanted)
-        return bind1("gather", x, _core.array(kept), axis=axis, batch_dims=0)
+    wanted = obj if isinstance(obj, slice) else _known_places(obj)
+    if wanted is not None:
+        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
     index = _core.array(obj)
     if not is_integer(index) or (index.ndim and not assume_unique_indices):
         known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
@@ -387,7 +415,10 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     added = _core.convert(_core.array(values), x.dtype)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(count))
-    index = _core.array(obj)
+    places = _known_places(obj)
+    if places is not None and places.dtype == bool:
+        (places,) = np.nonzero(places)
+    index = _core.array(obj if places is None else places)
     if kind(index) == "bool":
         (index,) = nonzero(index)
     if index.size and not is_integer(index):
@@ -404,16 +435,16 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     shape = list(x._bound_shape)
     shape[axis] = number
     added = _core.broadcast_to(added, shape)
-    joined = bind1("concatenate", x, added, axis=axis)
-    if is_host_value(index):
-        places = np.broadcast_to(_core.to_numpy(index), (number,))
+    if places is not None:
+        places = np.broadcast_to(places.reshape(index._bound_shape).astype(_INT32), (number,))
         if ((places < -count) | (places > count)).any():
             raise IndexError(f"insert: a position is outside of [{-count}, {count}], for axis {axis} of size {count}")
         places = np.where(places < 0, places + count, places)
-        source: Any = np.insert(np.arange(count, dtype=_INT32), places, np.arange(count, count + number, dtype=_INT32))
-        return bind1("gather", joined, _core.array(source), axis=axis, batch_dims=0)
+        source = np.insert(np.arange(count, dtype=_INT32), places, np.arange(count, count + number, dtype=_INT32))
+        return _taken([x, added], source, axis)
     from cotangent.numpy.sorting import argsort
 
+    joined = bind1("concatenate", x, added, axis=axis)
     where = _core.broadcast_to(_core.convert(index, _INT32), (number,))
     where = clip(choose(where < literal(where, 0), where + literal(where, count), where), 0, count)
     # Sorting what was there (its position counts half more) and what comes in by position gives the order.
