@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "interpreter/dependence.h"
 #include "interpreter/evaluate.h"
@@ -70,6 +71,34 @@ struct Remains {
   LocationId location = kNoLocation;
 };
 
+// Whether the value differs from example to example even where the operands do not.
+bool names_an_axis(const Attrs& attrs) {
+  const auto within = [](const GraphPtr& graph) {
+    return std::any_of(graph->equations().begin(), graph->equations().end(),
+                       [&](const Equation& equation) { return names_an_axis(*graph->attrs_ptr(equation)); });
+  };
+  return std::any_of(attrs.items().begin(), attrs.items().end(), [&](const Attrs::Item& item) {
+    if (const GraphPtr* graph = std::get_if<GraphPtr>(&item.second)) return within(*graph);
+    const std::vector<GraphPtr>* graphs = std::get_if<std::vector<GraphPtr>>(&item.second);
+    return item.first == "axis_name" || (graphs != nullptr && std::any_of(graphs->begin(), graphs->end(), within));
+  });
+}
+
+// Whether an equation may be made again elsewhere, where its operands are the same.
+bool repeatable(const Primitive& primitive, const Attrs& attrs) {
+  return !has_side_effects(primitive, attrs) && !names_an_axis(attrs);
+}
+
+// An equation of a capture that has ended, none of whose operands depends on what the function was captured for.
+struct OutsideEquation {
+  const Primitive* primitive;
+  AttrsPtr attrs;
+  absl::InlinedVector<Var, 2> operands;
+  Var first_output;
+  uint32_t output_count;
+  LocationId location;
+};
+
 std::string described(const Remains& remains) {
   std::string text = concat("a value of type ", remains.aval.to_string());
   if (remains.primitive == nullptr) {
@@ -107,7 +136,12 @@ struct Capture::State {
   CaptureOptions options;
   std::unique_ptr<Builder> builder;  // null when the capture has ended
   std::vector<Remains> remains;      // then
+  // And then, of vmap and of derivatives: what does not depend on the function's arguments, and is made again where the
+  // function left it to later code. Under jit it belongs to that program.
+  std::vector<OutsideEquation> outside_equations;
+  absl::flat_hash_map<Var, Datum> outside_values;
   Capture* enclosing = nullptr;
+  Var declared = 0;  // variables before this one are the function's arguments
 
   // Closure conversion: what the inputs beyond the declared ones stand for, and where they went.
   std::vector<Datum> captured;
@@ -160,9 +194,45 @@ struct Capture::State {
         output.location = equation.location;
       }
     }
+    if (keeps_outside()) note_outside();
   }
 
-  // Everything but `remains` goes: shadows may hold large arrays and enclosing captures.
+  bool keeps_outside() const {
+    return (options.mode == CaptureMode::kTransform || options.mode == CaptureMode::kBatch) && mask == nullptr;
+  }
+
+  void note_outside() {
+    std::vector<bool> outside(remains.size());
+    for (Var var = declared; var < remains.size(); ++var) {
+      const auto shadow = remains[var].primitive == nullptr ? shadows.find(var) : shadows.end();
+      if (shadow == shadows.end()) continue;
+      outside[var] = true;
+      outside_values.emplace(var, shadow->second);
+    }
+    for (const Equation& equation : builder->equations()) {
+      const auto operands = builder->operands(equation);
+      if (!std::all_of(operands.begin(), operands.end(), [&](Var var) { return outside[var]; })) continue;
+      const AttrsPtr attrs = builder->attrs_ptr(equation);
+      if (!repeatable(*equation.primitive, *attrs)) continue;
+      outside_equations.push_back({equation.primitive,
+                                   attrs,
+                                   {operands.begin(), operands.end()},
+                                   equation.first_output,
+                                   equation.output_count,
+                                   equation.location});
+      for (uint32_t k = 0; k < equation.output_count; ++k) outside[equation.first_output + k] = true;
+    }
+  }
+
+  const OutsideEquation* outside_producer(Var var) const {
+    const auto after = std::upper_bound(outside_equations.begin(), outside_equations.end(), var,
+                                        [](Var v, const OutsideEquation& e) { return v < e.first_output; });
+    if (after == outside_equations.begin()) return nullptr;
+    const OutsideEquation& equation = *(after - 1);
+    return var < equation.first_output + equation.output_count ? &equation : nullptr;
+  }
+
+  // Everything but what was noted goes: shadows may hold large arrays and enclosing captures.
   void end() {
     builder.reset();
     enclosing = nullptr;
@@ -192,6 +262,10 @@ struct Capture::State {
   void mask_equation(const Equation& equation);
   Tensor value_of(Var var);
   Levels dependence_of(Var var);
+  // Of a capture that has ended.
+  bool is_outside(Var var) const { return outside_values.contains(var) || outside_producer(var) != nullptr; }
+  Datum outside_value(Var var);
+  Levels outside_dependence(Var var) const;
 };
 
 // ---- raggedness -----------------------------------------------------------------------------------------------------
@@ -416,6 +490,7 @@ Traced Capture::add_ragged_input(Aval aval, std::string name, const std::vector<
   CT_CHECK(live() && state_->captured.empty());
   CT_CHECK(static_cast<int>(lengths.size()) == aval.rank());
   const Value input = state_->builder->input(aval, std::move(name));
+  state_->declared = input.var + 1;
   if (shadow) state_->shadows.emplace(input.var, *std::move(shadow));
   if (state_->mask != nullptr) {
     Masked masked{state_->mask->scratch.input(aval), Values(aval.rank())};
@@ -464,6 +539,8 @@ Value Capture::lift(const Datum& datum) {
       const auto found = capture->state_->stand_ins.find({&owner, traced->var});
       if (found != capture->state_->stand_ins.end()) return lift(Traced{capture->shared_from_this(), found->second});
     }
+    if (outer == nullptr && owner.state_->is_outside(traced->var))
+      return lift(owner.state_->outside_value(traced->var));
     if (outer == nullptr) {
       const Remains remains = owner.state_->describe(traced->var);
       throw Error(ErrorKind::kTracerLeak,
@@ -636,10 +713,13 @@ Tensor Capture::State::value_of(Var wanted) {
     const Equation* equation = producer(var);
     if (equation == nullptr) {
       const auto shadow = shadows.find(var);
-      if (shadow == shadows.end()) throw no_value(options, describe(var));
+      if (shadow == shadows.end()) throw no_value(options, describe(options.concrete_shadow ? var : wanted));
       values[var] = peek(shadow->second);
       pending.pop_back();
       continue;
+    }
+    if (!options.concrete_shadow && !repeatable(*equation->primitive, *builder->attrs_ptr(*equation))) {
+      throw no_value(options, describe(wanted));
     }
     bool ready = true;
     for (Var operand : builder->operands(*equation)) {
@@ -663,6 +743,7 @@ Tensor peek(const Datum& datum) {
   const Traced& traced = std::get<Traced>(datum);
   Capture::State& state = *traced.capture->state_;
   const CaptureOptions& options = state.options;
+  if (state.builder == nullptr && state.is_outside(traced.var)) return peek(state.outside_value(traced.var));
   if (state.builder == nullptr) {
     throw Error(ErrorKind::kTracerLeak,
                 concat(described(state.describe(traced.var)), " escaped from the capture of ", quoted_function(options),
@@ -670,9 +751,68 @@ Tensor peek(const Datum& datum) {
         .at(LocationScope::current())
         .hint(kLeakHint);
   }
-  if (!options.concrete_shadow) throw no_value(options, state.describe(traced.var));
+  // Under vmap what does not depend on the examples has a value all the same.
+  if (!options.concrete_shadow && !(options.mode == CaptureMode::kBatch && state.mask == nullptr)) {
+    throw no_value(options, state.describe(traced.var));
+  }
   EagerScope eager;
   return state.value_of(traced.var);
+}
+
+// Made where it is asked for: evaluated, unless it depends on what is being captured there.
+Datum Capture::State::outside_value(Var wanted) {
+  std::vector<Var> pending{wanted};  // as in value_of
+  absl::flat_hash_map<Var, Datum> made;
+  const auto find = [&](Var var) -> const Datum* {
+    const auto value = outside_values.find(var);
+    if (value != outside_values.end()) return &value->second;
+    const auto here = made.find(var);
+    return here == made.end() ? nullptr : &here->second;
+  };
+  while (!pending.empty()) {
+    const Var var = pending.back();
+    if (find(var) != nullptr) {
+      pending.pop_back();
+      continue;
+    }
+    const OutsideEquation* equation = outside_producer(var);
+    CT_CHECK(equation != nullptr);
+    const size_t before = pending.size();
+    for (Var operand : equation->operands) {
+      if (find(operand) == nullptr) pending.push_back(operand);
+    }
+    if (pending.size() > before) continue;
+    std::vector<Datum> operands;
+    for (Var operand : equation->operands) operands.push_back(*find(operand));
+    const bool known = std::all_of(operands.begin(), operands.end(), is_tensor);
+    LocationScope location(equation->location);
+    std::optional<EagerScope> eager;
+    if (known) eager.emplace();
+    const std::vector<Datum> results = ct::bind(*equation->primitive, operands, equation->attrs);
+    for (uint32_t k = 0; k < equation->output_count; ++k) {
+      (known ? outside_values : made).emplace(equation->first_output + k, results[k]);
+    }
+    pending.pop_back();
+  }
+  return *find(wanted);
+}
+
+Levels Capture::State::outside_dependence(Var wanted) const {
+  std::vector<Var> pending{wanted};
+  absl::flat_hash_set<Var> seen;
+  Levels levels = 0;
+  while (!pending.empty()) {
+    const Var var = pending.back();
+    pending.pop_back();
+    if (!seen.insert(var).second) continue;
+    const auto value = outside_values.find(var);
+    if (value != outside_values.end()) {
+      levels |= ct::dependence(value->second);
+    } else if (const OutsideEquation* equation = outside_producer(var)) {
+      pending.insert(pending.end(), equation->operands.begin(), equation->operands.end());
+    }
+  }
+  return levels;
 }
 
 // ---- what values depend on ------------------------------------------------------------------------------------------
@@ -724,7 +864,8 @@ Levels Capture::State::dependence_of(Var wanted) {
 
 Levels dependence(const Datum& datum) {
   const Traced* traced = std::get_if<Traced>(&datum);
-  if (traced == nullptr || !traced->capture->live() || !is_inexact(datum_aval(datum).dtype())) return 0;
+  if (traced == nullptr || !is_inexact(datum_aval(datum).dtype())) return 0;
+  if (!traced->capture->live()) return traced->capture->state_->outside_dependence(traced->var);
   EagerScope eager;
   return traced->capture->state_->dependence_of(traced->var);
 }

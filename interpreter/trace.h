@@ -6,8 +6,10 @@
 // capture (tensors, values of enclosing captures) become extra inputs of its graph: closure conversion.
 //
 // An eager grad/jvp/vjp gives its capture concrete shadows of the inputs; `concrete` then evaluates the recorded
-// prefix on demand, so that Python's `if` and printing work on traced values. Under jit and vmap there is no shadow
-// and `concrete` throws ErrorKind::kConcretization. A Traced whose capture has ended throws ErrorKind::kTracerLeak.
+// prefix on demand, so that Python's `if` and printing work on traced values. Under jit there is no shadow, and none of
+// the arguments under vmap, and `concrete` throws ErrorKind::kConcretization. A Traced whose capture has ended throws
+// ErrorKind::kTracerLeak, but what vmap and derivatives leave behind that does not depend on the function's arguments
+// is made again where it is used.
 //
 // A value that leaves a program takes no derivative along. So `concrete`, by which values leave, refuses those that
 // depend on what an enclosing transform differentiates; `peek`, for printing and decisions, does not ask.

@@ -1,5 +1,7 @@
 #include "python_bindings/operands.h"
 
+#include <algorithm>
+
 #include "ir/text.h"
 
 namespace ct::python {
@@ -15,6 +17,15 @@ void describe(PyObject* object, Operand& operand) {
   const Aval aval = datum_aval(*operand.datum);
   operand.type = {aval.dtype(), aval.weak() || (!is_array(object) && yields_to_arrays(object))};
   operand.shape = aval.shape();
+}
+
+bool is_numpy_number(const Operand& operand) {
+  return operand.datum != nullptr && operand.type.weak && !datum_aval(*operand.datum).weak();
+}
+
+// A number of NumPy's next to a floating array of weak type, which a Python number would not widen.
+PromotedType narrowed(const PromotedType& number) {
+  return {is_complex(number.dtype) ? DType::kComplex64 : default_float(), true};
 }
 
 Datum materialize(const Operand& operand, PromotedType type, const Shape& shape) {
@@ -54,10 +65,16 @@ void read_any_operand(PyObject* object, Operand& operand) {
 
 void promote_operands(absl::Span<const Operand> operands, Promotion promotion, absl::Span<Datum> made,
                       absl::Span<const Datum*> promoted) {
-  PromotedType type = operands[0].type;
+  const bool floating = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
+    return operand.datum != nullptr && is_inexact(operand.type.dtype) && !is_numpy_number(operand);
+  });
+  const auto type_of = [&](const Operand& operand) {
+    return floating && is_numpy_number(operand) ? narrowed(operand.type) : operand.type;
+  };
+  PromotedType type = type_of(operands[0]);
   Shape shape = operands[0].shape;
   for (const Operand& operand : operands.subspan(1)) {
-    type = promote_types(type, operand.type, default_float());
+    type = promote_types(type, type_of(operand), default_float());
     if (shape != operand.shape) shape = broadcast_shapes(shape, operand.shape);
   }
   if (promotion == Promotion::kInexact) type = inexact_type(type);

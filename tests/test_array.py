@@ -268,6 +268,10 @@ def test_numpy_numbers_yield_to_arrays_while_64_bits_are_not_the_default():
     assert (single * np.sqrt(2)).dtype == (np.sqrt(2) * single).dtype == np.float32
     assert cnp.where(single > 0, single, np.float64(0)).dtype == np.float32
     assert (single * np.complex128(1j)).dtype == np.complex64
+    weak = cnp.array(0.5)
+    for product in (weak * np.sqrt(2), np.sqrt(2) / weak, cnp.where(weak > 0, weak, np.float64(0))):
+        assert (product.dtype, product.weak_type) == (np.float32, True)
+    assert (weak * np.complex128(1j)).dtype == np.complex64 and (cnp.array(3) * np.float64(0.1)).dtype == np.float64
     np.testing.assert_array_equal(whole * np.float64(0.1), np.arange(3) * 0.1)
     assert (single * np.ones(3)).dtype == np.float64  # an array of float64 stays one
     assert float(cnp.multiply(np.float64(0.1), np.float64(0.1))) == 0.1 * 0.1

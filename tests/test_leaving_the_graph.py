@@ -233,3 +233,52 @@ for make in (torch.tensor, torch.as_tensor, torch.from_dlpack, torch.asarray):
     if done.stdout.strip() == "none":
         pytest.skip("no torch")
     assert "plain" not in done.stdout
+
+
+@pytest.mark.parametrize("transform", [ct.grad, lambda f: ct.vmap(f, axis_size=2, in_axes=None)], ids=["grad", "vmap"])
+def test_what_does_not_depend_on_the_argument_outlives_the_function(transform: Any) -> None:
+    kept: dict[str, Any] = {}
+
+    def f(x: Any) -> Any:
+        kept.setdefault("weights", cnp.arange(2.0) * 2 + cnp.ones(2))
+        kept["argument"] = x * 2
+        return (x * kept["weights"]).sum()
+
+    for _ in range(2):
+        transform(f)(X)
+        np.testing.assert_array_equal(kept["weights"], [1, 3])
+        np.testing.assert_array_equal(kept["weights"] + 1, [2, 4])
+        np.testing.assert_array_equal(ct.jit(lambda x: x * kept["weights"])(X), X * [1, 3])
+    with pytest.raises(ct.errors.TracerLeakError):
+        kept["argument"] + 1
+
+
+def test_values_of_an_enclosing_derivative_outlive_vmap() -> None:
+    def loss(w: Any) -> Any:
+        kept: list[Any] = []
+
+        def one(x: Any) -> Any:
+            if not kept:
+                kept.append(w * w)
+            return x * kept[0]
+
+        total = ct.vmap(one)(cnp.arange(3.0)).sum()
+        with pytest.raises(ConcretizationError):
+            float(kept[0])
+        return total + kept[0]
+
+    assert float(ct.grad(loss)(3.0)) == 24.0
+    assert ct.vmap(ct.grad(loss))(cnp.arange(3.0)).tolist() == [0.0, 8.0, 16.0]
+
+
+def test_constants_have_values_under_vmap_and_what_differs_between_examples_has_none() -> None:
+    def f(x: Any) -> Any:
+        return x * int(cnp.sum(cnp.array([1, 2]))) if cnp.all(cnp.ones(2) > 0) else x
+
+    assert ct.vmap(f)(cnp.arange(3.0)).tolist() == [0.0, 3.0, 6.0]
+    leaked = []
+    with pytest.raises(ConcretizationError, match="differs from example to example"):
+        ct.vmap(lambda x: int(ct.lax.axis_index("i") + 1) * x, axis_name="i")(X)
+    ct.vmap(lambda x: leaked.append(ct.lax.axis_index("i") + 1) or x, axis_name="i")(X)
+    with pytest.raises(ct.errors.TracerLeakError):
+        leaked[0] + 1

@@ -216,6 +216,36 @@ TEST_F(Trace, EscapedValuesAreErrors) {
   }
 }
 
+TEST_F(Trace, WhatDoesNotDependOnArgumentsOutlivesVmapAndDerivatives) {
+  for (const CaptureMode mode : {CaptureMode::kBatch, CaptureMode::kTransform}) {
+    Datum leaked, argument;
+    const Datum constant = vector_of({1, 2, 3});
+    const auto outer = Capture::begin({CaptureMode::kJit, "g", false});
+    const Datum w = outer->add_input(kVector, "w");
+    Datum of_outer;
+    {
+      const auto capture = Capture::begin({mode, "f", false});
+      const Datum x = capture->add_input(kVector, "x");
+      argument = x * constant;
+      leaked = constant * constant + constant;
+      of_outer = w * constant;
+      if (mode == CaptureMode::kBatch) {
+        EXPECT_EQ(values_of(concrete(leaked)), (std::vector<float>{2, 6, 12}));
+        EXPECT_EQ(error_of([&] { concrete(argument); }).kind(), ErrorKind::kConcretization);
+      }
+      capture->finish({x});
+    }
+    const Datum used = of_outer + leaked;
+    EXPECT_EQ(error_of([&] { argument + used; }).kind(), ErrorKind::kTracerLeak);
+    const auto result = outer->finish({used});
+    EXPECT_EQ(result.graph->equations().size(), 2u) << result.graph->to_string();
+    EXPECT_EQ(values_of(concrete(leaked)), (std::vector<float>{2, 6, 12}));
+    EXPECT_EQ(values_of(concrete(leaked + leaked)), (std::vector<float>{4, 12, 24}));
+    EXPECT_EQ(error_of([&] { of_outer + leaked; }).kind(), ErrorKind::kTracerLeak);
+    EXPECT_EQ(error_of([&] { concrete(argument); }).kind(), ErrorKind::kTracerLeak);
+  }
+}
+
 TEST_F(Trace, OutputsMayNotLeakEither) {
   Datum leaked;
   const auto first = Capture::begin({CaptureMode::kJit, "f", false});
