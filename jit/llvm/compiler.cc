@@ -28,8 +28,15 @@ bool verification_wanted() {
 }
 
 Outline outline_for(const loop::Program& program, const Target& target) {
-  return outline(program,
-                 [&](const loop::For& loop) { return choose_vectorization(program, target.facts(), loop).width != 0; });
+  CostModel cost(program);
+  return outline(
+      program,
+      {
+          .vectorized =
+              [&](const loop::For& loop) { return choose_vectorization(program, target.facts(), loop).width != 0; },
+          .decided_by_extent =
+              [&](const loop::For& loop) { return decided_by_extent(program, target.facts(), cost, loop); },
+      });
 }
 
 struct Emitted {

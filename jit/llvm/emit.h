@@ -73,6 +73,10 @@ struct Vectorization {
 // Whether `width` elements this far apart are better loaded with what lies between them than gathered one by one.
 bool is_near(const TargetFacts& facts, int64_t width, int64_t stride);
 Vectorization choose_vectorization(const loop::Program& program, const TargetFacts& facts, const loop::For& loop);
+// Of an elementwise loop, all that the emitter does differently for other extents. Empty: it is no such loop, or so
+// long that threads' pieces, questions and caches count.
+std::vector<uint64_t> decided_by_extent(const loop::Program& program, const TargetFacts& facts, CostModel& cost,
+                                        const loop::For& loop);
 
 class Emitter {
  public:
@@ -143,6 +147,7 @@ class Emitter {
   Address address(const loop::Index& index);
   llvm::Value* index_value(const loop::Index& index);    // i64, or vector of i64
   llvm::Value* uniform_index(const loop::Index& index);  // i64; the index does not depend on lanes
+  llvm::Value* extent_of(const loop::For& loop);
   llvm::Value* lane_numbers(llvm::Type* element, unsigned width);
   llvm::Value* base(loop::BufferId buffer);
   llvm::Value* element_pointer(loop::BufferId buffer, llvm::Value* index);
@@ -260,8 +265,10 @@ class Emitter {
   llvm::Value* table_ = nullptr;                               // of a part
   llvm::DenseMap<loop::BufferId, uint64_t> table_entries_;     // where the part's arrays are in it
   bool bases_known_ = false;                                   // inside a statement: of all that it uses
-  llvm::DenseMap<loop::Value, llvm::Value*> varied_;           // constants that are a shared function's parameters
-  std::vector<llvm::GlobalVariable*> globals_;                 // of constant buffers
+  const loop::For* any_extent_ = nullptr;                      // whose extent is a parameter
+  llvm::Value* extent_ = nullptr;
+  llvm::DenseMap<loop::Value, llvm::Value*> varied_;  // constants that are a shared function's parameters
+  std::vector<llvm::GlobalVariable*> globals_;        // of constant buffers
   Lanes lanes_{loop::kNoValue, 0, nullptr};
   // Where the vector constants of the loop being vectorised are set up, and those that have been.
   llvm::BasicBlock* constants_block_ = nullptr;

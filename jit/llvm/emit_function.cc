@@ -38,7 +38,7 @@ void Emitter::emit_module(std::string_view symbol, uint32_t module) {
 }
 
 // Parameters of a chunk: inputs, outputs, arena. Of a shared function: arena, arrays, constants, values, where the
-// results go. Of a part: inputs, outputs, arena, its table, values, where the results go.
+// results go, the extent. Of a part: inputs, outputs, arena, its table, values, where the results go.
 llvm::Function* Emitter::declare(uint32_t number) {
   const OutlinedFunction& f = outline_.functions[number];
   const std::string name = number == 0 ? symbol_ : symbol_ + "." + std::to_string(number);
@@ -51,6 +51,7 @@ llvm::Function* Emitter::declare(uint32_t number) {
       for (loop::Value value : *list) parameters.push_back(register_type(context_, program_.values[value].dtype));
     }
     parameters.append(f.results.size(), pointer);
+    if (f.any_extent) parameters.push_back(i64_);
   }
   llvm::Type* result = number != 0 && f.may_fail ? b_.getInt1Ty() : b_.getVoidTy();
   auto* function = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
@@ -77,6 +78,7 @@ void Emitter::begin_function(llvm::Function* function) {
   table_ = nullptr;
   table_entries_.clear();
   bases_known_ = false;
+  any_extent_ = nullptr;
   inputs_ = outputs_ = arena_ = nullptr;
   b_.SetInsertPoint(new_block("entry"));
 }
@@ -107,6 +109,10 @@ void Emitter::emit_function(uint32_t number) {
     for (loop::Value value : f.varied) know(value, varied_[value] = argument++);
     for (loop::Value value : f.values) know(value, argument++);
     for (loop::Value value : f.results) result_pointers_[value] = argument++;
+    if (f.any_extent) {
+      any_extent_ = &program_.fors[program_.blocks[f.block].statements[f.begin].detail];
+      extent_ = argument++;
+    }
   } else {
     inputs_ = function_->getArg(0);
     outputs_ = function_->getArg(1);
@@ -215,6 +221,7 @@ void Emitter::emit_call(const OutlinedCall& call) {
     for (const loop::Statement* is : call.constants) arguments.push_back(scalar_.constant(is->dtype, is->bits));
     for (loop::Value is : call.values) arguments.push_back(value(is));
     for (loop::Value is : call.results) arguments.push_back(slot_of(is));
+    if (callee.any_extent) arguments.push_back(b_.getInt64(static_cast<uint64_t>(call.extent)));
   } else {
     arguments = {inputs_, outputs_, arena_};
   }

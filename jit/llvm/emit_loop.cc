@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "device/cpu/pool.h"
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
+#include "jit/loop_visit.h"
 
 namespace ct::jit {
 
@@ -23,6 +25,8 @@ constexpr int64_t kShortFold = 8;
 // Statements, constants among them, and iterations from which on two vectors are computed side by side.
 constexpr int kLongBody = 60;
 constexpr int64_t kLongLoop = 4096;
+// No loop of fewer iterations stores past the caches.
+constexpr int64_t kMostOfAnyExtent = 1 << 20;
 
 // What would happen if the loop were vectorised: which values differ between lanes and how memory is touched. This must
 // find as varying at least what the emitter will make vectors of.
@@ -227,6 +231,19 @@ Vectorization choose_vectorization(const loop::Program& program, const TargetFac
   return how;
 }
 
+std::vector<uint64_t> decided_by_extent(const loop::Program& program, const TargetFacts& facts, CostModel& cost,
+                                        const For& loop) {
+  if (!loop.extent.is_constant() || !loop.carries.empty() || loop.extent.constant() > kMostOfAnyExtent) return {};
+  for (const Statement& s : program.blocks[loop.body].statements) {
+    if (!loop::is_instruction(s) && s.kind != StatementKind::kStore) return {};
+  }
+  const int64_t extent = loop.extent.constant();
+  if (static_cast<double>(extent) * cost.iteration(loop) >= Pool::kLeastHot) return {};
+  const Vectorization how = choose_vectorization(program, facts, loop);
+  if (how.width == 0) return {};
+  return {how.width, how.unroll, how.masked_tail, how.one_body, extent % how.width == 0};
+}
+
 // ------------------------------------------------------------------------------------------------------------------
 // loops
 
@@ -316,16 +333,18 @@ void Emitter::emit_for(const For& loop) {
     emit_shared_for(loop, how);
   } else if (how.width == 0) {
     const std::vector<loop::BufferId> held_arrays = find_held({loop.body});
-    llvm::Value* extent = uniform_index(loop.extent);
+    llvm::Value* extent = extent_of(loop);
     hold(held_arrays);
     emit_scalar_for(loop, b_.getInt64(0), extent);
     release(held_arrays);
   } else {
-    emit_vector_for(loop, how, b_.getInt64(0), uniform_index(loop.extent));
+    emit_vector_for(loop, how, b_.getInt64(0), extent_of(loop));
   }
   if (--depth_ == 0) finish_streams();
   for (loop::BufferId id : held) bases_[id] = nullptr;
 }
+
+llvm::Value* Emitter::extent_of(const For& loop) { return &loop == any_extent_ ? extent_ : uniform_index(loop.extent); }
 
 void Emitter::emit_scalar_for(const For& loop, llvm::Value* begin, llvm::Value* end) {
   Values inits;

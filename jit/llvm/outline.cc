@@ -32,16 +32,21 @@ constexpr int64_t kLeastPerVaried = 24;  // of a function, for each constant tha
 constexpr int64_t kGemm = 250;
 constexpr int64_t kCall = 4;
 constexpr int64_t kUsualCall = 12;  // with its arguments
+// Of elementwise loops outside of all others, which become two loops of vectors each: several times their statements.
+constexpr size_t kLeastElementwise = 8;
+constexpr int64_t kLeastSavedElementwise = 60;
 constexpr int64_t kLargestModule = 4 * kChunk;
 
 class Outliner {
  public:
-  Outliner(const Program& program, const std::function<bool(const loop::For&)>& vectorized)
-      : program_(program), vectorized_(vectorized), weights_(program.blocks.size(), -1) {}
+  Outliner(const Program& program, const LoopFacts& facts)
+      : program_(program), facts_(facts), weights_(program.blocks.size(), -1) {}
 
   Outline run() {
     result_.functions.emplace_back().end = static_cast<uint32_t>(program_.blocks[0].statements.size());
-    if (weight_of_block(0) > kMost) {
+    is_large_ = weight_of_block(0) > kMost;
+    find_elementwise_loops();
+    if (is_large_ || elementwise_.size() >= kLeastElementwise) {
       constants_.resize(program_.values.size());
       for (const Block& block : program_.blocks) {
         for (const Statement& s : block.statements) {
@@ -131,7 +136,7 @@ class Outliner {
     switch (s.kind) {
       case StatementKind::kFor: {
         const auto [at, is_new] = opens_.emplace(s.detail, false);
-        if (is_new) at->second = !program_.fors[s.detail].options.whole && !vectorized_(program_.fors[s.detail]);
+        if (is_new) at->second = !program_.fors[s.detail].options.whole && !facts_.vectorized(program_.fors[s.detail]);
         return at->second;
       }
       case StatementKind::kWhile:
@@ -144,7 +149,31 @@ class Outliner {
 
   // -------------------------------------------------------------------------------------------------------- sharing
 
+  // Loops that run once, whose extents may differ. They are so cheap that how they are reached counts elsewhere.
+  void find_elementwise_loops() {
+    for (const Statement& s : program_.blocks[0].statements) {
+      if (s.kind != StatementKind::kFor) continue;
+      std::vector<uint64_t> decided = facts_.decided_by_extent(program_.fors[s.detail]);
+      if (!decided.empty()) elementwise_.emplace(s.detail, std::move(decided));
+    }
+  }
+  bool is_elementwise(const Statement& s) const {
+    return s.kind == StatementKind::kFor && elementwise_.contains(s.detail);
+  }
+
+  Form form_of(const Statement& s) {
+    Form form(program_, constants_);
+    if (is_elementwise(s)) {
+      form.add_of_any_extent(s, elementwise_.at(s.detail));
+    } else {
+      form.add(s);
+    }
+    return form;
+  }
+
   bool may_share(const Statement& s) {
+    if (is_elementwise(s)) return weight_of(s) <= kMostShared;
+    if (!is_large_) return false;
     if (s.kind != StatementKind::kFor && s.kind != StatementKind::kGemm && s.kind != StatementKind::kWhile)
       return false;
     const int64_t weight = weight_of(s);
@@ -159,6 +188,8 @@ class Outliner {
     std::vector<uint64_t> floats;   // of the first one
     std::vector<uint32_t> differs;  // positions in these
     bool varies_much = false;
+    int64_t extent = 0;  // of the first one, if that is an elementwise loop
+    bool extents_differ = false;
   };
 
   // Where too many constants differ, the same ones are part of what is alike.
@@ -173,15 +204,15 @@ class Outliner {
   void find_repeats(BlockId block, bool only_varying) {
     for (const Statement& s : program_.blocks[block].statements) {
       if (may_share(s)) {
-        Form form(program_, constants_);
-        form.add(s);
-        count(form, weight_of(s), only_varying);
+        Form form = form_of(s);
+        count(form, s, only_varying);
       }
       if (opens(s)) loop::visit_blocks_of(program_, s, [&](BlockId inner) { find_repeats(inner, only_varying); });
     }
   }
 
-  void count(Form& form, int64_t weight, bool only_varying) {
+  void count(Form& form, const Statement& s, bool only_varying) {
+    const int64_t extent = is_elementwise(s) ? program_.fors[s.detail].extent.constant() : 0;
     const std::vector<const Statement*>& floats = form.floats();
     Form::Words words = form.take_words();
     if (only_varying) {
@@ -190,22 +221,25 @@ class Outliner {
     }
     Repeat& repeat = repeats_[std::move(words)];
     if (repeat.count++ == 0) {
+      repeat.extent = extent;
       for (const Statement* constant : floats) repeat.floats.push_back(constant->bits);
       return;
     }
+    repeat.extents_differ = repeat.extents_differ || repeat.extent != extent;
     for (uint32_t i = 0; i < floats.size() && !repeat.varies_much; ++i) {
       if (floats[i]->bits == repeat.floats[i] || std::ranges::find(repeat.differs, i) != repeat.differs.end()) continue;
       repeat.differs.push_back(i);
-      repeat.varies_much = static_cast<int64_t>(repeat.differs.size()) * kLeastPerVaried > weight;
+      repeat.varies_much = static_cast<int64_t>(repeat.differs.size()) * kLeastPerVaried > weight_of(s);
     }
   }
 
   bool share(const Statement& s, uint32_t position, BlockId block, std::vector<Item>& items) {
     if (!may_share(s)) return false;
-    Form form(program_, constants_);
-    form.add(s);
+    Form form = form_of(s);
     Repeat& repeat = repeat_of(form);
-    if ((repeat.count - 1) * weight_of(s) < kLeastSaved) return false;
+    // What is small and comes again in the same way is left to parts.
+    if (is_large_ && weight_of(s) < kLeastShared && (in_part_ || !repeat.extents_differ)) return false;
+    if ((repeat.count - 1) * weight_of(s) < (is_elementwise(s) ? kLeastSavedElementwise : kLeastSaved)) return false;
     if (repeat.function == 0) {
       repeat.function = static_cast<uint32_t>(result_.functions.size());
       OutlinedFunction& f = result_.functions.emplace_back();
@@ -221,12 +255,14 @@ class Outliner {
       }
       f.buffers = form.tables();
       f.weight = weight_of(s);
+      f.any_extent = repeat.extents_differ;
       for (const Form::Array& array : form.arrays()) {
         f.arrays.push_back(array.buffer);
         repeat.first.push_back(array.first);
       }
     }
     Item item{position, position + 1, kCall, true, false, {position, position + 1, repeat.function, {}, {}, {}, {}}};
+    if (repeat.extents_differ) item.call.extent = program_.fors[s.detail].extent.constant();
     for (size_t i = 0; i < repeat.first.size(); ++i) {
       item.call.arrays.push_back({form.arrays()[i].buffer, form.arrays()[i].first - repeat.first[i]});
     }
@@ -261,7 +297,7 @@ class Outliner {
       const Statement& s = statements[i];
       if (s.kind == StatementKind::kConstant) continue;
       positions.push_back(i);
-      weights.push_back(may_share(s) ? kUsualCall : weight_of(s));
+      weights.push_back(may_share(s) && weight_of(s) >= kLeastShared ? kUsualCall : weight_of(s));
       tokens.push_back(0);
       if (holds(s, StatementKind::kSwap, StatementKind::kHostCall)) continue;
       Form form(program_, constants_);
@@ -621,13 +657,15 @@ class Outliner {
   }
 
   const Program& program_;
-  const std::function<bool(const loop::For&)>& vectorized_;
+  const LoopFacts& facts_;
   Outline result_;
   std::vector<int64_t> weights_;               // by block; -1: not known yet
   std::vector<const Statement*> constants_;    // by value; empty when the program is not cut
   absl::flat_hash_map<uint32_t, bool> opens_;  // by For
   absl::flat_hash_map<Form::Words, Repeat> repeats_;
   absl::flat_hash_map<Form::Words, Part> parts_;
+  bool is_large_ = false;
+  absl::flat_hash_map<uint32_t, std::vector<uint64_t>> elementwise_;  // by For
   bool swaps_ = false;                              // somewhere: an array's place is then known only at run time
   bool in_part_ = false;                            // what is planned
   absl::flat_hash_map<Value, uint32_t> last_uses_;  // positions of statements in the block that is searched for parts
@@ -641,8 +679,6 @@ class Outliner {
 
 }  // namespace
 
-Outline outline(const Program& program, const std::function<bool(const loop::For&)>& vectorized) {
-  return Outliner(program, vectorized).run();
-}
+Outline outline(const Program& program, const LoopFacts& facts) { return Outliner(program, facts).run(); }
 
 }  // namespace ct::jit

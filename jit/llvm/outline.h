@@ -5,7 +5,8 @@
 //   - shared: one statement that occurs several times, with other buffers, offsets and scalars (the layers of a
 //   network,
 //     the steps of an unrolled recurrence). Its first occurrence becomes the code; the arrays, the values that it takes
-//     from outside and a few float constants that differ are parameters, and so is where each of its results goes.
+//     from outside and a few float constants that differ are parameters, and so is where each of its results goes. Of
+//     an elementwise loop the extent may differ, too (an optimiser's step over weights of many shapes).
 //   - parts: several statements that come again and again back to back (a layer; some steps of a loop), calls of the
 //     others among them. Where its arrays are a part finds in a table, of which each call has its own.
 //   - chunks: runs of statements of about the same weight, in order, including calls of the others; and chunks of
@@ -38,6 +39,7 @@ struct OutlinedCall {
   std::vector<const loop::Statement*> constants;
   std::vector<loop::Value> values;
   std::vector<loop::Value> results;
+  int64_t extent = 0;  // of a function of any extent
 };
 
 struct OutlinedFunction {
@@ -45,6 +47,7 @@ struct OutlinedFunction {
   uint32_t begin = 0, end = 0;
   bool shared = false;
   bool part = false;                // shared too, with a table for its arrays
+  bool any_extent = false;          // shared, a loop: its extent is a parameter
   bool may_fail = false;            // holds a host call: returns whether the program goes on
   std::vector<OutlinedCall> calls;  // among its statements, in order
   // Shared: parameters, by the names that they have in its statements.
@@ -78,7 +81,14 @@ struct Outline {
   }
 };
 
-// `vectorized` says whether a loop will be, which makes it one piece. The outline points into the program.
-Outline outline(const loop::Program& program, const std::function<bool(const loop::For&)>& vectorized);
+// What the emitter decides about loops.
+struct LoopFacts {
+  std::function<bool(const loop::For&)> vectorized;  // which makes it one piece
+  // All that depends on the extent in how it is emitted: where this is equal the extent may be a parameter. Empty:
+  // never.
+  std::function<std::vector<uint64_t>(const loop::For&)> decided_by_extent;
+};
+// The outline points into the program.
+Outline outline(const loop::Program& program, const LoopFacts& facts);
 
 }  // namespace ct::jit

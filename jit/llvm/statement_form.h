@@ -24,6 +24,13 @@ class Form {
     statement(s);
   }
 
+  // A loop of any extent of which the emitter decides the same.
+  void add_of_any_extent(const loop::Statement& s, const std::vector<uint64_t>& decided) {
+    for (uint64_t decision : decided) word(decision);
+    any_extent_ = program_.fors[s.detail].variable;
+    add(s);
+  }
+
   // One of several statements, of whose results others need some. Where arrays are is told by a table, whose entries
   // depend on what kind of memory it is.
   void add_of_part(const loop::Statement& s, const std::function<bool(loop::Value)>& needed) {
@@ -74,7 +81,8 @@ class Form {
     const loop::ValueInfo& info = program_.values[value];
     word(static_cast<uint64_t>(info.dtype));
     word(static_cast<uint64_t>(info.range.low));
-    word(static_cast<uint64_t>(info.range.high));
+    // Of the variable only where it ends.
+    word(value == any_extent_ ? 0 : static_cast<uint64_t>(info.range.high));
   }
   void use(loop::Value value) {
     if (value == loop::kNoValue) return word(~uint64_t{0});
@@ -187,7 +195,11 @@ class Form {
       }
       case loop::StatementKind::kFor: {
         const loop::For& loop = program_.fors[s.detail];
-        whole(loop.extent);
+        if (loop.variable == any_extent_) {
+          word(~uint64_t{0} - 3);
+        } else {
+          whole(loop.extent);
+        }
         word(loop.options.vectorize | loop.options.parallel << 1 | loop.options.whole << 2);
         carries(loop.carries);
         break;
@@ -216,6 +228,7 @@ class Form {
   std::vector<const loop::Statement*> constants_, floats_;
   std::vector<loop::BufferId> tables_;
   bool kinds_ = false;
+  loop::Value any_extent_ = loop::kNoValue;  // a loop's variable
 };
 
 }  // namespace ct::jit

@@ -90,13 +90,50 @@ TEST(Outline, PointersAreLoadedAtTheirLoops) {
   for (int64_t i = 0; i < 40; ++i) arrays.emplace_back(DType::kFloat32, std::vector<int64_t>{20 + i});
   const GraphPtr graph = build_graph(arrays, [](Builder&, const Values& v) {
     Values results;
-    for (const Value& each : v) results.push_back(each * constant(each, 0.5));
+    for (const Value& each : v) {
+      const Value half = constant(each, 0.5);
+      const Value of_ten_kinds[] = {abs(each), each * each,     each * half,     each + half, half - each,
+                                    neg(each), min(each, half), max(each, half), each - half, each / half};
+      results.push_back(of_ten_kinds[results.size() % 10]);
+    }
     return results;
   });
   expect_compiles(prepare(graph), random_inputs(graph), 1);
   const std::string text = *jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test"));
   const size_t entry = text.find("\nentry:");
   EXPECT_LT(count(text.substr(entry, text.find("\nloop:", entry) - entry), "load ptr"), 4);
+}
+
+// An optimiser's step over weights of many shapes.
+TEST(Outline, ElementwiseLoopsOfAnyExtentShareCode) {
+  const auto step = [](int64_t leaves) {
+    std::vector<Aval> arrays(1, Aval(DType::kFloat32, {}));
+    for (int64_t i = 0; i < 2 * leaves; ++i) arrays.emplace_back(DType::kFloat32, std::vector<int64_t>{1 + i / 2});
+    return build_graph(arrays, [](Builder&, const Values& v) {
+      Values results;
+      for (size_t i = 1; i < v.size(); i += 2) results.push_back(v[i] - broadcast(v[0], v[i].shape(), {}) * v[i + 1]);
+      return results;
+    });
+  };
+  // In a program that is large, and in one that is not; a single element and less than a vector are among them.
+  for (int64_t leaves : {20, 100}) {
+    const GraphPtr graph = step(leaves);
+    expect_compiles(prepare(graph), random_inputs(graph), 1);
+    EXPECT_LT(count(*jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test")), " fmul "), 16) << leaves;
+  }
+  // Pieces of an array that begin anywhere, some of them long enough for threads.
+  const int64_t ends[] = {3, 50, 117, 200, 299, 400, 464, 591, 700, 817, 964, 100'000};
+  const GraphPtr pieces = build_graph({Aval(DType::kFloat32, {100'000})}, [&](Builder&, const Values& v) {
+    Values results;
+    int64_t begin = 0;
+    for (int64_t end : ends) {
+      const Value piece = slice_axis(v[0], 0, begin, end);
+      results.push_back(piece * piece);
+      begin = end;
+    }
+    return results;
+  });
+  expect_compiles(prepare(pieces), random_inputs(pieces), 1);
 }
 
 TEST(Outline, ScalarsCrossBetweenFunctions) {
