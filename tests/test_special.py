@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
 import cotangent as ct
+import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import _special as special
@@ -238,3 +241,16 @@ def test_promotion_and_errors():
     partial = ct.make_ir(lambda x, y, z: x)(*[np.float64(1)] * 3)
     with pytest.raises(TypeError, match="fewer partial derivatives"):
         ct._core.bind("elementwise", [np.ones(2)] * 2, graph=graph, name="f", partials=[partial])
+
+
+@pytest.mark.parametrize("shape", [(1,) * 64, (1, 2) * 5 + (1,) * 20 + (3,), (2,) * 12])
+def test_arrays_of_many_axes(shape):
+    x = np.linspace(0.3, 1.7, math.prod(shape)).reshape(shape)
+    results = [
+        transform(lambda x: ct.scipy.special.hyp1f1(x, 0.5 + x, -x))
+        for transform in (lambda f: f(x), lambda f: ct.jit(f)(x))
+    ]
+    for result in results:
+        np.testing.assert_allclose(result, scipy_special.hyp1f1(x, 0.5 + x, -x), rtol=1e-12)
+    gradient = ct.grad(lambda x: cnp.sum(ct.scipy.special.gammaln(x)))(x)
+    np.testing.assert_allclose(gradient, scipy_special.digamma(x), rtol=1e-10)

@@ -9,6 +9,8 @@
 //
 // A complex program must be holomorphic: its derivative is one complex number. Expands to the program lifted to the
 // operands' shape, one axis after the other.
+#include <algorithm>
+
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
@@ -109,10 +111,19 @@ JvpResult elementwise_jvp(Builder& builder, absl::Span<const Value> primals, abs
 Values elementwise_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
   // Regions inside are expanded first: their batch rule would only make another region.
   GraphPtr graph = expanded(attrs->graph("graph"));
-  const Shape& shape = operands[0].shape();
+  const Shape shape = operands[0].shape();
+  // The program is batched once an axis: of many, those of size 1 are left out.
+  constexpr size_t kManyAxes = 8;
+  Shape batched = shape;
+  if (shape.size() > kManyAxes) batched.erase(std::remove(batched.begin(), batched.end(), 1), batched.end());
+  const auto under = [](absl::Span<const Value> values, const Shape& to) {
+    Values result;
+    for (const Value& value : values) result.push_back(value.shape() == to ? value : reshape(value, to));
+    return result;
+  };
   const std::vector<int> axes(operands.size(), 0);
-  for (size_t axis = shape.size(); axis-- > 0;) graph = batch_of(graph, axes, BatchAxis{shape[axis]}, {0}).graph;
-  return builder.inline_graph(*graph, operands);
+  for (size_t axis = batched.size(); axis-- > 0;) graph = batch_of(graph, axes, BatchAxis{batched[axis]}, {0}).graph;
+  return under(builder.inline_graph(*graph, under(operands, batched)), shape);
 }
 
 Primitive elementwise_primitive() {
