@@ -709,3 +709,36 @@ print("same")
         text=True,
     )
     assert run.stdout.strip() == "same", run.stderr
+
+
+SLOPED = {
+    "toeplitz": lambda la, x: la.toeplitz(x, x[:3]),
+    "toeplitz of few rows": lambda la, x: la.toeplitz(x[:3], x),
+    "hankel": lambda la, x: la.hankel(x, x[:3]),
+    "hankel of few rows": lambda la, x: la.hankel(x[:3], x),
+    "circulant": lambda la, x: la.circulant(x),
+    "companion": lambda la, x: la.companion(x),
+    "leslie": lambda la, x: la.leslie(x[:4], x[4:]),
+    "convolution_matrix": lambda la, x: la.convolution_matrix(x, 3),
+    "convolution_matrix, valid": lambda la, x: la.convolution_matrix(x, 12, "valid"),
+}
+
+
+@pytest.mark.parametrize("name", SLOPED)
+def test_matrices_of_vectors_and_their_derivatives_are_made_without_indices(name: str) -> None:
+    """Windows of the vector, or its rows: a gather has a scatter for its derivative."""
+    x = np.random.default_rng(0).uniform(1, 2, 7)
+    expected = SLOPED[name](scipy.linalg, x)
+    weights = np.random.default_rng(1).normal(size=expected.shape)
+
+    def loss(x: Any) -> Any:
+        return cnp.sum(SLOPED[name](ct.scipy.linalg, x) * weights)
+
+    np.testing.assert_allclose(ct.jit(lambda x: SLOPED[name](ct.scipy.linalg, x))(x), expected, rtol=1e-12)
+    slopes = [
+        np.sum((SLOPED[name](scipy.linalg, x + h) - SLOPED[name](scipy.linalg, x - h)) * weights) / 2e-6
+        for h in 1e-6 * np.eye(7)
+    ]
+    np.testing.assert_allclose(ct.jit(ct.grad(loss))(x), slopes, rtol=1e-5, atol=1e-5)
+    for program in (loss, ct.grad(loss)):
+        assert not any(word in str(ct.make_ir(program)(x)) for word in ("gather", "scatter"))

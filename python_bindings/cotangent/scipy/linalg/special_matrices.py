@@ -12,6 +12,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
+from cotangent.lax.windows import sliding
 
 __all__ = [
     "block_diag",
@@ -60,6 +61,22 @@ def _placed(name: str, x: Array, index: np.ndarray[Any, Any]) -> Array:
     return taken if (index >= 0).all() else cnp.where(cnp.asarray(index >= 0), taken, 0).astype(x.dtype)
 
 
+def _sloped(name: str, x: Array, shape: tuple[int, int], slope: int, offset: int) -> Array:
+    """The matrices of that shape with elements [i, j] x[..., j + slope * i + offset], and 0 where that is outside.
+
+    As windows of the vector, which fuse with what reads them and whose derivative is a sum along diagonals: over the
+    rows, or over the columns where these are fewer.
+    """
+    _refuse_ragged(name, x)
+    last = x.ndim - 1
+    rows, columns = shape
+    if rows <= columns:
+        return sliding(x, [last], [rows], [columns], [1], [slope], [1], [-offset], at=last)
+    if slope < 0:
+        x, offset = cnp.flip(x, -1), x._bound_shape[-1] - 1 - offset
+    return sliding(x, [last], [columns], [rows], [1], [slope], [1], [-offset], at=last + 1)
+
+
 def block_diag(*arrs: Any) -> Array:
     """The matrix with the given matrices on its diagonal and 0 elsewhere; vectors are rows, scalars 1 x 1.
 
@@ -104,7 +121,7 @@ def toeplitz(c: Any, r: Any = None) -> Array:
         return cnp.zeros((*batch, m, n), dtype)
     column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
     elements = cnp.concatenate([cnp.flip(column, -1).astype(dtype), row[..., 1:].astype(dtype)], -1)
-    return _placed("toeplitz", elements, m - 1 - np.arange(m)[:, None] + np.arange(n))
+    return _sloped("toeplitz", elements, (m, n), -1, m - 1)
 
 
 def hankel(c: Any, r: Any = None) -> Array:
@@ -126,14 +143,15 @@ def hankel(c: Any, r: Any = None) -> Array:
     dtype = cnp.result_type(column, row)
     column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
     elements = cnp.concatenate([column.astype(dtype), row[..., 1:].astype(dtype)], -1)
-    return _placed("hankel", elements, np.arange(m)[:, None] + np.arange(n))
+    return _sloped("hankel", elements, (m, n), 1, 0)
 
 
 def circulant(c: Any) -> Array:
     """The matrix of which ``c`` [..., n] is the first column, and each other one the last moved down by one."""
     x = _vectors(c)
-    places = np.arange(x._bound_shape[-1])
-    return _placed("circulant", x, (places[:, None] - places) % max(len(places), 1))
+    n = x._bound_shape[-1]
+    backwards = cnp.flip(x, -1)
+    return _sloped("circulant", cnp.concatenate([backwards, backwards], -1), (n, n), -1, n - 1)
 
 
 def leslie(f: Any, s: Any) -> Array:
@@ -149,10 +167,13 @@ def leslie(f: Any, s: Any) -> Array:
             f"leslie takes f with at least two elements and s with one less; got {first.shape} and {below.shape}"
         )
     dtype = cnp.result_type(first, below)
-    places = np.arange(n)
-    top = np.where(places[:, None] == 0, places, -1)
-    under = np.where(places[:, None] == places + 1, places, -1)
-    return _placed("leslie", first.astype(dtype), top) + _placed("leslie", below.astype(dtype), under)
+    for vectors in (first, below):
+        _refuse_ragged("leslie", vectors)
+    batch = _core.broadcast_shapes([first._bound_shape[:-1], below._bound_shape[:-1]])
+    under = cnp.where(cnp.eye(n - 1, dtype=bool), below.astype(dtype)[..., None, :], 0).astype(dtype)
+    under = cnp.concatenate([under, cnp.zeros((*below._bound_shape[:-1], n - 1, 1), dtype)], -1)
+    rows = [first.astype(dtype)[..., None, :], under]
+    return cnp.concatenate([cnp.broadcast_to(row, (*batch, *row._bound_shape[-2:])) for row in rows], -2)
 
 
 def _inexact_vectors(a: Any, least: int, name: str) -> Array:
@@ -171,9 +192,10 @@ def companion(a: Any) -> Array:
     """
     x = _inexact_vectors(a, 2, "companion")
     n = x._bound_shape[-1] - 1
-    places = np.arange(n)
-    first = _placed("companion", -x[..., 1:] / x[..., :1], np.where(places[:, None] == 0, places, -1))
-    return first + cnp.asarray(places[:, None] == places + 1).astype(x.dtype)
+    first = (-x[..., 1:] / x[..., :1])[..., None, :]
+    return cnp.concatenate(
+        [first, cnp.broadcast_to(cnp.eye(n - 1, n, dtype=x.dtype), (*x._bound_shape[:-1], n - 1, n))], -2
+    )
 
 
 def fiedler(a: Any) -> Array:
@@ -223,9 +245,8 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     trim = 0 if mode == "full" else min(columns, m) - 1
     top = trim // 2 if mode == "same" else trim
     bottom = trim - top if mode == "same" else trim
-    rows = np.arange(top, m + columns - 1 - bottom)
-    index = rows[:, None] - np.arange(columns)
-    return _placed("convolution_matrix", x, np.where((index >= 0) & (index < m), index, -1))
+    rows = m + columns - 1 - bottom - top
+    return _sloped("convolution_matrix", cnp.flip(x, -1), (rows, columns), -1, m - 1 - top)
 
 
 # ---- Matrices of given size ------------------------------------------------------------------------------------------
