@@ -67,7 +67,8 @@ def operands(shape: tuple[int, int]) -> SimpleNamespace:
         x=rng.uniform(0.1, 0.9, shape).astype(np.float32),
         y=rng.uniform(0.1, 0.9, shape).astype(np.float32),
         z=rng.uniform(0.1, 0.9, shape).astype(np.float32),
-        v=rng.uniform(0.1, 0.9, rows * columns).astype(np.float32),
+        # All different: the derivative of an element in order belongs to any of equal ones.
+        v=(0.1 + 0.8 * (rng.permutation(rows * columns) + 0.5) / (rows * columns)).astype(np.float32),
         s=(square @ square.T / side + np.eye(side)).astype(np.float32),
         i=rng.integers(1, 100, shape).astype(np.int32),
         j=rng.integers(1, 8, shape).astype(np.int32),

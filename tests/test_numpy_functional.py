@@ -372,6 +372,17 @@ def test_polyval_of_many_coefficients_is_one_loop(name):
         check(functions[name](p, x)[1], np.polyval(np.polyder(p), x))
 
 
+def test_polyval_takes_several_coefficients_at_a_time():
+    assert "float64[50,6]" in str(ct.make_ir(cnp.polyval)(np.ones(300), np.ones(4)))
+    x = rng.uniform(-1, 1, 5)
+    for count in range(33, 40):
+        p = rng.standard_normal((count, 5))
+        result = np.zeros(5)
+        for row in p:
+            result = result * x + row
+        np.testing.assert_array_equal(ct.jit(cnp.polyval)(p, x), result)
+
+
 @pytest.mark.parametrize("length", [0, 1, 25, 50])
 def test_polyval_of_a_ragged_polynomial(length):
     p, x = rng.standard_normal(50), rng.uniform(-1, 1, 3)

@@ -33,6 +33,7 @@ from cotangent.numpy.shapes import broadcast_arrays, concatenate, matrix_transpo
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
 _MOST_UNROLLED = 32  # coefficients of `polyval` that are equations of their own
+_AT_ONCE = 6  # more go in a loop, so many at a time: its state is in memory between its steps
 
 
 def _coefficients(p: Any, name: str) -> Array:
@@ -186,11 +187,21 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
 
 
 def _horner(coefficients: Array, start: Array, points: Array) -> Array:
-    """Horner's scheme as a loop, which takes as many steps as there are coefficients."""
+    """Horner's scheme as a loop over a few coefficients at a time."""
     from cotangent.lax import scan
 
+    def steps(result: Array, rows: Array) -> Array:
+        for i in range(rows._bound_shape[0]):
+            result = result * points + rows[i]
+        return result
+
     first = broadcast_arrays(start, points)[0]
-    return scan(lambda result, row: (result * points + row, None), first, coefficients)[0]  # type: ignore[no-any-return]
+    if isinstance(axis_size(coefficients, 0), Array):
+        return scan(lambda result, row: (result * points + row, None), first, coefficients)[0]  # type: ignore[no-any-return]
+    shape = coefficients._bound_shape
+    odd = shape[0] % _AT_ONCE
+    groups = coefficients[odd:].reshape((shape[0] // _AT_ONCE, _AT_ONCE, *shape[1:]))
+    return scan(lambda result, rows: (steps(result, rows), None), steps(first, coefficients[:odd]), groups)[0]  # type: ignore[no-any-return]
 
 
 def poly(seq_of_zeros: Any) -> Array:
