@@ -103,8 +103,8 @@ def excess(x: Array) -> Array:
 
 def _erfcx_slope(x: Array, result: Array) -> Array:
     far = x > _EXCESS_FROM
-    distant = -2.0 * excess(pick(far, x, _EXCESS_FROM)) * result
-    return pick(far, distant, 2.0 * pick(far, 0.0, x) * result - _TWO_OVER_ROOT_PI)
+    near = 2.0 * pick(far, 0.0, x) * result - _TWO_OVER_ROOT_PI
+    return where_needed(far, lambda: -2.0 * excess(pick(far, x, _EXCESS_FROM)) * result, near)
 
 
 @elementwise(_erfcx_slope)
