@@ -161,6 +161,17 @@ def test_arrays_whose_memory_is_gone(name: str, how: str) -> None:
     assert (x.shape, x.ndim, x.size, x.nbytes, len(x), x.dtype) == ((3,), 1, 3, 12, 3, np.float32)
 
 
+def test_orders_of_differences_and_integrals_are_not_steps() -> None:
+    assert cnp.diff(X, n=2**62).shape == (0,)
+    with pytest.raises(MemoryError):
+        cnp.polyint(X, m=2**60)
+    for m in (0, 1, 2, 5, 171, 200):
+        constants = np.linspace(-1, 1, m)
+        np.testing.assert_allclose(
+            cnp.polyint(np.arange(7.0), m, constants), np.polyint(np.arange(7.0), m, constants), rtol=1e-14, atol=1e-300
+        )
+
+
 def test_orders_and_dimensions_of_special_functions_are_not_steps() -> None:
     x = np.linspace(0.1, 30, 7)
     from scipy import special

@@ -55,7 +55,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         pieces = [piece, *pieces] if front else [*pieces, piece]
     if len(pieces) > 1:
         x = concatenate(pieces, axis)
-    for _ in range(n):
+    for _ in range(min(n, x._bound_shape[axis])):  # then there is none left
         ahead, behind = _neighbours(x, axis)
         x = bind1("ne" if kind(x) == "bool" else "sub", ahead, behind)
     return x
