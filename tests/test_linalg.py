@@ -326,6 +326,21 @@ def test_gradient_of_det_is_the_adjugate_at_every_rank(n: int, rank: int) -> Non
     close(ct.grad(L.det)(a), minors * signs, 1e-8)
 
 
+def test_det_and_its_gradient_hold_where_parts_of_them_overflow() -> None:
+    rng = np.random.default_rng(0)
+    for scales in ([1e20, 1e-15, 1e20, 1e-15], [1e15, 1e15, 1e15, 1e-15], [1e-15] * 3 + [1e20], [1e12] * 5):
+        a = (np.diag(scales) @ rng.standard_normal((len(scales), len(scales)))).astype(np.float32)
+        wide = a.astype(np.float64)
+        determinant = np.linalg.det(wide)
+        np.testing.assert_allclose(float(L.det(a)), np.float32(determinant), rtol=1e-4)
+        adjugate = determinant * np.linalg.inv(wide).T
+        expected = np.where(abs(adjugate) < 1e38, adjugate, np.inf * np.sign(adjugate))
+        np.testing.assert_allclose(np.asarray(ct.grad(L.det)(a)), expected, rtol=1e-3, atol=1e-36)
+    many = np.diag(np.full(300, 1.9, np.float32))
+    many[::2] /= 1.9**2
+    close(L.det(many), np.linalg.det(many.astype(np.float64)), 1e-4)
+
+
 def test_gradient_of_det_with_a_zero_pivot_before_the_last() -> None:
     a = np.array([[0.0, 1.0, 2.0, 1.0], [0.0, 3.0, 1.0, 0.0], [0.0, 1.0, 1.0, 5.0], [0.0, 2.0, 0.0, 1.0]])
     minors = [np.linalg.det(np.delete(np.delete(a, i, 0), 0, 1)) * (-1) ** i for i in range(4)]

@@ -6,6 +6,7 @@ import math
 
 import cotangent as ct
 import cotangent.numpy as cnp
+import mpmath
 import numpy as np
 import pytest
 from cotangent import _special as special
@@ -153,6 +154,21 @@ def test_derivatives_of_polygamma():
         np.testing.assert_allclose(np.asarray(actual), scipy_special.polygamma(m + 1, x), rtol=1e-13)
     third = ct.grad(ct.grad(ct.grad(special.lgamma)))
     np.testing.assert_allclose(np.asarray(ct.vmap(third)(x)), scipy_special.polygamma(2, x), rtol=1e-12)
+
+
+def test_polygamma_where_factorials_overflow():
+    for dtype, bound in ((np.float32, 1e-4), (np.float64, 2e-13)):
+        m, x = np.meshgrid([20.0, 34.0, 35.0, 60.0, 171.0, 250.0], [0.3, 1.0, 10.0, 100.0, 500.0, -2.3])
+        m, x = m.ravel().astype(dtype), x.ravel().astype(dtype)
+        for actual, order in (
+            (special.polygamma(m, x), m),
+            (ct.vmap(ct.grad(special.polygamma, 1))(m, x), m + 1),
+        ):
+            exact = [mpmath.polygamma(int(n), mpmath.mpf(float(q))) for n, q in zip(order, x)]
+            limits = np.finfo(dtype)
+            expected = [float(e) if abs(e) < limits.max else np.inf * mpmath.sign(e) for e in exact]
+            np.testing.assert_allclose(np.asarray(actual), np.array(expected, dtype), rtol=bound, atol=4 * limits.tiny)
+    assert special.polygamma(50.0, np.inf) == 0
 
 
 def test_derivatives_at_corners():

@@ -20,11 +20,15 @@ _HALF_LOG_TWO_PI = 0.5 * math.log(2.0 * math.pi)
 _TERMS = {4: (3, tables.BERNOULLI[:7]), 8: (6, tables.BERNOULLI)}
 
 
-def _hurwitz(s: Array, q: Array) -> Array:
-    """``sum (q + k)**-s`` over k from 0, for s > 1 and q > 0."""
+def _power(base: Array, s: Array, unit: Array | None) -> Array:
+    return bind1("pow", base, -s) if unit is None else bind1("pow", unit / base, s)
+
+
+def _hurwitz(s: Array, q: Array, unit: Array | None = None) -> Array:
+    """``sum (q + k)**-s`` over k from 0, for s > 1 and q > 0; with ``unit``, times ``unit**s``, which may be large where the sum is small."""
     count, coefficients = _TERMS[s.dtype.itemsize]
     a = q + float(count)
-    power = bind1("pow", a, 1.0 - s)
+    power = bind1("pow", a, 1.0 - s) if unit is None else _power(a, s, unit) * pick(a < math.inf, a, 1.0)
     inverse = 1.0 / a
     rising = s * inverse
     tail = 0.5 + rising * coefficients[0]
@@ -32,19 +36,25 @@ def _hurwitz(s: Array, q: Array) -> Array:
         rising = rising * ((s + (2.0 * j - 1.0)) * inverse) * ((s + 2.0 * j) * inverse)
         tail = tail + rising * coefficient
     tail = 1.0 / (s - 1.0) + tail * inverse
-    result = pick(power > 0.0, power * tail, 0.0)
-    for k in reversed(range(count)):
-        result = result + bind1("pow", q + float(k), -s)
-    return result
+    first = _power(q, s, unit)
+    result = pick(bind1("and", power > 0.0, first < math.inf), power * tail, 0.0)
+    for k in reversed(range(1, count)):
+        result = result + _power(q + float(k), s, unit)
+    return result + first
 
 
 @elementwise()
 def _zeta(s: Array, q: Array) -> Array:
+    return _zeta_in(None, s, q)
+
+
+def _zeta_in(unit: Array | None, s: Array, q: Array) -> Array:
+    """The zeta function, times ``unit**s`` if there is a unit."""
     ordinary = s > 1.0
     order = pick(ordinary, s, 2.0)
     left = bind1("and", q < 0.0, bind1("is_finite", q))
     right = pick(left, 1.0 - q, q)
-    result = _hurwitz(order, pick(right > 0.0, right, 1.0))
+    result = _hurwitz(order, pick(right > 0.0, right, 1.0), unit)
     # Below 0, for whole s: the sum over all of the line, less what lies below q.
     whole = is_integral(s)
     below = bind1("and", bind1("and", left, ordinary), bind1("and", whole, bind1("not", is_integral(q))))
@@ -52,10 +62,13 @@ def _zeta(s: Array, q: Array) -> Array:
     def of_negative() -> Array:
         # From the nearest whole number, so that q close to one keeps its digits: the pole is a term of its own.
         rest = pick(below, q - bind1("round", q), 0.5)
-        left_of_it = _hurwitz(order, 1.0 - rest) - result
-        size = bind1("pow", bind1("abs", rest), -order)
+        left_of_it = _hurwitz(order, 1.0 - rest, unit) - result
+        size = _power(bind1("abs", rest), order, unit)
         pole = pick(bind1("and", rest < 0.0, is_odd(order)), -size, size)
-        return (_hurwitz(order, 1.0 + rest) + pick(is_odd(order), -left_of_it, left_of_it)) + pole
+        others = _hurwitz(order, 1.0 + rest, unit) + pick(is_odd(order), -left_of_it, left_of_it)
+        # The nearest pole outweighs the others, which may be infinite as well; all but from the middle of two.
+        alone = bind1("and", size == math.inf, bind1("abs", rest) < 0.5)
+        return pick(alone, 0.0, others) + pole
 
     result = where_needed(below, of_negative, result)
     undefined = bind1("and", q < 0.0, bind1("not", whole))
@@ -174,11 +187,24 @@ def _gamma(x: Array) -> Array:
     return pick(x == 0.0, 1.0 / x, pick(x < 0.0, reflected, positive))
 
 
-@elementwise()
+def _next_polygamma(m: Array, x: Array, result: Array) -> Array:
+    return _polygamma(m + 1.0, x)
+
+
+@elementwise(None, _next_polygamma)
 def _polygamma(m: Array, x: Array) -> Array:
     first = m < 0.5
     order = pick(first, 1.0, m)
-    value = _gamma(order + 1.0) * _zeta(order + 1.0, x)
+    # The factorial may overflow, and the sum underflow, where their product does neither.
+    far = (order + 1.0) * bind1("log1p", bind1("abs", x)) > by_precision(x, 80.0, 700.0)
+    extreme = bind1("or", far, order > by_precision(x, 34.0, 170.0))
+    modest = pick(extreme, 1.0, order) + 1.0
+
+    def at_once() -> Array:
+        s = pick(extreme, order, 1.0) + 1.0
+        return _zeta_in(bind1("exp", _lgamma(s) / s), s, x)
+
+    value = where_needed(extreme, at_once, _gamma(modest) * _zeta(modest, x))
     value = pick(first, _digamma(x), pick(is_odd(order), value, -value))
     return pick(bind1("and", m >= 0.0, is_integral(m)), value, math.nan)
 

@@ -6,6 +6,7 @@ import math
 import operator
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.linalg import LinAlgError
 
 import cotangent.numpy as cnp
@@ -28,7 +29,7 @@ from cotangent.numpy._matrices import (
 from cotangent.numpy._matrices import (
     diagonal as diagonal_of,
 )
-from cotangent.numpy._support import axis_size, convert, kind, normalize_axis, real_dtype, several
+from cotangent.numpy._support import axis_size, bind1, convert, kind, normalize_axis, real_dtype, several
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 
 __all__ = ["det", "inv", "lstsq", "matrix_power", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve"]
@@ -284,10 +285,35 @@ def _parity(pivots: Array, dtype: Any) -> Array:
     return convert(1 - 2 * (exchanges % 2), dtype)
 
 
+def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
+    """Powers of two for the factors of a product, so that none of its parts overflows or underflows, and two for the result."""
+    info = np.finfo(real_dtype(diagonal.dtype))
+    bits, width, bias = np.dtype(f"uint{info.bits}"), int(info.nmant), int(info.maxexp) - 1
+    size = cnp.abs(stop_gradient(diagonal))
+    size = cnp.where(size > 0, size, 1)
+    if size._bound_shape[-1] < bias:
+        exponents = convert(bind1("bitcast", size, dtype=bits) >> width, "int32") - bias
+    else:  # so many that numbers from 1 to 2 may have a product that overflows
+        logarithms = cnp.log2(cnp.where(cnp.isfinite(size), size, 1))
+        reached = cnp.cumsum(logarithms, -1)
+        exponents = convert(cnp.round(reached) - cnp.round(reached - logarithms), "int32")
+
+    def power(exponent: Array) -> Array:
+        biased = convert(cnp.clip(exponent, 1 - bias, bias) + bias, bits)
+        return convert(bind1("bitcast", biased << width, dtype=info.dtype), diagonal.dtype)
+
+    exponents = cnp.clip(exponents, 1 - bias, bias - 1)
+    total = cnp.sum(exponents, -1)
+    half = total >> 1
+    return power(-exponents), power(half), power(total - half)
+
+
 @custom_jvp
 def _det(a: Array) -> Array:
     factors, pivots, _ = _core.bind("lu", [a])
-    return _parity(pivots, a.dtype) * cnp.prod(diagonal_of(factors), -1)
+    diagonal = diagonal_of(factors)
+    scale, first, second = _scales(diagonal)
+    return _parity(pivots, a.dtype) * cnp.prod(diagonal * scale, -1) * first * second
 
 
 @_det.defjvp
@@ -303,14 +329,16 @@ def _det_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
     is_zero = diagonal == 0
     count = cnp.sum(convert(is_zero, "int32"), -1)
     sign = _parity(pivots, a.dtype)
-    others = sign * cnp.prod(cnp.where(is_zero, 1, diagonal), -1)
+    # Half of the determinant's magnitude goes in before the systems are solved and half after: it may overflow where adj(A) does not.
+    scale, first, second = _scales(diagonal)
+    others = sign * cnp.prod(cnp.where(is_zero, 1, diagonal) * scale, -1) * second
     hole = convert(is_zero, a.dtype)[..., None]
     filled = factors + hole * identity(a)
-    solved = solve_factored(a, filled, permutation, change)
+    solved = solve_factored(a, filled, permutation, change * first[..., None, None])
     beside = cnp.matmul(solved, triangular_solve(filled, hole, left_side=True, lower=False))
     one_zero = cnp.sum(hole * beside, (-2, -1))
     tangent = others * cnp.where(count == 0, trace(solved), cnp.where(count == 1, one_zero, 0))
-    return sign * cnp.prod(diagonal, -1), tangent
+    return sign * cnp.prod(diagonal * scale, -1) * first * second, tangent
 
 
 @matrices()
