@@ -145,3 +145,47 @@ def test_errors_of_what_came_later(call, error, message):
     with pytest.raises(error) as caught:
         call()
     assert message in str(caught.value)
+
+
+NEGATIVE = {
+    "ones": lambda: cnp.ones((2, -1)),
+    "full": lambda: cnp.full((-3,), V),
+    "empty": lambda: cnp.empty(-1),
+    "zeros_like": lambda: cnp.zeros_like(V, shape=(-1,)),
+    "tri": lambda: cnp.tri(-1),
+    "vander": lambda: cnp.vander(V, -1),
+    "indices": lambda: cnp.indices((-1,)),
+    "diag_indices": lambda: cnp.diag_indices(-1),
+    "one_hot": lambda: ct.nn.one_hot(np.arange(3), -1),
+    "broadcast_to": lambda: cnp.broadcast_to(V, (-1, 4)),
+    "broadcast_shapes": lambda: cnp.broadcast_shapes((-1,), (1,)),
+    "unravel_index": lambda: cnp.unravel_index(3, (-1, 2)),
+    "resize": lambda: cnp.resize(V, -1),
+    "lax.full": lambda: ct.lax.full((-1,), 1.0),
+    "lax.broadcast_in_dim": lambda: ct.lax.broadcast_in_dim(V, (-1, 4), (1,)),
+    "lax.reshape": lambda: ct.lax.reshape(V, (-1,)),
+    "uniform": lambda: ct.random.uniform(ct.random.key(0), (-1,)),
+    "gamma": lambda: ct.random.gamma(ct.random.key(0), 1.0, (-1,)),
+    "split": lambda: ct.random.split(ct.random.key(0), -1),
+    "ball": lambda: ct.random.ball(ct.random.key(0), -1),
+}
+NEGATIVE_COUNTS = {
+    "geomspace: num": lambda: cnp.geomspace(1, 2, -1),
+    "logspace: num": lambda: cnp.logspace(1, 2, -1),
+    "nonzero: size": lambda: cnp.nonzero(V, size=-1),
+    "unique: size": lambda: cnp.unique(V, size=-1),
+    "bincount: length": lambda: cnp.bincount(np.arange(3), length=-1),
+    "histogram: the number of bins": lambda: cnp.histogram(V, -2),
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_negative_sizes(name):
+    with pytest.raises(ct.errors.ShapeError, match=f"^{name}: sizes must not be negative; got "):
+        NEGATIVE[name]()
+
+
+@pytest.mark.parametrize("what", NEGATIVE_COUNTS)
+def test_negative_counts(what):
+    with pytest.raises(ValueError, match=f"^{what} must not be negative; got -"):
+        NEGATIVE_COUNTS[what]()

@@ -76,6 +76,88 @@ def test_mask_agrees_with_the_exact_array(name, n):
     np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-4, atol=1e-5)
 
 
+KEY = ct.random.key(0)
+# Functions of a shape, or of parameters, that is symbolic in either axis.
+OF_SHAPES = {
+    "broadcast_to": lambda x: cnp.broadcast_to(1.0, x.shape),
+    "broadcast_to of ragged": lambda x: cnp.broadcast_to(x, (2, *x.shape)),
+    "broadcast_shapes": lambda x: cnp.zeros(cnp.broadcast_shapes(x.shape, (1,))),
+    "lax.broadcast_shapes": lambda x: cnp.zeros(ct.lax.broadcast_shapes(x.shape, (1, 1))),
+    "lax.broadcast_like": lambda x: ct.lax.broadcast_like(1.0, x),
+    "indices": lambda x: cnp.indices(x.shape),
+    "sparse indices": lambda x: cnp.indices(x.shape, sparse=True),
+    "tri": lambda x: cnp.tri(x.shape[0], x.shape[1], -1),
+    "diag_indices": lambda x: cnp.diag_indices(x.shape[0]),
+    "vander": lambda x: cnp.vander(cnp.array([1.0, 2.0]), x.shape[0]),
+    "one_hot": lambda x: nn.one_hot(cnp.array([0, 1]), x.shape[1], axis=0),
+    "resize": lambda x: cnp.resize(cnp.arange(2), x.shape),
+    "unravel_index": lambda x: cnp.unravel_index(cnp.array([0, 1, -1, 77]), x.shape),
+    "ravel_multi_index": lambda x: cnp.ravel_multi_index((np.array([0, 5]),) * 2, x.shape, mode="clip"),
+    "bernoulli": lambda x: ct.random.bernoulli(KEY, x, mode="high"),
+    "choice": lambda x: ct.random.choice(KEY, 5, x.shape, p=cnp.ones(5) / 5),
+    "gumbel": lambda x: ct.random.gumbel(KEY, x.shape, mode="high"),
+    "highest gumbel": lambda x: ct.random.gumbel(KEY, x.shape, mode="highest"),
+    "categorical": lambda x: ct.random.categorical(KEY, cnp.ones((2, 4)), shape=(*x.shape, 2)),
+    "categorical of ragged": lambda x: ct.random.categorical(KEY, x[:2, None], axis=0),
+    "truncated_normal": lambda x: ct.random.truncated_normal(KEY, -abs(x), abs(x)),
+    "gamma": lambda x: ct.random.gamma(KEY, abs(x)),
+    "loggamma": lambda x: ct.random.loggamma(KEY, 2.0, x.shape),
+    "beta": lambda x: ct.random.beta(KEY, 1.0, abs(x)),
+    "dirichlet": lambda x: ct.random.dirichlet(KEY, abs(x)),
+    "t": lambda x: ct.random.t(KEY, 3.0, x.shape),
+    "ball": lambda x: ct.random.ball(KEY, x.shape[1], shape=x.shape[0]),
+    "lognormal": lambda x: ct.random.lognormal(KEY, x),
+    "wald": lambda x: ct.random.wald(KEY, abs(x)),
+    "triangular": lambda x: ct.random.triangular(KEY, x - 1, x, x + 1),
+    "maxwell": lambda x: ct.random.maxwell(KEY, x.shape),
+    "double_sided_maxwell": lambda x: ct.random.double_sided_maxwell(KEY, x, 1.0),
+    "multivariate_normal": lambda x: ct.random.multivariate_normal(KEY, x[:, :2], cnp.eye(2)),
+    "geometric": lambda x: ct.random.geometric(KEY, nn.sigmoid(x)),
+    "poisson": lambda x: ct.random.poisson(KEY, abs(x) * 9),
+    "binomial": lambda x: ct.random.binomial(KEY, 30, nn.sigmoid(x)),
+    "multinomial": lambda x: ct.random.multinomial(KEY, 4, cnp.ones(3) / 3, shape=(*x.shape, 3)),
+}
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", list(OF_SHAPES))
+def test_what_is_made_of_a_shape(name, axis):
+    data = X[:, :4] if axis == 0 else X.T
+    for length in (2, data.shape[axis]):
+        if name in ("categorical of ragged", "multivariate_normal") and axis == 1:
+            continue
+        exact = np.take(data, range(length), axis)
+        widths = [(0, data.shape[i] - exact.shape[i]) for i in range(2)]
+        ragged = ct.Ragged(np.pad(exact, widths, constant_values=np.nan), {axis: length})
+        results = ct.tree_util.tree_leaves(
+            ct.mask(OF_SHAPES[name])(ragged), is_leaf=lambda leaf: isinstance(leaf, ct.Ragged)
+        )
+        expected = ct.tree_util.tree_leaves(OF_SHAPES[name](cnp.array(exact)))
+        for result, wanted in zip(results, expected, strict=True):
+            got = result.unpad() if isinstance(result, ct.Ragged) else result
+            assert got.shape == wanted.shape
+            np.testing.assert_allclose(np.asarray(got), np.asarray(wanted), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: cnp.diag_indices_from(x @ x.T), "diag_indices_from: axis 0 is ragged"),
+        (lambda x: ct.random.permutation(KEY, x.T, independent=True), "permutation: axis 1 is ragged"),
+        (lambda x: ct.random.choice(KEY, 50, x.shape, replace=False), "choice: axis 0 of the shape is ragged"),
+        (lambda x: ct.random.orthogonal(KEY, x.shape[0]), "orthogonal: axis 0 of the shape is ragged"),
+        (lambda x: ct.random.multinomial(KEY, 4, x.T), "multinomial: axis 0 of the shape is ragged"),
+        (
+            lambda x: ct.random.categorical(KEY, cnp.ones(9), shape=x.shape[0], replace=False),
+            "categorical: axis 0 of the shape is ragged",
+        ),
+    ],
+)
+def test_what_needs_exact_sizes(call, message):
+    with pytest.raises(NotImplementedError, match=message):
+        ct.mask(call)(padded(4))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -16,7 +17,17 @@ from cotangent._elementwise import Elementwise, pick
 from cotangent._random_keys import _words_of
 from cotangent._special.incomplete import _random_gamma_grad
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import bind1, is_integer, literal, normalize_axis, refuse_ragged, static_shape
+from cotangent.numpy._support import (
+    bind1,
+    common_shape,
+    is_integer,
+    literal,
+    normalize_axis,
+    refuse_ragged,
+    refuse_ragged_shape,
+    static_shape,
+    symbolic_shape,
+)
 
 __all__ = [
     "ball", "beta", "binomial", "chisquare", "dirichlet", "double_sided_maxwell", "f", "gamma", "generalized_normal",
@@ -32,21 +43,20 @@ def _cnp() -> Any:
 
 
 def _parameters(name: str, shape: Any, dtype: Any, *given: Any) -> tuple[Any, Any, list[Array]]:
-    """The shape of the result, its dtype, and parameters of that dtype, not broadcast.
+    """The shape of the result, symbolic where it is, its dtype, and parameters of that dtype, not broadcast.
 
     Raises:
         ShapeError: the parameters do not broadcast to the shape.
     """
     dtype = random._float_dtype(dtype, name)
     arrays = [_core.convert(_core.array(x), dtype) for x in given]
-    shapes = [x._bound_shape for x in arrays]
-    common = tuple(_core.broadcast_shapes(shapes)) if shapes else ()
     if shape is None:
-        return common, dtype, arrays
-    sizes = tuple(static_shape(shape)[0])
-    if tuple(_core.broadcast_shapes([sizes, common])) != sizes:
+        return common_shape([x.shape for x in arrays]), dtype, arrays
+    shapes = [x._bound_shape for x in arrays]
+    sizes = tuple(static_shape(shape, name)[0])
+    if tuple(_core.broadcast_shapes([sizes, *shapes])) != sizes:
         raise ShapeError(f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {sizes}")
-    return sizes, dtype, arrays
+    return symbolic_shape(shape, name), dtype, arrays
 
 
 # ---- Permutations ----------------------------------------------------------------------------------------------------
@@ -75,6 +85,10 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
         return _shuffle(key, numpy.arange(operator.index(x)), 0)
     axis = normalize_axis(axis, array.ndim, "permutation")
     refuse_ragged("permutation", array, [axis], "a permutation of fewer elements takes other random bits")
+    if independent:
+        refuse_ragged(
+            "permutation", array, range(array.ndim), "a permutation of fewer elements takes other random bits"
+        )
     if independent or array.ndim == 1:
         return _shuffle(key, array, axis)
     order = _shuffle(key, numpy.arange(array._bound_shape[axis]), 0)
@@ -156,10 +170,16 @@ _moving = Elementwise(
 _moving_log = Elementwise(lambda sample, a: sample, (_zero, _log_slope), "loggamma")
 
 
-def _gamma(key: Any, a: Array, sizes: tuple[int, ...], log_space: bool) -> Array:
+def _gamma(key: Any, a: Array, sizes: tuple[Any, ...], log_space: bool) -> Array:
     from cotangent.api import vmap
 
-    wide = _core.broadcast_to(a, sizes)
+    wide: Array = _cnp().broadcast_to(a, sizes)
+    if _core.ragged_axes(wide):
+        draw: Any = functools.partial(_gamma_one, log_space=log_space)
+        for _ in sizes:
+            draw = vmap(draw)
+        samples = bind1("stop_gradient", draw(random.split(key, sizes), bind1("stop_gradient", wide)))
+        return (_moving_log if log_space else _moving)(samples, wide)
     count = math.prod(sizes)
     fixed = bind1("reshape", bind1("stop_gradient", wide), shape=[count])
     keys = random.split(key, count)
@@ -199,7 +219,8 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_
 
 def _total(x: Array) -> Array:
     """The sum along the last axis, which stays, in the one order that all compilers and interpreters keep: that of running sums."""
-    return bind1("cumsum", x, axis=x.ndim - 1, reverse=False)[..., -1:]
+    sums = bind1("cumsum", x, axis=x.ndim - 1, reverse=False)
+    return sums[..., -1][..., None] if x.ndim - 1 in _core.ragged_axes(x) else sums[..., -1:]
 
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -208,8 +229,8 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
     array = _core.convert(_core.array(alpha), dtype)
     if array.ndim < 1:
         raise ValueError("dirichlet: alpha must have an axis of parameters; got a scalar")
-    lead = array._bound_shape[:-1] if shape is None else tuple(static_shape(shape)[0])
-    logs = loggamma(key, array, (*lead, array._bound_shape[-1]), dtype)
+    lead = array.shape[:-1] if shape is None else symbolic_shape(shape, "dirichlet")
+    logs = loggamma(key, array, (*lead, array.shape[-1]), dtype)
     largest = bind1("reduce_max", logs, axes=[logs.ndim - 1])[..., None]
     weights = bind1("exp", logs - bind1("stop_gradient", largest))
     return weights / _total(weights)
@@ -250,9 +271,9 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
     """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions."""
     numpy = _cnp()
     dtype = random._float_dtype(dtype, "ball")
-    sizes = tuple(static_shape(shape)[0])
+    sizes, count = symbolic_shape(shape, "ball"), symbolic_shape(d, "ball")
     keys = random.split(key)
-    g = generalized_normal(keys[0], p, (*sizes, operator.index(d)), dtype)
+    g = generalized_normal(keys[0], p, (*sizes, *count), dtype)
     e = random.exponential(keys[1], sizes, dtype)
     size = numpy.power(_total(numpy.power(numpy.abs(g), p)) + e[..., None], 1 / p)
     return g / size  # type: ignore[no-any-return]
@@ -283,7 +304,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
     """Numbers of the Wald distribution (inverse Gauss) of scale 1."""
     sizes, dtype, (mean,) = _parameters("wald", shape, dtype, mean)
     keys = random.split(key)
-    mean = _core.broadcast_to(mean, sizes)
+    mean = _cnp().broadcast_to(mean, sizes)
     v = random.normal(keys[0], sizes, dtype)
     y = v * v
     squared = mean * mean
@@ -301,15 +322,15 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Lengths of vectors of three normal numbers."""
     dtype = random._float_dtype(dtype, "maxwell")
-    draws = random.normal(key, (*static_shape(shape)[0], 3), dtype)
+    draws = random.normal(key, (*symbolic_shape(shape, "maxwell"), 3), dtype)
     return bind1("sqrt", bind1("reduce_sum", draws * draws, axes=[draws.ndim - 1]))
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
     """`maxwell`'s numbers with random signs, scaled and moved."""
     dtype = random._float_dtype(dtype, "double_sided_maxwell")
-    common = tuple(_core.broadcast_shapes([np.shape(loc), np.shape(scale)]))
-    sizes = (tuple(static_shape(shape)[0]) or common) + common
+    common = common_shape([_cnp().shape(loc), _cnp().shape(scale)])
+    sizes = (symbolic_shape(shape, "double_sided_maxwell") or common) + common
     keys = random.split(key)
     return random.rademacher(keys[1], sizes, dtype) * maxwell(keys[0], sizes, dtype) * scale + loc  # type: ignore[no-any-return]
 
@@ -319,7 +340,7 @@ def triangular(
 ) -> Array:
     """Numbers of the triangular distribution over [left, right] with its peak at ``mode``."""
     sizes, dtype, given = _parameters("triangular", shape, dtype, left, mode, right)
-    left, mode, right = (_core.broadcast_to(x, sizes) for x in given)
+    left, mode, right = (_cnp().broadcast_to(x, sizes) for x in given)
     u = random.uniform(key, sizes, dtype)
     low = left + bind1("sqrt", u * (right - left) * (mode - left))
     high = right - bind1("sqrt", (1 - u) * (right - left) * (right - mode))
@@ -358,8 +379,8 @@ def multivariate_normal(
         raise ShapeError(
             f"multivariate_normal: mean (..., n) and cov (..., n, n) have shapes {mean.shape} and {cov.shape}"
         )
-    lead = tuple(_core.broadcast_shapes([mean._bound_shape[:-1], cov._bound_shape[:-2]]))
-    sizes = lead if shape is None else tuple(static_shape(shape)[0])
+    lead = common_shape([mean.shape[:-1], cov.shape[:-2]])
+    sizes = lead if shape is None else symbolic_shape(shape, "multivariate_normal")
     if method == "svd":
         u, s, _ = numpy.linalg.svd(cov)
         factor = u * numpy.sqrt(s[..., None, :])
@@ -368,7 +389,7 @@ def multivariate_normal(
         factor = v * numpy.sqrt(w[..., None, :])
     else:
         factor = numpy.linalg.cholesky(cov)
-    draws = random.normal(key, (*sizes, n), dtype)
+    draws = random.normal(key, (*sizes, mean.shape[-1]), dtype)
     return mean + numpy.einsum("...ij,...j->...i", factor, draws)  # type: ignore[no-any-return]
 
 
@@ -377,9 +398,10 @@ def orthogonal(
 ) -> Array:
     """Evenly distributed orthogonal matrices, n by n; with ``m``, n by m with orthonormal rows or columns."""
     numpy = _cnp()
-    rows, columns = operator.index(n), operator.index(n if m is None else m)
+    refuse_ragged_shape("orthogonal", (n, n if m is None else m), "a decomposition of fewer columns is another")
+    (rows, columns), _ = static_shape((n, n if m is None else m), "orthogonal")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-    z = random.normal(key, (*static_shape(shape)[0], max(rows, columns), min(rows, columns)), dtype)
+    z = random.normal(key, (*symbolic_shape(shape, "orthogonal"), max(rows, columns), min(rows, columns)), dtype)
     q, r = numpy.linalg.qr(z)
     x = q * numpy.expand_dims(numpy.sign(numpy.diagonal(r, axis1=-2, axis2=-1)), -2)
     return x.mT if rows < columns else x  # type: ignore[no-any-return]
@@ -407,7 +429,7 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sha
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}")
     sizes, _, (mean,) = _parameters("poisson", shape, "float32", lam)
-    mean = _core.broadcast_to(bind1("stop_gradient", mean), sizes)
+    mean = numpy.broadcast_to(bind1("stop_gradient", mean), sizes)
     few = bind1("or", bind1("ne", mean, mean), mean < 10)
     result = numpy.where(
         few,
@@ -432,7 +454,7 @@ def _poisson_by_product(key: Any, mean: Array, sizes: Sequence[int], dtype: Any)
         count = _cnp().where(total > -mean, count + 1, count)
         return count, keys[0], total + bind1("log", random.uniform(keys[1], sizes, "float32"))
 
-    start = _core.full(sizes, 0, dtype), _words_of(key), _core.full(sizes, 0.0, "float32")
+    start = _cnp().full(sizes, 0, dtype), _words_of(key), _cnp().full(sizes, 0.0, "float32")
     return _until(lambda state: state[2] > -mean, body, start)[0] - 1  # type: ignore[no-any-return]
 
 
@@ -459,7 +481,7 @@ def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: An
     a = -0.059 + 0.02483 * b
     inverse = 1.1239 + 1.1328 / (b - 3.4)
     limit = 0.9277 - 3.6224 / (b - 2)
-    zero, half_log = _core.full(sizes, 0.0, "float32"), 0.5 * math.log(2 * math.pi)
+    zero, half_log = _cnp().full(sizes, 0.0, "float32"), 0.5 * math.log(2 * math.pi)
 
     def body(state: Any) -> Any:
         found, accepted, words = state
@@ -476,7 +498,7 @@ def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: An
         accept = outright | (~reject & (s <= density))
         return bind1("select", accept, k, found), accepted | accept, keys[0]
 
-    start = _core.full(sizes, -1, "float32"), _core.full(sizes, False, bool), _words_of(key)
+    start = _cnp().full(sizes, -1, "float32"), _cnp().full(sizes, False, bool), _words_of(key)
     return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
 
 
@@ -505,7 +527,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     dtype = random._float_dtype(dtype, "binomial")
     prob = bind1("stop_gradient", _core.promote([p], inexact=True)[0])
     sizes, _, (count, prob) = _parameters("binomial", shape, prob.dtype, bind1("stop_gradient", _core.array(n)), prob)
-    count, prob = _core.broadcast_to(count, sizes), _core.broadcast_to(prob, sizes)
+    count, prob = numpy.broadcast_to(count, sizes), numpy.broadcast_to(prob, sizes)
     low = prob < 0.5
     q = bind1("select", low, prob, 1.0 - prob)
     bad_count = numpy.isnan(count) | (count < 0.0)
@@ -538,7 +560,7 @@ def _binomial_by_waiting(key: Any, count: Array, prob: Array, sizes: Sequence[in
         waited = bind1("ceil", bind1("log", random.uniform(keys[0], sizes, prob.dtype)) / scale)
         return found, total + waited, keys[1]
 
-    zeros = _core.full(sizes, 0.0, prob.dtype)
+    zeros = _cnp().full(sizes, 0.0, prob.dtype)
     return _core.convert(_until(lambda state: state[1] <= count, body, (zeros, zeros, _words_of(key)))[0] - 1, dtype)
 
 
@@ -555,7 +577,7 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
     limit = 0.92 - 4.2 / b
     alpha = (2.83 + 5.1 / b) * spread
     m = bind1("floor", (count + 1) * prob)
-    zero = _core.full(sizes, 0.0, prob.dtype)
+    zero = _cnp().full(sizes, 0.0, prob.dtype)
 
     def probability(k: Array) -> Array:
         """Its logarithm, less what does not depend on k."""
@@ -580,7 +602,7 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
         accept = outright | (~reject & (v <= bound))
         return bind1("select", accept, k, found), accepted | accept, keys[0]
 
-    start = _core.full(sizes, -1.0, prob.dtype), _core.full(sizes, False, bool), _words_of(key)
+    start = _cnp().full(sizes, -1.0, prob.dtype), _cnp().full(sizes, False, bool), _words_of(key)
     return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
 
 
@@ -591,9 +613,10 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     numpy = _cnp()
     dtype = random._float_dtype(dtype, "multinomial")
     probabilities = _core.promote([p], inexact=True)[0]
-    sizes = probabilities._bound_shape if shape is None else tuple(static_shape(shape)[0])
-    trials = _core.broadcast_to(_core.convert(_core.array(n), probabilities.dtype), sizes[:-1])
-    moved = numpy.moveaxis(_core.broadcast_to(probabilities, sizes), -1, 0)
+    sizes = probabilities.shape if shape is None else symbolic_shape(shape, "multinomial")
+    refuse_ragged_shape("multinomial", sizes[-1:], "each outcome takes random bits of its own")
+    trials = numpy.broadcast_to(_core.convert(_core.array(n), probabilities.dtype), sizes[:-1])
+    moved = numpy.moveaxis(numpy.broadcast_to(probabilities, sizes), -1, 0)
     remaining = bind1("cumsum", moved, axis=0, reverse=True)
     ratios = moved / numpy.where(remaining == 0, 1, remaining)
 

@@ -22,12 +22,14 @@ from cotangent.numpy import reductions
 from cotangent.numpy._support import (
     bind1,
     constant,
+    give_lengths,
     inexact,
     insert_axes,
     kind,
     literal,
     normalize_axes,
     normalize_axis,
+    static_shape,
 )
 from cotangent.numpy.comparisons import truth, where
 from cotangent.numpy.dtypes import finfo
@@ -458,7 +460,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
     """
     array = _core.array(x)
-    count = int(num_classes)
+    (count,), lengths = static_shape(num_classes, "one_hot")
     position = normalize_axis(axis, array.ndim + 1, "one_hot")
     shape = list(array._bound_shape)
     shape.insert(position, count)
@@ -467,7 +469,8 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
         "iota", shape=shape, dtype=_core.default_int_dtype() if kind(array) == "bool" else array.dtype, axis=position
     )
     hit = _core.bind("eq", _core.promote([wide, classes]))[0]
-    return _core.convert(hit, _core.default_float_dtype() if dtype is None else dtype)
+    result = _core.convert(hit, _core.default_float_dtype() if dtype is None else dtype)
+    return give_lengths(result, {position: lengths[0]} if lengths else {})
 
 
 def __getattr__(name: str) -> Any:

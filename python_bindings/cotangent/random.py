@@ -24,7 +24,9 @@ from cotangent._special import erf_inv
 from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
     bind1,
+    common_shape,
     convert,
+    flat_positions,
     give_lengths,
     insert_axes,
     is_integer,
@@ -33,7 +35,9 @@ from cotangent.numpy._support import (
     normalize_axis,
     real_dtype,
     refuse_ragged,
+    refuse_ragged_shape,
     static_shape,
+    symbolic_shape,
 )
 from cotangent.numpy.reductions import argmax, cumsum
 from cotangent.numpy.reductions import sum as _sum
@@ -53,13 +57,7 @@ def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[A
     low = _core.full(sizes, 0, _UINT32)
     high = low
     if lengths:
-        # The index in the array without padding.
-        stride: Any = _core.full((), 1, _UINT32)
-        for axis in reversed(range(len(sizes))):
-            position = bind1("iota", shape=list(sizes), dtype=_UINT32, axis=axis)
-            low = low + position * stride
-            size = _core.convert(lengths[axis], _UINT32) if axis in lengths else _core.full((), sizes[axis], _UINT32)
-            stride = stride * size
+        low = flat_positions(sizes, lengths, _UINT32)
     elif total <= 2**32:
         flat = bind1("iota", shape=[total], dtype=_UINT32, axis=0) if sizes else None
         low = bind1("reshape", flat, shape=list(sizes)) if flat is not None else low
@@ -80,7 +78,7 @@ def split(key: Any, num: int | Sequence[int] = 2) -> Array:
     >>> ct.random.split(ct.random.key(0), 3).shape, ct.random.split(ct.random.PRNGKey(0), 3).shape
     ((3,), (3, 2))
     """
-    sizes, lengths = static_shape(num)
+    sizes, lengths = static_shape(num, "split")
     return _like(key, *_hash(_words_of(key, "split"), sizes, lengths))
 
 
@@ -119,7 +117,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = No
     dtype = _core.canonical_dtype(np.dtype(f"u{_core.default_int_dtype().name}") if dtype is None else dtype)
     if _core.dtype_kind(dtype) != "unsigned":
         raise DTypeError(f"bits: the dtype must be an unsigned integer; got {dtype}")
-    return _bits(_words_of(key), 8 * dtype.itemsize, *static_shape(shape))
+    return _bits(_words_of(key), 8 * dtype.itemsize, *static_shape(shape, "bits"))
 
 
 def _float_dtype(dtype: Any, name: str) -> Any:
@@ -151,7 +149,7 @@ def uniform(
         DTypeError: the dtype is not floating.
     """
     dtype = _float_dtype(dtype, "uniform")
-    sizes, lengths = static_shape(shape)
+    sizes, lengths = static_shape(shape, "uniform")
     return _drawn(_uniform, [_words_of(key), _end(minval, dtype), _end(maxval, dtype)], sizes, lengths, dtype)
 
 
@@ -198,7 +196,7 @@ def _end(value: Any, dtype: Any) -> Array:
 
 
 def _normal(key: Array, shape: Any, dtype: Any) -> Array:
-    return _drawn(_normal_of_words, [_words_of(key)], *static_shape(shape), dtype)
+    return _drawn(_normal_of_words, [_words_of(key)], *static_shape(shape, "normal"), dtype)
 
 
 def _normal_of_words(words: Array, sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) -> Array:
@@ -229,7 +227,7 @@ def truncated_normal(
     dtype = _float_dtype(dtype, "truncated_normal")
     low, high = _end(lower, dtype), _end(upper, dtype)
     if shape is None:
-        shape = _core.broadcast_shapes([low._bound_shape, high._bound_shape])
+        shape = common_shape([low.shape, high.shape])
     root = literal(_core.full((), 0, dtype), math.sqrt(2.0))
     draws = uniform(key, shape, dtype, bind1("erf", low / root), bind1("erf", high / root))
     draws = erf_inv(draws) * root
@@ -254,10 +252,10 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, o
         raise DTypeError(f"bernoulli: the probability must be floating; got {probability.dtype}")
     if mode not in ("high", "low"):
         raise ValueError(f"bernoulli: mode must be 'high' or 'low'; got {mode!r}")
-    sizes = probability._bound_shape if shape is None else shape
+    sizes = probability.shape if shape is None else symbolic_shape(shape, "bernoulli")
     if mode == "low":
         return uniform(key, sizes, probability.dtype) < probability
-    fine = uniform(key, (2, *static_shape(sizes)[0]), probability.dtype)
+    fine = uniform(key, (2, *sizes), probability.dtype)
     return fine[1] * 2.0 ** -int(_finfo(probability.dtype).nmant) < probability - fine[0]
 
 
@@ -291,7 +289,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     low, high = _fit(low, sampled), _fit(high, sampled)
     width = 8 * sampled.itemsize
     unsigned = np.dtype(f"uint{width}")
-    sizes, lengths = static_shape(shape)
+    sizes, lengths = static_shape(shape, "randint")
     keys = split(_words_of(key, "randint"))
     upper = _bits(keys[0], width, sizes, lengths)
     lower = _bits(keys[1], width, sizes, lengths)
@@ -344,9 +342,9 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
     if mode not in (None, "low", "high", "highest"):
         raise ValueError(f"gumbel: mode must be 'highest', 'high' or 'low'; got {mode!r}")
     if mode == "highest" and dtype == np.float32:
-        return _far_gumbel(key, static_shape(shape)[0])
+        return _far_gumbel(key, symbolic_shape(shape, "gumbel"))
     if mode in ("high", "highest"):
-        fine = uniform(key, (2, *static_shape(shape)[0]), dtype)
+        fine = uniform(key, (2, *symbolic_shape(shape, "gumbel")), dtype)
         low = fine[0] + 2.0 ** -int(_finfo(dtype).nmant) * fine[1] + float(_finfo(dtype).tiny)
         x = bind1("select", fine[0] >= 0.5, fine[0], low)
         return bind1("neg", bind1("log", bind1("neg", bind1("log1p", bind1("neg", x)))))
@@ -425,7 +423,8 @@ def categorical(
     array = _core.promote([logits], inexact=True)[0]
     axis = normalize_axis(axis, array.ndim, "categorical")
     others = [size for i, size in enumerate(array._bound_shape) if i != axis]
-    sizes = others if shape is None else static_shape(shape)[0]
+    symbolic = array.shape[:axis] + array.shape[axis + 1 :] if shape is None else symbolic_shape(shape, "categorical")
+    sizes = static_shape(symbolic, "categorical")[0]
     lead = sizes[: len(sizes) - len(others)]
     fits = len(sizes) >= len(others) and all(
         size in (1, drawn) for size, drawn in zip(others, sizes[len(lead) :], strict=True)
@@ -437,6 +436,7 @@ def categorical(
     if not replace:
         from cotangent.numpy import argsort, moveaxis
 
+        refuse_ragged_shape("categorical", symbolic, "without replacement it decides which elements are left")
         count = math.prod(lead)
         if count > array._bound_shape[axis]:
             raise ValueError(
@@ -445,11 +445,9 @@ def categorical(
         noisy = array + gumbel(key, array._bound_shape, array.dtype, mode)
         order = argsort(bind1("neg", moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
         return bind1("reshape", moveaxis(order, -1, 0), shape=list(sizes))
-    drawn: list[Any] = [*sizes[len(lead) :]]
-    if shape is None:
-        drawn = [size for i, size in enumerate(array.shape) if i != axis]
-    drawn.insert(axis, array.shape[axis])
-    noise = gumbel(key, (*lead, *drawn), array.dtype, mode)
+    drawn = list(symbolic)
+    drawn.insert(len(lead) + axis, array.shape[axis])
+    noise = gumbel(key, drawn, array.dtype, mode)
     wide = insert_axes(array, list(range(len(lead)))) if lead else array
     return argmax(noise + wide, axis + len(lead))
 
@@ -477,13 +475,14 @@ def choice(
             at = normalize_axis(axis, array.ndim, "choice")
             refuse_ragged("choice", array, [at], "a choice among fewer elements takes other random bits")
         population = int(array) if array.ndim == 0 else array._bound_shape[at]
-    sizes, _ = static_shape(shape)
+    sizes, _ = static_shape(shape, "choice")
     if population <= 0 and 0 not in sizes:
         raise ValueError("choice: there is nothing to choose from")
     count = math.prod(sizes)
     if not replace and count > population:
         raise ValueError(f"choice: {count} different elements were asked for, but there are {population}")
     if not replace:
+        refuse_ragged_shape("choice", shape, "without replacement it decides which elements are left")
         if p is None:
             from cotangent._random_distributions import permutation
 
@@ -498,13 +497,13 @@ def choice(
             index = argsort(bind1("neg", noise), stable=True)
         index = bind1("reshape", index[:count], shape=sizes)
     elif p is None:
-        index = randint(key, sizes, 0, population)
+        index = randint(key, shape, 0, population)
     else:
         weights = _core.promote([p], inexact=True)[0]
         if weights._bound_shape != (population,):
             raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
         sums = cumsum(weights)
-        draws = sums[-1] * (1 - uniform(key, sizes, sums.dtype))
+        draws = sums[-1] * (1 - uniform(key, shape, sums.dtype))
         below = insert_axes(draws, [draws.ndim]) > sums
         index = _sum(below, -1, dtype=_core.default_int_dtype())
     return index if array is None or array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))

@@ -8,7 +8,7 @@ from typing import Any
 from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
-from cotangent.errors import DTypeError, ShapeError
+from cotangent.errors import DTypeError
 from cotangent.lax._operands import as_array
 from cotangent.numpy._support import bind1, give_lengths, static_int, static_shape
 
@@ -33,9 +33,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     [1.5, 1.5]
     """
     del sharding
-    sizes, lengths = static_shape(shape)
-    if any(size < 0 for size in sizes):
-        raise ShapeError(f"lax.full: sizes must be nonnegative; got {tuple(sizes)}")
+    sizes, lengths = static_shape(shape, "lax.full")
     value = as_array("full", fill_value)
     if value.ndim:
         raise TypeError(f"lax.full: the value must be a scalar; got shape {value.shape}")
@@ -72,10 +70,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sh
     target = _core.canonical_dtype(dtype)
     if _core.dtype_kind(target) == "bool":
         raise DTypeError("lax.iota takes a dtype of numbers; got bool")
-    sizes, lengths = static_shape(shape)
+    sizes, lengths = static_shape(shape, "lax.broadcasted_iota")
     axis = static_int(dimension, "the axis of broadcasted_iota")
-    if any(size < 0 for size in sizes):
-        raise ShapeError(f"lax.iota: sizes must be nonnegative; got {tuple(sizes)}")
     if not 0 <= axis < len(sizes):
         raise ValueError(f"lax.broadcasted_iota: axis {axis} is out of bounds for an array with {len(sizes)} axes")
     return give_lengths(bind1("iota", shape=sizes, dtype=target, axis=axis), lengths)

@@ -17,11 +17,13 @@ from cotangent.numpy._support import (
     bind1,
     bound_size,
     check_rank,
+    common_shape,
     give_lengths,
     normalize_axis,
     refuse_ragged,
     static_int,
     static_shape,
+    symbolic_shape,
 )
 
 __all__ = [
@@ -92,7 +94,7 @@ def broadcast_in_dim(
     """
     del out_sharding
     array = as_array("broadcast_in_dim", operand)
-    sizes, lengths = static_shape(shape)
+    sizes, lengths = static_shape(shape, "lax.broadcast_in_dim")
     axes = _axes("broadcast_in_dim", broadcast_dimensions, len(sizes))
     if len(axes) != array.ndim:
         raise ValueError(
@@ -120,7 +122,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of the given shapes broadcast to, by NumPy's rules."""
-    return tuple(_core.broadcast_shapes([static_shape(shape)[0] for shape in shapes]))
+    return common_shape([symbolic_shape(shape, "lax.broadcast_shapes") for shape in shapes])
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:
@@ -149,9 +151,7 @@ def reshape(
     array = as_array("reshape", operand)
     if dimensions is not None:
         array = transpose(array, dimensions)
-    sizes, _ = static_shape(new_sizes)
-    if any(size < 0 for size in sizes):
-        raise ShapeError(f"lax.reshape: sizes must be nonnegative; got {tuple(sizes)}\n  ct.numpy.reshape takes -1")
+    sizes, _ = static_shape(new_sizes, "lax.reshape", negative="ct.numpy.reshape takes -1")
     if math.prod(sizes) != bound_size(array):
         raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
     return array if tuple(sizes) == array._bound_shape else bind1("reshape", array, shape=sizes)

@@ -18,7 +18,7 @@ from cotangent import _core
 from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent._keys import KeyDType
-from cotangent.errors import DTypeError
+from cotangent.errors import DTypeError, ShapeError
 
 Size = int | Array
 
@@ -213,6 +213,18 @@ def refuse_ragged(name: str, x: Array, axes: Sequence[int], why: str) -> None:
             )
 
 
+def refuse_ragged_shape(name: str, shape: Any, why: str) -> None:
+    """An error where a size of a shape is that of a ragged axis.
+
+    Raises:
+        NotImplementedError: one is.
+    """
+    for axis in static_shape(shape, name)[1]:
+        raise NotImplementedError(
+            f"{name}: axis {axis} of the shape is ragged, and {why}\n  leave the mask for it, or give an exact size"
+        )
+
+
 def ragged_length(x: Array, axis: int) -> Array:
     """The length of a ragged axis, an int32 scalar."""
     length = _core.length_of(x, axis)
@@ -281,6 +293,18 @@ def static_int(value: Any, what: str) -> int:
         raise TypeError(f"{what} must be an integer; got {value!r}") from error
 
 
+def static_count(value: Any, what: str) -> int:
+    """A `static_int` that is not negative.
+
+    Raises:
+        ValueError: it is.
+    """
+    count = static_int(value, what)
+    if count < 0:
+        raise ValueError(f"{what} must not be negative; got {count}")
+    return count
+
+
 def no_out(out: Any, name: str) -> None:
     """Raises for the ``out`` argument, which immutable arrays cannot support."""
     if out is not None:
@@ -294,13 +318,14 @@ def is_dimension(item: Any) -> bool:
     return hasattr(type(item), "__ct_array__") and hasattr(item, "bound")
 
 
-def static_shape(shape: Any) -> tuple[list[int], dict[int, Array]]:
-    """The static sizes of a shape, and the lengths of its axes that are sizes of ragged axes.
+def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -> tuple[list[int], dict[int, Array]]:
+    """The static sizes of a shape that the function ``name`` was given, and the lengths of its axes that are sizes of ragged axes.
 
-    A symbolic size (an element of `Array.shape` inside ``ct.mask``) counts with its bound.
+    A symbolic size (an element of `Array.shape` inside ``ct.mask``) counts with its bound. Sizes are ``least`` or more; ``negative`` is what
+    to do where they are not.
 
     Raises:
-        TypeError: a size is neither an integer nor symbolic.
+        TypeError: a size is neither an integer nor symbolic. ShapeError: one is negative.
     """
     if isinstance(shape, (np.ndarray, Array)) and shape.ndim:
         shape = tuple(shape)
@@ -313,7 +338,38 @@ def static_shape(shape: Any) -> tuple[list[int], dict[int, Array]]:
             lengths[axis] = _core.array(item)
         else:
             sizes.append(static_int(item, "a size"))
+    if any(size < least for size in sizes):
+        besides = f", except for one {least}" if least else ""
+        hint = f"\n  {negative}" if negative else ""
+        raise ShapeError(f"{name}: sizes must not be negative{besides}; got {tuple(sizes)}{hint}")
     return sizes, lengths
+
+
+def symbolic_shape(shape: Any, name: str) -> tuple[Any, ...]:
+    """The sizes of a shape that the function ``name`` was given, symbolic where they are; errors are those of `static_shape`."""
+    sizes, lengths = static_shape(shape, name)
+    return tuple(shape if several(shape) else (shape,)) if lengths else tuple(sizes)
+
+
+def common_shape(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """What shapes broadcast to, symbolic where one of them is."""
+    bounds = [[size.bound if is_dimension(size) else size for size in shape] for shape in shapes]
+    common: list[Any] = list(_core.broadcast_shapes(bounds))
+    for shape in shapes:
+        for axis, size in enumerate(shape, len(common) - len(shape)):
+            if is_dimension(size):
+                common[axis] = size
+    return tuple(common)
+
+
+def flat_positions(sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) -> Array:
+    """The row-major position of each element in the array without padding."""
+    position = _core.full(sizes, 0, dtype)
+    stride = _core.full((), 1, dtype)
+    for axis in reversed(range(len(sizes))):
+        position = position + bind1("iota", shape=list(sizes), dtype=dtype, axis=axis) * stride
+        stride = stride * as_dtype(lengths.get(axis, sizes[axis]), dtype)
+    return position
 
 
 def give_lengths(x: Array, lengths: dict[int, Array]) -> Array:

@@ -25,7 +25,7 @@ from cotangent.numpy._support import (
     literal,
     normalize_axis,
     ragged_length,
-    static_int,
+    static_count,
     static_shape,
 )
 
@@ -158,11 +158,9 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> 
     return apart(result, x) if copy else result
 
 
-def _filled(shape: Any, value: complex, dtype: Any, device: Any, weak: bool = False) -> Array:
-    check_device(device, "array")
-    sizes, lengths = static_shape(shape)
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"sizes must not be negative; got {tuple(sizes)}")
+def _filled(name: str, shape: Any, value: complex, dtype: Any, device: Any, weak: bool = False) -> Array:
+    check_device(device, name)
+    sizes, lengths = static_shape(shape, name)
     return give_lengths(_core.full(sizes, value, dtype, weak), lengths)
 
 
@@ -174,19 +172,19 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     [[0.0], [0.0]]
     """
     check_placement(out_sharding, "zeros")
-    return _filled(shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
+    return _filled("zeros", shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Ones of a shape, by default floating."""
     check_placement(out_sharding, "ones")
-    return _filled(shape, 1, _core.default_float_dtype() if dtype is None else dtype, device)
+    return _filled("ones", shape, 1, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros of a shape: arrays always have values."""
     check_placement(out_sharding, "empty")
-    return zeros(shape, dtype, device=device)
+    return _filled("empty", shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
@@ -194,16 +192,16 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None, 
     check_placement(out_sharding, "full")
     if _core.is_python_scalar(fill_value):
         kind, weak = _core.scalar_type(fill_value)
-        return _filled(shape, fill_value, kind if dtype is None else dtype, device, weak and dtype is None)
+        return _filled("full", shape, fill_value, kind if dtype is None else dtype, device, weak and dtype is None)
     check_device(device, "full")
-    sizes, lengths = static_shape(shape)
+    sizes, lengths = static_shape(shape, "full")
     value = _core.array(fill_value)
     value = _core.broadcast_to(value if dtype is None else convert(value, dtype), sizes)
     return give_lengths(apart(value, fill_value), lengths)
 
 
-def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
-    check_device(device, "array")
+def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
+    check_device(device, name)
     if isinstance(a, ShapeDtypeStruct):
         return full(a.shape if shape is None else shape, value, a.dtype if dtype is None else dtype)
     x = _core.array(a)
@@ -212,7 +210,7 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
 
     def filled(shape: Any) -> Array:
         if _core.is_python_scalar(value):
-            return _filled(shape, value, dtype, None, weak)
+            return _filled(name, shape, value, dtype, None, weak)
         return full(shape, value, dtype)
 
     if shape is not None:
@@ -224,18 +222,18 @@ def _like(a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Array:
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros of the shape and dtype of ``a``, which may be a `ShapeDtypeStruct`."""
     check_placement(out_sharding, "zeros_like")
-    return _like(a, 0, dtype, shape, device)
+    return _like("zeros_like", a, 0, dtype, shape, device)
 
 
 def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Ones of the shape and dtype of ``a``."""
     check_placement(out_sharding, "ones_like")
-    return _like(a, 1, dtype, shape, device)
+    return _like("ones_like", a, 1, dtype, shape, device)
 
 
 def empty_like(prototype: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Array:
     """Zeros of the shape and dtype of ``prototype``: arrays always have values."""
-    return _like(prototype, 0, dtype, shape, device)
+    return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def full_like(
@@ -243,7 +241,7 @@ def full_like(
 ) -> Array:
     """Copies of a number, of the shape and dtype of ``a``."""
     check_placement(out_sharding, "full_like")
-    return _like(a, fill_value, dtype, shape, device)
+    return _like("full_like", a, fill_value, dtype, shape, device)
 
 
 # ---- Ranges ----------------------------------------------------------------------------------------------------------
@@ -279,7 +277,7 @@ def arange(
     check_placement(out_sharding, "arange")
     check_device(device, "arange")
     if stop is None and step is None and is_dimension(start):
-        sizes, lengths = static_shape((start,))
+        sizes, lengths = static_shape((start,), "arange")
         return give_lengths(_iota(sizes[0], _core.default_int_dtype() if dtype is None else dtype), lengths)
     parts = [part for part in (start, stop, step) if part is not None]
     if dtype is None:
@@ -326,9 +324,7 @@ def linspace(
         ValueError: ``num`` is negative.
     """
     check_device(device, "linspace")
-    num = static_int(num, "linspace: num")
-    if num < 0:
-        raise ValueError(f"linspace: num must not be negative; got {num}")
+    num = static_count(num, "linspace: num")
     if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
         start, stop = asarray(start, dtype), asarray(stop, dtype)
     start, stop = _core.promote([start, stop], inexact=True)
@@ -368,13 +364,14 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """``base ** linspace(start, stop)``."""
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    exponents = linspace(start, stop, static_count(num, "logspace: num"), endpoint, axis=axis)
     result = _core.bind("pow", _core.promote([base, exponents], inexact=True))[0]
     return result if dtype is None else convert(result, dtype)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, both negative, or complex."""
+    num = static_count(num, "geomspace: num")
     start, stop = _core.promote([start, stop], inexact=True)
     narrow = _core.dtype_kind(start.dtype) == "float" and start.dtype.itemsize == 2
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
@@ -430,12 +427,13 @@ builtins_any = any
 def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
     """The index of every element of a grid along each axis."""
     dtype = _core.default_int_dtype() if dtype is None else dtype
-    sizes, _ = static_shape(tuple(dimensions))
+    sizes, lengths = static_shape(tuple(dimensions), "indices")
     grids = []
     for axis, size in enumerate(sizes):
         target = [1] * len(sizes) if sparse else sizes
         target = [*target[:axis], size, *target[axis + 1 :]]
-        grids.append(bind1("broadcast", _iota(size, dtype), shape=target, axes=[axis]))
+        grid = bind1("broadcast", _iota(size, dtype), shape=target, axes=[axis])
+        grids.append(give_lengths(grid, {at: length for at, length in lengths.items() if at == axis or not sparse}))
     if sparse:
         return tuple(grids)
     if not grids:
@@ -462,9 +460,7 @@ def _diagonal(k: Any, rows: int, columns: int) -> int:
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """A matrix with ones on the k-th diagonal."""
     check_device(device, "eye")
-    (rows, columns), lengths = static_shape((N, N if M is None else M))
-    if rows < 0 or columns < 0:
-        raise ValueError(f"eye: sizes must not be negative; got ({rows}, {columns})")
+    (rows, columns), lengths = static_shape((N, N if M is None else M), "eye")
     offset = _offsets(rows, columns)
     ones = _core.convert(
         _compared("eq", offset, k),
@@ -480,9 +476,9 @@ def identity(n: int, dtype: Any = None) -> Array:
 
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     """A matrix with ones on and below the k-th diagonal."""
-    rows = static_int(N, "tri: N")
-    offset = _offsets(rows, rows if M is None else static_int(M, "tri: M"))
-    return _core.convert(_up_to(offset, k), _core.default_float_dtype() if dtype is None else dtype)
+    (rows, columns), lengths = static_shape((N, N if M is None else M), "tri")
+    ones = _core.convert(_up_to(_offsets(rows, columns), k), _core.default_float_dtype() if dtype is None else dtype)
+    return give_lengths(ones, lengths)
 
 
 def _compared(name: str, offset: Array, k: Any) -> Array:
@@ -532,7 +528,8 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal."""
-    return (_iota(n, _core.default_int_dtype()),) * ndim
+    (size,), lengths = static_shape(n, "diag_indices")
+    return (give_lengths(_iota(size, _core.default_int_dtype()), lengths),) * ndim
 
 
 def _int_array(values: Any) -> Array:
@@ -614,10 +611,10 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
     array = _core.array(x)
     if array.ndim != 1:
         raise ValueError(f"vander needs one axis; got shape {array.shape}")
-    count = array._bound_shape[0] if N is None else N
+    (count,), lengths = static_shape(array.shape if N is None else (N,), "vander")
     powers = _iota(count, array.dtype)
-    if N is None and _core.ragged_axes(array):
-        length = ragged_length(array, 0)
+    if lengths:
+        length = lengths[0]
         if not increasing:
             powers = (
                 bind1("broadcast", convert(length, array.dtype), shape=[count], axes=[]) - literal(powers, 1) - powers

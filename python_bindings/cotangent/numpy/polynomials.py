@@ -19,7 +19,7 @@ from cotangent.numpy._support import (
     insert_axes,
     literal,
     refuse_ragged,
-    static_int,
+    static_count,
 )
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.dtypes import finfo
@@ -134,9 +134,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
 def polyder(p: Any, m: int = 1) -> Array:
     """The m-th derivative."""
     x = inexact(_coefficients(p, "polyder"))
-    count = static_int(m, "polyder: the order of the derivative")
-    if count < 0:
-        raise ValueError(f"polyder: the order must not be negative; got {count}")
+    count = static_count(m, "polyder: the order")
     for _ in range(count):
         if x.size <= 1:
             return _core.full((0,), 0, x.dtype)
@@ -148,9 +146,7 @@ def polyder(p: Any, m: int = 1) -> Array:
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     """The m-th integral; ``k`` are the constants, in the order of integration (by default 0)."""
     x = inexact(_coefficients(p, "polyint"))
-    count = static_int(m, "polyint: the order of the integral")
-    if count < 0:
-        raise ValueError(f"polyint: the order must not be negative; got {count}")
+    count = static_count(m, "polyint: the order")
     constants = _core.full((), 0, x.dtype) if k is None else _core.array(k)
     constants = insert_axes(constants, [0]) if constants.ndim == 0 else constants
     if constants.size == 1:

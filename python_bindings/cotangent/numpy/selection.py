@@ -6,7 +6,9 @@ then cut, or filled up with ``fill_value``, to that size, and everything works o
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,10 +19,14 @@ from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError
 from cotangent.numpy._support import (
+    Size,
+    as_dtype,
     bind1,
     bound_size,
     choose,
+    flat_positions,
     flattened,
+    give_lengths,
     insert_axes,
     is_host_value,
     is_integer,
@@ -29,11 +35,11 @@ from cotangent.numpy._support import (
     no_out,
     normalize_axis,
     refuse_ragged,
-    static_int,
+    static_count,
     static_shape,
 )
-from cotangent.numpy.comparisons import truth
-from cotangent.numpy.elementwise import clip, remainder
+from cotangent.numpy.comparisons import truth, where
+from cotangent.numpy.elementwise import clip, maximum, remainder
 from cotangent.numpy.indexing import take
 from cotangent.numpy.shapes import moveaxis, ravel, reshape, slice_axis, stack
 
@@ -119,7 +125,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     if size is None:
         return tuple(_integers(index) for index in np.nonzero(known(a, "nonzero")))
     mask = truth(a)
-    size = static_int(size, "nonzero: size")
+    size = static_count(size, "nonzero: size")
     shape = mask._bound_shape
     flat = mask if mask.ndim == 1 else bind1("reshape", mask, shape=[bound_size(mask)])
     found, total = true_positions(flat, size)
@@ -148,11 +154,15 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def _unravel(flat: Array, shape: Sequence[int]) -> list[Array]:
+def _unravel(flat: Array, shape: Sequence[Size]) -> list[Array]:
     """The indices along each axis of positions in the flattened array, which are not negative."""
     indices: list[Array] = []
     for size in reversed(shape[1:]):
-        divisor = literal(flat, max(size, 1))
+        divisor = (
+            literal(flat, max(size, 1))
+            if isinstance(size, int)
+            else _core.broadcast_to(as_dtype(maximum(size, 1), flat.dtype), flat._bound_shape)
+        )
         indices.append(bind1("rem", flat, divisor))
         flat = bind1("div", flat, divisor)
     return [flat, *reversed(indices)] if shape else []
@@ -163,12 +173,12 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
     index = _core.array(indices)
     if not is_integer(index):
         raise TypeError(f"unravel_index takes integers; got {index.dtype}")
-    sizes, _ = static_shape(shape)
-    total = math.prod(sizes)
-    index = (
-        choose(index < literal(index, 0), index + literal(index, total), index) if kind(index) == "signed" else index
-    )
-    return tuple(_unravel(clip(index, 0, max(total - 1, 0)), sizes))
+    bounds, lengths = static_shape(shape, "unravel_index")
+    sizes: list[Size] = [lengths.get(axis, size) for axis, size in enumerate(bounds)]
+    count: Size = functools.reduce(operator.mul, sizes, 1)
+    if kind(index) == "signed":
+        index = where(index < literal(index, 0), index + as_dtype(count, index.dtype), index)
+    return tuple(_unravel(clip(index, 0, maximum(count - 1, 0) if lengths else max(count - 1, 0)), sizes))
 
 
 def ravel_multi_index(
@@ -228,7 +238,9 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
 def diag_indices_from(arr: Any) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array whose axes have one size."""
-    shape = _core.array(arr)._bound_shape
+    array = _core.array(arr)
+    refuse_ragged("diag_indices_from", array, range(array.ndim), "the number of indices depends on its length")
+    shape = array._bound_shape
     if len(shape) < 2 or len(set(shape)) != 1:
         raise ValueError(f"diag_indices_from takes an array of two or more axes of equal size; got shape {shape}")
     return (_integers(np.arange(shape[0])),) * len(shape)
@@ -539,9 +551,9 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements of the flattened array, repeated or cut to fill a shape; of none, zeros."""
     x = ravel(a)
-    sizes, _ = static_shape(new_shape)
-    if any(size < 0 for size in sizes):
-        raise ValueError(f"resize: sizes must not be negative; got {tuple(sizes)}")
+    sizes, lengths = static_shape(new_shape, "resize")
+    if lengths and bound_size(x):
+        return give_lengths(take(x, remainder(flat_positions(sizes, lengths, _INT32), x.size)), lengths)
     total = math.prod(sizes)
     if x.size == 0 or total == 0:
         return _core.full(sizes, 0, x.dtype)

@@ -24,7 +24,7 @@ from cotangent.numpy._support import (
     literal,
     normalize_axis,
     ragged_length,
-    static_int,
+    static_count,
 )
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.selection import known, true_positions
@@ -87,7 +87,7 @@ def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | No
     """The positions of the true elements, and, where ``size`` is given, which of them are real."""
     if size is None:
         return _core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), None
-    size = static_int(size, f"{name}: size")
+    size = static_count(size, f"{name}: size")
     found, total = true_positions(mask, size)
     return found, bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
 

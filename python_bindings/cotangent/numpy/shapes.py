@@ -20,6 +20,7 @@ from cotangent.numpy._support import (
     bind1,
     bound_size,
     check_rank,
+    common_shape,
     give_lengths,
     insert_axes,
     normalize_axes,
@@ -27,9 +28,11 @@ from cotangent.numpy._support import (
     ragged_length,
     refuse_ragged,
     several,
+    static_count,
     static_int,
     static_shape,
     swap_last,
+    symbolic_shape,
     type_of,
 )
 
@@ -115,9 +118,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     if order not in ("C", "F", "K", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
     array = _core.array(a)
-    sizes, _ = static_shape(shape)
-    if any(item < -1 for item in sizes):
-        raise ValueError(f"reshape: sizes must not be negative, except for one -1; got {tuple(sizes)}")
+    sizes, _ = static_shape(shape, "reshape", least=-1)
     if sizes.count(-1) > 1:
         raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}")
     if -1 in sizes:
@@ -238,13 +239,15 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
         ShapeError: a size is neither equal nor 1.
     """
     check_placement(out_sharding, "broadcast_to")
-    sizes, _ = static_shape(shape)
-    return _core.broadcast_to(array, sizes)
+    sizes, lengths = static_shape(shape, "broadcast_to")
+    wide = _core.broadcast_to(array, sizes)
+    ragged = _core.ragged_axes(wide) if lengths else ()
+    return give_lengths(wide, {axis: length for axis, length in lengths.items() if axis not in ragged})
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The common shape of arrays of these shapes."""
-    return _core.broadcast_shapes([static_shape(item)[0] for item in shapes])
+    return common_shape([symbolic_shape(item, "broadcast_shapes") for item in shapes])
 
 
 def broadcast_arrays(*args: Any) -> list[Array]:
@@ -535,9 +538,7 @@ def repeat(
     counted = ragged and total_repeat_length is not None
     number = None
     if np.ndim(repeats) == 0 and not isinstance(repeats, Array):
-        number = static_int(repeats, "repeat: the count")
-        if number < 0:
-            raise ValueError(f"repeat: counts must not be negative; got {number}")
+        number = static_count(repeats, "repeat: counts")
     if number is not None and not counted:
         sizes = list(array._bound_shape)
         wide = [*sizes[: axis + 1], number, *sizes[axis + 1 :]]

@@ -30,7 +30,7 @@ from cotangent.numpy._support import (
     no_out,
     normalize_axes,
     refuse_ragged,
-    static_int,
+    static_count,
 )
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.creation import diagonal, linspace
@@ -360,9 +360,7 @@ def bincount(
         raise TypeError(f"bincount takes integers; got {index.dtype}")
     if index.ndim != 1:
         raise ValueError(f"bincount takes an array with one axis; got shape {index.shape}")
-    least = static_int(minlength, "bincount: minlength")
-    if least < 0:
-        raise ValueError(f"bincount: minlength must not be negative; got {least}")
+    least = static_count(minlength, "bincount: minlength")
     if length is None:
         values = known(index, "bincount", "pass length=, the size of the result")
         length = max(int(values.max()) + 1 if values.size else 0, least)
@@ -373,7 +371,7 @@ def bincount(
         updates = _core.array(weights)
         if updates._bound_shape != index._bound_shape:
             raise ValueError(f"bincount: {index.size} numbers need as many weights; got shape {updates.shape}")
-    start = _core.full((static_int(length, "bincount: length"),), 0, updates.dtype)
+    start = _core.full((static_count(length, "bincount: length"),), 0, updates.dtype)
     if bound_size(index) == 0:
         return start
     return bind1("scatter_add", start, index, updates, axis=0, batch_dims=0)
@@ -409,7 +407,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     edges = _core.array(bins)
     if edges.ndim == 1:
         return inexact(edges) if not is_inexact(edges) else edges
-    count = static_int(bins, "histogram: the number of bins")
+    count = static_count(bins, "histogram: the number of bins")
     dtype = inexact(x).dtype
     if range is None:
         x = ravel(x)
