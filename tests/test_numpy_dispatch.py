@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +13,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 from cotangent import tree_util
 from test_numpy import CASES, IDS, arguments
@@ -212,7 +215,10 @@ def in_place(x: Any) -> Any:
         (lambda x: np.exp(x, out=np.ones(3)), "numpy.exp of a traced array: it writes into"),
         (lambda x: np.add.at(np.ones(3), [0], x[0]), "numpy.add.at of a traced array: it writes into"),
         (lambda x: np.frompyfunc(abs, 1, 1)(x), "abs (vectorized) of a traced array: nothing in ct.numpy"),
-        (lambda x: np.copyto(np.ones(3), x), "numpy.copyto of a traced array: nothing in ct.numpy"),
+        (lambda x: np.copyto(np.ones(3), x), "use x = ct.numpy.where(where, source, x), or"),
+        (lambda x: np.putmask(x, x > 0, 1.0), "use x = ct.numpy.where(mask, values, x)"),
+        (lambda x: np.put(x, [0], 1.0), "use x = ct.numpy.put(x, indices, values, inplace=False)"),
+        (lambda x: np.place(x, x > 0, [1.0]), "use x = ct.numpy.place(x, mask, values, inplace=False)"),
         (lambda x: np.busday_count(x, x), "numpy.busday_count of a traced array: nothing in ct.numpy"),
         (lambda x: scipy.special.ellipj(x, x), "scipy.special.ellipj of a traced array: nothing in ct.numpy"),
         (lambda x: np.add(x, x, signature="dd->d"), "numpy.add of a traced array: the argument signature"),
@@ -224,6 +230,48 @@ def test_what_has_no_counterpart_says_so(function: Any, message: str, transform:
         transform(function)(np.ones(3))
     assert message in str(caught.value)
     assert f"at {__file__}:{function.__code__.co_firstlineno + (2 if function is in_place else 0)}" in str(caught.value)
+
+
+MATRIX = np.arange(12.0).reshape(3, 4)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (
+            lambda x: np.polynomial.polynomial.polyval(x, MATRIX),
+            "polynomial.polyval of a traced array: NumPy does not know x",
+        ),
+        (
+            lambda x: np.polynomial.chebyshev.chebval(x, MATRIX),
+            "pass c.reshape(c.shape + (1,) * x.ndim) and tensor=False",
+        ),
+        (lambda x: np.polynomial.legendre.leggrid2d(np.ones(2), x, MATRIX), "legendre.legval of a traced array"),
+        (lambda x: np.polynomial.polynomial.polyvalfromroots(x, x), "conversion|is needed here"),
+        (lambda x: np.polynomial.polynomial.polyvalfromroots(x, np.ones(3)), "pass r.reshape(r.shape + (1,) * x.ndim)"),
+        (lambda x: scipy.linalg.circulant(x), "strides: a traced array has no memory"),
+        (lambda x: scipy.linalg.circulant(x), "use ct.scipy.linalg.circulant, which takes traced arrays"),
+        (lambda x: scipy.linalg.toeplitz(x), "use ct.scipy.linalg.toeplitz, which takes traced arrays"),
+        (lambda x: scipy.linalg.fiedler(x), "use ct.scipy.linalg.fiedler, which takes traced arrays"),
+        (lambda x: scipy.linalg.khatri_rao(x, x), "scipy.linalg.khatri_rao computes with elements: compose it"),
+        (lambda x: statistics.mean(x), "use ct.numpy.mean, ct.numpy.var"),
+    ],
+)
+def test_libraries_that_ask_for_elements(function: Any, message: str) -> None:
+    for transform in (ct.jit, ct.vmap, lambda f: ct.grad(lambda x: cnp.sum(f(x)))):
+        with pytest.raises(TypeError) as caught:
+            transform(function)(np.ones(3) if transform is not ct.vmap else np.ones((2, 3)))
+        assert any(part in str(caught.value) for part in message.split("|"))
+
+
+def test_what_is_absent_is_said_to_be() -> None:
+    ct.jit(lambda x: [hasattr(x, name) for name in ("strides", "flags", "data")] == [False] * 3 or 1 / 0)(1.0)
+    values, coefficients = np.linspace(0, 1, 3), MATRIX
+    for name in ("polynomial.polyval", "chebyshev.chebval", "laguerre.lagval"):
+        evaluate = functools.reduce(getattr, name.split("."), np.polynomial)
+        wide = coefficients.reshape(*coefficients.shape, 1)
+        actual = ct.jit(lambda x: evaluate(x, wide, tensor=False))(values)
+        np.testing.assert_allclose(np.asarray(actual), evaluate(values, coefficients), rtol=1e-6)
 
 
 def test_others_are_asked_too() -> None:

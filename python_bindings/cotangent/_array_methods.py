@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +21,7 @@ from cotangent import _core
 from cotangent._capture import ShapeDtypeStruct
 from cotangent._core import Array
 from cotangent._device import CPU, check_device
+from cotangent._numpy_dispatch import asked_by_library
 from cotangent.errors import ConcretizationError
 from cotangent.numpy import (
     bits,
@@ -73,7 +75,13 @@ def _power(self: Array, other: Any, modulus: Any = None) -> Any:
 
 def _array(self: Array, dtype: Any = None, copy: bool | None = None) -> Any:
     """The elements as a NumPy array; without a copy it is read-only and shares memory."""
-    array = _core.to_numpy(self, "conversion to a NumPy array")
+    try:
+        array = _core.to_numpy(self, "conversion to a NumPy array")
+    except ConcretizationError as error:
+        hint = asked_by_library(sys._getframe(1))
+        if not hint:
+            raise
+        raise ConcretizationError(f"{error}\n  {hint}") from None
     if dtype is not None and np.dtype(dtype) != array.dtype:
         if copy is False:
             raise ValueError(f"an array of {array.dtype} cannot become {np.dtype(dtype)} without a copy")
@@ -159,6 +167,14 @@ def _contains(self: Array, value: Any) -> bool:
 
 def _reduce(self: Array) -> Any:
     return _restore, (np.array(_core.to_numpy(self, "pickling")), self.weak_type)
+
+
+def _as_integer_ratio(self: Array) -> Any:
+    # The module statistics asks for it.
+    raise TypeError(
+        "as_integer_ratio: an element of an array is an array, not a number of Python\n"
+        "  use ct.numpy.mean, ct.numpy.var and the like for those of statistics, or their elements as numbers: x.tolist()"
+    )
 
 
 def _restore(values: Any, weak: bool) -> Array:
@@ -384,6 +400,7 @@ _MEMBERS: dict[str, Any] = {
     "__copy__": _copy,
     "__deepcopy__": _copy,
     "__reduce__": _reduce,
+    "as_integer_ratio": _as_integer_ratio,
     "T": _property(shapes.transpose, "Axes reversed."),
     "mT": _property(shapes.matrix_transpose, "The last two axes exchanged."),
     "real": _property(elementwise.real, "The real part."),

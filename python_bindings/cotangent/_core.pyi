@@ -1,7 +1,7 @@
 """Types of the extension module."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -214,6 +214,17 @@ class Array:
 
 class Traced(Array):
     """An array whose value belongs to a program that is being captured."""
+
+    @property
+    def base(self) -> NoReturn: ...
+    @property
+    def ctypes(self) -> NoReturn: ...
+    @property
+    def data(self) -> NoReturn: ...
+    @property
+    def flags(self) -> NoReturn: ...
+    @property
+    def strides(self) -> NoReturn: ...
 
 class Graph:
     """A captured program: a pure function of arrays as a list of equations."""

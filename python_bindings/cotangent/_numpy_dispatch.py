@@ -10,15 +10,18 @@ Which function stands for which follows from the names in the modules: there is 
 from __future__ import annotations
 
 import functools
+import importlib
+import itertools
 import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array, Traced
+from cotangent.errors import ConcretizationError
 
 # By their names here: module of NumPy or SciPy -> module of this package.
 _MODULES = {
@@ -63,6 +66,17 @@ def _counterpart(function: Any) -> Any:
     raise _refused(_full_name(function), "nothing in ct.numpy or ct.scipy.special has its name")
 
 
+# NumPy's functions that write into their first argument, and what does the same for a new array.
+_WRITERS = {
+    "copyto": "x = ct.numpy.where(where, source, x), or ct.numpy.broadcast_to(source, x.shape) for x",
+    "fill_diagonal": "x = ct.numpy.fill_diagonal(x, value, inplace=False)",
+    "place": "x = ct.numpy.place(x, mask, values, inplace=False)",
+    "put": "x = ct.numpy.put(x, indices, values, inplace=False)",
+    "put_along_axis": "x = ct.numpy.put_along_axis(x, indices, values, axis, inplace=False)",
+    "putmask": "x = ct.numpy.where(mask, values, x)",
+}
+
+
 def _refused(name: str, why: str, instead: str = "") -> TypeError:
     place = _core.calling_place()
     instead = instead or (
@@ -70,6 +84,80 @@ def _refused(name: str, why: str, instead: str = "") -> TypeError:
         " pass ct.lax.stop_gradient(x) as a NumPy array"
     )
     return TypeError(f"{name} of a traced array: {why}{f'{chr(10)}  at {place}' if place else ''}\n  {instead}")
+
+
+def _check_evaluation(frame: Any) -> None:
+    """An error where one of ``numpy.polynomial``'s functions of values evaluates polynomials at a traced array.
+
+    They ask whether x is NumPy's array to give the coefficients an axis for each of x's, and would combine the two wrongly.
+    """
+    module: str = frame.f_globals.get("__name__") or ""
+    if not module.startswith("numpy.polynomial.") or "tensor" not in frame.f_code.co_varnames:
+        return
+    given = frame.f_locals
+    x, coefficients = given.get("x"), given.get("c", given.get("r"))
+    if not isinstance(x, Traced) or x.ndim == 0 or not given["tensor"]:
+        return
+    if coefficients.ndim > ("c" in given):
+        letter = "c" if "c" in given else "r"
+        raise _refused(
+            f"{module}.{frame.f_code.co_name}",
+            f"NumPy does not know x, of shape {x.shape}, for an array, and gives the coefficients, of shape {coefficients.shape}, no axes"
+            " for it",
+            f"pass {letter}.reshape({letter}.shape + (1,) * x.ndim) and tensor=False, or compose it of functions of ct.numpy",
+        )
+
+
+def _public_name(frame: Any, library: str) -> tuple[str, str] | None:
+    """The module and name of the public function of a library that a frame runs, or that is what its decorator wraps."""
+    code = [(frame.f_globals.get("__name__") or "", frame.f_code.co_name)]
+    wrapped = [
+        (value.__module__ or "", value.__name__) for value in frame.f_locals.values() if isinstance(value, FunctionType)
+    ]
+    for module, name in code + wrapped:
+        public = ".".join(itertools.takewhile(lambda part: not part.startswith("_"), module.split(".")))
+        if public.partition(".")[0] == library and callable(getattr(sys.modules.get(public), name, None)):
+            return public, name
+    return None
+
+
+def asked_by_library(frame: Any) -> str:
+    """What to do, where a function of NumPy or SciPy asked for the elements of a traced array: its counterpart's name, if it has one.
+
+    Empty if the user's own code did.
+    """
+    found = None
+    while frame is not None:
+        library = (frame.f_globals.get("__name__") or "").partition(".")[0]
+        if library not in ("numpy", "scipy"):
+            break
+        found = _public_name(frame, library) or found
+        frame = frame.f_back
+    if found is None:
+        return ""
+    name = ".".join(found)
+    try:
+        counterpart = getattr(importlib.import_module(f"cotangent.{found[0]}"), found[1], None)
+    except ImportError:
+        counterpart = None
+    if callable(counterpart):
+        return f"use ct.{name}, which takes traced arrays, for {name}"
+    return f"{name} computes with elements: compose it of functions of ct.numpy and ct.scipy, or call it through ct.pure_callback"
+
+
+class NoMemoryError(ConcretizationError, AttributeError):
+    """Asking whether there is such an attribute says no."""
+
+
+def _of_memory(name: str) -> property:
+    def absent(self: Array) -> Any:
+        hint = asked_by_library(sys._getframe(1)) or "compute with functions of ct.numpy and ct.scipy"
+        place = _core.calling_place()
+        raise NoMemoryError(
+            f"{name}: a traced array has no memory{f'{chr(10)}  at {place}' if place else ''}\n  {hint}",
+        )
+
+    return property(absent)
 
 
 def _given(x: Any) -> Any:
@@ -81,6 +169,7 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
     """``np.add(x, y)``, ``np.add.reduce(x)`` and the like, of traced arrays."""
     if not all(isinstance(x, (*_PLAIN, list, tuple)) or hasattr(x, "__jax_array__") for x in inputs):
         return NotImplemented
+    _check_evaluation(sys._getframe(1))
     name = _full_name(ufunc) if method == "__call__" else f"{_full_name(ufunc)}.{method}"
     counterpart = _counterpart(ufunc)
     if method == "at" or any(out is not None for out in kwargs.pop("out", ())):
@@ -140,6 +229,13 @@ def array_function(self: Array, function: Any, types: Any, args: tuple[Any, ...]
     """``np.concatenate([x, y])``, ``np.linalg.norm(x)`` and the like, of traced arrays."""
     if not all(issubclass(t, Array) or t is np.ndarray for t in types):
         return NotImplemented
+    _check_evaluation(sys._getframe(1))
+    if instead := _WRITERS.get(function.__name__) if function.__module__ == "numpy" else None:
+        raise _refused(
+            _full_name(function),
+            "it writes into an array, where no derivative or transform can follow",
+            f"use {instead}",
+        )
     return _counterpart(function)(*args, **kwargs)
 
 
@@ -167,5 +263,7 @@ def attach() -> None:
 
     Ragged.__array_ufunc__ = _ragged_ufunc  # type: ignore[attr-defined]
     Ragged.__array_function__ = _ragged_function  # type: ignore[attr-defined]
+    for name in ("base", "ctypes", "data", "flags", "strides"):
+        setattr(Traced, name, _of_memory(name))
     Traced.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]
     Traced.__array_function__ = array_function  # type: ignore[attr-defined]
