@@ -182,3 +182,13 @@ def test_text_of_other_compilers_is_not_there() -> None:
             lowered.as_text(dialect)
         with pytest.raises(ValueError, match="compiler_ir"):
             lowered.compiler_ir(dialect=dialect)
+
+
+def test_tolerances_of_check_grads_may_differ_by_dtype() -> None:
+    f = ct.custom_jvp(lambda x: x * x)
+    f.defjvp(lambda primals, tangents: (f(*primals), 2.05 * primals[0] * tangents[0]))
+    x = np.array(3.0)
+    ct.test_util.check_grads(f, (x,), 1, modes=["fwd"], atol={np.float64: 0.5}, rtol={np.float32: 0.5})
+    for loose in ({np.float32: 0.5}, {"float32": 0.5, cnp.float64: 1e-6}):
+        with pytest.raises(AssertionError, match="against differences"):
+            ct.test_util.check_grads(f, (x,), 1, modes=["fwd"], atol=loose, rtol=loose)

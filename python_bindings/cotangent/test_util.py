@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,13 +37,23 @@ def _inner(a: Any, b: Any) -> float:
     )
 
 
+def _tolerance(given: float | Mapping[Any, float] | None, dtypes: list[str]) -> float:
+    if isinstance(given, Mapping):
+        by_dtype = {**_TOLERANCE, **{str(np.dtype(_core.canonical_dtype(d))): value for d, value in given.items()}}
+    elif given is None:
+        by_dtype = _TOLERANCE
+    else:
+        return given
+    return max((by_dtype.get(d, 1e-2) for d in dtypes), default=1e-2)
+
+
 def check_grads(
     f: Callable[..., Any],
     args: Sequence[Any],
     order: int,
     modes: Sequence[str] = ("fwd", "rev"),
-    atol: float | None = None,
-    rtol: float | None = None,
+    atol: float | Mapping[Any, float] | None = None,
+    rtol: float | Mapping[Any, float] | None = None,
     eps: float | None = None,
 ) -> None:
     """Checks derivatives of ``f`` at ``args`` up to ``order``.
@@ -52,16 +62,18 @@ def check_grads(
     ``modes`` has no ``"fwd"``) by the inner-product identity <cotangent, J tangent> = <Jᵀ cotangent, tangent>. Higher orders check the
     derivative functions in the same way.
 
+    Args:
+        atol: one number, or one for each of some dtypes of arguments; the others have a tolerance that suits their precision.
+        rtol: likewise.
+
     Raises:
         AssertionError: naming mode, order and both numbers.
     """
     args = tuple(tree_util.tree_map(_core.array, a) for a in args)
     dtypes = [str(x.dtype) for x in tree_util.tree_leaves(args)]
-    tolerance = max((_TOLERANCE.get(d, 1e-2) for d in dtypes), default=1e-2)
     step = eps if eps is not None else max((_STEP.get(d, 1e-2) for d in dtypes), default=1e-3)
-    atol, rtol = atol if atol is not None else tolerance, rtol if rtol is not None else tolerance
     rng = np.random.default_rng(0)
-    _check(f, args, order, tuple(modes), atol, rtol, step, rng, "")
+    _check(f, args, order, tuple(modes), _tolerance(atol, dtypes), _tolerance(rtol, dtypes), step, rng, "")
 
 
 def _check(
