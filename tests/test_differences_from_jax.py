@@ -125,6 +125,16 @@ def _() -> None:
     assert ct.jit(lambda x: x.at[x > 1].set(0.0))(cnp.arange(4.0)).tolist() == [0, 1, 0, 0]
 
 
+@row("Rules of `custom_vmap` are asked about what is mapped only.")
+def _() -> None:
+    twice = ct.custom_batching.custom_vmap(lambda x: 2 * x)
+    twice.def_vmap(lambda size, mapped, x: (200 * x, True))
+    branch = lambda p, x: ct.lax.cond(p, twice, lambda x: x, x)  # noqa: E731
+    predicates, x = np.array([True, False]), np.ones(2, F32)
+    assert ct.vmap(branch, (0, None))(predicates, x[0]).tolist() == [2, 1]
+    assert ct.vmap(branch)(predicates, x).tolist() == [200, 1]
+
+
 @row("Values may be looked at outside of `jit` and `vmap`, and constants may leave.")
 def _() -> None:
     assert float(ct.grad(lambda x: x * x if x > 0 else -x)(F32(-2))) == -1.0
