@@ -309,7 +309,9 @@ def gradient(call: Call) -> Any:
     def transform(function: Callable[..., Any]) -> Callable[..., Any]:
         def total(*arrays: Any) -> Any:
             leaves = ct.tree_util.tree_leaves(function(*arrays))
-            return sum(ct.numpy.sum(leaf) for leaf in leaves if getattr(getattr(leaf, "dtype", None), "kind", "") == "f")
+            return sum(
+                ct.numpy.sum(leaf) for leaf in leaves if getattr(getattr(leaf, "dtype", None), "kind", "") == "f"
+            )
 
         return lambda *arrays: ct.grad(
             lambda *floats: total(*_merged(arrays, floats)), argnums=tuple(range(len(_floats(arrays))))
