@@ -29,7 +29,16 @@ DType dtype_of_numpy(const py::array& array) {
           "kinds as storage; elements smaller than a byte are not");
 }
 
+// Subclasses of NumPy's arrays that mean something else by their elements.
+void check_no_mask(const py::array& source) {
+  if (Py_TYPE(source.ptr()) == py::detail::npy_api::get().PyArray_Type_) return;
+  if (!py::isinstance(source, py::module_::import("numpy").attr("ma").attr("MaskedArray"))) return;
+  throw Error(ErrorKind::kValue, "a masked array of NumPy has elements that do not count, and arrays here have none")
+      .hint("pass x.filled(value), or x.data and x.mask and use ct.numpy.where");
+}
+
 Tensor tensor_from_numpy(const py::array& source) {
+  check_no_mask(source);
   const DType dtype = dtype_of_numpy(source);
   py::array array = source;
   if (py::detail::array_proxy(source.ptr())->descr != numpy_dtype(dtype).ptr() &&
@@ -222,7 +231,7 @@ Datum scalar_datum(PyObject* object, const Aval& aval, bool operand) {
 const char* array_method(PyObject* object) {
   if (PyType_Check(object)) return nullptr;
   for (const char* name : {"__ct_array__", "__jax_array__"}) {
-    if (PyObject_HasAttrString(object, name)) return name;
+    if (PyObject_HasAttrString(object, name) && !py::handle(object).attr(name).is_none()) return name;
   }
   return nullptr;
 }

@@ -103,3 +103,36 @@ def test_an_exception_in_the_users_function_passes_through() -> None:
 def test_errors_name_the_users_line() -> None:
     with pytest.raises(errors.ShapeError, match=r"test_errors\.py:\d+"):
         ct.jit(lambda a, b: a + b)(np.ones((2, 3)), np.ones((3, 2)))
+
+
+MASKED = np.ma.masked_array([1.0, 2.0], [True, False])
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: cnp.array(MASKED),
+        lambda: cnp.sin(MASKED),
+        lambda: cnp.ones(2) + MASKED,
+        lambda: ct.jit(cnp.sin)(MASKED),
+        lambda: ct.grad(cnp.sum)(MASKED),
+        lambda: ct.vmap(cnp.sin)(MASKED),
+        lambda: cnp.ones(2).at[:].set(MASKED),
+    ],
+)
+def test_masked_arrays_do_not_lose_their_mask(use: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"a masked array of NumPy has elements that do not count(.|\n)*x\.filled\(value\)"
+    ):
+        use()
+
+
+def test_methods_that_are_none_are_no_methods() -> None:
+    class Refusing:
+        __jax_array__ = None
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            raise TypeError("not now")
+
+    with pytest.raises(TypeError, match="not now"):
+        cnp.sin(Refusing())
