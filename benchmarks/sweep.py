@@ -398,7 +398,7 @@ def page(rows: list[Row], groups: list[spellings.Group]) -> str:
         "# Every public function next to JAX",
         "",
         "Written by `./dev bench --sweep --page`. Jitted functions of float32 arrays, value and gradient of a weighted sum, least times in µs of calls in",
-        f"turn in one process, on {os.cpu_count()} cores. {len(right)} figures: in the geometric mean {mean:.2f} times as fast as JAX; "
+        f"turn in one process, on {len(os.sched_getaffinity(0))} cores. {len(right)} figures: in the geometric mean {mean:.2f} times as fast as JAX; "
         f"{len(slower)} of them slower by more than {LIMIT} times, below.",
         "",
         "| function | size | | here | JAX | times as fast | reason |",
