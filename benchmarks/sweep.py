@@ -34,7 +34,10 @@ NAMESPACES = ["numpy", "numpy.linalg", "numpy.fft", "nn", "scipy.special", "scip
 _GESDD = "LAPACK's gesdd is all of it; SciPy's takes as long by itself"
 _ERF = "1.0 ulp, where JAX's is off by 5.3"
 _ERFC = "3.9 ulp between -4 and 9, where JAX's is off by 65"
+_FOLDED = "does not depend on the array: JAX computes it when it compiles, which takes it seconds, and copies it here"
 REASONS = {
+    "numpy.cumsum": _FOLDED,
+    "numpy.cumulative_sum": _FOLDED,
     "numpy.linalg.svd": _GESDD,
     "numpy.linalg.svdvals": _GESDD,
     "numpy.linalg.pinv": _GESDD,
@@ -119,6 +122,7 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     "numpy.pad": lambda m, o: (lambda x: m.numpy.pad(x, 3), [o.x]),
     "numpy.roll": lambda m, o: (lambda x: m.numpy.roll(x, 3, axis=1), [o.x]),
     "numpy.bincount": lambda m, o: (lambda i: m.numpy.bincount(i, length=100), [o.i.ravel()]),
+    "numpy.digitize": lambda m, o: (lambda x, a: m.numpy.digitize(x, a), [o.v, np.sort(o.v)]),
     "numpy.searchsorted": lambda m, o: (lambda a, x: m.numpy.searchsorted(a, x), [np.sort(o.v), o.v]),
     "numpy.interp": lambda m, o: (lambda x, a, b: m.numpy.interp(x, a, b), [o.v, np.sort(o.row), o.row]),
     "numpy.select": lambda m, o: (lambda b, x, y: m.numpy.select([b, ~b], [x, y]), [o.b, o.x, o.y]),
