@@ -32,7 +32,7 @@ from cotangent.numpy.shapes import broadcast_arrays, concatenate, matrix_transpo
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
-_LAST_FINITE_FACTORIAL = 170  # in float64
+_FIRST_INFINITE_FACTORIAL = 171  # in float64
 _MOST_UNROLLED = 32  # coefficients of `polyval` that are equations of their own
 _AT_ONCE = 6  # more go in a loop, so many at a time: its state is in memory between its steps
 
@@ -156,14 +156,12 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     dtype = _core.promote_types([(x.dtype, x.weak_type), (constants.dtype, constants.weak_type)])[0]
     x, constants = convert(x, dtype), convert(constants, dtype)
     # That of x**i is x**(i + count) / ((i + 1) … (i + count)), and that of constant j of what integrals are left after it.
-    divisors = np.ones(x.size) if count <= _LAST_FINITE_FACTORIAL else np.full(x.size, np.inf)
-    factorials = np.full(count, np.inf)
-    factorials[: _LAST_FINITE_FACTORIAL + 1] = np.cumprod(
-        np.maximum(np.arange(min(count, _LAST_FINITE_FACTORIAL + 1)), 1.0)
-    )
+    # What overflows divides to 0.
     with np.errstate(over="ignore"):
-        for step in range(1, count + 1 if count <= _LAST_FINITE_FACTORIAL else 1):
+        divisors = np.ones(x.size)
+        for step in range(1, min(count, _FIRST_INFINITE_FACTORIAL) + 1):
             divisors *= np.arange(x.size) + step
+        factorials = np.cumprod(np.maximum(np.arange(count), 1.0))
     parts = [(x, divisors), (constants, factorials)]
     return concatenate([part / convert(_core.array(by[::-1]), dtype) for part, by in parts])
 
