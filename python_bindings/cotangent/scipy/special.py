@@ -40,6 +40,7 @@ from cotangent._special.support import floats
 from cotangent.nn import log_softmax as _log_softmax
 from cotangent.nn import logsumexp
 from cotangent.nn import softmax as _softmax
+from cotangent.numpy._support import static_count
 
 __all__ = [
     "bernoulli",
@@ -367,8 +368,7 @@ def poch(z: Any, m: Any) -> Array:
 
 def multigammaln(a: Any, d: int) -> Array:
     """The logarithm of the gamma function of dimension d: of symmetric positive matrices."""
-    if d < 0:
-        raise ValueError(f"multigammaln: the dimension must not be negative; got {d}")
+    d = static_count(d, "multigammaln: the dimension")
     (a,) = floats("multigammaln", a)
     halves = cnp.arange(d, dtype=a.dtype) / 2
     return 0.25 * d * (d - 1) * math.log(math.pi) + cnp.sum(gammaln(a[..., None] - halves), -1)
@@ -388,8 +388,7 @@ _LAST_FINITE_BERNOULLI = 258  # behind it they are above the range of float64
 
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers from 0 to n, with B1 = -1/2; infinities of their signs where float64 does not reach."""
-    if n < 0:
-        raise ValueError(f"bernoulli: n must not be negative; got {n}")
+    n = static_count(n, "bernoulli: n")
     result = np.zeros(n + 1)
     result[_LAST_FINITE_BERNOULLI + 2 :: 4] = -np.inf
     result[_LAST_FINITE_BERNOULLI + 4 :: 4] = np.inf
