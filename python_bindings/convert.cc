@@ -29,10 +29,10 @@ DType dtype_of_numpy(const py::array& array) {
           "kinds as storage; elements smaller than a byte are not");
 }
 
-// Subclasses of NumPy's arrays that mean something else by their elements.
+// Elements that NumPy's masked arrays leave out; an array of that type that leaves none out is its elements.
 void check_no_mask(const py::array& source) {
   if (Py_TYPE(source.ptr()) == py::detail::npy_api::get().PyArray_Type_) return;
-  if (!py::isinstance(source, py::module_::import("numpy").attr("ma").attr("MaskedArray"))) return;
+  if (!py::module_::import("numpy").attr("ma").attr("is_masked")(source).cast<bool>()) return;
   throw Error(ErrorKind::kValue, "a masked array of NumPy has elements that do not count, and arrays here have none")
       .hint("pass x.filled(value), or x.data and x.mask and use ct.numpy.where");
 }

@@ -127,6 +127,11 @@ def test_masked_arrays_do_not_lose_their_mask(use: Any) -> None:
         use()
 
 
+def test_masked_arrays_that_mask_nothing_are_their_elements() -> None:
+    for mask in (np.ma.nomask, [False, False]):
+        np.testing.assert_array_equal(cnp.sin(np.ma.masked_array([1.0, 2.0], mask)), np.sin(np.array([1.0, 2.0])))
+
+
 def test_methods_that_are_none_are_no_methods() -> None:
     class Refusing:
         __jax_array__ = None
