@@ -53,6 +53,13 @@ CASES = {
     "pswapaxes": lambda lax, x: lax.pswapaxes(x, "i", 0),
     "axis_index": lambda lax, x: x * lax.axis_index("i"),
     "axis_size": lambda lax, x: x * lax.axis_size("i"),
+    "psum along axes": lambda lax, x: lax.psum(x * x, (1, "i", 0)) * x,
+    "psum along an axis alone": lambda lax, x: lax.psum(x * x, 0) * x,
+    "psum of a bool along an axis": lambda lax, x: lax.psum(x > 0, ("i", 1)),
+    "psum of a constant along an axis": lambda lax, x: lax.psum(np.ones((4, 3)), ("i", 0)) * x,
+    "psum of a tree along an axis": lambda lax, x: lax.psum({"a": x, "b": x[0]}, (0, "i"))["b"],
+    "pmax along axes": lambda lax, x: lax.pmax(x, ("i", 1))[:, None] - x,
+    "pmin along an axis alone": lambda lax, x: lax.pmin(x, (0,)),
     "normalised": lambda lax, x: (x - lax.pmean(x, "i")) / lax.psum((x - lax.pmean(x, "i")) ** 2, "i"),
 }
 
@@ -73,7 +80,7 @@ def test_values(name: str) -> None:
     allclose(np.moveaxis(np.asarray(elsewhere), -1, 0), expected)
 
 
-DIFFERENTIABLE = [n for n in CASES if n not in ("psum of a bool",)]
+DIFFERENTIABLE = [n for n in CASES if not n.startswith("psum of a bool")]
 
 
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
@@ -229,6 +236,20 @@ def test_names() -> None:
     assert ct.vmap(lambda x: ct.lax.pcast(x, "a", to="varying"), axis_name="a")(np.arange(2)).tolist() == [0, 1]
 
 
+def test_integers_are_axes_of_the_array() -> None:
+    for axes, numbers in [(0, 0), (-1, 2), ((0, -1), (0, 2)), ((), ()), ((0, 1, 2), (0, 1, 2))]:
+        allclose(ct.lax.psum(X, axes), X.sum(numbers))
+        allclose(ct.lax.pmean(X, axes), X.mean(numbers))
+        allclose(ct.lax.pmax(X, axes), X.max(numbers))
+        allclose(ct.jit(lambda x, axes=axes: ct.lax.pmin(x, axes))(X), X.min(numbers))
+    allclose(ct.vmap(lambda x: ct.lax.pmean(x, ("i", 0)), axis_name="i")(X), np.broadcast_to(X.mean((0, 1)), (4, 3)))
+    allclose(ct.vmap(lambda x: ct.lax.psum(x, -1), in_axes=1)(X), X.sum(2).T)
+    ragged = ct.Ragged(np.array([1.0, 2.0, np.nan]), {0: 2})
+    assert float(ct.mask(lambda x: ct.lax.psum(x, 0))(ragged)) == 3.0
+    assert float(ct.mask(lambda x: ct.lax.pmean(x, 0))(ragged)) == 1.5
+    ct.test_util.check_grads(lambda x: ct.lax.pmean(x**3, (0, 2)), (X,), order=2)
+
+
 def test_all_dtypes() -> None:
     for dtype, f in itertools.product(
         ["int8", "uint32", "int64", "float16", "float32", "complex64"],
@@ -255,6 +276,10 @@ ERRORS = [
     (lambda x: ct.lax.psum(x, "i", axis_index_groups=[[0, 1]]), ValueError, "each of the 4 examples once"),
     (lambda x: ct.lax.psum(x, "i", axis_index_groups=[[0], [1, 2, 3]]), ValueError, "one size"),
     (lambda x: ct.lax.pshuffle(x, "i", [0, 0, 1, 2]), ValueError, "permutation"),
+    (lambda x: ct.lax.psum(x, ("i", 2)), ValueError, "psum: axis 2 is out of bounds"),
+    (lambda x: ct.lax.psum(x, (0, -2)), ValueError, "names an axis twice"),
+    (lambda x: ct.lax.psum(3, ("i", 0)), ValueError, "axis 0 is out of bounds"),
+    (lambda x: ct.lax.pmax(x, ("i", 0), axis_index_groups=[[0, 1], [2, 3]]), ValueError, "of named axes alone"),
 ]
 
 

@@ -77,7 +77,7 @@ def test_sort_is_jax_sort(dtype: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8", "uint8", "uint64"])
-@pytest.mark.parametrize(("size", "k"), [(9, 2), (300, 0), (1000, 10), (1000, 249), (5000, 100)])
+@pytest.mark.parametrize(("size", "k"), [(9, 1), (9, 2), (300, 0), (300, 1), (1000, 10), (1000, 249), (5000, 100)])
 def test_the_first_few_of_many_are_those_of_the_whole_order(dtype: str, size: int, k: int) -> None:
     rng = np.random.default_rng(size)
     for scale in (3, 100):  # few and many equal elements
@@ -106,6 +106,7 @@ def test_gradients_follow_the_order() -> None:
     weights = RNG.standard_normal((3, 2))
     f = lambda x: (ct.lax.top_k(x, 2)[0] * weights).sum()  # noqa: E731
     ct.test_util.check_grads(f, (x,), order=2)
+    ct.test_util.check_grads(lambda x: ct.lax.top_k(x, 1, axis=0)[0] ** 3, (x,), order=2)
     ct.test_util.check_grads(lambda x: ct.lax.sort(x, 0) ** 2, (x,), order=2)
 
 
@@ -115,6 +116,10 @@ def test_the_padding_of_ragged_arrays_is_sorted_last() -> None:
     values, places = ct.mask(lambda x: ct.lax.top_k(x, 2))(x)
     np.testing.assert_array_equal(values, np.array([np.nan, np.inf], np.float32))
     np.testing.assert_array_equal(places, [2, 1])
+    first = ct.mask(lambda x: ct.lax.top_k(x, 1))(x)
+    assert (np.isnan(first[0]).tolist(), first[1].tolist()) == ([True], [2])
+    rows = ct.Ragged(np.array([[1.0, 3.0, 2.0], [np.nan] * 3]), {0: 1})
+    assert ct.mask(lambda x: ct.lax.top_k(x, 1))(rows)[0].unpad().tolist() == [[3.0]]
 
 
 @pytest.mark.parametrize("name", ["argmax", "argmin"])

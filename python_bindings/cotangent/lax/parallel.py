@@ -2,7 +2,7 @@
 
 ``vmap(f, axis_name="i")`` binds the name for what runs inside ``f``, functions called by ``jit`` and derivatives included. A tuple of
 names means their product, the last one varying fastest. ``axis_index_groups`` divides the examples into groups that do not see each
-other.
+other. Integers among the names of `psum`, `pmean`, `pmax` and `pmin` are axes of the array itself.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from cotangent._arguments import check_arguments
 from cotangent._capture import RAGGED_NAMES, axis_text, flatten_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
+from cotangent.numpy._support import element_count, normalize_axes
 
 __all__ = [
     "all_gather",
@@ -55,6 +56,21 @@ def _axes(axis_name: Hashable, what: str) -> list[Axis]:
             )
         found.append((text, bound[text]))
     return found
+
+
+def _parted(axis_name: Hashable, groups: Groups, what: str) -> tuple[list[Axis], list[int]]:
+    """The named axes, and the integers, which are axes of the array."""
+    given = axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    positions = [int(axis) for axis in given if isinstance(axis, int)]
+    if positions and groups is not None:
+        raise ValueError(f"{what}: axis_index_groups are of named axes alone; got {axis_name!r}")
+    return _axes(tuple(axis for axis in given if not isinstance(axis, int)), what), positions
+
+
+def _reduced(primitive: str, x: Array, positions: Sequence[int], what: str) -> Array:
+    if not positions:
+        return x
+    return _core.bind(primitive, [x], axes=normalize_axes(tuple(positions), x.ndim, what))[0]
 
 
 def _bind(primitive: str, operands: list[Array], axis: Axis, **attributes: Any) -> Array:
@@ -150,16 +166,19 @@ def _number(x: Array) -> Array:
 def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
     """The sum of ``x`` over the examples. Bools are counted.
 
+    Args:
+        axis_name: a name, or several; integers are axes of ``x``, which is summed along them.
+
     >>> import cotangent as ct
     >>> ct.vmap(lambda x: x / ct.lax.psum(x, "i"), axis_name="i")(ct.numpy.array([1.0, 3.0])).tolist()
     [0.25, 0.75]
     """
-    axes = _axes(axis_name, "psum")
+    axes, positions = _parted(axis_name, axis_index_groups, "psum")
     if isinstance(x, (int, float, complex, np.ndarray, np.generic)):
         _size(axes)  # the result is a multiple of it
 
     def total(leaf: Array) -> Array:
-        leaf = _number(leaf)
+        leaf = _reduced("reduce_sum", _number(leaf), positions, "psum")
         if axis_index_groups is not None:
             table, own, _ = _grouped(axis_index_groups, axes, "psum")
             return _take(_core.bind("reduce_sum", [_take(_gather(leaf, axes), table)], axes=[1])[0], own)
@@ -171,29 +190,36 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
 
 
 def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
-    """The mean of ``x`` over the examples."""
-    count = _size(_axes(axis_name, "pmean"))
-    if axis_index_groups is not None:
-        count = len(axis_index_groups[0])
-    return _map(lambda leaf: psum(leaf, axis_name, axis_index_groups=axis_index_groups) / count, x, "pmean's argument")
+    """The mean of ``x`` over the examples, and along its axes whose numbers are given."""
+    axes, positions = _parted(axis_name, axis_index_groups, "pmean")
+    count = _size(axes) if axis_index_groups is None else len(axis_index_groups[0])
+
+    def mean(leaf: Array) -> Array:
+        along = element_count(leaf, normalize_axes(tuple(positions), leaf.ndim, "pmean"))
+        return psum(leaf, axis_name, axis_index_groups=axis_index_groups) / (count * along)  # type: ignore[no-any-return]
+
+    return _map(mean, x, "pmean's argument")
 
 
 def _extremum(primitive: str, x: Any, axis_name: Hashable, groups: Groups, what: str) -> Any:
-    axes = _axes(axis_name, what)
-    return _map(
-        lambda leaf: _core.bind(primitive, [_gather_group(_number(leaf), axes, groups, what)], axes=[0])[0],
-        x,
-        f"{what}'s argument",
-    )
+    axes, positions = _parted(axis_name, groups, what)
+
+    def extreme(leaf: Array) -> Array:
+        leaf = _reduced(primitive, _number(leaf), positions, what)
+        if not axes:
+            return leaf
+        return _core.bind(primitive, [_gather_group(leaf, axes, groups, what)], axes=[0])[0]
+
+    return _map(extreme, x, f"{what}'s argument")
 
 
 def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
-    """The largest ``x`` of the examples."""
+    """The largest ``x`` of the examples, and along its axes whose numbers are given."""
     return _extremum("reduce_max", x, axis_name, axis_index_groups, "pmax")
 
 
 def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
-    """The smallest ``x`` of the examples."""
+    """The smallest ``x`` of the examples, and along its axes whose numbers are given."""
     return _extremum("reduce_min", x, axis_name, axis_index_groups, "pmin")
 
 

@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import convert, normalize_axis
+from cotangent.numpy._support import axis_size, convert, normalize_axis
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]
 
@@ -66,6 +66,11 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     at = normalize_axis(axis, x.ndim, "lax.top_k")
     if not 0 <= k <= x._bound_shape[at]:
         raise ValueError(f"lax.top_k: k must be from 0 to {x._bound_shape[at]}, the size of axis {at}; got {k}")
+    if k == 1 and not isinstance(axis_size(x, at), Array):
+        from cotangent.numpy import argmax, take_along_axis
+
+        place = argmax(x, at, keepdims=True)
+        return take_along_axis(x, place, at, mode="clip"), convert(place, _INT32)
     places = _core.bind("iota", [], shape=list(x._bound_shape), dtype=_INT32, axis=at)[0]
     values, found = _core.bind("sort", [x, places], axis=at, num_keys=1, descending=True, count=k)
     return values, found

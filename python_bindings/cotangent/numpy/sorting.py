@@ -191,16 +191,17 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     x, values = _core.convert(x, dtype), _core.convert(values, dtype)
     size = axis_size(x, 0)
     low = constant(values, 0, _INT32)
-    high = _core.broadcast_to(size if isinstance(size, Array) else _core.full((), size, _INT32), values._bound_shape)
-    one = literal(low, 1)
-    for _ in range(x._bound_shape[0].bit_length()):
-        # The answer is in [low, high].
-        middle = bind1("shift_right_arithmetic", low + high, one)
+    length = x._bound_shape[0]
+    while length > 0:
+        # The answer is in [low, low + length]: one length for all, so that no probe has to be kept inside of the array.
+        half = (length + 1) // 2
+        middle = low + literal(low, half - 1)
         probe = bind1("gather", x, middle, axis=0, batch_dims=0)
         later = _below(probe, values) if side == "left" else ~_below(values, probe)
-        later = later & (low < high)
-        low = bind1("select", later, middle + one, low)
-        high = bind1("select", later, high, bind1("max", low, bind1("min", middle, high)))
+        if isinstance(size, Array):
+            later = later & (middle < size)
+        low = bind1("select", later, low + literal(low, half), low)
+        length -= half
     return _core.convert(low, _core.default_int_dtype())
 
 

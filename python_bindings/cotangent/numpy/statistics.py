@@ -388,12 +388,14 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
         raise ValueError(f"digitize: bins must have one axis; got shape {edges.shape}")
     if edges.size == 0:
         return constant(values, 0, _core.default_int_dtype())
-    up = searchsorted(edges, values, "left" if right else "right", method=method or "scan")
-    flipped = bind1("reverse", edges, axes=[0])
-    down = searchsorted(flipped, values, "left" if right else "right", method=method or "scan")
-    down = literal(down, edges.size) - down
-    increasing = _core.broadcast_to(edges[-1] >= edges[0], up._bound_shape)
-    return bind1("select", increasing, up, down)
+    increasing = edges[-1] >= edges[0]
+    rising = bind1(
+        "select", _core.broadcast_to(increasing, edges._bound_shape), edges, bind1("reverse", edges, axes=[0])
+    )
+    found = searchsorted(rising, values, "left" if right else "right", method=method or "scan")
+    return bind1(
+        "select", _core.broadcast_to(increasing, found._bound_shape), found, literal(found, edges.size) - found
+    )
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:  # noqa: A002
