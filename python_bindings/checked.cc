@@ -2,8 +2,8 @@
 //
 // Python takes any object for true or false, and a string or a float in place of an integer gets far before something
 // notices. A `CheckedFunction` stands in front of a Python function and looks at the arguments whose parameters are
-// annotated bool, int or str, alone or with None; `_arguments.py` makes them of annotations. It raises a TypeError that
-// names the function and the parameter, and costs some nanoseconds when all is well.
+// annotated bool, int or str, several of the first two, or None; `_arguments.py` makes them of annotations. It raises a
+// TypeError that names the function and the parameter, and costs some nanoseconds when all is well.
 #include "python_bindings/checked.h"
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace ct::python {
 namespace {
 
 // The letters of what parameters take; upper case: None as well.
-enum Kind : char { kAnything = '.', kFlag = 'b', kInteger = 'i', kText = 's' };
+enum Kind : char { kAnything = '.', kFlag = 'b', kFlags = 'f', kInteger = 'i', kIntegers = 'l', kText = 's' };
 
 struct CheckedFunction {
   PyObject_HEAD vectorcallfunc vectorcall;
@@ -49,12 +49,29 @@ bool is_integer_like(PyObject* object) {
   return PyIndex_Check(object) || array_method(object) != nullptr;
 }
 
+bool is_text(PyObject* object) { return PyUnicode_Check(object) || PyBytes_Check(object); }
+
+bool are_flags(PyObject* object) {
+  if (is_flag(object)) return true;
+  if (is_text(object) || !PySequence_Check(object) || is_array(object)) return false;
+  const auto items = py::reinterpret_steal<py::object>(PySequence_Fast(object, "flags"));
+  if (!items) throw py::error_already_set();
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.ptr()); ++i) {
+    if (!is_flag(PySequence_Fast_GET_ITEM(items.ptr(), i))) return false;
+  }
+  return true;
+}
+
 bool fits(PyObject* object, char kind) {
   switch (kind) {
     case kAnything:
       return true;
     case kFlag:
       return object == Py_True || object == Py_False || is_flag(object);
+    case kFlags:
+      return object == Py_True || object == Py_False || are_flags(object);
+    case kIntegers:  // text is a sequence too, of none where it is empty; each item is the function's own business
+      return !is_text(object);
     case kInteger:
       return PyLong_CheckExact(object) || is_integer_like(object);
     case kText:
@@ -68,14 +85,22 @@ const char* what(char kind) {
   switch (kind) {
     case kFlag:
       return "True or False";
+    case kFlags:
+      return "True or False, or several of them";
     case kInteger:
       return "an integer";
+    case kIntegers:
+      return "integers";
     case kText:
       return "a string";
     case kFlag - 'a' + 'A':
       return "True, False or None";
+    case kFlags - 'a' + 'A':
+      return "True or False, several of them, or None";
     case kInteger - 'a' + 'A':
       return "an integer or None";
+    case kIntegers - 'a' + 'A':
+      return "integers or None";
     default:
       return "a string or None";
   }

@@ -11,6 +11,7 @@ from typing import Any
 
 import call_fuzz
 import cotangent as ct
+import numpy as np
 import pytest
 from cotangent import _arguments
 
@@ -74,6 +75,17 @@ def test_every_public_function_looks_at_its_flags() -> None:
         (lambda x: ct.grad(lambda y: y, has_aux="yes")(1.0), "grad: has_aux must be True or False; got 'yes'"),
         (lambda x: x.sum(keepdims=1.5), "sum: keepdims must be True or False; got 1.5"),
         (lambda x: ct.numpy.sum(x, axis=1.5), "an axis must be an integer; got 1.5"),
+        (lambda x: ct.scipy.fft.idctn(x, axes=""), "idctn: axes must be integers or None; got ''"),
+        (lambda x: ct.lax.reduce_sum(x, axes=""), "reduce_sum: axes must be integers; got ''"),
+        (lambda x: ct.lax.reduce_or(x > 0, b""), "reduce_or: axes must be integers; got b''"),
+        (
+            lambda x: ct.lax.dynamic_slice(x, (1,), (1,), allow_negative_indices="no"),
+            "dynamic_slice: allow_negative_indices must be True or False, or several of them; got 'no'",
+        ),
+        (
+            lambda x: ct.lax.dynamic_update_slice(x, x[:1], (1,), allow_negative_indices=np.array([1.0])),
+            "dynamic_update_slice: allow_negative_indices must be True or False, or several of them; got array([1.])",
+        ),
         (lambda x: ct.numpy.zeros(3, dtype=object), "object"),
         (lambda x: ct.nn.initializers.kaiming_normal(dtype=object), "object"),
         (lambda x: ct.lax.sort((x, x), num_keys=x), "sort: num_keys must be an integer; got Array"),
@@ -91,9 +103,18 @@ def test_wrong_types_are_type_errors(call: Any, message: str) -> None:
 
 
 def test_flags_may_be_what_is_true_or_false() -> None:
-    import numpy as np
-
     x = ct.numpy.ones((2, 3))
     for flag in (True, np.True_, 1, ct.numpy.array(True), np.array(True)):
         assert ct.numpy.var(x, keepdims=flag).shape == (1, 1)
+    for flags in (False, np.False_, [False], (np.False_,), np.array([False])):
+        with pytest.raises(ValueError, match="allow_negative_indices is false"):
+            ct.lax.dynamic_slice(ct.numpy.arange(5), (-1,), (1,), allow_negative_indices=flags)
     assert ct.numpy.linspace(0, 1, np.int8(3)).shape == (3,)
+
+
+@pytest.mark.parametrize("update", [np.float32(1), np.ones((1, 3, 4))])
+def test_an_update_has_the_axes_of_the_array_or_one_fewer(update: Any) -> None:
+    with pytest.raises(
+        ct.errors.ShapeError, match=r"the update has \d axes; an array with 2 needs as many, or one fewer"
+    ):
+        ct.lax.dynamic_update_index_in_dim(ct.numpy.ones((3, 4)), update, 2, 1)

@@ -1,8 +1,8 @@
 """Arguments of the wrong type are a TypeError that names the function and the parameter, whatever the function does with them.
 
 A module of public functions ends with ``check_arguments(globals())``. From then on its functions look at what they are given for
-parameters that are annotated ``bool``, ``int`` or ``str``, alone or with None, before they run: ``keepdims="no"`` is not a flag,
-and ``num="3"`` is no number. Other parameters are the functions' own business.
+parameters that are annotated ``bool``, ``int`` or ``str``, a sequence of the first two, or None, before they run: ``keepdims="no"`` is
+not a flag, ``num="3"`` is no number, and ``axes=""`` no axes. Other parameters are the functions' own business.
 """
 
 from __future__ import annotations
@@ -13,7 +13,15 @@ from typing import Any
 
 from cotangent import _core
 
-_KINDS = {"bool": "b", "int": "i", "str": "s", "bool | None": "B", "int | None": "I", "str | None": "S"}
+_KINDS = {
+    "bool": "b",
+    "bool | Sequence[bool]": "f",
+    "int": "i",
+    "Sequence[int]": "l",
+    "int | Sequence[int]": "l",
+    "str": "s",
+}
+_KINDS |= {f"{text} | None": kind.upper() for text, kind in _KINDS.items()}
 _ANY = "."
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, tree_util
+from cotangent._arguments import check_arguments
 from cotangent._capture import aval_of, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError, DTypeError, ShapeError
@@ -447,3 +448,6 @@ def _length_position(lengths: list[Array], by_name: dict[str, int], name: str | 
     if key is not None:
         by_name[key] = len(lengths) - 1
     return len(lengths) - 1
+
+
+check_arguments(globals())

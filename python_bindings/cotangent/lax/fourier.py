@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.numpy._support import bind1, convert, kind
 
@@ -64,3 +65,6 @@ def transform(x: Any, fft_type: FftType | str, lengths: Sequence[int]) -> Array:
         raise ValueError("rfft takes real arrays; got complex ones\n  use fft, or the real part")
     array = convert(array, _fft_dtype(array, name == "RFFT"))
     return array if not lengths else bind1("fft", array, kind=name.lower(), lengths=list(lengths))
+
+
+check_arguments(globals())

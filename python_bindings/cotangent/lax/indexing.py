@@ -11,7 +11,7 @@ from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import axis_size, insert_axes, normalize_axis, refuse_ragged
+from cotangent.numpy._support import axis_size, insert_axes, normalize_axis, refuse_ragged, several
 
 __all__ = [
     "dynamic_index_in_dim",
@@ -53,7 +53,7 @@ def _starts(name: str, x: Array, start_indices: Any, wraps: bool | Sequence[bool
     starts = list(start_indices)
     if len(starts) != x.ndim:
         raise ShapeError(f"lax.{name}: needs one start for each of {x.ndim} axes; got {len(starts)}")
-    each = [wraps] * x.ndim if isinstance(wraps, bool) else list(wraps)
+    each = list(wraps) if several(wraps) else [bool(wraps)] * x.ndim
     if len(each) != x.ndim:
         raise ValueError(
             f"lax.{name}: allow_negative_indices needs one bool for each of {x.ndim} axes; got {len(each)}"
@@ -145,6 +145,10 @@ def dynamic_update_index_in_dim(
     """``operand`` with the slice of an axis at an index replaced; ``update`` may lack the axis."""
     x, given = _core.array(operand), _core.array(update)
     at = normalize_axis(axis, x.ndim, "dynamic_update_index_in_dim")
+    if given.ndim not in (x.ndim - 1, x.ndim):
+        raise ShapeError(
+            f"lax.dynamic_update_index_in_dim: the update has {given.ndim} axes; an array with {x.ndim} needs as many, or one fewer"
+        )
     if given.ndim != x.ndim:
         given = insert_axes(given, [at])
     return dynamic_update_slice_in_dim(x, given, index, at, allow_negative_indices=allow_negative_indices)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core, tree_util
+from cotangent._arguments import check_arguments
 from cotangent._capture import set_length
 from cotangent._core import Array
 from cotangent._device import check_placement
@@ -171,3 +172,6 @@ def _walked(
 
     last = scan(step, structure.unflatten(starts), structure.unflatten(lines))[0]
     return [_core.array(leaf) for leaf in tree_util.tree_leaves(last)]
+
+
+check_arguments(globals())
