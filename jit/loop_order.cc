@@ -27,6 +27,8 @@ using loop::Value;
 
 constexpr int64_t kLeastElements = 1 << 15;  // of a nest: what fits the first cache needs no order
 constexpr int64_t kColumns = 2048;           // accumulators at a time: they stay in the first cache
+constexpr int64_t kRowsAtOnce = 4;           // rows that are added to them at a time,
+constexpr size_t kMostAtOnce = 8;            // of so many statements
 constexpr int64_t kTile = 32;                // rows and columns of a transpose's tile, more or less
 constexpr int64_t kSquare = 8;               // rows and columns that are turned over in registers, at least
 constexpr int64_t kLeastDirect = 1 << 12;    // bytes of a plain transpose that is worth more code,
@@ -80,7 +82,8 @@ bool goes_down_columns(const Program& program, const For& outer, const For& inne
     }
     if (s.kind != StatementKind::kLoad && s.kind != StatementKind::kStore) return;
     const int64_t across = s.index.coefficient_of(outer.variable), down = s.index.coefficient_of(inner.variable);
-    if (std::abs(down) == 1 && constant_extent(inner) > 1) legal = false;
+    // What is one for the whole row, like its factor, serves every order.
+    if (std::abs(down) == 1 && across != 0 && constant_extent(inner) > 1) legal = false;
     if (across == 1 && std::abs(down) >= 64) along = true;
   });
   return legal && along;
@@ -171,28 +174,44 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
             start.body);
     }
   }
-  const auto combine_into = [&](const std::vector<BufferId>& buffers, size_t c, const Index& place, Value value,
-                                BlockId where) {
-    const Value sum = load(buffers[c], place, where);
+  const auto combine = [&](size_t c, Value sum, Value value, BlockId where) {
     Statement s{.kind = StatementKind::kScalar, .op = *inner.carries[c].combine, .dtype = program.values[sum].dtype};
     s.operands[0] = sum;
     s.operands[1] = value;
     s.result = loop::new_value(program, s.dtype);
     program.blocks[where].statements.push_back(s);
-    store(buffers[c], place, s.result, where);
+    return s.result;
   };
-  const auto add_rows = [&](const std::vector<BufferId>& buffers, const Index& from, int64_t size, BlockId where) {
-    const NewLoop row = loop::append_for(program, where, size, {});
+  const auto combine_into = [&](const std::vector<BufferId>& buffers, size_t c, const Index& place, Value value,
+                                BlockId where) {
+    store(buffers[c], place, combine(c, load(buffers[c], place, where), value, where), where);
+  };
+  const size_t statements = prologue.size() + program.blocks[inner.body].statements.size();
+  const auto add_some_rows = [&](const std::vector<BufferId>& buffers, const Index& from, int64_t size, int64_t at_once,
+                                 BlockId where) {
+    const NewLoop row = loop::append_for(program, where, size / at_once, {});
     const NewLoop column = loop::append_for(program, row.body, count, columns_only);
     const Index place = first + Index::of(column.variable);
-    Cloner cloner(program);
-    cloner.replace(outer.variable, place);
-    cloner.replace(inner.variable, from + Index::of(row.variable));
-    cloner.clone(prologue, column.body);
-    cloner.clone(program.blocks[inner.body].statements, column.body);
-    for (size_t c = 0; c < buffers.size(); ++c) {
-      combine_into(buffers, c, place, cloner.value(inner.carries[c].next, column.body), column.body);
+    std::vector<Value> sums;
+    for (const BufferId buffer : buffers) sums.push_back(load(buffer, place, column.body));
+    for (int64_t i = 0; i < at_once; ++i) {
+      Cloner cloner(program);
+      cloner.replace(outer.variable, place);
+      cloner.replace(inner.variable, from + Index::of(row.variable, at_once) + i);
+      cloner.clone(prologue, column.body);
+      cloner.clone(program.blocks[inner.body].statements, column.body);
+      for (size_t c = 0; c < buffers.size(); ++c) {
+        sums[c] = combine(c, sums[c], cloner.value(inner.carries[c].next, column.body), column.body);
+      }
     }
+    for (size_t c = 0; c < buffers.size(); ++c) store(buffers[c], place, sums[c], column.body);
+  };
+  // Several rows for each time that the accumulators are read and written.
+  const auto add_rows = [&](const std::vector<BufferId>& buffers, const Index& from, int64_t size, BlockId where) {
+    const int64_t at_once = statements * buffers.size() <= kMostAtOnce ? kRowsAtOnce : 1;
+    const int64_t rest = size % at_once;
+    if (size >= at_once) add_some_rows(buffers, from, size - rest, at_once, where);
+    if (rest > 0) add_some_rows(buffers, from + (size - rest), rest, 1, where);
   };
   const auto add_block = [&](const Index& from, int64_t size, BlockId where) {
     const NewLoop start = loop::append_for(program, where, count, columns_only);

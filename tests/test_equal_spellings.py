@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
@@ -235,3 +237,91 @@ def test_insertions_and_deletions_at_known_places_are_slices(places, axis):
         for program in (function, ct.grad(loss)):
             text = str(ct.make_ir(program)(x))
             assert not any(name in text for name in ("gather", "scatter", "sort"))
+
+
+PARTS = {
+    "trace": lambda xp, p: xp.trace(p, 1),
+    "diagonal": lambda xp, p: xp.diagonal(p, -2),
+    "diag of the transposed": lambda xp, p: xp.diag(p.T, 3),
+    "an element": lambda xp, p: p[1, 2],
+    "elements": lambda xp, p: p[xp.asarray([0, 7, 3]), xp.asarray([8, 0, 3])],
+    "a row": lambda xp, p: p[3],
+    "gathered columns": lambda xp, p: p[:, xp.asarray([[1], [7]])],
+    "a part with a stride": lambda xp, p: p[1::5, 6:2:-2],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "complex64", "int8", "uint32"])
+@pytest.mark.parametrize("part", PARTS)
+def test_small_parts_of_a_product_need_no_whole_product(part, dtype):
+    a, b = (RNG.integers(0, 9, size=size) for size in [(11, 50), (50, 9)])
+    f = PARTS[part]
+    result = ct.jit(lambda a, b: f(cnp, a @ b))(cnp.asarray(a, dtype), cnp.asarray(b, dtype))
+    product = a @ b
+    expected = f(np, product.astype(dtype) if "int" in dtype else product)
+    np.testing.assert_allclose(np.asarray(result).astype(complex), expected, rtol=1e-2 if "16" in dtype else 1e-6)
+    if part != "trace":
+        assert result.dtype == dtype
+    assert "[11,9]" not in str(ct.explain(lambda a, b: f(cnp, a @ b))(a, b)), "the whole product is computed"
+
+
+@pytest.mark.parametrize("part", ["trace", "an element", "elements", "a row", "gathered columns"])
+@pytest.mark.parametrize("in_axes", [(0, 0), (1, None), (None, 2)], ids=str)
+def test_small_parts_of_products_of_a_batch(part, in_axes):
+    a = RNG.normal(size=(11, 6) if in_axes[0] is None else (4, 11, 6))
+    b = RNG.normal(size=(6, 9) if in_axes[1] is None else (4, 6, 9))
+    f = PARTS[part]
+    matrices = np.broadcast_to(a @ b, (4, 11, 9))
+    a, b = (x if axis is None else np.moveaxis(x, 0, axis) for x, axis in zip((a, b), in_axes, strict=True))
+    mapped = ct.vmap(lambda a, b: f(cnp, a @ b), in_axes)
+    np.testing.assert_allclose(ct.jit(mapped)(a, b), np.stack([f(np, p) for p in matrices]), rtol=1e-10)
+    plain = ct.grad(lambda a, b: cnp.sum(cnp.sin(mapped(a, b))), (0, 1))
+    for gradient, expected in zip(ct.jit(plain)(a, b), plain(cnp.asarray(a), cnp.asarray(b)), strict=True):
+        np.testing.assert_allclose(gradient, expected, rtol=1e-8, atol=1e-12)
+
+
+def test_diagonals_of_products_over_any_axes():
+    a, b = RNG.normal(size=(3, 4, 5, 6)), RNG.normal(size=(3, 6, 5, 2))
+    product = np.einsum("baij,bjkc->baikc", a, b)
+    for axes in itertools.permutations(range(5), 2):
+        for offset in (0, 1, -2):
+            diagonal = ct.jit(lambda a, b, o=offset, t=axes: cnp.diagonal(cnp.einsum("baij,bjkc->baikc", a, b), o, *t))
+            np.testing.assert_allclose(diagonal(a, b), np.diagonal(product, offset, *axes), rtol=1e-9, atol=1e-12)
+
+
+def test_parts_of_products_keep_numbers_that_are_not_finite_where_they_are():
+    a, b = np.ones((12, 5)), np.ones((5, 12))
+    a[0, 0], b[3, 2], a[4, 4] = np.inf, np.nan, -np.inf
+    with np.errstate(invalid="ignore"):
+        product = a @ b
+    indices = np.array([0, 4, 13, -14])
+    for f in (
+        lambda xp, p: xp.diagonal(p),
+        lambda xp, p: p[3:5, 1:4],
+        lambda xp, p: p[4],
+        lambda xp, p: xp.take(p, indices[:2], 1),
+    ):
+        np.testing.assert_array_equal(ct.jit(lambda a, b, f=f: f(cnp, a @ b))(a, b), f(np, product))
+    # What lies outside is filled, whatever it would have been multiplied with.
+    filled = ct.jit(lambda a, b, i: cnp.take(a @ b, i, 0, mode="fill", fill_value=0.0))(a, b, indices)
+    np.testing.assert_array_equal(filled, np.concatenate([product[[0, 4]], np.zeros((2, 12))]))
+
+
+def test_a_product_that_is_needed_as_a_whole_is_computed_once():
+    a, b = np.ones((64, 32), np.float32), np.ones((32, 64), np.float32)
+    for f in (
+        lambda a, b: (a @ b, cnp.trace(a @ b)),
+        lambda a, b: cnp.split(a @ b, 8, 1),
+        lambda a, b: (lambda p: (p[0], cnp.diag(p)))(a @ b),
+    ):
+        assert ct.explain(f)(a, b).loops.count("gemm") == 1
+
+
+@pytest.mark.parametrize("shape", [(32, 65536), (33, 40, 130), (35, 1031), (1000, 100)], ids=str)
+def test_weighted_sums_of_rows_go_row_by_row(shape):
+    s, g = (RNG.normal(size=size).astype(np.float32) for size in [shape[:1], shape])
+    weights = s.reshape(-1, *[1] * (len(shape) - 1))
+    total = ct.jit(lambda s, g: cnp.sum(s * g, 0))
+    np.testing.assert_allclose(total(weights, g), np.sum(weights.astype(float) * g, 0), rtol=1e-4, atol=1e-4)
+    loops = ct.explain(lambda s, g: cnp.sum(s * g, 0))(weights, g).loops
+    assert "carry" not in loops.split("store", 1)[0], "each sum goes down a column of the array"

@@ -6,12 +6,18 @@
 //   a fold of a fold                                       one over the axes of both
 //   a slice of what was concatenated                       that of the piece in which it lies
 //   a slice of a fold                                      a fold of the slice
+//   a small part of a product: a slice, or rows or         the product of what is sliced, or gathered, of its operands
+//   elements that are gathered
+//   a diagonal of a product (trace)                        the products of its rows and columns
 //   a product that reads an array with its axes in         the product of the array as it lies, transposed, where that
 //   another order than they lie                            is the smaller of the two
 //
 // Between the fold, or the slice, and what was reshaped or concatenated there may be element-wise equations, as long as
 // nothing else uses what these give. Sums are taken in another order; everything else keeps its bits.
 #include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
@@ -425,6 +431,173 @@ Value sum_of_products(Context& context, absl::Span<const Value> operands, const 
   return reshape(convert(total, dtype), result.shape());
 }
 
+// ---- parts of products ----------------------------------------------------------------------------------------------
+
+constexpr int64_t kSmallPart = 4;  // of a product is what has so many times fewer elements
+
+// The axes of a product, each by where it is in the operands; -1 where it is in one only.
+struct ProductAxes {
+  ProductAxes(absl::Span<const Value> operands, const Attrs& attrs)
+      : contract{attrs.ints("lhs_contract"), attrs.ints("rhs_contract")},
+        batch{attrs.ints("lhs_batch"), attrs.ints("rhs_batch")} {
+    for (size_t i = 0; i < batch[0].size(); ++i) places.push_back({batch[0][i], batch[1][i]});
+    for (const int side : {0, 1}) {
+      for (int axis = 0; axis < operands[side].rank(); ++axis) {
+        if (contains(contract[side], axis) || contains(batch[side], axis)) continue;
+        places.push_back(side == 0 ? std::array<int64_t, 2>{axis, -1} : std::array<int64_t, 2>{-1, axis});
+      }
+    }
+  }
+  Ints contract[2], batch[2];
+  std::vector<std::array<int64_t, 2>> places;
+};
+
+// The product that `x` is, of something that is summed over, when nothing else uses it.
+std::optional<Equation> product(Context& context, Value x) {
+  const auto equation = context.made_by(x);
+  if (!equation || equation->primitive->lowering != Lowering::kDot || !context.is_used_once(x)) return std::nullopt;
+  return context.builder().attrs(*equation).ints("lhs_contract").empty() ? std::nullopt : equation;
+}
+
+// A product in its canonical form.
+Value bind_product(Context& context, Value lhs, Value rhs, const DotDimensions& dimensions) {
+  const Value result = dot_general(lhs, rhs, dimensions);
+  const AttrsPtr attrs = context.builder().attrs_ptr(*context.made_by(result));
+  const Value sum = sum_of_products(context, std::array{lhs, rhs}, *attrs, result.aval());
+  return sum ? sum : result;
+}
+
+// Null unless a small part of a product is sliced.
+Value slice_of_product(Context& context, Value x, const Attrs& attrs, int64_t size) {
+  const auto equation = product(context, x);
+  if (!equation || size * kSmallPart > x.aval().size()) return {};
+  Value operands[] = {context.operand(*equation, 0), context.operand(*equation, 1)};
+  const ProductAxes axes(operands, context.builder().attrs(*equation));
+  for (const int side : {0, 1}) {
+    Ints start(operands[side].rank(), 0), stride(operands[side].rank(), 1);
+    Ints limit(operands[side].shape().begin(), operands[side].shape().end());
+    for (size_t axis = 0; axis < axes.places.size(); ++axis) {
+      const int64_t place = axes.places[axis][side];
+      if (place < 0) continue;
+      start[place] = attrs.ints("start")[axis];
+      limit[place] = attrs.ints("limit")[axis];
+      stride[place] = attrs.ints("stride")[axis];
+    }
+    const bool whole = std::ranges::all_of(start, [](int64_t each) { return each == 0; }) &&
+                       std::ranges::all_of(stride, [](int64_t each) { return each == 1; }) &&
+                       std::ranges::equal(limit, operands[side].shape());
+    if (!whole) operands[side] = slice(operands[side], start, limit, stride);
+  }
+  return bind_product(context, operands[0], operands[1],
+                      {axes.contract[0], axes.contract[1], axes.batch[0], axes.batch[1]});
+}
+
+// Null unless the slice is of a diagonal of matrices that lie next to each other, which are products: the elements of
+// the last axis are those of two axes, and the stride is one more than the length of the second.
+Value diagonal_of_product(Context& context, Value x, const Attrs& attrs) {
+  static const Primitive& transpose_primitive = get_primitive("transpose");
+  const auto flattened = context.made_by(x);
+  if (!flattened || flattened->primitive != &reshape_primitive() || !context.is_used_once(x)) return {};
+  Value whole = context.operand(*flattened, 0);
+  const int last = x.rank() - 1, rank = whole.rank();
+  if (last < 0 || rank != last + 2) return {};
+  if (!std::equal(whole.shape().begin(), whole.shape().end() - 2, x.shape().begin())) return {};
+  const int64_t columns = whole.shape()[rank - 1], start = attrs.ints("start")[last];
+  if (attrs.ints("stride")[last] != columns + 1) return {};
+  for (int axis = 0; axis < last; ++axis) {
+    if (attrs.ints("start")[axis] != 0 || attrs.ints("stride")[axis] != 1) return {};
+    if (attrs.ints("limit")[axis] != x.shape()[axis]) return {};
+  }
+  const int64_t length = (attrs.ints("limit")[last] - start + columns) / (columns + 1);
+  const int64_t first[] = {start / columns, start % columns};
+  if (length <= 0 || first[1] + length > columns) return {};
+  Ints order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  for (auto equation = context.made_by(whole); equation && equation->primitive == &transpose_primitive;
+       equation = context.made_by(whole)) {
+    if (!context.is_used_once(whole)) return {};
+    for (int64_t& axis : order) axis = context.builder().attrs(*equation).ints("permutation")[axis];
+    whole = context.operand(*equation, 0);
+  }
+  const auto equation = product(context, whole);
+  if (!equation) return {};
+  Value operands[] = {context.operand(*equation, 0), context.operand(*equation, 1)};
+  ProductAxes axes(operands, context.builder().attrs(*equation));
+  // Of a row of the left operand with a column of the right one, or the other way around.
+  const auto sides = [&](int64_t axis) { return axes.places[axis][0] >= 0 ? (axes.places[axis][1] >= 0 ? 2 : 0) : 1; };
+  const int side = sides(order[rank - 2]);
+  if (side == 2 || sides(order[rank - 1]) != 1 - side) return {};
+  for (const int k : {0, 1}) {
+    const int of = k == 0 ? side : 1 - side;
+    const int64_t place = axes.places[order[rank - 2 + k]][of];
+    operands[of] = slice_axis(operands[of], static_cast<int>(place), first[k], first[k] + length);
+    axes.batch[of].push_back(place);
+  }
+  const Value result = bind_product(context, operands[0], operands[1],
+                                    {axes.contract[0], axes.contract[1], axes.batch[0], axes.batch[1]});
+  // The batch axes, the diagonal, and the other axes, each where the slice has it.
+  Ints permutation;
+  const auto batches = static_cast<int64_t>(axes.batch[0].size()) - 1;
+  for (int axis = 0; axis < last; ++axis) {
+    const int64_t at = order[axis];
+    const int64_t before = (order[rank - 2] < at) + (order[rank - 1] < at);
+    permutation.push_back(at < batches ? at : at - before + 1);
+  }
+  permutation.push_back(batches);
+  return transpose(result, permutation);
+}
+
+// 0 where an index lies outside of [0, size), which is what a gather gives there: products with what it gives need not
+// be. `axis`: the first one of the indices in `x`.
+Value zero_outside(Value x, Value indices, int64_t size, int axis) {
+  const Value inside = bit_and(logical_not(lt(indices, zeros_like(indices))),
+                               lt(indices, full_integer(*x.builder, indices.aval(), size)));
+  Ints axes(indices.rank());
+  std::iota(axes.begin(), axes.end(), axis);
+  return select(broadcast(inside, x.shape(), axes), x, zeros_like(x));
+}
+
+// Null unless few rows, or columns, of a product are gathered, or few elements of a product of two matrices that was
+// made one axis.
+Value gather_of_product(Context& context, Value x, Value indices, const Attrs& attrs, int64_t size) {
+  if (size * kSmallPart > x.aval().size() || attrs.integer("batch_dims") != 0) return {};
+  const auto axis = static_cast<int>(attrs.integer("axis"));
+  const int64_t length = x.shape()[axis];
+  if (length > std::numeric_limits<int32_t>::max()) return {};
+  if (dtype_size(indices.dtype()) < 4) indices = convert(indices, DType::kInt32);
+  const auto flattened = context.made_by(x);
+  if (flattened && flattened->primitive == &reshape_primitive() && context.is_used_once(x) && x.rank() == 1) {
+    const Value whole = context.operand(*flattened, 0);
+    const auto equation = product(context, whole);
+    if (!equation || whole.rank() != 2) return {};
+    const Values operands = {context.operand(*equation, 0), context.operand(*equation, 1)};
+    const ProductAxes axes(operands, context.builder().attrs(*equation));
+    if (!axes.batch[0].empty()) return {};
+    const Value flat = reshape(indices, {indices.aval().size()});
+    const Value columns = full_integer(*x.builder, flat.aval(), whole.shape()[1]);
+    const auto row_axis = static_cast<int>(axes.places[0][0]), column_axis = static_cast<int>(axes.places[1][1]);
+    const Value rows_of = gather(operands[0], div(flat, columns), row_axis, 0);
+    const Value columns_of = gather(operands[1], rem(flat, columns), column_axis, 0);
+    const Value elements =
+        bind_product(context, rows_of, columns_of, {axes.contract[0], axes.contract[1], {row_axis}, {column_axis}});
+    return reshape(zero_outside(elements, flat, length, 0), indices.shape());
+  }
+  const auto equation = product(context, x);
+  if (!equation) return {};
+  Value operands[] = {context.operand(*equation, 0), context.operand(*equation, 1)};
+  ProductAxes axes(operands, context.builder().attrs(*equation));
+  const auto place = axes.places[axis];
+  if (place[0] >= 0 && place[1] >= 0) return {};
+  const int side = place[0] >= 0 ? 0 : 1;
+  operands[side] = gather(operands[side], indices, static_cast<int>(place[side]), 0);
+  for (Ints* of_side : {&axes.contract[side], &axes.batch[side]}) {
+    for (int64_t& each : *of_side) each += each > place[side] ? indices.rank() - 1 : 0;
+  }
+  const Value result = bind_product(context, operands[0], operands[1],
+                                    {axes.contract[0], axes.contract[1], axes.batch[0], axes.batch[1]});
+  return zero_outside(result, indices, length, axis);
+}
+
 // ---- products of what was transposed --------------------------------------------------------------------------------
 
 // Null unless the free axes of an operand are in another order than in what it was transposed from, and the result is
@@ -478,6 +651,7 @@ GraphPtr canonical_folds(const Graph& graph) {
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         if (!context) context.emplace(graph, builder);
         const Primitive& primitive = *equation.primitive;
+        static const Primitive& gather_primitive = get_primitive("gather");
         const auto result = [&]() -> Values {
           if (primitive.lowering == Lowering::kReduce && equation.operand_count == 1) {
             return {canonical_fold(*context, {primitive, attrs}, operands[0], attrs->ints("axes"))};
@@ -485,6 +659,13 @@ GraphPtr canonical_folds(const Graph& graph) {
           if (&primitive == &slice_primitive()) {
             if (const Value part = slice_of_piece(*context, operands[0], *attrs)) return {part};
             if (const Value part = slice_of_fold(*context, operands[0], *attrs)) return {part};
+            const int64_t size = graph.aval(equation.first_output).size();
+            if (const Value part = slice_of_product(*context, operands[0], *attrs, size)) return {part};
+            if (const Value part = diagonal_of_product(*context, operands[0], *attrs)) return {part};
+          }
+          if (&primitive == &gather_primitive) {
+            const int64_t size = graph.aval(equation.first_output).size();
+            if (const Value part = gather_of_product(*context, operands[0], operands[1], *attrs, size)) return {part};
           }
           if (primitive.lowering == Lowering::kDot) {
             const Value sum = sum_of_products(*context, operands, *attrs, graph.aval(equation.first_output));
