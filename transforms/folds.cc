@@ -557,6 +557,41 @@ Value zero_outside(Value x, Value indices, int64_t size, int axis) {
   return select(broadcast(inside, x.shape(), axes), x, zeros_like(x));
 }
 
+// What the elements of one axis are when they are first, first + step, first + 2 step and so on.
+struct Progression {
+  int64_t first = 0, step = 0;
+};
+std::optional<Progression> progression(Context& context, Value x) {
+  const auto equation = context.made_by(x);
+  if (!equation || x.rank() != 1 || !is_integer(x.dtype())) return std::nullopt;
+  static const Primitive &iota_primitive = get_primitive("iota"), &full_primitive = get_primitive("full"),
+                         &add_primitive = get_primitive("add"), &mul_primitive = get_primitive("mul");
+  const Primitive* const primitive = equation->primitive;
+  if (primitive == &iota_primitive) return Progression{0, 1};
+  if (primitive == &full_primitive) return Progression{context.builder().attrs(*equation).integer("value"), 0};
+  if (primitive != &add_primitive && primitive != &mul_primitive) return std::nullopt;
+  const auto lhs = progression(context, context.operand(*equation, 0));
+  const auto rhs = progression(context, context.operand(*equation, 1));
+  if (!lhs || !rhs) return std::nullopt;
+  if (primitive == &add_primitive) return Progression{lhs->first + rhs->first, lhs->step + rhs->step};
+  if (lhs->step != 0 && rhs->step != 0) return std::nullopt;
+  return Progression{lhs->first * rhs->first, lhs->first * rhs->step + lhs->step * rhs->first};
+}
+
+// A gather as the slice that it is, when it is one of the last axis.
+std::optional<AttrsPtr> as_slice(Context& context, Value x, Value indices, const Attrs& attrs) {
+  const int last = x.rank() - 1;
+  if (attrs.integer("axis") != last || attrs.integer("batch_dims") != 0) return std::nullopt;
+  const auto found = progression(context, indices);
+  if (!found || found->first < 0 || found->step <= 0 || indices.aval().size() == 0) return std::nullopt;
+  Ints start(x.rank(), 0), limit(x.shape().begin(), x.shape().end()), stride(x.rank(), 1);
+  start[last] = found->first;
+  limit[last] = found->first + (indices.aval().size() - 1) * found->step + 1;
+  stride[last] = found->step;
+  if (limit[last] > x.shape()[last]) return std::nullopt;
+  return Attrs::make({{"start", start}, {"limit", limit}, {"stride", stride}});
+}
+
 // Null unless few rows, or columns, of a product are gathered, or few elements of a product of two matrices that was
 // made one axis.
 Value gather_of_product(Context& context, Value x, Value indices, const Attrs& attrs, int64_t size) {
@@ -664,6 +699,9 @@ GraphPtr canonical_folds(const Graph& graph) {
             if (const Value part = diagonal_of_product(*context, operands[0], *attrs)) return {part};
           }
           if (&primitive == &gather_primitive) {
+            if (const auto as = as_slice(*context, operands[0], operands[1], *attrs)) {
+              if (const Value part = diagonal_of_product(*context, operands[0], **as)) return {part};
+            }
             const int64_t size = graph.aval(equation.first_output).size();
             if (const Value part = gather_of_product(*context, operands[0], operands[1], *attrs, size)) return {part};
           }

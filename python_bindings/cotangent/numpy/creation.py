@@ -552,12 +552,10 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     size = max(0, min(rows - start_row, columns - start_column))
     if any(axis >= x.ndim - 2 for axis in _core.ragged_axes(x)):
         return _ragged_diagonal(x, offset, start_row, start_column, size)
-    batch = shape[:-2]
-    flat = bind1("reshape", x, shape=[*batch, rows * columns])
-    first = start_row * columns + start_column if size else 0
-    limit = first + (size - 1) * (columns + 1) + 1 if size else 0
-    zeros, ones = [0] * len(batch), [1] * len(batch)
-    return bind1("slice", flat, start=[*zeros, first], limit=[*batch, limit], stride=[*ones, columns + 1])
+    flat = bind1("reshape", x, shape=[*shape[:-2], rows * columns])
+    position = _iota(size, "int32") * literal(_iota(size, "int32"), columns + 1)
+    position = position + literal(position, start_row * columns + start_column)
+    return bind1("gather", flat, position, axis=x.ndim - 2, batch_dims=0)
 
 
 def _ragged_diagonal(x: Array, offset: int, start_row: int, start_column: int, bound: int) -> Array:
