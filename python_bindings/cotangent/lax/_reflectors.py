@@ -5,6 +5,7 @@ A packed matrix has the vector v of reflection i in column i below the diagonal,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import cotangent.numpy as cnp
@@ -94,24 +95,46 @@ def _reflection(x: Array, below: Array, at: Array) -> tuple[Array, Array]:
     return cnp.where(at, 1, rest / scale).astype(x.dtype), tau.astype(x.dtype)
 
 
+# Columns that are reduced before those to their left are left out of what the next ones change, and the most such parts.
+_COLUMNS, _PARTS = 64, 8
+
+
 def _reduce(a: Array) -> tuple[Array, Array, Array]:
     """The Hessenberg form Q^H a Q, the vectors of Q's reflections as columns, and their taus."""
     n = a._bound_shape[-1]
+    if n < 2:
+        return a, cnp.zeros_like(a[..., :0]), cnp.zeros((*a._bound_shape[:-2], 0), a.dtype)
+    width = max(_COLUMNS, -(-n // _PARTS))
+    done, vectors, taus = [], [], []
+    rest = a
+    for first in range(0, n - 1, width):
+        last = min(first + width, n - 1)
+        rest, (some_vectors, some_taus) = scan(_reduction_from(first, n), rest, cnp.arange(first, last))
+        if last < n - 1:
+            done.append(rest[..., :width])
+            rest = rest[..., width:]
+        vectors.append(some_vectors)
+        taus.append(some_taus)
+    # What is eliminated is exactly 0.
+    reduced = cnp.triu(cnp.concatenate([*done, rest], -1), -1)
+    return reduced, cnp.moveaxis(cnp.concatenate(vectors), 0, -1), cnp.moveaxis(cnp.concatenate(taus), 0, -1)
+
+
+def _reduction_from(first: int, n: int) -> Callable[[Array, Array], tuple[Array, tuple[Array, Array]]]:
+    """The step for one column of a matrix whose columns before ``first`` are left out."""
     rows = cnp.arange(n)
 
     def step(matrix: Array, j: Array) -> tuple[Array, tuple[Array, Array]]:
-        column = cnp.sum(cnp.where(rows == j, matrix, 0), -1)
+        column = cnp.take(matrix, j - first, -1, mode="clip")
         v, tau = _reflection(column, rows > j + 1, rows == j + 1)
-        right = matrix - cnp.matmul(matrix, v[..., None]) * tau[..., None] * _conj(v)[..., None, :]
-        left = _conj(tau)[..., None] * v[..., None] * cnp.matmul(_conj(v)[..., None, :], right)
-        # What is eliminated is exactly 0.
-        clean = cnp.where((rows == j) & (rows[:, None] > j + 1), 0, right - left)
-        return clean, (v, tau[..., 0])
+        # From both sides at once: H^H A H = A - x v^H - v y^H, with x = tau A v and y^H = tau' v^H (A - x v^H).
+        along, across = v[..., None], _conj(v)[..., None, :]
+        inner = across[..., first:]
+        x = cnp.matmul(matrix, v[..., first:, None]) * tau[..., None]
+        y = (cnp.matmul(across, matrix) - cnp.matmul(across, x) * inner) * _conj(tau)[..., None]
+        return matrix - (x * inner + along * y), (v, tau[..., 0])
 
-    if n < 2:
-        return a, cnp.zeros_like(a[..., :0]), cnp.zeros((*a._bound_shape[:-2], 0), a.dtype)
-    reduced, (vectors, taus) = scan(step, a, cnp.arange(n - 1))
-    return reduced, cnp.moveaxis(vectors, 0, -1), cnp.moveaxis(taus, 0, -1)
+    return step
 
 
 def _square(a: Any, name: str) -> Array:
@@ -135,7 +158,7 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
     hidden = cnp.concatenate(
         [cnp.tril(vectors, -2), cnp.zeros_like(matrix[..., : matrix._bound_shape[-1] - taus._bound_shape[-1]])], -1
     )
-    return cnp.triu(reduced, -1) + hidden, taus
+    return reduced + hidden, taus
 
 
 def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:

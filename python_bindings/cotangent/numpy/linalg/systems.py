@@ -13,6 +13,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
+from cotangent.api import jvp
 from cotangent.custom import custom_jvp
 from cotangent.lax import stop_gradient
 from cotangent.lax.linalg import solve_factored, triangular_solve
@@ -105,29 +106,51 @@ def default_cutoff(a: Array, factor: float) -> Array:
     return cnp.asarray(larger).astype(dtype) * (factor * float(cnp.finfo(dtype).eps))
 
 
-@custom_jvp
-def _pinv(a: Array, rtol: Array) -> Array:
+def _inverted(a: Array, rtol: Array) -> tuple[Array, Array]:
+    """The pseudo-inverse, and the singular values that it is made of."""
     u, s, vh = svd(a, full_matrices=False)
     cutoff = (rtol[..., None] if rtol.ndim else rtol) * cnp.max(s, -1, keepdims=True, initial=0)
     keep = s > cutoff
     inverse = cnp.where(keep, 1 / cnp.where(keep, s, 1), 0)
-    return cnp.matmul(adjoint(vh) * inverse[..., None, :].astype(a.dtype), adjoint(u))
+    return cnp.matmul(adjoint(vh) * inverse[..., None, :].astype(a.dtype), adjoint(u)), s
+
+
+@custom_jvp
+def _pinv(a: Array, rtol: Array) -> Array:
+    return _inverted(a, rtol)[0]
 
 
 @_pinv.defjvp
 def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    inverse = _pinv(*primals)
+    return inverse, _pinv_tangent(primals[0], inverse, tangents[0])
+
+
+@custom_jvp
+def _pinv_and_values(a: Array, rtol: Array) -> tuple[Array, Array]:
+    return _inverted(a, rtol)
+
+
+@_pinv_and_values.defjvp
+def _pinv_and_values_jvp(
+    primals: tuple[Array, Array], tangents: tuple[Array, Array]
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    a, change = primals[0], tangents[0]
+    inverse, values = _pinv_and_values(*primals)
+    return (inverse, values), (_pinv_tangent(a, inverse, change), jvp(svdvals, (a,), (change,))[1])
+
+
+def _pinv_tangent(a: Array, p: Array, change: Array) -> Array:
     """At constant rank: Golub, Pereyra, "The differentiation of pseudo-inverses", 1973, theorem 4.3."""
-    a, rtol = primals
-    p, product = _pinv(a, rtol), cnp.matmul
-    change, dual = tangents[0], adjoint(tangents[0])
+    product, dual = cnp.matmul, adjoint(change)
     # The small dimension inside of products: n x n where a has more rows than columns, else m x m.
     if a._bound_shape[-2] >= a._bound_shape[-1]:
         left, right = product(product(p, adjoint(p)), dual), product(product(dual, adjoint(p)), p)
         correction = left - product(product(left, a), p) + right - product(product(p, a), right)
-        return p, correction - product(product(p, change), p)
+        return correction - product(product(p, change), p)
     left, right = product(p, product(adjoint(p), dual)), product(dual, product(adjoint(p), p))
     correction = left - product(left, product(a, p)) + right - product(p, product(a, right))
-    return p, correction - product(p, product(change, p))
+    return correction - product(p, product(change, p))
 
 
 @matrices()
@@ -183,9 +206,9 @@ def lstsq(
     else:
         cutoff = cnp.asarray(rcond).astype(dtype)
         cutoff = cnp.where(cutoff < 0, epsilon, cutoff).astype(dtype)
-    s = svdvals(a)
+    inverse, s = _pinv_and_values(a, cutoff)
     rank = cnp.sum(s > cutoff * cnp.max(s, initial=0))
-    x = cnp.matmul(_pinv(a, cutoff), right)
+    x = cnp.matmul(inverse, right)
     if numpy_resid and (int(rank) < a._bound_shape[1] or a._bound_shape[0] <= a._bound_shape[1]):
         residual = cnp.zeros(0, dtype)
     else:
