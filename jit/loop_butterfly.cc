@@ -148,10 +148,15 @@ double work_of(int64_t n) {
   return static_cast<double>(q) * work_of(p) + static_cast<double>(p) * work_of(q) + roots;
 }
 
-constexpr int64_t kRadices[] = {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 16, 17, 19, 23};
+constexpr int64_t kRadices[] = {2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 16,
+                                17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61};
+// The largest whose numbers are in registers, as all are but the last.
+constexpr int64_t kLargestButterfly = 23;
 constexpr double kPass = 12;  // of one point: to load, to store, to turn
 
 }  // namespace
+
+bool is_looped(int64_t radix) { return radix > 16; }
 
 std::vector<int64_t> radices_of(int64_t length) {
   struct Best {
@@ -180,6 +185,10 @@ std::vector<int64_t> radices_of(int64_t length) {
   if (best.back().radix == 0) return {};
   std::vector<int64_t> radices;
   for (int64_t left = length; left > 1; left /= radices.back()) radices.push_back(best[at(left)].radix);
+  const auto largest = std::ranges::max_element(radices);
+  if (largest != radices.end() && is_looped(*largest)) std::rotate(largest, largest + 1, radices.end());
+  const auto in_registers = [](int64_t radix) { return radix <= kLargestButterfly; };
+  if (!radices.empty() && !std::all_of(radices.begin(), radices.end() - 1, in_registers)) return {};
   return radices;
 }
 

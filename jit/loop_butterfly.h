@@ -29,7 +29,11 @@ Root root_of_unity(int64_t turns, int64_t n);
 // The transform, of one of the radices below: sum over j of x[j] exp(-2 pi i j k / n).
 Points butterfly(const Points& x);
 
-// The factors of a length, one for each pass, so that passes are few and cheap; empty if a prime is too large.
+// Whether a radix, a prime, is worth loops over its points instead of a butterfly.
+bool is_looped(int64_t radix);
+
+// The factors of a length, one for each pass, so that passes are few and cheap, with the largest of those that are
+// looped at the end; empty if a prime is too large.
 std::vector<int64_t> radices_of(int64_t length);
 
 }  // namespace ct::loop

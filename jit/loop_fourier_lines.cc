@@ -55,19 +55,24 @@ void FourierEmitter::pass(const std::vector<int64_t>& radices, size_t number, co
     turns = constant_table(real_, numbers);
   }
 
+  const auto turned_point = [&](const Index& leading, const Index& first, const Index& j, const Index& lane) {
+    const Index point = first + j * after;
+    const Complex value = number == 0 && from ? from(point, lane) : load(scratch, point, lane);
+    if (!turns || (j.is_constant() && j.constant() == 0)) return value;
+    const Index at = leading * (2 * (radix - 1)) + (j - 1) * 2;
+    return multiply(value, {real(b_.load(*turns, at)), real(b_.load(*turns, at + 1))});
+  };
   const auto butterflies = [&](const Index& leading, const Index& result, const Index& trailing) {
     const Index first = leading * (radix * after) + trailing;
+    if (last && is_looped(radix)) {
+      return prime_transforms(
+          radix, scratch, first,
+          [&](const Index& j, const Index& lane) { return turned_point(leading, first, j, lane); },
+          [&](const Index& k, const Index& lane, const Complex& value) { to(result + k * before, lane, value); });
+    }
     b_.for_each(scratch.lanes, {.vectorize = true}, [&](const Index& lane) {
       Points x;
-      for (int64_t j = 0; j < radix; ++j) {
-        const Index point = first + j * after;
-        Complex value = number == 0 && from ? from(point, lane) : load(scratch, point, lane);
-        if (turns && j > 0) {
-          const Index at = leading * (2 * (radix - 1)) + 2 * (j - 1);
-          value = multiply(value, {real(b_.load(*turns, at)), real(b_.load(*turns, at + 1))});
-        }
-        x.push_back(value);
-      }
+      for (int64_t j = 0; j < radix; ++j) x.push_back(turned_point(leading, first, j, lane));
       x = butterfly(x);
       for (int64_t k = 0; k < radix; ++k) {
         const Complex& value = x[static_cast<size_t>(k)];
@@ -92,6 +97,70 @@ void FourierEmitter::pass(const std::vector<int64_t>& radices, size_t number, co
         });
       };
   digits(0, 1, 0, 0);
+}
+
+// As in `transform_prime` (loop_butterfly.cc): the sum of each pair goes where its first point was, the difference to
+// the second one. Then results k and n - k are made of all of them, two such pairs at a time, which share what they
+// load.
+void FourierEmitter::prime_transforms(int64_t radix, const Scratch& scratch, const Index& first, const Load& load_point,
+                                      const Store& to) {
+  const int64_t half = radix / 2;
+  b_.for_each(scratch.lanes, {.vectorize = true}, [&](const Index& lane) {
+    const Complex x = load_point(0, lane);
+    store(scratch, first, lane, x);
+    const Builder::CarrySpec start[] = {{x.re.scalar()}, {x.im.scalar()}};
+    const auto [i, sums] = b_.begin_for(half, {}, start);
+    const Complex low = load_point(i + 1, lane), high = load_point(radix - 1 - i, lane), sum = low + high;
+    store(scratch, first + i + 1, lane, sum);
+    store(scratch, first + (radix - 1 - i), lane, low - high);
+    const Scalar next[] = {(real(sums[0]) + sum.re).scalar(), (real(sums[1]) + sum.im).scalar()};
+    const Scalars total = b_.end_for(next);
+    to(0, lane, {real(total[0]), real(total[1])});
+  });
+
+  std::vector<double> numbers;
+  for (int64_t k = 1; k <= half; ++k) {
+    for (int64_t j = 1; j <= half; ++j) {
+      const Root root = root_of_unity(j * k, radix);
+      numbers.push_back(root.re);
+      numbers.push_back(-root.im);
+    }
+  }
+  const BufferId table = constant_table(real_, numbers);
+  const auto results = [&](const Index& k, int64_t count) {
+    b_.for_each(scratch.lanes, {.vectorize = true}, [&](const Index& lane) {
+      const Complex x = load(scratch, first, lane);
+      const Scalar zero = b_.constant(real_, 0);
+      std::vector<Builder::CarrySpec> start;
+      for (int64_t i = 0; i < count; ++i) {
+        for (const Scalar& scalar : {x.re.scalar(), x.im.scalar(), zero, zero}) start.push_back({scalar});
+      }
+      const auto [j, carried] = b_.begin_for(half, {}, start);
+      const Complex sum = load(scratch, first + j + 1, lane);
+      const Complex difference = load(scratch, first + (radix - 1 - j), lane);
+      Scalars next;
+      for (int64_t i = 0; i < count; ++i) {
+        const Index at = ((k + i) * half + j) * 2;
+        const Num cosine = real(b_.load(table, at)), sine = real(b_.load(table, at + 1));
+        const auto added = [&](const Num& x, const Num& by, size_t part) {
+          next.push_back(fma(x, by, real(carried[static_cast<size_t>(4 * i) + part])).scalar());
+        };
+        added(sum.re, cosine, 0);
+        added(sum.im, cosine, 1);
+        added(difference.re, sine, 2);
+        added(difference.im, sine, 3);
+      }
+      const Scalars total = b_.end_for(next);
+      for (int64_t i = 0; i < count; ++i) {
+        const auto part = [&](size_t number) { return real(total[static_cast<size_t>(4 * i) + number]); };
+        const Complex even{part(0), part(1)}, odd{part(2), part(3)};
+        to(k + i + 1, lane, {even.re + odd.im, even.im - odd.re});
+        to(Index(radix - 1 - i) - k, lane, {even.re - odd.im, even.im + odd.re});
+      }
+    });
+  };
+  loop(half / 2, [&](const Index& pair) { results(pair * 2, 2); });
+  if (half % 2 != 0) results(half - 1, 1);
 }
 
 // ---- lines ----------------------------------------------------------------------------------------------------------

@@ -132,6 +132,9 @@ class FourierEmitter {
   void passes(int64_t length, const Scratch& scratch, const Load& from, const Store& to);
   void pass(const std::vector<int64_t>& radices, size_t number, const Scratch& scratch, const Load& from,
             const Store& to);
+  // A last pass whose radix is a large prime. load(j, lane) and to(k, lane, value) are of its points, which begin at
+  // `first` and lie side by side.
+  void prime_transforms(int64_t radix, const Scratch& scratch, const Index& first, const Load& load, const Store& to);
 
   // Lines of real numbers, of which each lies along memory, and which lie side by side: element i of line r is at
   // offset + r * stride + i of the one, at offset + i * stride + r of the other.
