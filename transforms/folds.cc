@@ -573,6 +573,11 @@ std::optional<Progression> progression(Context& context, Value x) {
   const auto lhs = progression(context, context.operand(*equation, 0));
   const auto rhs = progression(context, context.operand(*equation, 1));
   if (!lhs || !rhs) return std::nullopt;
+  // So that neither products nor sums of these overflow.
+  constexpr int64_t kMost = int64_t{1} << 30;
+  for (const int64_t each : {lhs->first, lhs->step, rhs->first, rhs->step}) {
+    if (std::abs(each) > kMost) return std::nullopt;
+  }
   if (primitive == &add_primitive) return Progression{lhs->first + rhs->first, lhs->step + rhs->step};
   if (lhs->step != 0 && rhs->step != 0) return std::nullopt;
   return Progression{lhs->first * rhs->first, lhs->first * rhs->step + lhs->step * rhs->first};
@@ -589,6 +594,9 @@ std::optional<AttrsPtr> as_slice(Context& context, Value x, Value indices, const
   limit[last] = found->first + (indices.aval().size() - 1) * found->step + 1;
   stride[last] = found->step;
   if (limit[last] > x.shape()[last]) return std::nullopt;
+  // Indices of few bits start again from below.
+  const int bits = 8 * static_cast<int>(dtype_size(indices.dtype())) - (is_signed_integer(indices.dtype()) ? 1 : 0);
+  if (bits < 63 && limit[last] > int64_t{1} << bits) return std::nullopt;
   return Attrs::make({{"start", start}, {"limit", limit}, {"stride", stride}});
 }
 
