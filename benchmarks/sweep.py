@@ -2,17 +2,22 @@
 
 A function is called in the first of a few ways that JAX accepts (one array, two, a matrix, integers …); those that need more have a row
 in `SPECIAL`. Both libraries run in one process, one after the other in turn, and the least time counts. Results are compared: one that
-differs is WRONG, not a time, unless it is as close to what both compute in float64 as the other one. `--page` writes docs/sweep.md: all
-functions that take more than 1.1 times as long as with JAX, each with its reason where one is known, and what `spellings.py` measures.
+differs is WRONG, not a time, unless it is as close to what both compute in float64 as the other one. Figures are kept in
+benchmarks/sweep.json, where those of a later run replace those of the same functions and sizes, so that parts can be run apart (`--only
+spellings`: these alone). `--page`
+writes docs/sweep.md of them: all functions that take more than 1.1 times as long as with JAX, each with its reason where one is known, and
+what `spellings.py` measures.
 """
 
 from __future__ import annotations
 
+import fcntl
+import json
 import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,6 +26,7 @@ import numpy as np
 import spellings
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "sweep.md"
+FIGURES = Path(__file__).resolve().parent / "sweep.json"
 SIZES = {"small": (8, 8), "medium": (256, 256), "large": (2000, 1000)}
 LIMIT = 1.1
 # Less than this is the time of a call, which `./dev bench` has lines for.
@@ -444,9 +450,24 @@ def main(sizes: str, only: str, seconds: float, write: bool) -> int:
         print(line, flush=True)
 
     rows = sweep(sizes.split(","), only, seconds, show)
-    groups = [] if only else spellings.measure(cotangent, seconds, least, show)
-    text = page(rows, groups)
+    groups = [] if only not in ("", "spellings") else spellings.measure(cotangent, seconds, least, show)
+    all_rows, all_groups = kept(rows, groups)
+    text = page(all_rows, all_groups)
     print("\n" + text)
     if write:
         PAGE.write_text(text, encoding="utf-8")
     return 1 if any(one.wrong for one in [*rows, *groups]) else 0
+
+
+def kept(rows: list[Row], groups: list[spellings.Group]) -> tuple[list[Row], list[spellings.Group]]:
+    """All figures: those of earlier runs, replaced by these where these are newer."""
+    with FIGURES.open("a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # two cores measure two sizes at a time
+        file.seek(0)
+        earlier = json.loads(file.read() or '{"rows": [], "groups": []}')
+        by_key = {(row.name, row.size, row.kind): row for row in [*(Row(**r) for r in earlier["rows"]), *rows]}
+        by_title = {group.title: group for group in [*(spellings.Group(**g) for g in earlier["groups"]), *groups]}
+        all_rows, all_groups = list(by_key.values()), list(by_title.values())
+        file.truncate(0)
+        json.dump({"rows": [asdict(r) for r in all_rows], "groups": [asdict(g) for g in all_groups]}, file)
+    return all_rows, all_groups

@@ -144,6 +144,22 @@ def test_the_sweep_compares_what_is_defined(judge: Any) -> None:
     assert sweep.distance([x], [x]) == 0 and sweep.distance([x + 1], [x]) == 0.2
 
 
+def test_the_sweep_keeps_the_figures_of_its_parts(judge: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import spellings
+    import sweep
+
+    monkeypatch.setattr(sweep, "FIGURES", tmp_path / "sweep.json")
+    first, second = sweep.Row("f", "small", "value", 9.0, 3.0), sweep.Row("f", "large", "value", 4.0, 8.0)
+    again, group = sweep.Row("f", "small", "value", 6.0, 3.0), spellings.Group("sum", {"a": 1.0, "b": 2.0})
+    assert sweep.kept([first], [group]) == ([first], [group])
+    assert sweep.kept([second], []) == ([first, second], [group])
+    assert sweep.kept([again], []) == ([again, second], [group])
+    text = sweep.page(*sweep.kept([], []))
+    assert (
+        "| `f` | small | value | 6.0 | 3.0 | 0.50 |  |" in text and "`f` | large" not in text and "| sum | 2 |" in text
+    )
+
+
 def test_spellings_that_differ_or_are_slow_are_named(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import cotangent as ct
     import spellings
