@@ -9,6 +9,8 @@ from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent._device import check_placement
 from cotangent.errors import DTypeError
+from cotangent.numpy._support import bind1
+from cotangent.numpy.index_updates import check_mode
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
@@ -36,12 +38,13 @@ def _segments(
     if num_segments < 0:
         raise ValueError(f"{name}: num_segments must not be negative; got {num_segments}")
     start = cnp.full((num_segments, *data.shape[segment_ids.ndim :]), identity(data.dtype), dtype=data.dtype)
-    # Indexing would count ids below 0 from the end. They belong to no segment, as ids that are too high, or to the first where ids are clipped.
+    if options["mode"] != "clip":
+        # Of what scatters, not of indices, which would count ids below 0 from the end: ids outside belong to no segment.
+        check_mode(options["mode"])
+        primitive = f"scatter_{method}"
+        return bind1(primitive, start, segment_ids, data, axis=0, batch_dims=0, unique=bool(options["unique_indices"]))
     if cnp.issubdtype(segment_ids.dtype, cnp.signedinteger):
-        if segment_ids.dtype.itemsize < 4:  # the number of segments may not fit
-            segment_ids = segment_ids.astype("int32")
-        low = 0 if options["mode"] == "clip" else num_segments
-        segment_ids = cnp.where(segment_ids < 0, low, segment_ids)
+        segment_ids = cnp.maximum(segment_ids, 0)
     result: Array = getattr(start.at[segment_ids], method)(data, **options)
     return result
 
@@ -108,7 +111,7 @@ def segment_prod(
     """The product of the rows of each segment; 1 for empty segments. See `segment_sum`."""
     check_placement(out_sharding, "segment_prod")
     options = _options(indices_are_sorted, unique_indices, mode)
-    return _segments("segment_prod", "multiply", data, segment_ids, num_segments, lambda dtype: 1, options)
+    return _segments("segment_prod", "mul", data, segment_ids, num_segments, lambda dtype: 1, options)
 
 
 def segment_max(

@@ -189,12 +189,17 @@ class IndexUpdate:
         return repeated(again, self._array, counts)
 
     def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
-        if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
-            raise ValueError(f"at[...]: mode must be 'drop' or 'clip'; got {mode!r}")
+        check_mode(mode)
         outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
         return _with_mode(
             lambda index: update_item(self._array, index, operation, values, outside, unique), self._index, mode
         )
+
+
+def check_mode(mode: Any) -> None:
+    """Raises unless ``mode`` says what becomes of updates outside."""
+    if mode not in (None, "drop", "clip", "fill", "promise_in_bounds"):
+        raise ValueError(f"at[...]: mode must be 'drop' or 'clip'; got {mode!r}")
 
 
 def _with_mode(apply: Callable[[Any], Array], index: Any, mode: str | None) -> Array:
