@@ -338,9 +338,8 @@ llvm::Value* Emitter::load(BufferId buffer, const Index& index, bool any_lane_ma
   llvm::Value* stored;
   if (a.varying == nullptr && a.stride == 1) {
     llvm::Value* pointer = element_pointer(buffer, a.uniform);
-    stored = lanes_.mask == nullptr ? b_.CreateAlignedLoad(vector, pointer, align)
-                                    : static_cast<llvm::Value*>(b_.CreateMaskedLoad(
-                                          vector, pointer, align, lanes_.mask, llvm::Constant::getNullValue(vector)));
+    stored =
+        lanes_.mask == nullptr ? b_.CreateAlignedLoad(vector, pointer, align) : load_masked(vector, pointer, align);
   } else if (a.varying == nullptr && a.stride == -1 && lanes_.mask == nullptr) {
     llvm::Value* first = b_.CreateSub(a.uniform, b_.getInt64(width - 1));
     stored = b_.CreateVectorReverse(b_.CreateAlignedLoad(vector, element_pointer(buffer, first), align));
@@ -412,7 +411,7 @@ void Emitter::store(BufferId buffer, const Index& index, llvm::Value* value) {
       if (streaming_ && streams(buffer)) return store_past_caches(stored, pointer);
       b_.CreateAlignedStore(stored, pointer, align);
     } else {
-      b_.CreateMaskedStore(stored, pointer, align, lanes_.mask);
+      store_masked(stored, pointer, align, lanes_.mask);
     }
   } else if (a.varying == nullptr && a.stride == -1 && lanes_.mask == nullptr) {
     llvm::Value* first = b_.CreateSub(a.uniform, b_.getInt64(lanes_.width - 1));
@@ -443,8 +442,42 @@ void Emitter::store_complex(BufferId buffer, const Index& index, llvm::Value* re
   if (lanes_.mask == nullptr) {
     b_.CreateAlignedStore(both, pointer, align);
   } else {
-    b_.CreateMaskedStore(both, pointer, align, interleaved_mask());
+    store_masked(both, pointer, align, interleaved_mask());
   }
+}
+
+// Where most vectors are whole, a branch that is predicted costs less than a masked access: without AVX-512 some
+// processors take tens of cycles for a store, and several for a load.
+void Emitter::if_whole(llvm::function_ref<void()> plain, llvm::function_ref<void()> masked) {
+  if (lanes_.whole == nullptr || lanes_.mask != lanes_.tail) return masked();
+  llvm::BasicBlock* whole = new_block("whole");
+  llvm::BasicBlock* tail = new_block("tail");
+  llvm::BasicBlock* joined = new_block("joined");
+  b_.CreateCondBr(lanes_.whole, whole, tail);
+  b_.SetInsertPoint(whole);
+  plain();
+  b_.CreateBr(joined);
+  b_.SetInsertPoint(tail);
+  masked();
+  b_.CreateBr(joined);
+  b_.SetInsertPoint(joined);
+}
+
+void Emitter::store_masked(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, llvm::Value* mask) {
+  if_whole([&] { b_.CreateAlignedStore(stored, pointer, align); },
+           [&] { b_.CreateMaskedStore(stored, pointer, align, mask); });
+}
+
+llvm::Value* Emitter::load_masked(llvm::FixedVectorType* vector, llvm::Value* pointer, llvm::Align align) {
+  llvm::Value *whole = nullptr, *tail = nullptr;
+  if_whole(
+      [&] { whole = b_.CreateAlignedLoad(vector, pointer, align); },
+      [&] { tail = b_.CreateMaskedLoad(vector, pointer, align, lanes_.mask, llvm::Constant::getNullValue(vector)); });
+  if (whole == nullptr) return tail;
+  llvm::PHINode* phi = b_.CreatePHI(vector, 2);
+  phi->addIncoming(whole, llvm::cast<llvm::Instruction>(whole)->getParent());
+  phi->addIncoming(tail, llvm::cast<llvm::Instruction>(tail)->getParent());
+  return phi;
 }
 
 llvm::Value* Emitter::any_lane(llvm::Value* mask) {

@@ -98,6 +98,9 @@ class Emitter {
     loop::Value variable;
     unsigned width;
     llvm::Value* mask;  // null: all lanes are active
+    // Of a mask that most vectors have all lanes of: that mask, and whether they are all active.
+    llvm::Value* tail = nullptr;
+    llvm::Value* whole = nullptr;
   };
   // The lanes' addresses: uniform + lane * stride + varying.
   struct Address {
@@ -156,6 +159,9 @@ class Emitter {
   void store(loop::BufferId buffer, const loop::Index& index, llvm::Value* value);
   void store_complex(loop::BufferId buffer, const loop::Index& index, llvm::Value* re, llvm::Value* im);
   llvm::Value* interleaved_mask();
+  void if_whole(llvm::function_ref<void()> plain, llvm::function_ref<void()> masked);
+  void store_masked(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, llvm::Value* mask);
+  llvm::Value* load_masked(llvm::FixedVectorType* vector, llvm::Value* pointer, llvm::Align align);
   llvm::Value* any_lane(llvm::Value* mask);
 
   // emit_loop.cc: control.

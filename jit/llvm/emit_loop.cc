@@ -422,17 +422,21 @@ void Emitter::emit_vector_for(const For& loop, Vectorization how, llvm::Value* b
     step(i, next, 0);
     return next;
   };
+  const bool held = uses_held(loop);
+  // Remaining vectors and tail share one masked body.
+  const bool shares_tail = how.masked_tail && (how.unroll > 1 || how.one_body) && !held;
   auto masked_vector = [&](llvm::Value* i, const Values& arguments) {
     lanes_.mask = tail_mask(i);
+    if (shares_tail && !facts_.masks_any_size) {
+      lanes_.tail = lanes_.mask;
+      lanes_.whole = b_.CreateICmpSLE(b_.CreateNSWAdd(i, b_.getInt64(width)), extent);
+    }
     Values next = one_vector(i, arguments);
-    lanes_.mask = nullptr;
+    lanes_.mask = lanes_.tail = lanes_.whole = nullptr;
     return next;
   };
   llvm::Value* unrolled = how.unroll > 1 ? round_down(width * how.unroll) : begin;
   llvm::Value* whole = round_down(width);
-  const bool held = uses_held(loop);
-  // Remaining vectors and tail share one masked body.
-  const bool shares_tail = how.masked_tail && (how.unroll > 1 || how.one_body) && !held;
   auto main_part = [&](const Values& start) {
     Values sums = start;
     if (how.unroll > 1) {

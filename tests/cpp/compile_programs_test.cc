@@ -481,6 +481,21 @@ TEST(CompilePrograms, LongBodiesComputeTwoVectorsAtOnce) {
   EXPECT_NE(code(8200, "x86-64-v4", chain).find("masked.store"), std::string::npos);
 }
 
+// Without AVX-512 masked accesses are slow: vectors that are whole take plain ones, of the one body that all share.
+TEST(CompilePrograms, WholeVectorsOfAMaskedBodyAreAccessedPlainly) {
+  const GraphPtr graph = build_graph({Aval(DType::kFloat32, {8204})},
+                                     [](Builder&, const Values& v) { return Values{tanh(v[0] * v[0]) * tanh(v[0])}; });
+  const auto code = [&](const char* cpu) {
+    return *jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test"),
+                              {.triple = "x86_64-linux-gnu", .cpu = cpu, .vector_bits = 512});
+  };
+  const std::string avx2 = code("x86-64-v3"), avx512 = code("x86-64-v4");
+  for (const char* access : {"llvm.masked.load", "llvm.masked.store", "load <8 x float>", "store <8 x float>"}) {
+    EXPECT_NE(avx2.find(access), std::string::npos) << access;
+  }
+  EXPECT_EQ(avx512.find("store <16 x float>"), std::string::npos);
+}
+
 // ---- PTX ------------------------------------------------------------------------------------------------------------
 
 TEST(CompilePrograms, PtxOfElementwiseAndReductions) {
