@@ -5,6 +5,8 @@ By default on a small sample; with --long on one of the size that `./dev accurac
 
 from __future__ import annotations
 
+from typing import Any
+
 import accuracy
 import cotangent as ct
 import cotangent.numpy as cnp
@@ -62,6 +64,15 @@ def test_slopes_of_activations_and_tails() -> None:
         (ct.nn.mish, lambda x: x * mp.tanh(mp.log1p(mp.exp(x)))),
         (lambda x: ct.nn.gelu(x, approximate=False), lambda x: x * mp.erfc(-x / mp.sqrt(2)) / 2),
         (special.ndtr, lambda x: mp.erfc(-x / mp.sqrt(2)) / 2),
+        (ct.lax.exp2, lambda x: mpf(2) ** x),
+        (ct.lax.sinh, mp.sinh),
+        (ct.lax.cosh, mp.cosh),
+        (ct.lax.asinh, mp.asinh),
+        (lambda x: ct.lax.asin(x / 32), lambda x: mp.asin(x / 32)),
+        (lambda x: ct.lax.acosh(x + 32), lambda x: mp.acosh(x + 32)),
+        (lambda x: ct.lax.rsqrt(x + 32), lambda x: 1 / mp.sqrt(x + 32)),
+        (lambda x: ct.nn.log1mexp(x + 32), lambda x: mp.log(-mp.expm1(-x - 32))),
+        (ct.nn.squareplus, lambda x: (x + mp.sqrt(x * x + 4)) / 2),
     ]
     points = np.array([-30.0, -11.0, -3.0, -0.2, 0.0, 0.3, 2.0, 9.0])
     for function, exact in cases:
@@ -72,6 +83,44 @@ def test_slopes_of_activations_and_tails() -> None:
             np.testing.assert_allclose(
                 curvatures, [float(mp.diff(exact, x, 2)) for x in points], rtol=1e-11, atol=1e-73
             )
+
+
+def test_slopes_of_numbers_that_are_large_or_small() -> None:
+    """Where squares and exponentials of the argument overflow or underflow, and the derivative does not."""
+    one = np.float32
+    cases: list[tuple[Any, float, Any]] = [
+        (ct.lax.asinh, 1e30, lambda x: 1 / mp.sqrt(1 + x * x)),
+        (ct.lax.asinh, -3.0, lambda x: 1 / mp.sqrt(1 + x * x)),
+        (ct.lax.acosh, 1e30, lambda x: 1 / mp.sqrt(x * x - 1)),
+        (ct.lax.acosh, 1.0001, lambda x: 1 / mp.sqrt(x * x - 1)),
+        (ct.lax.rsqrt, 1e20, lambda x: -1 / (2 * mp.sqrt(x) ** 3)),
+        (ct.lax.rsqrt, 1e-20, lambda x: -1 / (2 * mp.sqrt(x) ** 3)),
+        (ct.lax.sinh, 89.0, mp.cosh),
+        (ct.lax.sinh, 1e-45, mp.cosh),
+        (ct.lax.cosh, -89.0, mp.sinh),
+        (ct.nn.soft_sign, 1e18, lambda x: 1 / (1 + x) ** 2),
+        (ct.nn.soft_sign, -50.0, lambda x: 1 / (1 - x) ** 2),
+        (ct.nn.log1mexp, 1e-30, lambda x: 1 / mp.expm1(x)),
+        (ct.nn.log1mexp, 86.0, lambda x: 1 / mp.expm1(x)),
+        (ct.nn.squareplus, -50.0, lambda x: (1 + x / mp.sqrt(x * x + 4)) / 2),
+        (ct.nn.squareplus, -1e17, lambda x: (1 + x / mp.sqrt(x * x + 4)) / 2),
+    ]
+    for function, point, exact in cases:
+        with mp.workdps(80):
+            expected = float(exact(mpf(float(one(point)))))
+        for slope in (ct.grad(function), ct.jit(ct.grad(function))):
+            assert float(slope(one(point))) == pytest.approx(expected, rel=5e-7)
+
+
+def test_powers_of_two() -> None:
+    whole = np.arange(-149, 128)
+    np.testing.assert_array_equal(ct.lax.exp2(whole.astype(np.float32)), np.ldexp(np.float32(1), whole))
+    whole = np.arange(-1074, 1024)
+    np.testing.assert_array_equal(ct.jit(ct.lax.exp2)(whole.astype(np.float64)), np.ldexp(1.0, whole))
+    ends = np.float32([-np.inf, -1e30, -151, 128, 1e30, np.inf, np.nan])
+    np.testing.assert_array_equal(ct.lax.exp2(ends), [0, 0, 0, np.inf, np.inf, np.inf, np.nan])
+    halves = np.float16([-24, -14, 0.5, 15])
+    np.testing.assert_array_equal(ct.lax.exp2(halves), np.exp2(halves))
 
 
 def test_points_where_functions_change_formula() -> None:

@@ -11,20 +11,21 @@ import math
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import elementwise, pick
+from cotangent._elementwise import by_precision, elementwise, pick
 from cotangent.numpy._support import bind1, kind
 
-__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cosh", "sinh", "tan"]
+__all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cosh", "exp2", "rsqrt", "sinh", "tan"]
 
 _LOG2 = math.log(2.0)
 _FAR = 1e9  # the square of its inverse does not count beside 1
+_ONE_SIDED = 80.0  # 1 does not count beside the exponential of its half, nor the inverse beside that of all of it
 
 
 def _sqrt(x: Array) -> Array:
     return bind1("sqrt", x)
 
 
-def _with_sign(magnitude: Array, sign_of: Array) -> Array:
+def with_sign(magnitude: Array, sign_of: Array) -> Array:
     """A magnitude with the sign of another number, of zeros too."""
     bits = bind1("bitcast", sign_of, dtype=_core.canonical_dtype(f"int{8 * sign_of.dtype.itemsize}"))
     return pick(bits < 0, -magnitude, magnitude)
@@ -95,19 +96,19 @@ def _arc(x: Array, y: Array) -> tuple[Array, Array, Array]:
 def _complex_asin(z: Array) -> Array:
     x, y = _parts(z)
     real, _, imaginary = _arc(bind1("abs", x), bind1("abs", y))
-    return _complex(_with_sign(real, x), _with_sign(imaginary, y), z)
+    return _complex(with_sign(real, x), with_sign(imaginary, y), z)
 
 
 def _complex_acos(z: Array) -> Array:
     x, y = _parts(z)
     _, real, imaginary = _arc(bind1("abs", x), bind1("abs", y))
-    return _complex(pick(x < 0.0, math.pi - real, real), -_with_sign(imaginary, y), z)
+    return _complex(pick(x < 0.0, math.pi - real, real), -with_sign(imaginary, y), z)
 
 
 def _complex_acosh(z: Array) -> Array:
     x, y = _parts(z)
     _, real, imaginary = _arc(bind1("abs", x), bind1("abs", y))
-    return _complex(imaginary, _with_sign(pick(x < 0.0, math.pi - real, real), y), z)
+    return _complex(imaginary, with_sign(pick(x < 0.0, math.pi - real, real), y), z)
 
 
 def _complex_atanh(z: Array) -> Array:
@@ -128,11 +129,13 @@ def _complex_atanh(z: Array) -> Array:
     real = pick(bind1("or", u == 0.0, bind1("or", u == math.inf, high)), 0.0, real)
     imaginary = pick(bind1("or", far, high), 0.5 * math.pi, imaginary)
     imaginary = pick(bind1("ne", v, v), math.nan, imaginary)
-    return _complex(_with_sign(real, x), _with_sign(imaginary, y), z)
+    return _complex(with_sign(real, x), with_sign(imaginary, y), z)
 
 
 def _asin_slope(x: Array, result: Array) -> Array:
-    return 1.0 / (_sqrt(1.0 - x) * _sqrt(1.0 + x))
+    if kind(x) == "complex":
+        return 1.0 / (_sqrt(1.0 - x) * _sqrt(1.0 + x))
+    return 1.0 / _sqrt((1.0 - x) * (1.0 + x))
 
 
 @elementwise(_asin_slope)
@@ -163,7 +166,10 @@ def _asinh_slope(x: Array, result: Array) -> Array:
     if kind(x) == "complex":
         turned = _times_i(x)
         return 1.0 / (_sqrt(1.0 + turned) * _sqrt(1.0 - turned))
-    return 1.0 / _hypot(bind1("abs", x), _core.full((), 1.0, x.dtype, x.weak_type))
+    size = bind1("abs", x)
+    far = size > _FAR
+    near = pick(far, 1.0, size)
+    return 1.0 / pick(far, size, _sqrt(1.0 + near * near))
 
 
 @elementwise(_asinh_slope)
@@ -177,10 +183,18 @@ def asinh(x: Array) -> Array:
     squared = near * near
     result = bind1("log1p", near + squared / (1.0 + _sqrt(1.0 + squared)))
     result = pick(far, bind1("log", pick(far, size, 1.0)) + _LOG2, result)
-    return _with_sign(result, x)
+    return with_sign(result, x)
 
 
-@elementwise(lambda x, result: 1.0 / (_sqrt(x - 1.0) * _sqrt(x + 1.0)))
+def _acosh_slope(x: Array, result: Array) -> Array:
+    if kind(x) == "complex":
+        return 1.0 / (_sqrt(x - 1.0) * _sqrt(x + 1.0))
+    far = x > _FAR
+    near = pick(bind1("or", far, x < 1.0), math.nan, x)
+    return 1.0 / pick(far, x, _sqrt((near - 1.0) * (near + 1.0)))
+
+
+@elementwise(_acosh_slope)
 def acosh(x: Array) -> Array:
     """The inverse hyperbolic cosine."""
     if kind(x) == "complex":
@@ -208,12 +222,11 @@ def sinh(x: Array) -> Array:
     """The hyperbolic sine."""
     if kind(x) == "complex":
         return _over_i(bind1("sin", _times_i(x)))
-    near = bind1("abs", x) < 1.0
-    grown = bind1("expm1", pick(near, x, 0.0))
-    # Half of the exponential, which would overflow first.
-    half = bind1("exp", 0.5 * x), bind1("exp", -0.5 * x)
-    large = (0.5 * half[0]) * half[0] - (0.5 * half[1]) * half[1]
-    return pick(near, 0.5 * (grown + grown / (grown + 1.0)), large)
+    size = bind1("abs", x)
+    far = size > _ONE_SIDED
+    # Far, of half of it: the exponential of all of it would overflow first.
+    grown = bind1("expm1", pick(far, 0.5 * size, size))
+    return with_sign(pick(far, (0.5 * grown) * grown, 0.5 * (grown + grown / (grown + 1.0))), x)
 
 
 def _cosh_slope(x: Array, result: Array) -> Array:
@@ -225,8 +238,10 @@ def cosh(x: Array) -> Array:
     """The hyperbolic cosine."""
     if kind(x) == "complex":
         return bind1("cos", _times_i(x))
-    half = bind1("exp", 0.5 * x), bind1("exp", -0.5 * x)
-    return (0.5 * half[0]) * half[0] + (0.5 * half[1]) * half[1]
+    size = bind1("abs", x)
+    far = size > _ONE_SIDED
+    grown = bind1("exp", pick(far, 0.5 * size, size))
+    return pick(far, (0.5 * grown) * grown, 0.5 * grown + 0.5 / grown)
 
 
 @elementwise(lambda x, result: 1.0 + result * result)
@@ -235,6 +250,47 @@ def tan(x: Array) -> Array:
     if kind(x) == "complex":
         return _over_i(bind1("tanh", _times_i(x)))
     return bind1("sin", x) / bind1("cos", x)
+
+
+@elementwise(lambda x, result: -1.5 * (result / x))
+def _slope_of_rsqrt(x: Array) -> Array:
+    inverse = 1.0 / x
+    # Beside -0 the root is that of the result, too; of -inf there is none.
+    return -0.5 * (inverse * _sqrt(pick(x == 0.0, math.inf, pick(x < 0.0, math.nan, inverse))))
+
+
+def _rsqrt_slope(x: Array, result: Array) -> Array:
+    return -0.5 * (result / x) if kind(x) == "complex" else _slope_of_rsqrt(x)
+
+
+@elementwise(_rsqrt_slope)
+def rsqrt(x: Array) -> Array:
+    """The inverse of the square root."""
+    return 1.0 / _sqrt(x)
+
+
+@elementwise(lambda x, result: _LOG2 * result)
+def exp2(x: Array) -> Array:
+    """A power of two."""
+    if kind(x) == "complex":
+        return bind1("pow", _core.full((), 2.0, x.dtype, x.weak_type), x)
+    last, bias, digits = by_precision(x, 160.0, 1100.0), by_precision(x, 127, 1023), by_precision(x, 23, 52)
+    # NaN passes.
+    bounded = pick(x > last, last, pick(x < -last, -last, x))
+    # The nearest whole number as a float and as an integer, by adding a number so large that it has no fraction.
+    magic = _core.full((), 1.5 * 2.0**digits, x.dtype)
+    shifted = bounded + magic
+    integer = _core.canonical_dtype(f"int{8 * x.dtype.itemsize}")
+    whole = shifted - magic
+    power = bind1("bitcast", shifted, dtype=integer) - bind1("bitcast", magic, dtype=integer)
+    half = bind1("shift_right_arithmetic", power, _core.full((), 1, integer))
+
+    def times(y: Array, n: Array) -> Array:
+        scale = bind1("shift_left", n + bias, _core.full((), digits, integer))
+        return y * bind1("bitcast", scale, dtype=x.dtype)
+
+    # By two factors, as one would be infinite or subnormal where the result is not.
+    return times(times(bind1("exp", _LOG2 * (bounded - whole)), half), power - half)
 
 
 @elementwise(lambda x, result: 1.0 / (3.0 * (result * result)))
@@ -246,4 +302,4 @@ def cbrt(x: Array) -> Array:
     root = bind1("pow", safe, _core.full((), 1.0 / 3.0, x.dtype, x.weak_type))
     # One step of Newton's for the rounding of 1/3.
     root = root - (root - safe / (root * root)) * (1.0 / 3.0)
-    return _with_sign(pick(plain, root, size), x)
+    return with_sign(pick(plain, root, size), x)

@@ -15,7 +15,7 @@ from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._attention import dot_product_attention as dot_product_attention
 from cotangent._core import Array
-from cotangent._elementwise import Elementwise, pick
+from cotangent._elementwise import Elementwise, by_precision, elementwise, pick
 from cotangent.custom import custom_jvp
 from cotangent.errors import ShapeError
 from cotangent.numpy import reductions
@@ -32,7 +32,6 @@ from cotangent.numpy._support import (
     static_shape,
 )
 from cotangent.numpy.comparisons import truth, where
-from cotangent.numpy.dtypes import finfo
 from cotangent.numpy.elementwise import maximum
 from cotangent.numpy.functions import tanh as tanh
 
@@ -141,14 +140,51 @@ def sparse_sigmoid(x: Any) -> Array:
     return bind1("min", bind1("max", array + 1.0, literal(array, 0.0)), literal(array, 2.0)) * 0.5
 
 
+def _log1mexp_slope(x: Array, result: Array) -> Array:
+    # From here on the 1 of expm1 does not count, and the exponential of all of x would overflow first.
+    far = x > 80.0
+    inverse = 1.0 / bind1("expm1", pick(far, 0.5 * x, x))
+    return pick(far, inverse * inverse, inverse)
+
+
+@elementwise(_log1mexp_slope)
+def _log1mexp(x: Array) -> Array:
+    near = x < math.log(2.0)
+    close = bind1("log", -bind1("expm1", -pick(near, x, 0.5)))
+    far = bind1("log1p", -bind1("exp", -pick(near, 1.0, x)))
+    return pick(near, close, far)
+
+
 def log1mexp(x: Any) -> Array:
     """``log(1 - exp(-x))`` for positive x, accurate near 0 and far from it."""
-    array = inexact(x)
-    near = _below(array, math.log(2.0))
-    # Each formula away from where the other is used, so that its derivative stays finite there.
-    close = bind1("log", bind1("neg", bind1("expm1", bind1("neg", _pick(near, array, 0.5)))))
-    far = bind1("log1p", bind1("neg", bind1("exp", bind1("neg", _pick(near, 1.0, array)))))
-    return _pick(near, close, far)
+    return _log1mexp(inexact(x))
+
+
+def _squareplus_root(x: Array, b: Array) -> Array:
+    """``sqrt(x**2 + b)``, also where the square overflows: there it is of numbers that are smaller by a power of 2."""
+    limit, power = by_precision(x, (2.0**62, 2.0**70), (2.0**510, 2.0**520))
+    size = bind1("abs", x)
+    large = size > limit
+    down = pick(large, 1.0 / power, _core.full((), 1.0, x.dtype))
+    scaled = size * down
+    root = bind1("sqrt", scaled * scaled + (b * down) * down)
+    return pick(large, root * power, root)
+
+
+def _squareplus_slope(x: Array, b: Array, result: Array) -> Array:
+    # (1 + x / root) / 2, without cancellation.
+    root = _squareplus_root(x, b)
+    end = bind1("or", root == 0.0, root == math.inf)
+    limits = pick(x > 0.0, 1.0, pick(x < 0.0, 0.0, _core.full((), 0.5, x.dtype)))
+    return pick(end, limits, result / pick(end, 1.0, root))
+
+
+@elementwise(_squareplus_slope, lambda x, b, result: 0.25 / _squareplus_root(x, b))
+def _squareplus(x: Array, b: Array) -> Array:
+    # The sum is of magnitudes: below 0 it is the other factor of b / 4.
+    half = 0.5 * _squareplus_root(x, b) + 0.5 * bind1("abs", x)
+    below = x < 0.0
+    return pick(below, (0.25 * b) / pick(bind1("and", below, half != 0.0), half, 1.0), half)
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
@@ -156,21 +192,26 @@ def squareplus(x: Any, b: Any = 4) -> Array:
     array, added = _core.promote([x, b], inexact=True)
     if kind(array) == "complex":
         return (array + bind1("sqrt", array * array + added)) / 2
-    size = bind1("abs", array)
-    below = _below(array, 0.0)
-    # The square root is the size from here on, but for a term that rounding takes.
-    large = size > math.sqrt(float(finfo(array.dtype).max)) / 2
-    inside = _pick(large, 0.0, array)
-    root = bind1("sqrt", inside * inside + added)
-    near = _pick(below, added / _pick(below, root - inside, 1.0), inside + root) / 2
-    far = _pick(below, 0.0, array) + added / _pick(large, size, 1.0) / 4
-    return _pick(large, far, near)
+    from cotangent._special.support import floats
+
+    return _squareplus(*floats("squareplus", array, added))
+
+
+def _soft_sign_slope(x: Array, result: Array) -> Array:
+    # The inverse first: the square of the sum may overflow.
+    inverse = 1.0 / (bind1("abs", x) + 1.0)
+    return inverse * inverse
+
+
+@elementwise(_soft_sign_slope)
+def _real_soft_sign(x: Array) -> Array:
+    return x / (bind1("abs", x) + 1.0)
 
 
 def soft_sign(x: Any) -> Array:
     """``x / (|x| + 1)``."""
     array = inexact(x)
-    return array / (bind1("abs", array) + 1)
+    return array / (bind1("abs", array) + 1) if kind(array) == "complex" else _real_soft_sign(array)
 
 
 def _silu(x: Array) -> tuple[Array, Array]:

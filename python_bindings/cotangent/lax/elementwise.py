@@ -328,9 +328,7 @@ def exp(x: Any, *, accuracy: Any = None) -> Array:
 
 def exp2(x: Any, *, accuracy: Any = None) -> Array:
     """``2 ** x``."""
-    array = as_array("exp2", x)
-    check_kind("exp2", array, INEXACTS)
-    return bind1("pow", literal(array, 2.0), array)
+    return _function("exp2", x)
 
 
 def expm1(x: Any, *, accuracy: Any = None) -> Array:
@@ -355,8 +353,7 @@ def sqrt(x: Any, *, accuracy: Any = None) -> Array:
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
     """``1 / sqrt(x)``."""
-    root = unary("rsqrt", x, INEXACTS, "sqrt")
-    return bind1("div", literal(root, 1.0), root)
+    return _function("rsqrt", x)
 
 
 def cbrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -480,8 +477,7 @@ def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array
     whole = bind1("floor", size)
     up = bind1("ge", bind1("sub", size, whole), literal(size, 0.5))
     rounded = bind1("add", whole, choose(up, 1.0, literal(whole, 0.0)))
-    signed = bind1("select", bind1("lt", array, literal(array, 0.0)), bind1("neg", rounded), rounded)
-    return bind1("select", bind1("eq", rounded, literal(rounded, 0.0)), bind1("mul", rounded, array), signed)
+    return _elementary.with_sign(rounded, array)
 
 
 def complex(x: Any, y: Any) -> Array:  # noqa: A001

@@ -72,8 +72,7 @@ def exp(x: Any, /) -> Array:
 
 def exp2(x: Any, /) -> Array:
     """``2 ** x``."""
-    array = inexact(x)
-    return bind1("pow", literal(array, 2.0), array)
+    return _elementary.exp2(inexact(x))
 
 
 @entrance("unary", "expm1")
