@@ -7,6 +7,7 @@ a near-minimax fit, by interpolation at Chebyshev nodes with 80 digits; its wors
 from collections.abc import Callable
 
 from mpmath import (
+    atanh,
     besseli,
     chebyfit,
     ci,
@@ -15,6 +16,7 @@ from mpmath import (
     e1,
     erfc,
     erfinv,
+    euler,
     exp,
     expm1,
     fac2,
@@ -22,6 +24,7 @@ from mpmath import (
     findroot,
     fresnelc,
     fresnels,
+    hyp1f1,
     linspace,
     log,
     log1p,
@@ -29,8 +32,10 @@ from mpmath import (
     mp,
     mpf,
     pi,
+    polylog,
     polyval,
     psi,
+    re,
     si,
     sin,
     sqrt,
@@ -48,8 +53,13 @@ def numbers(values: list[mpf], digits: int) -> str:
     return f"({text},)" if len(values) == 1 else f"({text})"
 
 
-def fit(name: str, function: Function, low: mpf, high: mpf, single: int, double: int) -> None:
-    """Fit with `single` terms for float32 and `double` terms for float64, in the variable less its centre."""
+def fit(
+    name: str, function: Function, low: mpf, high: mpf, single: int, double: int, through_zero: bool = False
+) -> None:
+    """Fit with `single` terms for float32 and `double` terms for float64, in the variable less its centre.
+
+    The error of a function that goes through zero is absolute.
+    """
     low, high = mpf(low), mpf(high)
     centre = mpf(float((low + high) / 2))
     for precision, terms, digits in [("32", single, 10), ("64", double, 19)]:
@@ -57,7 +67,8 @@ def fit(name: str, function: Function, low: mpf, high: mpf, single: int, double:
             continue
         coefficients = chebyfit(lambda t: function(t + centre), [low - centre, high - centre], terms)
         worst = max(
-            abs(polyval(coefficients, t) / function(t + centre) - 1) for t in linspace(low - centre, high - centre, 300)
+            abs(polyval(coefficients, t) - function(t + centre)) / (1 if through_zero else abs(function(t + centre)))
+            for t in linspace(low - centre, high - centre, 300)
         )
         print(f"# Error {mp.nstr(worst, 2)}.")
         print(f"{name}{precision} = ({float(centre)!r}, {numbers(coefficients, digits)})  # fmt: skip")
@@ -158,6 +169,29 @@ def sici_pair(t: mpf) -> tuple[mpf, mpf]:
         return (ci(x) * sin(x) + rest * cos(x)) * x, (rest * sin(x) - ci(x) * cos(x)) * x**2
 
 
+def dawson(s: mpf) -> mpf:
+    """Dawson's integral over x at s = x^2."""
+    return hyp1f1(1, mpf(3) / 2, -s)
+
+
+def dawson_far(u: mpf) -> mpf:
+    """Dawson's integral times 2 x, less 1, over u = 1 / x^2."""
+    if u < mpf("1e-3"):  # the asymptotic series
+        return sum(fac2(2 * k - 1) * (u / 2) ** (k - 1) / 2 for k in range(1, 60))
+    return (2 * dawson(1 / u) / u - 1) / u
+
+
+def odd_part_of_spence(v: mpf) -> mpf:
+    """The part of the dilogarithm of 1 - exp(-w) that is odd in w, over w, at v = w^2."""
+    w = sqrt(v)
+    return (re(polylog(2, 1 - exp(-w))) + v / 4) / w
+
+
+def log_log_ndtr(x: mpf) -> mpf:
+    """The logarithm of minus the logarithm of the standard normal distribution function."""
+    return log(-log(erfc(-x / sqrt(2)) / 2))
+
+
 def split_root(name: str, root: mpf) -> None:
     """A root as two numbers, for float64 and for float32, where the first has 21 bits after the point."""
     head = mpf(float(root))
@@ -250,6 +284,20 @@ def main() -> None:
     )
     fit("SICI_F", lambda t: sici_pair(t)[0], mpf(-1) / 3, 1, 11, 27)
     fit("SICI_G", lambda t: sici_pair(t)[1], mpf(-1) / 3, 1, 11, 26)
+    print("\n# Si(x) / x on [0, 4] and (Ci(x) - log(x) - Euler's constant) / x^2 on [0, 2], in x^2.")
+    fit("SI_NEAR", near_zero(lambda s: si(sqrt(s)) / sqrt(s), mpf(1)), 0, 16, 7, 13)
+    fit("CI_NEAR", near_zero(lambda s: (ci(sqrt(s)) - log(s) / 2 - euler) / s, -mpf(1) / 4), 0, 4, 5, 10)
+    print("\n# Dawson's integral: over x in x^2, for x < 1.5; times (1 + 2 x^2) / x in x, up to 5.")
+    fit("DAWSON_NEAR", dawson, 0, 2.25, 10, 17)
+    fit("DAWSON_MIDDLE", lambda x: dawson(x * x) * (1 + 2 * x * x), 1.5, 5, 16, 30)
+    print("\n# x^2 times (2 x times that, less 1) in 1 / x^2, for x >= 5.")
+    fit("DAWSON_FAR", dawson_far, 0, 0.04, 6, 20)
+    print("\n# The part of the dilogarithm of 1 - exp(-w) that is odd in w, over w, in w^2, for |w| < 2.4.")
+    fit("SPENCE", near_zero(odd_part_of_spence, mpf(1)), 0, 5.76, 6, 12)
+    print("\n# log(-log(the standard normal distribution function)) on [-1, 1].")
+    fit("LOG_NDTR", log_log_ndtr, -1, 1, 11, 19, through_zero=True)
+    print("\n# 2 artanh(t) / t in t^2, for |t| < 0.82.")
+    fit("LOGIT", near_zero(lambda s: 2 * atanh(sqrt(s)) / sqrt(s), mpf(2)), 0, 0.6724, 13, 27)
     print("\n# Bernoulli's numbers B_2j over (2j)!, from j = 1.")
     bernoulli = [mp.bernoulli(2 * j) / mp.factorial(2 * j) for j in range(1, 19)]
     print(f"BERNOULLI = {numbers(bernoulli, 19)}  # fmt: skip")

@@ -151,6 +151,35 @@ def test_higher_derivatives_of_bessel_functions(dtype, name, order):
     close(ct.vmap(function)(-x), odd * result, dtype)
 
 
+# ---- Integrals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_derivatives_of_dawsons_integral_far_out(tier, dtype):
+    x = np.array([5.5, -30.0, 1e3, 1e6], dtype)
+    first = [-0.017425555418302360, -0.00055648406355054791, -5.0000075000187501e-07, -5.0000000000075e-13]
+    second = [0.0066946449798164361, -3.7161010914522772e-05, 1.0000030000112501e-09, 1.000000000003e-18]
+    close(tier(ct.vmap(ct.grad(special.dawsn)))(x), first, dtype)
+    close(tier(ct.vmap(ct.grad(ct.grad(special.dawsn))))(x), second, dtype, ulps=64)
+
+
+def test_derivatives_of_the_sine_integral_at_zero(tier):
+    function, expected = lambda x: special.sici(x)[0], [1.0, 0.0, -1 / 3, 0.0, 0.2]
+    for value in expected:
+        function = ct.grad(function)
+        assert float(tier(function)(np.float64(0))) == pytest.approx(value, abs=1e-15)
+
+
+def test_wofz_at_infinity(tier):
+    below = np.asarray(tier(special.wofz)(np.array([inf - 1j, -inf - 3e38j, complex(0, -inf), complex(0, inf), inf])))
+    assert below.tolist() == [0, 0, complex(inf, 0), 0, 0]
+
+
+def test_derivative_of_poch_by_a_step_of_nothing(tier):
+    # That of the logarithm of the gamma function: 1 - Euler's constant at 2.
+    assert float(tier(ct.grad(special.poch, 1))(np.float64(2), np.float64(0))) == pytest.approx(0.42278433509846713)
+
+
 # ---- The normal distribution -----------------------------------------------------------------------------------------
 
 LOG_NDTR = {
@@ -322,6 +351,18 @@ def test_logarithms_of_sums_with_infinities_have_the_derivative_of_the_shares(ti
         assert float(tier(special.logsumexp)(np.array([inf, 0.0], dtype))) == inf
         assert float(tier(special.logsumexp)(np.array([-inf, -inf], dtype))) == -inf
         assert math.isnan(tier(special.logsumexp)(np.array([inf, nan], dtype)))
+
+
+def test_relative_entropy_where_the_quotient_overflows(tier):
+    p, q = np.array([1e30, 1e-30, 1.0], "float32"), np.array([1e-30, 1e30, 1e-40], "float32")
+    logarithms = np.array([138.15510557964275, -138.15510557964275, 92.10340371976183])
+    close(tier(special.rel_entr)(p, q), p * logarithms, "float32")
+    close(tier(special.kl_div)(p, q), p * logarithms - p + q, "float32")
+    slopes = tier(ct.grad(lambda p, q: special.rel_entr(p, q).sum(), (0, 1)))(p[:2], q[:2])
+    close(slopes[0], logarithms[:2] + 1, "float32")
+    assert float(tier(special.rel_entr)(np.float64(1e200), np.float64(1e-200))) == pytest.approx(
+        9.210340371976184e202, rel=1e-15
+    )
 
 
 def test_relative_entropy_without_probabilities(tier):

@@ -23,7 +23,7 @@ def erf(x: Any) -> Array:
     return bind1("erf", *floats("erf", x))
 
 
-def _scaled(x: Array) -> Array:
+def scaled_erfc(x: Array) -> Array:
     """``exp(x**2) erfc(x)`` for ``x >= 0``."""
     far = x > 1e18
     near = pick(far, 1.0, x)
@@ -34,7 +34,7 @@ def _scaled(x: Array) -> Array:
 @elementwise(lambda x, result: -_TWO_OVER_ROOT_PI * bind1("exp", -x * x))
 def _erfc(x: Array) -> Array:
     magnitude = bind1("abs", x)
-    tail = exp_of_minus_square(magnitude) * _scaled(magnitude)
+    tail = exp_of_minus_square(magnitude) * scaled_erfc(magnitude)
     return pick(magnitude < 0.5, 1.0 - bind1("erf", x), pick(x < 0.0, 2.0 - tail, tail))
 
 
@@ -45,25 +45,25 @@ def normal_tail(x: Array, factor: Array | float = 1.0) -> Array:
     the last factor, so that what it loses where it is subnormal is not multiplied.
     """
     square, rest = split_square(x)
-    scaled = (0.5 * factor) * _scaled(x * math.sqrt(0.5))
+    scaled = (0.5 * factor) * scaled_erfc(x * math.sqrt(0.5))
     return (scaled * bind1("exp", -0.5 * rest)) * bind1("exp", -0.5 * square)
 
 
-def _normal_density(x: Array) -> Array:
+def normal_density(x: Array) -> Array:
+    """The density of the standard normal distribution."""
     square, rest = split_square(x)
     return (math.sqrt(0.5 / math.pi) * bind1("exp", -0.5 * rest)) * bind1("exp", -0.5 * square)
 
 
-@elementwise(lambda x, result: _normal_density(x))
+@elementwise(lambda x, result: normal_density(x))
 def ndtr_of_one(x: Array) -> Array:
     """The distribution function of the standard normal distribution."""
-    magnitude = bind1("abs", x)
-    tail = normal_tail(magnitude)
-    middle = 0.5 + 0.5 * bind1("erf", x * math.sqrt(0.5))
-    return pick(magnitude < 0.7, middle, pick(x < 0.0, tail, 1.0 - tail))
+    # Below that the sum would cancel.
+    low = x < -0.7
+    return where_needed(low, lambda: normal_tail(-x), 0.5 + 0.5 * bind1("erf", x * math.sqrt(0.5)))
 
 
-@elementwise(lambda x, result: ndtr_of_one(x) + x * _normal_density(x))
+@elementwise(lambda x, result: ndtr_of_one(x) + x * normal_density(x))
 def gelu_of_one(x: Array) -> Array:
     """``x`` times the distribution function of the standard normal distribution."""
     magnitude = bind1("abs", x)
@@ -110,7 +110,7 @@ def _erfcx_slope(x: Array, result: Array) -> Array:
 @elementwise(_erfcx_slope)
 def _erfcx(x: Array) -> Array:
     magnitude = bind1("abs", x)
-    value = _scaled(magnitude)
+    value = scaled_erfc(magnitude)
     # exp(x**2), with what rounding the square loses.
     growth = 2.0 / exp_of_minus_square(magnitude)
     return pick(x < 0.0, growth - value, value)

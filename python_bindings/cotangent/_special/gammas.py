@@ -93,9 +93,13 @@ def _trigamma(x: Array) -> Array:
     for k in reversed(range(count)):
         shifted = 1.0 / (y + float(k))
         result = result + shifted * shifted
-    # trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))^2
-    sine = sin_of_pi(pick(low, x, 0.5)) / math.pi
-    return pick(low, 1.0 / (sine * sine) - result, result)
+
+    def reflected() -> Array:
+        # trigamma(x) + trigamma(1 - x) = (pi / sin(pi x))^2
+        sine = sin_of_pi(pick(low, x, 0.5)) / math.pi
+        return 1.0 / (sine * sine) - result
+
+    return where_needed(low, reflected, result)
 
 
 @elementwise(lambda x, result: _trigamma(x))
@@ -113,11 +117,14 @@ def _digamma(x: Array) -> Array:
     squared = inverse * inverse
     asymptotic = bind1("log", far) - (0.5 * inverse + squared * fitted(squared, tables, "DIGAMMA_TAIL"))
     positive = pick(near, around_root, asymptotic)
-    # digamma(1 - x) - digamma(x) = pi / tan(pi x)
-    turned = pick(low, x, 0.25)
-    cotangent = sin_of_pi(turned + 0.5) / sin_of_pi(turned)
-    reflected = pick(is_integral(turned), math.nan, positive - math.pi * cotangent)
-    return pick(low, reflected, positive)
+
+    def reflected() -> Array:
+        # digamma(1 - x) - digamma(x) = pi / tan(pi x)
+        turned = pick(low, x, 0.25)
+        cotangent = sin_of_pi(turned + 0.5) / sin_of_pi(turned)
+        return pick(is_integral(turned), math.nan, positive - math.pi * cotangent)
+
+    return where_needed(low, reflected, positive)
 
 
 def _below_three(y: Array) -> tuple[Array, Array]:
@@ -153,12 +160,15 @@ def _lgamma(x: Array) -> Array:
     stirling = (far - 0.5) * (logarithm - 1.0) + (_HALF_LOG_TWO_PI - 0.5)
     stirling = stirling + fitted(inverse * inverse, tables, "STIRLING") * inverse
     positive = pick(near, above - logarithm, stirling)
-    # gamma(y) gamma(-y) = -pi / (y sin(pi y))
-    sine = bind1("abs", sin_of_pi(y))
-    reflected = (bind1("log", math.pi / sine) - bind1("log", y)) - positive
-    # Close to 0 the sine may be subnormal, and both signs have the same logarithm; large numbers are whole, poles all of them.
-    reflected = pick(y < by_precision(x, 1e-9, 1e-18), positive, pick(is_integral(y), math.inf, reflected))
-    return pick(x < 0.0, reflected, positive)
+
+    def reflected() -> Array:
+        # gamma(y) gamma(-y) = -pi / (y sin(pi y))
+        sine = bind1("abs", sin_of_pi(y))
+        result = (bind1("log", math.pi / sine) - bind1("log", y)) - positive
+        # Close to 0 the sine may be subnormal, and both signs have the same logarithm; large numbers are whole, poles all of them.
+        return pick(y < by_precision(x, 1e-9, 1e-18), positive, pick(is_integral(y), math.inf, result))
+
+    return where_needed(x < 0.0, reflected, positive)
 
 
 @elementwise(lambda x, result: result * _digamma(x))
@@ -170,21 +180,29 @@ def _gamma(x: Array) -> Array:
     overflows = far > by_precision(x, 36.0, 172.0)
     last = by_precision(x, 44.0, 200.0)  # from there on the result is infinite or 0, and powers would be infinite
     far = pick(far > last, last, far)
-    inverse = 1.0 / far
-    # Half of the power at a time: the whole would overflow before the result does.
-    half = bind1("pow", far, 0.5 * far - 0.25)
-    rest = bind1("exp", fitted(inverse * inverse, tables, "STIRLING") * inverse) * bind1("exp", -far)
+
+    def factors() -> tuple[Array, Array]:
+        inverse = 1.0 / far
+        # Half of the power at a time: the whole would overflow before the result does.
+        power = bind1("pow", far, 0.5 * far - 0.25)
+        return power, bind1("exp", fitted(inverse * inverse, tables, "STIRLING") * inverse) * bind1("exp", -far)
+
+    one = _core.full((), 1.0, x.dtype)
+    half, rest = where_needed(bind1("not", near), factors, (one, one))
     stirling = pick(overflows, math.inf, math.sqrt(2.0 * math.pi) * half * (half * rest))
     positive = pick(near, bind1("exp", above) / factor, stirling)
-    # gamma(y) gamma(-y) = -pi / (y sin(pi y)); close to 0, where the product in the divisor would underflow, y gamma(y) is 1.
-    close = y < by_precision(x, 1e-8, 1e-16)
-    divisor = pick(close, 1.0, sin_of_pi(y)) * pick(close, -y, y * positive)
-    reflected = pick(close, 1.0, _core.full((), -math.pi, x.dtype)) / divisor
-    # Far out half of the power at a time again: the divisor would overflow where the result is still subnormal.
-    distant = (-math.sqrt(0.5 * math.pi) / (far * pick(near, 0.25, sin_of_pi(y)) * (half * rest))) / half
-    reflected = pick(near, reflected, distant)
-    reflected = pick(is_integral(y), math.nan, reflected)
-    return pick(x == 0.0, 1.0 / x, pick(x < 0.0, reflected, positive))
+
+    def reflected() -> Array:
+        # gamma(y) gamma(-y) = -pi / (y sin(pi y)); close to 0, where the product in the divisor would underflow, y gamma(y) is 1.
+        close = y < by_precision(x, 1e-8, 1e-16)
+        sine = sin_of_pi(y)
+        divisor = pick(close, 1.0, sine) * pick(close, -y, y * positive)
+        result = pick(close, 1.0, _core.full((), -math.pi, x.dtype)) / divisor
+        # Far out half of the power at a time again: the divisor would overflow where the result is still subnormal.
+        distant = (-math.sqrt(0.5 * math.pi) / (far * pick(near, 0.25, sine) * (half * rest))) / half
+        return pick(is_integral(y), math.nan, pick(near, result, distant))
+
+    return pick(x == 0.0, 1.0 / x, where_needed(x < 0.0, reflected, positive))
 
 
 def _next_polygamma(m: Array, x: Array, result: Array) -> Array:

@@ -18,13 +18,15 @@ from cotangent._elementwise import by_precision, elementwise, polynomial
 from cotangent._special import tables
 from cotangent._special.error import erf, ndtr_of_one
 from cotangent._special.gammas import digamma
-from cotangent._special.support import fitted, floats
+from cotangent._special.support import fitted, floats, where_needed
 from cotangent.lax import complex as lax_complex
 from cotangent.lax import while_loop
 
 __all__ = ["dawsn", "exp1", "expi", "expn", "fresnel", "ndtr", "owens_t", "sici", "spence", "wofz"]
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
+_DAWSON_FAR = 5.0  # from there on tables.DAWSON_FAR serves
+_SPENCE_MIDDLE = 2.4  # up to that logarithm tables.SPENCE serves
 _MOST_TERMS = 500
 
 
@@ -211,32 +213,62 @@ def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
     return scale, tuple(float(c) for c in coefficients[1 : count + 1][::-1])
 
 
-_SCALE, _COEFFICIENTS = _weideman(48)
+_WEIDEMAN = {8: _weideman(22), 16: _weideman(48)}  # by the size of the complex number
+# From which magnitude on how many terms of Laplace's fraction serve.
+_LAPLACE = {8: (8.0, 6), 16: (12.0, 12)}
+
+
+def _quotient(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
+    """``(a + b i) / (c + d i)``, of numbers whose squares neither overflow nor underflow."""
+    inverse = 1 / (c * c + d * d)
+    return (a * c + b * d) * inverse, (b * c - a * d) * inverse
 
 
 @elementwise(lambda z, result: 2j / math.sqrt(math.pi) - 2 * z * result)
 def _wofz(z: Array) -> Array:
+    # By real and imaginary parts, of which products of complex numbers would compute more than there is.
     lower = cnp.imag(z) < 0
-    up = cnp.where(lower, -z, z)  # w(-z) = 2 exp(-z**2) - w(z)
-    far = cnp.abs(cnp.real(up)) + cnp.imag(up) > 12.0
-    # DLMF 7.9.1, the fraction of Laplace: enough terms for numbers that are large.
-    large = cnp.where(far, up, 20.0j)
-    fraction = large
-    for k in range(12, 0, -1):
-        fraction = large - (k / 2) / fraction
-    tail = 1j / math.sqrt(math.pi) / fraction
-    near = cnp.where(far, 1j, up)
-    quotient = 1 / (_SCALE - 1j * near)
-    disc = (_SCALE + 1j * near) * quotient
-    head = quotient * (1 / math.sqrt(math.pi) + 2 * quotient * polynomial(disc, _COEFFICIENTS))
-    value = cnp.where(far, tail, head)
-    # 2 exp(-z**2) by its parts: where it overflows, products of complex numbers would make NaN of infinity.
-    x, y = cnp.real(z), cnp.imag(z)
-    growth = 2 * cnp.exp(cnp.where(lower, (y - x) * (y + x), 0.0))
-    sine, cosine = cnp.sin(2 * x * y), cnp.cos(2 * x * y)
-    real = growth * cosine - cnp.real(value)
-    imaginary = cnp.where(sine == 0, 0.0, -growth * sine) - cnp.imag(value)
-    result: Array = cnp.where(lower, lax_complex(real, imaginary), value)
+    x = cnp.where(lower, -cnp.real(z), cnp.real(z))  # w(-z) = 2 exp(-z**2) - w(z)
+    y = cnp.abs(cnp.imag(z))
+    limit, terms = _LAPLACE[z.dtype.itemsize]
+    far = cnp.abs(x) + y > limit
+    scale, coefficients = _WEIDEMAN[z.dtype.itemsize]
+    across, up = cnp.where(far, 0.0, x), cnp.where(far, 1.0, y)
+    inverse = 1 / ((scale + up) * (scale + up) + across * across)
+    q_real, q_imag = (scale + up) * inverse, across * inverse
+    disc_real = (scale - up) * q_real - across * q_imag
+    disc_imag = (scale - up) * q_imag + across * q_real
+    real, imag = _core.full((), coefficients[0], x.dtype), _core.full((), 0.0, x.dtype)
+    for coefficient in coefficients[1:]:
+        real, imag = real * disc_real - imag * disc_imag + coefficient, real * disc_imag + imag * disc_real
+    real, imag = q_real * real - q_imag * imag, q_real * imag + q_imag * real
+    real, imag = 1 / math.sqrt(math.pi) + 2 * real, 2 * imag
+    real, imag = q_real * real - q_imag * imag, q_real * imag + q_imag * real
+
+    def of_fraction() -> tuple[Array, Array]:
+        # DLMF 7.9.1, of all numbers over z, with 1 / z by what does not overflow.
+        size = cnp.where(far, cnp.maximum(cnp.abs(x), y), 20.0)
+        a, b = cnp.where(far, x, 20.0) / size, cnp.where(far, y, 0.0) / size
+        a, b = _quotient(1 / size, 0 * size, a, b)
+        v, w = a * a - b * b, 2 * a * b
+        c, d = cnp.ones_like(x), cnp.zeros_like(x)
+        for k in range(terms, 0, -1):
+            c, d = _quotient(v, w, c, d)
+            c, d = 1 - (0.5 * k) * c, (-0.5 * k) * d
+        c, d = _quotient(-b / math.sqrt(math.pi), a / math.sqrt(math.pi), c, d)
+        return cnp.where(size == cnp.inf, 0.0, c), cnp.where(size == cnp.inf, 0.0, d)
+
+    real, imag = where_needed(far, of_fraction, (real, imag))
+
+    def of_lower() -> tuple[Array, Array]:
+        # 2 exp(-z**2) by its parts: where it overflows, products of complex numbers would make NaN of infinity.
+        growth = 2 * cnp.exp(cnp.where(lower, (y - x) * (y + x), 0.0))
+        angle = cnp.where((x == 0) | (growth == 0), 0.0, 2 * x * y)
+        sine, cosine = cnp.sin(angle), cnp.cos(angle)
+        return growth * cosine - real, cnp.where(sine == 0, 0.0, -growth * sine) - imag
+
+    real, imag = where_needed(lower, of_lower, (real, imag))
+    result: Array = lax_complex(real, imag)
     return result
 
 
@@ -255,36 +287,34 @@ def wofz(z: Any) -> Array:
     return _wofz(array)
 
 
-# Rybicki's sum (Computers in Physics 3, 85, 1989) with the step 1/4, whose error is below 1e-16.
-_STEP = 0.25
-_DAWSON = [(n, math.exp(-((n * _STEP) ** 2))) for n in range(1, 26, 2)]
+def _dawsn_slope(x: Array, result: Array) -> Array:
+    # 1 - 2 x times the function: far out without the difference.
+    far = cnp.abs(x) >= _DAWSON_FAR
+    inverse = 1 / cnp.where(far, x, _DAWSON_FAR)
+    square = inverse * inverse
+    slope: Array = cnp.where(far, -square * fitted(square, tables, "DAWSON_FAR"), 1 - 2 * x * result)
+    return slope
 
 
-@elementwise(lambda x, result: 1 - 2 * x * result)
+@elementwise(_dawsn_slope)
 def _dawsn(x: Array) -> Array:
     magnitude = cnp.abs(x)
-    small, large = magnitude < 0.25, magnitude > 50.0
-    # DLMF 7.6.4 near zero, 7.12.1 far out
-    close = cnp.where(small, x, 0.0)
-    square = close * close
-    terms = cnp.ones_like(x)
-    for n in range(11, 0, -1):
-        terms = 1 - (2 * square / (2 * n + 1)) * terms
-    head = close * terms
-    far = cnp.where(large, magnitude, 60.0)
-    inverse = 1 / (far * far)
-    tail = 0.5 / far * polynomial(inverse, (29.53125, 6.5625, 1.875, 0.75, 0.5, 1.0))
-    middle = cnp.where(small | large, 1.0, magnitude)
-    even = 2 * cnp.round(0.5 * middle / _STEP)
-    offset = middle - even * _STEP
-    step, total = cnp.exp(2 * offset * _STEP), cnp.zeros_like(x)
-    power = step
-    for n, weight in _DAWSON:
-        total = total + weight * (power / (even + n) + 1 / (power * (even - n)))
-        power = power * step * step
-    middle = cnp.exp(-offset * offset) / math.sqrt(math.pi) * total
-    beyond = cnp.where(large, cnp.where(cnp.isinf(x), 0.0, tail), middle)
-    result: Array = cnp.where(small, head, cnp.where(x < 0, -beyond, beyond))
+    near, far = magnitude < 1.5, magnitude >= _DAWSON_FAR
+    close = cnp.where(near, x, 0.0)
+    head = close * fitted(close * close, tables, "DAWSON_NEAR")
+
+    def to_five() -> Array:
+        y = cnp.where(near | far, 2.0, magnitude)
+        result: Array = cnp.sign(x) * y * fitted(y, tables, "DAWSON_MIDDLE") / (1 + 2 * y * y)
+        return result
+
+    def beyond() -> Array:
+        inverse = 1 / cnp.where(far, x, _DAWSON_FAR)
+        square = inverse * inverse
+        result: Array = 0.5 * inverse * (1 + square * fitted(square, tables, "DAWSON_FAR"))
+        return result
+
+    result: Array = where_needed(far, beyond, where_needed(~near & ~far, to_five, head))
     return result
 
 
@@ -351,45 +381,70 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 # ---- sine and cosine integrals ---------------------------------------------------------------------------------------
 
 
-def _sici_pair(x: Array) -> tuple[Array, Array]:
-    """For x > 0."""
-    small = x < 4.0
-    close = cnp.where(small, x, 1.0)
-    square = close * close
-    # DLMF 6.6.5 and 6.6.6
-    sine = series(close, lambda n: -square * (2 * n - 1) / ((2 * n) * (2 * n + 1) * (2 * n + 1)))
-    total = series(-0.25 * square, lambda n: -square * n / (2 * (2 * n + 1) * (n + 1) * (n + 1)))
-    cosine = np.euler_gamma + cnp.log(close) + total
-    # Between 2 and 4, where these would cancel, the distance from the zero in between times a polynomial.
-    root, rest = by_precision(x, tables.CI_ROOT32, tables.CI_ROOT)
-    middle = cnp.where((close > 2) & small, close, 3.0)
-    cosine = cnp.where(close > 2, ((middle - root) - rest) * fitted(middle, tables, "CI"), cosine)
-    # DLMF 6.2.19 and 6.2.20, from the auxiliary functions f and g.
-    infinite = x == cnp.inf
-    far = cnp.where(small | infinite, 5.0, x)
-    inverse = 1 / far
-    t = cnp.where(far > 1e30, 1.0, (far - 8) / (far + 8))
-    f, g = fitted(t, tables, "SICI_F") * inverse, fitted(t, tables, "SICI_G") * (inverse * inverse)
-    far_sine = 0.5 * math.pi - (f * cnp.cos(far) + g * cnp.sin(far))
-    far_cosine = f * cnp.sin(far) - g * cnp.cos(far)
-    sine = cnp.where(infinite, 0.5 * math.pi, cnp.where(small, sine, far_sine))
-    cosine = cnp.where(infinite, 0.0, cnp.where(small, cosine, far_cosine))
-    return sine, cosine
+def _sici_auxiliary(x: Array) -> tuple[Array, Array]:
+    """The auxiliary functions f and g (DLMF 6.2.17 and 6.2.18) for x >= 4."""
+    inverse = 1 / x
+    t = cnp.where(x > 1e30, 1.0, (x - 8) / (x + 8))
+    return fitted(t, tables, "SICI_F") * inverse, fitted(t, tables, "SICI_G") * (inverse * inverse)
 
 
-@elementwise(lambda x, result: cnp.sinc(x / math.pi))
+def _sin_over(x: Array, result: Array) -> Array:
+    """``sin(x) / x``; by its series near 0, where derivatives of the quotient would cancel."""
+    near = cnp.abs(x) < 0.5
+    square = cnp.where(near, x * x, 0.0)
+    series_ = polynomial(
+        square, tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(by_precision(x, 5, 9)))[::-1]
+    )
+    away = cnp.where(near, 1.0, x)
+    slope: Array = cnp.where(near, series_, cnp.sin(away) / away)
+    return slope
+
+
+@elementwise(_sin_over)
 def _si(x: Array) -> Array:
-    zero = x == 0
-    sine, _ = _sici_pair(cnp.where(zero, 1.0, cnp.abs(x)))
-    result: Array = cnp.where(zero, x, cnp.sign(x) * sine)
+    magnitude = cnp.abs(x)
+    near = magnitude < 4
+    close = cnp.where(near, x, 0.0)
+
+    def beyond() -> Array:
+        # DLMF 6.2.19
+        far = cnp.where(near | (magnitude == cnp.inf), 5.0, magnitude)
+        f, g = _sici_auxiliary(far)
+        sine = 0.5 * math.pi - (f * cnp.cos(far) + g * cnp.sin(far))
+        result: Array = cnp.sign(x) * cnp.where(magnitude == cnp.inf, 0.5 * math.pi, sine)
+        return result
+
+    result: Array = where_needed(~near, beyond, close * fitted(close * close, tables, "SI_NEAR"))
     return result
 
 
 @elementwise(lambda x, result: cnp.cos(x) / x)
 def _ci(x: Array) -> Array:
     # Of negative numbers the real part; of minus infinity there is none.
-    _, cosine = _sici_pair(cnp.where(x == 0, 1.0, cnp.abs(x)))
-    result: Array = cnp.where(x == 0, -cnp.inf, cnp.where(x == -cnp.inf, cnp.nan, cosine))
+    magnitude = cnp.abs(x)
+    near, first = magnitude < 4, magnitude <= 2
+    close = cnp.where(first & (x != 0), magnitude, 1.0)
+    square = close * close
+    value = np.euler_gamma + cnp.log(close) + square * fitted(square, tables, "CI_NEAR")
+
+    def around_root() -> Array:
+        # Where these would cancel, the distance from the zero times a polynomial.
+        root, rest = by_precision(x, tables.CI_ROOT32, tables.CI_ROOT)
+        middle = cnp.where(near & ~first, magnitude, 3.0)
+        result: Array = ((middle - root) - rest) * fitted(middle, tables, "CI")
+        return result
+
+    def beyond() -> Array:
+        # DLMF 6.2.20
+        far = cnp.where(near | (magnitude == cnp.inf), 5.0, magnitude)
+        f, g = _sici_auxiliary(far)
+        cosine = f * cnp.sin(far) - g * cnp.cos(far)
+        result: Array = cnp.where(x == cnp.inf, 0.0, cnp.where(x == -cnp.inf, cnp.nan, cosine))
+        return result
+
+    value = where_needed(near & ~first, around_root, value)
+    value = where_needed(~near, beyond, value)
+    result: Array = cnp.where(x == 0, -cnp.inf, value)
     return result
 
 
@@ -417,24 +472,29 @@ def _spence_slope(x: Array, result: Array) -> Array:
 @elementwise(_spence_slope)
 def _spence(x: Array) -> Array:
     """The dilogarithm of 1 - x (DLMF 25.12)."""
-    large = x > 2.0
-    y = cnp.where(large, 1 / cnp.where(large, x, 1.0), x)  # in [0, 2]
-    low = y < 0.5
-    z = cnp.where(low, y, 1 - y)  # |z| <= 1/2, or up to -1
-    negative = z < 0
-    # 25.12.3 brings what is negative to z / (z - 1), at most 1/2.
-    u = cnp.where(negative, z / cnp.where(negative, z - 1, 1.0), z)
-    total = cnp.where(u == 0, 0.0, series(cnp.where(u == 0, 1.0, u), lambda n: u * n * n / ((n + 1) * (n + 1))))
-    log_rest = cnp.log1p(-z)
-    total = cnp.where(negative, -0.5 * log_rest * log_rest - total, total)
-    # 25.12.6 between y and 1 - y, 25.12.4 between x and 1 / x.
-    log_y = cnp.log(cnp.where(y > 0, y, 1.0))
-    reflected = math.pi**2 / 6 - cnp.where(y > 0, log_y * cnp.log1p(-cnp.where(low, y, 0.0)), 0.0) - total
-    value = cnp.where(low, reflected, total)
-    logarithm = cnp.log(cnp.where(large, x, 1.0))
-    value = cnp.where(large, -0.5 * logarithm * logarithm - value, value)
-    result: Array = cnp.where(x < 0, cnp.nan, value)
-    return result
+
+    def of_log(w: Array) -> Array:
+        # The dilogarithm of 1 - exp(-w): the sum of B_n w^(n + 1) / (n + 1)!, of whose terms one is even.
+        square = w * w
+        return w * fitted(square, tables, "SPENCE") - 0.25 * square
+
+    ordinary = x > 0
+    logarithm = cnp.log(cnp.where(ordinary, x, 1.0))
+    middle = cnp.abs(logarithm) <= _SPENCE_MIDDLE
+    value = of_log(cnp.where(middle, -logarithm, 0.0))
+
+    def reflected() -> Array:
+        # 25.12.6 between y and 1 - y, 25.12.4 between x and 1 / x.
+        large = x > 1
+        y = cnp.where(large, 1 / cnp.where(large, x, 1.0), x)
+        log_rest = cnp.log1p(-y)
+        product = cnp.where(y == 0, 0.0, cnp.abs(logarithm) * log_rest)
+        result = math.pi**2 / 6 + product - of_log(-log_rest)
+        result = cnp.where(large, -0.5 * logarithm * logarithm - result, result)
+        at_zero: Array = cnp.where(x == 0, math.pi**2 / 6, cnp.where(ordinary, result, cnp.nan))
+        return at_zero
+
+    return where_needed(~(middle & ordinary), reflected, value)
 
 
 def spence(x: Any) -> Array:

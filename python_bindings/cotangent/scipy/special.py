@@ -23,6 +23,7 @@ from cotangent._special import (
     i1,
     i1e,
     ndtri,
+    tables,
 )
 from cotangent._special import erf_inv as erfinv
 from cotangent._special import erfcx as _real_erfcx
@@ -31,12 +32,12 @@ from cotangent._special import igamma as gammainc
 from cotangent._special import igammac as gammaincc
 from cotangent._special import lgamma as gammaln
 from cotangent._special.complex import complex_gamma, complex_loggamma
-from cotangent._special.error import excess, normal_tail
+from cotangent._special.error import excess, normal_density, normal_tail, scaled_erfc
 from cotangent._special.gammas import polygamma as _polygamma
 from cotangent._special.gammas import zeta as _hurwitz_zeta
 from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
 from cotangent._special.series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
-from cotangent._special.support import floats
+from cotangent._special.support import fitted, floats, where_needed
 from cotangent.nn import log_softmax as _log_softmax
 from cotangent.nn import logsumexp
 from cotangent.nn import softmax as _softmax
@@ -102,6 +103,9 @@ __all__ = [
 _ROOT_HALF = math.sqrt(0.5)
 _ROOT_TWO = math.sqrt(2.0)
 _ROOT_TWO_OVER_PI = math.sqrt(2.0 / math.pi)
+_ROOT_TWO_PI = math.sqrt(2.0 * math.pi)
+_LOGIT_MIDDLE = 0.82  # up to there tables.LOGIT serves
+_FAR_BELOW = -3.6  # where the ratio of the normal density to the distribution function is close to -x
 
 psi = digamma
 
@@ -117,11 +121,12 @@ def expit(x: Any) -> Array:
 
 @elementwise(lambda x, result: 1 / (x * (1 - x)))
 def _logit(x: Array) -> Array:
-    # Near 1/2 both logarithms are small numbers' differences: one logarithm of the odds is exact there.
-    close = cnp.abs(x - 0.5) < 0.2
-    middle = cnp.where(close, x, 0.5)
-    near = cnp.log1p((2 * middle - 1) / (1 - middle))
-    result: Array = cnp.where(close, near, cnp.log(x) - cnp.log1p(-x))
+    # 2 artanh(2 x - 1): near 1/2 a logarithm would be of a rounded quotient that is close to 1.
+    turned = 2 * x - 1
+    middle = cnp.abs(turned) <= _LOGIT_MIDDLE
+    near = cnp.where(middle, turned, 0.0)
+    near = near * fitted(near * near, tables, "LOGIT")
+    result: Array = where_needed(~middle, lambda: cnp.log(x / (1 - x)), near)
     return result
 
 
@@ -165,9 +170,28 @@ def entr(x: Any) -> Array:
     return _entr(*floats("entr", x))
 
 
+@elementwise(lambda p, q, result: 1 / p, lambda p, q, result: -1 / q)
+def _log_of_ratio(p: Array, q: Array) -> Array:
+    """``log(p / q)`` of positive numbers."""
+    more, less = cnp.maximum(p, q), cnp.minimum(p, q)
+    # Of close numbers the difference is exact, and the logarithm of the rounded quotient is not.
+    excess_of_ratio = (more - less) / less
+    # A quotient may be infinite where its logarithm is not.
+    huge = excess_of_ratio == cnp.inf
+    root = where_needed(huge, lambda: cnp.sqrt(more) / cnp.sqrt(less), excess_of_ratio)
+    logarithm = cnp.log1p(root)
+    logarithm = cnp.where(huge, 2 * logarithm, logarithm)
+    result: Array = cnp.where(p < q, -logarithm, logarithm)
+    return result
+
+
 def _rel_entr_slope(p: Array, q: Array, result: Array) -> Array:
-    none = (p == 0) & (q == 0)
-    slope: Array = cnp.where(none, 0.0, cnp.log(cnp.where(none, 1.0, p) / cnp.where(none, 1.0, q)) + 1)
+    both = (p > 0) & (q > 0)
+    logarithm = _log_of_ratio(cnp.where(both, p, 1.0), cnp.where(both, q, 1.0))
+    # Where one of them is not positive, as the logarithm of a quotient would go.
+    end = cnp.where(p == 0, cnp.where(q == 0, 0.0, -cnp.inf), cnp.where((p > 0) & (q == 0), cnp.inf, cnp.nan))
+    end = cnp.where(cnp.isnan(q), cnp.nan, end)
+    slope: Array = cnp.where(both, logarithm + 1, end)
     return slope
 
 
@@ -181,11 +205,7 @@ def _rel_entr_slope_of_second(p: Array, q: Array, result: Array) -> Array:
 @elementwise(_rel_entr_slope, _rel_entr_slope_of_second)
 def _rel_entr(p: Array, q: Array) -> Array:
     both = (p > 0) & (q > 0)
-    over, under = cnp.where(both, p, 1.0), cnp.where(both, q, 1.0)
-    ratio = over / under
-    # Of close numbers the difference is exact, and the logarithm of the rounded quotient is not.
-    close = (ratio > 0.5) & (ratio < 2)
-    logarithm = cnp.where(close, cnp.log1p(cnp.where(close, over - under, 0.0) / under), cnp.log(ratio))
+    logarithm = _log_of_ratio(cnp.where(both, p, 1.0), cnp.where(both, q, 1.0))
     result: Array = cnp.where(both, p * logarithm, cnp.where((p == 0) & (q >= 0), 0.0, cnp.inf))
     return cnp.where(cnp.isnan(p) | cnp.isnan(q), cnp.nan, result)  # type: ignore[no-any-return]
 
@@ -291,11 +311,16 @@ def _betaln(a: Array, b: Array) -> Array:
     # For a large argument two huge logarithms would cancel: Stirling's formula with the difference taken by hand.
     far = (large >= 10) & (small > 0)
     big, little = cnp.where(far, large, 10.0), cnp.where(far, small, 1.0)
-    difference = _stirling(big) - _stirling(big + little)
-    difference = difference - (big - 0.5) * cnp.log1p(little / big) - little * cnp.log(big + little) + little
-    near = gammaln(a) + gammaln(b) - gammaln(a + b)
-    result: Array = cnp.where(far, gammaln(little) + difference, near)
-    return result
+    first, other = gammaln(small), cnp.where(far, 1.0, large)
+    near = first + gammaln(other) - gammaln(cnp.where(far, 1.0, a + b))
+
+    def with_large() -> Array:
+        difference = _stirling(big) - _stirling(big + little)
+        difference = difference - (big - 0.5) * cnp.log1p(little / big) - little * cnp.log(big + little) + little
+        result: Array = first + difference
+        return result
+
+    return where_needed(far, with_large, near)
 
 
 def betaln(a: Any, b: Any) -> Array:
@@ -341,6 +366,67 @@ def _log_gamma_ratio(z: Array, m: Array) -> Array:
     return result
 
 
+def _digamma_difference(z: Array, m: Array) -> Array:
+    """``digamma(z + m) - digamma(z)``; of large numbers without the difference of logarithms."""
+    far = (z >= 10) & (z + m >= 10)
+    big, step = cnp.where(far, z, 10.0), cnp.where(far, m, 0.0)
+    top = big + step
+
+    def rest(x: Array) -> Array:
+        inverse = 1 / (x * x)
+        result: Array = inverse * fitted(inverse, tables, "DIGAMMA_TAIL")
+        return result
+
+    difference = cnp.log1p(step / big) + step / (2 * big * top) - (rest(top) - rest(big))
+    result: Array = cnp.where(far, difference, digamma(cnp.where(far, 1.0, z + m)) - digamma(cnp.where(far, 1.0, z)))
+    return result
+
+
+def _without_poles(z: Array, m: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """The start, the step and the end of a rising factorial of the same magnitude; where z is a pole of gamma, and z + m."""
+    end = z + m
+    pole, pole_at_end = (z <= 0) & (z == cnp.floor(z)), (end <= 0) & (end == cnp.floor(end))
+    both, one = pole & pole_at_end, pole ^ pole_at_end
+    # (z)_m = (-1)^m (1 - z - m)_m for whole m.
+    start = cnp.where(both, 1 - end, cnp.where(one, 1.0, z))
+    end = cnp.where(both, 1 - z, cnp.where(one, 1.0, end))
+    return start, cnp.where(one, 0.0, m), end, pole, pole_at_end
+
+
+def _poch_slope_in_z(z: Array, m: Array, result: Array) -> Array:
+    start, step, _, pole, pole_at_end = _without_poles(z, m)
+    slope = result * _digamma_difference(start, step)
+    slope = cnp.where(pole & pole_at_end, -slope, slope)
+    value: Array = cnp.where((pole ^ pole_at_end) | (m == 0), 0.0, slope)
+    return value
+
+
+def _poch_slope_in_m(z: Array, m: Array, result: Array) -> Array:
+    _, _, end, pole, pole_at_end = _without_poles(z, m)
+    slope: Array = cnp.where(pole ^ pole_at_end, 0.0, result * digamma(end))
+    return slope
+
+
+@elementwise(_poch_slope_in_z, _poch_slope_in_m)
+def _poch(z: Array, m: Array) -> Array:
+    start, step, end, pole, pole_at_end = _without_poles(z, m)
+    limit = by_precision(z, 30.0, 150.0)
+    small = (start > 0) & (end > 0) & (end < limit) & (start < limit)
+    value = gamma(cnp.where(small, end, 1.0)) / gamma(cnp.where(small, start, 1.0))
+
+    def by_logarithms() -> Array:
+        both = pole & pole_at_end
+        sign = cnp.where(both, cnp.where(cnp.floor(m / 2) * 2 == m, 1.0, -1.0), gammasgn(end) * gammasgn(start))
+        result = cnp.where(small, value, cnp.exp(_log_gamma_ratio(start, cnp.where(small, 0.0, step)))) * sign
+        result = cnp.where(pole & ~pole_at_end, 0.0, cnp.where(pole_at_end & ~pole, cnp.inf, result))
+        special: Array = cnp.where(cnp.isnan(z) | cnp.isnan(m), cnp.nan, result)
+        return special
+
+    value = where_needed(~small | pole | pole_at_end, by_logarithms, value)
+    result: Array = cnp.where(m == 0, 1.0, value)
+    return result
+
+
 def poch(z: Any, m: Any) -> Array:
     """The rising factorial ``gamma(z + m) / gamma(z)``, to about 64 units in the last place for z and m from 0 to 10.
 
@@ -348,22 +434,7 @@ def poch(z: Any, m: Any) -> Array:
     poles of the gamma function it is the limit for whole m, where only the divisor is one it is 0, and where only the numerator
     is one it is infinite.
     """
-    z, m = floats("poch", z, m)
-    end = z + m
-    pole, pole_at_end = (z <= 0) & (z == cnp.floor(z)), (end <= 0) & (end == cnp.floor(end))
-    both = pole & pole_at_end
-    # (z)_m = (-1)^m (1 - z - m)_m for whole m.
-    start = cnp.where(both, 1 - end, cnp.where(pole | pole_at_end, 1.0, z))
-    end = cnp.where(both, 1 - z, cnp.where(pole | pole_at_end, 1.0, end))
-    step = cnp.where(pole ^ pole_at_end, 0.0, m)
-    sign = cnp.where(both, cnp.where(cnp.floor(m / 2) * 2 == m, 1.0, -1.0), gammasgn(end) * gammasgn(start))
-    limit = by_precision(z, 30.0, 150.0)
-    small = (start > 0) & (end > 0) & (end < limit) & (start < limit)
-    direct = gamma(cnp.where(small, end, 1.0)) / gamma(cnp.where(small, start, 1.0))
-    value = cnp.where(small, direct, cnp.exp(_log_gamma_ratio(start, cnp.where(small, 0.0, step))))
-    value = cnp.where(pole & ~pole_at_end, 0.0, cnp.where(pole_at_end & ~pole, cnp.inf, sign * value))
-    result: Array = cnp.where(m == 0, 1.0, cnp.where(cnp.isnan(z) | cnp.isnan(m), cnp.nan, value))
-    return result
+    return _poch(*floats("poch", z, m))
 
 
 def multigammaln(a: Any, d: int) -> Array:
@@ -404,30 +475,48 @@ def bernoulli(n: int) -> Array:
 # ---- the normal distribution -----------------------------------------------------------------------------------------
 
 
-@elementwise()
+def _mills_far_below(x: Array) -> Array:
+    """`_inverse_mills` for x up to `_FAR_BELOW`, and of that for others: nearly -x, by the difference from that."""
+    low: Array = cnp.where(x < _FAR_BELOW, x, _FAR_BELOW)
+    result: Array = _ROOT_TWO * excess(-_ROOT_HALF * low) - low
+    return result
+
+
+def _slope_of_mills(x: Array, result: Array) -> Array:
+    from cotangent.api import jvp
+
+    far_below = jvp(_mills_far_below, (x,), (cnp.ones_like(x),))[1]
+    slope: Array = cnp.where(x < _FAR_BELOW, far_below, -result * (x + result))
+    return slope
+
+
+@elementwise(_slope_of_mills)
 def _inverse_mills(x: Array) -> Array:
-    """The normal density over the distribution function; far below, where it is nearly -x, by its difference from that."""
-    far, low = x < -3.6, x < 0
-    beyond = _ROOT_TWO * excess(-_ROOT_HALF * cnp.where(far, x, -3.6)) - x
-    left = cnp.where(low, cnp.where(far, -3.6, x), 0.0)
-    right = cnp.where(low, 0.0, x)
-    between = _ROOT_TWO_OVER_PI / erfcx(-_ROOT_HALF * left)
-    above = _ROOT_TWO_OVER_PI * cnp.exp(-0.5 * right * right) / erfc(-_ROOT_HALF * right)
-    result: Array = cnp.where(far, beyond, cnp.where(low, between, above))
+    """The normal density over the distribution function."""
+    low = x < 0
+    scaled = scaled_erfc(_ROOT_HALF * cnp.abs(x))
+    density = normal_density(cnp.where(low, 0.0, x))
+    # For x < 0 both have lost the factor exp(-x**2 / 2).
+    tail = cnp.where(low, 0.5 * scaled, 1 - 0.5 * scaled * (density * _ROOT_TWO_PI))
+    result: Array = where_needed(x < _FAR_BELOW, lambda: _mills_far_below(x), density / tail)
     return result
 
 
 @elementwise(lambda x, result: _inverse_mills(x))
 def _log_ndtr(x: Array) -> Array:
-    low = x < -1
-    left = cnp.where(low, x, -1.0)
-    right = cnp.where(low, 0.0, x)
-    below = cnp.log(0.5 * erfcx(-_ROOT_HALF * left)) - 0.5 * left * left
-    high = right > 0.7
-    middle = cnp.log(ndtr(cnp.where(high, 0.0, right)))
-    above = cnp.where(high, cnp.log1p(-normal_tail(cnp.where(high, right, 1.0))), middle)
-    result: Array = cnp.where(low, below, above)
-    return result
+    low, high = x < -1, x > 1
+    middle = -cnp.exp(fitted(cnp.where(low | high, 0.0, x), tables, "LOG_NDTR"))
+
+    def below() -> Array:
+        scaled = scaled_erfc(-_ROOT_HALF * cnp.where(low, x, -1.0))
+        logarithm: Array = cnp.log(0.5 * scaled) - 0.5 * x * x
+        return logarithm
+
+    def above() -> Array:
+        logarithm: Array = cnp.log1p(-normal_tail(cnp.where(high, x, 1.0)))
+        return logarithm
+
+    return where_needed(high, above, where_needed(low, below, middle))
 
 
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
