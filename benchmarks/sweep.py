@@ -202,7 +202,7 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     # Tall, as a square system leaves residuals of rounding errors.
     "numpy.linalg.lstsq": lambda m, o: (lambda x, y: m.numpy.linalg.lstsq(x[:, : x.shape[1] // 2], y), [o.x, o.y]),
     # Of equal elements the derivative is any, from -1 to 1.
-    "scipy.linalg.fiedler": lambda m, o: (lambda v: m.scipy.linalg.fiedler(v), [o.v]),
+    "scipy.linalg.fiedler": lambda m, o: (m.scipy.linalg.fiedler, [o.v.reshape(o.x.shape)]),
     "numpy.linalg.slogdet": lambda m, o: (lambda s: m.numpy.linalg.slogdet(s)[1], [o.s]),
 }  # fmt: skip
 # Vectors have a sign or an order that is the library's own.
