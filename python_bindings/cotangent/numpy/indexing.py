@@ -446,8 +446,8 @@ def shape_result(x: Array, dropped: list[int], inserted: list[int]) -> Array:
     return insert_axes(x, inserted) if inserted else x
 
 
-def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any) -> Array:
-    """``result`` with a value where ``indices``, its axes from ``axis`` on, are -1.
+def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any, nearest: Array | None = None) -> Array:
+    """``result`` with a value where ``indices``, its axes from ``axis`` on, are -1, or not what is ``nearest`` to them.
 
     The default is NaN, the lowest signed or the highest unsigned integer, or True.
     """
@@ -461,16 +461,24 @@ def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any) -> A
         else:
             limits = np.iinfo(result.dtype)
             fill_value = limits.max if kind(result) == "unsigned" else limits.min
-    outside = bind1("lt", indices, literal(indices, 0))
-    outside = bind1("broadcast", outside, shape=list(result._bound_shape), axes=[axis + i for i in range(indices.ndim)])
+    # Integers are compared where they are used, where bools of some would be read from memory and made wide.
+    shape, axes = list(result._bound_shape), [axis + i for i in range(indices.ndim)]
+    asked = bind1("broadcast", indices, shape=shape, axes=axes)
+    if nearest is None:
+        outside = bind1("lt", asked, literal(asked, 0))
+    else:
+        outside = bind1("ne", asked, bind1("broadcast", nearest, shape=shape, axes=axes))
     return bind1("select", outside, literal(result, fill_value), result)
 
 
 # ---- take ------------------------------------------------------------------------------------------------------------
 
 
-def _indices_in(indices: Array, size: Any, mode: str | None, from_end: bool = True) -> tuple[Array, bool]:
-    """Positions for a gather, and whether some may be -1 for outside."""
+def _indices_in(
+    indices: Array, x: Array, axis: int, mode: str | None, from_end: bool = True
+) -> tuple[Array, Array | None]:
+    """Positions for a gather, and what was asked for, from which they differ outside; None if nothing is."""
+    size = axis_size(x, axis)
     if not is_integer(indices):
         raise TypeError(f"indices must be integers; got {indices.dtype}")
     wide = _signed(indices)
@@ -478,17 +486,20 @@ def _indices_in(indices: Array, size: Any, mode: str | None, from_end: bool = Tr
     if mode == "wrap":
         from cotangent.numpy.elementwise import remainder
 
-        return remainder(wide, count), False
+        return remainder(wide, count), None
     wrapped = (
         bind1("select", bind1("lt", wide, literal(wide, 0)), bind1("add", wide, count), wide) if from_end else wide
     )
     if mode == "clip":
         clipped = bind1("max", bind1("min", wrapped, bind1("sub", count, literal(count, 1))), literal(wide, 0))
-        return clipped, False
+        return clipped, None
     if mode not in (None, "fill", "promise_in_bounds"):
         raise ValueError(f"take: mode must be 'fill', 'clip' or 'wrap'; got {mode!r}")
+    if isinstance(size, int) and size > 0 and kind(x) != "key":
+        last = literal(wrapped, size - 1)
+        return bind1("max", bind1("min", wrapped, last), literal(wrapped, 0)), wrapped
     inside = bind1("and", bind1("ge", wrapped, literal(wrapped, 0)), bind1("lt", wrapped, count))
-    return bind1("select", inside, wrapped, literal(wrapped, -1)), True
+    return tuple(bind1("select", inside, wrapped, literal(wrapped, outside)) for outside in (-1, -2))  # type: ignore[return-value]
 
 
 def take(
@@ -521,15 +532,18 @@ def take(
     if x._bound_shape[axis] == 0 and bound_size(index):
         raise IndexError(f"take: axis {axis} has no elements")
     # NumPy's clip is of negative positions too.
-    positions, fills = _indices_in(index, axis_size(x, axis), mode, from_end=mode != "clip")
-    if mode is None and _core.get_flag("index_checks"):
-        _check_index(x, axis, axis_size(x, axis), index, bind1("lt", positions, literal(positions, 0)))
+    positions, asked = _indices_in(index, x, axis, mode, from_end=mode != "clip")
+    if mode is None and asked is not None and _core.get_flag("index_checks"):
+        _check_index(x, axis, axis_size(x, axis), index, bind1("ne", positions, asked))
     result = bind1("gather", x, positions, axis=axis, batch_dims=0)
-    return fill_outside(result, positions, axis, fill_value) if fills and not _all_inside(positions) else result
+    if asked is None or _all_equal(positions, asked):
+        return result
+    return fill_outside(result, asked, axis, fill_value, positions)
 
 
-def _all_inside(positions: Array) -> bool:
-    return is_host_value(positions) and bool((_core.to_numpy(positions) >= 0).all())
+def _all_equal(x: Array, y: Array) -> bool:
+    known = is_host_value(x) and is_host_value(y)
+    return known and np.array_equal(_core.to_numpy(x), _core.to_numpy(y))
 
 
 def take_along_axis(
@@ -560,17 +574,21 @@ def take_along_axis(
     if x.ndim != index.ndim:
         raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "take_along_axis")
-    positions, fills = _indices_in(index, axis_size(x, axis), mode, from_end)
-    if mode is None and _core.get_flag("index_checks"):
-        _check_index(x, axis, axis_size(x, axis), index, bind1("lt", positions, literal(positions, 0)))
+    positions, asked = _indices_in(index, x, axis, mode, from_end)
+    if mode is None and asked is not None and _core.get_flag("index_checks"):
+        _check_index(x, axis, axis_size(x, axis), index, bind1("ne", positions, asked))
     others = [i for i in range(x.ndim) if i != axis]
     common = _core.broadcast_shapes([[x._bound_shape[i] for i in others], [index._bound_shape[i] for i in others]])
     order = [*others, axis]
     x = _core.broadcast_to(_transposed(x, order), [*common, x._bound_shape[axis]])
-    positions = _core.broadcast_to(_transposed(positions, order), [*common, index._bound_shape[axis]])
+
+    def placed(p: Array) -> Array:
+        return _core.broadcast_to(_transposed(p, order), [*common, index._bound_shape[axis]])
+
+    positions = placed(positions)
     result = bind1("gather", x, positions, axis=x.ndim - 1, batch_dims=x.ndim - 1)
-    if fills and not _all_inside(positions):
-        result = fill_outside(result, positions, 0, fill_value)
+    if asked is not None and not _all_equal(positions, asked := placed(asked)):
+        result = fill_outside(result, asked, 0, fill_value, positions)
     return _transposed(result, [order.index(i) for i in range(x.ndim)])
 
 
