@@ -69,7 +69,11 @@ PyObject* right_shift(PyObject* left, PyObject* right) {
   return bind_operator(is_unsigned ? *logical : *arithmetic, left, right, Promotion::kJoin);
 }
 
-PyObject* positive(PyObject* self) { return Py_NewRef(self); }
+// An array of its own, of the same memory; what is traced has none.
+PyObject* positive(PyObject* self) {
+  const Datum& x = array_datum(self);
+  return std::holds_alternative<Tensor>(x) ? array_object(x).release().ptr() : Py_NewRef(self);
+}
 
 // Random keys are equal when their bits are; they have no order.
 Datum comparable(const Datum& x, int op) {

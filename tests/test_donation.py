@@ -155,6 +155,59 @@ def test_a_copy_is_an_array_of_its_own(name: str) -> None:
             assert name == "full_like" or address(step(kept)) == before
 
 
+RESULTS: dict[str, Callable[[ct.Array], Any]] = {
+    "+": lambda x: +x,
+    "positive": cnp.positive,
+    "clip": cnp.clip,
+    "clip of an array": lambda x: x.clip(),
+    "pad": lambda x: cnp.pad(x, 0),
+    "squeeze": cnp.squeeze,
+    "squeeze of no axes": lambda x: x.squeeze(axis=()),
+    "ravel": cnp.ravel,
+    "ravel of an array": lambda x: x.ravel(),
+    "real": cnp.real,
+    "real part": lambda x: x.real,
+    "conj": cnp.conj,
+    "conj of an array": lambda x: x.conj(),
+    "power": lambda x: x**1,
+    "atleast_1d": cnp.atleast_1d,
+    "broadcast_arrays": lambda x: cnp.broadcast_arrays(x, x)[1],
+    "tile": lambda x: cnp.tile(x, 1),
+    "expand_dims": lambda x: cnp.expand_dims(x, ()),
+    "flip": lambda x: cnp.flip(x, ()),
+    "rot90": lambda x: cnp.rot90(x[None], 0)[0],
+    "moveaxis": lambda x: cnp.moveaxis(x, 0, 0),
+    "swapaxes": lambda x: cnp.swapaxes(x, 0, 0),
+    "diff": lambda x: cnp.diff(x, 0),
+    "block": cnp.block,
+    "fftshift": lambda x: cnp.fft.fftshift(x, ()),
+    "optimization_barrier": ct.lax.optimization_barrier,
+    "named": lambda x: cnp.squeeze(a=x),
+    "held": lambda x: cnp.ravel(Holder(x)),
+    "round of integers": lambda x: cnp.round(x.astype(int)),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_that_equals_its_argument_is_an_array_of_its_own(name: str) -> None:
+    step = ct.jit(lambda x: x * 2, donate_argnums=0)
+    x = fresh()
+    expected = np.asarray(x).copy()
+    result = RESULTS[name](x)
+    np.testing.assert_array_equal(np.asarray(step(result)), 2 * expected)
+    np.testing.assert_array_equal(np.asarray(x), expected)
+
+
+def test_integers_that_are_rounded_are_arrays_of_their_own() -> None:
+    for function in (cnp.round, cnp.floor, cnp.ceil, cnp.trunc, cnp.fix, round, cnp.real, cnp.conj):
+        x = cnp.arange(5) + 1
+        function(x).delete()
+        assert x.tolist() == [1, 2, 3, 4, 5]
+    x = cnp.arange(5, dtype="uint8")
+    cnp.abs(x).delete()
+    assert x.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_copies_share_memory_until_then() -> None:
     x = fresh()
     for spelling in (cnp.array, cnp.copy, copy.copy, copy.deepcopy):

@@ -24,7 +24,7 @@ from cotangent.lax._operands import (
     operands,
     unary,
 )
-from cotangent.numpy._support import bind1, choose, kind, literal, static_int
+from cotangent.numpy._support import apart, bind1, choose, kind, literal, static_int
 from cotangent.tree_util import tree_map
 
 __all__ = [
@@ -315,7 +315,7 @@ def stop_gradient(x: Any) -> Any:
 
 def optimization_barrier(operand: Any, /) -> Any:
     """``operand``, a pytree of arrays. The compiler here moves nothing that this could hold back."""
-    return tree_map(_core.array, operand)
+    return tree_map(lambda leaf: apart(_core.array(leaf), leaf), operand)
 
 
 # ---- Exponentials and logarithms -------------------------------------------------------------------------------------

@@ -7,10 +7,11 @@ bounds, which attributes of primitives take; `axis_size` and `element_count` giv
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
-from collections.abc import Sequence
-from typing import Any, TypeGuard
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeGuard, TypeVar, cast
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from cotangent._keys import KeyDType
 from cotangent.errors import DTypeError, ShapeError
 
 Size = int | Array
+P = ParamSpec("P")
+T = TypeVar("T")
 
 bind1, promoted, kind = _core.bind1, _core.promoted, _core.kind
 
@@ -52,6 +55,22 @@ def apart(result: Array, source: Any) -> Array:
     The memory is shared as long as both have it.
     """
     return _core.share_array(result) if result is source or _core.has_array_method(source) else result
+
+
+def own(function: Callable[P, T]) -> Callable[P, T]:
+    """``function``, whose results are arrays of their own where it would hand an argument back. See `apart`."""
+
+    @functools.wraps(function)
+    def owning(*args: P.args, **kwargs: P.kwargs) -> T:
+        result: Any = function(*args, **kwargs)
+        for source in (*args, *kwargs.values()):
+            if isinstance(result, list):
+                result = [apart(item, source) for item in result]
+            else:
+                result = apart(result, source)
+        return cast("T", result)
+
+    return owning
 
 
 def literal(like: Array, value: complex) -> Array:

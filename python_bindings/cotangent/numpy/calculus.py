@@ -21,6 +21,7 @@ from cotangent.numpy._support import (
     literal,
     normalize_axes,
     normalize_axis,
+    own,
     ragged_length,
     several,
 )
@@ -33,6 +34,7 @@ from cotangent.numpy.shapes import concatenate, ravel, slice_axis
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
 
+@own
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """The n-th differences of neighbours along an axis."""
     x = _core.array(a)

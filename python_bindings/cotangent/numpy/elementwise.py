@@ -31,6 +31,7 @@ from cotangent.numpy._support import (
     larger,
     literal,
     ordered,
+    own,
     promoted,
     real_only,
 )
@@ -109,6 +110,7 @@ def negative(x: Any, /) -> Array:
     return bind1("neg", x)
 
 
+@own
 def positive(x: Any, /) -> Array:
     """``x`` as an array."""
     return _core.array(x)
@@ -130,7 +132,7 @@ def square(x: Any, /) -> Array:
 def absolute(x: Any, /) -> Array:
     """The magnitude: of a complex number, a real."""
     array = _core.array(x)
-    return array if kind(array) in ("bool", "unsigned") else bind1("abs", array)
+    return apart(array, x) if kind(array) in ("bool", "unsigned") else bind1("abs", array)
 
 
 abs = absolute  # noqa: A001
@@ -212,7 +214,7 @@ def power(x: Any, y: Any, /) -> Array:
                 f"power: integers cannot be raised to the negative power {y}\n"
                 "  convert the base to a floating dtype first"
             )
-        return _integer_power(array, y)
+        return apart(_integer_power(array, y), x)
     x, y = _core.promote([x, y])
     if kind(x) == "bool":
         dtype = _core.default_int_dtype()
@@ -332,16 +334,19 @@ def _rounding(name: str, x: Any) -> Array:
     return bind1(name, array) if is_inexact(array) else array
 
 
+@own
 def floor(x: Any, /) -> Array:
     """Rounded down; integers stay as they are."""
     return _rounding("floor", x)
 
 
+@own
 def ceil(x: Any, /) -> Array:
     """Rounded up; integers stay as they are."""
     return _rounding("ceil", x)
 
 
+@own
 def trunc(x: Any) -> Array:
     """Rounded toward zero; integers stay as they are."""
     array = _core.array(x)
@@ -371,6 +376,7 @@ def _round_integer(x: Array, unit: int) -> Array:
     return bind1("select", up, down + literal(x, unit), down)
 
 
+@own
 def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     """Rounded to a number of decimals, halves to even; integers stay as they are."""
     if out is not None:
@@ -392,6 +398,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
 around = round
 
 
+@own
 def clip(
     arr: Any = None,
     /,
@@ -445,6 +452,7 @@ def nan_to_num(
 # ---- Complex parts ---------------------------------------------------------------------------------------------------
 
 
+@own
 def real(x: Any, /) -> Array:
     """The real part; a real array is its own."""
     array = _core.array(x)
@@ -457,6 +465,7 @@ def imag(x: Any, /) -> Array:
     return bind1("imag", array) if kind(array) == "complex" else constant(array, 0)
 
 
+@own
 def conjugate(x: Any, /) -> Array:
     """The complex conjugate; a real array is its own."""
     array = _core.array(x)

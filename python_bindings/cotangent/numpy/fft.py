@@ -17,7 +17,7 @@ from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.lax.fourier import transform as _transform
-from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis, several
+from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis, own, several
 
 __all__ = [
     "fft",
@@ -268,11 +268,13 @@ def _shifted(x: Any, axes: Any, amount: Any) -> Array:
     return array
 
 
+@own
 def fftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
     """The zero frequency moved to the middle of each of the axes, or of all."""
     return _shifted(x, axes, lambda n: n // 2)
 
 
+@own
 def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of `fftshift`."""
     return _shifted(x, axes, lambda n: -(n // 2))

@@ -25,6 +25,7 @@ from cotangent.numpy._support import (
     insert_axes,
     normalize_axes,
     normalize_axis,
+    own,
     ragged_length,
     refuse_ragged,
     several,
@@ -133,6 +134,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     return bind1("reshape", array, shape=sizes)
 
 
+@own
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """All elements along one axis."""
     check_placement(out_sharding, "ravel")
@@ -165,6 +167,7 @@ def matrix_transpose(x: Any, /) -> Array:
     return swap_last(array)
 
 
+@own
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two axes exchanged."""
     array = _core.array(a)
@@ -174,6 +177,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     return transpose(array, order)
 
 
+@own
 def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Axes ``source`` moved to the positions ``destination``; the others keep their order."""
     array = _core.array(a)
@@ -190,6 +194,7 @@ def moveaxis(a: Any, source: int | Sequence[int], destination: int | Sequence[in
     return transpose(array, order)
 
 
+@own
 def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     """``axis`` moved before the axis that is at ``start``."""
     array = _core.array(a)
@@ -198,6 +203,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Array:
     return moveaxis(array, axis, start - 1 if axis < start else start)
 
 
+@own
 def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     """New axes of size 1 at positions of the result."""
     array = _core.array(a)
@@ -206,6 +212,7 @@ def expand_dims(a: Any, axis: int | Sequence[int]) -> Array:
     return insert_axes(array, normalize_axes(items, rank, "expand_dims")) if len(items) else array
 
 
+@own
 def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Axes of size 1 removed: all, or those named.
 
@@ -250,6 +257,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     return common_shape([symbolic_shape(item, "broadcast_shapes") for item in shapes])
 
 
+@own
 def broadcast_arrays(*args: Any) -> list[Array]:
     """The arrays stretched to their common shape."""
     arrays = [_core.array(x) for x in args]
@@ -279,16 +287,19 @@ def _atleast(rank: int, args: tuple[Any, ...]) -> Any:
     return results[0] if len(results) == 1 else results
 
 
+@own
 def atleast_1d(*args: Any) -> Any:
     """Arrays with at least one axis."""
     return _atleast(1, args)
 
 
+@own
 def atleast_2d(*args: Any) -> Any:
     """Arrays with at least two axes."""
     return _atleast(2, args)
 
 
+@own
 def atleast_3d(*args: Any) -> Any:
     """Arrays with at least three axes."""
     return _atleast(3, args)
@@ -379,6 +390,7 @@ def column_stack(tup: Any) -> Array:
     return concatenate([insert_axes(atleast_1d(x), [1]) if x.ndim < 2 else x for x in items], 1)
 
 
+@own
 def block(arrays: Any) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis, the next along the one before.
 
@@ -491,6 +503,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
 # ---- Repeating and moving --------------------------------------------------------------------------------------------
 
 
+@own
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """The array repeated as a whole, so many times along each axis."""
     counts = [static_int(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
@@ -573,6 +586,7 @@ def repeat(
     return bind1("gather", result, _core.array(index), axis=axis, batch_dims=0)
 
 
+@own
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Elements in reverse order along axes."""
     array = _core.array(m)
@@ -590,6 +604,7 @@ def flipud(m: Any) -> Array:
     return flip(m, 0)
 
 
+@own
 def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotated by quarter turns in the plane of two axes, from the first toward the second."""
     array = _core.array(m)
@@ -660,6 +675,7 @@ def _pad_widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
     return widths
 
 
+@own
 def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0, **kwargs: Any) -> Array:
     """Elements added before and after along each axis.
 
