@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +328,22 @@ def test_gradient_of_det_is_the_adjugate_at_every_rank(n: int, rank: int) -> Non
     close(ct.grad(L.det)(a), minors * signs, 1e-8)
 
 
+def _by_fractions(a: np.ndarray) -> float:
+    """The determinant, by expansion."""
+
+    def expanded(rows: list[list[Fraction]]) -> Fraction:
+        if not rows:
+            return Fraction(1)
+        first, *rest = rows
+        signs = itertools.cycle((1, -1))
+        return sum(
+            (s * x * expanded([r[:j] + r[j + 1 :] for r in rest]) for j, (s, x) in enumerate(zip(signs, first))),
+            Fraction(0),
+        )
+
+    return float(expanded([[Fraction(float(x)) for x in row] for row in a]))
+
+
 def test_det_and_its_gradient_hold_where_parts_of_them_overflow() -> None:
     rng = np.random.default_rng(0)
     for scales in ([1e20, 1e-15, 1e20, 1e-15], [1e15, 1e15, 1e15, 1e-15], [1e-15] * 3 + [1e20], [1e12] * 5):
@@ -336,6 +354,19 @@ def test_det_and_its_gradient_hold_where_parts_of_them_overflow() -> None:
         adjugate = determinant * np.linalg.inv(wide).T
         expected = np.where(abs(adjugate) < 1e38, adjugate, np.inf * np.sign(adjugate))
         np.testing.assert_allclose(np.asarray(ct.grad(L.det)(a)), expected, rtol=1e-3, atol=1e-36)
+    for a in (
+        [[1e-20, 0, 0], [0, 1e20, 0], [0, 0, 1e20]],
+        [[1e-20, 1e-20, 2e-20], [1e20, -2e20, 1e20], [3e20, 1e20, 1e20]],
+        [[0, 1e20, 0], [1e-20, 1e20, 0], [0, 1e20, 1]],
+        [[1e20, 1e20], [1e20, 1e20]],
+        [[1e13, 0, 0], [0, 1e13, 0], [0, 0, 1e13]],
+    ):
+        x = np.array(a, np.float32)
+        minors = [[np.delete(np.delete(x, i, 0), j, 1).astype(float) for j in range(len(a))] for i in range(len(a))]
+        cofactors = [[(-1) ** (i + j) * _by_fractions(m) for j, m in enumerate(row)] for i, row in enumerate(minors)]
+        with np.errstate(over="ignore"):
+            np.testing.assert_allclose(L.det(x), np.float32(_by_fractions(x)), rtol=1e-5)
+            np.testing.assert_allclose(ct.jit(ct.grad(L.det))(x), np.float32(cofactors), rtol=1e-5)
     many = np.diag(np.full(300, 1.9, np.float32))
     many[::2] /= 1.9**2
     close(L.det(many), np.linalg.det(many.astype(np.float64)), 1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import Any, NamedTuple
@@ -364,6 +365,42 @@ def _det_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
     return sign * cnp.prod(diagonal * scale, -1) * first * second, tangent
 
 
+Elements = list[list[Array]]
+
+
+def _minor(e: Elements, i: int, j: int) -> Elements:
+    """The elements that are in another row and another column."""
+    return [[x for column, x in enumerate(row) if column != j] for number, row in enumerate(e) if number != i]
+
+
+def _expanded(e: Elements) -> Array:
+    if len(e) == 1:
+        return e[0][0]
+    terms = [e[0][j] * _expanded(_minor(e, 0, j)) for j in range(len(e))]
+    return terms[0] - terms[1] if len(e) == 2 else terms[0] - terms[1] + terms[2]
+
+
+@custom_jvp
+def _small_det(e: Elements) -> Array:
+    """By the products themselves, or, where these overflow, of rows that are scaled by powers of two."""
+    plain = _expanded(e)
+    largest = [functools.reduce(cnp.maximum, [cnp.abs(x) for x in row]) for row in e]
+    scale, first, second = _scales(cnp.stack(largest, -1))
+    scaled = _expanded([[x * scale[..., i] for x in row] for i, row in enumerate(e)])
+    return cnp.where(cnp.isfinite(plain), plain, scaled * first * second)
+
+
+@_small_det.defjvp
+def _small_det_jvp(primals: tuple[Elements], tangents: tuple[Elements]) -> tuple[Array, Array]:
+    """The sum of the changes by their cofactors."""
+    (e,), (change,) = primals, tangents
+    n = range(len(e))
+    minors = [[_minor(e, i, j) for j in n] for i in n]
+    cofactors = [[_small_det(minor) if len(minor) > 1 else minor[0][0] for minor in row] for row in minors]
+    terms = [(cofactors[i][j] if (i + j) % 2 == 0 else -cofactors[i][j]) * change[i][j] for i in n for j in n]
+    return _small_det(e), functools.reduce(operator.add, terms)
+
+
 @matrices()
 def det(a: Any) -> Array:
     """The determinants of square matrices.
@@ -385,14 +422,8 @@ def det(a: Any) -> Array:
     if n not in (2, 3) or _core.ragged_axes(a):
         general: Array = _det(a)
         return general
-    e: list[list[Array]] = [[a[..., i, j] for j in range(n)] for i in range(n)]
-    if n == 2:
-        return e[0][0] * e[1][1] - e[0][1] * e[1][0]
-
-    def minor(j: int, k: int) -> Array:
-        return e[1][j] * e[2][k] - e[1][k] * e[2][j]
-
-    return e[0][0] * minor(1, 2) - e[0][1] * minor(0, 2) + e[0][2] * minor(0, 1)
+    small: Array = _small_det([[a[..., i, j] for j in range(n)] for i in range(n)])
+    return small
 
 
 @custom_jvp
