@@ -139,23 +139,21 @@ def _series(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """S, for x <= a: sum of x^n / ((a + 1) ... (a + n)), on one common denominator."""
     from cotangent.lax import stop_gradient
 
-    def total() -> Array:
-        # So that the denominator overflows for no a.
-        scale = stop_gradient(1.0 / pick(a > 1.0, a, 1.0))
-        ratio = x * scale
+    # So that the denominator overflows for no a.
+    scale = stop_gradient(1.0 / pick(a > 1.0, a, 1.0))
+    ratio = x * scale
 
-        def step(factor: Array, power: Array, above: Array, below: Array) -> Any:
-            factor, power = factor + scale, power * ratio
-            return factor, power, above * factor + power, below * factor
+    def step(factor: Array, power: Array, above: Array, below: Array) -> Any:
+        factor, power = factor + scale, power * ratio
+        return factor, power, above * factor + power, below * factor
 
+    def go_on(factor: Array, power: Array, above: Array, below: Array) -> Array:
         # The derivative by a is of the size of the sum without its first term.
-        one = _number(1.0)
-        _, _, above, below = _repeat(
-            step, (a * scale, one, one, one), lambda factor, power, above, below: power > enough * (above - below)
-        )
-        return above / below  # type: ignore[no-any-return]
+        return bind1("and", needed, power > enough * (above - below))
 
-    return where_needed(needed, total, _number(1.0))
+    one = _number(1.0)
+    _, _, above, below = _repeat(step, (a * scale, one, one, one), go_on)
+    return above / below  # type: ignore[no-any-return]
 
 
 def _fraction(a: Array, x: Array, needed: Array, enough: float) -> Array:
@@ -234,12 +232,14 @@ def _regions(a: Array, x: Array) -> tuple[Array, Array, Array]:
 def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
     """P and Q in float64, as exact as the dtype of the arguments asks for."""
     enough, digits = _enough(x.dtype), _digits(x)
+    # Where 1 - P would cancel: there a < 1.65.
+    small = x < 0.5
+    steep = pick(small, -0.4 / bind1("log", pick(small, x, 0.5)), x * 1.1)
+    little = _and(x < 1.5, a < steep)
     a, x = _wide(a, x)
     ordinary, uniform, right = _regions(a, x)
     a_in, x_in = pick(ordinary, a, 1.0), pick(ordinary, x, 1.0)
-    # Where 1 - P would cancel: there a < 1.65.
-    steep = pick(x_in < 0.5, -0.4 / bind1("log", pick(x_in < 0.5, x_in, 0.5)), x_in * 1.1)
-    little = _and(ordinary, x_in < 1.5, a_in < steep)
+    little = _and(ordinary, little)
     right = _and(right, _not(little))
     left = _and(ordinary, _not(bind1("or", uniform, bind1("or", right, little))))
     nan = _number(math.nan)
