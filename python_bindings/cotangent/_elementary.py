@@ -11,7 +11,7 @@ import math
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise, pick
+from cotangent._elementwise import by_precision, elementwise, pick, polynomial
 from cotangent.numpy._support import bind1, kind
 
 __all__ = ["acos", "acosh", "asin", "asinh", "atan", "atanh", "cbrt", "cosh", "exp2", "rsqrt", "sinh", "tan"]
@@ -290,7 +290,9 @@ def exp2(x: Array) -> Array:
         return y * bind1("bitcast", scale, dtype=x.dtype)
 
     # By two factors, as one would be infinite or subnormal where the result is not.
-    return times(times(bind1("exp", _LOG2 * (bounded - whole)), half), power - half)
+    terms = by_precision(x, 8, 14)
+    series = tuple(_LOG2**k / math.factorial(k) for k in reversed(range(terms)))
+    return times(times(polynomial(bounded - whole, series), half), power - half)
 
 
 @elementwise(lambda x, result: 1.0 / (3.0 * (result * result)))

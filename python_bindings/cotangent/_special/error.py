@@ -10,7 +10,14 @@ from cotangent import _core
 from cotangent._core import Array
 from cotangent._elementwise import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
-from cotangent._special.support import exp_of_minus_square, fitted, floats, split_square, where_needed
+from cotangent._special.support import (
+    exp_of_minus_rest,
+    exp_of_minus_square,
+    fitted,
+    floats,
+    split_square,
+    where_needed,
+)
 from cotangent.numpy._support import bind1
 
 __all__ = ["erf", "erf_inv", "erfc", "erfcx", "ndtri"]
@@ -27,15 +34,22 @@ def scaled_erfc(x: Array) -> Array:
     """``exp(x**2) erfc(x)`` for ``x >= 0``."""
     far = x > 1e18
     near = pick(far, 1.0, x)
-    series = fitted((near - 3.75) / (near + 3.75), tables, "ERFCX") / (1.0 + 2.0 * near)
-    return pick(far, (0.5 * _TWO_OVER_ROOT_PI) / pick(far, x, 1.0), series)
+    series = fitted((near - 3.75) / (near + 3.75), tables, "ERFCX")
+    return pick(far, 0.5 * _TWO_OVER_ROOT_PI, series) / pick(far, x, 1.0 + 2.0 * near)
+
+
+def _erf_near(x: Array) -> Array:
+    """`erf` for ``|x| < 0.5``, by as many terms of its power series as that takes."""
+    terms = by_precision(x, 7, 13)
+    series = tuple(_TWO_OVER_ROOT_PI * (-1) ** k / (math.factorial(k) * (2 * k + 1)) for k in reversed(range(terms)))
+    return x * polynomial(x * x, series)
 
 
 @elementwise(lambda x, result: -_TWO_OVER_ROOT_PI * bind1("exp", -x * x))
 def _erfc(x: Array) -> Array:
     magnitude = bind1("abs", x)
     tail = exp_of_minus_square(magnitude) * scaled_erfc(magnitude)
-    return pick(magnitude < 0.5, 1.0 - bind1("erf", x), pick(x < 0.0, 2.0 - tail, tail))
+    return pick(magnitude < 0.5, 1.0 - _erf_near(x), pick(x < 0.0, 2.0 - tail, tail))
 
 
 def normal_tail(x: Array, factor: Array | float = 1.0) -> Array:
@@ -46,13 +60,13 @@ def normal_tail(x: Array, factor: Array | float = 1.0) -> Array:
     """
     square, rest = split_square(x)
     scaled = (0.5 * factor) * scaled_erfc(x * math.sqrt(0.5))
-    return (scaled * bind1("exp", -0.5 * rest)) * bind1("exp", -0.5 * square)
+    return (scaled * exp_of_minus_rest(0.5 * rest)) * bind1("exp", -0.5 * square)
 
 
 def normal_density(x: Array) -> Array:
     """The density of the standard normal distribution."""
     square, rest = split_square(x)
-    return (math.sqrt(0.5 / math.pi) * bind1("exp", -0.5 * rest)) * bind1("exp", -0.5 * square)
+    return (math.sqrt(0.5 / math.pi) * exp_of_minus_rest(0.5 * rest)) * bind1("exp", -0.5 * square)
 
 
 @elementwise(lambda x, result: normal_density(x))
@@ -67,7 +81,7 @@ def ndtr_of_one(x: Array) -> Array:
 def gelu_of_one(x: Array) -> Array:
     """``x`` times the distribution function of the standard normal distribution."""
     magnitude = bind1("abs", x)
-    middle = x * (0.5 + 0.5 * bind1("erf", x * math.sqrt(0.5)))
+    middle = x * (0.5 + 0.5 * _erf_near(x * math.sqrt(0.5)))
     tail = normal_tail(magnitude, pick(x > 100.0, 1.0, magnitude))  # 0 that far, and infinity times 0 is NaN
     return pick(magnitude < 0.7, middle, pick(x < 0.0, -tail, x - tail))
 
@@ -162,7 +176,7 @@ def _erf_inv(x: Array) -> Array:
     w = -bind1("log", (1.0 - safe) * (1.0 + safe))
     limit = _near_limit(x)
     near = w < limit
-    ratio = pick(near, _ratio_near(pick(near, w, 0.0)), _ratio_far(pick(near, limit, w)))
+    ratio = where_needed(bind1("not", near), lambda: _ratio_far(pick(near, limit, w)), _ratio_near(pick(near, w, 0.0)))
     ends = pick(magnitude > 1.0, math.nan, pick(x < 0.0, -math.inf, _core.full((), math.inf, x.dtype)))
     return pick(inside, ratio * safe, pick(bind1("ne", x, x), x, ends))
 

@@ -45,7 +45,16 @@ def split_square(x: Array) -> tuple[Array, Array]:
 def exp_of_minus_square(x: Array) -> Array:
     """``exp(-x**2)`` without the error of rounding the square."""
     square, rest = split_square(x)
-    return bind1("exp", -square) * bind1("exp", -rest)
+    return bind1("exp", -square) * exp_of_minus_rest(rest)
+
+
+def exp_of_minus_rest(rest: Array) -> Array:
+    """``exp(-rest)`` of what `split_square` gives beside squares whose ``exp(-square)`` is not 0: at most 0.1, and 3e-5 for float64.
+
+    An even number of terms follow the 1, so that it is positive beside the others.
+    """
+    terms = by_precision(rest, 6, 4)
+    return polynomial(-rest, tuple(1.0 / math.factorial(k) for k in range(terms, -1, -1)))
 
 
 def is_integral(x: Array) -> Array:
