@@ -89,7 +89,7 @@ void in_parts(size_t count, absl::FunctionRef<void(size_t, size_t)> body) {
 }
 
 // The keys of elements, a block at a time: of so many, known when this is compiled, compilers make vectors.
-constexpr size_t kBlock = 128;
+constexpr size_t kBlock = 32;
 template <class T>
 using KeyBlock = std::array<Mapped<T>, kBlock>;
 
