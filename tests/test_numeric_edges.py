@@ -110,6 +110,21 @@ def test_gradient_of_gamma_close_to_zero(tier, dtype, x):
     close(tier(ct.vmap(ct.grad(special.gamma)))(x), -1 / x.astype("float64") ** 2, dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_polygamma_in_the_middle_of_two_poles(tier, dtype):
+    # Of even orders only what lies beyond the reflection of x is left.
+    orders, x = np.array([2, 6, 20, 20, 6], dtype), np.array([-0.5, -2.5, -0.5, -1.5, -7.5], dtype)
+    expected = [
+        -0.828796644234319996,
+        -0.138358107550035202,
+        -487772949462609.874,
+        -10709198259.1241325,
+        -0.000445639875254325043,
+    ]
+    close(tier(special.polygamma)(orders, x), expected, dtype)
+    close(tier(special.zeta)(np.array([7.0], dtype), np.array([-2.5], dtype)), [expected[1] / -720], dtype)
+
+
 def test_logarithm_of_gamma_at_the_ends_of_the_dtype(tier):
     big, bigger = np.finfo("float32").max, np.finfo("float64").max
     single = np.array([-1e-45, 1e-45, -1e-40, -big, big, -inf, -8388609.0], "float32")

@@ -68,7 +68,9 @@ def _zeta_in(unit: Array | None, s: Array, q: Array) -> Array:
         others = _hurwitz(order, 1.0 + rest, unit) + pick(is_odd(order), -left_of_it, left_of_it)
         # The nearest pole outweighs the others, which may be infinite as well; all but from the middle of two.
         alone = bind1("and", size == math.inf, bind1("abs", rest) < 0.5)
-        return pick(alone, 0.0, others) + pole
+        # In the middle of two, pairs of odd powers cancel as far as there are terms on the left of 0; the rest is on the right.
+        middle = bind1("and", bind1("abs", rest) == 0.5, is_odd(order))
+        return pick(middle, result, pick(alone, 0.0, others) + pole)
 
     result = where_needed(below, of_negative, result)
     undefined = bind1("and", q < 0.0, bind1("not", whole))
