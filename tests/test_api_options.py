@@ -536,3 +536,12 @@ def test_unroll_must_not_be_negative(unroll: Any) -> None:
         ct.lax.fori_loop(0, 3, lambda i, c: c, 0.0, unroll=unroll)
     with pytest.raises(ValueError, match="batch_size"):
         ct.lax.map(lambda x: x, X, batch_size=0)
+
+
+def test_check_grads_holds_what_is_not_floating() -> None:
+    check = ct.test_util.check_grads
+    check(lambda x, i: x[i] ** 3 * i, (np.arange(3.0), 1), order=2)
+    check(lambda tree: tree["x"] * tree["n"] + tree["mask"], ({"x": 2.0, "n": np.arange(3), "mask": True},), order=2)
+    check(lambda i: i * 2, (3,), order=1)
+    with pytest.raises(AssertionError):
+        check(lambda x, i: ct.lax.stop_gradient(x) * i, (2.0, 3), order=1)

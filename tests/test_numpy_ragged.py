@@ -79,6 +79,9 @@ def test_mask_agrees_with_the_exact_array(name, n):
 KEY = ct.random.key(0)
 # Functions of a shape, or of parameters, that is symbolic in either axis.
 OF_SHAPES = {
+    "reshape": lambda x: cnp.reshape(cnp.ones(x.shape), x.shape),
+    "reshape of what is exact": lambda x: cnp.reshape(cnp.ones((*x._bound_shape, 1)), (1, *x.shape, 1))[0, ..., 0],
+    "reshape in column-major order": lambda x: cnp.reshape(cnp.ones((*x._bound_shape, 1)), (*x.shape, 1), "F")[..., 0],
     "broadcast_to": lambda x: cnp.broadcast_to(1.0, x.shape),
     "broadcast_to of ragged": lambda x: cnp.broadcast_to(x, (2, *x.shape)),
     "broadcast_shapes": lambda x: cnp.zeros(cnp.broadcast_shapes(x.shape, (1,))),

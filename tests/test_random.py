@@ -166,7 +166,8 @@ def test_under_transforms():
     ("call", "error", "message"),
     [
         (lambda: random.PRNGKey(1.5), TypeError, "the seed must be an integer scalar"),
-        (lambda: random.PRNGKey(2**70), OverflowError, "does not fit 64 bits"),
+        (lambda: random.PRNGKey(2**70), OverflowError, "does not fit int64"),
+        (lambda: random.key(2**63), OverflowError, "pass np.uint64(9223372036854775808)"),
         (lambda: random.normal(0), TypeError, "expected a random key"),
         (lambda: random.normal(random.split(key())), ValueError, "expected one random key"),
         (lambda: random.fold_in(key(), 1.5 * cnp.ones(2)), TypeError, "data must be an integer scalar"),

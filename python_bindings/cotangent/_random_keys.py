@@ -48,8 +48,8 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
     _check_generator(impl)
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         number = int(seed)
-        if not -(2**63) <= number < 2**64:
-            raise OverflowError(f"the seed {number} does not fit 64 bits")
+        if not -(2**63) <= number < (2**63 if isinstance(seed, int) else 2**64):
+            raise OverflowError(f"the seed {number} does not fit int64\n  pass np.uint64({number % 2**64})")
         high = (number >> 32) & 0xFFFFFFFF if _core.get_enable_x64() else 0
         return _core.array(np.array([high, number & 0xFFFFFFFF], np.uint32))
     array = _core.array(seed)

@@ -56,7 +56,7 @@ def check_grads(
     rtol: float | Mapping[Any, float] | None = None,
     eps: float | None = None,
 ) -> None:
-    """Checks derivatives of ``f`` at ``args`` up to ``order``.
+    """Checks derivatives of ``f`` at ``args`` up to ``order``, by what is floating or complex of them.
 
     Forward mode is compared with central differences in a random direction; reverse mode with forward mode (with the differences where
     ``modes`` has no ``"fwd"``) by the inner-product identity <cotangent, J tangent> = <Jᵀ cotangent, tangent>. Higher orders check the
@@ -69,11 +69,23 @@ def check_grads(
     Raises:
         AssertionError: naming mode, order and both numbers.
     """
-    args = tuple(tree_util.tree_map(_core.array, a) for a in args)
-    dtypes = [str(x.dtype) for x in tree_util.tree_leaves(args)]
+    leaves, structure = tree_util.tree_flatten(tuple(args))
+    leaves = [_core.array(leaf) for leaf in leaves]
+    varied = [i for i, leaf in enumerate(leaves) if _core.kind(leaf) in ("float", "complex")]
+
+    def of_varied(*values: Any) -> Any:
+        filled = list(leaves)
+        for i, value in zip(varied, values, strict=True):
+            filled[i] = value
+        return f(*structure.unflatten(filled))
+
+    if not varied:
+        return
+    args = tuple(leaves[i] for i in varied)
+    dtypes = [str(x.dtype) for x in args]
     step = eps if eps is not None else max((_STEP.get(d, 1e-2) for d in dtypes), default=1e-3)
     rng = np.random.default_rng(0)
-    _check(f, args, order, tuple(modes), _tolerance(atol, dtypes), _tolerance(rtol, dtypes), step, rng, "")
+    _check(of_varied, args, order, tuple(modes), _tolerance(atol, dtypes), _tolerance(rtol, dtypes), step, rng, "")
 
 
 def _check(

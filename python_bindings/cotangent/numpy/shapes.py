@@ -119,9 +119,16 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     if order not in ("C", "F", "K", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
     array = _core.array(a)
-    sizes, _ = static_shape(shape, "reshape", least=-1)
+    sizes, lengths = static_shape(shape, "reshape", least=-1)
     if sizes.count(-1) > 1:
         raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}")
+    if lengths and not _core.ragged_axes(array):
+        if -1 in sizes:
+            raise NotImplementedError(
+                f"reshape: the size -1 beside a ragged one of {bound_size(array)} elements depends on values\n"
+                "  give all sizes, or leave the mask for it"
+            )
+        return give_lengths(reshape(array, sizes, order), lengths)
     if -1 in sizes:
         rest = math.prod(item for item in sizes if item != -1)
         if rest == 0 or bound_size(array) % rest:

@@ -377,7 +377,8 @@ def _expanded(e: Elements) -> Array:
     if len(e) == 1:
         return e[0][0]
     terms = [e[0][j] * _expanded(_minor(e, 0, j)) for j in range(len(e))]
-    return terms[0] - terms[1] if len(e) == 2 else terms[0] - terms[1] + terms[2]
+    result: Array = terms[0] - terms[1] if len(e) == 2 else terms[0] - terms[1] + terms[2]
+    return result
 
 
 @custom_jvp
@@ -387,7 +388,8 @@ def _small_det(e: Elements) -> Array:
     largest = [functools.reduce(cnp.maximum, [cnp.abs(x) for x in row]) for row in e]
     scale, first, second = _scales(cnp.stack(largest, -1))
     scaled = _expanded([[x * scale[..., i] for x in row] for i, row in enumerate(e)])
-    return cnp.where(cnp.isfinite(plain), plain, scaled * first * second)
+    result: Array = cnp.where(cnp.isfinite(plain), plain, scaled * first * second)
+    return result
 
 
 @_small_det.defjvp
