@@ -296,8 +296,8 @@ def main() -> None:
     fit("SPENCE", near_zero(odd_part_of_spence, mpf(1)), 0, 5.76, 6, 12)
     print("\n# log(-log(the standard normal distribution function)) on [-1, 1].")
     fit("LOG_NDTR", log_log_ndtr, -1, 1, 11, 19, through_zero=True)
-    print("\n# 2 artanh(t) / t in t^2, for |t| < 0.82.")
-    fit("LOGIT", near_zero(lambda s: 2 * atanh(sqrt(s)) / sqrt(s), mpf(2)), 0, 0.6724, 13, 27)
+    print("\n# (2 artanh(t) / t - 2) / t^2 in t^2, for |t| < 0.82.")
+    fit("LOGIT", near_zero(lambda s: (2 * atanh(sqrt(s)) / sqrt(s) - 2) / s, mpf(2) / 3), 0, 0.6724, 12, 26)
     print("\n# Bernoulli's numbers B_2j over (2j)!, from j = 1.")
     bernoulli = [mp.bernoulli(2 * j) / mp.factorial(2 * j) for j in range(1, 19)]
     print(f"BERNOULLI = {numbers(bernoulli, 19)}  # fmt: skip")

@@ -213,7 +213,7 @@ def _weideman(count: int) -> tuple[float, tuple[float, ...]]:
     return scale, tuple(float(c) for c in coefficients[1 : count + 1][::-1])
 
 
-_WEIDEMAN = {8: _weideman(22), 16: _weideman(48)}  # by the size of the complex number
+_WEIDEMAN = {8: _weideman(22), 16: _weideman(42)}  # by the size of the complex number
 # From which magnitude on how many terms of Laplace's fraction serve.
 _LAPLACE = {8: (8.0, 6), 16: (12.0, 12)}
 
@@ -234,10 +234,11 @@ def _wofz(z: Array) -> Array:
     far = cnp.abs(x) + y > limit
     scale, coefficients = _WEIDEMAN[z.dtype.itemsize]
     across, up = cnp.where(far, 0.0, x), cnp.where(far, 1.0, y)
-    inverse = 1 / ((scale + up) * (scale + up) + across * across)
-    q_real, q_imag = (scale + up) * inverse, across * inverse
-    disc_real = (scale - up) * q_real - across * q_imag
-    disc_imag = (scale - up) * q_imag + across * q_real
+    divisor = (scale + up) * (scale + up) + across * across
+    q_real, q_imag = (scale + up) / divisor, across / divisor
+    # (scale + i z) / (scale - i z)
+    disc_real = ((scale - up) * (scale + up) - across * across) / divisor
+    disc_imag = (2 * scale * across) / divisor
     real, imag = _core.full((), coefficients[0], x.dtype), _core.full((), 0.0, x.dtype)
     for coefficient in coefficients[1:]:
         real, imag = real * disc_real - imag * disc_imag + coefficient, real * disc_imag + imag * disc_real

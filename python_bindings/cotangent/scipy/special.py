@@ -124,8 +124,9 @@ def _logit(x: Array) -> Array:
     # 2 artanh(2 x - 1): near 1/2 a logarithm would be of a rounded quotient that is close to 1.
     turned = 2 * x - 1
     middle = cnp.abs(turned) <= _LOGIT_MIDDLE
-    near = cnp.where(middle, turned, 0.0)
-    near = near * fitted(near * near, tables, "LOGIT")
+    close = cnp.where(middle, turned, 0.0)
+    square = close * close
+    near = 2 * close + close * (square * fitted(square, tables, "LOGIT"))
     result: Array = where_needed(~middle, lambda: cnp.log(x / (1 - x)), near)
     return result
 
