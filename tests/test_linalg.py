@@ -536,6 +536,10 @@ def test_reflections_are_lapacks(dtype: str) -> None:
             close(LL.ormqr(packed, taus, a, left=left, transpose=transpose), op @ a if left else a @ op)
     h, q = S.hessenberg(a, calc_q=True)
     close((h, q), scipy.linalg.hessenberg(a, calc_q=True))
+    # In parts.
+    for n in (65, 130):
+        x = drawn(n, n)
+        close(S.hessenberg(x, calc_q=True), scipy.linalg.hessenberg(x, calc_q=True), 1e-9)
     for lower in (True, False):
         s = a + a.conj().T
         _, d, e, _ = LL.tridiagonal(s, lower=lower)
@@ -616,6 +620,13 @@ def test_matrix_functions() -> None:
         close(S.sqrtm(x) @ S.sqrtm(x), x + 0j, 1e-9)
         close(S.sqrtm(x), scipy.linalg.sqrtm(x), 1e-9)
     close(S.sqrtm(np.zeros((3, 3))), np.zeros((3, 3)))
+    # In blocks, with one that is not full, and roots that are 0.
+    for n in (49, 100):
+        x = np.stack([drawn(n, n) / 10 + k * np.eye(n) for k in (2, 3)])
+        close(S.sqrtm(x)[1], scipy.linalg.sqrtm(x[1]), 1e-9)
+        close(ct.jit(S.sqrtm)(x) @ S.sqrtm(x), x + 0j, 1e-9)
+    zeros = np.diag(np.maximum(np.arange(100.0) - 60, 0))
+    close(S.sqrtm(zeros), np.sqrt(zeros) + 0j)
     close(S.funm(a, cnp.exp), scipy.linalg.expm(a), 1e-8)
     value, error = S.funm(a, lambda x: x**2, disp=False)
     close(value, a @ a + 0j, 1e-9)

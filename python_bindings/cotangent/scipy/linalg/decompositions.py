@@ -11,6 +11,7 @@ from cotangent._core import Array
 from cotangent.custom import custom_jvp
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax.control_flow import scan
+from cotangent.lax.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from cotangent.numpy import linalg as cnp_linalg
 from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, symmetrized, to_complex
 from cotangent.numpy._support import bind1
@@ -316,12 +317,10 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     rows = cnp.arange(n)
 
     def pick(x: Array, m: Array, axis: int) -> Array:
-        where = (rows == m)[:, None] if axis == -2 else rows == m
-        return cnp.sum(cnp.where(where, x, 0), axis, keepdims=True)
+        return dynamic_slice_in_dim(x, m, 1, x.ndim + axis)
 
     def put(x: Array, m: Array, axis: int, value: Array) -> Array:
-        changed: Array = cnp.where((rows == m)[:, None] if axis == -2 else rows == m, value, x)
-        return changed
+        return dynamic_update_slice_in_dim(x, value, m, x.ndim + axis)
 
     def remove(carry: tuple[Array, Array], m: Array) -> tuple[tuple[Array, Array], None]:
         """A rotation of rows and columns m - 1 and m that clears the element below the diagonal."""

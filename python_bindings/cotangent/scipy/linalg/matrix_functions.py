@@ -18,7 +18,7 @@ from cotangent.lax import linalg as lax_linalg
 from cotangent.lax.control_flow import cond, scan
 from cotangent.numpy import linalg as cnp_linalg
 from cotangent.numpy._matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
-from cotangent.numpy._support import bind1, convert, kind
+from cotangent.numpy._support import axis_size, bind1, convert, kind
 from cotangent.numpy.linalg.systems import solve_matrices
 from cotangent.scipy.linalg.systems import solve_triangular
 
@@ -151,25 +151,75 @@ def schur_form(a: Array) -> tuple[Array, Array]:
     return t, z
 
 
-@custom_jvp
-def _sqrtm(a: Array) -> Array:
-    t, z = schur_form(a)
-    roots = cnp.sqrt(diagonal(t))
-    rows = cnp.arange(t._bound_shape[-1])
-    one = identity(t)
+# Triangular roots are made of blocks: so many rows at least, and so many blocks along a side at most.
+_ROWS_OF_BLOCK, _BLOCKS = 48, 6
 
-    # Column j of R with R R = T: (R' + r_jj) r_j = t_j above the diagonal, with the columns R' before it.
+
+def _solvable(matrix: Array, at: Array | bool = True) -> Array:
+    """A triangular matrix with 1 for each 0 on its diagonal: a root that is 0 twice leaves 0 / 0, 0 where a square root exists."""
+    rows = cnp.arange(matrix._bound_shape[-1])
+    stuck = at & (diagonal(matrix) == 0)
+    solvable: Array = cnp.where(stuck[..., None] & (rows[:, None] == rows), identity(matrix), matrix)
+    return solvable
+
+
+def _triangular_root(t: Array) -> Array:
+    """R with R R = T, column by column: (R' + r_jj) r_j = t_j above the diagonal, with the columns R' before it."""
+    rows, one = cnp.arange(t._bound_shape[-1]), identity(t)
+
     def step(r: Array, j: Array, t_column: Array, root: Array) -> tuple[Array, Array]:
         above = rows < j
         inside = cnp.where(above[:, None] & above, r + root[..., None, None] * one, one)
         right = cnp.where(above, t_column, cnp.where(rows == j, root[..., None], 0))
-        # A root that is 0 twice leaves 0 / 0, which is 0 where a square root exists.
-        stuck = above & (diagonal(inside) == 0)
-        inside = cnp.where(stuck[..., None] & (rows[:, None] == rows), one, inside)
-        return inside, right
+        return _solvable(inside, above), right
 
-    r = by_columns(cnp.zeros_like(t), (t, roots), step)
-    return cnp.matmul(cnp.matmul(z, r), adjoint(z))
+    r: Array = by_columns(cnp.zeros_like(t), (t, cnp.sqrt(diagonal(t))), step)
+    return r
+
+
+def _triangular_sylvester(a: Array, b: Array, c: Array) -> Array:
+    """X with A X + X B = C of upper triangular A and B, column by column."""
+    one = identity(a)
+
+    def step(x: Array, _: Array, c_column: Array, b_column: Array, shift: Array) -> tuple[Array, Array]:
+        right = c_column - cnp.matmul(x, b_column[..., None])[..., 0]
+        return _solvable(a + shift[..., None, None] * one), right
+
+    return by_columns(cnp.zeros_like(c), (c, cnp.triu(b, 1), diagonal(b)), step)
+
+
+def _root_of_blocks(t: Array) -> Array:
+    """The root of a triangular matrix: of the blocks on the diagonal, then from those of the diagonals next to it on."""
+    n = t._bound_shape[-1]
+    width = max(_ROWS_OF_BLOCK, -(-n // _BLOCKS))
+    count = -(-n // width)
+    if count < 2 or isinstance(axis_size(t, t.ndim - 1), Array):
+        return _triangular_root(t)
+    unused = [(0, 0)] * (t.ndim - 2) + [(0, count * width - n)] * 2
+    padded = cnp.pad(t, unused) + cnp.diag(cnp.arange(count * width) >= n).astype(t.dtype)
+
+    def block(i: int, j: int) -> Array:
+        return padded[..., i * width : (i + 1) * width, j * width : (j + 1) * width]
+
+    def apart(x: Array, number: int) -> list[Array]:
+        return [x[i] for i in range(number)]
+
+    roots = dict(enumerate(apart(_triangular_root(cnp.stack([block(i, i) for i in range(count)])), count)))
+    r = {(i, i): root for i, root in roots.items()}
+    for distance in range(1, count):
+        pairs = [(i, i + distance) for i in range(count - distance)]
+        rest = [block(i, j) - sum(cnp.matmul(r[i, k], r[k, j]) for k in range(i + 1, j)) for i, j in pairs]
+        left, right = (cnp.stack([roots[pair[side]] for pair in pairs]) for side in (0, 1))
+        r.update(zip(pairs, apart(_triangular_sylvester(left, right, cnp.stack(rest)), len(pairs)), strict=True))
+    empty = cnp.zeros_like(roots[0])
+    lines = [cnp.concatenate([r.get((i, j), empty) for j in range(count)], -1) for i in range(count)]
+    return cnp.concatenate(lines, -2)[..., :n, :n]
+
+
+@custom_jvp
+def _sqrtm(a: Array) -> Array:
+    t, z = schur_form(a)
+    return cnp.matmul(cnp.matmul(z, _root_of_blocks(t)), adjoint(z))
 
 
 @_sqrtm.defjvp
