@@ -69,6 +69,7 @@ REASONS = {
     "numpy.linalg.pinv": _GESDD,
     "scipy.linalg.svd": _GESDD,
     "scipy.linalg.svdvals": _GESDD,
+    "scipy.linalg.hessenberg": "loops that have derivatives, where JAX's is LAPACK's gehrd and has none",
     "numpy.exp2": "1.1 ulp, and exact at whole numbers; JAX's is exp(x log 2), off by up to 67",
     "lax.exp2": "as numpy.exp2",
     "numpy.fmod": "the derivative by the divisor needs the exact remainder: JAX rounds x / y, and has -9 instead of -8 for 0.9 and 0.1",
