@@ -493,3 +493,34 @@ def test_quantiles_between_the_ends_of_a_dtype_and_next_to_infinity(tier, dtype)
     assert float(tier(lambda x: cnp.quantile(x, 0.3))(np.array([1, 2, inf], dtype))) == pytest.approx(1.6, rel=1e-3)
     assert tier(lambda x: cnp.quantile(x, 0.75))(np.array([1, 2, inf], dtype)) == inf
     assert tier(lambda x: cnp.quantile(x, 0.5))(np.array([1, 2, inf], dtype)) == 2
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_statistics_of_narrow_numbers_are_computed_in_wider_ones(dtype):
+    rng = np.random.default_rng(0)
+    small = cnp.asarray(rng.normal(size=(4, 300)) * 1e-3).astype(dtype)
+    large = cnp.asarray(rng.normal(size=(4, 300)) * 100).astype(dtype)
+    for x in (small, large):
+        exact = np.asarray(x).astype(np.float64)
+        for function in ("std", "nanstd"):
+            result = ct.jit(lambda x, f=function: getattr(cnp, f)(x, axis=1))(x)
+            assert result.dtype == dtype
+            np.testing.assert_allclose(np.asarray(result).astype(float), np.std(exact, 1), rtol=8e-3)
+            given = getattr(cnp, function)(x.astype("float32"), axis=1, dtype=dtype)
+            assert given.dtype == dtype
+            np.testing.assert_allclose(np.asarray(given).astype(float), np.std(exact, 1), rtol=8e-3)
+        correlation = cnp.corrcoef(x)
+        assert correlation.dtype == dtype
+        np.testing.assert_allclose(np.asarray(correlation).astype(float), np.corrcoef(exact), rtol=8e-3, atol=4e-3)
+    covariance = cnp.cov(large * 0.5)
+    assert covariance.dtype == dtype
+    expected = np.cov(np.asarray(large).astype(float) * 0.5)
+    np.testing.assert_allclose(np.asarray(covariance).astype(float), expected, rtol=2e-2, atol=2)
+    many = cnp.asarray(rng.uniform(size=20000)).astype(dtype)
+    counts, edges = cnp.histogram(many, 4, (0.0, 1.0))
+    assert counts.dtype == dtype
+    wanted = np.histogram(np.asarray(many).astype(float), np.asarray(edges).astype(float))[0]
+    np.testing.assert_allclose(np.asarray(counts).astype(float), wanted, rtol=8e-3)
+    weighted = cnp.histogramdd(many[:, None], [4], [(0.0, 1.0)], weights=cnp.ones_like(many))[0]
+    assert weighted.dtype == dtype
+    np.testing.assert_allclose(np.asarray(weighted).astype(float), wanted, rtol=8e-3)

@@ -397,6 +397,21 @@ def var(
     return convert(total / divisor, result_dtype)
 
 
+def _deviation_dtypes(a: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtype of the variance whose root is taken, where it is not ``dtype``, and that of the root: None as it is.
+
+    The squares of numbers of a narrow dtype are below its least one sooner than they.
+    """
+    x = _core.array(a)
+    result = _mean_dtype(x, dtype)
+    wide = working_dtype(result)
+    return (dtype, None) if kind(x) == "complex" or wide == result else (wide, result)
+
+
+def _narrowed(x: Array, dtype: Any) -> Array:
+    return x if dtype is None else convert(x, dtype)
+
+
 def std(
     a: Any,
     axis: Axis = None,
@@ -411,7 +426,9 @@ def std(
 ) -> Array:
     """The standard deviation along axes: the square root of `var`."""
     no_out(out, "std")
-    return bind1("sqrt", var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction))
+    wide, narrow = _deviation_dtypes(a, dtype)
+    variance = var(a, axis, wide, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return _narrowed(bind1("sqrt", variance), narrow)
 
 
 # ---- Positions of extremes -------------------------------------------------------------------------------------------
@@ -627,7 +644,8 @@ def nanstd(
     mean: Any = None,
 ) -> Array:
     """The standard deviation of elements that are not NaN."""
-    return bind1("sqrt", nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    wide, narrow = _deviation_dtypes(a, dtype)
+    return _narrowed(bind1("sqrt", nanvar(a, axis, wide, out, ddof, keepdims, where, mean)), narrow)
 
 
 def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: bool) -> Array:

@@ -31,6 +31,7 @@ from cotangent.numpy._support import (
     normalize_axes,
     refuse_ragged,
     static_count,
+    working_dtype,
 )
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.creation import diagonal, linspace
@@ -447,6 +448,9 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     w = _core.full(x._bound_shape, 1, dtype) if weights is None else inexact(ravel(weights))
     if w._bound_shape != x._bound_shape:
         raise ValueError(f"histogram: {x.size} elements need as many weights; got {w.size}")
+    # Counts in narrow numbers would stop where 1 is less than their rounding.
+    result_dtype = w.dtype
+    w = _core.convert(w, working_dtype(result_dtype))
     counts = _core.full((edges.size - 1,), 0, w.dtype)
     x, compared = _core.promote([x, edges[0]])[0], edges
     if bound_size(x):
@@ -455,7 +459,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     if density:
         widths = convert(edges[1:] - edges[:-1], counts.dtype)
         counts = counts / widths / _sum(counts)
-    return counts, edges
+    return _core.convert(counts, result_dtype), edges
 
 
 def histogram2d(
@@ -511,6 +515,8 @@ def histogramdd(
     ]
     shape = [edge.size - 1 for edge in edges]
     w = _core.full((number,), 1, _core.default_int_dtype()) if weights is None else inexact(weights)
+    result_dtype = inexact(w).dtype if density else w.dtype
+    w = _core.convert(w, working_dtype(w.dtype))
     counts = _core.full((math.prod(shape),), 0, w.dtype)
     if number:
         cell: Any = 0
@@ -526,7 +532,7 @@ def histogramdd(
         for i, edge in enumerate(edges):
             widths = insert_axes(edge[1:] - edge[:-1], [axis for axis in np.arange(rank).tolist() if axis != i])
             counts = counts / convert(widths, counts.dtype)
-    return counts, edges
+    return _core.convert(counts, result_dtype), edges
 
 
 # ---- Covariance ------------------------------------------------------------------------------------------------------
@@ -571,6 +577,9 @@ def cov(
         for row, part in zip(rows, parts, strict=True)
     ]
     x = concatenate(rows) if len(rows) > 1 else rows[0]
+    if working_dtype(x.dtype) != x.dtype:
+        wide = convert(x, working_dtype(x.dtype))
+        return convert(cov(wide, None, True, bias, ddof, fweights, aweights), x.dtype)
     if ddof is None:
         ddof = 0 if bias else 1
     w: Array | None = None
@@ -609,6 +618,13 @@ def cov(
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
     """The correlation coefficients of variables: covariances divided by the standard deviations of both."""
+    result_dtype = (
+        _core.canonical_dtype(dtype)
+        if dtype is not None
+        else inexact(_core.promote([x] if y is None else [x, y])[0]).dtype
+    )
+    if working_dtype(result_dtype) != result_dtype:
+        return convert(corrcoef(x, y, rowvar, working_dtype(result_dtype)), result_dtype)
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
