@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import cotangent as ct
+import cotangent.numpy as cnp
 import numpy as np
 import pytest
 from cotangent import _core
@@ -303,3 +304,24 @@ def test_derivatives_and_batches_of_many_pieces() -> None:
     np.testing.assert_allclose(ct.jit(ct.vmap(ct.grad(f)))(rows), [gradient(row) for row in rows], rtol=1e-5)
     with ct.disable_jit():
         np.testing.assert_allclose(ct.grad(f)(rows[0]), gradient(rows[0]), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sizes", "message"),
+    [
+        (((1,), (5,), (0,)), (1, 3), "axes left out of the slices .* must be distinct axes"),
+        (((1,), (0,), (2,)), (1, 3), "indexed axes .* must be distinct axes"),
+        (((1,), (0,), (0,)), (2, 3), "axis 0 is left out of the slices, so their size there must be 1; got 2"),
+        (((1,), (), (1,), (0,), (1,)), (1, 3), "of the indices must be distinct axes"),
+        (((1,), (), (1,), (0,), (0,)), (1, 3), "must have the same sizes"),
+        (((1,), (), (0,), (0,), (0,)), (1, 3), "must be disjoint"),
+        (((1,), (0,), (1,), (0,), (0,)), (1, 3), "must be disjoint"),
+    ],
+)
+def test_dimension_numbers_that_name_no_axes(numbers: Any, sizes: Any, message: str) -> None:
+    x, indices = cnp.arange(12.0).reshape(4, 3), cnp.zeros((5, 1), "int32")
+    with pytest.raises(ct.errors.ShapeError, match=message):
+        ct.lax.gather(x, indices, ct.lax.GatherDimensionNumbers(*numbers), sizes)
+    scatter = ct.lax.ScatterDimensionNumbers((3,), (0,), (0,))
+    with pytest.raises(ct.errors.ShapeError, match="must be axes of the updates"):
+        ct.lax.scatter(x, indices, cnp.zeros((5, 3)), scatter)

@@ -110,6 +110,39 @@ def _index_columns(name: str, indices: Any, count: int) -> tuple[list[Array], tu
     return columns, batch
 
 
+def _check_numbers(
+    name: str, numbers: GatherDimensionNumbers, sizes: Sequence[int], shape: Sequence[int], batch: Sequence[int]
+) -> None:
+    """That dimension numbers name axes that there are, once each, and what is left out of the slices has size 1."""
+    of_slices = {
+        "axes left out of the slices": numbers.collapsed_slice_dims,
+        "batching axes": numbers.operand_batching_dims,
+        "indexed axes": numbers.start_index_map,
+    }
+    for what, axes in of_slices.items():
+        if len(set(axes)) != len(axes) or any(not 0 <= axis < len(shape) for axis in axes):
+            raise ShapeError(f"lax.{name}: {what} {tuple(axes)} must be distinct axes of shape {tuple(shape)}")
+    batching = numbers.operand_batching_dims
+    for what, axes in of_slices.items():
+        if what != "batching axes" and set(axes) & set(batching):
+            raise ShapeError(f"lax.{name}: {what} {tuple(axes)} and batching axes {tuple(batching)} must be disjoint")
+    for axis in (*numbers.collapsed_slice_dims, *batching):
+        if sizes[axis] > 1:
+            raise ShapeError(
+                f"lax.{name}: axis {axis} is left out of the slices, so their size there must be 1; got {sizes[axis]}"
+            )
+    places = numbers.start_indices_batching_dims
+    if len(set(places)) != len(places) or any(not 0 <= place < len(batch) for place in places):
+        raise ShapeError(
+            f"lax.{name}: batching axes {tuple(places)} of the indices must be distinct axes of {tuple(batch)}"
+        )
+    if [shape[axis] for axis in batching] != [batch[place] for place in places]:
+        raise ShapeError(
+            f"lax.{name}: batching axes {tuple(batching)} of shape {tuple(shape)} and {tuple(places)} of the indices' {tuple(batch)} "
+            "must have the same sizes"
+        )
+
+
 def _places(
     name: str,
     x: Array,
@@ -125,6 +158,7 @@ def _places(
     rank = len(shape)
     if len(sizes) != rank or any(not 0 <= size <= n for size, n in zip(sizes, shape, strict=True)):
         raise ShapeError(f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}")
+    _check_numbers(name, numbers, sizes, shape, batch)
     dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
     windows = [axis for axis in range(rank) if axis not in dropped]
     if len(numbers.offset_dims) != len(windows):
@@ -213,7 +247,12 @@ def gather(
 
 def _window_sizes(x: Array, updates: Array, numbers: ScatterDimensionNumbers) -> list[int]:
     """The sizes of the slices that updates hold, an axis of the operand."""
-    sizes = iter(updates._bound_shape[axis] for axis in numbers.update_window_dims)
+    shape = updates._bound_shape
+    if any(not 0 <= axis < len(shape) for axis in numbers.update_window_dims):
+        raise ShapeError(
+            f"lax.scatter: window axes {tuple(numbers.update_window_dims)} must be axes of the updates' {tuple(shape)}"
+        )
+    sizes = iter(shape[axis] for axis in numbers.update_window_dims)
     dropped = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     return [1 if axis in dropped else next(sizes, -1) for axis in range(x.ndim)]
 
