@@ -250,6 +250,12 @@ def test_integers_are_axes_of_the_array() -> None:
     ct.test_util.check_grads(lambda x: ct.lax.pmean(x**3, (0, 2)), (X,), order=2)
 
 
+def test_the_largest_bool_is_a_bool() -> None:
+    for name, expected in (("pmax", (X > 0).max(0)), ("pmin", (X > 0).min(0))):
+        result = ct.vmap(lambda x, name=name: getattr(ct.lax, name)(x > 0, "i"), axis_name="i")(X)
+        assert result.dtype == bool and result[0].tolist() == expected.tolist()
+
+
 def test_all_dtypes() -> None:
     for dtype, f in itertools.product(
         ["int8", "uint32", "int64", "float16", "float32", "complex64"],

@@ -205,10 +205,10 @@ def _extremum(primitive: str, x: Any, axis_name: Hashable, groups: Groups, what:
     axes, positions = _parted(axis_name, groups, what)
 
     def extreme(leaf: Array) -> Array:
-        leaf = _reduced(primitive, _number(leaf), positions, what)
-        if not axes:
-            return leaf
-        return _core.bind(primitive, [_gather_group(leaf, axes, groups, what)], axes=[0])[0]
+        found = _reduced(primitive, _number(leaf), positions, what)
+        if axes:
+            found = _core.bind(primitive, [_gather_group(found, axes, groups, what)], axes=[0])[0]
+        return _core.convert(found, leaf.dtype)
 
     return _map(extreme, x, f"{what}'s argument")
 
