@@ -409,7 +409,7 @@ void Emitter::store(BufferId buffer, const Index& index, llvm::Value* value) {
     llvm::Value* pointer = element_pointer(buffer, a.uniform);
     if (lanes_.mask == nullptr) {
       if (streaming_ && streams(buffer)) return store_past_caches(stored, pointer);
-      b_.CreateAlignedStore(stored, pointer, align);
+      store_whole(stored, pointer, align);
     } else {
       store_masked(stored, pointer, align, lanes_.mask);
     }
@@ -463,9 +463,14 @@ void Emitter::if_whole(llvm::function_ref<void()> plain, llvm::function_ref<void
   b_.SetInsertPoint(joined);
 }
 
+// LLVM would store a choice between a value and what was there before under a mask: see above.
+void Emitter::store_whole(llvm::Value* stored, llvm::Value* pointer, llvm::Align align) {
+  if (!target_.facts().masks_any_size && llvm::isa<llvm::SelectInst>(stored)) stored = b_.CreateFreeze(stored);
+  b_.CreateAlignedStore(stored, pointer, align);
+}
+
 void Emitter::store_masked(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, llvm::Value* mask) {
-  if_whole([&] { b_.CreateAlignedStore(stored, pointer, align); },
-           [&] { b_.CreateMaskedStore(stored, pointer, align, mask); });
+  if_whole([&] { store_whole(stored, pointer, align); }, [&] { b_.CreateMaskedStore(stored, pointer, align, mask); });
 }
 
 llvm::Value* Emitter::load_masked(llvm::FixedVectorType* vector, llvm::Value* pointer, llvm::Align align) {

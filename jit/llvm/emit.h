@@ -160,6 +160,7 @@ class Emitter {
   void store_complex(loop::BufferId buffer, const loop::Index& index, llvm::Value* re, llvm::Value* im);
   llvm::Value* interleaved_mask();
   void if_whole(llvm::function_ref<void()> plain, llvm::function_ref<void()> masked);
+  void store_whole(llvm::Value* stored, llvm::Value* pointer, llvm::Align align);
   void store_masked(llvm::Value* stored, llvm::Value* pointer, llvm::Align align, llvm::Value* mask);
   llvm::Value* load_masked(llvm::FixedVectorType* vector, llvm::Value* pointer, llvm::Align align);
   llvm::Value* any_lane(llvm::Value* mask);

@@ -496,6 +496,17 @@ TEST(CompilePrograms, WholeVectorsOfAMaskedBodyAreAccessedPlainly) {
   EXPECT_EQ(avx512.find("store <16 x float>"), std::string::npos);
 }
 
+// A NaN that is in the accumulators stays there: a choice between it, which was loaded, and the larger number.
+TEST(CompilePrograms, ChoicesAreNotStoredUnderMasksWhereTheseAreSlow) {
+  const GraphPtr graph = build_graph({Aval(DType::kFloat32, {1024, 64})},
+                                     [](Builder&, const Values& v) { return Values{reduce_max(v[0], {0})}; });
+  const auto code = jit::emit_assembly(lower_prepared(*prepare(graph), "test"),
+                                       {.triple = "x86_64-linux-gnu", .cpu = "x86-64-v3", .vector_bits = 256});
+  ASSERT_TRUE(code.ok()) << code.status().message();
+  EXPECT_NE(code->find("vmaxps"), std::string::npos);
+  EXPECT_EQ(code->find("vmaskmov"), std::string::npos);
+}
+
 // ---- PTX ------------------------------------------------------------------------------------------------------------
 
 TEST(CompilePrograms, PtxOfElementwiseAndReductions) {
