@@ -344,6 +344,16 @@ def _by_fractions(a: np.ndarray) -> float:
     return float(expanded([[Fraction(float(x)) for x in row] for row in a]))
 
 
+@pytest.mark.parametrize("shape", [(4, 3), (3, 5), (1, 2), (2, 1)])
+def test_lu_factor_takes_matrices_of_any_shape(shape: tuple[int, int]) -> None:
+    a = drawn(*shape)
+    factors, pivots = S.lu_factor(a)
+    expected, rows = scipy.linalg.lu_factor(a)
+    np.testing.assert_allclose(factors, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_array_equal(pivots, rows)
+    ct.test_util.check_grads(lambda a: S.lu_factor(a)[0], (np.float64(a),), order=2)
+
+
 def test_det_and_its_gradient_hold_where_parts_of_them_overflow() -> None:
     rng = np.random.default_rng(0)
     for scales in ([1e20, 1e-15, 1e20, 1e-15], [1e15, 1e15, 1e15, 1e-15], [1e-15] * 3 + [1e20], [1e12] * 5):

@@ -131,15 +131,14 @@ def solve_triangular(
 
 @matrices()
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Array, Array]:
-    """L and U in one matrix, and the pivots, for `lu_solve`.
+    """L and U in one matrix, and the pivots, for `lu_solve` where it is square.
 
     Args:
-        a: matrices [..., n, n].
+        a: matrices [..., m, n].
         overwrite_a: ignored.
         check_finite: ignored.
     """
     del overwrite_a, check_finite
-    check_square(a, "lu_factor")
     factors, pivots, _ = lax_linalg.lu(a)
     return factors, pivots
 
