@@ -99,6 +99,16 @@ int64_t integer_literal(PyObject* object, DType dtype, bool operand = false) {
   throw py::error_already_set();
 }
 
+// An error that names what in a nested list is no number, if something is.
+void refuse_other_elements(py::handle object) {
+  if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
+    for (py::handle item : object) refuse_other_elements(item);
+  } else if (!is_python_scalar(object.ptr()) && !py::hasattr(object, "dtype")) {
+    throw Error(ErrorKind::kType, concat("cannot make an array of a list with an element of type ", type_name(object)))
+        .hint("arrays hold numbers and bools");
+  }
+}
+
 // A nested list's dtype when all leaves are Python numbers: the weak default of the widest kind.
 Tensor tensor_from_list(py::handle object) {
   const py::module_ numpy = py::module_::import("numpy");
@@ -107,10 +117,13 @@ Tensor tensor_from_list(py::handle object) {
     array = py::cast<py::array>(numpy.attr("asarray")(object));
   } catch (py::error_already_set& error) {
     if (!error.matches(PyExc_ValueError)) throw;
+    refuse_other_elements(object);
     throw Error(ErrorKind::kValue, "the nested list is ragged: its parts have different shapes")
         .hint("use ct.ragged(list_of_arrays) for rows of different lengths");
   }
-  if (py::cast<std::string>(array.dtype().attr("kind")) == "O") {
+  const std::string kind = py::cast<std::string>(array.dtype().attr("kind"));
+  if (kind == "O" || kind == "U" || kind == "S") {
+    refuse_other_elements(object);
     for (py::handle item : array.attr("flat")) {
       if (PyLong_CheckExact(item.ptr())) integer_literal(item.ptr(), scalar_type(item.ptr()).dtype);
     }

@@ -317,7 +317,12 @@ def divmod(x: Any, y: Any, /) -> tuple[Array, Array]:  # noqa: A001
 
 def hypot(x: Any, y: Any, /) -> Array:
     """``sqrt(x**2 + y**2)`` without overflow; infinite where either is, whatever the other."""
-    x, y = (bind1("abs", operand) for operand in _core.promote([x, y], inexact=True))
+    x, y = _core.promote([x, y], inexact=True)
+    if kind(x) == "complex":
+        raise DTypeError(
+            f"hypot takes real arrays; got {x.dtype}\n  hypot(abs(x), abs(y)) takes the absolute values first"
+        )
+    x, y = bind1("abs", x), bind1("abs", y)
     large = bind1("stop_gradient", bind1("max", x, y))
     infinite = bind1("or", bind1("eq", x, literal(x, math.inf)), bind1("eq", y, literal(y, math.inf)))
     # The result does not depend on the scale, so its derivatives of all orders are those of the formula.

@@ -682,8 +682,24 @@ def _pad_widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
     return widths
 
 
+# What each mode of pad takes besides the widths.
+_PAD_OPTIONS = {
+    "constant": "constant_values",
+    "edge": "",
+    "reflect": "reflect_type",
+    "symmetric": "reflect_type",
+    "wrap": "",
+    "maximum": "stat_length",
+    "minimum": "stat_length",
+    "mean": "stat_length",
+    "median": "stat_length",
+    "linear_ramp": "end_values",
+    "empty": "",
+}
+
+
 @own
-def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = 0, **kwargs: Any) -> Array:
+def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = None, **kwargs: Any) -> Array:
     """Elements added before and after along each axis.
 
     Args:
@@ -692,19 +708,25 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
             ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements next to the end;
             ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, after), axis, options)
             that returns the line filled.
-        constant_values: of mode "constant": a number, a pair, or one pair an axis.
+        constant_values: of mode "constant": a number, a pair, or one pair an axis; zero if it is not given.
 
     Raises:
-        ValueError: a width is negative. NotImplementedError: another mode.
+        ValueError: a width is negative, or an option is another mode's. NotImplementedError: another mode.
     """
     x = _core.array(array)
     widths = _pad_widths(pad_width, x.ndim)
+    given = kwargs if constant_values is None else {"constant_values": constant_values, **kwargs}
     if callable(mode):
-        return _pad_by_function(x, widths, mode, kwargs)
-    if mode == "empty":
-        mode, constant_values = "constant", 0
-    if mode == "constant":
-        values = constant_values
+        return _pad_by_function(x, widths, mode, given)
+    if mode not in _PAD_OPTIONS:
+        supported = ", ".join(_PAD_OPTIONS)
+        raise NotImplementedError(f"pad: mode {mode!r} is not supported\n  supported: {supported}")
+    others = [name for name in given if name != _PAD_OPTIONS[mode]]
+    if others:
+        takes = f"the option {_PAD_OPTIONS[mode]}" if _PAD_OPTIONS[mode] else "no options"
+        raise ValueError(f"pad: mode {mode!r} takes {takes}; got {', '.join(others)}")
+    if mode in ("constant", "empty"):
+        values = 0 if constant_values is None else constant_values
         if np.ndim(values) == 0 or isinstance(values, Array):
             return _pad_constant(x, widths, values)
         pairs = np.broadcast_to(np.asarray(values), (x.ndim, 2))
@@ -715,11 +737,6 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
                 x = _pad_constant(x, only, value)
         return x
     statistics = ("maximum", "minimum", "mean", "median", "linear_ramp")
-    if mode not in ("edge", "reflect", "symmetric", "wrap", *statistics):
-        raise NotImplementedError(
-            f"pad: mode {mode!r} is not supported\n"
-            f"  supported: constant, edge, reflect, symmetric, wrap, {', '.join(statistics)}, empty"
-        )
     odd = kwargs.get("reflect_type", "even") == "odd" and mode in ("reflect", "symmetric")
     for axis, (low, high) in enumerate(widths):
         if low == high == 0:
