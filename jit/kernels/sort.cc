@@ -1,6 +1,7 @@
 // Radix sort, lowest digit first, of keys and the positions that they came from: keys are mapped to unsigned integers
 // that compare as they do (as in ir/sort_order.h). Several keys are sorted by one after the other, the last one first.
-// The first few of many are those that stay in a short list while the line goes by.
+// The first few of many are those that stay in a short list while the line goes by. When more are wanted, whatever
+// comes before the last of the best so far is collected, and sorted when there is much of it.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -19,6 +20,8 @@ constexpr int64_t kWideDigits =
 constexpr int kNarrow = 8, kWide = 11;
 constexpr int64_t kFew = 32;     // the longest list that is kept in order by insertion
 constexpr int64_t kBlock = 128;  // elements that are compared with its last one at once
+// How many are collected before they are sorted: so many times those that are wanted, and no fewer than
+constexpr int64_t kCollected = 4, kLeastCollected = 256;
 
 // One unsigned key of an operand: of complex numbers the real or the imaginary part.
 struct Key {
@@ -48,7 +51,10 @@ class Sorter {
 
   void run() {
     const bool few = keys_.size() == 1 && shape_.count <= kFew && shape_.count * 4 <= shape_.size;
-    const int64_t kept = few ? shape_.count : 2 * shape_.size;
+    const int64_t collected = std::max(shape_.count * kCollected, kLeastCollected);
+    const bool many = !few && keys_.size() == 1 && collected * 2 <= shape_.size;
+    half_ = many ? collected + kBlock : shape_.size;
+    const int64_t kept = few ? shape_.count : 2 * half_;
     places_ = b_.temporary(kPlace, kept, 0);
     for (const Key& key : keys_) {
       std::optional<BufferId>& buffer = key.mapped == DType::kUInt64 ? wide_ : narrow_;
@@ -60,7 +66,7 @@ class Sorter {
     b_.for_each(shape_.outer * shape_.inner, {.whole = true}, [&](const Index& line) {
       from_ = b_.divide(line, shape_.inner) * (shape_.size * shape_.inner) + b_.modulo(line, shape_.inner);
       to_ = b_.divide(line, shape_.inner) * (shape_.count * shape_.inner) + b_.modulo(line, shape_.inner);
-      const Index order = few ? select_few() : sort_all();
+      const Index order = few ? select_few() : many ? select_many(collected) : sort_all();
       for (size_t i = 0; i < results_.size(); ++i) {
         b_.for_each(shape_.count, {.vectorize = true}, [&](const Index& k) {
           const Scalar value =
@@ -125,17 +131,22 @@ class Sorter {
       b_.for_each(n, {.vectorize = true}, [&](const Index& i) {
         b_.store(buffer_of(key), at + i, mapped(key, first ? i : place(at + i)).scalar());
       });
-      count_digits(key, at);
-      const Builder::CarrySpec carry{b_.to_scalar(at)};
-      const auto [digit, arguments] = b_.begin_for(digits_of(key), {}, absl::MakeConstSpan(&carry, 1));
-      const Scalar moved = sort_by_digit(key, digit, b_.to_index(arguments[0]));
-      at = b_.to_index(b_.end_for(absl::MakeConstSpan(&moved, 1))[0]);
+      at = sort_by(key, at, n);
     }
     return at;
   }
 
+  // Sorts `length` keys and their positions, which lie at `at`. Where they are afterwards.
+  Index sort_by(const Key& key, const Index& at, const Index& length) {
+    count_digits(key, at, length);
+    const Builder::CarrySpec carry{b_.to_scalar(at)};
+    const auto [digit, arguments] = b_.begin_for(digits_of(key), {}, absl::MakeConstSpan(&carry, 1));
+    const Scalar moved = sort_by_digit(key, digit, b_.to_index(arguments[0]), length);
+    return b_.to_index(b_.end_for(absl::MakeConstSpan(&moved, 1))[0]);
+  }
+
   int digits_of(const Key& key) const {
-    const int most = shape_.size < kWideDigits ? kNarrow : kWide;
+    const int most = half_ < kWideDigits ? kNarrow : kWide;
     return (key.bits + most - 1) / most;
   }
   int width_of(const Key& key) const { return (key.bits + digits_of(key) - 1) / digits_of(key); }
@@ -147,10 +158,10 @@ class Sorter {
   }
 
   // counts_: how often each digit occurs, for all digits of a key.
-  void count_digits(const Key& key, const Index& at) {
+  void count_digits(const Key& key, const Index& at, const Index& length) {
     const int64_t buckets = int64_t{1} << width_of(key);
     b_.fill(counts_, 0, digits_of(key) * buckets, b_.constant(kPlace, 0));
-    b_.for_each(shape_.size, {}, [&](const Index& i) {
+    b_.for_each(length, {}, [&](const Index& i) {
       const Scalar x = b_.load(buffer_of(key), at + i);
       for (int digit = 0; digit < digits_of(key); ++digit) {
         const Index place = digit_of(key, x, constant(key.mapped, digit * width_of(key))) + digit * buckets;
@@ -160,8 +171,8 @@ class Sorter {
   }
 
   // Where the order is afterwards.
-  Scalar sort_by_digit(const Key& key, const Index& digit, const Index& at) {
-    const int64_t n = shape_.size, buckets = int64_t{1} << width_of(key);
+  Scalar sort_by_digit(const Key& key, const Index& digit, const Index& at, const Index& length) {
+    const int64_t buckets = int64_t{1} << width_of(key);
     const BufferId keys = buffer_of(key);
     const Num shift = num(b_.to_scalar(digit * width_of(key), key.mapped));
     const Index table = digit * buckets;
@@ -169,7 +180,7 @@ class Sorter {
     const Scalar in_first = b_.load(counts_, table + digit_of(key, b_.load(keys, at), shift));
     const Scalar here = b_.to_scalar(at);
     const Scalars result = b_.if_else(
-        b_.apply(ScalarOp::kEq, in_first, b_.constant(kPlace, n)), [&] { return Scalars{here}; },  // all alike
+        b_.apply(ScalarOp::kEq, in_first, b_.to_scalar(length, kPlace)), [&] { return Scalars{here}; },  // all alike
         [&] {
           const Builder::CarrySpec start{b_.constant(kPlace, 0)};
           const auto [bucket, sums] = b_.begin_for(buckets, {}, absl::MakeConstSpan(&start, 1));
@@ -177,8 +188,8 @@ class Sorter {
           b_.store(counts_, table + bucket, sums[0]);
           const Scalar sum = b_.apply(ScalarOp::kAdd, sums[0], in_bucket);
           b_.end_for(absl::MakeConstSpan(&sum, 1));
-          const Index other = Index(n) - at;
-          b_.for_each(n, {}, [&](const Index& i) {
+          const Index other = Index(half_) - at;
+          b_.for_each(length, {}, [&](const Index& i) {
             const Scalar moved = b_.load(keys, at + i);
             const Index bucket = table + digit_of(key, moved, shift);
             const Scalar next = b_.load(counts_, bucket);
@@ -190,6 +201,52 @@ class Sorter {
           return Scalars{b_.to_scalar(other)};
         });
     return result[0];
+  }
+
+  // Of what went by, the list holds the first `count` and everything since then that may belong to them. Where in
+  // places_ it begins.
+  Index select_many(int64_t collected) {
+    const Key& key = keys_[0];
+    const BufferId list = buffer_of(key);
+    const int64_t blocks = (shape_.size - collected) / kBlock, before = shape_.size - blocks * kBlock;
+    const auto add = [&](const Index& at, const Num& x, const Index& position) {
+      b_.store(list, at, x.scalar());
+      b_.store(places_, at, b_.to_scalar(position, kPlace));
+    };
+    b_.for_each(before, {.vectorize = true}, [&](const Index& i) { add(i, mapped(key, i), i); });
+    const std::vector<Builder::CarrySpec> start{
+        {b_.to_scalar(Index(0))},                                           // where the list is
+        {b_.to_scalar(Index(before))},                                      // its length
+        {num(b_.constant(key.mapped, 0)).apply(ScalarOp::kNot).scalar()}};  // what new ones must come before
+    const auto [block, state] = b_.begin_for(blocks + 1, {}, start);
+    const Scalars old = state;
+    const Num turn = num(b_.to_scalar(block)), last_turn = constant(DType::kInt64, blocks);
+    const Num is_full = num(old[1]) >= constant(DType::kInt64, collected);
+    const Scalars cut = b_.if_else((is_full | (turn == last_turn)).scalar(),
+                                   [&] {
+                                     const Index at = sort_by(key, b_.to_index(old[0]), b_.to_index(old[1]));
+                                     return Scalars{b_.to_scalar(at), b_.to_scalar(Index(shape_.count)),
+                                                    b_.load(list, at + (shape_.count - 1))};
+                                   },
+                                   [&] { return old; });
+    const Num place = select(turn < last_turn, turn, last_turn - constant(DType::kInt64, 1));
+    const Index first = b_.to_index(place.scalar()) * kBlock + before;
+    const Num limit = num(cut[2]);
+    const Scalar least = b_.reduce(kBlock, {.vectorize = true}, ScalarOp::kMin, start[2].init,
+                                   [&](const Index& i) { return mapped(key, first + i).scalar(); });
+    const Scalars length = b_.if_else(((num(least) < limit) & (turn < last_turn)).scalar(),
+                                      [&] {
+                                        const Builder::CarrySpec carry{cut[1]};
+                                        const auto [i, arguments] =
+                                            b_.begin_for(kBlock, {}, absl::MakeConstSpan(&carry, 1));
+                                        const Num x = mapped(key, first + i);
+                                        add(b_.to_index(cut[0]) + b_.to_index(arguments[0]), x, first + i);
+                                        const Num one = constant(DType::kInt64, 1), zero = constant(DType::kInt64, 0);
+                                        const Scalar next = (num(arguments[0]) + select(x < limit, one, zero)).scalar();
+                                        return b_.end_for(absl::MakeConstSpan(&next, 1));
+                                      },
+                                      [&] { return Scalars{cut[1]}; });
+    return b_.to_index(b_.end_for(Scalars{cut[0], length[0], cut[2]})[0]);
   }
 
   // The list is the first `count` of what went by.
@@ -263,6 +320,7 @@ class Sorter {
   absl::Span<const Elements> operands_, results_;
   std::vector<Key> keys_;
   BufferId places_ = 0, counts_ = 0;
+  int64_t half_ = 0;                       // of the arrays of keys and positions
   std::optional<BufferId> narrow_, wide_;  // mapped keys of 32 and of 64 bits
   Index from_, to_;                        // of the line
 };
