@@ -43,6 +43,8 @@ bool always_loops(const Primitive& primitive, const Attrs& attrs, absl::Span<con
   if (size_operand(primitive, operands[0].dtype()) < 0 || operands[0].size() == 0) return false;
   const int64_t rows = operands[0].shape()[operands[0].shape().size() - 2], columns = operands[0].shape().back();
   if (primitive.name == "qr" && (attrs.flag("pivoting") || operands.size() > 1)) return false;
+  if (primitive.name == "cholesky" && attrs.has("upper") && attrs.flag("upper"))
+    return false;  // expands to the lower one
   return primitive.name == "eigh" || std::min(rows, columns) > kSmallMatrix;
 }
 

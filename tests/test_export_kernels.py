@@ -183,6 +183,7 @@ def test_factorisations(n: int, dtype: str, tmp_path: Path) -> None:
         return (
             lower,
             cnp.linalg.cholesky(-positive),
+            cnp.linalg.cholesky(positive, upper=True),
             *[ct.lax.linalg.lu(x) for x in (a, tall, wide)],
             *[cnp.linalg.qr(x) for x in (a, tall, wide, tall * cnp.zeros_like(tall))],
             cnp.linalg.qr(tall, "complete")[1],

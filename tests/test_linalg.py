@@ -215,8 +215,11 @@ def test_failures_are_nan() -> None:
     result = np.asarray(L.cholesky(bad))
     assert np.isnan(result[0][np.tril_indices(2)]).all() and result[0, 0, 1] == 0
     close(result[1], np.eye(2))
-    large = -np.eye(20)
-    assert np.isnan(np.asarray(L.cholesky(large))[np.tril_indices(20)]).all()
+    for size in (4, 20):
+        large = -np.eye(size)
+        assert np.isnan(np.asarray(L.cholesky(large))[np.tril_indices(size)]).all()
+        upper = np.asarray(S.cholesky(large))
+        assert np.isnan(upper[np.triu_indices(size)]).all() and not upper[np.tril_indices(size, -1)].any()
     for value in (np.nan, np.inf):
         a = np.eye(3)
         a[1, 1] = value
@@ -243,6 +246,7 @@ W = drawn(4, 4, seed=9)
 SMOOTH: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = [
     ("cholesky", lambda a: L.cholesky(a), (H,)),
     ("cholesky plain", lambda a: L.cholesky(a, symmetrize_input=False), (H,)),
+    ("cholesky upper", lambda a: S.cholesky(a), (H,)),
     ("qr", lambda a: tuple(L.qr(a)), (drawn(5, 3),)),
     ("qr wide", lambda a: tuple(L.qr(a)), (drawn(3, 5),)),
     ("qr pivoting", lambda a: LL.qr(a, pivoting=True, full_matrices=False)[:2], (drawn(5, 3),)),
@@ -491,6 +495,7 @@ MASKED: list[tuple[str, Callable[..., Any], bool]] = [
     ("det", lambda a, b: L.det(a), True),
     ("slogdet", lambda a, b: L.slogdet(a)[1], True),
     ("cholesky", lambda a, b: L.cholesky(a @ a.T + cnp.eye(a.shape[0])) @ b, True),
+    ("cholesky upper", lambda a, b: S.cholesky(a @ a.T + cnp.eye(a.shape[0])) @ b, True),
     ("eigvalsh", lambda a, b: L.eigvalsh(a), True),
     ("svdvals", lambda a, b: L.svdvals(a), True),
     ("pinv", lambda a, b: L.pinv(a) @ b, True),
@@ -593,7 +598,10 @@ def test_scipys_factorisations() -> None:
         close(S.qr_multiply(a[:, :3], h), scipy.linalg.qr_multiply(a[:, :3], h))
         close(S.qr_multiply(a[:, :3], h[:3], "left"), scipy.linalg.qr_multiply(a[:, :3], h[:3], "left"))
         close(S.cholesky(h), scipy.linalg.cholesky(h))
+        close(S.cholesky(np.triu(h)), scipy.linalg.cholesky(h))
         close(S.cholesky(np.tril(h), lower=True), scipy.linalg.cholesky(h, lower=True))
+        large = hermitian(40, 40, dtype=dtype)
+        close(S.cholesky(np.triu(large)), scipy.linalg.cholesky(large))
         close(S.cho_solve(S.cho_factor(h), a), scipy.linalg.solve(h, a))
         close(S.solve(h, a[0], assume_a="pos", lower=True), scipy.linalg.solve(h, a[0]))
         close(S.schur(a), scipy.linalg.schur(a), 1e-9)

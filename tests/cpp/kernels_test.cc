@@ -24,6 +24,7 @@ TEST(Kernels, LinearAlgebraIsLegal) {
       std::vector<Aval> operands{Aval(dtype, {3, n, n})};
       if (ragged) operands.push_back(Aval(DType::kInt32, {3}));
       expect_legal(operands, "cholesky", Attrs::make({}));
+      expect_legal(operands, "cholesky", Attrs::make({{"upper", true}}));
       expect_legal(operands, "lu", Attrs::make({}));
       for (const bool vectors : {false, true}) {
         expect_legal(operands, "eigh", Attrs::make({{"lower", vectors}, {"compute_vectors", vectors}}));

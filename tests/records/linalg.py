@@ -38,6 +38,17 @@ for shape, masks in [((4, 4), SQUARE), ((2, 3, 3), BATCHED), ((17, 17), ()), ((0
         specials=False,
         rtol=1e-4,
     )
+    record(
+        "cholesky",
+        # Of the upper triangle alone.
+        lambda x: adjoint(np.linalg.cholesky(definite(x, np))),
+        shape,
+        call=lambda x: _core.bind("cholesky", [cnp.triu(definite(x, cnp))], upper=True)[0],
+        dtypes=DTYPES if shape == (4, 4) else DTYPES[:1],
+        masks=masks,
+        specials=False,
+        rtol=1e-4,
+    )
 
 
 # ---- lu ------------------------------------------------------------------------------------------------------------

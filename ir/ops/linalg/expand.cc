@@ -103,7 +103,12 @@ Value bind_triangular(const Values& operands, const Triangular& system) {
 
 // ---- Rules --------------------------------------------------------------------------------------------------------
 
-Values cholesky_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr&) {
+Values cholesky_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+  if (attrs->has("upper") && attrs->flag("upper")) {
+    Values turned(operands.begin(), operands.end());
+    turned[0] = adjoint(turned[0]);
+    return {adjoint(builder.bind1(get_primitive("cholesky"), turned))};
+  }
   const Value size = size_operand(operands, 1);
   const Value a = embedded(operands[0], size);
   if (a.aval().size() == 0) return {a};

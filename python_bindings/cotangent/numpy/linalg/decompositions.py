@@ -11,6 +11,7 @@ from cotangent._core import Array
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax._reflectors import packed_reflectors
 from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, symmetrized
+from cotangent.numpy._support import bind1
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -64,6 +65,8 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     [[2.0, 0.0], [1.0, 2.0]]
     """
     check_square(a, "cholesky")
+    if upper and symmetrize_input:
+        return bind1("cholesky", symmetrized(a), upper=True)
     factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(factor) if upper else factor
 

@@ -34,8 +34,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 def _cholesky(a: Array, lower: bool) -> Array:
     """The factor of the triangle of ``a`` that ``lower`` names."""
-    factor = lax_linalg.cholesky(a if lower else adjoint(a), symmetrize_input=False)
-    return factor if lower else adjoint(factor)
+    return bind1("cholesky", a) if lower else bind1("cholesky", a, upper=True)
 
 
 @matrices()
