@@ -263,7 +263,8 @@ def _shifted(x: Any, axes: Any, amount: Any) -> Array:
     elif not several(axes):
         axes = (axes,)
     move = functools.partial(normalize_axis, rank=array.ndim, name="fftshift")
-    for axis in map(move, axes):
+    # Rows are moved last: whole ones are copied, also those that a derivative repeats.
+    for axis in sorted(map(move, axes), reverse=True):
         array = cnp.roll(array, amount(axis_size(array, axis)), axis)
     return array
 
