@@ -139,7 +139,7 @@ def logit(x: Any) -> Array:
 @elementwise(lambda x, y, result: cnp.log(y), lambda x, y, result: x / y)
 def _xlogy(x: Array, y: Array) -> Array:
     zero = (x == 0) & ~cnp.isnan(y)
-    result: Array = cnp.where(zero, 0.0, x * cnp.log(cnp.where(zero, 1.0, y)))
+    result: Array = cnp.where(zero, 0.0, x * cnp.log(y))
     return result
 
 
@@ -151,7 +151,7 @@ def xlogy(x: Any, y: Any) -> Array:
 @elementwise(lambda x, y, result: cnp.log1p(y), lambda x, y, result: x / (1 + y))
 def _xlog1py(x: Array, y: Array) -> Array:
     zero = (x == 0) & ~cnp.isnan(y)
-    result: Array = cnp.where(zero, 0.0, x * cnp.log1p(cnp.where(zero, 0.0, y)))
+    result: Array = cnp.where(zero, 0.0, x * cnp.log1p(y))
     return result
 
 
@@ -162,7 +162,7 @@ def xlog1py(x: Any, y: Any) -> Array:
 
 @elementwise(lambda x, result: cnp.where(x < 0, 0.0, -cnp.log(x) - 1))
 def _entr(x: Array) -> Array:
-    result: Array = cnp.where(x < 0, -cnp.inf, -_xlogy(x, cnp.where(x < 0, 1.0, x)))
+    result: Array = cnp.where(x < 0, -cnp.inf, -_xlogy(x, x))
     return result
 
 
@@ -206,8 +206,7 @@ def _rel_entr_slope_of_second(p: Array, q: Array, result: Array) -> Array:
 @elementwise(_rel_entr_slope, _rel_entr_slope_of_second)
 def _rel_entr(p: Array, q: Array) -> Array:
     both = (p > 0) & (q > 0)
-    logarithm = _log_of_ratio(cnp.where(both, p, 1.0), cnp.where(both, q, 1.0))
-    result: Array = cnp.where(both, p * logarithm, cnp.where((p == 0) & (q >= 0), 0.0, cnp.inf))
+    result: Array = cnp.where(both, p * _log_of_ratio(p, q), cnp.where((p == 0) & (q >= 0), 0.0, cnp.inf))
     return cnp.where(cnp.isnan(p) | cnp.isnan(q), cnp.nan, result)  # type: ignore[no-any-return]
 
 
