@@ -12,6 +12,7 @@ what `spellings.py` measures.
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import math
 import os
@@ -31,8 +32,10 @@ SIZES = {"small": (8, 8), "medium": (256, 256), "large": (2000, 1000)}
 LIMIT = 1.1
 # Less than this is the time of a call, which `./dev bench` has lines for.
 LEAST_MICROSECONDS = 2.0
-# What takes JAX longer is not tried at larger sizes.
+# What takes JAX longer, or more, is not tried at larger sizes.
 MOST_MICROSECONDS = 3e5
+MOST_ELEMENTS = 2e7
+MOST_BYTES = 4e9
 NAMESPACES = ["numpy", "numpy.linalg", "numpy.fft", "nn", "scipy.special", "scipy.linalg", "lax"]
 
 # What is known of functions that are slower, by name. Errors are the largest of 200,000 numbers against SciPy's float64, in
@@ -111,13 +114,15 @@ class Row:
     ours: float  # µs
     theirs: float
     wrong: str = ""
+    missing: str = ""  # why it has no figures
 
     @property
     def ratio(self) -> float:
         """How many times as fast as JAX."""
-        return self.theirs / self.ours
+        return math.nan if self.missing else self.theirs / self.ours
 
 
+@functools.cache
 def operands(shape: tuple[int, int]) -> SimpleNamespace:
     rng = np.random.default_rng(0)
     rows, columns = shape
@@ -275,7 +280,9 @@ def find_way(jax: Any, function: Callable[..., Any], tiny: SimpleNamespace) -> t
     return None
 
 
-def least(thunks: list[Callable[[], Any]], seconds: float) -> list[float]:
+def least(
+    thunks: list[Callable[[], Any]], seconds: float, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
     """Of each, in turn, in µs."""
     best = [math.inf] * len(thunks)
     for thunk in thunks:
@@ -284,9 +291,9 @@ def least(thunks: list[Callable[[], Any]], seconds: float) -> list[float]:
     repeats = 0
     while repeats < 3 or (time.perf_counter() < end and repeats < 2000):
         for k, thunk in enumerate(thunks):
-            start = time.perf_counter()
+            start = clock()
             thunk()
-            best[k] = min(best[k], time.perf_counter() - start)
+            best[k] = min(best[k], clock() - start)
         repeats += 1
     return [1e6 * one for one in best]
 
@@ -372,6 +379,11 @@ def measure(
         try:
             jitted = [ct.jit(functions_[0]), jax.jit(functions_[1])]
             given = [[library.numpy.asarray(array) for array in operands_] for library in (ct, jax)]
+            if size == "large":
+                needed = jitted[1].lower(*given[1]).compile().memory_analysis().temp_size_in_bytes
+                if needed > MOST_BYTES:
+                    rows.append(Row(name, size, kind, 0.0, 0.0, missing=f"takes JAX {needed / 1e9:.0f} GB"))
+                    continue
             expected = jax.block_until_ready(jitted[1](*given[1]))
         except Exception:
             continue
@@ -389,8 +401,13 @@ def measure(
             lambda f=jitted[0], args=given[0]: f(*args),
             lambda f=jitted[1], args=given[1]: jax.block_until_ready(f(*args)),
         ]
-        rows.append(Row(name, size, kind, *least(thunks, seconds), wrong))
+        rows.append(Row(name, size, kind, *least(thunks, seconds, clock_of(size)), wrong))
     return rows
+
+
+def clock_of(size: str) -> Callable[[], float]:
+    """Processor time where a process has one core and calls take long, as another process may have the core meanwhile."""
+    return time.process_time if size == "large" and len(os.sched_getaffinity(0)) == 1 else time.perf_counter
 
 
 def wanted(title: str, only: str) -> bool:
@@ -427,23 +444,47 @@ def sweep(sizes: list[str], only: str, seconds: float, show: Callable[[str], Non
     rows: list[Row] = []
     for title, case in cases:
         for size in sizes:
-            if any(row.name == title and row.theirs > MOST_MICROSECONDS for row in rows):
-                break
+            earlier = [row for row in kept(rows, [])[0] if row.name == title and smaller(row.size, size)]
             ours, theirs, arrays = case(operands(SIZES[size]))
-            # Arrays that no memory of a laptop holds, and minutes of work, tell nothing.
-            try:
-                result = jax.eval_shape(theirs, *arrays)
-            except Exception:
-                continue
-            if sum(leaf.size for leaf in leaves(result)) > 2e7:
-                continue
-            for row in measure(ct, jax, title, size, ours, theirs, arrays, seconds):
-                rows.append(row)
-                note = f"WRONG: {row.wrong}" if row.wrong else "slower" if is_slower(row) else ""
+            if not accepts(jax, theirs, arrays):
+                ours, theirs, arrays = case(operands((min(SIZES[size]),) * 2))
+            why = untried(jax, theirs, arrays, earlier)
+            found = (
+                [Row(title, size, "value", 0.0, 0.0, missing=why)]
+                if why
+                else measure(ct, jax, title, size, ours, theirs, arrays, seconds)
+            )
+            for row in found:
+                note = f"WRONG: {row.wrong}" if row.wrong else row.missing or ("slower" if is_slower(row) else "")
                 show(
                     f"{row.name:34} {row.size:7} {row.kind:9} {row.ours:12.1f} {row.theirs:12.1f} {row.ratio:8.2f}  {note}"
                 )
+            rows += found
+            jax.clear_caches()  # compiled functions and their constants fill the memory otherwise
     return rows
+
+
+def smaller(size: str, than: str) -> bool:
+    return math.prod(SIZES[size]) < math.prod(SIZES[than])
+
+
+def accepts(jax: Any, function: Callable[..., Any], arrays: list[Any]) -> bool:
+    try:
+        jax.eval_shape(function, *arrays)
+    except Exception:
+        return False
+    return True
+
+
+def untried(jax: Any, function: Callable[..., Any], arrays: list[Any], earlier: list[Row]) -> str:
+    """Why a function is not run at a size: arrays that no memory of a laptop holds, and minutes of work, tell nothing."""
+    slowest = max(earlier, key=lambda row: row.theirs, default=None)
+    if slowest and slowest.theirs > MOST_MICROSECONDS:
+        return f"takes JAX {slowest.theirs / 1e6:.1f} s at {SIZES[slowest.size]}"
+    if not accepts(jax, function, arrays):
+        return "JAX does not accept it"
+    elements = sum(leaf.size for leaf in leaves(jax.eval_shape(function, *arrays)))
+    return f"its result has {elements:.0e} elements" if elements > MOST_ELEMENTS else ""
 
 
 def is_slower(row: Row) -> bool:
@@ -451,7 +492,7 @@ def is_slower(row: Row) -> bool:
 
 
 def page(rows: list[Row], groups: list[spellings.Group]) -> str:
-    right = [row for row in rows if not row.wrong]
+    right = [row for row in rows if not (row.wrong or row.missing)]
     mean = math.exp(sum(math.log(row.ratio) for row in right) / max(1, len(right)))
     slower = sorted((row for row in right if is_slower(row)), key=lambda row: row.ratio)
     lines = [
@@ -473,6 +514,10 @@ def page(rows: list[Row], groups: list[spellings.Group]) -> str:
     if wrong:
         lines += ["", "Results that differ, or fail:", ""]
         lines += [f"- `{row.name}` {row.size} {row.kind}: {row.wrong}" for row in wrong]
+    missing = [row for row in rows if row.missing]
+    if missing:
+        lines += ["", "Sizes that are not run, and why:", ""]
+        lines += [f"- `{row.name}` {row.size} {row.kind}: {row.missing}" for row in missing]
     lines += spellings.section(groups) if groups else []
     return "\n".join(lines) + "\n"
 
