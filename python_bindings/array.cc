@@ -18,10 +18,12 @@ PyTypeObject* array_type = nullptr;
 PyTypeObject* traced_type = nullptr;
 
 void throw_donated(const Aval& aval) {
-  throw Error(ErrorKind::kValue,
-              concat("this array of type ", aval.to_string(),
-                     " was deleted, or donated to a jitted function (donate_argnums), which wrote a result over it"))
-      .hint("use the function's result instead, or pass a copy: f(ct.numpy.copy(x))");
+  const std::string message =
+      concat("this array of type ", aval.to_string(),
+             " was deleted, or donated to a jitted function (donate_argnums), which wrote a result over it"
+             "\n  use the function's result instead, or pass a copy: f(ct.numpy.copy(x))");
+  PyErr_SetString(py::module_::import("cotangent.errors").attr("DeletedArrayError").ptr(), message.c_str());
+  throw py::error_already_set();
 }
 
 namespace {

@@ -104,7 +104,7 @@ void refuse_other_elements(py::handle object) {
   if (PyList_Check(object.ptr()) || PyTuple_Check(object.ptr())) {
     for (py::handle item : object) refuse_other_elements(item);
   } else if (!is_python_scalar(object.ptr()) && !py::hasattr(object, "dtype")) {
-    throw Error(ErrorKind::kType, concat("cannot make an array of a list with an element of type ", type_name(object)))
+    throw Error(ErrorKind::kDType, concat("cannot make an array of a list with an element of type ", type_name(object)))
         .hint("arrays hold numbers and bools");
   }
 }

@@ -85,3 +85,13 @@ def test_holomorphic_gradients_are_those_of_jax(name: str) -> None:
     jacobian = ct.jacrev(lambda z: f(cnp, z, W, X), holomorphic=True)(Z)
     close(jacobian, jax.jacrev(lambda z: f(jax.numpy, z, W, X), holomorphic=True)(Z))
     close(ct.jacfwd(lambda z: f(cnp, z, W, X), holomorphic=True)(Z), jacobian)
+
+
+def test_jacobians_of_real_outputs_by_complex_inputs() -> None:
+    def norms(np_: Any, z: Any) -> Any:
+        return np_.stack([np_.cos(np_.linalg.norm(2 * z)), np_.sum(np_.abs(z) ** 2)])
+
+    ours = ct.jacrev(lambda z: norms(cnp, z))(Z)
+    np.testing.assert_allclose(ours, jax.jacrev(lambda z: norms(jax.numpy, z))(Z), rtol=1e-5)
+    with pytest.raises(ct.errors.DTypeError, match="jacrev takes them"):
+        ct.jacfwd(lambda z: norms(cnp, z))(Z)

@@ -172,3 +172,10 @@ def test_what_all_branches_pass_on_is_not_batched():
 
     doubled, same = ct.vmap(f, (0, None), (0, None))(np.arange(3.0), 5.0)
     assert doubled.tolist() == [0, 2, 6] and same == 5
+
+
+def test_map_of_all_slices_at_once() -> None:
+    graph = str(ct.make_ir(lambda x: ct.lax.map(lambda y: y * 2.0, x, batch_size=0))(XS))
+    assert "scan" not in graph
+    allclose(ct.lax.map(lambda y: y * 2.0, XS, batch_size=0), 2 * XS)
+    assert ct.lax.map(lambda y: y * 2.0, XS[:0], batch_size=0).shape == (0,)

@@ -240,3 +240,12 @@ def test_a_copy_of_a_known_array_stays_known() -> None:
     rows = cnp.array(2)
     f = ct.jit(lambda x: x[: int(cnp.array(rows))])
     assert f(fresh(3)).shape == (2,)
+
+
+def test_a_deleted_array_is_an_error_by_either_name() -> None:
+    x = fresh()
+    ct.jit(lambda x: x + 1, donate_argnums=0)(x)
+    assert repr(x) == str(x) == "<deleted Array, float32[1000]>"
+    for kind in (RuntimeError, ValueError, ct.errors.DeletedArrayError):
+        with pytest.raises(kind, match="was deleted, or donated"):
+            cnp.sum(x)

@@ -232,3 +232,32 @@ def test_limits():
     for name in ("int8", "uint64"):
         assert (cnp.iinfo(name).min, cnp.iinfo(name).max) == (np.iinfo(name).min, np.iinfo(name).max)
     assert cnp.finfo("complex64").bits == 32
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda np_, lax, weak: lax.full((3,), 1.0, "float32"),
+        lambda np_, lax, weak: lax.full_like(weak, 1.0, "float32"),
+        lambda np_, lax, weak: lax.full_like(np.float32(1), 1.0),
+        lambda np_, lax, weak: lax.full_like(weak, 1.0),
+        lambda np_, lax, weak: np_.full((3,), 1.0, "float32"),
+        lambda np_, lax, weak: np_.concatenate([weak, weak], dtype="float32"),
+        lambda np_, lax, weak: np_.stack([weak, weak], dtype="float32"),
+        lambda np_, lax, weak: np_.hstack([weak, weak], dtype="float32"),
+        lambda np_, lax, weak: np_.vstack([weak, weak], dtype="float32"),
+        lambda np_, lax, weak: np_.concatenate([weak, weak]),
+        lambda np_, lax, weak: lax.bitcast_convert_type(weak, "float32"),
+    ],
+)
+def test_a_dtype_that_is_given_is_not_weak(make):
+    ours = make(cnp, ct.lax, cnp.broadcast_to(cnp.asarray(1.0), (3,)))
+    expected = make(jnp, jax.lax, jnp.broadcast_to(jnp.asarray(1.0), (3,)))
+    assert (ours.dtype, ours.weak_type) == (expected.dtype, expected.weak_type)
+
+
+def test_zeros_of_the_dtype_without_values():
+    for zeros in (cnp.zeros((2, 3), ct.float0), cnp.zeros_like(np.ones((2, 3)), dtype=ct.float0)):
+        assert zeros.shape == (2, 3) and zeros.dtype == ct.float0
+    assert cnp.zeros_like(np.zeros(3, ct.float0)).dtype == ct.float0
+    assert ct.vjp(lambda n: n + 1, 3)[1](cnp.zeros((), ct.float0))[0].dtype == ct.float0

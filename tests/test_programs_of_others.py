@@ -192,3 +192,10 @@ def test_tolerances_of_check_grads_may_differ_by_dtype() -> None:
     for loose in ({np.float32: 0.5}, {"float32": 0.5, cnp.float64: 1e-6}):
         with pytest.raises(AssertionError, match="against differences"):
             ct.test_util.check_grads(f, (x,), 1, modes=["fwd"], atol=loose, rtol=loose)
+
+
+def test_arrays_say_where_they_are() -> None:
+    x = cnp.ones(3)
+    assert x.sharding == ct.sharding.SingleDeviceSharding(ct.devices()[0]) and ct.device_put(x, x.sharding) is x
+    assert (x.is_fully_addressable, x.is_fully_replicated, x.committed, x.is_ready()) == (True, True, False, True)
+    assert x.copy_to_host_async() is None  # type: ignore[func-returns-value]

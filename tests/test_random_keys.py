@@ -151,3 +151,20 @@ def test_keys_under_transforms():
 def test_errors(use, error, message):
     with pytest.raises(error, match=message):
         use(random.key(0))
+
+
+@pytest.mark.parametrize("x64", [False, True])
+@pytest.mark.parametrize("seed", [-1, np.int8(-1), np.int32(-7), np.int64(-7), np.uint32(2**32 - 1), np.uint64(2**63)])
+def test_seeds_of_every_width(seed, x64):
+    before = ct.config.read("enable_x64")
+    ct.config.update("enable_x64", x64)
+    try:
+        with jax.enable_x64(x64):
+            assert words(random.key(seed)).tolist() == their_words(jax.random.key(seed)).tolist()
+    finally:
+        ct.config.update("enable_x64", before)
+
+
+def test_a_permutation_of_numbers_has_one_axis():
+    with pytest.raises(ValueError, match="axis 3 is out of bounds"):
+        random.permutation(random.key(0), 10, axis=3)

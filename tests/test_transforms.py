@@ -309,3 +309,28 @@ def test_what_is_differentiated_or_mapped_must_be_arrays():
 def test_aux_values_that_are_no_arrays_are_handed_through(aux_of):
     given = (1, 2.0, True, 3j, "text", np.float64(3), np.ones(2))
     assert all(value is before for value, before in zip(aux_of(lambda x: (x * x, given)), given, strict=True))
+
+
+def test_linear_functions_leave_jit() -> None:
+    value, pushforward = ct.jit(lambda x: ct.linearize(f, x))(X)
+    allclose(value, f(X))
+    allclose(pushforward(X), df(X) @ X)
+    allclose(ct.jit(lambda g, t: g(t))(pushforward, X), df(X) @ X)
+    transposed = ct.jit(lambda y: ct.linear_transpose(lambda x: x * y, X))(2 * X)
+    allclose(transposed(X)[0], 2 * X * X)
+    allclose(ct.vmap(lambda x: ct.linearize(cnp.sin, x)[1](1.0))(X), np.cos(X))
+
+
+def test_anything_with_a_shape_and_a_dtype_describes_an_argument() -> None:
+    class Described:
+        def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+            self.shape, self.dtype = shape, dtype
+
+    x = Described((3,), np.dtype("float64"))
+    assert ct.eval_shape(lambda tree: tree["x"] @ tree["x"], {"x": x}) == ct.ShapeDtypeStruct((), "float64")
+    assert ct.jit(f).eval_shape(x) == ct.ShapeDtypeStruct((), "float64")
+    assert ct.make_ir(f)(x).in_avals[0][0] == (3,)
+    allclose(ct.linear_transpose(lambda y: 3 * y, x)(X)[0], 3 * X)
+    with pytest.raises(TypeError, match="unsupported type"):
+        ct.jit(f)(x)
+    assert ct.ShapeDtypeStruct.like(X) == ct.ShapeDtypeStruct((3,), "float64")

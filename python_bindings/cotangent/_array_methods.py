@@ -38,6 +38,7 @@ from cotangent.numpy import (
     sorting,
 )
 from cotangent.numpy._support import apart, several
+from cotangent.sharding import SingleDeviceSharding
 
 
 def _operand(x: Any) -> bool:
@@ -208,6 +209,8 @@ def _concrete_or_none(self: Array) -> Any:
 
 
 def _repr(self: Array) -> str:
+    if _core.is_deleted(self):
+        return f"<deleted Array, {self.dtype.name}[{_shape_text(self)}]>"
     if _core.is_traced(self):
         return _traced_text(self)
     return exchange.array_repr(self)
@@ -218,6 +221,8 @@ def _traced_text(self: Array) -> str:
 
 
 def _str(self: Array) -> str:
+    if _core.is_deleted(self):
+        return _repr(self)
     if not _core.is_traced(self):
         return _repr(self) if _core.dtype_kind(self.dtype) == "key" else str(_core.peek_numpy(self))
     values = None if _core.dtype_kind(self.dtype) == "key" else _concrete_or_none(self)
@@ -418,6 +423,14 @@ _MEMBERS: dict[str, Any] = {
     ),
     "device": property(lambda self: CPU, doc="Where the elements are."),
     "devices": lambda self: {CPU},
+    "sharding": property(lambda self: SingleDeviceSharding(CPU), doc="The placement on the one device."),
+    "committed": property(
+        lambda self: False, doc="Whether the array was put on a device by name: there is one device."
+    ),
+    "is_fully_addressable": property(lambda self: True, doc="Whether all elements are in this process: they are."),
+    "is_fully_replicated": property(lambda self: True, doc="Whether every device has all elements: the one has."),
+    "is_ready": lambda self: True,
+    "copy_to_host_async": lambda self: None,
     "is_deleted": _is_deleted,
     "flat": _property(shapes.ravel, "All elements along one axis."),
     "item": _item,

@@ -56,6 +56,12 @@ class ShapeDtypeStruct:
     def sharding(self) -> None:
         return None
 
+    @staticmethod
+    def like(x: Any) -> ShapeDtypeStruct:
+        """The shape and dtype of an array, or of what becomes one."""
+        array = _core.array(x)
+        return ShapeDtypeStruct(array._bound_shape, array.dtype, weak_type=array.weak_type)
+
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """The same with other values of some of the arguments."""
         given = {"shape": self.shape, "dtype": self.dtype, "weak_type": self.weak_type}
@@ -187,8 +193,21 @@ def source_of(leaf: Any) -> Any:
     return leaf if isinstance(leaf, Array) else aval_of(leaf)
 
 
-def flatten_arguments(tree: Any, name: str) -> tuple[list[Array], PyTreeDef]:
-    """The leaves of arguments as arrays, with errors that name the path of an unsupported leaf."""
+def _described(leaf: Any) -> ShapeDtypeStruct | None:
+    """The type of an object that has a shape and a dtype but no elements."""
+    if isinstance(leaf, np.generic | np.ndarray) or _core.has_array_method(leaf) or hasattr(leaf, "__array__"):
+        return None
+    shape, dtype = getattr(leaf, "shape", None), getattr(leaf, "dtype", None)
+    if dtype is None or not isinstance(shape, tuple | list):
+        return None
+    return ShapeDtypeStruct(shape, dtype, weak_type=bool(getattr(leaf, "weak_type", False)))
+
+
+def flatten_arguments(tree: Any, name: str, *, described: bool = False) -> tuple[list[Array], PyTreeDef]:
+    """The leaves of arguments as arrays, with errors that name the path of an unsupported leaf.
+
+    Where only types matter, leaves may be ``described``: any object with a shape and a dtype.
+    """
     leaves, structure = _core.tree_flatten(tree)
     for leaf in leaves:
         if not isinstance(leaf, Array):
@@ -197,7 +216,9 @@ def flatten_arguments(tree: Any, name: str) -> tuple[list[Array], PyTreeDef]:
         return leaves, structure
     paths = structure.paths()
     arrays = [
-        leaf if isinstance(leaf, (Array, ShapeDtypeStruct)) else _core.leaf(leaf, f"{name}{path}")
+        leaf
+        if isinstance(leaf, (Array, ShapeDtypeStruct))
+        else (described and _described(leaf)) or _core.leaf(leaf, f"{name}{path}")
         for leaf, path in zip(leaves, paths, strict=True)
     ]
     return arrays, structure  # type: ignore[return-value]

@@ -82,6 +82,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
     if array.ndim == 0:
         if not is_integer(array):
             raise TypeError(f"permutation takes an integer or an array; got {array.dtype} of shape ()")
+        normalize_axis(axis, 1, "permutation")
         return _shuffle(key, numpy.arange(operator.index(x)), 0)
     axis = normalize_axis(axis, array.ndim, "permutation")
     refuse_ragged("permutation", array, [axis], "a permutation of fewer elements takes other random bits")

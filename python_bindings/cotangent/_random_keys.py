@@ -50,7 +50,8 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
         number = int(seed)
         if not -(2**63) <= number < (2**63 if isinstance(seed, int) else 2**64):
             raise OverflowError(f"the seed {number} does not fit int64\n  pass np.uint64({number % 2**64})")
-        high = (number >> 32) & 0xFFFFFFFF if _core.get_enable_x64() else 0
+        wide = _core.get_enable_x64() and (isinstance(seed, int) or seed.dtype.itemsize == 8)
+        high = (number >> 32) & 0xFFFFFFFF if wide else 0
         return _core.array(np.array([high, number & 0xFFFFFFFF], np.uint32))
     array = _core.array(seed)
     if array.ndim != 0 or not is_integer(array):

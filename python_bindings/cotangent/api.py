@@ -431,13 +431,26 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     leaves, _, captured, outputs, residuals, tangent = _linearized(fun, primals, "linearize", has_aux)
     out_count = captured.structure.num_leaves
 
-    def f_jvp(*tangents: Any) -> Any:
-        directions = _tangent_leaves(primals, tangents, leaves, "linearize")
-        values = _core.apply_graph(tangent, residuals + [d for d in directions if d is not None])
-        return captured.structure.unflatten(_fill_tangents(values, outputs)[:out_count])
-
+    pushforward = _Pushforward(tangent, captured, _core.tree_flatten(tuple(primals), None)[1])
+    f_jvp = Partial(pushforward, residuals, leaves, outputs)
     output = captured.structure.unflatten(outputs[:out_count])
     return (output, f_jvp, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, f_jvp)
+
+
+@dataclass(eq=False)
+class _Pushforward:
+    """The function that `linearize` returns, but for its arrays."""
+
+    tangent: Graph  # residuals, tangents of the inexact leaves -> tangents of the inexact outputs
+    captured: Captured
+    structure: PyTreeDef
+
+    def __call__(self, residuals: list[Array], leaves: list[Array], outputs: list[Array], *tangents: Any) -> Any:
+        """The tangent of the output."""
+        directions = _tangent_leaves(self.structure.unflatten(leaves), tangents, leaves, "linearize")
+        values = _core.apply_graph(self.tangent, residuals + [d for d in directions if d is not None])
+        structure = self.captured.structure
+        return structure.unflatten(_fill_tangents(values, outputs)[: structure.num_leaves])
 
 
 def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
@@ -528,24 +541,35 @@ def linear_transpose(fun: Function, *primals: Any) -> Function:
     [6.0]
     """
     check_callable(fun, "linear_transpose")
-    leaves, structure = flatten_arguments((tuple(primals), {}), function_name(fun))
+    leaves, structure = flatten_arguments((tuple(primals), {}), function_name(fun), described=True)
     captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
     argument_structure = _core.tree_flatten(tuple(primals), lambda x: isinstance(x, ShapeDtypeStruct))[1]
     linear = [True] * len(leaves) + [False] * len(captured.closure)
     graph = _core.graph_transpose(captured.graph, linear)
 
-    def transposed(cotangent: Any) -> Any:
-        what = f"linear_transpose of {function_name(fun)}: the cotangent"
-        given = _leaves_like(captured.structure, cotangent, what, "output")
+    return Partial(_Transposed(graph, captured, argument_structure, function_name(fun)), captured.closure)
+
+
+@dataclass(eq=False)
+class _Transposed:
+    """The function that `linear_transpose` returns, but for its arrays: what the linear one closes over."""
+
+    graph: Graph  # closure, cotangents of the outputs -> cotangents of the arguments
+    captured: Captured
+    structure: PyTreeDef
+    name: str
+
+    def __call__(self, closure: list[Array], cotangent: Any) -> Any:
+        """One cotangent an argument."""
+        what = f"linear_transpose of {self.name}: the cotangent"
+        given = _leaves_like(self.captured.structure, cotangent, what, "output")
         values = []
-        for value, (shape, dtype, _) in zip(given, captured.graph.out_avals, strict=True):
+        for value, (shape, dtype, _) in zip(given, self.captured.graph.out_avals, strict=True):
             array = _leaf(value, what)
             if array._bound_shape != shape:
                 raise MismatchError(f"{what} has shape {array.shape}, the output {shape}")
             values.append(_of_dtype(array, dtype, what, "the output"))
-        return argument_structure.unflatten(_core.apply_graph(graph, captured.closure + values))
-
-    return transposed
+        return self.structure.unflatten(_core.apply_graph(self.graph, closure + values))
 
 
 def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]:

@@ -19,6 +19,7 @@ __all__ = [
     "ConcretizationTypeError",
     "CorruptFileError",
     "DTypeError",
+    "DeletedArrayError",
     "InternalError",
     "MismatchError",
     "NonConcreteBooleanIndexError",
@@ -34,6 +35,10 @@ __all__ = [
 
 class MismatchError(ShapeError, DTypeError, ValueError):
     """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to."""
+
+
+class DeletedArrayError(ValueError, RuntimeError):
+    """An array that was deleted or donated is used."""
 
 
 class NonConcreteBooleanIndexError(ConcretizationError, IndexError):

@@ -71,8 +71,10 @@ def _jacobian(
         ]
         if holomorphic and len(complex_in) != sum(wrt):
             raise DTypeError(f"{transform}(holomorphic=True) of {name} needs complex arguments")
-        if complex_in and not holomorphic:
-            raise DTypeError(f"{transform} of {name}: complex arguments need holomorphic=True")
+        if complex_in and forward and not holomorphic:
+            raise DTypeError(
+                f"jacfwd of {name}: complex arguments need holomorphic=True\n  jacrev takes them where outputs are real"
+            )
         primal, tangent, count = _core.graph_linearize(captured.graph, wrt + [False] * len(captured.closure))
         results = _core.apply_graph(primal, leaves + captured.closure)
         outputs, residuals = results[: len(results) - count], results[len(results) - count :]

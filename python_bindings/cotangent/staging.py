@@ -214,7 +214,7 @@ def trace_call(self: JitFunction, args: Sequence[Any], kwargs: dict[str, Any]) -
         return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named, **static)
 
     name = function_name(fun)
-    leaves, structure = flatten_arguments((dynamic, keywords), name)
+    leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
     captured = capture(run, leaves, structure, "jit", name=name, names=names)
     return Traced(_Call(name, captured, structure, options.backend)), leaves
@@ -452,7 +452,7 @@ def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shap
             given = iter(values)
             return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named)
 
-        leaves, structure = flatten_arguments((dynamic, kwargs), function_name(fun))
+        leaves, structure = flatten_arguments((dynamic, kwargs), function_name(fun), described=True)
         captured = capture(run, leaves, structure, "jit", name=function_name(fun))
         if not return_shape:
             return captured.graph
@@ -473,7 +473,7 @@ def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
     """
     check_callable(fun, "eval_shape")
     name = function_name(fun)
-    leaves, structure = flatten_arguments((args, kwargs), name)
+    leaves, structure = flatten_arguments((args, kwargs), name, described=True)
     found: list[Any] = []
 
     def run(*args: Any, **kwargs: Any) -> tuple[()]:

@@ -11,7 +11,7 @@ from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import BITS, FLOATS, INTEGERS, as_array, binary, check_kind, operands, unary
-from cotangent.numpy._support import bind1, insert_axes, kind, literal
+from cotangent.numpy._support import bind1, convert, insert_axes, kind, literal
 
 __all__ = [
     "bitcast_convert_type",
@@ -150,7 +150,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """
     array, dtype = as_array("bitcast_convert_type", operand), _core.canonical_dtype(new_dtype)
     if array.dtype == dtype:
-        return array
+        return convert(array, dtype)
     for side in (array.dtype, dtype):
         if _core.dtype_kind(side) in ("bool", "complex"):
             raise DTypeError(

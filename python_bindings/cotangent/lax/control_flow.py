@@ -349,8 +349,8 @@ def cond(
 def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
     """Applies ``f`` to each slice of the leading axes, one after the other.
 
-    With ``batch_size`` as many slices at a time, as `vmap` does; the rest of a division comes last. A ragged leading axis is mapped
-    one by one.
+    With ``batch_size`` as many slices at a time, as `vmap` does, and with 0 all of them; the rest of a division comes last. A ragged
+    leading axis is mapped one by one.
 
     >>> import cotangent as ct
     >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2).tolist()
@@ -359,16 +359,19 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     leaves, structure = flatten_arguments(xs, "map's xs")
     if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
         return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    if not isinstance(batch_size, int) or batch_size < 1:
-        raise ValueError(f"map: batch_size must be a positive int; got {batch_size!r}")
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"map: batch_size must be an int that is not negative; got {batch_size!r}")
     from cotangent.api import vmap
 
     sizes = {leaf._bound_shape[0] for leaf in leaves}
     if len(sizes) > 1:
         raise ValueError(f"map: leading axes differ: {sorted(sizes)}")
     size = sizes.pop()
-    batches, rest = divmod(size, batch_size)
     batched = vmap(f)
+    if batch_size == 0 and size:
+        return batched(structure.unflatten(leaves))
+    batch_size = batch_size or 1
+    batches, rest = divmod(size, batch_size)
     parts: list[Any] = []
     if batches or not rest:
         stacked = [_cut(leaf, 0, batches * batch_size, (batches, batch_size)) for leaf in leaves]

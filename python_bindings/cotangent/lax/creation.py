@@ -10,7 +10,7 @@ from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError
 from cotangent.lax._operands import as_array
-from cotangent.numpy._support import bind1, give_lengths, static_int, static_shape
+from cotangent.numpy._support import bind1, convert, give_lengths, static_int, static_shape
 
 __all__ = ["broadcasted_iota", "dtype", "empty", "full", "full_like", "iota"]
 
@@ -38,7 +38,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     if value.ndim:
         raise TypeError(f"lax.full: the value must be a scalar; got shape {value.shape}")
     if dtype is not None:
-        value = _core.convert(value, dtype)
+        value = convert(value, dtype)
     return give_lengths(_core.broadcast_to(value, sizes), lengths)
 
 
@@ -46,6 +46,9 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sha
     """An array of one value with the shape and dtype of ``x``, unless others are given."""
     array = x if hasattr(x, "shape") and hasattr(x, "dtype") else as_array("full_like", x)
     sizes = array.shape if shape is None else shape
+    if dtype is None and getattr(array, "weak_type", False) and _core.is_python_scalar(fill_value):
+        bounds, lengths = static_shape(sizes, "lax.full_like")
+        return give_lengths(_core.full(bounds, fill_value, array.dtype, True), lengths)
     return full(sizes, fill_value, array.dtype if dtype is None else dtype, sharding=sharding)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._arguments import check_arguments
-from cotangent._capture import ShapeDtypeStruct
+from cotangent._capture import FLOAT0, ShapeDtypeStruct, float0_zeros
 from cotangent._core import Array, entrance
 from cotangent._device import check_device, check_placement
 from cotangent.numpy._support import (
@@ -172,6 +172,8 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None, out_sharding: An
     [[0.0], [0.0]]
     """
     check_placement(out_sharding, "zeros")
+    if dtype == FLOAT0:
+        return float0_zeros(static_shape(shape, "zeros")[0])  # type: ignore[no-any-return]
     return _filled("zeros", shape, 0, _core.default_float_dtype() if dtype is None else dtype, device)
 
 
@@ -222,6 +224,8 @@ def _like(name: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) ->
 def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None, out_sharding: Any = None) -> Array:
     """Zeros of the shape and dtype of ``a``, which may be a `ShapeDtypeStruct`."""
     check_placement(out_sharding, "zeros_like")
+    if (getattr(a, "dtype", None) if dtype is None else dtype) == FLOAT0:
+        return zeros(np.shape(a) if shape is None else shape, FLOAT0, device=device)
     return _like("zeros_like", a, 0, dtype, shape, device)
 
 

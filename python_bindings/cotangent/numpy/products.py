@@ -243,7 +243,7 @@ def tensordot(
     if isinstance(axes, (int, np.integer)):
         count = int(axes)
         if not 0 <= count <= min(x.ndim, y.ndim):
-            raise ValueError(f"tensordot: axes={axes} does not fit arrays with {x.ndim} and {y.ndim} axes")
+            raise ShapeError(f"tensordot: axes={axes} does not fit arrays with {x.ndim} and {y.ndim} axes")
         left, right = list(range(x.ndim - count, x.ndim)), list(range(count))
     else:
         first, second = axes
@@ -252,7 +252,7 @@ def tensordot(
         left = [normalize_axis(axis, x.ndim, "tensordot") for axis in first]
         right = [normalize_axis(axis, y.ndim, "tensordot") for axis in second]
         if len(left) != len(right):
-            raise ValueError(f"tensordot: axes must come in pairs; got {len(left)} and {len(right)}")
+            raise ShapeError(f"tensordot: axes must come in pairs; got {len(left)} and {len(right)}")
     for i, j in zip(left, right, strict=True):
         _check_sizes("tensordot", x, y, i, j)
     return dot_general(x, y, (left, right))

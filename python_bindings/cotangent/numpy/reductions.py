@@ -15,6 +15,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._arguments import check_arguments
 from cotangent._core import Array, entrance
+from cotangent.errors import DTypeError
 from cotangent.numpy._support import (
     as_dtype,
     bind1,
@@ -75,13 +76,24 @@ __all__ = [
 Axis = Any
 
 
+def _chosen(where: Any) -> Array:
+    """Which elements take part. Numbers are no answer to that: they could be meant as weights."""
+    array = _core.array(where)
+    if kind(array) != "bool":
+        raise DTypeError(
+            f"where must be an array of bools; got {array.dtype}\n  write where=mask != 0, or use average for weights"
+        )
+    return array
+
+
 def _masked(x: Array, where: Any, identity: complex) -> Array:
     """``x`` with the identity where an element does not take part."""
     if where is None:
         return x
-    shape = _core.broadcast_shapes([x._bound_shape, _core.array(where)._bound_shape])
+    chosen = _chosen(where)
+    shape = _core.broadcast_shapes([x._bound_shape, chosen._bound_shape])
     x = _core.broadcast_to(x, shape)
-    return bind1("select", _core.broadcast_to(truth(where), shape), x, literal(x, identity))
+    return bind1("select", _core.broadcast_to(chosen, shape), x, literal(x, identity))
 
 
 def _accumulator(x: Array, dtype: Any, promote_integers: bool = True) -> Any:
@@ -282,7 +294,7 @@ def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) ->
     """How many elements take part, as ``dtype``; with ``where``, for each result."""
     if where is None:
         return as_dtype(element_count(x, axes), dtype)
-    chosen = _core.broadcast_to(truth(where), x._bound_shape)
+    chosen = _core.broadcast_to(_chosen(where), x._bound_shape)
     chosen = bind1("select", chosen, literal(_core.convert(x, dtype), 1), literal(_core.convert(x, dtype), 0))
     # Elements of x keep a ragged axis ragged.
     return sum(chosen, tuple(axes), keepdims=keepdims)

@@ -21,6 +21,7 @@ from cotangent.numpy._support import (
     bound_size,
     check_rank,
     common_shape,
+    convert,
     give_lengths,
     insert_axes,
     normalize_axes,
@@ -317,8 +318,9 @@ def atleast_3d(*args: Any) -> Any:
 
 def _joined_dtype(arrays: list[Array], dtype: Any) -> list[Array]:
     if dtype is None:
-        dtype = _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
-    return [_core.convert(x, dtype) for x in arrays]
+        common = _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
+        return [_core.convert(x, common) for x in arrays]
+    return [convert(x, dtype) for x in arrays]
 
 
 def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
