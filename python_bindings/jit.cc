@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <deque>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -142,6 +144,7 @@ struct JitFunction {
   std::vector<Py_ssize_t>* static_positions;
   std::vector<std::string>* static_names;
   std::vector<Py_ssize_t>* donated_positions;
+  std::vector<std::string>* donated_names;
   Entries* entries;
   std::string* backend;
   std::string* name;
@@ -303,6 +306,14 @@ bool is_static_name(const JitFunction* self, PyObject* name) {
   return false;
 }
 
+// Whether a leaf's path, "[1]['lr'][0]" say, is within a keyword argument that is donated.
+bool is_donated_keyword(const JitFunction* self, std::string_view path) {
+  return std::any_of(self->donated_names->begin(), self->donated_names->end(), [&](const std::string& name) {
+    const std::string start = concat("[1]['", name, "']");
+    return path.substr(0, start.size()) == start;
+  });
+}
+
 // Equal, and of equal types, inside tuples as well: 1, 1.0 and True are equal, and so are 0.0 and -0.0, but what is
 // computed with them may not be.
 bool same_static(PyObject* expected, PyObject* actual) {
@@ -417,9 +428,10 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
     const Datum datum = leaf_from_python(leaves[i], path + " of " + *self->name);
     const Aval aval = datum_aval(datum);
     entry->avals.push_back(aval);
-    if (!self->donated_positions->empty()) {
-      const Py_ssize_t position = positional ? std::atoi(paths[i].c_str() + 4) : -1;
-      entry->donated.push_back(positional && holds_position(*self->donated_positions, position, count));
+    if (!self->donated_positions->empty() || !self->donated_names->empty()) {
+      entry->donated.push_back(positional
+                                   ? holds_position(*self->donated_positions, std::atoi(paths[i].c_str() + 4), count)
+                                   : is_donated_keyword(self, paths[i]));
     }
     if (is_array(leaves[i].ptr())) {
       sources.append(leaves[i]);
@@ -700,6 +712,7 @@ void deallocate(PyObject* object) {
   delete self->static_positions;
   delete self->static_names;
   delete self->donated_positions;
+  delete self->donated_names;
   delete self->entries;
   delete self->backend;
   delete self->name;
@@ -755,8 +768,8 @@ void* slot(Function* function) {
 PyTypeObject* jit_type = nullptr;
 
 py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_t> static_positions,
-                    std::vector<std::string> static_names, std::vector<Py_ssize_t> donated, std::string name,
-                    std::string backend, int threads) {
+                    std::vector<std::string> static_names, std::vector<Py_ssize_t> donated,
+                    std::vector<std::string> donated_names, std::string name, std::string backend, int threads) {
   PyObject* object = jit_type->tp_alloc(jit_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* self = reinterpret_cast<JitFunction*>(object);
@@ -768,6 +781,7 @@ py::object make_jit(py::object function, py::object trace, std::vector<Py_ssize_
   self->static_positions = new std::vector<Py_ssize_t>(std::move(static_positions));
   self->static_names = new std::vector<std::string>(std::move(static_names));
   self->donated_positions = new std::vector<Py_ssize_t>(std::move(donated));
+  self->donated_names = new std::vector<std::string>(std::move(donated_names));
   self->entries = new Entries;
   self->name = new std::string(std::move(name));
   self->backend = new std::string(std::move(backend));

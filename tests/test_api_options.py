@@ -494,6 +494,26 @@ def test_donation_by_name_deletes() -> None:
         x + 1
 
 
+@pytest.mark.parametrize("options", [{"donate_argnames": ("d", "e")}, {"donate_argnums": (1, 2)}])
+def test_donation_by_keyword(options: dict[str, Any]) -> None:
+    for t, n in ((jax, jnp), (ct, cnp)):
+        c, d, e = (n.arange(1000.0) + k for k in range(3))
+        f = t.jit(lambda c, d, e: (d + 1.0, e["w"] * c[1]), **options)
+        f(c, d=d, e={"w": e})
+        assert [x.is_deleted() for x in (c, d, e)] == [False, True, True]
+
+
+def test_donation_by_both() -> None:
+    for t, n in ((jax, jnp), (ct, cnp)):
+        x, y, z = (n.arange(1000.0) + k for k in range(3))
+        f = t.jit(lambda x, y, z: (x + z[0], y + 1.0), donate_argnums=0, donate_argnames="y")
+        f(x, y=y, z=z)
+        assert [v.is_deleted() for v in (x, y, z)] == [True, True, False]
+        x, y = n.arange(1000.0) + 1, n.arange(1000.0) + 2
+        f(y=y, x=x, z=z)
+        assert [v.is_deleted() for v in (x, y)] == [False, True]
+
+
 def test_the_pullback_is_a_pytree() -> None:
     """So it can be returned by a jitted function, and passed to one."""
     pull = ct.jit(lambda x: ct.vjp(cnp.sin, x)[1])(X)

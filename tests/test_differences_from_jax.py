@@ -256,9 +256,44 @@ def _() -> None:
     assert float(ct.jit(lambda x, i: x[i])(x, 5)) == 2.0 and x[1:9].tolist() == [1, 2]
 
 
-@row("Lists are indices")
+@row("Lists are arrays and indices")
 def _() -> None:
     assert cnp.arange(3.0)[[0, 2]].tolist() == [0, 2]
+    assert cnp.add([1.0, 2.0], cnp.ones(2)).tolist() == [2, 3]
+    assert ct.random.normal(ct.random.key(0), 3).shape == (3,)
+
+
+@row("Masked arrays of NumPy")
+def _() -> None:
+    masked = np.ma.array([1, 2], mask=[True, False])
+    for call in (cnp.array, ct.jit(cnp.sin)):
+        with pytest.raises(ValueError, match="filled"):
+            call(masked)
+
+
+@row("`searchsorted` and `digitize`")
+def _() -> None:
+    x = cnp.arange(3.0)
+    with ct.enable_x64(True):
+        assert cnp.searchsorted(x, 1.0).dtype == cnp.digitize(x, x).dtype == cnp.argmax(x).dtype == np.int64
+    assert cnp.searchsorted(x, 1.0).dtype == np.int32
+
+
+@row("Derivatives of updates")
+def _() -> None:
+    x, indices = cnp.array([3.0, 5.0]), cnp.array([0, 0])
+    assert ct.grad(lambda y: cnp.sum(x.at[indices].multiply(y)))(cnp.array([2.0, 7.0])).tolist() == [21, 6]
+    gradient = ct.grad(lambda x: cnp.sum(x.at[indices[:1]].apply(cnp.square)))
+    assert gradient(x).tolist() == [6, 1]
+
+
+@row("Derivatives of integers")
+def _() -> None:
+    gradient = ct.grad(lambda x, i: x[i], argnums=(0, 1), allow_int=True)
+    x, i = cnp.arange(3.0), cnp.array(1)
+    assert gradient(x, i)[1].dtype == ct.float0
+    inside = ct.jit(gradient)(x, i)[1]
+    assert inside.dtype == bool and not inside
 
 
 @row("Rules of custom functions")
@@ -269,6 +304,10 @@ def _() -> None:
     for _order in range(5):
         derivative = ct.grad(derivative)
     assert float(ct.jit(derivative)(0.0)) == 32.0
+
+    g = ct.custom_vjp(lambda x, y: (x, y))
+    g.defvjp(lambda x, y: ((x.value, y.value), y.perturbed), lambda _, c: (c[0], c[1]), symbolic_zeros=True)
+    assert ct.grad(lambda x: g(x, 2.0)[0])(1.0) == 1
 
 
 @row("`named_call` and `named_scope`")

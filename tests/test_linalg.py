@@ -817,3 +817,20 @@ def test_matrices_of_vectors_and_their_derivatives_are_made_without_indices(name
     np.testing.assert_allclose(ct.jit(ct.grad(loss))(x), slopes, rtol=1e-5, atol=1e-5)
     for program in (loss, ct.grad(loss)):
         assert not any(word in str(ct.make_ir(program)(x)) for word in ("gather", "scatter"))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "right"),
+    [((3, 4, 4), (4,)), ((3, 4, 4), (4, 2)), ((4, 4), (3, 4, 2)), ((2, 1, 4, 4), (3, 4, 2))],
+)
+def test_cho_solve_broadcasts_batches(matrix: tuple[int, ...], right: tuple[int, ...]) -> None:
+    factor, b = np.tril(regular(*matrix)), drawn(*right)
+    for lower, c in ((True, factor), (False, factor.swapaxes(-1, -2))):
+        close(S.cho_solve((c, lower), b), scipy.linalg.cho_solve((c, lower), b), 1e-9)
+
+
+@pytest.mark.parametrize("shapes", [((3, 4, 4), (4, 4)), ((4, 4), (3, 4, 4))])
+def test_rsf2csf_broadcasts_batches(shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    forms = [scipy.linalg.schur(drawn(4, 4, seed=k)) for k in range(3)]
+    t, z = (np.stack([form[i] for form in forms]) if len(shapes[i]) == 3 else forms[0][i] for i in range(2))
+    close(S.rsf2csf(t, z), scipy.linalg.rsf2csf(t, z), 1e-9)

@@ -324,7 +324,7 @@ def jit(
         static_argnames: the same by name.
         donate_argnums: positions of arguments whose memory results may be written to. An array that was written over cannot be used
             again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
-        donate_argnames: the same by name. Arguments passed by keyword are not donated.
+        donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
         keep_unused: accepted for compatibility: unused arguments cost nothing.
         device: accepted for compatibility: programs run on this machine's processor.
         backend: ``"llvm"`` (also called ``"cpu"``) or ``"interpreter"``.
@@ -388,9 +388,13 @@ def jit(
                 f"jit of {function_name(fun)}: static_argnames names {name!r}, which is no argument of the function"
             )
     donated = _numbers(donate_argnums, "donate_argnums")
+    keywords = _names(donate_argnames, "donate_argnames")
+    if donate_argnames is None:
+        keywords += [positional[position] for position in donated if -len(positional) <= position < len(positional)]
     for name in _names(donate_argnames, "donate_argnames"):
         if name in positional:
-            donated.append(positional.index(name))
+            if donate_argnums is None:
+                donated.append(positional.index(name))
         elif parameters and not any(p.kind == p.VAR_KEYWORD or p.name == name for p in parameters):
             raise ValueError(
                 f"jit of {function_name(fun)}: donate_argnames names {name!r}, which is no argument of the function"
@@ -409,6 +413,7 @@ def jit(
         sorted(set(positions)),
         sorted(set(names)),
         sorted(set(donated)),
+        sorted(set(keywords)),
         function_name(fun),
         compiler,
         operator.index(threads),

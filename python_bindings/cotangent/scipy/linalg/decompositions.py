@@ -13,7 +13,7 @@ from cotangent.lax import linalg as lax_linalg
 from cotangent.lax.control_flow import scan
 from cotangent.lax.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from cotangent.numpy import linalg as cnp_linalg
-from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, symmetrized, to_complex
+from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
 from cotangent.numpy._support import bind1
 from cotangent.scipy.linalg.systems import _cholesky
 
@@ -310,8 +310,9 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     t, z = to_complex(_core.promote([T], inexact=True)[0]), to_complex(_core.promote([Z], inexact=True)[0])
     check_square(t, "rsf2csf")
     check_square(z, "rsf2csf")
-    if t._bound_shape != z._bound_shape:
-        raise ValueError(f"rsf2csf: T and Z must have equal shapes; got {t.shape} and {z.shape}")
+    if t._bound_shape[-1] != z._bound_shape[-1]:
+        raise ValueError(f"rsf2csf: T and Z must be matrices of one size; got {t.shape} and {z.shape}")
+    t, z = one_batch((t, 2), (z, 2))
     n = t._bound_shape[-1]
     epsilon = float(cnp.finfo(t.dtype).eps)
     rows = cnp.arange(n)

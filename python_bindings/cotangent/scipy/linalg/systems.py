@@ -91,8 +91,12 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     """
     del overwrite_b, check_finite
     factor, lower = c_and_lower
-    half = _triangular(factor, b, lower, not lower, not lower, False, "cho_solve")
-    return _triangular(factor, half, lower, lower, lower, False, "cho_solve")
+    factor = _core.array(factor)
+    check_square(factor, "cho_solve")
+    right, vector = _as_columns(factor, _core.array(b), "cho_solve")
+    half = _triangular(factor, right, lower, not lower, not lower, False, "cho_solve")
+    x = _triangular(factor, half, lower, lower, lower, False, "cho_solve")
+    return x[..., 0] if vector else x
 
 
 def solve_triangular(
