@@ -17,6 +17,10 @@ constexpr double kMostScalar = 16;
 constexpr int kDeepest = 256;
 constexpr int kLargest = 400;
 constexpr int64_t kSmallArray = 1 << 12;  // elements: to store them and read them again costs next to nothing
+// Where all arrays are small, a loop ends with the operation that brings those of many statements each (an exponential
+// has 21, a sine 139) to so many statements: loops of one of them are alike more often, and then one function. What is
+// broadcast to a large array or summed from one is left to the large array's loop.
+constexpr int kLongOperation = 20, kEnoughLong = 150;
 constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 16;
 constexpr int kMostUpdates = 8;
@@ -98,6 +102,8 @@ class Fuser {
     // By variable: all that would be recomputed with it, until nothing asks any more; each once, however often it is
     // used.
     std::vector<std::vector<Var>> behind(graph_.num_vars());
+    bool all_small = true;
+    for (Var var = 0; var < graph_.num_vars(); ++var) all_small = all_small && size_of(var) <= kSmallArray;
     // Of large arrays memory counts, of small ones the time to compile.
     auto work = [&](Var var) {
       return 1 + (size_of(var) <= kSmallArray ? facts_[var].statements : facts_[var].cost) / 4;
@@ -131,9 +137,13 @@ class Fuser {
           if (!chained || !is_inline(fusion_.definition[operand]) || !facts_[operand].operands.empty()) ++read;
         }
         cost_[var] = std::min(cost + std::max(0, read - 1), 1e6);
-        int size = 0;
-        for (Var each : all) size += work(each);
-        if (depth[var] >= kDeepest || size >= kLargest) {
+        int size = 0, in_long = 0;
+        for (Var each : all) {
+          size += work(each);
+          if (facts_[each].statements >= kLongOperation) in_long += facts_[each].statements;
+        }
+        const bool holds_enough = all_small && in_long >= kEnoughLong;
+        if (depth[var] >= kDeepest || size >= kLargest || holds_enough) {
           require(var, "what it is computed from is as much as one loop may hold");
           cut_[var] = size_of(var) <= kSmallArray;
           cost_[var] = depth[var] = 0;

@@ -108,31 +108,51 @@ llvm::Function* Emitter::rare_function(BlockId block, absl::Span<const loop::Val
   target_.set_attributes(function);
   function->addFnAttr(llvm::Attribute::NoInline);
 
-  // Emitted as if it were inside the function around it.
+  // Emitted as if it were inside the function around it, a lane at a time: products of 128 bits have no vectors, and
+  // what few lanes need is soon done.
   const llvm::IRBuilder<>::InsertPoint here = b_.saveIP();
   llvm::Function* outer = std::exchange(function_, function);
-  const Lanes lanes = std::exchange(lanes_, {loop::kNoValue, lanes_.width, function->getArg(0)});
+  const unsigned width = lanes_.width;
+  const Lanes lanes = std::exchange(lanes_, {loop::kNoValue, 0, nullptr});
   const auto varied = std::exchange(varied_, llvm::DenseMap<loop::Value, llvm::Value*>());
-  const auto constants = std::exchange(constants_, llvm::DenseMap<llvm::Value*, llvm::Value*>());
-  llvm::BasicBlock* constants_block = std::exchange(constants_block_, new_block("constants"));
-  llvm::BasicBlock* start = new_block("start");
-  b_.SetInsertPoint(start);
+  b_.SetInsertPoint(new_block("lanes"));
+  Values none;
+  for (llvm::Type* each : made) none.push_back(llvm::Constant::getNullValue(each));
+  llvm::Value* active = function->getArg(0);
   Values before;
-  for (size_t i = 0; i < captured.size(); ++i) {
-    llvm::Argument* argument = function->getArg(static_cast<unsigned>(i + 1));
-    before.push_back(std::exchange(values_[captured[i]], argument));
-    if (varied.contains(captured[i])) varied_[captured[i]] = argument;
-  }
-  emit_block(block);
-  llvm::Value* all = llvm::PoisonValue::get(type->getReturnType());
-  for (unsigned i = 0; i < results.size(); ++i) all = b_.CreateInsertValue(all, widen(value(results[i])), i);
-  b_.CreateRet(all);
-  b_.SetInsertPoint(constants_block_);
-  b_.CreateBr(start);
+  for (loop::Value each : captured) before.push_back(values_[each]);
+  const Values all =
+      run_loop(b_.getInt64(0), b_.getInt64(width), 1, none, [&](llvm::Value* lane, const Values& so_far) {
+        llvm::BasicBlock* start = b_.GetInsertBlock();
+        llvm::BasicBlock* compute = new_block("compute");
+        llvm::BasicBlock* next = new_block("next");
+        b_.CreateCondBr(b_.CreateExtractElement(active, lane), compute, next);
+        b_.SetInsertPoint(compute);
+        for (size_t i = 0; i < captured.size(); ++i) {
+          llvm::Value* argument = b_.CreateExtractElement(function->getArg(static_cast<unsigned>(i + 1)), lane);
+          values_[captured[i]] = argument;
+          if (varied.contains(captured[i])) varied_[captured[i]] = argument;
+        }
+        emit_block(block);
+        Values with;
+        for (size_t i = 0; i < results.size(); ++i)
+          with.push_back(b_.CreateInsertElement(so_far[i], value(results[i]), lane));
+        llvm::BasicBlock* end = b_.GetInsertBlock();
+        b_.CreateBr(next);
+        b_.SetInsertPoint(next);
+        for (size_t i = 0; i < with.size(); ++i) {
+          llvm::PHINode* phi = b_.CreatePHI(made[i], 2);
+          phi->addIncoming(with[i], end);
+          phi->addIncoming(so_far[i], start);
+          with[i] = phi;
+        }
+        return with;
+      });
+  llvm::Value* together = llvm::PoisonValue::get(type->getReturnType());
+  for (unsigned i = 0; i < results.size(); ++i) together = b_.CreateInsertValue(together, all[i], i);
+  b_.CreateRet(together);
 
   for (size_t i = 0; i < captured.size(); ++i) values_[captured[i]] = before[i];
-  constants_block_ = constants_block;
-  constants_ = constants;
   varied_ = varied;
   lanes_ = lanes;
   function_ = outer;

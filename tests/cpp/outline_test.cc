@@ -20,6 +20,13 @@ int functions_of(const GraphPtr& graph) {
   return count(*jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test")), "\ndefine ");
 }
 
+int loops_of(const GraphPtr& graph) {
+  const loop::Program program = lower_prepared(*prepare(graph), "test");
+  int loops = 0;
+  for (const loop::Statement& s : program.blocks[0].statements) loops += s.kind == loop::StatementKind::kFor;
+  return loops;
+}
+
 Value constant(Value like, double value) { return full_like(like, value); }
 
 // h <- tanh(h w + x[t]) for every row of x.
@@ -76,6 +83,49 @@ TEST(Outline, StepsThatDifferInConstantsShareCode) {
   const std::string of_few = *jit::emit_llvm_ir(lower_prepared(*prepare(few), "test"));
   const std::string of_many = *jit::emit_llvm_ir(lower_prepared(*prepare(many), "test"));
   EXPECT_LT(count(of_many, "@llvm.fma"), 2 * count(of_few, "@llvm.fma"));
+}
+
+// Loops of one long operation each are alike, however the operations take turns.
+TEST(Outline, LongOperationsInTurnShareCode) {
+  const auto in_turn = [](int count, int64_t elements) {
+    return build_graph({Aval(DType::kFloat32, {elements})}, [&](Builder&, const Values& v) {
+      Value x = v[0];
+      for (int i = 0; i < count; ++i) {
+        x = (i % 3 == 0 ? sin(x) : i % 3 == 1 ? exp(x) : tanh(x)) * constant(x, 1 + 1.0 / (i + 1));
+      }
+      return Values{x};
+    });
+  };
+  const auto code_of = [&](const GraphPtr& graph) {
+    return count(*jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test")), "@llvm.fma");
+  };
+  const GraphPtr many = in_turn(48, 100);
+  expect_compiles(many, random_inputs(many), 10);
+  EXPECT_LT(code_of(many), 2 * code_of(in_turn(6, 100)));
+  // Of large arrays, what is stored and read again costs more than code.
+  EXPECT_EQ(loops_of(in_turn(6, 1 << 16)), 1);
+  EXPECT_GT(loops_of(in_turn(6, 100)), 1);
+}
+
+// Only some lanes of a vector, all, and none.
+TEST(Outline, AnglesOfAnySizeSideBySide) {
+  for (DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    const GraphPtr graph =
+        build_graph({Aval(dtype, {131})}, [&](Builder&, const Values& v) { return Values{sin(v[0]), cos(v[0])}; });
+    for (int every : {1, 2, 7, 1000}) {
+      std::vector<Tensor> inputs = random_inputs(graph);
+      for (int i = every - 1; i < 131; i += every) {
+        if (dtype == DType::kFloat32) {
+          static_cast<float*>(inputs[0].data())[i] *= 1e30f;
+        } else {
+          static_cast<double*>(inputs[0].data())[i] *= 1e300;
+        }
+      }
+      expect_compiles(graph, inputs, 1);
+    }
+    // A lane at a time: vectors of 128-bit products take longer to compile than all the rest.
+    EXPECT_EQ(count(*jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test")), "x i128>"), 0);
+  }
 }
 
 TEST(Outline, SmallProgramsAreOneFunction) {
