@@ -17,9 +17,10 @@ constexpr double kMostScalar = 16;
 constexpr int kDeepest = 256;
 constexpr int kLargest = 400;
 constexpr int64_t kSmallArray = 1 << 12;  // elements: to store them and read them again costs next to nothing
-// Where all arrays are small, a loop ends with the operation that brings those of many statements each (an exponential
-// has 21, a sine 139) to so many statements: loops of one of them are alike more often, and then one function. What is
-// broadcast to a large array or summed from one is left to the large array's loop.
+// Where no array has more elements than this, so that no loop is worth threads, a loop ends with the operation that
+// brings those of many statements each (an exponential has 21, a sine 139) to so many statements: loops of few of them
+// are alike more often, and then one function.
+constexpr int64_t kFewElements = 512;
 constexpr int kLongOperation = 20, kEnoughLong = 150;
 constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 16;
@@ -103,7 +104,7 @@ class Fuser {
     // used.
     std::vector<std::vector<Var>> behind(graph_.num_vars());
     bool all_small = true;
-    for (Var var = 0; var < graph_.num_vars(); ++var) all_small = all_small && size_of(var) <= kSmallArray;
+    for (Var var = 0; var < graph_.num_vars(); ++var) all_small = all_small && size_of(var) <= kFewElements;
     // Of large arrays memory counts, of small ones the time to compile.
     auto work = [&](Var var) {
       return 1 + (size_of(var) <= kSmallArray ? facts_[var].statements : facts_[var].cost) / 4;
