@@ -63,7 +63,7 @@ def _axes(name: str, dimensions: Any, rank: int) -> list[int]:
     """Distinct axes, negative ones counted from the end."""
     axes = [normalize_axis(axis, rank, f"lax.{name}") for axis in _integers(name, dimensions, "the axes")]
     if len(set(axes)) != len(axes):
-        raise ValueError(f"lax.{name}: an axis is named twice in {tuple(dimensions)}")
+        raise ShapeError(f"lax.{name}: an axis is named twice in {tuple(dimensions)}")
     return axes
 
 
@@ -97,7 +97,7 @@ def broadcast_in_dim(
     sizes, lengths = static_shape(shape, "lax.broadcast_in_dim")
     axes = _axes("broadcast_in_dim", broadcast_dimensions, len(sizes))
     if len(axes) != array.ndim:
-        raise ValueError(
+        raise ShapeError(
             f"lax.broadcast_in_dim: {array.ndim} axes need as many positions; got {tuple(broadcast_dimensions)}"
         )
     for size, axis in zip(array._bound_shape, axes, strict=True):

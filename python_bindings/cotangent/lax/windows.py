@@ -52,7 +52,7 @@ def padtype_to_pads(
         raise ValueError(f'padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}')
     pads = []
     for size, window, stride in zip(in_shape, window_shape, window_strides, strict=True):
-        total = max((-(-size // stride) - 1) * stride + window - size, 0)
+        total = int(max((-(-size // stride) - 1) * stride + window - size, 0))
         low = total // 2 if name == "SAME" else total - total // 2
         pads.append((low, total - low))
     return pads
@@ -64,7 +64,12 @@ def resolve_pads(
     """Padding as pairs, whatever form it is given in."""
     if isinstance(padding, str) or hasattr(padding, "name"):
         return padtype_to_pads(sizes, windows, strides, padding)
-    pairs = [(int(low), int(high)) for low, high in padding]
+    try:
+        pairs = [(int(low), int(high)) for low, high in padding]
+    except (TypeError, ValueError):
+        raise ValueError(
+            f'lax.{name}: padding must be "SAME", "SAME_LOWER", "VALID" or pairs (low, high); got {padding!r}'
+        ) from None
     if len(pairs) != len(sizes):
         raise ValueError(f"lax.{name}: padding needs one pair for each of {len(sizes)} axes; got {len(pairs)}")
     return pairs

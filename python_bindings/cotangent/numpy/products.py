@@ -235,7 +235,7 @@ def tensordot(
         axes: how many of the last axes of ``a`` and first axes of ``b``, or the axes of each.
 
     Raises:
-        ValueError: the axes do not come in pairs. ShapeError: sizes of a pair differ.
+        ShapeError: the axes do not come in pairs, or sizes of a pair differ.
     """
     check_placement(out_sharding, "tensordot")
     del precision
@@ -246,13 +246,15 @@ def tensordot(
             raise ShapeError(f"tensordot: axes={axes} does not fit arrays with {x.ndim} and {y.ndim} axes")
         left, right = list(range(x.ndim - count, x.ndim)), list(range(count))
     else:
+        if isinstance(axes, str) or len(axes) != 2:
+            raise ShapeError(f"tensordot: axes must be an integer, or the axes of a and those of b; got {axes!r}")
         first, second = axes
         first = [first] if isinstance(first, (int, np.integer)) else first
         second = [second] if isinstance(second, (int, np.integer)) else second
+        if len(first) != len(second):
+            raise ShapeError(f"tensordot: axes must come in pairs; got {len(first)} and {len(second)}")
         left = [normalize_axis(axis, x.ndim, "tensordot") for axis in first]
         right = [normalize_axis(axis, y.ndim, "tensordot") for axis in second]
-        if len(left) != len(right):
-            raise ShapeError(f"tensordot: axes must come in pairs; got {len(left)} and {len(right)}")
     for i, j in zip(left, right, strict=True):
         _check_sizes("tensordot", x, y, i, j)
     return dot_general(x, y, (left, right))
