@@ -43,6 +43,13 @@ def _() -> None:
         assert ct.grad(read)(x, cnp.array(5)).tolist() == [0, 1]
 
 
+@row("Limits and edges are exact.")
+def _() -> None:
+    assert cnp.clip(np.uint8([0, 1, 200]), -1, 300).tolist() == [0, 1, 200]
+    counts, edges = cnp.histogram(np.zeros(3, F32), 3, range=(-2, 4))
+    assert counts.tolist() == [0, 3, 0] and edges.tolist() == [-2, 0, 2, 4]
+
+
 @row("Integers divided by zero")
 def _() -> None:
     x, zero = cnp.array([5, -5]), cnp.array(0)

@@ -524,3 +524,67 @@ def test_statistics_of_narrow_numbers_are_computed_in_wider_ones(dtype):
     weighted = cnp.histogramdd(many[:, None], [4], [(0.0, 1.0)], weights=cnp.ones_like(many))[0]
     assert weighted.dtype == dtype
     np.testing.assert_allclose(np.asarray(weighted).astype(float), wanted, rtol=8e-3)
+
+
+def test_slopes_of_samples_do_not_depend_on_the_element_between(tier):
+    samples = np.array([1.0, np.inf, 3.0, 4.0, np.nan, 7.0], np.float32)
+    gradient = tier(cnp.gradient)
+    np.testing.assert_array_equal(gradient(samples), [np.inf, 1, -np.inf, np.nan, 1.5, np.nan])
+    # Here the slopes on both sides would cancel.
+    samples = np.array([[0.0, 1e4, 0.001], [2.0, -3e4, 2.5]], np.float32)
+    np.testing.assert_array_equal(
+        np.asarray(tier(lambda x: cnp.gradient(x, 0.25, axis=1))(samples))[:, 1],
+        np.gradient(samples, np.float32(0.25), axis=1)[:, 1],
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_integrals_and_weighted_means_of_narrow_numbers_are_summed_in_wider_ones(tier, dtype):
+    rng = np.random.default_rng(0)
+    x = np.asarray(cnp.array(rng.standard_normal((8, 257)), dtype))
+    w = np.asarray(cnp.array(rng.random(257) + 0.5, dtype))
+    wide, weights = x.astype(np.float64), w.astype(np.float64)
+    cases = [
+        (lambda x, w: cnp.trapezoid(x, axis=1), np.trapezoid(wide, axis=1)),
+        (
+            lambda x, w: cnp.trapezoid(x, cnp.cumsum(w), axis=1),
+            np.trapezoid(wide, np.asarray(cnp.cumsum(w)).astype(float), axis=1),
+        ),
+        (lambda x, w: cnp.average(x, 1, w), np.average(wide, 1, weights)),
+        (lambda x, w: cnp.average(x, 1, w, returned=True)[1][:1], weights.sum()[None]),
+    ]
+    for function, expected in cases:
+        result = tier(function)(x, w)
+        assert result.dtype == dtype
+        np.testing.assert_array_equal(result, np.asarray(cnp.array(expected, "float32").astype(dtype)))
+    if dtype == "float16":
+        assert tier(cnp.average)(np.full(4, 300, dtype), None, np.full(4, 300, dtype)) == 300
+
+
+def test_limits_beyond_the_dtype_limit_nothing(tier):
+    for dtype, low, high in [
+        ("uint8", -1, 300),
+        ("int8", -200, 200),
+        ("int16", -(2**31), 2**40),
+        ("uint32", -5, 2**32),
+    ]:
+        limits = np.iinfo(dtype)
+        x = np.array([limits.min, 1, limits.max], dtype)
+        for clip in (cnp.clip, lambda x, low, high: cnp.asarray(x).clip(low, high)):
+            result = tier(lambda x, c=clip, low=low, high=high: c(x, low, high))(x)
+            assert result.dtype == dtype
+            np.testing.assert_array_equal(result, x)
+            np.testing.assert_array_equal(tier(lambda x, c=clip, low=low: c(x, low, 1))(x), np.minimum(x, 1))
+            np.testing.assert_array_equal(tier(lambda x, c=clip, high=high: c(x, 1, high))(x), np.maximum(x, 1))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_elements_on_an_edge_are_in_the_bin_that_it_begins(tier, dtype):
+    for count, low, high in [(3, -2, 4), (3, -3, 3), (7, -3, 4), (10, 0, 10), (49, 0, 49), (6, -1, 2)]:
+        x = np.arange(low, high + 1).astype(dtype)
+        counts, edges = tier(lambda x, n=count, a=low, b=high: cnp.histogram(x, n, (a, b)))(x)
+        expected, exact = np.histogram(x.astype(np.float64), count, (low, high))
+        np.testing.assert_array_equal(counts, expected)
+        np.testing.assert_array_equal(edges, exact.astype(edges.dtype))
+        pairs = tier(lambda x, n=count, a=low, b=high: cnp.histogram2d(x, x, n, ((a, b), (a, b)))[0])(x)
+        np.testing.assert_array_equal(pairs, np.diag(expected))

@@ -24,6 +24,7 @@ from cotangent.numpy._support import (
     own,
     ragged_length,
     several,
+    working_dtype,
 )
 from cotangent.numpy.comparisons import where
 from cotangent.numpy.elementwise import remainder
@@ -118,12 +119,12 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
 
 def _gradient(x: Array, spacing: Array, axis: int) -> Array:
     ahead, behind = _neighbours(x, axis)
+    size = x._bound_shape[axis]
     if spacing.ndim == 0:
+        # Not the mean of the slopes on both sides, which would lose the digits, or an infinity, of the element between.
         slopes = (ahead - behind) / spacing
-        later, earlier = _neighbours(slopes, axis)
-        middle = (later + earlier) * 0.5
+        middle = (slice_axis(x, axis, 2, size) - slice_axis(x, axis, 0, size - 2)) * 0.5 / spacing
     else:
-        size = x._bound_shape[axis]
         if spacing.ndim != 1 or spacing.size != size:
             raise ShapeError(
                 f"gradient: {size} elements along axis {axis} need as many coordinates; got shape {spacing.shape}"
@@ -142,10 +143,15 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
     """The integral of sampled values along an axis by the trapezoidal rule; at coordinates ``x``, or ``dx`` apart."""
     values = inexact(y)
     position = normalize_axis(axis, values.ndim, "trapezoid")
-    if x is None:
-        steps: Any = _core.array(dx)
+    points = None if x is None else inexact(x)
+    by = _core.array(dx) if points is None else points
+    dtype = _core.promote_types([(values.dtype, values.weak_type), (by.dtype, by.weak_type)])[0]
+    if working_dtype(dtype) != dtype:
+        wide = _core.convert(values, working_dtype(dtype))
+        return _core.convert(trapezoid(wide, points, dx, axis), dtype)
+    if points is None:
+        steps: Any = by
     else:
-        points = inexact(x)
         steps = diff(points, axis=0 if points.ndim == 1 else axis)
         if points.ndim == 1:
             steps = insert_axes(steps, list(range(1, values.ndim - position)))

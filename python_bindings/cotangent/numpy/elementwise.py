@@ -425,13 +425,22 @@ def clip(
     if arr is None:
         raise TypeError("clip: an array is required")
     result = _core.array(arr)
-    if builtins.any(kind(_core.array(item)) == "complex" for item in (result, min, max) if item is not None):
+    bounds = [item for item in (min, max) if item is not None and type(item) is not int]
+    if builtins.any(kind(_core.array(item)) == "complex" for item in (result, *bounds)):
         raise DTypeError("clip takes real arrays; clip the real and imaginary parts")
     if min is not None:
-        result = maximum(min, result)
+        result = maximum(_within(min, result), result)
     if max is not None:
-        result = minimum(max, result)
+        result = minimum(_within(max, result), result)
     return result
+
+
+def _within(bound: Any, x: Array) -> Any:
+    """A bound of integers, a Python int beyond their dtype as the end of it: it would wrap to a number inside."""
+    if kind(x) not in ("signed", "unsigned") or type(bound) is not int:
+        return bound
+    limits = np.iinfo(x.dtype)
+    return builtins.min(builtins.max(bound, int(limits.min)), int(limits.max))
 
 
 def nan_to_num(

@@ -358,9 +358,11 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
             )
         w = bind1("broadcast", w, shape=list(x._bound_shape), axes=[position])
     x, w = _core.promote([x, w], inexact=True)
+    dtype = x.dtype
+    x, w = (_core.convert(item, working_dtype(dtype)) for item in (x, w))
     total = sum(w, axis, keepdims=keepdims)
-    result = sum(x * w, axis, keepdims=keepdims) / total
-    return (result, total) if returned else result
+    result = convert(sum(x * w, axis, keepdims=keepdims) / total, dtype)
+    return (result, convert(total, dtype)) if returned else result
 
 
 def var(
@@ -621,7 +623,7 @@ def nanmin(
 
 def _valid(a: Any, where: Any) -> Any:
     valid = _without_nan(a, 0)[1]
-    return valid if where is None else bind1("and", *_core.promote([valid, truth(where)]))
+    return valid if where is None else bind1("and", *_core.promote([valid, _chosen(where)]))
 
 
 def nanmean(

@@ -34,7 +34,7 @@ from cotangent.numpy._support import (
     working_dtype,
 )
 from cotangent.numpy.comparisons import where
-from cotangent.numpy.creation import diagonal, linspace
+from cotangent.numpy.creation import diagonal
 from cotangent.numpy.elementwise import clip, conjugate, real
 from cotangent.numpy.products import dot
 from cotangent.numpy.reductions import average
@@ -423,7 +423,11 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
         low, high = (_core.convert(_core.array(bound), dtype) for bound in range)
     flat = low == high
     low, high = where(flat, low - 0.5, low), where(flat, high + 0.5, high)
-    return linspace(low, high, count + 1, dtype=dtype)  # type: ignore[no-any-return]
+    # An edge that is a whole number must be that exactly: elements on it belong to the bin that it begins.
+    wide = [_core.convert(end, "float64") for end in (low, high)]
+    step = (wide[1] - wide[0]) / count
+    number = bind1("iota", shape=[count + 1], dtype=np.dtype("float64"), axis=0)
+    return _core.convert(where(number < count, wide[0] + number * step, wide[1]), dtype)
 
 
 def _bin_of(x: Array, edges: Array) -> Array:
