@@ -260,7 +260,7 @@ def _view(self: Array, dtype: Any = None, type: Any = None) -> Array:  # noqa: A
     """The same bytes read as another dtype; the last axis grows or shrinks with the size of an element."""
     if type is not None:
         raise NotImplementedError("view: the argument type is not supported")
-    return self if dtype is None else bits.reinterpret(self, dtype)
+    return apart(self if dtype is None else bits.reinterpret(self, dtype), self)
 
 
 def _compress(

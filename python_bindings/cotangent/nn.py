@@ -29,6 +29,7 @@ from cotangent.numpy._support import (
     literal,
     normalize_axes,
     normalize_axis,
+    own,
     static_shape,
 )
 from cotangent.numpy.comparisons import truth, where
@@ -38,6 +39,7 @@ from cotangent.numpy.functions import tanh as tanh
 Axis = Any
 
 
+@own
 def identity(x: Any) -> Array:
     """``x``."""
     return _core.array(x)

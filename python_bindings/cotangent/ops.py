@@ -43,9 +43,7 @@ def _segments(
         check_mode(options["mode"])
         primitive = f"scatter_{method}"
         return bind1(primitive, start, segment_ids, data, axis=0, batch_dims=0, unique=bool(options["unique_indices"]))
-    if cnp.issubdtype(segment_ids.dtype, cnp.signedinteger):
-        segment_ids = cnp.maximum(segment_ids, 0)
-    result: Array = getattr(start.at[segment_ids], method)(data, **options)
+    result: Array = getattr(start.at[cnp.maximum(segment_ids, 0)], method)(data, **options)
     return result
 
 

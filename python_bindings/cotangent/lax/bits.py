@@ -11,7 +11,7 @@ from cotangent._arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import BITS, FLOATS, INTEGERS, as_array, binary, check_kind, operands, unary
-from cotangent.numpy._support import bind1, convert, insert_axes, kind, literal
+from cotangent.numpy._support import bind1, convert, insert_axes, kind, literal, own
 
 __all__ = [
     "bitcast_convert_type",
@@ -138,6 +138,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     return array if array.dtype == dtype and not array.weak_type else bind1("convert", array, dtype=dtype)
 
 
+@own
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """The same bytes as another dtype; a narrower one adds an axis at the end, a wider one takes it.
 

@@ -24,7 +24,7 @@ from cotangent.lax._operands import (
     operands,
     unary,
 )
-from cotangent.numpy._support import apart, bind1, choose, kind, literal, static_int
+from cotangent.numpy._support import apart, bind1, choose, kind, literal, own, static_int
 from cotangent.tree_util import tree_map
 
 __all__ = [
@@ -178,6 +178,7 @@ def reciprocal(x: Any) -> Array:
     return bind1("div", literal(array, 1.0), array)
 
 
+@own
 def pow(x: Any, y: Any) -> Array:  # noqa: A001
     """``x ** y``; the base is floating or complex, the exponent of its dtype or an integer."""
     base, exponent = as_array("pow", x), as_array("pow", y)
@@ -189,6 +190,7 @@ def pow(x: Any, y: Any) -> Array:  # noqa: A001
     return binary("pow", x, y, INEXACTS)
 
 
+@own
 def integer_pow(x: Any, y: int) -> Array:
     """``x ** y`` by multiplications.
 

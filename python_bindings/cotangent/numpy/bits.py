@@ -24,6 +24,7 @@ from cotangent.numpy._support import (
     literal,
     move_last,
     no_out,
+    own,
     promoted,
     ragged_length,
     real_dtype,
@@ -437,6 +438,7 @@ def reinterpret(x: Array, dtype: Any) -> Array:
     return result if dtype == _unsigned(new) else bind1("bitcast", result, dtype=dtype)
 
 
+@own
 def byteswap(a: Any, inplace: bool = False) -> Array:
     """The elements with their bytes in reverse order."""
     if inplace:

@@ -18,6 +18,7 @@ from cotangent.numpy._support import (
     inexact,
     insert_axes,
     literal,
+    own,
     refuse_ragged,
     static_count,
 )
@@ -131,6 +132,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
     return quotient, rest
 
 
+@own
 def polyder(p: Any, m: int = 1) -> Array:
     """The m-th derivative."""
     x = inexact(_coefficients(p, "polyder"))

@@ -24,6 +24,7 @@ from cotangent.numpy._support import (
     move_last,
     no_out,
     normalize_axis,
+    own,
     refuse_ragged,
 )
 from cotangent.numpy.reductions import sum as _sum
@@ -473,6 +474,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> t
     return [tuple(step) for step in path], report
 
 
+@own
 def einsum(
     subscripts: Any,
     /,
