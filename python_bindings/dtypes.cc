@@ -16,7 +16,7 @@ py::object import_dtype(DType dtype) {
   const py::module_ numpy = py::module_::import("numpy");
   switch (dtype) {
     case DType::kKey:
-      return py::module_::import("cotangent._keys").attr("KEY_DTYPE");
+      return py::module_::import("cotangent._base.keys").attr("KEY_DTYPE");
     default:
       if (dtype != DType::kBFloat16 && !is_float8(dtype)) return numpy.attr("dtype")(name);
       return numpy.attr("dtype")(py::module_::import("ml_dtypes").attr(name.c_str()));

@@ -21,7 +21,7 @@ py::array view(const Tensor& tensor, bool writable) {
 void transform(const FftCall& call) {
   const WithInterpreter gil;
   // Imported when first needed: importing the package must stay quick.
-  py::module_::import("cotangent._fourier")
+  py::module_::import("cotangent._base.fourier")
       .attr("transform")(call.kind, view(call.operand, false), py::cast(Ints(call.lengths.begin(), call.lengths.end())),
                          view(call.result, true));
 }

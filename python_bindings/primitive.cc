@@ -146,7 +146,7 @@ Datum derivative_datum(py::handle object, const Aval& like) {
 }
 
 py::object spec_of(const Aval& aval) {
-  static const auto* type = new py::object(py::module_::import("cotangent._capture").attr("ShapeDtypeStruct"));
+  static const auto* type = new py::object(py::module_::import("cotangent._base.capture").attr("ShapeDtypeStruct"));
   return (*type)(py::tuple(py::cast(Ints(aval.shape().begin(), aval.shape().end()))), numpy_dtype(aval.dtype()));
 }
 

@@ -13,7 +13,7 @@ import call_fuzz
 import cotangent as ct
 import numpy as np
 import pytest
-from cotangent import _arguments
+from cotangent._base import arguments as _arguments
 
 COUNTS = {"sizes": (500, 50_000), "flags": (800, 50_000)}  # by default, and with --long
 

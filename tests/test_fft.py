@@ -261,7 +261,7 @@ def test_errors(call: Callable[[], Any], error: type[Exception], message: str) -
 
 
 def test_numpy_serves_where_scipy_is_not_installed(monkeypatch):
-    from cotangent import _fourier
+    from cotangent._base import fourier as _fourier
 
     x = np.random.default_rng(0).standard_normal((3, 10)).astype(np.float32)
     ours = ct.jit(lambda x: ct.numpy.fft.irfft(ct.numpy.fft.rfft(x) * 2, n=10))

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
 import os as _os
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _np
 
@@ -16,10 +18,9 @@ _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH12
 _core.set_library_directory(_os.path.dirname(_os.path.dirname(_np.__file__)) + "/numpy.libs")  # noqa: PTH120
 
 from cotangent import _array_methods, _numpy_dispatch, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
-from cotangent._callbacks import effects_barrier, pure_callback  # noqa: E402
-from cotangent._capture import ShapeDtypeStruct  # noqa: E402
-from cotangent._core import Array  # noqa: E402
-from cotangent._device import (  # noqa: E402
+from cotangent._base.callbacks import effects_barrier, pure_callback  # noqa: E402
+from cotangent._base.capture import ShapeDtypeStruct  # noqa: E402
+from cotangent._base.device import (  # noqa: E402
     Device,
     default_backend,
     device_count,
@@ -29,8 +30,9 @@ from cotangent._device import (  # noqa: E402
     process_count,
     process_index,
 )
-from cotangent.ad_checkpoint import checkpoint, checkpoint_policies, remat  # noqa: E402
-from cotangent.api import (  # noqa: E402
+from cotangent._core import Array  # noqa: E402
+from cotangent._transforms.custom_rules import custom_jvp, custom_vjp  # noqa: E402
+from cotangent._transforms.derivatives import (  # noqa: E402
     block_until_ready,
     device_get,
     device_put,
@@ -43,15 +45,39 @@ from cotangent.api import (  # noqa: E402
     vjp,
     vmap,
 )
+from cotangent._transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev  # noqa: E402
+from cotangent._transforms.ragged import Ragged, mask, ragged  # noqa: E402
+from cotangent._transforms.scopes import ensure_compile_time_eval, named_call, named_scope  # noqa: E402
+from cotangent._transforms.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
+from cotangent.ad_checkpoint import checkpoint, checkpoint_policies, remat  # noqa: E402
 from cotangent.config import debug_nans, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
-from cotangent.custom import custom_jvp, custom_vjp  # noqa: E402
 from cotangent.custom_derivatives import closure_convert, custom_gradient  # noqa: E402
 from cotangent.extend import primitive, transform  # noqa: E402
 from cotangent.ir import Interpreter  # noqa: E402
-from cotangent.jacobians import hessian, hvp, jacfwd, jacobian, jacrev  # noqa: E402
-from cotangent.ragged import Ragged, mask, ragged  # noqa: E402
-from cotangent.scopes import ensure_compile_time_eval, named_call, named_scope  # noqa: E402
-from cotangent.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
+
+if _TYPE_CHECKING:
+    from cotangent import ad_checkpoint as ad_checkpoint
+    from cotangent import checkify as checkify
+    from cotangent import core as core
+    from cotangent import custom_batching as custom_batching
+    from cotangent import custom_derivatives as custom_derivatives
+    from cotangent import debug as debug
+    from cotangent import dtypes as dtypes
+    from cotangent import experimental as experimental
+    from cotangent import export as export
+    from cotangent import extend as extend
+    from cotangent import flatten_util as flatten_util
+    from cotangent import image as image
+    from cotangent import nn as nn
+    from cotangent import ops as ops
+    from cotangent import random as random
+    from cotangent import scipy as scipy
+    from cotangent import sharding as sharding
+    from cotangent import test_util as test_util
+    from cotangent import typing as typing
+    from cotangent._profiling import explain as explain
+    from cotangent._profiling import profile as profile
+    from cotangent.dtypes import float0 as float0
 
 _array_methods.attach()
 _numpy_dispatch.attach()
@@ -59,30 +85,24 @@ _numpy_dispatch.attach()
 __version__ = "0.1.0"
 
 
+# Loaded at first use, to keep the import short.
+_MODULES = (
+    "ad_checkpoint", "checkify", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "export", "extend",
+    "flatten_util", "image", "nn", "ops", "random", "scipy", "sharding", "test_util", "typing",
+)  # fmt: skip
+_NAMES = {"explain": "_profiling", "profile": "_profiling", "float0": "dtypes"}
+
+
 def __getattr__(name: str) -> object:
-    # Modules that are not imported above are loaded at first use, to keep the import short.
-    if name in ("explain", "profile"):
-        from cotangent import profiling
-
-        return getattr(profiling, name)
-    if name == "float0":
-        from cotangent import dtypes
-
-        return dtypes.float0
-    if not name.startswith("_"):
-        import importlib
-        import importlib.util
-
-        if importlib.util.find_spec(f"cotangent.{name}") is not None:
-            return importlib.import_module(f"cotangent.{name}")
+    if name in _MODULES:
+        return _importlib.import_module(f"cotangent.{name}")
+    if name in _NAMES:
+        return getattr(_importlib.import_module(f"cotangent.{_NAMES[name]}"), name)
     raise AttributeError(f"module 'cotangent' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    import pkgutil
-
-    modules = [module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_")]
-    return sorted({*globals(), *modules})
+    return sorted({*globals(), *_MODULES, *_NAMES})
 
 
 __all__ = [

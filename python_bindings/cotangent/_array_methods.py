@@ -17,27 +17,28 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _core
-from cotangent._capture import ShapeDtypeStruct
+from cotangent import _core, numpy
+from cotangent._base.capture import ShapeDtypeStruct
+from cotangent._base.device import CPU, check_device
 from cotangent._core import Array
-from cotangent._device import CPU, check_device
 from cotangent._numpy_dispatch import asked_by_library
-from cotangent.errors import ConcretizationError
-from cotangent.numpy import (
+from cotangent._ops import arithmetic as elementwise
+from cotangent._ops import (
     bits,
     comparisons,
     creation,
-    elementwise,
-    exchange,
-    index_updates,
     indexing,
+    positions,
     products,
     reductions,
     selection,
     shapes,
     sorting,
 )
-from cotangent.numpy._support import apart, several
+from cotangent._ops.binding import apart
+from cotangent._ops.sizes import several
+from cotangent.errors import ConcretizationError
+from cotangent.numpy import exchange, index_updates
 from cotangent.sharding import SingleDeviceSharding
 
 
@@ -306,8 +307,6 @@ def _namespace(self: Array, *, api_version: str | None = None) -> Any:
     Raises:
         ValueError: a version of the array API standard that is not supported.
     """
-    from cotangent import numpy
-
     if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
         raise ValueError(f"version {api_version!r} of the array API is not supported; 2024.12 is")
     return numpy
@@ -357,7 +356,7 @@ _METHODS: dict[str, Any] = {
     "max": reductions.max,
     "mean": reductions.mean,
     "min": reductions.min,
-    "nonzero": selection.nonzero,
+    "nonzero": positions.nonzero,
     "prod": reductions.prod,
     "ptp": reductions.ptp,
     "ravel": shapes.ravel,

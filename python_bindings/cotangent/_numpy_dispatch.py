@@ -21,7 +21,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array, Traced
+from cotangent._ops.choice import where as choose
+from cotangent._transforms.ragged import Ragged
 from cotangent.errors import ConcretizationError
+from cotangent.numpy.ufuncs import ufunc as of_elements
 
 # By their names here: module of NumPy or SciPy -> module of this package.
 _MODULES = {
@@ -186,8 +189,6 @@ def array_ufunc(self: Array, ufunc: Any, method: str, *inputs: Any, **kwargs: An
     if method == "__call__":
         return _called(counterpart, name, [_given(x) for x in inputs], **kwargs)
     if not hasattr(counterpart, method):
-        from cotangent.numpy.ufuncs import ufunc as of_elements
-
         counterpart = of_elements(counterpart, ufunc.nin, ufunc.nout, identity=ufunc.identity)
     kwargs = {key: value for key, value in kwargs.items() if value is not np._NoValue}
     if kwargs.get("where") is True:
@@ -199,8 +200,6 @@ def _called(
     function: Callable[..., Any], name: str, inputs: list[Any], dtype: Any = None, where: Any = True, **kwargs: Any
 ) -> Any:
     """An element-wise function, computed in ``dtype``; 0 where ``where`` does not hold, which NumPy leaves as it was."""
-    from cotangent.numpy import where as choose
-
     if where is not True:
         # The function sees ones there, so that neither it nor its derivative is infinite or NaN.
         inputs = [choose(where, x, _core.convert(1, _core.array(x).dtype)) for x in inputs]
@@ -259,8 +258,6 @@ def _of_a_ragged(function: Any) -> TypeError:
 
 def attach() -> None:
     """Gives the type of traced arrays, and Ragged, what NumPy asks for."""
-    from cotangent.ragged import Ragged
-
     Ragged.__array_ufunc__ = _ragged_ufunc  # type: ignore[attr-defined]
     Ragged.__array_function__ = _ragged_function  # type: ignore[attr-defined]
     for name in ("base", "ctypes", "data", "flags", "strides"):

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._capture import (
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import (
     ShapeDtypeStruct,
     aval_of,
     capture,

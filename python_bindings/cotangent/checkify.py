@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._callbacks import bind_callback
-from cotangent._capture import capture, check_callable, flatten_arguments, function_name, wraps
+from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
+from cotangent._base.callbacks import bind_callback
+from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._ops import indexing
 from cotangent.ir import Equation, Interpreter, equations
 from cotangent.tree_util import register_pytree_node
 
@@ -181,8 +183,6 @@ def check_error(error: Error) -> None:
 
 def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> None:
     """Records that indexing was out of bounds where ``wrong``; for `ct.numpy`'s indexing, while `checkify` asks for it."""
-    from cotangent import numpy as cnp
-
     value = index
     before = _core.override_flag("index_checks", False)  # not for what is computed here
     try:
@@ -196,6 +196,9 @@ def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> N
     _, structure = _core.tree_flatten(((0, 0, 0, 0), {}), None)
     static = ((0, str(tuple(x._bound_shape))), (1, axis))
     _bind_check(_made("index", text, structure, static, True), held, [value, size])
+
+
+indexing.report_outside = index_check
 
 
 # ---- errors ------------------------------------------------------------------------------------------------------------
@@ -284,8 +287,6 @@ def _message(code: int, payload: Sequence[Any], records: tuple[_Record, ...]) ->
 
 def _first_of_batch(error: Error) -> tuple[Array, list[Array]]:
     """The code and the values of the first example that failed."""
-    from cotangent import numpy as cnp
-
     code = _core.array(error._code)
     payload = [_core.array(x) for x in error._payload]
     if code.ndim == 0:
@@ -301,8 +302,6 @@ def _first_of_batch(error: Error) -> tuple[Array, list[Array]]:
 
 
 def _encode(x: Array) -> Array:
-    from cotangent import numpy as cnp
-
     kind = _core.dtype_kind(x.dtype)
     if kind == "complex":
         return _encode(cnp.stack([cnp.real(x), cnp.imag(x)], axis=-1))
@@ -393,8 +392,6 @@ def _has_checks(graph: Graph) -> bool:
 
 def _first(state: list[Array], later: list[Array]) -> list[Array]:
     """The state of the check that failed first."""
-    from cotangent import numpy as cnp
-
     failed_before = state[0] != 0
     return [cnp.where(failed_before, a, b) for a, b in zip(state, later, strict=True)]
 
@@ -433,8 +430,6 @@ class _Checker(Interpreter):
 
     def fail(self, code: Any, records: Sequence[_Record], payload: Sequence[Array]) -> None:
         """``code``: of which of ``records`` failed, counted from 1; 0 of none."""
-        from cotangent import numpy as cnp
-
         code = cnp.where(code != 0, code + len(self.records), 0)
         self.code = _core.convert(cnp.where(self.code != 0, self.code, code), "int32")
         self.records += records
@@ -466,8 +461,6 @@ class _Checker(Interpreter):
 
     def report_length(self, length: Array, size: Any, location: str) -> None:
         """A length is held to its bound: what is computed is of a shorter or longer array than was asked for."""
-        from cotangent import numpy as cnp
-
         if isinstance(size, int):
             size = _core.full(length._bound_shape, size, "int32")
         wrong = _core.convert(_core.bind1("clamp_length", length, size), length.dtype) != length
@@ -492,8 +485,6 @@ class _Checker(Interpreter):
             self.wanted = everything
 
     def automatic(self, eqn: Equation, values: Sequence[Any], results: Sequence[Array]) -> None:
-        from cotangent import numpy as cnp
-
         if "div" in self.wanted and eqn.primitive in ("div", "rem"):
             self.report(cnp.any(values[1] == 0), "div", "division by zero", eqn.location)
         if "nan" not in self.wanted:
@@ -504,8 +495,6 @@ class _Checker(Interpreter):
                 self.report(cnp.any(result != result), "nan", text, eqn.location)
 
     def user_check(self, eqn: Equation, held: Array, *values: Array) -> list[Array]:
-        from cotangent import numpy as cnp
-
         what = eqn.attributes["callback"]
         if what.kind not in self.wanted:
             return []
@@ -567,8 +556,6 @@ class _Checker(Interpreter):
         body_values = max(len(body_types) - 1, 0)
 
         def joined(of_body: list[Array], of_test: list[Array]) -> list[Array]:
-            from cotangent import numpy as cnp
-
             of_body = of_body or [_core.full((), 0, "int32")]
             of_test = of_test or [_core.full((), 0, "int32")]
             later = cnp.where(of_test[0] != 0, of_test[0] + len(body_records), 0)
@@ -614,8 +601,6 @@ class _Checker(Interpreter):
 
         def run(which: int) -> Callable[[list[Array]], tuple[list[Any], None]]:
             def branch(inputs: list[Array]) -> tuple[list[Any], None]:
-                from cotangent import numpy as cnp
-
                 results = _core.apply_graph(checked[which][0], inputs)
                 code = results[outputs] if checked[which][1] else _core.full((), 0, "int32")
                 offset = sum(len(found) for _, found in checked[:which])
@@ -647,8 +632,6 @@ class _Checker(Interpreter):
 
         def run(which: str) -> Callable[[list[Array]], tuple[list[Any], None]]:
             def with_state(inputs: list[Array]) -> tuple[list[Any], None]:
-                from cotangent import numpy as cnp
-
                 results = _core.apply_graph(checked[which][0], inputs)
                 own, state = results[: counts[which]], results[counts[which] :]
                 offset = 0 if which == "graph" else len(checked["graph"][1])

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
 _PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
-from cotangent._capture import ShapeDtypeStruct
+from cotangent._base.capture import ShapeDtypeStruct
 
 __all__ = ["ShapedArray", "Tracer", "get_aval"]
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._capture import check_callable, flatten_like, function_name
+from cotangent._base.capture import check_callable, flatten_like, function_name
 from cotangent._core import Array, Graph, PyTreeDef
-from cotangent._custom_function import CustomFunction, Opened, shown
+from cotangent._transforms.control_flow import map as lax_map
+from cotangent._transforms.custom_function import CustomFunction, Opened, shown
+from cotangent.tree_util import tree_map
 
 Function = Callable[..., Any]
 # Arrays that a rule makes from Python values become part of its program up to this size.
@@ -98,8 +100,6 @@ class _Rule:
         return f"the batch rule of {self.name}"
 
     def __call__(self, size: int, batched: list[bool], avals: list[Any]) -> tuple[Graph, list[bool]]:
-        from cotangent.tree_util import tree_map
-
         count = len(avals) - self.closed_over
         if any(batched[count:]):
             raise TypeError(
@@ -164,9 +164,6 @@ def sequential_vmap(f: Function) -> custom_vmap:
     mapped = custom_vmap(f)
 
     def rule(axis_size: int, in_batched: list[Any], *args: Any) -> tuple[Any, Any]:
-        from cotangent.lax.control_flow import map as lax_map
-        from cotangent.tree_util import tree_map
-
         leaves, structure = _core.tree_flatten(args, None)
         flags = _core.tree_flatten(tuple(in_batched), None)[0]
         batched = [leaf for leaf, flag in zip(leaves, flags, strict=True) if flag]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._capture import (
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import (
     SymbolicZero,
     capture,
     check_callable,
@@ -19,7 +19,7 @@ from cotangent._capture import (
     wraps,
 )
 from cotangent._core import Array, Graph, PyTreeDef
-from cotangent.custom import CustomVJPPrimal, custom_jvp, custom_vjp
+from cotangent._transforms.custom_rules import CustomVJPPrimal, custom_jvp, custom_vjp
 from cotangent.tree_util import register_pytree_node, tree_map
 
 __all__ = [

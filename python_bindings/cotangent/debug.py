@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from cotangent._arguments import check_arguments
-from cotangent._callbacks import bind_debug
-from cotangent._capture import check_callable
+from cotangent._base.arguments import check_arguments
+from cotangent._base.callbacks import bind_debug
+from cotangent._base.capture import check_callable
 from cotangent.ir import slot_matrix
+from cotangent.tree_util import tree_map
 
 __all__ = ["callback", "print", "slot_matrix"]
 
@@ -79,8 +80,6 @@ def _printer(fmt: str) -> Callable[..., None]:
     """One function a format, so that programs captured again are equal."""
 
     def printed(*args: Any, **kwargs: Any) -> None:
-        from cotangent.tree_util import tree_map
-
         # Scalars print, and take format specifications, like numbers.
         args, kwargs = tree_map(lambda x: x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x, (args, kwargs))
         builtins.print(_FORMATTER.vformat(fmt, args, kwargs))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._keys import extended, prng_key
-from cotangent.numpy.dtypes import bfloat16, finfo, iinfo, issubdtype, result_type
+from cotangent._base.arguments import check_arguments
+from cotangent._base.keys import extended, prng_key
+from cotangent._ops.dtypes import bfloat16, finfo, iinfo, issubdtype, result_type
 
 __all__ = [
     "bfloat16",

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._capture import aval_of, capture, check_callable, flatten_arguments, function_name
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import aval_of, capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph
 from cotangent.errors import CorruptFileError, ShapeError
 

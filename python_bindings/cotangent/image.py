@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._attributes import USER_DEFINED, from_attribute, to_attribute
-from cotangent._capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
+from cotangent._base.arguments import check_arguments
+from cotangent._base.attributes import USER_DEFINED, from_attribute, to_attribute
+from cotangent._base.capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
 
 __all__ = ["Equation", "Graph", "Interpreter", "deserialize", "equations", "parse", "rewrite", "slot_matrix"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._device import check_placement
+from cotangent._ops.binding import bind1
 from cotangent.errors import DTypeError
-from cotangent.numpy._support import bind1
 from cotangent.numpy.index_updates import check_mode
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cotangent._device import CPU, Device, Sharding, check_device
+from cotangent._base.device import CPU, Device, Sharding, check_device
 
 __all__ = ["Sharding", "SingleDeviceSharding"]
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _core, api, tree_util
-from cotangent._arguments import check_arguments
+from cotangent import _core, tree_util
+from cotangent._base.arguments import check_arguments
+from cotangent._transforms import derivatives as api
 
 _TOLERANCE = {"float64": 1e-5, "complex128": 1e-5, "float32": 2e-2, "complex64": 2e-2}
 _STEP = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3}

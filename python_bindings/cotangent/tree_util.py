@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import PyTreeDef
 
 __all__ = [

@@ -7,7 +7,7 @@ from typing import Any
 import cotangent as ct
 import numpy as np
 from cotangent import _core
-from cotangent._elementwise import Elementwise
+from cotangent._ops.per_element import Elementwise
 
 from records import M, record
 

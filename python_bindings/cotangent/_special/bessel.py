@@ -7,10 +7,10 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise, pick, polynomial
+from cotangent._ops.binding import bind1
+from cotangent._ops.per_element import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.support import fitted, floats
-from cotangent.numpy._support import bind1
 
 __all__ = ["i0", "i0e", "i1", "i1e"]
 

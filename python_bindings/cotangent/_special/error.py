@@ -8,7 +8,8 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise, pick, polynomial
+from cotangent._ops.binding import bind1
+from cotangent._ops.per_element import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.support import (
     exp_of_minus_rest,
@@ -18,7 +19,6 @@ from cotangent._special.support import (
     split_square,
     where_needed,
 )
-from cotangent.numpy._support import bind1
 
 __all__ = ["erf", "erf_inv", "erfc", "erfcx", "ndtri"]
 

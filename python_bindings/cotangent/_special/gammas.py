@@ -7,10 +7,11 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise, pick
+from cotangent._ops.binding import bind1
+from cotangent._ops.elementary import is_odd, sin_of_pi
+from cotangent._ops.per_element import by_precision, elementwise, pick
 from cotangent._special import tables
-from cotangent._special.support import fitted, floats, is_integral, is_odd, sin_of_pi, where_needed
-from cotangent.numpy._support import bind1
+from cotangent._special.support import fitted, floats, is_integral, where_needed
 
 __all__ = ["digamma", "gamma", "lgamma", "polygamma", "zeta"]
 

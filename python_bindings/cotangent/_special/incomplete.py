@@ -14,13 +14,15 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import Elementwise, elementwise, pick, polynomial
+from cotangent._ops.binding import bind1
+from cotangent._ops.dtypes import finfo
+from cotangent._ops.per_element import Elementwise, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.error import _erfc
 from cotangent._special.gammas import _digamma, stirling_correction
 from cotangent._special.support import floats, where_needed
-from cotangent.numpy._support import bind1
-from cotangent.numpy.dtypes import finfo
+from cotangent._transforms.control_flow import while_loop
+from cotangent._transforms.derivatives import jvp
 
 __all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
 
@@ -64,7 +66,6 @@ def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array, 
 
     Elements that are not needed do not take part.
     """
-    from cotangent.lax import while_loop
 
     def proceed(carry: Any) -> Array:
         return bind1("and", carry[1] < _SETTLED, carry[0] < _MOST)
@@ -81,7 +82,6 @@ def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array, 
 
 def _repeat(step: Callable[..., Any], state: tuple[Array, ...], go_on: Callable[..., Array]) -> Any:
     """Repeats ``step(*state) -> state`` until ``go_on(*state)`` fails, which is asked after every few steps."""
-    from cotangent.lax import while_loop
 
     def body(carry: Any) -> Any:
         for _ in range(_STEPS_AT_ONCE):
@@ -137,10 +137,8 @@ def _stirling(inverse: Array, digits: str) -> Array:
 
 def _series(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """S, for x <= a: sum of x^n / ((a + 1) ... (a + n)), on one common denominator."""
-    from cotangent.lax import stop_gradient
-
     # So that the denominator overflows for no a.
-    scale = stop_gradient(1.0 / pick(a > 1.0, a, 1.0))
+    scale = bind1("stop_gradient", 1.0 / pick(a > 1.0, a, 1.0))
     ratio = x * scale
 
     def step(factor: Array, power: Array, above: Array, below: Array) -> Any:
@@ -158,10 +156,9 @@ def _series(a: Array, x: Array, needed: Array, enough: float) -> Array:
 
 def _fraction(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """C, by the recurrence of its convergents; for x > a and x >= 1.5."""
-    from cotangent.lax import stop_gradient
 
     def converged() -> Array:
-        scale = stop_gradient(1.0 / x)
+        scale = bind1("stop_gradient", 1.0 / x)
 
         def step(
             n: Array, b: Array, above: Array, above_before: Array, below: Array, below_before: Array, gap: Array
@@ -306,8 +303,6 @@ _igamma_grad_a = Elementwise(_lower_by_parameter, (None, _density_by_parameter),
 @elementwise()
 def _random_gamma_grad(a: Array, x: Array) -> Array:
     """By the factors of the density in P and Q, which may underflow."""
-    from cotangent.api import jvp
-
     a_wide, x_wide = _wide(a, x)
     ordinary, uniform, right = _regions(a_wide, x_wide)
     right = _and(right, x_wide > 1.5)

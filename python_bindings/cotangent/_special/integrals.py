@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent import numpy as cnp
+from cotangent import _ops as ops
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise, polynomial
+from cotangent._ops.binding import bind1
+from cotangent._ops.per_element import by_precision, elementwise, polynomial
 from cotangent._special import tables
 from cotangent._special.error import erf, ndtr_of_one
-from cotangent._special.gammas import digamma
+from cotangent._special.gammas import digamma, lgamma
 from cotangent._special.support import fitted, floats, where_needed
-from cotangent.lax import complex as lax_complex
-from cotangent.lax import while_loop
+from cotangent._transforms.control_flow import while_loop
 
 __all__ = ["dawsn", "exp1", "expi", "expn", "fresnel", "ndtr", "owens_t", "sici", "spence", "wofz"]
 
@@ -38,13 +38,13 @@ def series(
     first: Array, ratio: Callable[[Array], Array], limit: int = _MOST_TERMS, at_least: Array | float = 0.0
 ) -> Array:
     """``first + first * ratio(1) + first * ratio(1) * ratio(2) + …`` until terms no longer count and fall, after ``at_least``."""
-    tolerance = 0.25 * _epsilon(cnp.real(first))
-    real = cnp.real(first).dtype
+    tolerance = 0.25 * _epsilon(ops.real(first))
+    real = ops.real(first).dtype
 
     def unfinished(state: Any) -> Array:
         n, term, total, grows = state
         more: Array = (
-            ((cnp.abs(term) > tolerance * cnp.abs(total)) | grows | (n <= at_least)) & (term != 0) & (n < limit)
+            ((ops.abs(term) > tolerance * ops.abs(total)) | grows | (n <= at_least)) & (term != 0) & (n < limit)
         )
         return more
 
@@ -52,7 +52,7 @@ def series(
         n, term, total, _ = state
         factor = ratio(n)
         term = term * factor
-        return n + 1, term, total + term, (cnp.abs(factor) >= 1) & (term != 0)
+        return n + 1, term, total + term, (ops.abs(factor) >= 1) & (term != 0)
 
     start = (_core.full((), 1.0, real), first, first, _core.full((), False, "bool"))
     result: Array = while_loop(unfinished, add, start)[2]
@@ -61,17 +61,17 @@ def series(
 
 def _continued_fraction(start: Array, step: Callable[[Array], tuple[Array, Array]], limit: int = _MOST_TERMS) -> Array:
     """``start + a1 / (b1 + a2 / (b2 + …))`` with ``step(n) -> (an, bn)``, by the modified Lentz method (Thompson & Barnett, 1986)."""
-    real = cnp.real(start).dtype
+    real = ops.real(start).dtype
     tiny = _core.full((), by_precision(start, 1e-30, 1e-290), start.dtype)
-    tolerance = 2 * _epsilon(cnp.real(start))
+    tolerance = 2 * _epsilon(ops.real(start))
 
     def nonzero(z: Array) -> Array:
-        result: Array = cnp.where(z == 0, tiny, z)
+        result: Array = ops.where(z == 0, tiny, z)
         return result
 
     def unfinished(state: Any) -> Array:
         n, _, _, _, change = state
-        more: Array = (cnp.abs(change - 1) > tolerance) & (n < limit)
+        more: Array = (ops.abs(change - 1) > tolerance) & (n < limit)
         return more
 
     def refine(state: Any) -> Any:
@@ -95,7 +95,7 @@ def _continued_fraction(start: Array, step: Callable[[Array], tuple[Array, Array
 def _expn_slope(n: Array, x: Array, result: Array) -> Array:
     # DLMF 8.19.12 where the order n - 1 is none that _expn takes.
     below = (n < 2) & (n != 1)
-    slope: Array = cnp.where(below, ((n - 1) * result - cnp.exp(-x)) / x, -_expn(cnp.maximum(n - 1, 0.0), x))
+    slope: Array = ops.where(below, ((n - 1) * result - ops.exp(-x)) / x, -_expn(ops.maximum(n - 1, 0.0), x))
     return slope
 
 
@@ -104,40 +104,38 @@ def _expn(n: Array, x: Array) -> Array:
     """For x >= 0 and a whole number n >= 0, or x > 1 and any n >= 1."""
     zero = n == 0
     near = x <= 1
-    without_formula = (cnp.floor(n) != n) & (near | (n < 1))
-    order = cnp.maximum(n, 1)
+    without_formula = (ops.floor(n) != n) & (near | (n < 1))
+    order = ops.maximum(n, 1)
     # DLMF 8.9.2
-    far = cnp.where(near, 2.0, x)
+    far = ops.where(near, 2.0, x)
     fraction = _continued_fraction(far + order, lambda k: (-k * (order - 1 + k), far + order + 2 * k))
-    tail = cnp.exp(-far) / fraction
+    tail = ops.exp(-far) / fraction
     # DLMF 8.19.8: a sum over k, where the term of k = n - 1 has a logarithm instead.
-    close = cnp.where(near & (x > 0), x, 0.5)
+    close = ops.where(near & (x > 0), x, 0.5)
 
     def add(state: Any) -> Any:
         k, power, total, _ = state
         special = k == order - 1
-        term = cnp.where(special, 0.0, -power / cnp.where(special, 1.0, k - order + 1))
-        return k + 1, power * -close / (k + 1), total + term, cnp.where(special, 1.0, term)
+        term = ops.where(special, 0.0, -power / ops.where(special, 1.0, k - order + 1))
+        return k + 1, power * -close / (k + 1), total + term, ops.where(special, 1.0, term)
 
     tolerance = 0.25 * _epsilon(x)
-    one = cnp.ones_like(x)
-    at_pole = cnp.exp((order - 1) * cnp.log(close) - _log_factorial(order - 1)) * cnp.where(
-        cnp.floor(order / 2) * 2 == order, -1.0, 1.0
+    one = ops.ones_like(x)
+    at_pole = ops.exp((order - 1) * ops.log(close) - _log_factorial(order - 1)) * ops.where(
+        ops.floor(order / 2) * 2 == order, -1.0, 1.0
     )
-    start = at_pole * (digamma(order) - cnp.log(close))
-    unfinished = lambda s: ((cnp.abs(s[3]) > tolerance * cnp.abs(s[2])) | (s[0] <= order)) & (s[0] < _MOST_TERMS)  # noqa: E731
+    start = at_pole * (digamma(order) - ops.log(close))
+    unfinished = lambda s: ((ops.abs(s[3]) > tolerance * ops.abs(s[2])) | (s[0] <= order)) & (s[0] < _MOST_TERMS)  # noqa: E731
     head = while_loop(unfinished, add, (0 * one, one, start, one))[2]
-    result = cnp.where(near, head, tail)
-    result = cnp.where(x == 0, cnp.where(order > 1, 1 / cnp.maximum(order - 1, 0.5), cnp.inf), result)
-    result = cnp.where(zero, cnp.exp(-x) / x, result)
-    result = cnp.where(x == cnp.inf, 0.0, result)
-    value: Array = cnp.where((x < 0) | (n < 0) | cnp.isnan(x) | without_formula, cnp.nan, result)
+    result = ops.where(near, head, tail)
+    result = ops.where(x == 0, ops.where(order > 1, 1 / ops.maximum(order - 1, 0.5), ops.inf), result)
+    result = ops.where(zero, ops.exp(-x) / x, result)
+    result = ops.where(x == ops.inf, 0.0, result)
+    value: Array = ops.where((x < 0) | (n < 0) | ops.isnan(x) | without_formula, ops.nan, result)
     return value
 
 
 def _log_factorial(n: Array) -> Array:
-    from cotangent._special.gammas import lgamma
-
     return lgamma(n + 1)
 
 
@@ -150,18 +148,18 @@ def expn(n: Any, x: Any) -> Array:
     return _expn(*floats("expn", n, x))
 
 
-@elementwise(lambda x, result: -cnp.exp(-x) / x)
+@elementwise(lambda x, result: -ops.exp(-x) / x)
 def _exp1(x: Array) -> Array:
     near = x <= 1
     # DLMF 6.6.2
-    close = cnp.where(near & (x > 0), x, 0.5)
-    head = series(close, lambda n: -close * n / ((n + 1) * (n + 1))) - (np.euler_gamma + cnp.log(close))
-    far = cnp.where(near, 1.0, x)
+    close = ops.where(near & (x > 0), x, 0.5)
+    head = series(close, lambda n: -close * n / ((n + 1) * (n + 1))) - (np.euler_gamma + ops.log(close))
+    far = ops.where(near, 1.0, x)
     large = far > 1e15  # the quotient of infinities would be NaN
-    bounded = cnp.where(large, 1e15, far)
-    tail = fitted((bounded - 2) / (bounded + 2), tables, "E1_FAR") / far * cnp.exp(-far)
-    result = cnp.where(x == 0, cnp.inf, cnp.where(near, head, tail))
-    value: Array = cnp.where(x >= 0, result, cnp.nan)
+    bounded = ops.where(large, 1e15, far)
+    tail = fitted((bounded - 2) / (bounded + 2), tables, "E1_FAR") / far * ops.exp(-far)
+    result = ops.where(x == 0, ops.inf, ops.where(near, head, tail))
+    value: Array = ops.where(x >= 0, result, ops.nan)
     return value
 
 
@@ -174,20 +172,20 @@ def exp1(x: Any) -> Array:
     return _exp1(*floats("exp1", x))
 
 
-@elementwise(lambda x, result: cnp.exp(x) / x)
+@elementwise(lambda x, result: ops.exp(x) / x)
 def _expi(x: Array) -> Array:
     negative = x < 0
-    below = -_exp1(cnp.where(negative, -x, 1.0))
+    below = -_exp1(ops.where(negative, -x, 1.0))
     large = x > by_precision(x, 20.0, 45.0)
-    near = cnp.where(negative | large | (x == 0), 1.0, x)
+    near = ops.where(negative | large | (x == 0), 1.0, x)
     # DLMF 6.6.2; the sum is x + x^2 / (2 2!) + …
     total = series(near, lambda n: near * n / ((n + 1) * (n + 1)))
-    head = (np.euler_gamma + cnp.log(near)) + total
+    head = (np.euler_gamma + ops.log(near)) + total
     # DLMF 6.12.2, cut off where its terms grow.
-    far = cnp.where(large, x, 50.0)
-    tail = cnp.exp(far) / far * series(cnp.ones_like(x), lambda n: cnp.where(n < far, n / far, 0.0))
-    result = cnp.where(negative, below, cnp.where(large, tail, head))
-    value: Array = cnp.where(x == 0, -cnp.inf, cnp.where(cnp.isinf(x), cnp.maximum(x, 0.0), result))
+    far = ops.where(large, x, 50.0)
+    tail = ops.exp(far) / far * series(ops.ones_like(x), lambda n: ops.where(n < far, n / far, 0.0))
+    result = ops.where(negative, below, ops.where(large, tail, head))
+    value: Array = ops.where(x == 0, -ops.inf, ops.where(ops.isinf(x), ops.maximum(x, 0.0), result))
     return value
 
 
@@ -227,13 +225,13 @@ def _quotient(a: Array, b: Array, c: Array, d: Array) -> tuple[Array, Array]:
 @elementwise(lambda z, result: 2j / math.sqrt(math.pi) - 2 * z * result)
 def _wofz(z: Array) -> Array:
     # By real and imaginary parts, of which products of complex numbers would compute more than there is.
-    lower = cnp.imag(z) < 0
-    x = cnp.where(lower, -cnp.real(z), cnp.real(z))  # w(-z) = 2 exp(-z**2) - w(z)
-    y = cnp.abs(cnp.imag(z))
+    lower = ops.imag(z) < 0
+    x = ops.where(lower, -ops.real(z), ops.real(z))  # w(-z) = 2 exp(-z**2) - w(z)
+    y = ops.abs(ops.imag(z))
     limit, terms = _LAPLACE[z.dtype.itemsize]
-    far = cnp.abs(x) + y > limit
+    far = ops.abs(x) + y > limit
     scale, coefficients = _WEIDEMAN[z.dtype.itemsize]
-    across, up = cnp.where(far, 0.0, x), cnp.where(far, 1.0, y)
+    across, up = ops.where(far, 0.0, x), ops.where(far, 1.0, y)
     divisor = (scale + up) * (scale + up) + across * across
     q_real, q_imag = (scale + up) / divisor, across / divisor
     # (scale + i z) / (scale - i z)
@@ -248,28 +246,28 @@ def _wofz(z: Array) -> Array:
 
     def of_fraction() -> tuple[Array, Array]:
         # DLMF 7.9.1, of all numbers over z, with 1 / z by what does not overflow.
-        size = cnp.where(far, cnp.maximum(cnp.abs(x), y), 20.0)
-        a, b = cnp.where(far, x, 20.0) / size, cnp.where(far, y, 0.0) / size
+        size = ops.where(far, ops.maximum(ops.abs(x), y), 20.0)
+        a, b = ops.where(far, x, 20.0) / size, ops.where(far, y, 0.0) / size
         a, b = _quotient(1 / size, 0 * size, a, b)
         v, w = a * a - b * b, 2 * a * b
-        c, d = cnp.ones_like(x), cnp.zeros_like(x)
+        c, d = ops.ones_like(x), ops.zeros_like(x)
         for k in range(terms, 0, -1):
             c, d = _quotient(v, w, c, d)
             c, d = 1 - (0.5 * k) * c, (-0.5 * k) * d
         c, d = _quotient(-b / math.sqrt(math.pi), a / math.sqrt(math.pi), c, d)
-        return cnp.where(size == cnp.inf, 0.0, c), cnp.where(size == cnp.inf, 0.0, d)
+        return ops.where(size == ops.inf, 0.0, c), ops.where(size == ops.inf, 0.0, d)
 
     real, imag = where_needed(far, of_fraction, (real, imag))
 
     def of_lower() -> tuple[Array, Array]:
         # 2 exp(-z**2) by its parts: where it overflows, products of complex numbers would make NaN of infinity.
-        growth = 2 * cnp.exp(cnp.where(lower, (y - x) * (y + x), 0.0))
-        angle = cnp.where((x == 0) | (growth == 0), 0.0, 2 * x * y)
-        sine, cosine = cnp.sin(angle), cnp.cos(angle)
-        return growth * cosine - real, cnp.where(sine == 0, 0.0, -growth * sine) - imag
+        growth = 2 * ops.exp(ops.where(lower, (y - x) * (y + x), 0.0))
+        angle = ops.where((x == 0) | (growth == 0), 0.0, 2 * x * y)
+        sine, cosine = ops.sin(angle), ops.cos(angle)
+        return growth * cosine - real, ops.where(sine == 0, 0.0, -growth * sine) - imag
 
     real, imag = where_needed(lower, of_lower, (real, imag))
-    result: Array = lax_complex(real, imag)
+    result: Array = bind1("complex", real, imag)
     return result
 
 
@@ -283,34 +281,34 @@ def wofz(z: Any) -> Array:
     True
     """
     (array,) = _core.promote([z], inexact=True)
-    if not cnp.issubdtype(array.dtype, cnp.complexfloating):
-        array = array.astype(cnp.result_type(array.dtype, cnp.complex64))
+    if not ops.issubdtype(array.dtype, ops.complexfloating):
+        array = array.astype(ops.result_type(array.dtype, ops.complex64))
     return _wofz(array)
 
 
 def _dawsn_slope(x: Array, result: Array) -> Array:
     # 1 - 2 x times the function: far out without the difference.
-    far = cnp.abs(x) >= _DAWSON_FAR
-    inverse = 1 / cnp.where(far, x, _DAWSON_FAR)
+    far = ops.abs(x) >= _DAWSON_FAR
+    inverse = 1 / ops.where(far, x, _DAWSON_FAR)
     square = inverse * inverse
-    slope: Array = cnp.where(far, -square * fitted(square, tables, "DAWSON_FAR"), 1 - 2 * x * result)
+    slope: Array = ops.where(far, -square * fitted(square, tables, "DAWSON_FAR"), 1 - 2 * x * result)
     return slope
 
 
 @elementwise(_dawsn_slope)
 def _dawsn(x: Array) -> Array:
-    magnitude = cnp.abs(x)
+    magnitude = ops.abs(x)
     near, far = magnitude < 1.5, magnitude >= _DAWSON_FAR
-    close = cnp.where(near, x, 0.0)
+    close = ops.where(near, x, 0.0)
     head = close * fitted(close * close, tables, "DAWSON_NEAR")
 
     def to_five() -> Array:
-        y = cnp.where(near | far, 2.0, magnitude)
-        result: Array = cnp.sign(x) * y * fitted(y, tables, "DAWSON_MIDDLE") / (1 + 2 * y * y)
+        y = ops.where(near | far, 2.0, magnitude)
+        result: Array = ops.sign(x) * y * fitted(y, tables, "DAWSON_MIDDLE") / (1 + 2 * y * y)
         return result
 
     def beyond() -> Array:
-        inverse = 1 / cnp.where(far, x, _DAWSON_FAR)
+        inverse = 1 / ops.where(far, x, _DAWSON_FAR)
         square = inverse * inverse
         result: Array = 0.5 * inverse * (1 + square * fitted(square, tables, "DAWSON_FAR"))
         return result
@@ -328,27 +326,27 @@ def _half_turns_of_square(x: Array) -> tuple[Array, Array]:
     """The cosine and sine of ``pi x**2 / 2``, for x >= 0, where the square itself would have no digits of the angle left."""
     # With x = 2 m + r: x**2 = 4 m (m + r) + r**2, and only m r modulo 1 counts. Half of the digits of r at a time times m are
     # exact, while m is below 2**12 or 2**26; from 2**13 or 2**27 on r has few digits enough.
-    m = cnp.round(0.5 * x)
+    m = ops.round(0.5 * x)
     r = x - 2 * m
     digits = by_precision(x, 2.0**12, 2.0**26)
-    high = cnp.round(r * digits) / digits
+    high = ops.round(r * digits) / digits
     first, second = m * high, m * (r - high)
-    turns = (first - cnp.round(first)) + (second - cnp.round(second))
-    turns = turns - cnp.round(turns)
+    turns = (first - ops.round(first)) + (second - ops.round(second))
+    turns = turns - ops.round(turns)
     angle = 2 * math.pi * turns + 0.5 * math.pi * r * r
-    return cnp.cos(angle), cnp.sin(angle)
+    return ops.cos(angle), ops.sin(angle)
 
 
 def _fresnel_pair(x: Array) -> tuple[Array, Array]:
-    magnitude = cnp.abs(x)
+    magnitude = ops.abs(x)
     small = magnitude < 1.6
-    close = cnp.where(small, magnitude, 1.0)
+    close = ops.where(small, magnitude, 1.0)
     quarter = (0.5 * math.pi * close * close) ** 2
     # DLMF 7.6.4 and 7.6.6
     sine = series((math.pi / 6) * close**3, lambda n: -quarter * (4 * n - 1) / ((4 * n + 3) * (2 * n) * (2 * n + 1)))
     cosine = series(close, lambda n: -quarter * (4 * n - 3) / ((4 * n + 1) * (2 * n - 1) * (2 * n)))
     # DLMF 7.5.3 and 7.5.4: from the auxiliary functions f and g, and the angle pi x**2 / 2.
-    far = cnp.where(small, 2.0, magnitude)
+    far = ops.where(small, 2.0, magnitude)
     inverse = 1 / far
     square = inverse * inverse
     f = fitted(square, tables, "FRESNEL_F") * (inverse / math.pi)
@@ -356,19 +354,19 @@ def _fresnel_pair(x: Array) -> tuple[Array, Array]:
     cosine_of_angle, sine_of_angle = _half_turns_of_square(far)
     far_sine = 0.5 - (f * cosine_of_angle + g * sine_of_angle)
     far_cosine = 0.5 + (f * sine_of_angle - g * cosine_of_angle)
-    sine = cnp.where(small, sine, far_sine)
-    cosine = cnp.where(small, cosine, far_cosine)
-    infinite = cnp.isinf(x)
-    sign = cnp.sign(x)
-    return sign * cnp.where(infinite, 0.5, sine), sign * cnp.where(infinite, 0.5, cosine)
+    sine = ops.where(small, sine, far_sine)
+    cosine = ops.where(small, cosine, far_cosine)
+    infinite = ops.isinf(x)
+    sign = ops.sign(x)
+    return sign * ops.where(infinite, 0.5, sine), sign * ops.where(infinite, 0.5, cosine)
 
 
-@elementwise(lambda x, result: _half_turns_of_square(cnp.abs(x))[1])
+@elementwise(lambda x, result: _half_turns_of_square(ops.abs(x))[1])
 def _fresnel_sine(x: Array) -> Array:
     return _fresnel_pair(x)[0]
 
 
-@elementwise(lambda x, result: _half_turns_of_square(cnp.abs(x))[0])
+@elementwise(lambda x, result: _half_turns_of_square(ops.abs(x))[0])
 def _fresnel_cosine(x: Array) -> Array:
     return _fresnel_pair(x)[1]
 
@@ -385,67 +383,67 @@ def fresnel(x: Any) -> tuple[Array, Array]:
 def _sici_auxiliary(x: Array) -> tuple[Array, Array]:
     """The auxiliary functions f and g (DLMF 6.2.17 and 6.2.18) for x >= 4."""
     inverse = 1 / x
-    t = cnp.where(x > 1e30, 1.0, (x - 8) / (x + 8))
+    t = ops.where(x > 1e30, 1.0, (x - 8) / (x + 8))
     return fitted(t, tables, "SICI_F") * inverse, fitted(t, tables, "SICI_G") * (inverse * inverse)
 
 
 def _sin_over(x: Array, result: Array) -> Array:
     """``sin(x) / x``; by its series near 0, where derivatives of the quotient would cancel."""
-    near = cnp.abs(x) < 0.5
-    square = cnp.where(near, x * x, 0.0)
+    near = ops.abs(x) < 0.5
+    square = ops.where(near, x * x, 0.0)
     series_ = polynomial(
         square, tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(by_precision(x, 5, 9)))[::-1]
     )
-    away = cnp.where(near, 1.0, x)
-    slope: Array = cnp.where(near, series_, cnp.sin(away) / away)
+    away = ops.where(near, 1.0, x)
+    slope: Array = ops.where(near, series_, ops.sin(away) / away)
     return slope
 
 
 @elementwise(_sin_over)
 def _si(x: Array) -> Array:
-    magnitude = cnp.abs(x)
+    magnitude = ops.abs(x)
     near = magnitude < 4
-    close = cnp.where(near, x, 0.0)
+    close = ops.where(near, x, 0.0)
 
     def beyond() -> Array:
         # DLMF 6.2.19
-        far = cnp.where(near | (magnitude == cnp.inf), 5.0, magnitude)
+        far = ops.where(near | (magnitude == ops.inf), 5.0, magnitude)
         f, g = _sici_auxiliary(far)
-        sine = 0.5 * math.pi - (f * cnp.cos(far) + g * cnp.sin(far))
-        result: Array = cnp.sign(x) * cnp.where(magnitude == cnp.inf, 0.5 * math.pi, sine)
+        sine = 0.5 * math.pi - (f * ops.cos(far) + g * ops.sin(far))
+        result: Array = ops.sign(x) * ops.where(magnitude == ops.inf, 0.5 * math.pi, sine)
         return result
 
     result: Array = where_needed(~near, beyond, close * fitted(close * close, tables, "SI_NEAR"))
     return result
 
 
-@elementwise(lambda x, result: cnp.cos(x) / x)
+@elementwise(lambda x, result: ops.cos(x) / x)
 def _ci(x: Array) -> Array:
     # Of negative numbers the real part; of minus infinity there is none.
-    magnitude = cnp.abs(x)
+    magnitude = ops.abs(x)
     near, first = magnitude < 4, magnitude <= 2
-    close = cnp.where(first & (x != 0), magnitude, 1.0)
+    close = ops.where(first & (x != 0), magnitude, 1.0)
     square = close * close
-    value = np.euler_gamma + cnp.log(close) + square * fitted(square, tables, "CI_NEAR")
+    value = np.euler_gamma + ops.log(close) + square * fitted(square, tables, "CI_NEAR")
 
     def around_root() -> Array:
         # Where these would cancel, the distance from the zero times a polynomial.
         root, rest = by_precision(x, tables.CI_ROOT32, tables.CI_ROOT)
-        middle = cnp.where(near & ~first, magnitude, 3.0)
+        middle = ops.where(near & ~first, magnitude, 3.0)
         result: Array = ((middle - root) - rest) * fitted(middle, tables, "CI")
         return result
 
     def beyond() -> Array:
         # DLMF 6.2.20
-        far = cnp.where(near | (magnitude == cnp.inf), 5.0, magnitude)
+        far = ops.where(near | (magnitude == ops.inf), 5.0, magnitude)
         f, g = _sici_auxiliary(far)
-        cosine = f * cnp.sin(far) - g * cnp.cos(far)
-        result: Array = cnp.where(x == cnp.inf, 0.0, cnp.where(x == -cnp.inf, cnp.nan, cosine))
+        cosine = f * ops.sin(far) - g * ops.cos(far)
+        result: Array = ops.where(x == ops.inf, 0.0, ops.where(x == -ops.inf, ops.nan, cosine))
         return result
 
     value = where_needed(near & ~first, around_root, value)
     value = where_needed(~near, beyond, value)
-    result: Array = cnp.where(x == 0, -cnp.inf, value)
+    result: Array = ops.where(x == 0, -ops.inf, value)
     return result
 
 
@@ -463,10 +461,10 @@ def sici(x: Any) -> tuple[Array, Array]:
 
 
 def _spence_slope(x: Array, result: Array) -> Array:
-    one = cnp.abs(x - 1) < 1e-4
-    away = cnp.where(one, 2.0, x)
+    one = ops.abs(x - 1) < 1e-4
+    away = ops.where(one, 2.0, x)
     t = x - 1
-    slope: Array = cnp.where(one, -(1 - t * (0.5 - t / 3)), cnp.log(away) / (1 - away))
+    slope: Array = ops.where(one, -(1 - t * (0.5 - t / 3)), ops.log(away) / (1 - away))
     return slope
 
 
@@ -480,19 +478,19 @@ def _spence(x: Array) -> Array:
         return w * fitted(square, tables, "SPENCE") - 0.25 * square
 
     ordinary = x > 0
-    logarithm = cnp.log(cnp.where(ordinary, x, 1.0))
-    middle = cnp.abs(logarithm) <= _SPENCE_MIDDLE
-    value = of_log(cnp.where(middle, -logarithm, 0.0))
+    logarithm = ops.log(ops.where(ordinary, x, 1.0))
+    middle = ops.abs(logarithm) <= _SPENCE_MIDDLE
+    value = of_log(ops.where(middle, -logarithm, 0.0))
 
     def reflected() -> Array:
         # 25.12.6 between y and 1 - y, 25.12.4 between x and 1 / x.
         large = x > 1
-        y = cnp.where(large, 1 / cnp.where(large, x, 1.0), x)
-        log_rest = cnp.log1p(-y)
-        product = cnp.where(y == 0, 0.0, cnp.abs(logarithm) * log_rest)
+        y = ops.where(large, 1 / ops.where(large, x, 1.0), x)
+        log_rest = ops.log1p(-y)
+        product = ops.where(y == 0, 0.0, ops.abs(logarithm) * log_rest)
         result = math.pi**2 / 6 + product - of_log(-log_rest)
-        result = cnp.where(large, -0.5 * logarithm * logarithm - result, result)
-        at_zero: Array = cnp.where(x == 0, math.pi**2 / 6, cnp.where(ordinary, result, cnp.nan))
+        result = ops.where(large, -0.5 * logarithm * logarithm - result, result)
+        at_zero: Array = ops.where(x == 0, math.pi**2 / 6, ops.where(ordinary, result, ops.nan))
         return at_zero
 
     return where_needed(~(middle & ordinary), reflected, value)
@@ -515,34 +513,34 @@ _NODES, _WEIGHTS = (tuple(float(v) for v in values) for values in np.polynomial.
 
 
 def _owens_t_in_h(h: Array, a: Array, result: Array) -> Array:
-    slope: Array = -cnp.exp(-0.5 * h * h) / (2 * _ROOT_TWO_PI) * erf(a * h * math.sqrt(0.5))
+    slope: Array = -ops.exp(-0.5 * h * h) / (2 * _ROOT_TWO_PI) * erf(a * h * math.sqrt(0.5))
     return slope
 
 
 def _owens_t_in_a(h: Array, a: Array, result: Array) -> Array:
     square = 1 + a * a
-    slope: Array = cnp.exp(-0.5 * h * h * square) / (2 * math.pi * square)
+    slope: Array = ops.exp(-0.5 * h * h * square) / (2 * math.pi * square)
     return slope
 
 
 @elementwise(_owens_t_in_h, _owens_t_in_a)
 def _owens_t(h: Array, a: Array) -> Array:
-    h, slope = cnp.abs(h), cnp.abs(a)
+    h, slope = ops.abs(h), ops.abs(a)
     steep = slope > 1
     # T(h, a) = (Phi(h) + Phi(ah)) / 2 - Phi(h) Phi(ah) - T(ah, 1 / a), written with tails (Owen, 1956).
-    height = cnp.where(steep, slope * h, h)
-    width = cnp.where(steep, 1 / cnp.where(steep, slope, 1.0), slope)
+    height = ops.where(steep, slope * h, h)
+    width = ops.where(steep, 1 / ops.where(steep, slope, 1.0), slope)
     # Beyond nine standard deviations nothing counts, and the nodes must not be spent there.
-    half = 0.5 * cnp.minimum(width, 9 / cnp.maximum(height, 1.0))
-    total = cnp.zeros_like(h)
+    half = 0.5 * ops.minimum(width, 9 / ops.maximum(height, 1.0))
+    total = ops.zeros_like(h)
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
         square = 1 + (half * (1 + node)) ** 2
-        total = total + weight * cnp.exp(-0.5 * height * height * square) / square
+        total = total + weight * ops.exp(-0.5 * height * height * square) / square
     integral = half * total / (2 * math.pi)
-    first, second = ndtr(-h), ndtr(-cnp.where(steep, slope * h, 0.0))
-    integral = cnp.where(steep, 0.5 * (first + second) - first * second - integral, integral)
-    integral = cnp.where(cnp.isinf(slope) & (h == 0), 0.25, integral)
-    result: Array = cnp.where(a < 0, -integral, integral)
+    first, second = ndtr(-h), ndtr(-ops.where(steep, slope * h, 0.0))
+    integral = ops.where(steep, 0.5 * (first + second) - first * second - integral, integral)
+    integral = ops.where(ops.isinf(slope) & (h == 0), 0.25, integral)
+    result: Array = ops.where(a < 0, -integral, integral)
     return result
 
 

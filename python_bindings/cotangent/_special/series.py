@@ -7,15 +7,16 @@ import math
 from typing import Any
 
 from cotangent import _core
-from cotangent import numpy as cnp
+from cotangent import _ops as ops
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise
+from cotangent._ops.elementary import sin_of_pi
+from cotangent._ops.per_element import by_precision, elementwise
 from cotangent._special.gammas import gamma, lgamma
 from cotangent._special.integrals import series
-from cotangent._special.support import floats, sin_of_pi
+from cotangent._special.support import floats
+from cotangent._transforms.control_flow import fori_loop, while_loop
 from cotangent.custom_derivatives import custom_jvp
 from cotangent.errors import DTypeError
-from cotangent.lax import fori_loop, while_loop
 
 __all__ = ["bessel_jn", "hyp1f1", "hyp2f1", "sph_harm_y"]
 
@@ -24,25 +25,25 @@ _NEAR_ZERO, _LARGEST = 0.01, 1e5  # of Bessel functions
 
 
 def _sign_of_gamma(x: Array) -> Array:
-    sign: Array = cnp.where((x > 0) | (cnp.floor(x / 2) * 2 == cnp.floor(x)), 1.0, -1.0)
+    sign: Array = ops.where((x > 0) | (ops.floor(x / 2) * 2 == ops.floor(x)), 1.0, -1.0)
     return sign
 
 
 def _stops(a: Array) -> Array:
     """Whether the rising factorials of ``a`` become 0, so that a series is a polynomial."""
-    stops: Array = (a <= 0) & (a == cnp.floor(a))
+    stops: Array = (a <= 0) & (a == ops.floor(a))
     return stops
 
 
 def _crossings(p: Array, q: Array) -> Array:
     """From which term on the factors p + n and q + n stay away from 0: before, one small term does not end a series."""
-    last: Array = cnp.clip(2 - cnp.minimum(p, q), 0, 1000)
+    last: Array = ops.clip(2 - ops.minimum(p, q), 0, 1000)
     return last
 
 
 def _unless_zero(numerator: Array, denominator: Array) -> Array:
     """The quotient, and 0 where the numerator is."""
-    result: Array = cnp.where(numerator == 0, 0.0, numerator / denominator)
+    result: Array = ops.where(numerator == 0, 0.0, numerator / denominator)
     return result
 
 
@@ -57,36 +58,36 @@ def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
     pole = _stops(b)
     short = pole & _stops(a) & (a >= b)
     negative = (x < 0) & ~short
-    first, z = cnp.where(negative, b - a, a), cnp.where(negative, -x, x)
+    first, z = ops.where(negative, b - a, a), ops.where(negative, -x, x)
     finite = _stops(first)
     large = (z > by_precision(x, 60.0, 120.0)) & ~finite
-    near = cnp.where(large, 1.0, z)
-    one = cnp.ones_like(x)
+    near = ops.where(large, 1.0, z)
+    one = ops.ones_like(x)
     total = series(
         one, lambda n: _unless_zero((first + (n - 1)) * near, (b + (n - 1)) * n), _MOST_TERMS, _crossings(first, b)
     )
-    total = total * cnp.exp(cnp.where(negative, -near, 0.0))
+    total = total * ops.exp(ops.where(negative, -near, 0.0))
     # DLMF 13.7.2, cut off where its terms grow.
-    far = cnp.where(large, z, 200.0)
+    far = ops.where(large, z, 200.0)
 
     def falling(p: Array, q: Array, sign: float) -> Array:
         def ratio(n: Array) -> Array:
             r: Array = sign * (p + (n - 1)) * (q + (n - 1)) / (n * far)
-            kept: Array = cnp.where(cnp.abs(r) < 1, r, 0.0)
+            kept: Array = ops.where(ops.abs(r) < 1, r, 0.0)
             return kept
 
         return series(one, ratio)
 
-    shift, growth = cnp.where(negative, -far, 0.0), cnp.where(negative, 0.0, far)
+    shift, growth = ops.where(negative, -far, 0.0), ops.where(negative, 0.0, far)
     sign = _sign_of_gamma(b)
-    power = cnp.exp(lgamma(b) - lgamma(first) + growth + (first - b) * cnp.log(far))
+    power = ops.exp(lgamma(b) - lgamma(first) + growth + (first - b) * ops.log(far))
     tail = sign * _sign_of_gamma(first) * power * falling(b - first, 1 - first, 1.0)
     # The part without an exponential counts where the other has a factor near 0: of whole numbers below, and close to those.
-    power = cnp.exp(lgamma(b) - lgamma(b - first) + shift - first * cnp.log(far))
+    power = ops.exp(lgamma(b) - lgamma(b - first) + shift - first * ops.log(far))
     turned = sin_of_pi(first + 0.5)
     tail = tail + sign * _sign_of_gamma(b - first) * turned * power * falling(first, first - b + 1, -1.0)
-    value = cnp.where(x == 0, 1.0, cnp.where(large, tail, total))
-    result: Array = cnp.where(cnp.isnan(x), x, cnp.where(pole & ~short, cnp.inf, value))
+    value = ops.where(x == 0, 1.0, ops.where(large, tail, total))
+    result: Array = ops.where(ops.isnan(x), x, ops.where(pole & ~short, ops.inf, value))
     return result
 
 
@@ -110,35 +111,35 @@ def _hyp2f1(a: Array, b: Array, c: Array, x: Array) -> Array:
     # Polynomials that end before a pole in c are summed as they are.
     pole = _stops(c)
     short = pole & ((_stops(a) & (a >= c)) | (_stops(b) & (b >= c)))
-    negative, one = (x < 0) & ~short, cnp.ones_like(x)
+    negative, one = (x < 0) & ~short, ops.ones_like(x)
     # Pfaff's transformation (DLMF 15.8.1) brings negative arguments into [0, 1). Of its two forms that with the smaller factor,
     # which leaves the sum less to cancel.
-    swapped = negative & (cnp.abs(a) > cnp.abs(b))
-    a, b = cnp.where(swapped, b, a), cnp.where(swapped, a, b)
-    z = cnp.where(negative, x / (x - 1), x)
-    b = cnp.where(negative, c - b, b)
-    factor = cnp.where(negative, cnp.exp(-a * cnp.log1p(cnp.where(negative, -x, 0.0))), 1.0)
+    swapped = negative & (ops.abs(a) > ops.abs(b))
+    a, b = ops.where(swapped, b, a), ops.where(swapped, a, b)
+    z = ops.where(negative, x / (x - 1), x)
+    b = ops.where(negative, c - b, b)
+    factor = ops.where(negative, ops.exp(-a * ops.log1p(ops.where(negative, -x, 0.0))), 1.0)
     polynomial = _stops(a) | _stops(b)
     finite = (z < 1) | polynomial
-    near = cnp.where(finite, z, 0.5)
+    near = ops.where(finite, z, 0.5)
     # Euler's transformation (DLMF 15.8.1) where it makes the terms fall faster.
     excess = c - a - b
     turn = (excess < 0) & (near > 0.98) & ~polynomial & ~short
-    p, q = cnp.where(turn, c - a, a), cnp.where(turn, c - b, b)
-    scale = cnp.where(turn, cnp.exp(excess * cnp.log1p(-cnp.where(turn, near, 0.0))), 1.0)
+    p, q = ops.where(turn, c - a, a), ops.where(turn, c - b, b)
+    scale = ops.where(turn, ops.exp(excess * ops.log1p(-ops.where(turn, near, 0.0))), 1.0)
     # The shift of n first: p may be far smaller than 1.
     total = scale * series(
         one,
         lambda n: _unless_zero((p + (n - 1)) * (q + (n - 1)) * near, (c + (n - 1)) * n),
         20000,
-        _crossings(p, cnp.minimum(q, c)),
+        _crossings(p, ops.minimum(q, c)),
     )
     # Gauss's sum at 1 (DLMF 15.4.20).
-    at_one = gamma(c) * gamma(cnp.where(excess > 0, excess, 1.0)) / (gamma(c - a) * gamma(c - b))
-    at_one = cnp.where(excess > 0, at_one, cnp.inf)
-    value = cnp.where(finite, total, cnp.where(z == 1, at_one, cnp.where(z > 1, cnp.inf, cnp.nan)))
-    filled = cnp.where(x == 0, 1.0, cnp.where(pole & ~short, cnp.inf, factor * value))
-    result: Array = cnp.where(cnp.isnan(x), x, filled)
+    at_one = gamma(c) * gamma(ops.where(excess > 0, excess, 1.0)) / (gamma(c - a) * gamma(c - b))
+    at_one = ops.where(excess > 0, at_one, ops.inf)
+    value = ops.where(finite, total, ops.where(z == 1, at_one, ops.where(z > 1, ops.inf, ops.nan)))
+    filled = ops.where(x == 0, 1.0, ops.where(pole & ~short, ops.inf, factor * value))
+    result: Array = ops.where(ops.isnan(x), x, filled)
     return result
 
 
@@ -181,9 +182,9 @@ def _power_series(x: Array, v: int) -> list[Array]:
     """The orders from v down to 0 for ``|x| < 0.01`` (DLMF 10.2.2)."""
     half = 0.5 * x
     square = half * half
-    power, orders = cnp.ones_like(x), []
+    power, orders = ops.ones_like(x), []
     for n in range(v + 1):
-        total = cnp.ones_like(x)
+        total = ops.ones_like(x)
         for k in (4, 3, 2, 1):
             total = 1 - square * total / (k * (n + k))
         orders.append(power * total)
@@ -193,8 +194,8 @@ def _power_series(x: Array, v: int) -> list[Array]:
 
 @functools.partial(custom_jvp, nondiff_argnums=(1, 2))
 def _bessel_jn(z: Array, v: int, n_iter: int) -> Array:
-    size = cnp.abs(z)
-    x = cnp.where((size >= _NEAR_ZERO) & (size <= _LARGEST), z, 1.0)
+    size = ops.abs(z)
+    x = ops.where((size >= _NEAR_ZERO) & (size <= _LARGEST), z, 1.0)
 
     def down(n: Any, weight: Any, state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
         # here is proportional to the function of order n. Rescaled before the growth overflows.
@@ -203,17 +204,17 @@ def _bessel_jn(z: Array, v: int, n_iter: int) -> Array:
         above, here = here, (2 * n / x) * here - above
         # Of the dtype of x: as a float32, what Python numbers alone would give, the factor of float64 is 0.
         factor = _core.full((), by_precision(x, 1e-20, 1e-200), x.dtype)
-        scale = cnp.where(cnp.abs(here) > 1 / factor, factor, 1.0)
+        scale = ops.where(ops.abs(here) > 1 / factor, factor, 1.0)
         return above * scale, here * scale, total * scale, scale
 
     # Above the order n_iter only as far as the largest argument needs: there the functions fall below rounding.
-    largest = cnp.max(cnp.abs(x), initial=0.0)
-    start = cnp.ceil(largest + 11 * cnp.cbrt(largest)) + 8
-    first = (cnp.zeros_like(x), cnp.full_like(x, by_precision(x, 1e-30, 1e-280)), cnp.zeros_like(x))
+    largest = ops.max(ops.abs(x), initial=0.0)
+    start = ops.ceil(largest + 11 * ops.cbrt(largest)) + 8
+    first = (ops.zeros_like(x), ops.full_like(x, by_precision(x, 1e-30, 1e-280)), ops.zeros_like(x))
     state = while_loop(
         lambda s: s[0] > n_iter,
-        lambda s: (s[0] - 1, *down(s[0], cnp.where(cnp.floor(s[0] / 2) * 2 == s[0], 2.0, 0.0), s[1:])[:3]),
-        (cnp.maximum(start, n_iter), *first),
+        lambda s: (s[0] - 1, *down(s[0], ops.where(ops.floor(s[0] / 2) * 2 == s[0], 2.0, 0.0), s[1:])[:3]),
+        (ops.maximum(start, n_iter), *first),
     )[1:]
     orders: list[Array] = []
     for n in range(n_iter, -1, -1):
@@ -222,10 +223,10 @@ def _bessel_jn(z: Array, v: int, n_iter: int) -> Array:
         if n <= v:
             orders = [value * scale for value in [*orders, here]]
     total = state[2]
-    small = cnp.abs(z) < _NEAR_ZERO
-    near = _power_series(cnp.where(small, z, 0.0), v)
-    values = [cnp.where(small, n, value / total) for n, value in zip(near, orders, strict=True)]
-    result: Array = cnp.where(cnp.abs(z) <= _LARGEST, cnp.stack(values[::-1]), cnp.nan)
+    small = ops.abs(z) < _NEAR_ZERO
+    near = _power_series(ops.where(small, z, 0.0), v)
+    values = [ops.where(small, n, value / total) for n, value in zip(near, orders, strict=True)]
+    result: Array = ops.where(ops.abs(z) <= _LARGEST, ops.stack(values[::-1]), ops.nan)
     return result
 
 
@@ -233,7 +234,7 @@ def _bessel_jn(z: Array, v: int, n_iter: int) -> Array:
 def _bessel_jn_jvp(v: int, n_iter: int, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     # DLMF 10.6.1. Derivatives of the recurrence itself overflow.
     orders = _bessel_jn(primals[0], v + 1, n_iter + 1)
-    slopes = cnp.concatenate([-orders[1:2], (orders[:-2] - orders[2:]) / 2])
+    slopes = ops.concatenate([-orders[1:2], (orders[:-2] - orders[2:]) / 2])
     return orders[:-1], slopes * tangents[0]
 
 
@@ -251,22 +252,22 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: 
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: diff_n is not supported; use ct.grad")
-    n, m = cnp.asarray(n), cnp.asarray(m)
+    n, m = ops.asarray(n), ops.asarray(m)
     for name, value in [("n", n), ("m", m)]:
-        if not cnp.issubdtype(value.dtype, cnp.integer):
+        if not ops.issubdtype(value.dtype, ops.integer):
             raise DTypeError(f"sph_harm_y: {name} must be integers; got {value.dtype}")
-    highest = int(cnp.max(n)) if n_max is None else n_max
+    highest = int(ops.max(n)) if n_max is None else n_max
     theta, phi = floats("sph_harm_y", theta, phi)
-    n, m, theta, phi = cnp.broadcast_arrays(n, m, theta, phi)
-    order = cnp.abs(m)
-    x, y = cnp.cos(theta), cnp.sin(theta)
-    y = cnp.where(y < 0, -y, y)  # the square root of 1 - x**2, differentiable at 0
+    n, m, theta, phi = ops.broadcast_arrays(n, m, theta, phi)
+    order = ops.abs(m)
+    x, y = ops.cos(theta), ops.sin(theta)
+    y = ops.where(y < 0, -y, y)  # the square root of 1 - x**2, differentiable at 0
     # Normalised so that no factorial overflows: from (order, order) up to (n, order).
-    diagonal = cnp.full_like(x, math.sqrt(1 / (4 * math.pi)))
+    diagonal = ops.full_like(x, math.sqrt(1 / (4 * math.pi)))
 
     def down(k: Array, value: Array) -> Array:
         k = k.astype(x.dtype)
-        lower: Array = cnp.where(k <= order, -value * y * cnp.sqrt((2 * k + 1) / (2 * k)), value)
+        lower: Array = ops.where(k <= order, -value * y * ops.sqrt((2 * k + 1) / (2 * k)), value)
         return lower
 
     diagonal = fori_loop(1, highest + 1, down, diagonal)
@@ -275,17 +276,17 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: 
         before, value = state
         degree, mm = k.astype(x.dtype), order.astype(x.dtype)
         active = (k > order) & (k <= n)
-        square = cnp.where(active, degree * degree - mm * mm, 1.0)
-        previous = cnp.where(active, (degree - 1) ** 2 - mm * mm, 0.0)
-        first = cnp.sqrt((4 * degree * degree - 1) / square)
-        second = cnp.sqrt(cnp.maximum(previous, 0.0) / cnp.maximum(4 * (degree - 1) ** 2 - 1, 1.0))
+        square = ops.where(active, degree * degree - mm * mm, 1.0)
+        previous = ops.where(active, (degree - 1) ** 2 - mm * mm, 0.0)
+        first = ops.sqrt((4 * degree * degree - 1) / square)
+        second = ops.sqrt(ops.maximum(previous, 0.0) / ops.maximum(4 * (degree - 1) ** 2 - 1, 1.0))
         new = first * (x * value - second * before)
-        return cnp.where(active, value, before), cnp.where(active, new, value)
+        return ops.where(active, value, before), ops.where(active, new, value)
 
-    _, value = fori_loop(1, highest + 1, up, (cnp.zeros_like(x), diagonal))
+    _, value = fori_loop(1, highest + 1, up, (ops.zeros_like(x), diagonal))
     angle = order * phi
-    positive = value * (cnp.cos(angle) + 1j * cnp.sin(angle))
-    parity = cnp.where(order % 2 == 0, 1.0, -1.0)
-    result = cnp.where(m < 0, parity * cnp.conj(positive), positive)
-    inside: Array = cnp.where(order <= n, result, 0.0)
+    positive = value * (ops.cos(angle) + 1j * ops.sin(angle))
+    parity = ops.where(order % 2 == 0, 1.0, -1.0)
+    result = ops.where(m < 0, parity * ops.conj(positive), positive)
+    inside: Array = ops.where(order <= n, result, 0.0)
     return inside

@@ -10,9 +10,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, pick, polynomial
+from cotangent._ops.binding import bind1, kind
+from cotangent._ops.per_element import by_precision, pick, polynomial
+from cotangent._transforms.control_flow import while_loop
 from cotangent.errors import DTypeError
-from cotangent.numpy._support import bind1, kind
 
 
 def floats(name: str, *operands: Any) -> list[Array]:
@@ -62,25 +63,11 @@ def is_integral(x: Array) -> Array:
     return bind1("eq", x, bind1("floor", x))
 
 
-def is_odd(x: Array) -> Array:
-    """Whether a whole number is odd."""
-    return bind1("ne", 0.5 * x, bind1("floor", 0.5 * x))
-
-
-def sin_of_pi(x: Array) -> Array:
-    """``sin(pi * x)``, exactly 0 at integers."""
-    turns = bind1("round", x)
-    sine = bind1("sin", (x - turns) * math.pi)
-    return pick(is_odd(turns), -sine, sine)
-
-
 Result = TypeVar("Result", Array, tuple[Array, Array])
 
 
 def where_needed(condition: Array, compute: Callable[[], Result], otherwise: Result) -> Result:
     """``compute()`` where the condition holds; not computed at all when it holds for no element of an array."""
-    from cotangent.lax import while_loop
-
     return while_loop(  # type: ignore[no-any-return]
         lambda state: state[0], lambda state: (bind1("ne", state[0], state[0]), compute()), (condition, otherwise)
     )[1]

@@ -9,13 +9,13 @@ from typing import Any
 
 from cotangent import lax, tree_util
 from cotangent import numpy as cnp
-from cotangent._capture import capture, flatten_arguments
+from cotangent._base.capture import capture, flatten_arguments
 from cotangent._core import Array, apply_graph
-from cotangent.api import vjp
-from cotangent.custom import custom_vjp
+from cotangent._ops.binding import real_dtype
+from cotangent._transforms.custom_rules import custom_vjp
+from cotangent._transforms.derivatives import vjp
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.flatten_util import ravel_pytree
-from cotangent.numpy._support import real_dtype
 
 __all__ = ["odeint"]
 

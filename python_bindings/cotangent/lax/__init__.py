@@ -6,8 +6,11 @@ once, as sub-graphs. The other functions neither broadcast nor promote beyond Py
 Each module is one idea and lists its public names in ``__all__``; this file only joins them.
 """
 
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from cotangent._transforms.control_flow import *
 from cotangent.lax.bits import *
-from cotangent.lax.control_flow import *
 from cotangent.lax.convolution import *
 from cotangent.lax.creation import *
 from cotangent.lax.cumulative import *
@@ -24,11 +27,12 @@ from cotangent.lax.sorting import *
 from cotangent.lax.special import *
 from cotangent.lax.windows import *
 
+if _TYPE_CHECKING:
+    from cotangent.lax import linalg as linalg
+
 
 def __getattr__(name: str) -> object:
     # Loaded at first use, to keep the import short.
     if name == "linalg":
-        import importlib
-
-        return importlib.import_module("cotangent.lax.linalg")
+        return _importlib.import_module("cotangent.lax.linalg")
     raise AttributeError(f"module 'cotangent.lax' has no attribute {name!r}")

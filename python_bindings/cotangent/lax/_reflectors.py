@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent import _ops as ops
 from cotangent._core import Array
+from cotangent._ops.binding import kind
+from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
-from cotangent.lax.control_flow import scan
-from cotangent.numpy._support import kind
 
 
 def _conj(x: Array) -> Array:
-    return cnp.conj(x) if kind(x) == "complex" else x
+    return ops.conj(x) if kind(x) == "complex" else x
 
 
 def _adjoint(x: Array) -> Array:
@@ -30,12 +30,12 @@ def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
     if a.ndim < 2 or k < 0 or k > min(a._bound_shape[-2:]):
         raise ShapeError(f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}")
     m = a._bound_shape[-2]
-    v = cnp.tril(a[..., :k], -1) + cnp.eye(m, k, dtype=a.dtype)
+    v = ops.tril(a[..., :k], -1) + ops.eye(m, k, dtype=a.dtype)
     # T^-1 = diag(1 / taus) + the strict upper triangle of V^H V, written so that a tau may be 0.
-    scaled = taus[..., :, None] * cnp.triu(cnp.matmul(_adjoint(v), v), 1) + cnp.eye(k, dtype=a.dtype)
+    scaled = taus[..., :, None] * ops.triu(ops.matmul(_adjoint(v), v), 1) + ops.eye(k, dtype=a.dtype)
     t = _core.bind(
         "triangular_solve",
-        [scaled, taus[..., :, None] * cnp.eye(k, dtype=a.dtype)],
+        [scaled, taus[..., :, None] * ops.eye(k, dtype=a.dtype)],
         left_side=True,
         lower=False,
         transpose_a=False,
@@ -58,7 +58,7 @@ def householder_product(a: Any, taus: Any) -> Array:
     matrix, scales = _core.array(a), _core.array(taus)
     v, t = _product_factors(matrix, scales, "householder_product")
     m, n = matrix._bound_shape[-2:]
-    return cnp.eye(m, n, dtype=matrix.dtype) - cnp.matmul(v, cnp.matmul(t, _adjoint(v[..., :n, :])))
+    return ops.eye(m, n, dtype=matrix.dtype) - ops.matmul(v, ops.matmul(t, _adjoint(v[..., :n, :])))
 
 
 def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Array:
@@ -75,8 +75,8 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
     t = _adjoint(t) if transpose else t
     other = _core.array(c)
     if left:
-        return other - cnp.matmul(v, cnp.matmul(t, cnp.matmul(_adjoint(v), other)))
-    return other - cnp.matmul(cnp.matmul(cnp.matmul(other, v), t), _adjoint(v))
+        return other - ops.matmul(v, ops.matmul(t, ops.matmul(_adjoint(v), other)))
+    return other - ops.matmul(ops.matmul(ops.matmul(other, v), t), _adjoint(v))
 
 
 def _reflection(x: Array, below: Array, at: Array) -> tuple[Array, Array]:
@@ -84,15 +84,15 @@ def _reflection(x: Array, below: Array, at: Array) -> tuple[Array, Array]:
 
     ``below`` marks the elements that become 0.
     """
-    alpha = cnp.sum(cnp.where(at, x, 0), -1, keepdims=True)
-    rest = cnp.where(below, x, 0)
-    tail = cnp.sum(cnp.real(rest * _conj(rest)), -1, keepdims=True)
-    trivial = (tail == 0) & (cnp.imag(alpha) == 0)
-    size = cnp.sqrt(cnp.where(trivial, 1, tail + cnp.real(alpha * _conj(alpha))))
-    beta = cnp.where(cnp.real(alpha) < 0, size, -size).astype(x.dtype)
-    tau = cnp.where(trivial, 0, (beta - alpha) / beta)
-    scale = cnp.where(trivial, 1, alpha - beta)
-    return cnp.where(at, 1, rest / scale).astype(x.dtype), tau.astype(x.dtype)
+    alpha = ops.sum(ops.where(at, x, 0), -1, keepdims=True)
+    rest = ops.where(below, x, 0)
+    tail = ops.sum(ops.real(rest * _conj(rest)), -1, keepdims=True)
+    trivial = (tail == 0) & (ops.imag(alpha) == 0)
+    size = ops.sqrt(ops.where(trivial, 1, tail + ops.real(alpha * _conj(alpha))))
+    beta = ops.where(ops.real(alpha) < 0, size, -size).astype(x.dtype)
+    tau = ops.where(trivial, 0, (beta - alpha) / beta)
+    scale = ops.where(trivial, 1, alpha - beta)
+    return ops.where(at, 1, rest / scale).astype(x.dtype), tau.astype(x.dtype)
 
 
 # Columns that are reduced before those to their left are left out of what the next ones change, and the most such parts.
@@ -103,35 +103,35 @@ def _reduce(a: Array) -> tuple[Array, Array, Array]:
     """The Hessenberg form Q^H a Q, the vectors of Q's reflections as columns, and their taus."""
     n = a._bound_shape[-1]
     if n < 2:
-        return a, cnp.zeros_like(a[..., :0]), cnp.zeros((*a._bound_shape[:-2], 0), a.dtype)
+        return a, ops.zeros_like(a[..., :0]), ops.zeros((*a._bound_shape[:-2], 0), a.dtype)
     width = max(_COLUMNS, -(-n // _PARTS))
     done, vectors, taus = [], [], []
     rest = a
     for first in range(0, n - 1, width):
         last = min(first + width, n - 1)
-        rest, (some_vectors, some_taus) = scan(_reduction_from(first, n), rest, cnp.arange(first, last))
+        rest, (some_vectors, some_taus) = scan(_reduction_from(first, n), rest, ops.arange(first, last))
         if last < n - 1:
             done.append(rest[..., :width])
             rest = rest[..., width:]
         vectors.append(some_vectors)
         taus.append(some_taus)
     # What is eliminated is exactly 0.
-    reduced = cnp.triu(cnp.concatenate([*done, rest], -1), -1)
-    return reduced, cnp.moveaxis(cnp.concatenate(vectors), 0, -1), cnp.moveaxis(cnp.concatenate(taus), 0, -1)
+    reduced = ops.triu(ops.concatenate([*done, rest], -1), -1)
+    return reduced, ops.moveaxis(ops.concatenate(vectors), 0, -1), ops.moveaxis(ops.concatenate(taus), 0, -1)
 
 
 def _reduction_from(first: int, n: int) -> Callable[[Array, Array], tuple[Array, tuple[Array, Array]]]:
     """The step for one column of a matrix whose columns before ``first`` are left out."""
-    rows = cnp.arange(n)
+    rows = ops.arange(n)
 
     def step(matrix: Array, j: Array) -> tuple[Array, tuple[Array, Array]]:
-        column = cnp.take(matrix, j - first, -1, mode="clip")
+        column = ops.take(matrix, j - first, -1, mode="clip")
         v, tau = _reflection(column, rows > j + 1, rows == j + 1)
         # From both sides at once: H^H A H = A - x v^H - v y^H, with x = tau A v and y^H = tau' v^H (A - x v^H).
         along, across = v[..., None], _conj(v)[..., None, :]
         inner = across[..., first:]
-        x = cnp.matmul(matrix, v[..., first:, None]) * tau[..., None]
-        y = (cnp.matmul(across, matrix) - cnp.matmul(across, x) * inner) * _conj(tau)[..., None]
+        x = ops.matmul(matrix, v[..., first:, None]) * tau[..., None]
+        y = (ops.matmul(across, matrix) - ops.matmul(across, x) * inner) * _conj(tau)[..., None]
         return matrix - (x * inner + along * y), (v, tau[..., 0])
 
     return step
@@ -155,8 +155,8 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
     """
     matrix = _square(a, "hessenberg")
     reduced, vectors, taus = _reduce(matrix)
-    hidden = cnp.concatenate(
-        [cnp.tril(vectors, -2), cnp.zeros_like(matrix[..., : matrix._bound_shape[-1] - taus._bound_shape[-1]])], -1
+    hidden = ops.concatenate(
+        [ops.tril(vectors, -2), ops.zeros_like(matrix[..., : matrix._bound_shape[-1] - taus._bound_shape[-1]])], -1
     )
     return reduced + hidden, taus
 
@@ -173,16 +173,16 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Arr
         taus [..., n - 1].
     """
     matrix = _square(a, "tridiagonal")
-    strict = cnp.tril(matrix, -1) if lower else cnp.triu(matrix, 1)
-    diagonal = cnp.real(cnp.diagonal(matrix, axis1=-2, axis2=-1)).astype(matrix.dtype)
-    whole = strict + _adjoint(strict) + diagonal[..., None] * cnp.eye(matrix._bound_shape[-1], dtype=matrix.dtype)
+    strict = ops.tril(matrix, -1) if lower else ops.triu(matrix, 1)
+    diagonal = ops.real(ops.diagonal(matrix, axis1=-2, axis2=-1)).astype(matrix.dtype)
+    whole = strict + _adjoint(strict) + diagonal[..., None] * ops.eye(matrix._bound_shape[-1], dtype=matrix.dtype)
     # The upper variant is the lower one of the matrix with its rows and columns reversed.
-    turn = (lambda x, *axes: x) if lower else (lambda x, *axes: cnp.flip(x, axes))
+    turn = (lambda x, *axes: x) if lower else (lambda x, *axes: ops.flip(x, axes))
     packed, taus = hessenberg(turn(whole, -2, -1))
-    main = cnp.real(cnp.diagonal(packed, axis1=-2, axis2=-1))
-    beside = cnp.real(cnp.diagonal(packed, -1, -2, -1))
-    kept = cnp.triu(matrix, 1) if lower else cnp.tril(matrix, -1)
-    return turn(cnp.tril(packed), -2, -1) + kept, turn(main, -1), turn(beside, -1), turn(taus, -1)
+    main = ops.real(ops.diagonal(packed, axis1=-2, axis2=-1))
+    beside = ops.real(ops.diagonal(packed, -1, -2, -1))
+    kept = ops.triu(matrix, 1) if lower else ops.tril(matrix, -1)
+    return turn(ops.tril(packed), -2, -1) + kept, turn(main, -1), turn(beside, -1), turn(taus, -1)
 
 
 def packed_reflectors(q: Array) -> tuple[Array, Array]:
@@ -191,15 +191,15 @@ def packed_reflectors(q: Array) -> tuple[Array, Array]:
     ``q - I = V U`` with V unit lower trapezoidal and the taus on the diagonal of -U: an elimination without exchanges.
     """
     m, k = q._bound_shape[-2:]
-    rows, columns = cnp.arange(m), cnp.arange(k)
+    rows, columns = ops.arange(m), ops.arange(k)
 
     def step(rest: Array, j: Array) -> tuple[Array, tuple[Array, Array]]:
-        column = cnp.sum(cnp.where(columns == j, rest, 0), -1)
-        row = cnp.sum(cnp.where((rows == j)[:, None], rest, 0), -2)
-        pivot = cnp.sum(cnp.where(rows == j, column, 0), -1)
-        safe = cnp.where(pivot == 0, 1, pivot)[..., None]
-        v = cnp.where(rows > j, cnp.where(pivot[..., None] == 0, 0, column / safe), 0)
+        column = ops.sum(ops.where(columns == j, rest, 0), -1)
+        row = ops.sum(ops.where((rows == j)[:, None], rest, 0), -2)
+        pivot = ops.sum(ops.where(rows == j, column, 0), -1)
+        safe = ops.where(pivot == 0, 1, pivot)[..., None]
+        v = ops.where(rows > j, ops.where(pivot[..., None] == 0, 0, column / safe), 0)
         return rest - v[..., None] * row[..., None, :], (v, -pivot)
 
-    _, (vectors, taus) = scan(step, q - cnp.eye(m, k, dtype=q.dtype), columns)
-    return cnp.moveaxis(vectors, 0, -1), cnp.moveaxis(taus, 0, -1)
+    _, (vectors, taus) = scan(step, q - ops.eye(m, k, dtype=q.dtype), columns)
+    return ops.moveaxis(vectors, 0, -1), ops.moveaxis(taus, 0, -1)

@@ -7,11 +7,17 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import bind1, convert, kind, literal, own
+from cotangent._ops.bits import bitwise_count
+from cotangent._ops.dtypes import finfo
+from cotangent._ops.shapes import slice_axis
+from cotangent._ops.sizes import insert_axes
+from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import BITS, FLOATS, INTEGERS, as_array, binary, check_kind, operands, unary
-from cotangent.numpy._support import bind1, convert, insert_axes, kind, literal, own
 
 __all__ = [
     "bitcast_convert_type",
@@ -81,8 +87,6 @@ def population_count(x: Any) -> Array:
     >>> ct.lax.population_count(ct.numpy.array([0, 7, -1])).tolist()
     [0, 3, 32]
     """
-    from cotangent.numpy.bits import bitwise_count
-
     array = as_array("population_count", x)
     check_kind("population_count", array, INTEGERS)
     return _core.convert(bitwise_count(_as_bits(array)), array.dtype)
@@ -119,9 +123,7 @@ def mulhi(x: Any, y: Any, /) -> Array:
 
 def nextafter(x1: Any, x2: Any) -> Array:
     """The next number after ``x1`` toward ``x2``."""
-    from cotangent import numpy
-
-    return numpy.nextafter(*operands("nextafter", (x1, x2), FLOATS))
+    return ops.nextafter(*operands("nextafter", (x1, x2), FLOATS))
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
@@ -176,8 +178,6 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
             f"lax.bitcast_convert_type: the last axis must hold the {count} parts of one {dtype}; got shape {array.shape}"
         )
     bits = _core.convert(_as_bits(array), _unsigned(dtype))
-    from cotangent.numpy.shapes import slice_axis
-
     total: Array | None = None
     for i in range(count):
         part = bind1("reshape", slice_axis(bits, -1, i, i + 1), shape=list(bits._bound_shape[:-1]))
@@ -208,7 +208,6 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
         raise ValueError(
             f"lax.reduce_precision needs at least 1 exponent bit and 0 mantissa bits; got {exponent_bits}, {mantissa_bits}"
         )
-    from cotangent.custom import custom_jvp
 
     def value(x: Array) -> Array:
         return _rounded(x, exponent_bits, mantissa_bits)
@@ -219,8 +218,6 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
 
 def _rounded(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
-    from cotangent.numpy.dtypes import finfo
-
     info = finfo(x.dtype)
     mantissa, exponent, width = int(info.nmant), int(info.nexp), 8 * x.dtype.itemsize
     bits = _as_bits(x)

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._device import check_placement
+from cotangent._ops.sizes import refuse_ragged
 from cotangent.errors import ShapeError
+from cotangent.lax._operands import one_dtype
 from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count, with_lengths
-from cotangent.numpy._support import refuse_ragged
 
 __all__ = [
     "ConvDimensionNumbers",
@@ -143,8 +144,6 @@ def conv_general_dilated(
     """
     check_placement(out_sharding, "conv_general_dilated")
     del precision
-    from cotangent.lax._operands import one_dtype
-
     x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
     if preferred_element_type is not None:
         x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)
@@ -438,8 +437,6 @@ def conv_general_dilated_local(
         precision: accepted for compatibility.
     """
     del precision
-    from cotangent.lax._operands import one_dtype
-
     x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
     numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
     rank = len(filter_shape)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
+from cotangent._ops.binding import bind1, convert
+from cotangent._ops.sizes import static_int, static_shape
 from cotangent.errors import DTypeError
 from cotangent.lax._operands import as_array
-from cotangent.numpy._support import bind1, convert, give_lengths, static_int, static_shape
 
 __all__ = ["broadcasted_iota", "dtype", "empty", "full", "full_like", "iota"]
 

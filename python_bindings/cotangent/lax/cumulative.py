@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core, tree_util
-from cotangent._arguments import check_arguments
-from cotangent._capture import set_length
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._core import Array
-from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis
+from cotangent._ops.binding import bind1, literal
+from cotangent._ops.functions import logaddexp
+from cotangent._ops.sizes import axis_size, normalize_axis
 
 __all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
@@ -134,8 +136,6 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The logarithm of running sums of exponentials along an axis, without overflow."""
-    from cotangent.numpy.functions import logaddexp
-
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "cumlogsumexp")
     if at not in _core.ragged_axes(x):

@@ -5,9 +5,14 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from cotangent import _core, _elementary
-from cotangent._arguments import check_arguments
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops import elementary as _elementary
+from cotangent._ops.arithmetic import integer_power
+from cotangent._ops.binding import apart, bind1, choose, kind, literal, own
+from cotangent._ops.sizes import static_int
+from cotangent._special.logistic import sigmoid
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import (
     ANY,
@@ -24,7 +29,6 @@ from cotangent.lax._operands import (
     operands,
     unary,
 )
-from cotangent.numpy._support import apart, bind1, choose, kind, literal, own, static_int
 from cotangent.tree_util import tree_map
 
 __all__ = [
@@ -197,13 +201,11 @@ def integer_pow(x: Any, y: int) -> Array:
     Raises:
         TypeError: an integer to a negative power.
     """
-    from cotangent.numpy.elementwise import _integer_power
-
     array, exponent = as_array("integer_pow", x), static_int(y, "the exponent of integer_pow")
     check_kind("integer_pow", array, NUMBERS)
     if exponent < 0 and kind(array) in INTEGERS:
         raise TypeError(f"lax.integer_pow: integers cannot be raised to the negative power {exponent}")
-    return _integer_power(array, exponent)
+    return integer_power(array, exponent)
 
 
 # ---- Comparisons -----------------------------------------------------------------------------------------------------
@@ -365,8 +367,6 @@ def cbrt(x: Any, *, accuracy: Any = None) -> Array:
 
 def logistic(x: Any, *, accuracy: Any = None) -> Array:
     """``1 / (1 + exp(-x))``."""
-    from cotangent.nn import sigmoid
-
     array = as_array("logistic", x)
     check_kind("logistic", array, INEXACTS)
     return sigmoid(array)

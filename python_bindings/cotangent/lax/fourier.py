@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, convert, kind
+from cotangent._ops.binding import bind1, convert, kind
 
 __all__ = ["FftType", "fft"]
 

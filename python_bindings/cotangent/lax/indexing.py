@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.sizes import axis_size, insert_axes, normalize_axis, refuse_ragged, several
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import axis_size, insert_axes, normalize_axis, refuse_ragged, several
 
 __all__ = [
     "dynamic_index_in_dim",

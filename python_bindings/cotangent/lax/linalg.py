@@ -13,15 +13,15 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import bind1, convert, literal
+from cotangent._ops.matrices import matrices, one_batch, symmetrized, with_batch
+from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
-from cotangent.lax.control_flow import scan
-from cotangent.numpy._matrices import matrices, one_batch, symmetrized, with_batch
-from cotangent.numpy._support import bind1, convert, literal
 
 __all__ = [
     "cholesky",
@@ -262,11 +262,11 @@ def solve_factored(a: Array, factors: Array, permutation: Array, b: Array, trans
     options = {"transpose_a": trans != 0, "conjugate_a": trans == 2}
     if a.ndim == 2 and batch and not _core.ragged_axes(b):
         # One matrix: the right-hand sides of all batches are columns.
-        columns = cnp.moveaxis(b, -2, 0)
+        columns = ops.moveaxis(b, -2, 0)
         rows, *rest = columns._bound_shape
         flat = bind1("reshape", columns, shape=[rows, math.prod(rest)])
         x = bind1("lu_solve", a, factors, permutation, flat, **options)
-        return cnp.moveaxis(bind1("reshape", x, shape=[rows, *rest]), 0, -2)
+        return ops.moveaxis(bind1("reshape", x, shape=[rows, *rest]), 0, -2)
     a, b = one_batch((a, 2), (b, 2))
     batch = a._bound_shape[:-2]
     return bind1("lu_solve", a, with_batch(factors, batch, 2), with_batch(permutation, batch, 1), b, **options)
@@ -352,11 +352,11 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
         first, second = places == step[0], places == step[1][..., None]
 
         def at(where: Array) -> Array:
-            return cnp.sum(cnp.where(where, order, 0), -1, keepdims=True)
+            return ops.sum(ops.where(where, order, 0), -1, keepdims=True)
 
-        return convert(cnp.where(first, at(second), cnp.where(second, at(first), order)), "int32"), None
+        return convert(ops.where(first, at(second), ops.where(second, at(first), order)), "int32"), None
 
-    order: Array = scan(exchange, places, (steps, cnp.moveaxis(exchanges, -1, 0)))[0]
+    order: Array = scan(exchange, places, (steps, ops.moveaxis(exchanges, -1, 0)))[0]
     return order
 
 
@@ -384,18 +384,18 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
             f"got {dl.shape}, {d.shape}, {du.shape} and {b.shape}"
         )
     if d._bound_shape[-1] == 0:
-        return cnp.zeros_like(b)
+        return ops.zeros_like(b)
     # Along axis 0 a row a step: three coefficients from the column that is next eliminated on, and the right-hand side.
-    lower, main, upper = (cnp.moveaxis(x, -1, 0)[..., None] for x in (dl, d, du))
-    right = cnp.moveaxis(b, -2, 0)
-    upper = cnp.concatenate([upper[:-1], cnp.zeros_like(upper[:1])])
-    nothing = cnp.zeros_like(main[0])
+    lower, main, upper = (ops.moveaxis(x, -1, 0)[..., None] for x in (dl, d, du))
+    right = ops.moveaxis(b, -2, 0)
+    upper = ops.concatenate([upper[:-1], ops.zeros_like(upper[:1])])
+    nothing = ops.zeros_like(main[0])
     Row = tuple[Array, Array, Array, Array]
 
     def eliminate(row: Row, following: Row) -> tuple[Row, Row]:
-        swap = cnp.abs(following[0]) > cnp.abs(row[0])
-        pivot = [cnp.where(swap, y, x) for x, y in zip(row, following, strict=True)]
-        other = [cnp.where(swap, x, y) for x, y in zip(row, following, strict=True)]
+        swap = ops.abs(following[0]) > ops.abs(row[0])
+        pivot = [ops.where(swap, y, x) for x, y in zip(row, following, strict=True)]
+        other = [ops.where(swap, x, y) for x, y in zip(row, following, strict=True)]
         factor = other[0] / pivot[0]
         rest = [y - factor * x for x, y in zip(pivot[1:], other[1:], strict=True)]
         return (rest[0], rest[1], nothing, rest[2]), (pivot[0], pivot[1], pivot[2], pivot[3])
@@ -408,8 +408,8 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         return (x, known[0]), x
 
     end = last[3] / last[0]
-    _, x = scan(substitute, (end, cnp.zeros_like(end)), rows, reverse=True)
-    return cnp.moveaxis(cnp.concatenate([x, end[None]]), 0, -2)
+    _, x = scan(substitute, (end, ops.zeros_like(end)), rows, reverse=True)
+    return ops.moveaxis(ops.concatenate([x, end[None]]), 0, -2)
 
 
 @matrices(2, promote=False)
@@ -418,7 +418,7 @@ def symmetric_product(
 ) -> Array:
     """``alpha a a^T + beta c``, of matrices [..., n, k] and symmetric [..., n, n]."""
     del symmetrize_output
-    result: Array = alpha * cnp.matmul(a_matrix, a_matrix.mT) + beta * c_matrix
+    result: Array = alpha * ops.matmul(a_matrix, a_matrix.mT) + beta * c_matrix
     return result
 
 
@@ -430,10 +430,10 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
         r_matrix: upper triangular [..., n, n].
         w_vector: [..., n].
     """
-    rows = cnp.concatenate([r_matrix, cnp.conj(w_vector)[..., None, :]], -2)
+    rows = ops.concatenate([r_matrix, ops.conj(w_vector)[..., None, :]], -2)
     _, r = _core.bind("qr", [rows], full_matrices=False, pivoting=False)
-    negative = cnp.real(cnp.diagonal(r, axis1=-2, axis2=-1)) < 0
-    factor: Array = cnp.where(negative[..., None], -r, r)
+    negative = ops.real(ops.diagonal(r, axis1=-2, axis2=-1)) < 0
+    factor: Array = ops.where(negative[..., None], -r, r)
     return factor
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._capture import RAGGED_NAMES, axis_text, flatten_arguments
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import RAGGED_NAMES, axis_text, flatten_arguments
 from cotangent._core import Array
+from cotangent._ops.sizes import element_count, normalize_axes
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import element_count, normalize_axes
 
 __all__ = [
     "all_gather",

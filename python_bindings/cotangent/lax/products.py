@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._ops.binding import bind1, kind, literal
+from cotangent._ops.reductions import cumsum
+from cotangent._ops.sizes import insert_axes
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import as_array
-from cotangent.numpy._support import bind1, insert_axes, kind, literal
 
 __all__ = [
     "DotAlgorithmPreset",
@@ -303,8 +305,6 @@ def _group_first(
 
 def _groups(left: Array, axis: int, sizes: Array, lead: list[int]) -> Array:
     """Bools of shape (batch..., size of the axis, groups): whether a position is in a group."""
-    from cotangent.numpy.reductions import cumsum
-
     count = sizes._bound_shape[-1]
     shape = [left._bound_shape[i] for i in lead] + [left._bound_shape[axis], count]
     ends = cumsum(sizes, axis=-1)

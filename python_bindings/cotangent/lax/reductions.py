@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core, tree_util
-from cotangent._arguments import check_arguments
-from cotangent._capture import set_length
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
+from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._device import check_placement
+from cotangent._ops.sizes import normalize_axes
+from cotangent._transforms.control_flow import scan
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax.windows import fold_of
-from cotangent.numpy._support import normalize_axes
 
 __all__ = ["reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor"]
 
@@ -150,8 +151,6 @@ def _walked(
     computation: Callable[[Any, Any], Any], structure: Any, arrays: list[Array], inits: list[Array], axes: list[int]
 ) -> list[Array]:
     """A fold over axes by any function, one element after the other."""
-    from cotangent.lax.control_flow import scan
-
     rank = arrays[0].ndim
     kept = [axis for axis in range(rank) if axis not in axes]
     lines = [_core.bind("transpose", [x], permutation=[*axes, *kept])[0] for x in arrays]

@@ -9,22 +9,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent.errors import ShapeError
-from cotangent.lax._operands import as_array, one_dtype
-from cotangent.numpy._support import (
-    bind1,
+from cotangent._ops.binding import bind1
+from cotangent._ops.sizes import (
     bound_size,
     check_rank,
     common_shape,
-    give_lengths,
     normalize_axis,
     refuse_ragged,
     static_int,
     static_shape,
     symbolic_shape,
 )
+from cotangent.errors import ShapeError
+from cotangent.lax._operands import as_array, one_dtype
 
 __all__ = [
     "broadcast",
@@ -115,9 +116,7 @@ def broadcast_in_dim(
 
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """``arr`` broadcast, by NumPy's rules, to the shape of another array."""
-    from cotangent import numpy
-
-    return numpy.broadcast_to(as_array("broadcast_like", arr), as_array("broadcast_like", like_arr).shape)
+    return ops.broadcast_to(as_array("broadcast_like", arr), as_array("broadcast_like", like_arr).shape)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:

@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import bind1
+from cotangent._ops.indexing import fill_outside
+from cotangent._ops.repeated import repeated
+from cotangent._ops.sizes import insert_axes, normalize_axis
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._repeated import repeated
-from cotangent.numpy._support import bind1, insert_axes, normalize_axis
-from cotangent.numpy.indexing import fill_outside
 
 __all__ = [
     "GatherDimensionNumbers",

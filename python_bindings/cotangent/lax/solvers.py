@@ -9,10 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
 from cotangent._core import Array, PyTreeDef
-from cotangent.lax.control_flow import _capture_body, _constants_first
+from cotangent._transforms.control_flow import _capture_body, _constants_first
+from cotangent._transforms.custom_rules import custom_jvp
+from cotangent._transforms.derivatives import jvp, linearize
 
 __all__ = ["custom_linear_solve", "custom_root"]
 
@@ -142,9 +144,6 @@ def custom_root(
     """
     for function in (f, solve, tangent_solve):
         check_callable(function, "custom_root")
-    from cotangent.api import jvp, linearize
-    from cotangent.custom import custom_jvp
-
     guess, structure = flatten_arguments(initial_guess, "custom_root's initial_guess")
     if not _core.is_capturing():
         solution, aux = _solution(

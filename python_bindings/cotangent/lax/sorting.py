@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops import reductions
+from cotangent._ops.binding import convert
+from cotangent._ops.indexing import take_along_axis
+from cotangent._ops.sizes import axis_size, normalize_axis
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.numpy._support import axis_size, convert, normalize_axis
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]
 
@@ -67,9 +70,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if not 0 <= k <= x._bound_shape[at]:
         raise ValueError(f"lax.top_k: k must be from 0 to {x._bound_shape[at]}, the size of axis {at}; got {k}")
     if k == 1 and not isinstance(axis_size(x, at), Array):
-        from cotangent.numpy import argmax, take_along_axis
-
-        place = argmax(x, at, keepdims=True)
+        place = reductions.argmax(x, at, keepdims=True)
         return take_along_axis(x, place, at, mode="clip"), convert(place, _INT32)
     places = _core.bind("iota", [], shape=list(x._bound_shape), dtype=_INT32, axis=at)[0]
     values, found = _core.bind("sort", [x, places], axis=at, num_keys=1, descending=True, count=k)
@@ -126,8 +127,6 @@ def _approximate(
 
 
 def _position(name: str, operand: Any, axis: int, index_dtype: Any) -> Array:
-    from cotangent.numpy import reductions
-
     if _core.dtype_kind(index_dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"lax.{name}: index_dtype must be an integer dtype; got {_core.canonical_dtype(index_dtype)}")
     x = _core.array(operand)

@@ -13,10 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core, tree_util
-from cotangent._arguments import check_arguments
-from cotangent._capture import set_length
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._core import Array
-from cotangent.custom import custom_jvp
+from cotangent._ops.indexing import take_along_axis
+from cotangent._transforms.control_flow import scan
+from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.errors import ShapeError
 
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
@@ -488,8 +490,6 @@ def _along_one(name: str, x: Array, axis: int, window: int, stride: int, spacing
 
     # The derivative of the first element that attains the extremum.
     def tangent_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
-        from cotangent.numpy.indexing import take_along_axis
-
         (x,), (t,) = primals, tangents
 
         def later(x: list[Array], y: list[Array]) -> list[Array]:
@@ -514,8 +514,6 @@ def _folded_by_slices(
     geometry: list[tuple[int, int, int, int]],
 ) -> list[Array]:
     """A fold by any function of large windows: one place of the window after the other, each cut out when it is needed."""
-    from cotangent.lax.control_flow import scan
-
     x = fitted[0].array
     shape, spans, steps = list(x._bound_shape), list(x._bound_shape), [1] * x.ndim
     for (axis, _, stride, _), count in zip(geometry, fitted[0].counts, strict=True):
@@ -543,8 +541,6 @@ def _folded(
     computation: Callable[[Any, Any], Any], structure: Any, seen: list[Array], inits: list[Array], number: int
 ) -> list[Array]:
     """A fold by any function, one place of the window after the other."""
-    from cotangent.lax.control_flow import scan
-
     shape = list(seen[0]._bound_shape)
     lines = [_core.bind("reshape", [x], shape=[math.prod(shape[:number]), *shape[number:]])[0] for x in seen]
     starts = [_core.broadcast_to(init, shape[number:]) for init in inits]

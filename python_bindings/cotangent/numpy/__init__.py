@@ -4,32 +4,42 @@ Each module is one idea and lists its public names in its ``__all__``; this pack
 NumPy arrays, numbers and nested lists. Nearly every one is a composition of primitives, so all transforms apply.
 """
 
+import importlib as _importlib
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from cotangent._core import Array
+from cotangent._ops.arithmetic import *
+from cotangent._ops.bits import *
+from cotangent._ops.choice import *
+from cotangent._ops.comparisons import *
+from cotangent._ops.constants import *
+from cotangent._ops.creation import *
+from cotangent._ops.dtypes import *
+from cotangent._ops.functions import *
+from cotangent._ops.indexing import *
+from cotangent._ops.positions import *
+from cotangent._ops.products import *
+from cotangent._ops.reductions import *
+from cotangent._ops.selection import *
+from cotangent._ops.shapes import *
+from cotangent._ops.sorting import *
 from cotangent.numpy.array_api import *
-from cotangent.numpy.bits import *
 from cotangent.numpy.calculus import *
-from cotangent.numpy.comparisons import *
-from cotangent.numpy.constants import *
-from cotangent.numpy.creation import *
-from cotangent.numpy.dtypes import *
-from cotangent.numpy.elementwise import *
+from cotangent.numpy.convolutions import *
 from cotangent.numpy.exchange import *
 from cotangent.numpy.functional import *
-from cotangent.numpy.functions import *
 from cotangent.numpy.grids import *
-from cotangent.numpy.indexing import *
+from cotangent.numpy.padding import *
 from cotangent.numpy.polynomials import *
-from cotangent.numpy.products import *
-from cotangent.numpy.reductions import *
-from cotangent.numpy.selection import *
 from cotangent.numpy.sets import *
-from cotangent.numpy.shapes import *
-from cotangent.numpy.sorting import *
 from cotangent.numpy.statistics import *
 from cotangent.numpy.ufuncs import *
 from cotangent.numpy.windows import *
+
+if _TYPE_CHECKING:
+    from cotangent.numpy import fft as fft
+    from cotangent.numpy import linalg as linalg
 
 ndarray = Array
 # Derived: each name is in one module's list.
@@ -43,7 +53,5 @@ __all__ = [
 def __getattr__(name: str) -> object:
     # Loaded at first use, to keep the import short.
     if name in ("fft", "linalg"):
-        import importlib
-
-        return importlib.import_module(f"cotangent.numpy.{name}")
+        return _importlib.import_module(f"cotangent.numpy.{name}")
     raise AttributeError(f"module 'cotangent.numpy' has no attribute {name!r}")

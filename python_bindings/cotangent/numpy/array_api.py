@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
-from cotangent._device import CPU, Device, check_device
+from cotangent._base.device import CPU, Device, check_device
 
 __all__ = ["__array_api_version__", "__array_namespace_info__"]
 

@@ -7,30 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._capture import set_length
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._core import Array
+from cotangent._ops.arithmetic import remainder
+from cotangent._ops.binding import bind1, choose, inexact, is_inexact, kind, literal, own, working_dtype
+from cotangent._ops.choice import where
+from cotangent._ops.reductions import cumsum
+from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.shapes import concatenate, ravel, slice_axis
+from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, ragged_length, several
+from cotangent._ops.sorting import argsort, searchsorted
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import (
-    bind1,
-    choose,
-    inexact,
-    insert_axes,
-    is_inexact,
-    kind,
-    literal,
-    normalize_axes,
-    normalize_axis,
-    own,
-    ragged_length,
-    several,
-    working_dtype,
-)
-from cotangent.numpy.comparisons import where
-from cotangent.numpy.elementwise import remainder
-from cotangent.numpy.reductions import cumsum
-from cotangent.numpy.reductions import sum as _sum
-from cotangent.numpy.shapes import concatenate, ravel, slice_axis
 
 __all__ = ["diff", "ediff1d", "gradient", "interp", "trapezoid", "unwrap"]
 
@@ -191,8 +179,6 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     >>> float(ct.numpy.interp(2.5, ct.numpy.array([1.0, 2.0, 3.0]), ct.numpy.array([3.0, 2.0, 0.0])))
     1.0
     """
-    from cotangent.numpy.sorting import argsort, searchsorted
-
     xp_array, values = inexact(xp), inexact(fp)
     if xp_array.ndim != 1 or values.ndim != 1:
         raise ValueError(f"interp: points must have one axis; got shapes {xp_array.shape} and {values.shape}")

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_device
 from cotangent._core import Array
-from cotangent._device import check_device
-from cotangent.numpy._support import kind
+from cotangent._ops.binding import kind
+from cotangent._ops.keys import key_data
 
 __all__ = [
     "array2string",
@@ -110,8 +111,6 @@ def array_repr(
     if _core.is_traced(x):
         return repr(x)
     if kind(x) == "key":
-        from cotangent._random_keys import key_data
-
         return f"Array({x.shape}, dtype={x.dtype.name}) overlaying:\n{_core.peek_numpy(key_data(x))}"
     values = _core.peek_numpy(x)
     weak = ", weak_type=True" if x.weak_type else ""

@@ -12,12 +12,13 @@ import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
-import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import bind1, literal, own
+from cotangent._ops.sizes import axis_size, normalize_axis, several
 from cotangent.lax.fourier import transform as _transform
-from cotangent.numpy._support import axis_size, bind1, literal, normalize_axis, own, several
 
 __all__ = [
     "fft",
@@ -89,7 +90,7 @@ def _fft(
         raise ValueError(f"{name}: axes must not repeat; got {list(axes)}")
     # Half a spectrum is along the last axis; other axes are where they are.
     last = list(range(x.ndim - len(where), x.ndim)) if kind in ("RFFT", "IRFFT") else where
-    x = cnp.moveaxis(x, where, last) if where != last else x
+    x = ops.moveaxis(x, where, last) if where != last else x
     if sizes is None:
         sizes = [x._bound_shape[axis] for axis in last]
         if kind == "IRFFT" and sizes:
@@ -104,7 +105,7 @@ def _fft(
     factor = _factor(norm, kind[0] == "I", math.prod(sizes), name)
     if factor != 1.0:
         result = result * literal(result, factor)
-    return cnp.moveaxis(result, last, where) if where != last else result
+    return ops.moveaxis(result, last, where) if where != last else result
 
 
 def _one_axis(axis: Any, name: str) -> int:
@@ -216,13 +217,13 @@ _DUAL = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "b
 def hfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The transform of numbers with Hermitian symmetry, of which the first half is given: real."""
     return _fft(
-        "hfft", "IRFFT", cnp.conj(a), None if n is None else [n], [_one_axis(axis, "hfft")], _DUAL.get(norm, norm)
+        "hfft", "IRFFT", ops.conj(a), None if n is None else [n], [_one_axis(axis, "hfft")], _DUAL.get(norm, norm)
     )
 
 
 def ihfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`: of real numbers, the first half of a result with Hermitian symmetry."""
-    return cnp.conj(
+    return ops.conj(
         _fft("ihfft", "RFFT", a, None if n is None else [n], [_one_axis(axis, "ihfft")], _DUAL.get(norm, norm))
     )
 
@@ -244,7 +245,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     del device
     _frequency_arguments(n, d, "fftfreq")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-    order = cnp.arange(n)
+    order = ops.arange(n)
     return ((order + n // 2) % n - n // 2).astype(dtype) / _core.convert(d * n, dtype)
 
 
@@ -253,7 +254,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     del device
     _frequency_arguments(n, d, "rfftfreq")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-    return cnp.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)
+    return ops.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)
 
 
 def _shifted(x: Any, axes: Any, amount: Any) -> Array:
@@ -265,7 +266,7 @@ def _shifted(x: Any, axes: Any, amount: Any) -> Array:
     move = functools.partial(normalize_axis, rank=array.ndim, name="fftshift")
     # Rows are moved last: whole ones are copied, also those that a derivative repeats.
     for axis in sorted(map(move, axes), reverse=True):
-        array = cnp.roll(array, amount(axis_size(array, axis)), axis)
+        array = ops.roll(array, amount(axis_size(array, axis)), axis)
     return array
 
 

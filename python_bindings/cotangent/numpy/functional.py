@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.choice import where
+from cotangent._ops.comparisons import truth
+from cotangent._ops.creation import arange
+from cotangent._ops.shapes import expand_dims, moveaxis
+from cotangent._ops.sizes import insert_axes, normalize_axis, several
+from cotangent._transforms.derivatives import vmap
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import insert_axes, normalize_axis, several
-from cotangent.numpy.comparisons import truth, where
-from cotangent.numpy.creation import arange
-from cotangent.numpy.shapes import expand_dims, moveaxis
+from cotangent.tree_util import tree_map
 
 __all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "piecewise", "vectorize"]
 
@@ -100,8 +103,6 @@ def _inputs_of_given(inputs: list[Dims], positions: list[int], absent: set[int])
 
 
 def _broadcast_map(core: Function, arrays: list[Array], inputs: list[Dims] | None, outputs: list[Dims] | None) -> Any:
-    from cotangent.api import vmap
-
     inputs = [()] * len(arrays) if inputs is None else inputs
     sizes: dict[str, int] = {}
     leads: list[tuple[int, ...]] = []
@@ -173,9 +174,6 @@ def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **kwargs
     >>> ct.numpy.apply_along_axis(ct.numpy.cumsum, 0, ct.numpy.ones((2, 2))).tolist()
     [[1.0, 1.0], [2.0, 2.0]]
     """
-    from cotangent.api import vmap
-    from cotangent.tree_util import tree_map
-
     x = _core.array(arr)
     axis = normalize_axis(axis, x.ndim, "apply_along_axis")
 
@@ -256,8 +254,6 @@ def fromfunction(function: Function, shape: Any, *, dtype: Any = float, **kwargs
     >>> ct.numpy.fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
     [[0, 1], [1, 2]]
     """
-    from cotangent.api import vmap
-
     sizes = tuple(shape) if isinstance(shape, (tuple, list, np.ndarray)) else (shape,)
 
     def mapped(*index: Any) -> Any:

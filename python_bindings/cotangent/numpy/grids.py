@@ -8,9 +8,9 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import insert_axes
-from cotangent.numpy.creation import arange, linspace, meshgrid
-from cotangent.numpy.shapes import concatenate, stack, transpose
+from cotangent._ops.creation import arange, linspace, meshgrid
+from cotangent._ops.shapes import concatenate, stack, transpose
+from cotangent._ops.sizes import insert_axes
 
 __all__ = ["c_", "index_exp", "mgrid", "ogrid", "r_", "s_"]
 

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent.numpy._repeated import repeated, times_named
-from cotangent.numpy._support import bind1, give_lengths, kind
-from cotangent.numpy.indexing import (
+from cotangent._ops import arithmetic as elementwise
+from cotangent._ops.binding import bind1, kind
+from cotangent._ops.indexing import (
     Lookup,
     Plan,
     check_mask,
@@ -34,6 +35,7 @@ from cotangent.numpy.indexing import (
     take_window,
     with_mask_axes,
 )
+from cotangent._ops.repeated import repeated, times_named
 
 
 @dataclass
@@ -246,8 +248,6 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     """``x`` with ``operation`` (set, add, mul, div, pow, max, min) applied to the elements at ``index``."""
     if operation in ("div", "pow"):
         # The product of what each element is to be divided by, or raised to, put among ones.
-        from cotangent.numpy import elementwise
-
         given = _core.array(values)
         common = _core.promote_types([(x.dtype, x.weak_type), (given.dtype, given.weak_type)])[0]
         dtype = x.dtype if operation == "div" else common

@@ -7,29 +7,22 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.arithmetic import conjugate
+from cotangent._ops.arithmetic import real as _real
+from cotangent._ops.binding import bind1, convert, inexact, literal, own
+from cotangent._ops.choice import where
+from cotangent._ops.creation import vander
+from cotangent._ops.dtypes import finfo
+from cotangent._ops.products import outer
+from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.selection import trim_zeros
+from cotangent._ops.shapes import broadcast_arrays, concatenate, matrix_transpose
+from cotangent._ops.sizes import axis_size, bound_size, insert_axes, refuse_ragged, static_count
+from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import (
-    axis_size,
-    bind1,
-    bound_size,
-    convert,
-    inexact,
-    insert_axes,
-    literal,
-    own,
-    refuse_ragged,
-    static_count,
-)
-from cotangent.numpy.comparisons import where
-from cotangent.numpy.dtypes import finfo
-from cotangent.numpy.elementwise import conjugate
-from cotangent.numpy.elementwise import real as _real
-from cotangent.numpy.products import convolve, outer
-from cotangent.numpy.reductions import sum as _sum
-from cotangent.numpy.selection import trim_zeros
-from cotangent.numpy.shapes import broadcast_arrays, concatenate, matrix_transpose
+from cotangent.numpy.convolutions import convolve
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
@@ -192,7 +185,6 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
 
 def _horner(coefficients: Array, start: Array, points: Array) -> Array:
     """Horner's scheme as a loop over a few coefficients at a time."""
-    from cotangent.lax import scan
 
     def steps(result: Array, rows: Array) -> Array:
         for i in range(rows._bound_shape[0]):
@@ -208,14 +200,19 @@ def _horner(coefficients: Array, start: Array, points: Array) -> Array:
     return scan(lambda result, rows: (steps(result, rows), None), steps(first, coefficients[:odd]), groups)[0]  # type: ignore[no-any-return]
 
 
+def _linalg() -> Any:
+    # Loaded at first use, as `ct.numpy` does.
+    from cotangent.numpy import linalg
+
+    return linalg
+
+
 def poly(seq_of_zeros: Any) -> Array:
     """The polynomial with given zeros, or the characteristic polynomial of a matrix."""
     zeros = inexact(seq_of_zeros)
     zeros = insert_axes(zeros, [0]) if zeros.ndim == 0 else zeros
     if zeros.ndim == 2 and zeros.size and zeros._bound_shape[0] == zeros._bound_shape[1]:
-        from cotangent.numpy.linalg import eigvals  # type: ignore[import-not-found, unused-ignore]
-
-        zeros = eigvals(zeros)
+        zeros = _linalg().eigvals(zeros)
     if zeros.ndim != 1:
         raise ValueError(f"poly takes zeros along one axis, or a square matrix; got shape {zeros.shape}")
     result = _core.full((1,), 1, zeros.dtype)
@@ -234,8 +231,6 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
         strip_zeros: leave out leading zeros, and give trailing ones as zeros of the result; the coefficients must then
             be known. If not, they must not be zero at the front.
     """
-    from cotangent.numpy.linalg import eigvals  # type: ignore[import-not-found, unused-ignore]
-
     x = inexact(_coefficients(p, "roots"))
     at_zero = 0
     if strip_zeros:
@@ -250,7 +245,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
     size = x.size - 1
     row = insert_axes(-x[1:] / x[0], [0])
     companion = concatenate([row, convert(_core.array(np.eye(size - 1, size)), x.dtype)])
-    found = convert(eigvals(companion), complex_dtype)
+    found = convert(_linalg().eigvals(companion), complex_dtype)
     return concatenate([found, zeros]) if at_zero else found
 
 
@@ -268,9 +263,6 @@ def polyfit(
     """
     if not isinstance(cov, (bool, int, np.bool_)) and not (isinstance(cov, str) and cov == "unscaled"):
         raise TypeError(f'polyfit: cov is True, False or "unscaled"; got {cov!r}')
-    from cotangent.numpy.creation import vander
-    from cotangent.numpy.linalg import inv, lstsq  # type: ignore[import-not-found, unused-ignore]
-
     points, values = _core.array(x), _core.array(y)
     if deg < 0:
         raise ValueError(f"polyfit: the degree must not be negative; got {deg}")
@@ -290,13 +282,13 @@ def polyfit(
         values = values * (weights if values.ndim == 1 else weights[:, None])
     scale = bind1("sqrt", _real(_sum(matrix * conjugate(matrix), 0)))
     matrix = matrix / scale
-    solution, residuals, rank, singular = lstsq(matrix, values, rcond)
+    solution, residuals, rank, singular = _linalg().lstsq(matrix, values, rcond)
     solution = solution / (scale if values.ndim == 1 else scale[:, None])
     if full:
         return solution, residuals, rank, singular, _core.array(rcond)
     if not cov:
         return solution
-    base = inv(matrix_transpose(matrix) @ matrix) / outer(scale, scale)
+    base = _linalg().inv(matrix_transpose(matrix) @ matrix) / outer(scale, scale)
     if isinstance(cov, str) and cov == "unscaled":
         return solution, base
     freedom = points.size - (deg + 1)

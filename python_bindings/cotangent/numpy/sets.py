@@ -10,26 +10,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
-from cotangent._capture import set_length
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._core import Array
-from cotangent.numpy._support import (
+from cotangent._ops.binding import bind1, constant, is_inexact, literal
+from cotangent._ops.choice import where
+from cotangent._ops.positions import known, true_positions
+from cotangent._ops.shapes import concatenate, moveaxis, ravel, reshape
+from cotangent._ops.sizes import (
     as_dtype,
     axis_size,
-    bind1,
     bound_size,
-    constant,
     insert_axes,
-    is_inexact,
-    literal,
     normalize_axis,
     ragged_length,
     static_count,
 )
-from cotangent.numpy.comparisons import where
-from cotangent.numpy.selection import known, true_positions
-from cotangent.numpy.shapes import concatenate, moveaxis, ravel, reshape
-from cotangent.numpy.sorting import positions_along, searchsorted, sort, sort_together
+from cotangent._ops.sorting import positions_along, searchsorted, sort, sort_together
 
 __all__ = [
     "intersect1d",

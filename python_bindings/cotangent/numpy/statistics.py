@@ -9,41 +9,43 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._device import check_placement
-from cotangent.errors import ConcretizationError
-from cotangent.numpy._support import (
-    as_dtype,
+from cotangent._ops.arithmetic import clip, conjugate, real
+from cotangent._ops.binding import (
     bind1,
-    bound_size,
     choose,
     constant,
     convert,
-    element_count,
     inexact,
-    insert_axes,
     is_inexact,
     is_integer,
     kind,
     literal,
     no_out,
+    working_dtype,
+)
+from cotangent._ops.choice import where
+from cotangent._ops.creation import diagonal
+from cotangent._ops.positions import known
+from cotangent._ops.products import dot
+from cotangent._ops.reductions import average
+from cotangent._ops.reductions import max as _max
+from cotangent._ops.reductions import min as _min
+from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.shapes import concatenate, ravel, reshape, transpose
+from cotangent._ops.sizes import (
+    as_dtype,
+    bound_size,
+    element_count,
+    insert_axes,
     normalize_axes,
     refuse_ragged,
     static_count,
-    working_dtype,
 )
-from cotangent.numpy.comparisons import where
-from cotangent.numpy.creation import diagonal
-from cotangent.numpy.elementwise import clip, conjugate, real
-from cotangent.numpy.products import dot
-from cotangent.numpy.reductions import average
-from cotangent.numpy.reductions import max as _max
-from cotangent.numpy.reductions import min as _min
-from cotangent.numpy.reductions import sum as _sum
-from cotangent.numpy.selection import known
-from cotangent.numpy.shapes import concatenate, ravel, reshape, transpose
-from cotangent.numpy.sorting import check_real, searchsorted, sort, sort_together
+from cotangent._ops.sorting import check_real, searchsorted, sort, sort_together
+from cotangent.errors import ConcretizationError
 
 __all__ = [
     "bincount",

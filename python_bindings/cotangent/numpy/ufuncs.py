@@ -16,25 +16,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.numpy import bits, comparisons, elementwise, functions, reductions
-from cotangent.numpy._support import (
-    bind1,
-    bound_size,
-    convert,
-    insert_axes,
-    is_host_value,
-    keep_axes,
-    kind,
-    move_last,
-    no_out,
-    normalize_axes,
-    normalize_axis,
-)
-from cotangent.numpy.comparisons import where as _where
-from cotangent.numpy.selection import known
-from cotangent.numpy.shapes import moveaxis
+from cotangent._ops import arithmetic as elementwise
+from cotangent._ops import bits, comparisons, functions, reductions
+from cotangent._ops.binding import bind1, convert, is_host_value, kind, no_out
+from cotangent._ops.choice import where as _where
+from cotangent._ops.positions import known
+from cotangent._ops.shapes import moveaxis
+from cotangent._ops.sizes import bound_size, insert_axes, keep_axes, move_last, normalize_axes, normalize_axis
+from cotangent._transforms.control_flow import scan
+from cotangent.numpy.functional import vectorize
 
 __all__ = [
     "add",
@@ -285,8 +277,6 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
 
     def _scanned_folds(self, x: Array, index: Array, dtype: Any) -> Array:
         """The same without an identity: one scan over the axis, in which a fold begins at its first element."""
-        from cotangent.lax import scan
-
         x = x if dtype is None else convert(x, dtype)
         starts, ends = _bounds(index, x._bound_shape[-1])
         rows = _rows(x, [x.ndim - 1])
@@ -322,8 +312,6 @@ def _rows(x: Array, axes: Sequence[int]) -> Array:
 
 def _running(function: Function, first: Array, rows: Array, inside: Array | None = None) -> tuple[Array, Array]:
     """Folds from left to right over the first axis, of the elements inside: the last fold, and all of them."""
-    from cotangent.lax import scan
-
     dtype = function(first, first).dtype
 
     def step(fold: Array, item: Any) -> tuple[Array, Array]:
@@ -347,8 +335,6 @@ def _accumulated(function: Function, x: Array, axis: int) -> Array:
 
 def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     """The function applied at each index in turn, so that an element named twice is changed twice."""
-    from cotangent.lax import scan
-
     places = _core.array(np.arange(x.size, dtype=np.int32).reshape(x._bound_shape))[indices]
     flat = bind1("reshape", x, shape=[bound_size(x)])
     order = bind1("reshape", places, shape=[bound_size(places)])
@@ -374,8 +360,6 @@ def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) 
     >>> int(f.reduce(ct.numpy.array([1, 2, 3])))
     123
     """
-    from cotangent.numpy.functional import vectorize
-
     if operator.index(nin) < 1 or operator.index(nout) < 1:
         raise ValueError(f"frompyfunc: nin and nout must be positive; got {nin} and {nout}")
     return ufunc(vectorize(func), nin, nout, name=getattr(func, "__name__", None), identity=identity, key=func)

@@ -7,7 +7,9 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent.numpy._support import bind1, literal, real_only, static_int
+from cotangent._ops.binding import bind1, literal, real_only
+from cotangent._ops.sizes import static_int
+from cotangent._special.bessel import i0 as bessel
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
@@ -68,6 +70,4 @@ def kaiser(M: Any, beta: Any) -> Array:
 
 def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind and order 0."""
-    from cotangent.scipy.special import i0 as bessel
-
     return bessel(real_only(x, "i0"))

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cotangent.scipy import cluster as cluster
+    from cotangent.scipy import fft as fft
+    from cotangent.scipy import integrate as integrate
+    from cotangent.scipy import interpolate as interpolate
+    from cotangent.scipy import linalg as linalg
+    from cotangent.scipy import ndimage as ndimage
+    from cotangent.scipy import optimize as optimize
+    from cotangent.scipy import signal as signal
+    from cotangent.scipy import sparse as sparse
+    from cotangent.scipy import special as special
+    from cotangent.scipy import stats as stats
+
+_MODULES = (
+    "cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "special", "stats",
+)  # fmt: skip
+
 
 def __getattr__(name: str) -> object:
-    if not name.startswith("_"):
-        import importlib
-        import importlib.util
-
-        if importlib.util.find_spec(f"cotangent.scipy.{name}") is not None:
-            return importlib.import_module(f"cotangent.scipy.{name}")
+    if name in _MODULES:
+        return importlib.import_module(f"cotangent.scipy.{name}")
     raise AttributeError(f"module 'cotangent.scipy' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(_MODULES)

@@ -11,11 +11,12 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import bind1, convert, kind
+from cotangent._ops.sizes import move_last, normalize_axis
 from cotangent.lax.fourier import _fft_dtype
 from cotangent.numpy import fft as cnp_fft
-from cotangent.numpy._support import bind1, convert, kind, move_last, normalize_axis
 from cotangent.numpy.fft import _fit
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -12,8 +12,8 @@ from typing import Any
 import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._core import Array
+from cotangent._ops.binding import inexact
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import inexact
 
 __all__ = ["RegularGridInterpolator"]
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from cotangent import lax
 from cotangent import numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.api import value_and_grad
+from cotangent._transforms.derivatives import value_and_grad
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["OptimizeResults", "minimize"]

@@ -11,7 +11,7 @@ import numpy as np
 import cotangent.numpy.fft as fft
 from cotangent import _core, lax
 from cotangent import numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 
 __all__ = [

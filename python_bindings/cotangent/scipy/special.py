@@ -10,9 +10,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent import numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._elementwise import by_precision, elementwise
+from cotangent._ops.per_element import by_precision, elementwise
+from cotangent._ops.sizes import static_count
 from cotangent._special import (
     betainc,
     digamma,
@@ -36,12 +37,13 @@ from cotangent._special.error import excess, normal_density, normal_tail, scaled
 from cotangent._special.gammas import polygamma as _polygamma
 from cotangent._special.gammas import zeta as _hurwitz_zeta
 from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
+from cotangent._special.logistic import sigmoid
 from cotangent._special.series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
 from cotangent._special.support import fitted, floats, where_needed
-from cotangent.nn import log_softmax as _log_softmax
-from cotangent.nn import logsumexp
-from cotangent.nn import softmax as _softmax
-from cotangent.numpy._support import static_count
+from cotangent._transforms.derivatives import jvp
+from cotangent.nn.normalization import log_softmax as _log_softmax
+from cotangent.nn.normalization import logsumexp
+from cotangent.nn.normalization import softmax as _softmax
 
 __all__ = [
     "bernoulli",
@@ -114,8 +116,6 @@ psi = digamma
 
 def expit(x: Any) -> Array:
     """The logistic function ``1 / (1 + exp(-x))``."""
-    from cotangent.nn import sigmoid
-
     return sigmoid(*floats("expit", x))
 
 
@@ -483,8 +483,6 @@ def _mills_far_below(x: Array) -> Array:
 
 
 def _slope_of_mills(x: Array, result: Array) -> Array:
-    from cotangent.api import jvp
-
     far_below = jvp(_mills_far_below, (x,), (cnp.ones_like(x),))[1]
     slope: Array = cnp.where(x < _FAR_BELOW, far_below, -result * (x + result))
     return slope

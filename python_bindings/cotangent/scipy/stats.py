@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cotangent import _core
+from cotangent import _core, random
 from cotangent import numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.numpy._support import as_dtype, bound_size, element_count, normalize_axis
+from cotangent._ops.sizes import as_dtype, bound_size, element_count, normalize_axis
+from cotangent._transforms.derivatives import vmap
+from cotangent.lax.linalg import cholesky, triangular_solve
 from cotangent.scipy._distributions import Continuous, Discrete, inside, safe
 from cotangent.scipy.special import (
     betainc,
@@ -25,6 +27,7 @@ from cotangent.scipy.special import (
     gammaln,
     i0e,
     log_ndtr,
+    logsumexp,
     ndtr,
     ndtri,
     xlog1py,
@@ -490,8 +493,6 @@ class _MultivariateNormal:
             cov = cov * cnp.eye(n, dtype=dtype)
         if cov.ndim < 2 or cov.shape[-2:] != (n, n):
             raise ValueError(f"multivariate_normal.logpdf: cov has shape {cov.shape} for vectors of {n}")
-        from cotangent.lax.linalg import cholesky, triangular_solve
-
         lower = cholesky(cov)
         centred = x - mean
         batch = cnp.broadcast_shapes(centred.shape[:-1], lower.shape[:-2])
@@ -583,8 +584,6 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     if bound_size(a) == 0:
         return cnp.zeros_like(a, cnp.result_type(float))
     moved = cnp.moveaxis(a, axis, -1)
-    from cotangent.api import vmap
-
     rows = moved.reshape(-1, moved.shape[-1])
     ranks = vmap(lambda row: _ranks(row, method))(rows).reshape(moved.shape)
     return cnp.moveaxis(ranks, -1, axis)
@@ -692,8 +691,6 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
 
     def logpdf(self, x: Any) -> Array:
         """The logarithm of the estimated density at points of shape (m,) or (d, m)."""
-        from cotangent.scipy.special import logsumexp
-
         result: Array = logsumexp(self._log_kernels(x), axis=0)
         return result
 
@@ -729,8 +726,6 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
 
     def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Array:
         """Points drawn from the estimate: (d, *shape)."""
-        from cotangent import random
-
         choose, noise = random.split(key)
         index = random.choice(choose, self.n, shape=shape, p=self.weights)
         zero = cnp.zeros(self.d, self.dataset.dtype)

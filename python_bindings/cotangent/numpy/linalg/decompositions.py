@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import bind1
+from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, symmetrized
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax._reflectors import packed_reflectors
-from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, symmetrized
-from cotangent.numpy._support import bind1
+from cotangent.numpy.padding import pad
 
 __all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
 
@@ -95,8 +95,8 @@ def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
         vectors, taus = packed_reflectors(q)
         m, n = a._bound_shape[-2:]
         widths = [(0, 0)] * (a.ndim - 2)
-        vectors = cnp.pad(vectors, [*widths, (0, 0), (0, n - min(m, n))])
-        r = cnp.pad(r, [*widths, (0, m - min(m, n)), (0, 0)])
+        vectors = pad(vectors, [*widths, (0, 0), (0, n - min(m, n))])
+        r = pad(r, [*widths, (0, m - min(m, n)), (0, 0)])
         return QRResult((vectors + r).mT, taus)
     return QRResult(q, r)
 

@@ -8,24 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.custom import custom_jvp
-from cotangent.numpy._matrices import check_matrix, check_square, matrices
-from cotangent.numpy._support import (
-    bind1,
-    convert,
-    insert_axes,
-    keep_axes,
-    kind,
-    literal,
-    normalize_axes,
-    normalize_axis,
-    real_dtype,
-    several,
-)
+from cotangent._ops.binding import bind1, convert, kind, literal, real_dtype
+from cotangent._ops.matrices import check_matrix, check_square, matrices
+from cotangent._ops.sizes import insert_axes, keep_axes, normalize_axes, normalize_axis, several
+from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 from cotangent.numpy.linalg.systems import default_cutoff, inv
 
@@ -52,11 +42,11 @@ def _root(x: Array, axes: list[int]) -> Array:
     """
     if x.dtype.itemsize == (8 if kind(x) == "complex" else 4):
         wide = convert(x, "complex128" if kind(x) == "complex" else "float64")
-        return convert(cnp.sqrt(_sum_of_squares(wide, axes)), "float32")
+        return convert(ops.sqrt(_sum_of_squares(wide, axes)), "float32")
     squares = _sum_of_squares(x, axes)
-    small = cnp.sqrt(_sum_of_squares(x, axes, _GROWTH)) / _GROWTH
-    large = cnp.sqrt(_sum_of_squares(x, axes, _SHRINKAGE)) / _SHRINKAGE
-    root: Array = cnp.where(squares < _LEAST, small, cnp.where(squares == math.inf, large, cnp.sqrt(squares)))
+    small = ops.sqrt(_sum_of_squares(x, axes, _GROWTH)) / _GROWTH
+    large = ops.sqrt(_sum_of_squares(x, axes, _SHRINKAGE)) / _SHRINKAGE
+    root: Array = ops.where(squares < _LEAST, small, ops.where(squares == math.inf, large, ops.sqrt(squares)))
     return root
 
 
@@ -96,31 +86,31 @@ def _of_vectors(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
     if isinstance(ord, str):
         hint = "\n  use math.inf for the largest absolute value" if "inf" in ord else ""
         raise ValueError(f"norm: {ord!r} is no order of a vector norm{hint}")
-    size = cnp.abs(x)
+    size = ops.abs(x)
     if ord == math.inf:
-        return cnp.max(size, axis, keepdims=keepdims, initial=0)
+        return ops.max(size, axis, keepdims=keepdims, initial=0)
     if ord == -math.inf:
-        return cnp.min(size, axis, keepdims=keepdims)
+        return ops.min(size, axis, keepdims=keepdims)
     if ord == 0:
-        return cnp.sum((x != 0).astype(size.dtype), axis, keepdims=keepdims)
+        return ops.sum((x != 0).astype(size.dtype), axis, keepdims=keepdims)
     if ord == 1:
-        return cnp.sum(size, axis, keepdims=keepdims)
+        return ops.sum(size, axis, keepdims=keepdims)
     # Of the powers of the scaled numbers the largest is 1 and the others are less; the result does not depend on the scale.
     extreme = (
-        cnp.max(size, axis, keepdims=True, initial=0)
+        ops.max(size, axis, keepdims=True, initial=0)
         if ord > 0
-        else cnp.min(size, axis, keepdims=True, initial=math.inf)
+        else ops.min(size, axis, keepdims=True, initial=math.inf)
     )
     scale = bind1("stop_gradient", extreme)
-    scale = cnp.where((scale > 0) & (scale < math.inf), scale, 1)
-    total = cnp.sum((size / scale) ** ord, axis, keepdims=True)
+    scale = ops.where((scale > 0) & (scale < math.inf), scale, 1)
+    total = ops.sum((size / scale) ** ord, axis, keepdims=True)
     if abs(ord) >= 1:
         root: Array = total ** (1.0 / ord) * scale
     else:
         # The power may be out of the dtype's range where its product with the scale is in it; its root is not.
         half = total ** (0.5 / ord)
         root = half * scale * half
-    return root if keepdims else cnp.squeeze(root, axis)
+    return root if keepdims else ops.squeeze(root, axis)
 
 
 def _of_matrices(x: Array, ord: Any, rows: int, columns: int, keepdims: bool) -> Array:
@@ -128,12 +118,12 @@ def _of_matrices(x: Array, ord: Any, rows: int, columns: int, keepdims: bool) ->
         return _root_of_squares(x, (rows, columns), keepdims)
     if ord in (1, -1, math.inf, -math.inf):
         summed, folded = (rows, columns) if ord in (1, -1) else (columns, rows)
-        sums = cnp.sum(cnp.abs(x), summed, keepdims=True)
-        result = cnp.max(sums, folded, keepdims=True, initial=0) if ord > 0 else cnp.min(sums, folded, keepdims=True)
-        return result if keepdims else cnp.squeeze(result, (rows, columns))
+        sums = ops.sum(ops.abs(x), summed, keepdims=True)
+        result = ops.max(sums, folded, keepdims=True, initial=0) if ord > 0 else ops.min(sums, folded, keepdims=True)
+        return result if keepdims else ops.squeeze(result, (rows, columns))
     if ord in ("nuc", 2, -2):
-        s = svdvals(cnp.moveaxis(x, (rows, columns), (-2, -1)))
-        result = cnp.sum(s, -1) if ord == "nuc" else cnp.max(s, -1, initial=0) if ord == 2 else cnp.min(s, -1)
+        s = svdvals(ops.moveaxis(x, (rows, columns), (-2, -1)))
+        result = ops.sum(s, -1) if ord == "nuc" else ops.max(s, -1, initial=0) if ord == 2 else ops.min(s, -1)
         return keep_axes(result, x, sorted((rows, columns))) if keepdims else result
     raise ValueError(f"norm: {ord!r} is no order of a matrix norm; they are 'fro', 'nuc', 1, -1, 2, -2, inf and -inf")
 
@@ -204,15 +194,15 @@ def cond(x: Any, p: Any = None) -> Array:
         check_square(x[..., :0, :1], "cond (of matrices without elements)")
     if p is None or p in (2, -2):
         s = svdvals(x)
-        largest, least = cnp.max(s, -1), cnp.min(s, -1)
+        largest, least = ops.max(s, -1), ops.min(s, -1)
         if p != -2:
             return largest / least
         result = least / largest
     else:
         check_square(x, "cond")
         result = matrix_norm(x, ord=p) * matrix_norm(inv(x), ord=p)
-    undefined = cnp.isnan(result) & ~cnp.any(cnp.isnan(x), (-2, -1))
-    return convert(cnp.where(undefined, math.inf, result), result.dtype)
+    undefined = ops.isnan(result) & ~ops.any(ops.isnan(x), (-2, -1))
+    return convert(ops.where(undefined, math.inf, result), result.dtype)
 
 
 def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any = None) -> Array:
@@ -235,11 +225,11 @@ def matrix_rank(M: Any, rtol: Any = None, *, hermitian: bool = False, tol: Any =
 @matrices()
 def _rank(x: Any, limit: Any, hermitian: bool) -> Array:
     if x.ndim < 2:
-        return cnp.any(x != 0).astype("int32")
+        return ops.any(x != 0).astype("int32")
     s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
     if limit is None:
-        limit = default_cutoff(x, 1.0) * cnp.max(s, -1, initial=0)
-    return cnp.sum(s > cnp.asarray(limit).astype(real_dtype(x.dtype))[..., None], -1)
+        limit = default_cutoff(x, 1.0) * ops.max(s, -1, initial=0)
+    return ops.sum(s > ops.asarray(limit).astype(real_dtype(x.dtype))[..., None], -1)
 
 
 check_arguments(globals())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.products import matmul, tensordot, vecdot
+from cotangent._ops.shapes import matrix_transpose
 from cotangent.errors import ShapeError
-from cotangent.numpy import matmul, matrix_transpose, tensordot, vecdot
 
 __all__ = [
     "cross",
@@ -34,7 +35,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
     x, y = _core.array(x1), _core.array(x2)
     if x._bound_shape[axis] != 3 or y._bound_shape[axis] != 3:
         raise ValueError(f"cross takes vectors of 3 elements; the shapes are {x.shape} and {y.shape}")
-    return cnp.cross(x, y, axis=axis)
+    return ops.cross(x, y, axis=axis)
 
 
 def outer(x1: Any, x2: Any, /) -> Array:
@@ -46,17 +47,17 @@ def outer(x1: Any, x2: Any, /) -> Array:
     x, y = _core.array(x1), _core.array(x2)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"outer takes arrays with one axis; the shapes are {x.shape} and {y.shape}")
-    return cnp.outer(x, y)
+    return ops.outer(x, y)
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Array:
     """The diagonals of matrices [..., m, n]."""
-    return cnp.diagonal(x, offset, -2, -1)
+    return ops.diagonal(x, offset, -2, -1)
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sums of the diagonals of matrices [..., m, n]."""
-    return cnp.trace(x, offset, -2, -1, dtype)
+    return ops.trace(x, offset, -2, -1, dtype)
 
 
 def _best_splits(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
@@ -107,7 +108,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     def product(i: int, j: int) -> Array:
         if i == j:
             return factors[i]
-        return cnp.matmul(product(i, splits[i, j]), product(splits[i, j] + 1, j))
+        return ops.matmul(product(i, splits[i, j]), product(splits[i, j] + 1, j))
 
     return product(0, len(factors) - 1)
 

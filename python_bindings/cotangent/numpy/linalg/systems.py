@@ -10,15 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.linalg import LinAlgError
 
-import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.api import jvp
-from cotangent.custom import custom_jvp
-from cotangent.lax import stop_gradient
-from cotangent.lax.linalg import solve_factored, triangular_solve
-from cotangent.numpy._matrices import (
+from cotangent._ops.binding import bind1, convert, kind, real_dtype
+from cotangent._ops.matrices import (
     adjoint,
     check_matrix,
     check_square,
@@ -28,10 +25,13 @@ from cotangent.numpy._matrices import (
     trace,
     with_batch,
 )
-from cotangent.numpy._matrices import (
+from cotangent._ops.matrices import (
     diagonal as diagonal_of,
 )
-from cotangent.numpy._support import axis_size, bind1, convert, kind, normalize_axis, real_dtype, several
+from cotangent._ops.sizes import axis_size, normalize_axis, several
+from cotangent._transforms.custom_rules import custom_jvp
+from cotangent._transforms.derivatives import jvp
+from cotangent.lax.linalg import solve_factored, triangular_solve
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 
 __all__ = ["det", "inv", "lstsq", "matrix_power", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve"]
@@ -49,7 +49,7 @@ class SlogdetResult(NamedTuple):
 
 def solve_matrices(a: Array, b: Array, trans: int = 0) -> Array:
     """The solution of ``op(a) X = b`` for matrices [..., n, n] and [..., n, k]; batch axes broadcast."""
-    factors, _, permutation = _core.bind("lu", [stop_gradient(a)])
+    factors, _, permutation = _core.bind("lu", [bind1("stop_gradient", a)])
     return solve_factored(a, factors, permutation, b, trans)
 
 
@@ -102,18 +102,18 @@ def default_cutoff(a: Array, factor: float) -> Array:
     """``factor`` times the precision of ``a`` times its larger size: below it, relative singular values count as 0."""
     rows, columns = axis_size(a, a.ndim - 2), axis_size(a, a.ndim - 1)
     static = isinstance(rows, int) and isinstance(columns, int)
-    larger = max(rows, columns) if static else cnp.maximum(rows, columns)
+    larger = max(rows, columns) if static else ops.maximum(rows, columns)
     dtype = real_dtype(a.dtype)
-    return cnp.asarray(larger).astype(dtype) * (factor * float(cnp.finfo(dtype).eps))
+    return ops.asarray(larger).astype(dtype) * (factor * float(ops.finfo(dtype).eps))
 
 
 def _inverted(a: Array, rtol: Array) -> tuple[Array, Array]:
     """The pseudo-inverse, and the singular values that it is made of."""
     u, s, vh = svd(a, full_matrices=False)
-    cutoff = (rtol[..., None] if rtol.ndim else rtol) * cnp.max(s, -1, keepdims=True, initial=0)
+    cutoff = (rtol[..., None] if rtol.ndim else rtol) * ops.max(s, -1, keepdims=True, initial=0)
     keep = s > cutoff
-    inverse = cnp.where(keep, 1 / cnp.where(keep, s, 1), 0)
-    return cnp.matmul(adjoint(vh) * inverse[..., None, :].astype(a.dtype), adjoint(u)), s
+    inverse = ops.where(keep, 1 / ops.where(keep, s, 1), 0)
+    return ops.matmul(adjoint(vh) * inverse[..., None, :].astype(a.dtype), adjoint(u)), s
 
 
 @custom_jvp
@@ -143,7 +143,7 @@ def _pinv_and_values_jvp(
 
 def _pinv_tangent(a: Array, p: Array, change: Array) -> Array:
     """At constant rank: Golub, Pereyra, "The differentiation of pseudo-inverses", 1973, theorem 4.3."""
-    product, dual = cnp.matmul, adjoint(change)
+    product, dual = ops.matmul, adjoint(change)
     # The small dimension inside of products: n x n where a has more rows than columns, else m x m.
     if a._bound_shape[-2] >= a._bound_shape[-1]:
         left, right = product(product(p, adjoint(p)), dual), product(product(dual, adjoint(p)), p)
@@ -174,7 +174,7 @@ def pinv(a: Any, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None
     if rcond is not None and rtol is not None:
         raise ValueError("pinv: give rtol or rcond, not both")
     rtol = rtol if rcond is None else rcond
-    cutoff = default_cutoff(a, 10.0) if rtol is None else cnp.asarray(rtol).astype(real_dtype(a.dtype))
+    cutoff = default_cutoff(a, 10.0) if rtol is None else ops.asarray(rtol).astype(real_dtype(a.dtype))
     inverse: Array = _pinv(symmetrized(a) if hermitian else a, cutoff)
     return inverse
 
@@ -201,20 +201,20 @@ def lstsq(
         raise LinAlgError(f"lstsq takes a matrix [m, n] and b [m] or [m, k]; the shapes are {a.shape} and {b.shape}")
     right = b[:, None] if b.ndim == 1 else b
     dtype = real_dtype(a.dtype)
-    epsilon = float(cnp.finfo(dtype).eps)
+    epsilon = float(ops.finfo(dtype).eps)
     if rcond is None:
         cutoff = default_cutoff(a, 1.0)
     else:
-        cutoff = cnp.asarray(rcond).astype(dtype)
-        cutoff = cnp.where(cutoff < 0, epsilon, cutoff).astype(dtype)
+        cutoff = ops.asarray(rcond).astype(dtype)
+        cutoff = ops.where(cutoff < 0, epsilon, cutoff).astype(dtype)
     inverse, s = _pinv_and_values(a, cutoff)
-    rank = cnp.sum(s > cutoff * cnp.max(s, initial=0))
-    x = cnp.matmul(inverse, right)
+    rank = ops.sum(s > cutoff * ops.max(s, initial=0))
+    x = ops.matmul(inverse, right)
     if numpy_resid and (int(rank) < a._bound_shape[1] or a._bound_shape[0] <= a._bound_shape[1]):
-        residual = cnp.zeros(0, dtype)
+        residual = ops.zeros(0, dtype)
     else:
-        rest = right - cnp.matmul(a, x)
-        residual = cnp.sum(cnp.real(rest * cnp.conj(rest)), 0)
+        rest = right - ops.matmul(a, x)
+        residual = ops.sum(ops.real(rest * ops.conj(rest)), 0)
     return (x[:, 0] if b.ndim == 1 else x), residual, rank, s
 
 
@@ -240,8 +240,8 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
         raise LinAlgError(
             f"tensorinv: the first {count} axes of shape {x.shape} must have as many elements as the others"
         )
-    flat = inv(cnp.reshape(x, (math.prod(rows), math.prod(columns))))
-    return cnp.reshape(flat, (*columns, *rows))
+    flat = inv(ops.reshape(x, (math.prod(rows), math.prod(columns))))
+    return ops.reshape(flat, (*columns, *rows))
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
@@ -258,14 +258,14 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     x, right = _operand(a), _operand(b)
     if axes is not None:
         moved = [normalize_axis(axis, x.ndim, "tensorsolve") for axis in (axes if several(axes) else (axes,))]
-        x = cnp.transpose(x, [axis for axis in range(x.ndim) if axis not in moved] + moved)
+        x = ops.transpose(x, [axis for axis in range(x.ndim) if axis not in moved] + moved)
     rest = x._bound_shape[right.ndim :]
     if x._bound_shape[: right.ndim] != right._bound_shape or right.size != math.prod(rest):
         raise LinAlgError(
             f"tensorsolve: the shape {x.shape} must begin with that of b, {right.shape}, and go on with as many elements"
         )
-    flat = solve(cnp.reshape(x, (right.size, right.size)), cnp.reshape(right, (right.size,)))
-    return cnp.reshape(flat, rest)
+    flat = solve(ops.reshape(x, (right.size, right.size)), ops.reshape(right, (right.size,)))
+    return ops.reshape(flat, rest)
 
 
 def matrix_power(a: Any, n: int) -> Array:
@@ -291,12 +291,12 @@ def matrix_power(a: Any, n: int) -> Array:
     result = None
     while True:
         if power & 1:
-            result = x if result is None else cnp.matmul(result, x)
+            result = x if result is None else ops.matmul(result, x)
         power >>= 1
         if power == 0:
             assert result is not None
             return result
-        x = cnp.matmul(x, x)
+        x = ops.matmul(x, x)
 
 
 # ---- Determinants ----------------------------------------------------------------------------------------------------
@@ -304,8 +304,8 @@ def matrix_power(a: Any, n: int) -> Array:
 
 def _parity(pivots: Array, dtype: Any) -> Array:
     """The sign of the permutation that pivots make."""
-    rows = cnp.arange(pivots._bound_shape[-1], dtype="int32")
-    exchanges = cnp.sum(convert(pivots != rows, "int32"), -1)
+    rows = ops.arange(pivots._bound_shape[-1], dtype="int32")
+    exchanges = ops.sum(convert(pivots != rows, "int32"), -1)
     return convert(1 - 2 * (exchanges % 2), dtype)
 
 
@@ -313,21 +313,21 @@ def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
     """Powers of two for the factors of a product, so that none of its parts overflows or underflows, and two for the result."""
     info = np.finfo(real_dtype(diagonal.dtype))
     bits, width, bias = np.dtype(f"uint{info.bits}"), int(info.nmant), int(info.maxexp) - 1
-    size = cnp.abs(stop_gradient(diagonal))
-    size = cnp.where(size > 0, size, 1)
+    size = ops.abs(bind1("stop_gradient", diagonal))
+    size = ops.where(size > 0, size, 1)
     if size._bound_shape[-1] < bias:
         exponents = convert(bind1("bitcast", size, dtype=bits) >> width, "int32") - bias
     else:  # so many that numbers from 1 to 2 may have a product that overflows
-        logarithms = cnp.log2(cnp.where(cnp.isfinite(size), size, 1))
-        reached = cnp.cumsum(logarithms, -1)
-        exponents = convert(cnp.round(reached) - cnp.round(reached - logarithms), "int32")
+        logarithms = ops.log2(ops.where(ops.isfinite(size), size, 1))
+        reached = ops.cumsum(logarithms, -1)
+        exponents = convert(ops.round(reached) - ops.round(reached - logarithms), "int32")
 
     def power(exponent: Array) -> Array:
-        biased = convert(cnp.clip(exponent, 1 - bias, bias) + bias, bits)
+        biased = convert(ops.clip(exponent, 1 - bias, bias) + bias, bits)
         return convert(bind1("bitcast", biased << width, dtype=info.dtype), diagonal.dtype)
 
-    exponents = cnp.clip(exponents, 1 - bias, bias - 1)
-    total = cnp.sum(exponents, -1)
+    exponents = ops.clip(exponents, 1 - bias, bias - 1)
+    total = ops.sum(exponents, -1)
     half = total >> 1
     return power(-exponents), power(half), power(total - half)
 
@@ -337,7 +337,7 @@ def _det(a: Array) -> Array:
     factors, pivots, _ = _core.bind("lu", [a])
     diagonal = diagonal_of(factors)
     scale, first, second = _scales(diagonal)
-    return _parity(pivots, a.dtype) * cnp.prod(diagonal * scale, -1) * first * second
+    return _parity(pivots, a.dtype) * ops.prod(diagonal * scale, -1) * first * second
 
 
 @_det.defjvp
@@ -351,18 +351,18 @@ def _det_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
     factors, pivots, permutation = _core.bind("lu", [a])
     diagonal = diagonal_of(factors)
     is_zero = diagonal == 0
-    count = cnp.sum(convert(is_zero, "int32"), -1)
+    count = ops.sum(convert(is_zero, "int32"), -1)
     sign = _parity(pivots, a.dtype)
     # Half of the determinant's magnitude goes in before the systems are solved and half after: it may overflow where adj(A) does not.
     scale, first, second = _scales(diagonal)
-    others = sign * cnp.prod(cnp.where(is_zero, 1, diagonal) * scale, -1) * second
+    others = sign * ops.prod(ops.where(is_zero, 1, diagonal) * scale, -1) * second
     hole = convert(is_zero, a.dtype)[..., None]
     filled = factors + hole * identity(a)
     solved = solve_factored(a, filled, permutation, change * first[..., None, None])
-    beside = cnp.matmul(solved, triangular_solve(filled, hole, left_side=True, lower=False))
-    one_zero = cnp.sum(hole * beside, (-2, -1))
-    tangent = others * cnp.where(count == 0, trace(solved), cnp.where(count == 1, one_zero, 0))
-    return sign * cnp.prod(diagonal * scale, -1) * first * second, tangent
+    beside = ops.matmul(solved, triangular_solve(filled, hole, left_side=True, lower=False))
+    one_zero = ops.sum(hole * beside, (-2, -1))
+    tangent = others * ops.where(count == 0, trace(solved), ops.where(count == 1, one_zero, 0))
+    return sign * ops.prod(diagonal * scale, -1) * first * second, tangent
 
 
 Elements = list[list[Array]]
@@ -385,10 +385,10 @@ def _expanded(e: Elements) -> Array:
 def _small_det(e: Elements) -> Array:
     """By the products themselves, or, where these overflow, of rows that are scaled by powers of two."""
     plain = _expanded(e)
-    largest = [functools.reduce(cnp.maximum, [cnp.abs(x) for x in row]) for row in e]
-    scale, first, second = _scales(cnp.stack(largest, -1))
+    largest = [functools.reduce(ops.maximum, [ops.abs(x) for x in row]) for row in e]
+    scale, first, second = _scales(ops.stack(largest, -1))
     scaled = _expanded([[x * scale[..., i] for x in row] for i, row in enumerate(e)])
-    result: Array = cnp.where(cnp.isfinite(plain), plain, scaled * first * second)
+    result: Array = ops.where(ops.isfinite(plain), plain, scaled * first * second)
     return result
 
 
@@ -435,12 +435,12 @@ def _slogdet(a: Array) -> tuple[Array, Array]:
 
 
 def _sign_and_log(diagonal: Array, pivots: Array) -> tuple[Array, Array]:
-    size = cnp.abs(diagonal)
-    singular = cnp.any(size == 0, -1)
-    units = diagonal / cnp.where(size == 0, 1, size).astype(diagonal.dtype)
-    sign = _parity(pivots, diagonal.dtype) * cnp.prod(units, -1)
-    log = cnp.sum(cnp.log(cnp.where(size == 0, 1, size)), -1)
-    return cnp.where(singular, 0, sign).astype(diagonal.dtype), cnp.where(singular, -math.inf, log).astype(size.dtype)
+    size = ops.abs(diagonal)
+    singular = ops.any(size == 0, -1)
+    units = diagonal / ops.where(size == 0, 1, size).astype(diagonal.dtype)
+    sign = _parity(pivots, diagonal.dtype) * ops.prod(units, -1)
+    log = ops.sum(ops.log(ops.where(size == 0, 1, size)), -1)
+    return ops.where(singular, 0, sign).astype(diagonal.dtype), ops.where(singular, -math.inf, log).astype(size.dtype)
 
 
 @_slogdet.defjvp
@@ -451,7 +451,7 @@ def _slogdet_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
     relative = trace(solve_factored(a, factors, permutation, tangents[0]))
     if kind(a) != "complex":
         return (sign, log), (sign * 0, relative)
-    growth = cnp.real(relative)
+    growth = ops.real(relative)
     return (sign, log), (sign * (relative - growth), growth)
 
 

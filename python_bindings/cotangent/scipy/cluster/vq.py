@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import cotangent.numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import inexact
 from cotangent.errors import ShapeError
-from cotangent.numpy._support import inexact
 
 __all__ = ["vq"]
 

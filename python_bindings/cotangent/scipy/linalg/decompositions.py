@@ -6,15 +6,15 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.custom import custom_jvp
+from cotangent._ops.binding import bind1
+from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
+from cotangent._transforms.control_flow import scan
+from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.lax import linalg as lax_linalg
-from cotangent.lax.control_flow import scan
 from cotangent.lax.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from cotangent.numpy import linalg as cnp_linalg
-from cotangent.numpy._matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
-from cotangent.numpy._support import bind1
 from cotangent.scipy.linalg.systems import _cholesky
 
 __all__ = [

@@ -10,15 +10,16 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.api import jvp
-from cotangent.custom import custom_jvp
+from cotangent._ops.binding import bind1, convert, kind
+from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
+from cotangent._ops.sizes import axis_size
+from cotangent._transforms.control_flow import cond, scan
+from cotangent._transforms.custom_rules import custom_jvp
+from cotangent._transforms.derivatives import jvp
 from cotangent.lax import linalg as lax_linalg
-from cotangent.lax.control_flow import cond, scan
 from cotangent.numpy import linalg as cnp_linalg
-from cotangent.numpy._matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
-from cotangent.numpy._support import axis_size, bind1, convert, kind
 from cotangent.numpy.linalg.systems import solve_matrices
 from cotangent.scipy.linalg.systems import solve_triangular
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.lax.windows import sliding
 

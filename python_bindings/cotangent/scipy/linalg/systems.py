@@ -8,14 +8,14 @@ from numpy.linalg import LinAlgError
 
 import cotangent.numpy as cnp
 from cotangent import _core
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import bind1
+from cotangent._ops.matrices import adjoint, check_square, matrices, one_batch
+from cotangent._ops.matrices import diagonal as diagonal_of
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax import stop_gradient
 from cotangent.numpy import linalg as cnp_linalg
-from cotangent.numpy._matrices import adjoint, check_square, matrices, one_batch
-from cotangent.numpy._matrices import diagonal as diagonal_of
-from cotangent.numpy._support import bind1
 
 __all__ = ["cho_factor", "cho_solve", "det", "inv", "lu_factor", "lu_solve", "solve", "solve_triangular"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from cotangent import _core, lax, tree_util
 from cotangent import numpy as cnp
-from cotangent._arguments import check_arguments
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ShapeError
 from cotangent.flatten_util import ravel_pytree

@@ -1,0 +1,1 @@
+"""What every other part stands on: checks of arguments, capture, devices, keys, callbacks."""

@@ -1,0 +1,225 @@
+"""Python functions called by running programs: `pure_callback`, `io_callback`, and what `cotangent.debug` is made of.
+
+All are one primitive, ``host_callback``. What it calls takes and returns lists of arrays; `_Adapter` makes that of a function of pytrees.
+An adapter is made once for a function and a structure, so that programs captured again with the same callback are equal and are not
+compiled again.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import ShapeDtypeStruct, check_callable, flatten_arguments, function_name
+from cotangent._core import Array, PyTreeDef
+
+VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+class _Adapter:
+    """A function of pytrees as one of lists of arrays."""
+
+    def __init__(
+        self,
+        callback: Callable[..., Any],
+        structure: PyTreeDef,
+        out_structure: PyTreeDef | None,
+        static: tuple[Any, ...],
+    ) -> None:
+        self.callback = callback
+        self.structure = structure  # of (args, kwargs)
+        self.out_structure = out_structure  # None: what the function returns does not matter
+        self.static = static  # (position, value) of leaves that are no arrays
+
+    def __call__(self, arrays: list[np.ndarray[Any, Any]]) -> Sequence[Any]:
+        leaves: list[Any] = list(arrays)
+        for position, value in self.static:
+            leaves.insert(position, value)
+        args, kwargs = self.structure.unflatten(leaves)
+        result = self.callback(*args, **kwargs)
+        if self.out_structure is None:
+            return ()
+        try:
+            return self.out_structure.flatten_up_to(result)
+        except ValueError as error:
+            raise TypeError(
+                f"the callback {function_name(self.callback)} must return what result_shape_dtypes says: {error}"
+            ) from None
+
+    def __repr__(self) -> str:
+        return function_name(self.callback)
+
+
+_cached_adapter = functools.lru_cache(maxsize=4096)(_Adapter)
+
+
+def _adapter(
+    callback: Callable[..., Any],
+    structure: PyTreeDef,
+    out_structure: PyTreeDef | None = None,
+    static: tuple[Any, ...] = (),
+) -> _Adapter:
+    try:
+        return _cached_adapter(callback, structure, out_structure, static)
+    except TypeError:  # something is not hashable
+        return _Adapter(callback, structure, out_structure, static)
+
+
+def bind_callback(
+    adapter: Callable[..., Any],
+    operands: Sequence[Any],
+    effect: str,
+    results: Sequence[tuple[tuple[int, ...], Any]] = (),
+    batching: str = "sequential",
+) -> list[Array]:
+    """One ``host_callback`` equation: ``adapter(list of NumPy arrays)`` returns a sequence of ``results``."""
+    types = " ".join(f"{_core.dtype_name(dtype)}[{','.join(map(str, shape))}]" for shape, dtype in results)
+    return _core.bind(
+        "host_callback",
+        list(operands),
+        callback=adapter,
+        effect=effect,
+        results=types,
+        batching=batching,
+        ragged=[],
+        lengths=0,
+    )
+
+
+def bind_debug(callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Calls for the effect alone. Leaves that are no arrays are handed to the callback as they are."""
+    leaves, structure = _core.tree_flatten((args, kwargs), None)
+    operands: list[Any] = []
+    static: list[tuple[int, Any]] = []
+    for position, leaf in enumerate(leaves):
+        if (
+            isinstance(leaf, (Array, np.ndarray, np.generic))
+            or _core.is_python_scalar(leaf)
+            or _core.has_array_method(leaf)
+        ):
+            operands.append(leaf)
+        else:
+            static.append((position, leaf))
+    bind_callback(_adapter(callback, structure, None, tuple(static)), operands, "debug")
+
+
+def _is_type(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _result_types(result_shape_dtypes: Any, transform: str) -> tuple[list[tuple[tuple[int, ...], Any]], PyTreeDef]:
+    leaves, structure = _core.tree_flatten(result_shape_dtypes, _is_type)
+    types: list[tuple[tuple[int, ...], Any]] = []
+    for leaf in leaves:
+        if _core.is_python_scalar(leaf):
+            types.append(((), _core.scalar_type(leaf)[0]))
+            continue
+        if not _is_type(leaf):
+            raise TypeError(
+                f"{transform}: result_shape_dtypes must be made of things with shape and dtype (ct.ShapeDtypeStruct, arrays) or numbers; "
+                f"got {type(leaf).__name__}"
+            )
+        spec = ShapeDtypeStruct([int(size) for size in leaf.shape], leaf.dtype)
+        types.append((spec.shape, spec.dtype))
+    return types, structure
+
+
+def _call(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    effect: str,
+    batching: str,
+    transform: str,
+) -> Any:
+    check_callable(callback, transform)
+    types, out_structure = _result_types(result_shape_dtypes, transform)
+    operands, structure = flatten_arguments((args, kwargs), function_name(callback))
+    results = bind_callback(_adapter(callback, structure, out_structure), operands, effect, types, batching)
+    return out_structure.unflatten(results)
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: None = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """Calls a Python function without side effects, also from inside of compiled programs.
+
+    Args:
+        callback: a function of pytrees of read-only NumPy arrays. It may be called any number of times, or never when nothing uses
+            its results.
+        result_shape_dtypes: a pytree of `ShapeDtypeStruct` (or arrays, or numbers): what it returns. Widths are converted (float64 to
+            float32, say); shapes and kinds of dtype must be these.
+        args: positional arguments, pytrees of arrays.
+        sharding: only None: there is one device.
+        vmap_method: what ``vmap`` does. ``"sequential"`` calls once for each example. The others call once for all, with a batch axis
+            in front of every batched argument and expect one in front of every result: arguments that are not batched get an axis of
+            size 1 (``"expand_dims"``), are repeated (``"broadcast_all"``) or stay as they are (``"legacy_vectorized"``). None: an
+            error under ``vmap``.
+        kwargs: keyword arguments, the same.
+
+    Returns:
+        Arrays in the structure of ``result_shape_dtypes``.
+
+    Raises:
+        NotDifferentiableError: differentiated; wrap the call in a `custom_jvp` or `custom_vjp` function.
+
+    An exception of the callback ends the program and is raised where the program was called.
+
+    >>> import cotangent as ct, numpy as np
+    >>> f = ct.jit(lambda x: ct.pure_callback(np.sinh, x, x, vmap_method="broadcast_all") + 1)
+    >>> float(f(0.0))
+    1.0
+    """
+    if sharding is not None:
+        raise ValueError("pure_callback: sharding must be None: there is one device")
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError(f"pure_callback: vmap_method must be None or one of {list(VMAP_METHODS)}; got {vmap_method!r}")
+    # Calls in a sequence are calls in a sequence, whether the loop is unrolled or not.
+    batching = "sequential" if vmap_method == "sequential_unrolled" else vmap_method or ""
+    return _call(callback, result_shape_dtypes, args, kwargs, "none", batching, "pure_callback")
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: None = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Calls a Python function with side effects, exactly once wherever the program gets there, in program order.
+
+    The arguments are those of `pure_callback`. ``ordered`` changes nothing: calls are always in the program's order. Under ``vmap`` the
+    function is called once for each example, from the first to the last.
+
+    >>> import cotangent as ct, numpy as np
+    >>> log = []
+    >>> def take(x):
+    ...     log.append(float(x))
+    ...     return np.int32(len(log))
+    >>> f = ct.jit(lambda x: ct.experimental.io_callback(take, ct.ShapeDtypeStruct((), "int32"), x))
+    >>> int(f(1.0)), int(f(2.0)), log
+    (1, 2, [1.0, 2.0])
+    """
+    del ordered
+    if sharding is not None:
+        raise ValueError("io_callback: sharding must be None: there is one device")
+    return _call(callback, result_shape_dtypes, args, kwargs, "io", "sequential", "io_callback")
+
+
+def effects_barrier() -> None:
+    """Returns when all side effects have happened: at once, because programs run to their end before they return."""
+
+
+check_arguments(globals())

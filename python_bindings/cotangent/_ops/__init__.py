@@ -1,0 +1,26 @@
+"""The operations of arrays, of exact and ragged sizes alike: what special functions, `lax`, `numpy` and all above them are written in.
+
+Names and meaning are NumPy's. `binding` says how a function becomes equations, `sizes` what an axis is.
+"""
+
+from cotangent._ops.arithmetic import *
+from cotangent._ops.arithmetic import add as add
+from cotangent._ops.arithmetic import maximum as maximum
+from cotangent._ops.arithmetic import minimum as minimum
+from cotangent._ops.arithmetic import multiply as multiply
+from cotangent._ops.arithmetic import negative as negative
+from cotangent._ops.arithmetic import subtract as subtract
+from cotangent._ops.bits import *
+from cotangent._ops.choice import *
+from cotangent._ops.comparisons import *
+from cotangent._ops.constants import *
+from cotangent._ops.creation import *
+from cotangent._ops.dtypes import *
+from cotangent._ops.functions import *
+from cotangent._ops.indexing import *
+from cotangent._ops.positions import *
+from cotangent._ops.products import *
+from cotangent._ops.reductions import *
+from cotangent._ops.selection import *
+from cotangent._ops.shapes import *
+from cotangent._ops.sorting import *

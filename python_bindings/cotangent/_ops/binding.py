@@ -1,0 +1,139 @@
+"""What functions of arrays are made of: binding one primitive, kinds and conversions of dtypes, numbers beside arrays."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent.errors import DTypeError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+bind1, promoted, kind = _core.bind1, _core.promoted, _core.kind
+
+
+def is_integer(x: Any) -> bool:
+    """Whether the elements are integers (bool is not)."""
+    return kind(x) in ("signed", "unsigned")
+
+
+def is_inexact(x: Any) -> bool:
+    """Whether the elements are floating or complex."""
+    return kind(x) in ("float", "complex")
+
+
+def inexact(x: Any) -> Array:
+    """``x`` as an array of a floating or complex dtype."""
+    return x if isinstance(x, Array) and kind(x) in ("float", "complex") else _core.promote([x], inexact=True)[0]
+
+
+def convert(x: Array, dtype: Any) -> Array:
+    """``x`` with a dtype that is not weak."""
+    dtype = _core.canonical_dtype(dtype)
+    return x if x.dtype == dtype and not x.weak_type else bind1("convert", x, dtype=dtype)
+
+
+def apart(result: Array, source: Any) -> Array:
+    """``result``, or an array of its own where it would be ``source`` or what that holds: one can be deleted or donated without the other.
+
+    The memory is shared as long as both have it.
+    """
+    return _core.share_array(result) if result is source or _core.has_array_method(source) else result
+
+
+def own(function: Callable[P, T]) -> Callable[P, T]:
+    """``function``, whose results are arrays of their own where it would hand an argument back. See `apart`."""
+
+    @functools.wraps(function)
+    def owning(*args: P.args, **kwargs: P.kwargs) -> T:
+        result: Any = function(*args, **kwargs)
+        for source in (*args, *kwargs.values()):
+            if isinstance(result, list):
+                result = [apart(item, source) for item in result]
+            else:
+                result = apart(result, source)
+        return cast("T", result)
+
+    return owning
+
+
+def literal(like: Array, value: complex) -> Array:
+    """A number as an array of the shape and type of ``like``, which is weak if that is."""
+    return _core.full(like._bound_shape, value, like.dtype, like.weak_type)
+
+
+def constant(like: Array, value: complex, dtype: Any = None) -> Array:
+    """A number as an array of the shape of ``like``, ragged where that is; a result, where `literal` is an operand."""
+    result = _core.full(like._bound_shape, value, like.dtype if dtype is None else dtype)
+    for axis in _core.ragged_axes(like):
+        result = bind1("set_length", result, bind1("dimension_size", like, axis=axis), axis=axis)
+    return result
+
+
+def unary(name: str, x: Any) -> Array:
+    """A primitive of one floating or complex operand; integers and bools are converted."""
+    return promoted(name, x, inexact=True)
+
+
+def choose(condition: Array, x: Any, y: Any) -> Array:
+    """Elements of x or y, of which one may be a number."""
+    like = x if isinstance(x, Array) else y
+    x = x if isinstance(x, Array) else literal(like, x)
+    y = y if isinstance(y, Array) else literal(like, y)
+    return bind1("select", condition, x, y)
+
+
+def ordered(name: str, x: Array, y: Array) -> Array:
+    """``lt``, ``le``, ``gt`` or ``ge`` of operands of one dtype; complex numbers are ordered by their real, then their imaginary part."""
+    if kind(x) != "complex":
+        return bind1(name, x, y)
+    (a, b), (c, d) = ((bind1("real", z), bind1("imag", z)) for z in (x, y))
+    return bind1("select", bind1("eq", a, c), bind1(name, b, d), bind1(name, a, c))
+
+
+def larger(name: str, x: Array, y: Array) -> Array:
+    """``max`` or ``min`` of operands of one dtype, of complex numbers too; NaN where either is."""
+    if kind(x) != "complex":
+        return bind1(name, x, y)
+    first = ordered("gt" if name == "max" else "lt", x, y)
+    return bind1("select", bind1("or", first, bind1("ne", x, x)), x, y)
+
+
+def real_only(x: Any, name: str) -> Array:
+    """``x`` as floating numbers.
+
+    Raises:
+        DTypeError: it is complex.
+    """
+    array = inexact(x)
+    if kind(array) == "complex":
+        raise DTypeError(f"{name} takes real arrays; got {array.dtype}\n  use the real and imaginary parts")
+    return array
+
+
+def real_dtype(dtype: Any) -> Any:
+    """The dtype of the parts of a complex number; any other dtype is its own."""
+    return np.dtype({"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype))
+
+
+def working_dtype(dtype: Any) -> Any:
+    """The dtype that sums are accumulated in: float32 for narrower floating dtypes."""
+    return np.dtype("float32") if _core.dtype_kind(dtype) == "float" and dtype.itemsize < 4 else dtype
+
+
+def is_host_value(x: Any) -> bool:
+    """Whether the elements are known now, without evaluating what is being captured."""
+    return not isinstance(x, Array) or not _core.is_traced(x)
+
+
+def no_out(out: Any, name: str) -> None:
+    """Raises for the ``out`` argument, which immutable arrays cannot support."""
+    if out is not None:
+        raise NotImplementedError(
+            f"{name}: the out argument is not supported\n  arrays are immutable: use the returned array"
+        )

@@ -1,0 +1,452 @@
+"""Signs, bits, the parts of floating numbers, divisors of whole numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
+from cotangent._core import Array
+from cotangent._ops.binding import (
+    bind1,
+    choose,
+    constant,
+    is_inexact,
+    kind,
+    literal,
+    no_out,
+    own,
+    promoted,
+    real_dtype,
+    real_only,
+)
+from cotangent._ops.sizes import flattened, insert_axes, move_last, ragged_length, refuse_ragged
+from cotangent._transforms.control_flow import while_loop
+from cotangent._transforms.custom_rules import custom_jvp
+from cotangent.errors import DTypeError, ShapeError
+
+__all__ = [
+    "bitwise_count",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_right_shift",
+    "copysign",
+    "frexp",
+    "gcd",
+    "heaviside",
+    "invert",
+    "lcm",
+    "ldexp",
+    "left_shift",
+    "modf",
+    "nextafter",
+    "packbits",
+    "right_shift",
+    "signbit",
+    "spacing",
+    "unpackbits",
+]
+
+# ---- Signs and bits --------------------------------------------------------------------------------------------------
+
+
+def signbit(x: Any, /) -> Array:
+    """Whether the sign bit is set: true of -0.0 too."""
+    array = _core.array(x)
+    if kind(array) in ("bool", "unsigned"):
+        return constant(array, False, bool)
+    if kind(array) == "float":
+        array = bind1("bitcast", array, dtype=np.dtype(f"int{8 * array.dtype.itemsize}"))
+    return bind1("lt", array, literal(array, 0))
+
+
+def copysign(x: Any, y: Any, /) -> Array:
+    """The magnitude of x with the sign of y."""
+    x, y = _core.promote([x, y], inexact=True)
+    flip = bind1("ne", signbit(x), signbit(y))
+    return bind1("select", flip, bind1("neg", x), x)
+
+
+def heaviside(x: Any, y: Any, /) -> Array:
+    """0 below 0, 1 above, ``y`` at 0."""
+    x, y = _core.promote([x, y], inexact=True)
+    zero = literal(x, 0.0)
+    step = choose(bind1("gt", x, zero), 1.0, bind1("select", bind1("ne", x, x), x, zero))
+    return bind1("select", bind1("eq", x, zero), y, step)
+
+
+def bitwise_and(x: Any, y: Any, /) -> Array:
+    """Bits set in both."""
+    return promoted("and", x, y)
+
+
+def bitwise_or(x: Any, y: Any, /) -> Array:
+    """Bits set in either."""
+    return promoted("or", x, y)
+
+
+def bitwise_xor(x: Any, y: Any, /) -> Array:
+    """Bits set in one of both."""
+    return promoted("xor", x, y)
+
+
+def bitwise_not(x: Any, /) -> Array:
+    """All bits flipped; of bools, not."""
+    return bind1("not", x)
+
+
+bitwise_invert = invert = bitwise_not
+
+
+def left_shift(x: Any, y: Any, /) -> Array:
+    """Bits moved up by ``y``."""
+    return promoted("shift_left", x, y)
+
+
+bitwise_left_shift = left_shift
+
+
+def right_shift(x: Any, y: Any, /) -> Array:
+    """Bits moved down by ``y``; the sign is kept."""
+    x, y = _core.promote([x, y])
+    return bind1("shift_right_logical" if kind(x) == "unsigned" else "shift_right_arithmetic", x, y)
+
+
+bitwise_right_shift = right_shift
+
+
+def bitwise_count(x: Any, /) -> Array:
+    """How many bits are set in the magnitude of integers, as uint8.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.bitwise_count(ct.numpy.array([0, 7, -8])).tolist()
+    [0, 3, 1]
+    """
+    array = _core.array(x)
+    if kind(array) not in ("bool", "signed", "unsigned"):
+        raise DTypeError(f"bitwise_count takes integers; got {array.dtype}")
+    if kind(array) == "signed":
+        array = bind1("abs", array)
+    width = 8 * array.dtype.itemsize
+    bits = _core.convert(array, f"uint{width}")
+    # Neighbouring counts are added: of single bits, of pairs, of groups of four, ...
+    group = 1
+    while group < width:
+        ones = (1 << group) - 1
+        mask = literal(bits, sum(ones << shift for shift in range(0, width, 2 * group)))
+        bits = (bits & mask) + (bind1("shift_right_logical", bits, literal(bits, group)) & mask)
+        group *= 2
+    return _core.convert(bits, "uint8")
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
+    """Eight truth values an element: the bits of uint8, along an axis or of the flattened array, padded with zeros."""
+    array = _core.array(a)
+    if is_inexact(array):
+        raise DTypeError(f"packbits takes integers or bools; got {array.dtype}")
+    array, position = flattened(array, axis, "packbits")
+    moved = move_last(bind1("ne", array, literal(array, 0)), position)
+    size = moved._bound_shape[-1]
+    high = [0] * (moved.ndim - 1) + [-size % 8]
+    bits = bind1(
+        "pad",
+        _core.convert(moved, "uint8"),
+        _core.full((), 0, "uint8"),
+        low=[0] * moved.ndim,
+        high=high,
+        interior=[0] * moved.ndim,
+    )
+    bits = bind1("reshape", bits, shape=[*bits._bound_shape[:-1], -(-size // 8), 8])
+    weights = bind1("shift_left", _core.full((8,), 1, "uint8"), _bit_positions(bitorder, "packbits"))
+    weights = bind1("broadcast", weights, shape=list(bits._bound_shape), axes=[bits.ndim - 1])
+    packed = bind1("reduce_sum", bits * weights, axes=[bits.ndim - 1])
+    if moved.ndim - 1 in _core.ragged_axes(moved):
+        # One element at most: more are an axis that is split. Of no bits there is none.
+        length = bind1("min", ragged_length(moved, moved.ndim - 1), _core.full((), 1, "int32"))
+        packed = set_length(packed, length, packed.ndim - 1)
+    return move_last(packed, position, back=True)
+
+
+def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+    """The bits of uint8 as elements 0 and 1, along an axis or of the flattened array; ``count`` cuts or pads with zeros."""
+    array = _core.array(a)
+    if array.dtype != np.dtype("uint8"):
+        raise DTypeError(f"unpackbits takes uint8; got {array.dtype}")
+    array, position = flattened(array, axis, "unpackbits")
+    moved = move_last(array, position)
+    shape = [*moved._bound_shape, 8]
+    shifts = bind1("broadcast", _bit_positions(bitorder, "unpackbits"), shape=shape, axes=[moved.ndim])
+    wide = bind1("broadcast", moved, shape=shape, axes=list(range(moved.ndim)))
+    bits = bind1("shift_right_logical", wide, shifts) & literal(wide, 1)
+    bits = bind1("reshape", bits, shape=[*shape[:-2], 8 * shape[-2]])
+    if count is not None:
+        refuse_ragged("unpackbits", bits, [bits.ndim - 1], "count= is of the exact number of bits")
+        size = bits._bound_shape[-1]
+        limit = max(size + count, 0) if count < 0 else count
+        none = [0] * (bits.ndim - 1)
+        bits = bind1(
+            "pad", bits, _core.full((), 0, "uint8"), low=[*none, 0], high=[*none, limit - size], interior=[*none, 0]
+        )
+    return move_last(bits, position, back=True)
+
+
+def _bit_positions(bitorder: str, name: str) -> Array:
+    if bitorder not in ("big", "little"):
+        raise ValueError(f"{name}: bitorder must be 'big' or 'little'; got {bitorder!r}")
+    positions = bind1("iota", shape=[8], dtype=np.dtype("uint8"), axis=0)
+    return positions if bitorder == "little" else bind1("reverse", positions, axes=[0])
+
+
+# ---- Parts of floating numbers ---------------------------------------------------------------------------------------
+
+_MANTISSA_BITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
+
+
+def _integers_of(x: Array) -> Array:
+    """The bits of floating numbers as signed integers."""
+    return bind1("bitcast", x, dtype=np.dtype(f"int{8 * x.dtype.itemsize}"))
+
+
+def _power_of_two(exponent: Array, like: Array) -> Array:
+    """``2 ** exponent``, exactly; the exponent must be that of a normal number."""
+    mantissa = _MANTISSA_BITS[like.dtype.name]
+    bias = (1 << (8 * like.dtype.itemsize - 2 - mantissa)) - 1
+    integers = _core.convert(exponent, f"int{8 * like.dtype.itemsize}")
+    bits = bind1("shift_left", integers + literal(integers, bias), literal(integers, mantissa))
+    return bind1("bitcast", bits, dtype=like.dtype)
+
+
+def frexp(x: Any, /) -> tuple[Array, Array]:
+    """The mantissa, of magnitude in [0.5, 1), and the exponent: ``x == mantissa * 2 ** exponent``.
+
+    Zero, infinities and NaN are their own mantissa, with exponent 0.
+    """
+    array = real_only(x, "frexp")
+    if array.dtype.itemsize == 2:
+        mantissa, exponent = frexp(_core.convert(array, "float32"))
+        return _core.convert(mantissa, array.dtype), exponent
+    bits = _MANTISSA_BITS[array.dtype.name]
+    special = ~bind1("is_finite", array) | (array == literal(array, 0.0))
+    # Numbers below the normal ones are scaled up first.
+    lift = literal(array, 2.0 ** (bits + 1))
+    tiny = bind1("abs", array) < literal(array, 2.0 ** (2 - (1 << (8 * array.dtype.itemsize - 2 - bits))))
+    normal = bind1("select", tiny, array * lift, array)
+    integers = _integers_of(bind1("abs", bind1("stop_gradient", normal)))
+    bias = (1 << (8 * array.dtype.itemsize - 2 - bits)) - 2
+    raised = bind1("shift_right_arithmetic", integers, literal(integers, bits)) - literal(integers, bias)
+    # Four times what is wanted, which is a normal number for every exponent.
+    scale = _power_of_two(bind1("select", special, literal(raised, 0), literal(raised, 2) - raised), normal)
+    mantissa = bind1("select", special, array, normal * scale * literal(normal, 0.25))
+    exponent = bind1("select", tiny, raised - literal(raised, bits + 1), raised)
+    return mantissa, _core.convert(bind1("select", special, literal(exponent, 0), exponent), "int32")
+
+
+def ldexp(x1: Any, x2: Any, /) -> Array:
+    """``x1 * 2 ** x2`` for integers ``x2``, rounded once."""
+    x, n = _core.array(x1), _core.array(x2)
+    if is_inexact(n):
+        raise DTypeError(f"ldexp: the exponent must be an integer; got {n.dtype}")
+    x = real_only(x, "ldexp")
+    if x.dtype.itemsize == 2:
+        return _core.convert(ldexp(_core.convert(x, "float32"), n), x.dtype)
+    shape = _core.broadcast_shapes([x._bound_shape, n._bound_shape])
+    x = _core.broadcast_to(x, shape)
+    mantissa, exponent = frexp(x)
+    n = _core.broadcast_to(_core.convert(n, "int64"), shape)
+    top = 1 << (8 * x.dtype.itemsize - 2 - _MANTISSA_BITS[x.dtype.name])  # 128, 1024
+    total = bind1("max", bind1("min", n, literal(n, 4 * top)), literal(n, -4 * top)) + _core.convert(exponent, "int64")
+    # In two steps, of which only the second may round.
+    first = bind1("max", bind1("min", total, literal(total, top - 1)), literal(total, 4 - top))
+    rest = total - first
+    second = bind1("max", bind1("min", rest, literal(rest, top - 1)), literal(rest, 2 - top))
+    return mantissa * _power_of_two(first, x) * _power_of_two(second, x)
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
+    """The fractional and the whole part, both with the sign of ``x``."""
+    no_out(out, "modf")
+    array = real_only(x, "modf")
+    zero = literal(array, 0.0)
+    whole = bind1("select", array < zero, bind1("ceil", array), bind1("floor", array))
+    return _fraction(array, whole), copysign(whole, array)
+
+
+@custom_jvp
+def _fraction(x: Array, whole: Array) -> Array:
+    infinite = bind1("abs", x) == literal(x, math.inf)
+    return copysign(bind1("select", infinite, literal(x, 0.0), x - whole), x)
+
+
+# The whole part has derivative 0. The sign that a zero gets and the choice at infinities are no part of the derivative.
+_fraction.defjvp(lambda primals, tangents: (_fraction(*primals), tangents[0]))
+
+
+def nextafter(x: Any, y: Any, /) -> Array:
+    """The next number after ``x`` toward ``y``."""
+    x, y = _core.promote([x, y], inexact=True)
+    if kind(x) == "complex":
+        raise DTypeError(f"nextafter takes real arrays; got {x.dtype}")
+    result: Array = _neighbor(x, y)
+    return result
+
+
+@custom_jvp
+def _neighbor(x: Array, y: Array) -> Array:
+    integers = _integers_of(x)
+    zero, one = literal(x, 0.0), literal(integers, 1)
+    away = (y > x) == (x > zero)
+    moved = bind1("select", away, integers + one, integers - one)
+    smallest = _integers_of(copysign(_smallest_subnormal(x), y))
+    result = bind1("bitcast", bind1("select", x == zero, smallest, moved), dtype=x.dtype)
+    result = bind1("select", x == y, y, result)
+    return choose((x != x) | (y != y), math.nan, result)
+
+
+# Bits have no derivative; the neighbor of x is x and a gap that is constant between powers of 2.
+_neighbor.defjvp(lambda primals, tangents: (_neighbor(*primals), tangents[0]))
+
+
+def _smallest_subnormal(like: Array) -> Array:
+    integers = _integers_of(literal(like, 0.0))
+    return bind1("bitcast", literal(integers, 1), dtype=like.dtype)
+
+
+def spacing(x: Any, /) -> Array:
+    """The distance to the next number away from 0, with the sign of ``x``; NaN of infinities."""
+    array = real_only(x, "spacing")
+    magnitude = bind1("abs", array)
+    gap = nextafter(magnitude, literal(magnitude, math.inf)) - magnitude
+    signed = bind1("select", array < literal(array, 0.0), bind1("neg", gap), gap)
+    return choose(bind1("is_finite", array), signed, math.nan)
+
+
+# ---- Whole numbers ---------------------------------------------------------------------------------------------------
+
+
+def _magnitudes(x1: Any, x2: Any, name: str) -> tuple[Array, Array, Any]:
+    """Unsigned, as the magnitude of the lowest number is none of the signed ones; and the dtype of the result."""
+    x, y = _core.promote([x1, x2])
+    if kind(x) not in ("signed", "unsigned"):
+        raise DTypeError(f"{name} takes integers; got {x.dtype}")
+    if kind(x) == "unsigned":
+        return x, y, x.dtype
+    unsigned = _unsigned(x.dtype.itemsize)
+    return _core.convert(bind1("abs", x), unsigned), _core.convert(bind1("abs", y), unsigned), x.dtype
+
+
+def _divisor(x: Array, y: Array) -> Array:
+    def unfinished(pair: tuple[Array, Array]) -> Array:
+        return bind1("reduce_max", bind1("ne", pair[1], literal(pair[1], 0)), axes=list(range(pair[1].ndim)))
+
+    def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
+        x, y = pair
+        done = bind1("eq", y, literal(y, 0))
+        rest = bind1("rem", x, choose(done, 1, y))
+        return bind1("select", done, x, y), bind1("select", done, y, rest)
+
+    return while_loop(unfinished, step, (x, y))[0]  # type: ignore[no-any-return]
+
+
+def gcd(x1: Any, x2: Any) -> Array:
+    """The greatest common divisor of integers; of 0 and 0, 0.
+
+    A divisor that the dtype does not have (128 of int8) wraps around, as NumPy's does.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.gcd(ct.numpy.array([12, 0, -9]), 18).tolist()
+    [6, 18, 9]
+    """
+    x, y, dtype = _magnitudes(x1, x2, "gcd")
+    return _core.convert(_divisor(x, y), dtype)
+
+
+def lcm(x1: Any, x2: Any) -> Array:
+    """The least common multiple of integers, not negative; with 0, 0."""
+    x, y, dtype = _magnitudes(x1, x2, "lcm")
+    divisor = _divisor(x, y)
+    multiple = bind1("mul", x, bind1("div", y, choose(divisor == literal(divisor, 0), 1, divisor)))
+    return bind1("abs", _core.convert(multiple, dtype))
+
+
+# ---- Bytes -----------------------------------------------------------------------------------------------------------
+
+
+def _unsigned(size: int) -> Any:
+    return np.dtype(f"uint{8 * size}")
+
+
+def reinterpret(x: Array, dtype: Any) -> Array:
+    """The same bytes as elements of another dtype, the lowest byte first; the last axis grows or shrinks.
+
+    Raises:
+        ShapeError: the bytes of the last axis are not a whole number of elements.
+    """
+    dtype = _core.canonical_dtype(dtype)
+    if x.dtype == dtype:
+        return x
+    if kind(x) == "complex":
+        parts = bind1("concatenate", *[insert_axes(bind1(part, x), [x.ndim]) for part in ("real", "imag")], axis=x.ndim)
+        if x.ndim == 0:
+            raise ShapeError("view: an array without axes cannot change the size of its elements")
+        return reinterpret(bind1("reshape", parts, shape=[*x._bound_shape[:-1], 2 * x._bound_shape[-1]]), dtype)
+    if _core.dtype_kind(dtype) == "complex":
+        part = reinterpret(x, real_dtype(dtype))
+        if part.ndim == 0 or part._bound_shape[-1] % 2:
+            raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
+        pairs = bind1("reshape", part, shape=[*part._bound_shape[:-1], part._bound_shape[-1] // 2, 2])
+        return bind1("complex", pairs[..., 0], pairs[..., 1])
+    if kind(x) == "bool":
+        x = _core.convert(x, "uint8")
+    if dtype == np.dtype(bool):
+        return bind1("ne", reinterpret(x, "uint8"), literal(reinterpret(x, "uint8"), 0))
+    old, new = x.dtype.itemsize, dtype.itemsize
+    if old == new:
+        return bind1("bitcast", x, dtype=dtype)
+    if x.ndim == 0:
+        raise ShapeError("view: an array without axes cannot change the size of its elements")
+    integers = bind1("bitcast", x, dtype=_unsigned(old)) if x.dtype != _unsigned(old) else x
+    shape = list(x._bound_shape)
+    if new < old:
+        pieces = [
+            insert_axes(
+                _core.convert(bind1("shift_right_logical", integers, literal(integers, 8 * new * i)), _unsigned(new)),
+                [x.ndim],
+            )
+            for i in range(old // new)
+        ]
+        wide = bind1("concatenate", *pieces, axis=x.ndim)
+        result = bind1("reshape", wide, shape=[*shape[:-1], shape[-1] * (old // new)])
+    else:
+        count = new // old
+        if shape[-1] % count:
+            raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
+        groups = bind1("reshape", integers, shape=[*shape[:-1], shape[-1] // count, count])
+        result = _core.convert(groups[..., 0], _unsigned(new))
+        for i in range(1, count):
+            piece = _core.convert(groups[..., i], _unsigned(new))
+            result = result | bind1("shift_left", piece, literal(piece, 8 * old * i))
+    return result if dtype == _unsigned(new) else bind1("bitcast", result, dtype=dtype)
+
+
+@own
+def byteswap(a: Any, inplace: bool = False) -> Array:
+    """The elements with their bytes in reverse order."""
+    if inplace:
+        raise ValueError("byteswap: arrays are immutable\n  leave inplace as False, and use the array that is returned")
+    x = _core.array(a)
+    size = real_dtype(x.dtype).itemsize
+    if size == 1:
+        return x
+    bytes_ = reinterpret(insert_axes(x, [x.ndim]), "uint8")
+    shape = list(bytes_._bound_shape)
+    groups = bind1("reshape", bytes_, shape=[*shape[:-1], shape[-1] // size, size])
+    swapped = bind1("reshape", bind1("reverse", groups, axes=[groups.ndim - 1]), shape=shape)
+    return bind1("reshape", reinterpret(swapped, x.dtype), shape=list(x._bound_shape))
+
+
+check_arguments(globals())

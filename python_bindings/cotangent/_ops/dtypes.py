@@ -1,0 +1,249 @@
+"""The element types: their names, what they hold, how they are promoted."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.keys import extended, prng_key
+from cotangent._core import Array
+from cotangent._ops.creation import array
+from cotangent._ops.sizes import type_of
+
+__all__ = [
+    "ComplexWarning",
+    "bfloat16",
+    "bool",
+    "bool_",
+    "can_cast",
+    "cdouble",
+    "character",
+    "complex64",
+    "complex128",
+    "complex_",
+    "complexfloating",
+    "csingle",
+    "double",
+    "dtype",
+    "finfo",
+    "flexible",
+    "float8_e3m4",
+    "float8_e4m3",
+    "float8_e4m3b11fnuz",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+    "float16",
+    "float32",
+    "float64",
+    "float_",
+    "floating",
+    "generic",
+    "half",
+    "iinfo",
+    "inexact",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "int_",
+    "integer",
+    "isdtype",
+    "issubdtype",
+    "number",
+    "object_",
+    "promote_types",
+    "result_type",
+    "signedinteger",
+    "single",
+    "uint",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "unsignedinteger",
+]
+
+
+class ScalarType(type):
+    """The class of ``ct.numpy.float32`` and its like: a name for a dtype, which makes a scalar array when called.
+
+    NumPy and this library accept it wherever a dtype is wanted, and it equals NumPy's scalar type and the dtype itself.
+    """
+
+    _spec: Any  # what the extension makes a dtype of
+
+    @property
+    def dtype(cls) -> Any:
+        """The `numpy.dtype`."""
+        return _core.canonical_dtype(cls._spec)
+
+    def __call__(cls, x: Any = 0) -> Array:
+        """A scalar (or an array, of an array) of this dtype."""
+        return array(x, cls.dtype, copy=None)
+
+    def __eq__(cls, other: object) -> builtins.bool:
+        if isinstance(other, ScalarType):
+            return builtins.bool(cls.dtype == other.dtype)
+        if isinstance(other, type):
+            return cls.dtype.type is other  # so not Python's int, which is a weak type
+        return builtins.bool(cls.dtype == other)
+
+    def __hash__(cls) -> int:
+        return hash(cls.dtype.type)
+
+    def __instancecheck__(cls, instance: Any) -> builtins.bool:
+        return isinstance(instance, cls.dtype.type)
+
+    def __repr__(cls) -> str:
+        return f"<cotangent.numpy.{cls.__name__}>"
+
+
+def _scalar_type(name: str, spec: Any = None) -> ScalarType:
+    return ScalarType(name, (), {"_spec": spec or name, "__module__": "cotangent.numpy", "__slots__": ()})
+
+
+bool_ = bool = _scalar_type("bool_", "bool")
+int8 = _scalar_type("int8")
+int16 = _scalar_type("int16")
+int32 = _scalar_type("int32")
+int64 = _scalar_type("int64")
+uint8 = _scalar_type("uint8")
+uint16 = _scalar_type("uint16")
+uint32 = _scalar_type("uint32")
+uint64 = _scalar_type("uint64")
+float16 = half = _scalar_type("float16")
+bfloat16 = _scalar_type("bfloat16")
+float32 = single = _scalar_type("float32")
+float64 = double = _scalar_type("float64")
+float8_e3m4 = _scalar_type("float8_e3m4")
+float8_e4m3 = _scalar_type("float8_e4m3")
+float8_e4m3b11fnuz = _scalar_type("float8_e4m3b11fnuz")
+float8_e4m3fn = _scalar_type("float8_e4m3fn")
+float8_e4m3fnuz = _scalar_type("float8_e4m3fnuz")
+float8_e5m2 = _scalar_type("float8_e5m2")
+float8_e5m2fnuz = _scalar_type("float8_e5m2fnuz")
+float8_e8m0fnu = _scalar_type("float8_e8m0fnu")
+complex64 = csingle = _scalar_type("complex64")
+complex128 = cdouble = _scalar_type("complex128")
+# The defaults: 64 bits wide when `enable_x64` is on.
+int_ = _scalar_type("int_", int)
+float_ = _scalar_type("float_", float)
+complex_ = _scalar_type("complex_", complex)
+
+
+class _UnsignedDefault(ScalarType):
+    @property
+    def dtype(cls) -> Any:
+        return np.dtype(f"u{_core.default_int_dtype().name}")
+
+
+uint = _UnsignedDefault("uint", (), {"__module__": "cotangent.numpy", "__slots__": ()})
+
+dtype = np.dtype
+generic = np.generic
+number = np.number
+integer = np.integer
+signedinteger = np.signedinteger
+unsignedinteger = np.unsignedinteger
+inexact = np.inexact
+floating = np.floating
+complexfloating = np.complexfloating
+character = np.character
+flexible = np.flexible
+object_ = np.object_
+ComplexWarning = np.exceptions.ComplexWarning
+
+
+def _dtype_of(x: Any) -> Any:
+    """A dtype, or that of an array."""
+    return x.dtype if isinstance(x, (Array, np.ndarray, np.generic)) else _core.canonical_dtype(x)
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating dtype: ``max``, ``min``, ``eps``, ``tiny``, ``bits``."""
+    dtype = _dtype_of(dtype)
+    if _core.dtype_kind(dtype) not in ("float", "complex"):
+        raise ValueError(f"finfo takes floating dtypes; got {dtype}")
+    if dtype.name in ("float16", "float32", "float64", "complex64", "complex128"):
+        return np.finfo(dtype)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+
+
+def iinfo(dtype: Any) -> np.iinfo[Any]:
+    """Limits of an integer dtype: ``max``, ``min``, ``bits``."""
+    return np.iinfo(_dtype_of(dtype))
+
+
+def result_type(*args: Any) -> Any:
+    """The dtype that arrays, numbers and dtypes are promoted to."""
+    types = []
+    for arg in args:
+        if isinstance(arg, str) or arg is None:
+            types.append((_core.default_float_dtype() if arg is None else _core.canonical_dtype(arg), False))
+        else:
+            types.append(type_of(arg)[1:])
+    return _core.promote_types(types)[0]
+
+
+def promote_types(a: Any, b: Any) -> Any:
+    """The dtype that two dtypes are promoted to."""
+    return result_type(a, b)
+
+
+_KINDS: dict[Any, tuple[str, ...]] = {
+    np.generic: ("bool", "signed", "unsigned", "float", "complex"),
+    np.number: ("signed", "unsigned", "float", "complex"),
+    np.integer: ("signed", "unsigned"),
+    np.signedinteger: ("signed",),
+    np.unsignedinteger: ("unsigned",),
+    np.inexact: ("float", "complex"),
+    np.floating: ("float",),
+    np.complexfloating: ("complex",),
+    np.bool_: ("bool",),
+    extended: ("key",),
+    prng_key: ("key",),
+}
+
+
+def issubdtype(arg1: Any, arg2: Any) -> builtins.bool:
+    """Whether a dtype belongs to a kind (``integer``, ``floating``, …) or is a dtype; bfloat16 is floating."""
+    if arg2 in _KINDS:
+        if arg1 in _KINDS and arg1 is not np.bool_:
+            return builtins.bool(set(_KINDS[arg1]) <= set(_KINDS[arg2]))
+        return _core.dtype_kind(arg1) in _KINDS[arg2]
+    return builtins.bool(_core.canonical_dtype(arg1) == _core.canonical_dtype(arg2))
+
+
+def isdtype(dtype: Any, kind: Any) -> builtins.bool:
+    """Whether a dtype is of a kind, or of one of several: ``"bool"``, ``"integral"``, ``"real floating"``."""
+    if isinstance(kind, tuple):
+        return any(isdtype(dtype, item) for item in kind)
+    names = {
+        "bool": ("bool",),
+        "signed integer": ("signed",),
+        "unsigned integer": ("unsigned",),
+        "integral": ("signed", "unsigned"),
+        "real floating": ("float",),
+        "complex floating": ("complex",),
+        "numeric": ("signed", "unsigned", "float", "complex"),
+    }
+    if isinstance(kind, str) and kind in names:
+        return _core.dtype_kind(dtype) in names[kind]
+    return builtins.bool(_core.canonical_dtype(dtype) == _core.canonical_dtype(kind))
+
+
+def can_cast(from_: Any, to: Any, casting: str = "safe") -> builtins.bool:
+    """Whether NumPy allows the conversion."""
+    return builtins.bool(np.can_cast(_core.canonical_dtype(from_), _core.canonical_dtype(to), casting))  # type: ignore[arg-type]
+
+
+check_arguments(globals())

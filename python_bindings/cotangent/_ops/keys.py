@@ -1,0 +1,162 @@
+"""Random keys: typed ones, whose dtype says that they are keys, and their words as uint32 arrays.
+
+A typed key is one element of dtype ``key<fry>``: 64 bits, the first word in the upper half. Arrays of keys are indexed,
+stacked, reshaped, selected, batched and looped over as other arrays are; there is no arithmetic on them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.keys import KEY_DTYPE, KeyDType, prng_key
+from cotangent._core import Array
+from cotangent._ops.binding import bind1, is_integer, literal
+from cotangent._ops.sizes import insert_axes
+
+__all__ = ["PRNGKey", "clone", "key", "key_data", "key_dtype", "key_impl", "wrap_key_data"]
+
+_UINT32 = np.dtype("uint32")
+_UINT64 = np.dtype("uint64")
+
+
+def _check_generator(impl: Any) -> None:
+    """Raises for a generator other than Threefry."""
+    if impl is None or impl is prng_key or isinstance(impl, KeyDType) or str(impl) in ("threefry2x32", "fry"):
+        return
+    if str(impl) in ("rbg", "unsafe_rbg"):
+        raise NotImplementedError(
+            f"the generator {impl!r} is not supported: its bits depend on the device\n  use the default, 'threefry2x32'"
+        )
+    raise ValueError(f"there is no random generator {impl!r}\n  use the default, 'threefry2x32'")
+
+
+def key_dtype(impl_spec: Any = None) -> KeyDType:
+    """The dtype of typed keys of a generator; Threefry is the only one."""
+    _check_generator(impl_spec)
+    return KEY_DTYPE
+
+
+def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
+    """The words of a key from an integer seed, which may be traced.
+
+    >>> import cotangent as ct
+    >>> ct.random.PRNGKey(42).tolist()
+    [0, 42]
+    """
+    _check_generator(impl)
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
+        number = int(seed)
+        if not -(2**63) <= number < (2**63 if isinstance(seed, int) else 2**64):
+            raise OverflowError(f"the seed {number} does not fit int64\n  pass np.uint64({number % 2**64})")
+        wide = _core.get_enable_x64() and (isinstance(seed, int) or seed.dtype.itemsize == 8)
+        high = (number >> 32) & 0xFFFFFFFF if wide else 0
+        return _core.array(np.array([high, number & 0xFFFFFFFF], np.uint32))
+    array = _core.array(seed)
+    if array.ndim != 0 or not is_integer(array):
+        raise TypeError(f"PRNGKey: the seed must be an integer scalar; got {array.dtype} of shape {array.shape}")
+    low = _core.convert(array, _UINT32)
+    high_word = _core.full((), 0, _UINT32)
+    if array.dtype.itemsize == 8:
+        shifted = bind1("shift_right_logical", array, literal(array, 32))
+        high_word = _core.convert(shifted, _UINT32)
+        low = _core.convert(bind1("and", array, literal(array, 0xFFFFFFFF)), _UINT32)
+    return _pair(high_word, low)
+
+
+def key(seed: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """A typed key from an integer seed, which may be traced.
+
+    >>> import cotangent as ct
+    >>> k = ct.random.key(42)
+    >>> k.shape, k.dtype, ct.random.key_data(k).tolist()
+    ((), key<fry>, [0, 42])
+    """
+    _check_generator(dtype)
+    return wrap_key_data(PRNGKey(seed, impl=impl))
+
+
+def key_data(keys: Any) -> Array:
+    """The words of keys, as a last axis of size 2; words themselves are returned."""
+    array = _core.array(keys)
+    if array.dtype != KEY_DTYPE:
+        return _checked_words(array)
+    bits = bind1("bitcast", array, dtype=_UINT64)
+    high = bind1("shift_right_logical", bits, literal(bits, 32))
+    low = bind1("and", bits, literal(bits, 0xFFFFFFFF))
+    return _pair(_core.convert(high, _UINT32), _core.convert(low, _UINT32))
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -> Array:
+    """Typed keys from their words, the last axis of a uint32 array.
+
+    Raises:
+        TypeError: that axis is not of size 2, or the dtype is not uint32.
+    """
+    _check_generator(impl)
+    _check_generator(dtype)
+    words = _checked_words(_core.array(key_bits_array))
+    last = words.ndim - 1
+    start, limit = [0] * last, list(words._bound_shape[:last])
+    high, low = (
+        _core.convert(
+            bind1(
+                "reshape",
+                bind1("slice", words, start=[*start, i], limit=[*limit, i + 1], stride=[1] * words.ndim),
+                shape=limit,
+            ),
+            _UINT64,
+        )
+        for i in range(2)
+    )
+    return bind1("bitcast", bind1("or", bind1("shift_left", high, literal(high, 32)), low), dtype=KEY_DTYPE)
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator."""
+    key_data(keys)
+    return "threefry2x32"
+
+
+def clone(key: Any) -> Array:
+    """The same key, said to be used again on purpose."""
+    key_data(key)
+    return _core.array(key)
+
+
+def _checked_words(array: Array) -> Array:
+    if array.dtype != _UINT32 or array.ndim == 0 or array._bound_shape[-1] != 2:
+        raise TypeError(
+            "expected a random key, an array of keys or a uint32 array of shape (2,); "
+            f"got {array.dtype} of shape {array.shape}\n  make one with ct.random.key(seed)"
+        )
+    return array
+
+
+def _words_of(key: Any, name: str = "this function") -> Array:
+    """The two words of one key.
+
+    Raises:
+        TypeError: it is no key. ValueError: it is an array of several.
+    """
+    words = key_data(key)
+    if words.ndim != 1:
+        raise ValueError(
+            f"expected one random key; {name} got an array of keys of shape {words.shape[:-1]}\n"
+            "  use ct.vmap to call it with each key"
+        )
+    return words
+
+
+def _like(key: Any, high: Array, low: Array) -> Array:
+    """Keys of two words each, of the kind of ``key``."""
+    words = _pair(high, low)
+    return wrap_key_data(words) if _core.array(key).dtype == KEY_DTYPE else words
+
+
+def _pair(first: Array, second: Array) -> Array:
+    """Two words of equal shape as a new last axis."""
+    rank = first.ndim
+    return bind1("concatenate", insert_axes(first, [rank]), insert_axes(second, [rank]), axis=rank)

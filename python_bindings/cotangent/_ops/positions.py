@@ -1,0 +1,143 @@
+"""Where elements are: the positions of those that are true, and numbers of positions."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.arithmetic import clip, maximum
+from cotangent._ops.binding import bind1, choose, is_integer, kind, literal
+from cotangent._ops.comparisons import truth
+from cotangent._ops.shapes import ravel, stack
+from cotangent._ops.sizes import (
+    Size,
+    as_dtype,
+    bound_size,
+    insert_axes,
+    static_count,
+    static_shape,
+)
+from cotangent.errors import ConcretizationError
+
+__all__ = ["argwhere", "flatnonzero", "nonzero", "unravel_index"]
+
+_INT32 = np.dtype("int32")
+
+
+def known(x: Any, name: str, hint: str = "pass size=, how many results there are") -> Any:
+    """The elements as a NumPy array, for a result whose shape depends on them.
+
+    Raises:
+        ConcretizationError: they are not known when the program is captured.
+    """
+    try:
+        return _core.peek_numpy(x)  # its elements decide about positions; none of them is part of a result
+    except ConcretizationError as error:
+        raise ConcretizationError(
+            f"{name}: the shape of the result depends on values that are not known when the program is captured\n"
+            f"  {hint}"
+        ) from error
+
+
+def _integers(values: Any) -> Array:
+    return _core.array(np.asarray(values).astype(_core.default_int_dtype()))
+
+
+def true_positions(mask: Array, size: int) -> tuple[Array, Array]:
+    """The first ``size`` positions where a one-axis bool array is true, and how many there are in all."""
+    one = _core.convert(mask, _INT32)
+    # Every position is written where the next true one belongs, and stays there if it is that: no branch to mispredict.
+    place = bind1("cumsum", one, axis=0, reverse=False) - one
+    position = bind1("iota", shape=list(mask._bound_shape), dtype=_INT32, axis=0)
+    found = bind1("scatter", _core.full((size,), 0, _INT32), place, position, axis=0, batch_dims=0)
+    total = bind1("reduce_sum", one, axes=[0])
+    written = bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
+    return choose(written, found, 0), total
+
+
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
+    """The indices of the elements that are not zero, an integer array for each axis.
+
+    Args:
+        a: numbers or bools; known, unless ``size`` is given.
+        size: how many indices to return.
+        fill_value: the index (or one for each axis) where there are fewer than ``size``; by default 0.
+
+    Raises:
+        ValueError: for a scalar, which has no axis.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.nonzero(ct.numpy.array([0, 3, 0, 4]))[0].tolist()
+    [1, 3]
+    >>> ct.jit(lambda x: ct.numpy.nonzero(x, size=3, fill_value=-1)[0])(ct.numpy.array([0, 3, 0, 4])).tolist()
+    [1, 3, -1]
+    """
+    if np.ndim(a) == 0:
+        raise ValueError("nonzero: a scalar has no indices\n  use atleast_1d(a) first")
+    if size is None:
+        return tuple(_integers(index) for index in np.nonzero(known(a, "nonzero")))
+    mask = truth(a)
+    size = static_count(size, "nonzero: size")
+    shape = mask._bound_shape
+    flat = mask if mask.ndim == 1 else bind1("reshape", mask, shape=[bound_size(mask)])
+    found, total = true_positions(flat, size)
+    inside = bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
+    fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
+    if len(fills) != len(shape):
+        raise ValueError(f"nonzero: {len(fills)} fill values for an array with {len(shape)} axes")
+    results = []
+    for index, fill in zip(_unravel(found, shape), fills, strict=True):
+        wide = _core.convert(index, _core.default_int_dtype())
+        other = _core.broadcast_to(_core.convert(_core.array(0 if fill is None else fill), wide.dtype), (size,))
+        results.append(bind1("select", inside, wide, other))
+    return tuple(results)
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements that are not zero, one row for each."""
+    array = _core.array(a)
+    columns = nonzero(array if array.ndim else insert_axes(array, [0]), size=size, fill_value=fill_value)
+    rows = stack(columns, axis=1)
+    return rows if array.ndim else rows[:, :0]
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The positions in the flattened array of the elements that are not zero."""
+    return nonzero(ravel(a), size=size, fill_value=fill_value)[0]
+
+
+def _unravel(flat: Array, shape: Sequence[Size]) -> list[Array]:
+    """The indices along each axis of positions in the flattened array, which are not negative."""
+    indices: list[Array] = []
+    for size in reversed(shape[1:]):
+        divisor = (
+            literal(flat, max(size, 1))
+            if isinstance(size, int)
+            else _core.broadcast_to(as_dtype(maximum(size, 1), flat.dtype), flat._bound_shape)
+        )
+        indices.append(bind1("rem", flat, divisor))
+        flat = bind1("div", flat, divisor)
+    return [flat, *reversed(indices)] if shape else []
+
+
+def unravel_index(indices: Any, shape: Any) -> tuple[Array, ...]:
+    """The indices along each axis of positions in a flattened array of ``shape``; positions outside are clamped."""
+    index = _core.array(indices)
+    if not is_integer(index):
+        raise TypeError(f"unravel_index takes integers; got {index.dtype}")
+    bounds, lengths = static_shape(shape, "unravel_index")
+    sizes: list[Size] = [lengths.get(axis, size) for axis, size in enumerate(bounds)]
+    count: Size = functools.reduce(operator.mul, sizes, 1)
+    if kind(index) == "signed":
+        index = choose(index < literal(index, 0), index + as_dtype(count, index.dtype), index)
+    return tuple(_unravel(clip(index, 0, maximum(count - 1, 0) if lengths else max(count - 1, 0)), sizes))
+
+
+check_arguments(globals())

@@ -1,0 +1,530 @@
+"""Products summed over shared axes: dot, matmul, tensordot, einsum and friends, all made of ``dot_general``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
+from cotangent._core import Array, entrance
+from cotangent._ops.binding import bind1, kind, no_out, own
+from cotangent._ops.creation import diagonal
+from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.shapes import moveaxis
+from cotangent._ops.sizes import bound_size, insert_axes, move_last, normalize_axis, refuse_ragged
+from cotangent.errors import ShapeError
+
+__all__ = [
+    "cross",
+    "dot",
+    "einsum",
+    "einsum_path",
+    "inner",
+    "kron",
+    "matmul",
+    "matvec",
+    "outer",
+    "tensordot",
+    "trace",
+    "vdot",
+    "vecdot",
+    "vecmat",
+]
+
+
+def one_pair(a: Any, b: Any, preferred: Any) -> list[Array]:
+    """Two arrays of one dtype; bools count as default ints where numbers are summed."""
+    x, y = _core.array(a), _core.array(b)
+    dtype = (
+        _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])[0]
+        if preferred is None
+        else _core.canonical_dtype(preferred)
+    )
+    return [_core.convert(x, dtype), _core.convert(y, dtype)]
+
+
+def dot_general(
+    x: Array,
+    y: Array,
+    contract: tuple[Sequence[int], Sequence[int]],
+    batch: tuple[Sequence[int], Sequence[int]] = ((), ()),
+) -> Array:
+    """The primitive; bools are multiplied as integers and are nonzero or not."""
+    attributes = {
+        "lhs_contract": list(contract[0]),
+        "rhs_contract": list(contract[1]),
+        "lhs_batch": list(batch[0]),
+        "rhs_batch": list(batch[1]),
+    }
+    if kind(x) == "bool":
+        wide = [_core.convert(x, "int32"), _core.convert(y, "int32")]
+        return _core.convert(_core.bind("dot_general", wide, **attributes)[0], bool)
+    return bind1("dot_general", x, y, **attributes)
+
+
+def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
+    if x._bound_shape[i] != y._bound_shape[j]:
+        raise ShapeError(
+            f"{name}: axis {i} of shape {x.shape} and axis {j} of shape {y.shape} are summed together, "
+            "but their sizes differ\n"
+            "  transpose or reshape an operand so that they agree"
+        )
+
+
+def dot(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
+    """The sum over the last axis of ``a`` and the second to last (or only) axis of ``b``; with a scalar, the product.
+
+    Raises:
+        ShapeError: the sizes of the summed axes differ.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.dot(ct.numpy.array([1.0, 2.0]), ct.numpy.array([3.0, 4.0])))
+    11.0
+    """
+    check_placement(out_sharding, "dot")
+    del precision
+    x, y = one_pair(a, b, preferred_element_type)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    j = max(y.ndim - 2, 0)
+    _check_sizes("dot", x, y, x.ndim - 1, j)
+    return dot_general(x, y, ([x.ndim - 1], [j]))
+
+
+@entrance("matmul", "dot_general")
+def matmul(
+    a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
+) -> Array:
+    """The matrix product of the last two axes; leading axes are broadcast.
+
+    An operand with one axis is a row, or a column.
+
+    Raises:
+        ValueError: an operand is a scalar. ShapeError: sizes do not fit.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.matmul(ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4))).shape
+    (2, 4)
+    """
+    check_placement(out_sharding, "matmul")
+    del precision
+    x, y = one_pair(a, b, preferred_element_type)
+    if x.ndim == 0 or y.ndim == 0:
+        raise ValueError(
+            f"matmul takes arrays with at least one axis; got shapes {x.shape} and {y.shape}\n"
+            "  multiply by scalars with *"
+        )
+    i, j = x.ndim - 1, max(y.ndim - 2, 0)
+    _check_sizes("matmul", x, y, i, j)
+    if x.ndim <= 2 and y.ndim <= 2:
+        return dot_general(x, y, ([i], [j]))
+    x_lead, y_lead = x._bound_shape[:-2], y._bound_shape[:-2]
+    if not x_lead and x.ndim <= 2:
+        # The axes of y that are not summed: batch..., columns. x's row comes first in the product.
+        result = dot_general(x, y, ([i], [j]))
+        return result if x.ndim == 1 else _move_front(result, len(y_lead), y.ndim > 1)
+    if not y_lead and y.ndim <= 2:
+        return dot_general(x, y, ([i], [j]))
+    lead = _core.broadcast_shapes([x_lead, y_lead])
+    x = _core.broadcast_to(x, [*lead, *x._bound_shape[-2:]])
+    y = _core.broadcast_to(y, [*lead, *y._bound_shape[-2:]])
+    rank = len(lead)
+    return dot_general(x, y, ([rank + 1], [rank]), (list(range(rank)), list(range(rank))))
+
+
+def _move_front(x: Array, count: int, has_columns: bool) -> Array:
+    """(rows, batch..., columns) to (batch..., rows, columns)."""
+    order = [*range(1, count + 1), 0] + ([count + 1] if has_columns else [])
+    return bind1("transpose", x, permutation=order)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum of products of all elements, those of ``a`` conjugated."""
+    del precision
+    x, y = one_pair(a, b, preferred_element_type)
+    if x.size != y.size:
+        raise ShapeError(f"vdot: shapes {x.shape} and {y.shape} have different numbers of elements")
+    if kind(x) == "complex":
+        x = bind1("conj", x)
+    axes = list(range(x.ndim))
+    if x._bound_shape != y._bound_shape:
+        x, y, axes = bind1("reshape", x, shape=[bound_size(x)]), bind1("reshape", y, shape=[bound_size(y)]), [0]
+    return dot_general(x, y, (axes, axes))
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum of products along an axis, elements of ``x1`` conjugated; other axes are broadcast."""
+    del precision
+    x, y = one_pair(x1, x2, preferred_element_type)
+    if kind(x) == "complex":
+        x = bind1("conj", x)
+    i, j = normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot")
+    _check_sizes("vecdot", x, y, i, j)
+    return _core.convert(_sum(move_last(x, i) * move_last(y, j), -1), x.dtype)
+
+
+def matvec(x1: Any, x2: Any, /) -> Array:
+    """The product of matrices and vectors, in the last axes; leading axes are broadcast."""
+    x, y = one_pair(x1, x2, None)
+    if x.ndim < 2 or y.ndim < 1:
+        raise ValueError(f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}")
+    product = matmul(x, insert_axes(y, [y.ndim]))
+    return bind1("reshape", product, shape=list(product._bound_shape[:-1]))
+
+
+def vecmat(x1: Any, x2: Any, /) -> Array:
+    """The product of vectors, conjugated, and matrices, in the last axes; leading axes are broadcast."""
+    x, y = one_pair(x1, x2, None)
+    if x.ndim < 1 or y.ndim < 2:
+        raise ValueError(f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}")
+    x = bind1("conj", x) if kind(x) == "complex" else x
+    product = matmul(insert_axes(x, [x.ndim - 1]), y)
+    shape = list(product._bound_shape)
+    return bind1("reshape", product, shape=[*shape[:-2], shape[-1]])
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
+    """The sum of products over the last axes."""
+    del precision
+    x, y = one_pair(a, b, preferred_element_type)
+    if x.ndim == 0 or y.ndim == 0:
+        return x * y
+    _check_sizes("inner", x, y, x.ndim - 1, y.ndim - 1)
+    return dot_general(x, y, ([x.ndim - 1], [y.ndim - 1]))
+
+
+def outer(a: Any, b: Any, out: None = None) -> Array:
+    """The products of all pairs of elements, a matrix."""
+    if out is not None:
+        raise NotImplementedError("outer: the out argument is not supported")
+    x, y = one_pair(a, b, None)
+    x, y = bind1("reshape", x, shape=[bound_size(x)]), bind1("reshape", y, shape=[bound_size(y)])
+    return insert_axes(x, [1]) * insert_axes(y, [0])
+
+
+def tensordot(
+    a: Any,
+    b: Any,
+    axes: Any = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    out_sharding: Any = None,
+) -> Array:
+    """The sum over pairs of axes.
+
+    Args:
+        axes: how many of the last axes of ``a`` and first axes of ``b``, or the axes of each.
+
+    Raises:
+        ShapeError: the axes do not come in pairs, or sizes of a pair differ.
+    """
+    check_placement(out_sharding, "tensordot")
+    del precision
+    x, y = one_pair(a, b, preferred_element_type)
+    if isinstance(axes, (int, np.integer)):
+        count = int(axes)
+        if not 0 <= count <= min(x.ndim, y.ndim):
+            raise ShapeError(f"tensordot: axes={axes} does not fit arrays with {x.ndim} and {y.ndim} axes")
+        left, right = list(range(x.ndim - count, x.ndim)), list(range(count))
+    else:
+        if isinstance(axes, str) or len(axes) != 2:
+            raise ShapeError(f"tensordot: axes must be an integer, or the axes of a and those of b; got {axes!r}")
+        first, second = axes
+        first = [first] if isinstance(first, (int, np.integer)) else first
+        second = [second] if isinstance(second, (int, np.integer)) else second
+        if len(first) != len(second):
+            raise ShapeError(f"tensordot: axes must come in pairs; got {len(first)} and {len(second)}")
+        left = [normalize_axis(axis, x.ndim, "tensordot") for axis in first]
+        right = [normalize_axis(axis, y.ndim, "tensordot") for axis in second]
+    for i, j in zip(left, right, strict=True):
+        _check_sizes("tensordot", x, y, i, j)
+    return dot_general(x, y, (left, right))
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Array:
+    """The sums of diagonals."""
+    return _sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+def kron(a: Any, b: Any) -> Array:
+    """The Kronecker product: every element of ``a`` times all of ``b``."""
+    x, y = one_pair(a, b, None)
+    rank = max(x.ndim, y.ndim)
+    x = insert_axes(x, list(range(rank - x.ndim))) if x.ndim < rank else x
+    y = insert_axes(y, list(range(rank - y.ndim))) if y.ndim < rank else y
+    shape = [m * n for m, n in zip(x._bound_shape, y._bound_shape, strict=True)]
+    x = insert_axes(x, [2 * i + 1 for i in range(rank)]) if rank else x
+    y = insert_axes(y, [2 * i for i in range(rank)]) if rank else y
+    return bind1("reshape", x * y, shape=shape)
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
+    """The cross product of vectors of 3 (or 2) elements along an axis."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = one_pair(a, b, None)
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    for vectors in (x, y):
+        refuse_ragged("cross", vectors, [vectors.ndim - 1], "vectors of 2 and of 3 elements have other products")
+    sizes = (x._bound_shape[-1], y._bound_shape[-1])
+    if not set(sizes) <= {2, 3}:
+        raise ValueError(f"cross takes vectors of 2 or 3 elements; got {sizes[0]} and {sizes[1]}")
+    parts_x = [x[..., i] for i in range(sizes[0])]
+    parts_y = [y[..., i] for i in range(sizes[1])]
+    if sizes == (2, 2):
+        return parts_x[0] * parts_y[1] - parts_x[1] * parts_y[0]
+    zero = _core.full((), 0, x.dtype)
+    x0, x1, x2 = [*parts_x, zero][:3]
+    y0, y1, y2 = [*parts_y, zero][:3]
+    parts = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
+    joined = bind1("concatenate", *[insert_axes(part, [part.ndim]) for part in parts], axis=parts[0].ndim)
+    return moveaxis(joined, -1, axisc)
+
+
+# ---- einsum ----------------------------------------------------------------------------------------------------------
+
+
+def _letters(count: int, used: str) -> list[str]:
+    """Labels that do not occur yet."""
+    free = [letter for letter in map(chr, range(0x100, 0x100 + count + len(used))) if letter not in used]
+    return free[:count]
+
+
+def _parse(subscripts: str, ranks: list[int]) -> tuple[list[str], str]:
+    """The labels of each operand and of the result, ellipses written out."""
+    text = subscripts.replace(" ", "")
+    for character in text.replace("->", "").replace("...", "").replace(",", ""):
+        if not character.isalpha():
+            raise ValueError(f"einsum: {character!r} in {subscripts!r} is not a label; labels are letters")
+    left, arrow, result = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"einsum: {subscripts!r} describes {len(terms)} operands, but there are {len(ranks)}")
+    widest = 0
+    for term, rank in zip(terms, ranks, strict=True):
+        if "..." in term:
+            widest = max(widest, rank - (len(term) - 3))
+    broadcast = "".join(_letters(widest, text))
+    written = []
+    for i, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
+        if "..." in term:
+            count = rank - (len(term) - 3)
+            if count < 0:
+                raise ValueError(f"einsum: operand {i} has {rank} axes, {term!r} needs at least {len(term) - 3}")
+            term = term.replace("...", broadcast[widest - count :])
+        elif len(term) != rank:
+            raise ValueError(f"einsum: operand {i} has {rank} axes, but {term!r} has {len(term)} labels")
+        written.append(term)
+    if not arrow:
+        joined = "".join(written)
+        labels = sorted(label for label in set(joined) if joined.count(label) == 1 and label not in broadcast)
+        return written, broadcast + "".join(labels)
+    result = result.replace("...", broadcast)
+    if len(set(result)) != len(result):
+        raise ValueError(f"einsum: a label occurs twice in the result of {subscripts!r}")
+    for label in result:
+        if label not in "".join(written):
+            raise ValueError(f"einsum: the result of {subscripts!r} has label {label!r}, which no operand has")
+    return written, result
+
+
+def _diagonals(x: Array, labels: str) -> tuple[Array, str]:
+    """A label that occurs twice in an operand is its diagonal."""
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            i = labels.index(label)
+            j = labels.index(label, i + 1)
+            if x._bound_shape[i] != x._bound_shape[j]:
+                raise ShapeError(
+                    f"einsum: label {label!r} has sizes {x._bound_shape[i]} and {x._bound_shape[j]} in one operand"
+                )
+            x = diagonal(x, 0, i, j)
+            labels = "".join(other for k, other in enumerate(labels) if k not in (i, j)) + label
+    return x, labels
+
+
+def _sum_labels(x: Array, labels: str, keep: set[str]) -> tuple[Array, str]:
+    axes = [i for i, label in enumerate(labels) if label not in keep]
+    if not axes:
+        return x, labels
+    summed = _core.convert(_sum(x, tuple(axes)), x.dtype)
+    return summed, "".join(label for label in labels if label in keep)
+
+
+Product = Callable[[Array, Array, tuple[list[int], list[int]], tuple[list[int], list[int]]], Array]
+
+
+def _contract(
+    x: Array, x_labels: str, y: Array, y_labels: str, keep: set[str], product: Product = dot_general
+) -> tuple[Array, str]:
+    """The product of two operands, summed over labels that nobody needs any more."""
+    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
+    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
+    shared = [label for label in x_labels if label in y_labels]
+    # Axes of size 1 that are broadcast against a longer one are no contraction: they are summed or dropped first.
+    for label in shared:
+        m, n = x._bound_shape[x_labels.index(label)], y._bound_shape[y_labels.index(label)]
+        if m != n and m == 1:
+            i = x_labels.index(label)
+            x, x_labels = _drop_axis(x, i), x_labels.replace(label, "")
+        elif m != n and n == 1:
+            j = y_labels.index(label)
+            y, y_labels = _drop_axis(y, j), y_labels.replace(label, "")
+    x, x_labels = _sum_labels(x, x_labels, keep | set(y_labels))
+    y, y_labels = _sum_labels(y, y_labels, keep | set(x_labels))
+    shared = [label for label in x_labels if label in y_labels]
+    batch = [label for label in shared if label in keep]
+    summed = [label for label in shared if label not in keep]
+    result = product(
+        x,
+        y,
+        ([x_labels.index(label) for label in summed], [y_labels.index(label) for label in summed]),
+        ([x_labels.index(label) for label in batch], [y_labels.index(label) for label in batch]),
+    )
+    rest = [label for label in x_labels if label not in shared] + [label for label in y_labels if label not in shared]
+    return result, "".join(batch + rest)
+
+
+def _drop_axis(x: Array, axis: int) -> Array:
+    return bind1("reshape", x, shape=[size for i, size in enumerate(x._bound_shape) if i != axis])
+
+
+def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
+    """The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` as subscripts and operands."""
+    items = list(operands)
+    arrays, lists = items[: len(items) // 2 * 2 : 2], items[1 : len(items) // 2 * 2 : 2]
+    labels = sorted({label for item in [*lists, *items[2 * len(lists) :]] for label in item if label is not Ellipsis})
+    letters = dict(zip(labels, _letters(len(labels), ""), strict=True))
+
+    def term(item: Any) -> str:
+        return "".join("..." if label is Ellipsis else letters[label] for label in item)
+
+    text = ",".join(map(term, lists))
+    return (text + "->" + term(items[-1]) if len(items) % 2 else text), arrays
+
+
+def _operands(subscripts: Any, operands: tuple[Any, ...]) -> tuple[str, list[Array]]:
+    arrays: list[Any] = list(operands)
+    if not isinstance(subscripts, str):
+        if not operands or not isinstance(operands[0], (list, tuple)):
+            raise TypeError("einsum: the first argument must be the subscripts, a string such as 'ij,jk->ik'")
+        subscripts, arrays = _as_text((subscripts, *operands))
+    if not arrays:
+        raise ValueError("einsum needs at least one operand")
+    return subscripts, [_core.array(x) for x in arrays]
+
+
+@functools.lru_cache(maxsize=1024)
+def _path(terms: str, shapes: tuple[tuple[int, ...], ...], optimize: str) -> list[tuple[int, ...]]:
+    """The order of contraction: positions of operands, of which each step takes some and appends their product."""
+    import opt_einsum  # type: ignore[import-untyped, unused-ignore]
+
+    path, _ = opt_einsum.contract_path(terms, *shapes, shapes=True, optimize=optimize)
+    return [tuple(step) for step in path]
+
+
+def _order(terms: list[str], result: str, arrays: list[Array], optimize: Any) -> list[tuple[int, ...]]:
+    if isinstance(optimize, (list, tuple)):
+        return [tuple(step) for step in optimize if not isinstance(step, str)]
+    if len(arrays) <= 2 or optimize is False:
+        return [tuple(range(len(arrays)))]
+    name = "auto" if optimize is True else optimize
+    return _path(",".join(terms) + "->" + result, tuple(x._bound_shape for x in arrays), name)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[tuple[int, ...]], Any]:
+    """The order in which `einsum` contracts, and a report on its cost.
+
+    Args:
+        optimize: True or the name of an algorithm of the package opt_einsum.
+    """
+    import opt_einsum
+
+    text, arrays = _operands(subscripts, operands)
+    terms, result = _parse(text, [x.ndim for x in arrays])
+    shapes = [x._bound_shape for x in arrays]
+    name = "auto" if optimize is True else optimize
+    path, report = opt_einsum.contract_path(",".join(terms) + "->" + result, *shapes, shapes=True, optimize=name)
+    return [tuple(step) for step in path], report
+
+
+@own
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    _dot_general: Callable[..., Any] | None = None,
+    out_sharding: Any = None,
+) -> Array:
+    """The sum of products that ``subscripts`` describes; operands are contracted in pairs.
+
+    Args:
+        subscripts: labels of the axes of each operand, and of the result after ``->``; ``...`` stands for further axes,
+            which are broadcast. Without ``->``, labels that occur once, sorted. Or arrays and lists of integer labels
+            in turn.
+        optimize: in which order more than two operands are contracted: an algorithm of the package opt_einsum, False
+            for from left to right, or a list of steps as `einsum_path` returns it.
+        _dot_general: what makes the products in place of `ct.lax.dot_general`, with its arguments: quantized ones, say.
+
+    Raises:
+        ValueError: the subscripts do not fit the operands. ShapeError: a label has two sizes.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.einsum("ij,j->i", ct.numpy.ones((2, 3)), ct.numpy.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    no_out(out, "einsum")
+    check_placement(out_sharding, "einsum")
+    product: Product = dot_general
+    if _dot_general is not None:
+
+        def product(x: Array, y: Array, contracted: Any, batched: Any) -> Array:
+            numbers = tuple(map(tuple, contracted)), tuple(map(tuple, batched))
+            return _core.array(_dot_general(x, y, numbers, precision, preferred_element_type=preferred_element_type))
+
+    text, arrays = _operands(subscripts, operands)
+    dtype = (
+        _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
+        if preferred_element_type is None
+        else _core.canonical_dtype(preferred_element_type)
+    )
+    arrays = [_core.convert(x, dtype) for x in arrays]
+    terms, result = _parse(text, [x.ndim for x in arrays])
+    sizes: dict[str, int] = {}
+    for i, (x, term) in enumerate(zip(arrays, terms, strict=True)):
+        for label, size in zip(term, x._bound_shape, strict=True):
+            known = sizes.get(label, 1)
+            if known != 1 and size not in (1, known):
+                raise ShapeError(f"einsum: label {label!r} has size {size} in operand {i}, but {known} before")
+            sizes[label] = size if known == 1 else known
+    pending = [_diagonals(x, term) for x, term in zip(arrays, terms, strict=True)]
+    for step in _order([labels for _, labels in pending], result, [x for x, _ in pending], optimize):
+        taken = [pending[i] for i in step]
+        pending = [pair for i, pair in enumerate(pending) if i not in step]
+        current, labels = taken[0]
+        for position in range(1, len(taken)):
+            later = [other for _, other in [*taken[position + 1 :], *pending]]
+            current, labels = _contract(current, labels, *taken[position], set(result).union(*later), product)
+        pending.append((current, labels))
+    if len(pending) != 1:
+        raise ValueError(f"einsum: the steps of optimize leave {len(pending)} operands")
+    current, labels = _sum_labels(*pending[0], set(result))
+    order = [labels.index(label) for label in result]
+    if order != list(range(len(order))):
+        current = bind1("transpose", current, permutation=order)
+    return current
+
+
+check_arguments(globals())

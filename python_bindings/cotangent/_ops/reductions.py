@@ -1,0 +1,689 @@
+"""Folds along axes: sums, products, extremes, means, positions of extremes, running sums.
+
+``axis`` is None (all axes), an int or a tuple; negative counts from the end. ``where`` is a bool array that says which
+elements take
+part, ``initial`` a number that takes part too. Means over a ragged axis divide by its length, not by its bound.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array, entrance
+from cotangent._ops.binding import (
+    bind1,
+    choose,
+    convert,
+    inexact,
+    is_inexact,
+    kind,
+    larger,
+    literal,
+    no_out,
+    real_dtype,
+    working_dtype,
+)
+from cotangent._ops.comparisons import truth
+from cotangent._ops.sizes import (
+    as_dtype,
+    bound_size,
+    element_count,
+    flattened,
+    keep_axes,
+    normalize_axes,
+    normalize_axis,
+    several,
+)
+from cotangent.errors import DTypeError
+
+__all__ = [
+    "all",
+    "amax",
+    "amin",
+    "any",
+    "argmax",
+    "argmin",
+    "average",
+    "count_nonzero",
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "max",
+    "mean",
+    "min",
+    "nanargmax",
+    "nanargmin",
+    "nancumprod",
+    "nancumsum",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "prod",
+    "ptp",
+    "std",
+    "sum",
+    "var",
+]
+
+Axis = Any
+
+
+def _chosen(where: Any) -> Array:
+    """Which elements take part. Numbers are no answer to that: they could be meant as weights."""
+    array = _core.array(where)
+    if kind(array) != "bool":
+        raise DTypeError(
+            f"where must be an array of bools; got {array.dtype}\n  write where=mask != 0, or use average for weights"
+        )
+    return array
+
+
+def _masked(x: Array, where: Any, identity: complex) -> Array:
+    """``x`` with the identity where an element does not take part."""
+    if where is None:
+        return x
+    chosen = _chosen(where)
+    shape = _core.broadcast_shapes([x._bound_shape, chosen._bound_shape])
+    x = _core.broadcast_to(x, shape)
+    return bind1("select", _core.broadcast_to(chosen, shape), x, literal(x, identity))
+
+
+def _accumulator(x: Array, dtype: Any, promote_integers: bool = True) -> Any:
+    """The dtype of a sum or product: narrow integers and bools become the default int."""
+    if dtype is not None:
+        return _core.canonical_dtype(dtype)
+    default = _core.default_int_dtype()
+    if kind(x) == "bool":
+        return default
+    if promote_integers and kind(x) in ("signed", "unsigned") and x.dtype.itemsize < default.itemsize:
+        return default if kind(x) == "signed" else np.dtype(f"u{default.name}")
+    return x.dtype
+
+
+def _fold(
+    name: str,
+    combine: str,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+    identity: complex,
+    promote_integers: bool,
+) -> Array:
+    x = _core.array(a)
+    result_dtype = _accumulator(x, dtype, promote_integers)
+    x = _masked(_core.convert(x, working_dtype(result_dtype)), where, identity)
+    axes = normalize_axes(axis, x.ndim, name)
+    result = bind1(f"reduce_{name}", x, axes=axes)
+    if keepdims:
+        result = keep_axes(result, x, axes)
+    result = convert(result, result_dtype)
+    if initial is not None:
+        result = _core.bind(combine, _core.promote([result, _number(name, initial, result_dtype)]))[0]
+    return result
+
+
+def _number(name: str, initial: Any, dtype: Any) -> Array:
+    value = _core.convert(initial, dtype)
+    if value.ndim:
+        raise ValueError(f"{name}: initial must be a number; got an array of shape {value.shape}")
+    return value
+
+
+@entrance("sum", "reduce_sum")
+def sum(  # noqa: A001
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The sum of elements along axes; of none, 0.
+
+    Args:
+        a: numbers or bools. Integers narrower than the default are summed in the default integer dtype, float16 and
+        bfloat16 in float32.
+        axis: the axes that are summed and removed.
+        dtype: of the result, and of the summation.
+        keepdims: keep summed axes with size 1.
+        initial: a number added to the sum.
+        where: a bool array, which elements take part.
+
+    Raises:
+        ValueError: an axis does not exist.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.sum(ct.numpy.array([[1.0, 2.0], [3.0, 4.0]]), axis=0).tolist()
+    [4.0, 6.0]
+    """
+    no_out(out, "sum")
+    return _fold("sum", "add", a, axis, dtype, keepdims, initial, where, 0, promote_integers)
+
+
+@entrance("sum", "reduce_prod")
+def prod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+    promote_integers: bool = True,
+) -> Array:
+    """The product of elements along axes; of none, 1. Arguments as `sum`."""
+    no_out(out, "prod")
+    return _fold("prod", "mul", a, axis, dtype, keepdims, initial, where, 1, promote_integers)
+
+
+def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+    x = _core.array(a)
+    axes = normalize_axes(axis, x.ndim, name)
+    if initial is None:
+        if where is not None:
+            raise ValueError(f"{name}: where needs initial, the result where no element takes part")
+        if 0 in [x._bound_shape[i] for i in axes]:
+            raise ValueError(
+                f"{name} of zero elements along axis {axis} has no value\n  pass initial, or test the size first"
+            )
+    result = _largest(name, _masked(x, where, _lowest(x, name)) if where is not None else x, axes)
+    if keepdims:
+        result = keep_axes(result, x, axes)
+    if initial is not None:
+        result = larger(name, *_core.promote([result, _number(name, initial, x.dtype)]))
+    return result
+
+
+def _largest(name: str, x: Array, axes: list[int]) -> Array:
+    """``max`` or ``min`` along axes; of complex numbers, of the real parts, then of the imaginary parts of those."""
+    if kind(x) != "complex":
+        return bind1(f"reduce_{name}", x, axes=axes)
+    real, imaginary = bind1("real", x), bind1("imag", x)
+    first = bind1(f"reduce_{name}", real, axes=axes)
+    among = bind1("eq", real, _core.broadcast_to(keep_axes(first, x, axes), x._bound_shape))
+    second = bind1(f"reduce_{name}", bind1("select", among, imaginary, literal(real, _lowest(real, name))), axes=axes)
+    undefined = bind1("reduce_max", bind1("ne", x, x), axes=axes)
+    nan = _core.full(first._bound_shape, math.nan, x.dtype)
+    return bind1("select", undefined, nan, bind1("complex", first, second))
+
+
+def _lowest(x: Array, name: str) -> complex:
+    """The identity of max or min."""
+    if kind(x) == "bool":
+        return name == "min"
+    if kind(x) == "float":
+        return -math.inf if name == "max" else math.inf
+    if kind(x) == "complex":
+        return complex(-math.inf, -math.inf) if name == "max" else complex(math.inf, math.inf)
+    limits = np.iinfo(x.dtype)
+    return limits.min if name == "max" else limits.max
+
+
+@entrance("extreme", "reduce_max")
+def max(  # noqa: A001
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The largest element along axes; NaN if any is.
+
+    Raises:
+        ValueError: no elements and no ``initial``, or ``where`` without ``initial``.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.max(ct.numpy.array([1.0, 3.0, 2.0])))
+    3.0
+    """
+    no_out(out, "max")
+    return _extreme("max", a, axis, keepdims, initial, where)
+
+
+@entrance("extreme", "reduce_min")
+def min(  # noqa: A001
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The smallest element along axes; NaN if any is. Arguments as `max`."""
+    no_out(out, "min")
+    return _extreme("min", a, axis, keepdims, initial, where)
+
+
+amax, amin = max, min
+
+
+def ptp(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The difference of the largest and smallest element."""
+    no_out(out, "ptp")
+    return max(a, axis, keepdims=keepdims) - min(a, axis, keepdims=keepdims)
+
+
+def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
+    """Whether any element along axes is nonzero; of none, False."""
+    no_out(out, "any")
+    x = _masked(truth(a), where, False)
+    axes = normalize_axes(axis, x.ndim, "any")
+    result = bind1("reduce_max", x, axes=axes)
+    return keep_axes(result, x, axes) if keepdims else result
+
+
+def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Array:  # noqa: A001
+    """Whether all elements along axes are nonzero; of none, True."""
+    no_out(out, "all")
+    x = _masked(truth(a), where, True)
+    axes = normalize_axes(axis, x.ndim, "all")
+    result = bind1("reduce_min", x, axes=axes)
+    return keep_axes(result, x, axes) if keepdims else result
+
+
+def count_nonzero(a: Any, axis: Axis = None, keepdims: bool = False) -> Array:
+    """How many elements along axes are nonzero."""
+    return sum(truth(a), axis, dtype=_core.default_int_dtype(), keepdims=keepdims)
+
+
+def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) -> Array:
+    """How many elements take part, as ``dtype``; with ``where``, for each result."""
+    if where is None:
+        return as_dtype(element_count(x, axes), dtype)
+    chosen = _core.broadcast_to(_chosen(where), x._bound_shape)
+    chosen = bind1("select", chosen, literal(_core.convert(x, dtype), 1), literal(_core.convert(x, dtype), 0))
+    # Elements of x keep a ragged axis ragged.
+    return sum(chosen, tuple(axes), keepdims=keepdims)
+
+
+def _mean_dtype(x: Array, dtype: Any) -> Any:
+    if dtype is not None:
+        return _core.canonical_dtype(dtype)
+    return _core.inexact_dtype(x.dtype)
+
+
+@entrance("mean", "reduce_sum")
+def mean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
+) -> Array:
+    """The mean of elements along axes; of none, NaN. Integers are averaged in the default floating dtype.
+
+    >>> import cotangent as ct
+    >>> float(ct.numpy.mean(ct.numpy.array([1, 2, 4, 5])))
+    3.0
+    """
+    no_out(out, "mean")
+    x = _core.array(a)
+    result_dtype = _mean_dtype(x, dtype)
+    x = _core.convert(x, working_dtype(result_dtype))
+    axes = normalize_axes(axis, x.ndim, "mean")
+    total = sum(x, tuple(axes), keepdims=keepdims, where=where)
+    return convert(total / _count(x, axes, where, x.dtype, keepdims), result_dtype)
+
+
+_mean = mean
+
+
+def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+    """The weighted mean; with ``returned`` also the sum of weights. Weights of fewer axes belong to the axes ``axis``, in that order."""
+    x = inexact(a)
+    if weights is None:
+        result = mean(x, axis, keepdims=keepdims)
+        total = _core.broadcast_to(
+            as_dtype(element_count(x, normalize_axes(axis, x.ndim, "average")), result.dtype), result._bound_shape
+        )
+        return (result, total) if returned else result
+    w = _core.array(weights)
+    if several(axis) and w.ndim == len(axis) and w._bound_shape != x._bound_shape:
+        places = [normalize_axis(item, x.ndim, "average") for item in axis]
+        if [x._bound_shape[i] for i in places] != list(w._bound_shape):
+            raise ValueError(f"average: weights of shape {w.shape} need the sizes of axes {tuple(axis)} of {x.shape}")
+        order = [places.index(i) for i in np.sort(places).tolist()]
+        w = bind1("transpose", w, permutation=order)
+        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=np.sort(places).tolist())
+    if w._bound_shape != x._bound_shape:
+        if w.ndim != 1 or not isinstance(axis, (int, np.integer)):
+            raise ValueError(
+                f"average: weights of shape {w.shape} need the shape of the array, {x.shape}, "
+                "or one axis and an int axis"
+            )
+        position = normalize_axis(axis, x.ndim, "average")
+        if w._bound_shape[0] != x._bound_shape[position]:
+            raise ValueError(
+                f"average: {w._bound_shape[0]} weights for {x._bound_shape[position]} elements along axis {axis}"
+            )
+        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=[position])
+    x, w = _core.promote([x, w], inexact=True)
+    dtype = x.dtype
+    x, w = (_core.convert(item, working_dtype(dtype)) for item in (x, w))
+    total = sum(w, axis, keepdims=keepdims)
+    result = convert(sum(x * w, axis, keepdims=keepdims) / total, dtype)
+    return (result, convert(total, dtype)) if returned else result
+
+
+def var(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Array:
+    """The variance along axes: the sum of squared deviations from the mean over the count less ``ddof``.
+
+    Args:
+        mean: the mean, with reduced axes of size 1, where it is known already.
+        correction: the array API's name for ``ddof``.
+
+    NaN where the count is not above ``ddof``.
+
+    Raises:
+        ValueError: a real dtype for complex numbers; both ``ddof`` and ``correction``.
+    """
+    no_out(out, "var")
+    if correction is not None and ddof:
+        raise ValueError(f"var: ddof and correction are two names of one argument; got {ddof} and {correction}")
+    x = _core.array(a)
+    if dtype is not None and kind(x) == "complex" and _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
+        raise ValueError(f"var: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}")
+    result_dtype = real_dtype(_mean_dtype(x, None)) if dtype is None else _core.canonical_dtype(dtype)
+    x = _core.convert(x, working_dtype(_mean_dtype(x, dtype)))
+    axes = normalize_axes(axis, x.ndim, "var")
+    center = _mean(x, tuple(axes), keepdims=True, where=where) if mean is None else _core.convert(mean, x.dtype)
+    deviation = bind1("sub", x, _core.broadcast_to(center, x._bound_shape))
+    if kind(deviation) == "complex":
+        re, im = bind1("real", deviation), bind1("imag", deviation)
+        squared = re * re + im * im
+    else:
+        squared = deviation * deviation
+    total = sum(squared, tuple(axes), keepdims=keepdims, where=where)
+    count = _count(squared, axes, where, squared.dtype, keepdims)
+    divisor = count - (ddof if correction is None else correction)
+    divisor = choose(divisor > 0, divisor, math.nan)
+    return convert(total / divisor, result_dtype)
+
+
+def _deviation_dtypes(a: Any, dtype: Any) -> tuple[Any, Any]:
+    """The dtype of the variance whose root is taken, where it is not ``dtype``, and that of the root: None as it is.
+
+    The squares of numbers of a narrow dtype are below its least one sooner than they.
+    """
+    x = _core.array(a)
+    result = _mean_dtype(x, dtype)
+    wide = working_dtype(result)
+    return (dtype, None) if kind(x) == "complex" or wide == result else (wide, result)
+
+
+def _narrowed(x: Array, dtype: Any) -> Array:
+    return x if dtype is None else convert(x, dtype)
+
+
+def std(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: Any = None,
+    mean: Any = None,
+    correction: float | None = None,
+) -> Array:
+    """The standard deviation along axes: the square root of `var`."""
+    no_out(out, "std")
+    wide, narrow = _deviation_dtypes(a, dtype)
+    variance = var(a, axis, wide, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    return _narrowed(bind1("sqrt", variance), narrow)
+
+
+# ---- Positions of extremes -------------------------------------------------------------------------------------------
+
+
+def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool) -> Array:
+    x = _core.array(a)
+    original_rank = x.ndim
+    if axis is None:
+        x = bind1("reshape", x, shape=[bound_size(x)])
+        position = 0
+    else:
+        position = normalize_axis(axis, x.ndim, name)
+    size = x._bound_shape[position]
+    if size == 0:
+        raise ValueError(f"{name} of zero elements along axis {axis} has no value")
+    x = bind1("stop_gradient", x) if is_inexact(x) else x
+    best = keep_axes(_largest(extreme, x, [position]), x, [position])
+    hit = bind1("eq", x, _core.broadcast_to(best, x._bound_shape))
+    if is_inexact(x):
+        hit = bind1("or", hit, bind1("ne", x, x))
+    dtype = _core.default_int_dtype()
+    index = bind1("iota", shape=list(x._bound_shape), dtype=dtype, axis=position)
+    result = bind1("reduce_min", bind1("select", hit, index, literal(index, size)), axes=[position])
+    if keepdims:
+        return bind1("reshape", result, shape=[1] * original_rank) if axis is None else keep_axes(result, x, [position])
+    return result
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first largest element along an axis, or in the flattened array.
+
+    The first NaN counts as largest.
+
+    Raises:
+        ValueError: there are no elements.
+    """
+    no_out(out, "argmax")
+    return _position("argmax", "max", a, axis, bool(keepdims))
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first smallest element along an axis, or in the flattened array; NaN counts as smallest."""
+    no_out(out, "argmin")
+    return _position("argmin", "min", a, axis, bool(keepdims))
+
+
+# ---- Running sums ----------------------------------------------------------------------------------------------------
+
+
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running sums along an axis, or over the flattened array.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.cumsum(ct.numpy.array([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
+    no_out(out, "cumsum")
+    x, position = flattened(_core.array(a), axis, "cumsum")
+    return _running("cumsum", x, position, dtype)
+
+
+def _running(name: str, x: Array, axis: int, dtype: Any) -> Array:
+    result_dtype = _accumulator(x, dtype, promote_integers=False)
+    x = _core.convert(x, working_dtype(result_dtype))
+    if kind(x) == "bool":
+        x = _core.convert(x, _core.default_int_dtype())
+    return _core.convert(bind1(name, x, axis=axis, reverse=False), result_dtype)
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Running sums along an axis, optionally with a leading 0; narrow integers become the default width."""
+    return _with_initial(cumsum, x, axis, dtype, include_initial, "cumulative_sum", 0)
+
+
+def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running products along an axis, or over the flattened array."""
+    no_out(out, "cumprod")
+    x, position = flattened(_core.array(a), axis, "cumprod")
+    return _running("cumprod", x, position, dtype)
+
+
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
+    """Running products along an axis, optionally with a leading 1; narrow integers become the default width."""
+    return _with_initial(cumprod, x, axis, dtype, include_initial, "cumulative_prod", 1)
+
+
+def _with_initial(
+    function: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, name: str, initial: int
+) -> Array:
+    array = _core.array(x)
+    if axis is None:
+        if array.ndim != 1:
+            raise ValueError(f"{name}: an array with {array.ndim} axes needs an axis")
+        axis = 0
+    result: Array = function(array, axis, _accumulator(array, dtype))
+    if not include_initial:
+        return result
+    position = normalize_axis(axis, array.ndim, name)
+    shape = list(result._bound_shape)
+    shape[position] = 1
+    return bind1("concatenate", _core.full(shape, initial, result.dtype), result, axis=position)
+
+
+# ---- Ignoring NaN ----------------------------------------------------------------------------------------------------
+
+
+def _without_nan(a: Any, replacement: complex) -> tuple[Array, Array]:
+    """The array with NaN replaced, and where it was not NaN."""
+    x = _core.array(a)
+    valid = bind1("eq", x, x)
+    return (bind1("select", valid, x, literal(x, replacement)) if is_inexact(x) else x), valid
+
+
+def nansum(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """The sum of elements that are not NaN."""
+    return sum(_without_nan(a, 0)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Array:
+    """The product of elements that are not NaN."""
+    return prod(_without_nan(a, 1)[0], axis, dtype, out, keepdims, initial, where)
+
+
+def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running sums, NaN counting as 0."""
+    return cumsum(_without_nan(a, 0)[0], axis, dtype, out)
+
+
+def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
+    """Running products, NaN counting as 1."""
+    return cumprod(_without_nan(a, 1)[0], axis, dtype, out)
+
+
+def _nan_extreme(name: str, function: Any, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
+    x = _core.array(a)
+    if kind(x) != "float":
+        return function(x, axis, None, keepdims, initial, where)  # type: ignore[no-any-return]
+    filled, valid = _without_nan(x, _lowest(x, name))
+    result: Array = function(filled, axis, None, keepdims, initial, where)
+    if initial is not None:
+        return result
+    present = any(valid, axis, keepdims=keepdims)
+    return bind1("select", present, result, literal(result, math.nan))
+
+
+def nanmax(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The largest element that is not NaN; NaN if all are."""
+    no_out(out, "nanmax")
+    return _nan_extreme("max", max, a, axis, keepdims, initial, where)
+
+
+def nanmin(
+    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Array:
+    """The smallest element that is not NaN; NaN if all are."""
+    no_out(out, "nanmin")
+    return _nan_extreme("min", min, a, axis, keepdims, initial, where)
+
+
+def _valid(a: Any, where: Any) -> Any:
+    valid = _without_nan(a, 0)[1]
+    return valid if where is None else bind1("and", *_core.promote([valid, _chosen(where)]))
+
+
+def nanmean(
+    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Array:
+    """The mean of elements that are not NaN."""
+    return mean(a, axis, dtype, out, keepdims, where=_valid(a, where))
+
+
+def nanvar(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Array:
+    """The variance of elements that are not NaN."""
+    return var(_without_nan(a, 0)[0], axis, dtype, out, ddof, keepdims, where=_valid(a, where), mean=mean)
+
+
+def nanstd(
+    a: Any,
+    axis: Axis = None,
+    dtype: Any = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: Any = None,
+    mean: Any = None,
+) -> Array:
+    """The standard deviation of elements that are not NaN."""
+    wide, narrow = _deviation_dtypes(a, dtype)
+    return _narrowed(bind1("sqrt", nanvar(a, axis, wide, out, ddof, keepdims, where, mean)), narrow)
+
+
+def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: bool) -> Array:
+    x = _core.array(a)
+    if kind(x) != "float":
+        return function(x, axis, None, keepdims)  # type: ignore[no-any-return]
+    filled, valid = _without_nan(x, _lowest(x, name))
+    result: Array = function(filled, axis, None, keepdims)
+    present = any(valid, axis, keepdims=keepdims)
+    return bind1("select", present, result, literal(result, -1))
+
+
+def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first largest element that is not NaN; -1 if all are."""
+    no_out(out, "nanargmax")
+    return _nan_position("max", argmax, a, axis, bool(keepdims))
+
+
+def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first smallest element that is not NaN; -1 if all are."""
+    no_out(out, "nanargmin")
+    return _nan_position("min", argmin, a, axis, bool(keepdims))
+
+
+check_arguments(globals())

@@ -1,0 +1,434 @@
+"""Elements by their position or by a condition: which are nonzero, taking some out, putting some in.
+
+Where the number of results depends on values, the values must be known, or ``size`` says how many there are: results are
+then cut, or filled up with ``fill_value``, to that size, and everything works on traced values too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, tree_util
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
+from cotangent._core import Array
+from cotangent._ops.arithmetic import clip, remainder
+from cotangent._ops.binding import bind1, choose, is_host_value, is_integer, kind, literal, no_out
+from cotangent._ops.comparisons import truth
+from cotangent._ops.indexing import take
+from cotangent._ops.positions import _INT32, _integers, known, nonzero
+from cotangent._ops.shapes import moveaxis, ravel, reshape, slice_axis
+from cotangent._ops.sizes import (
+    bound_size,
+    flat_positions,
+    flattened,
+    insert_axes,
+    normalize_axis,
+    refuse_ragged,
+    static_shape,
+)
+from cotangent._ops.sorting import argsort, sort
+
+__all__ = [
+    "compress",
+    "delete",
+    "diag_indices_from",
+    "extract",
+    "fill_diagonal",
+    "insert",
+    "ix_",
+    "mask_indices",
+    "place",
+    "put",
+    "put_along_axis",
+    "ravel_multi_index",
+    "resize",
+    "tril_indices_from",
+    "trim_zeros",
+    "triu_indices_from",
+]
+
+
+# ---- Positions of elements -------------------------------------------------------------------------------------------
+
+
+def ravel_multi_index(
+    multi_index: Any, dims: Sequence[int], mode: str = "raise", order: str = "C", *, dtype: Any = None
+) -> Array:
+    """The positions in the flattened array of indices along each axis.
+
+    Args:
+        mode: for indices outside: ``"raise"``, for indices that are known; ``"clip"``; ``"wrap"``; ``"ignore"``: none.
+        order: ``"C"``: the last index varies fastest; ``"F"``: the first.
+    """
+    if len(multi_index) != len(dims):
+        raise ValueError(f"ravel_multi_index: {len(multi_index)} indices for {len(dims)} sizes")
+    if mode not in ("raise", "clip", "wrap", "ignore"):
+        raise ValueError(f"ravel_multi_index: mode must be 'raise', 'clip', 'wrap' or 'ignore'; got {mode!r}")
+    if order not in ("C", "F"):
+        raise ValueError(f"ravel_multi_index: order must be 'C' or 'F'; got {order!r}")
+    result: Any = 0
+    pairs = list(zip(_core.promote(list(multi_index)), dims, strict=True)) if len(dims) else []
+    for index, size in pairs if order == "C" else pairs[::-1]:
+        if not is_integer(index):
+            raise TypeError(f"ravel_multi_index takes integers; got {index.dtype}")
+        if mode == "raise":
+            values = known(index, "ravel_multi_index", "pass mode='clip' or mode='wrap'")
+            if ((values < 0) | (values >= size)).any():
+                raise ValueError(
+                    f"invalid entry in coordinates array: an index is outside of [0, {size})\n  pass mode='clip' or mode='wrap'"
+                )
+        elif mode == "clip":
+            index = clip(index, 0, size - 1)
+        elif mode == "wrap":
+            index = remainder(index, size)
+        result = result * size + index
+    result = _core.array(result)
+    return _core.convert(result, _core.default_int_dtype() if dtype is None else dtype) if dtype or not dims else result
+
+
+def _triangle_of(arr: Any, k: int, function: Any, name: str) -> Any:
+    matrix = _core.array(arr)
+    refuse_ragged(name, matrix, range(matrix.ndim), "the number of indices depends on its length")
+    shape = matrix._bound_shape
+    if len(shape) != 2:
+        raise ValueError(f"{name} takes a matrix; got shape {shape}")
+    rows, columns = function(shape[0], k=k, m=shape[1])
+    return _integers(rows), _integers(columns)
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """The indices of the elements of a matrix on and below its k-th diagonal."""
+    return _triangle_of(arr, k, np.tril_indices, "tril_indices_from")  # type: ignore[no-any-return]
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
+    """The indices of the elements of a matrix on and above its k-th diagonal."""
+    return _triangle_of(arr, k, np.triu_indices, "triu_indices_from")  # type: ignore[no-any-return]
+
+
+def diag_indices_from(arr: Any) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array whose axes have one size."""
+    array = _core.array(arr)
+    refuse_ragged("diag_indices_from", array, range(array.ndim), "the number of indices depends on its length")
+    shape = array._bound_shape
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ValueError(f"diag_indices_from takes an array of two or more axes of equal size; got shape {shape}")
+    return (_integers(np.arange(shape[0])),) * len(shape)
+
+
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Array, ...]:
+    """The indices where ``mask_func(ones((n, n)), k)``, such as `triu`, is not zero."""
+    return nonzero(mask_func(_core.full((n, n), 1, _core.default_int_dtype()), k), size=size)
+
+
+def ix_(*args: Any) -> tuple[Array, ...]:
+    """Index arrays of one axis, shaped so that they select the grid of their combinations; bools select where true."""
+    results = []
+    for i, arg in enumerate(args):
+        array = _core.array(arg)
+        if array.ndim != 1:
+            raise ValueError(f"ix_ takes sequences of one axis; argument {i} has shape {array.shape}")
+        if kind(array) == "bool":
+            (array,) = nonzero(array)
+        elif array.size == 0:
+            array = _core.convert(array, _core.default_int_dtype())
+        results.append(insert_axes(array, [axis for axis in range(len(args)) if axis != i]))
+    return tuple(results)
+
+
+# ---- Taking out ------------------------------------------------------------------------------------------------------
+
+
+def compress(
+    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+) -> Array:
+    """The slices of an axis, or elements of the flattened array, at which a one-axis condition holds.
+
+    Args:
+        condition: may be shorter than the axis; known, unless ``size`` is given.
+        size: how many slices to return; ``fill_value`` fills what is missing.
+    """
+    no_out(out, "compress")
+    mask = truth(condition)
+    if mask.ndim != 1:
+        raise ValueError(f"compress: the condition must have one axis; got shape {mask.shape}")
+    x, axis = flattened(_core.array(a), axis, "compress")
+    count = x._bound_shape[axis]
+    if mask.size > count:
+        if is_host_value(mask) and _core.to_numpy(mask)[count:].any():
+            raise ValueError(f"compress: the condition holds beyond the {count} elements of axis {axis}")
+        mask = mask[:count]
+    if size is None:
+        (positions,) = np.nonzero(known(mask, "compress"))
+        return bind1("gather", x, _core.array(positions.astype(_INT32)), axis=axis, batch_dims=0)
+    (index,) = nonzero(mask, size=size, fill_value=count)
+    return take(x, index, axis, fill_value=fill_value) if count else _empty_filled(x, axis, size, fill_value)
+
+
+def _empty_filled(x: Array, axis: int, size: int, fill_value: Any) -> Array:
+    shape = list(x._bound_shape)
+    shape[axis] = size
+    return _core.full(shape, fill_value, x.dtype)
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Array:
+    """The elements at which a condition holds, flattened; as `compress`."""
+    return compress(ravel(condition), ravel(arr), size=size, fill_value=fill_value)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
+    """The array without the zeros at the front (``"f"`` in ``trim``) and back (``"b"``) of axes. Values must be known."""
+    x = _core.array(filt)
+    where = np.nonzero(known(x, "trim_zeros", "slice with static bounds instead"))
+    axes = range(x.ndim) if axis is None else [normalize_axis(i, x.ndim, "trim_zeros") for i in np.atleast_1d(axis)]
+    start, limit = [0] * x.ndim, list(x._bound_shape)
+    for i in axes:
+        if "f" in trim.lower():
+            start[i] = int(where[i].min()) if where[i].size else limit[i]
+        if "b" in trim.lower():
+            limit[i] = int(where[i].max()) + 1 if where[i].size else start[i]
+    return bind1(
+        "slice",
+        x,
+        start=start,
+        limit=[max(low, high) for low, high in zip(start, limit, strict=True)],
+        stride=[1] * x.ndim,
+    )
+
+
+_MOST_SLICES = 8  # more of them cost more than a gather
+
+
+def _known_places(obj: Any) -> np.ndarray[Any, Any] | None:
+    """Positions along an axis, if they are known now: without evaluating what is being captured."""
+    if isinstance(obj, Array):
+        return None if _core.is_traced(obj) else _core.to_numpy(obj)
+    if any(isinstance(leaf, Array) and _core.is_traced(leaf) for leaf in tree_util.tree_leaves(obj)):
+        return None
+    places = np.asarray(obj)
+    return places.astype(_INT32) if isinstance(obj, (list, tuple)) and places.size == 0 else places
+
+
+def _taken(pieces: list[Array], places: np.ndarray[Any, Any], axis: int) -> Array:
+    """The elements at ``places`` of what the pieces are when concatenated: by slices where these are few."""
+    starts = np.cumsum([0] + [piece._bound_shape[axis] for piece in pieces])
+    piece_of = np.searchsorted(starts, places, side="right") - 1
+    cuts = np.flatnonzero((np.diff(places) != 1) | (np.diff(piece_of) != 0)) + 1
+    if places.size == 0 or len(cuts) >= _MOST_SLICES:
+        joined = pieces[0] if len(pieces) == 1 else bind1("concatenate", *pieces, axis=axis)
+        return bind1("gather", joined, _core.array(places), axis=axis, batch_dims=0)
+    slices = []
+    for run in np.split(places, cuts):
+        piece = int(np.searchsorted(starts, run[0], side="right")) - 1
+        first = int(run[0] - starts[piece])
+        slices.append(slice_axis(pieces[piece], axis, first, first + len(run)))
+    return slices[0] if len(slices) == 1 else bind1("concatenate", *slices, axis=axis)
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+    """The array without the slices of an axis, or elements of the flattened array, at ``obj``.
+
+    Args:
+        obj: an int, which may be a value; a slice; a bool array or integers, which must be known, unless
+            ``assume_unique_indices`` says that no two of them name the same slice.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.delete(ct.numpy.array([10, 20, 30, 40]), ct.numpy.array([0, 2])).tolist()
+    [20, 40]
+    """
+    x, axis = flattened(_core.array(arr), axis, "delete")
+    refuse_ragged("delete", x, [axis], "where the elements go depends on its length")
+    count = x._bound_shape[axis]
+    wanted = obj if isinstance(obj, slice) else _known_places(obj)
+    if wanted is not None:
+        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
+    index = _core.array(obj)
+    if not is_integer(index) or (index.ndim and not assume_unique_indices):
+        known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
+    index = _core.convert(reshape(index, (-1,)), _INT32)
+    index = choose(index < literal(index, 0), index + literal(index, count), index)
+    number = index._bound_shape[0]
+    left = max(count - number, 0)
+    # Kept element i stands behind as many deleted ones as have, less those deleted before them, a position up to i.
+    below = sort(index) - bind1("iota", shape=[number], dtype=_INT32, axis=0)
+    position = bind1("iota", shape=[left], dtype=_INT32, axis=0)
+    wide = [bind1("broadcast", item, shape=[number, left], axes=[i]) for i, item in enumerate((below, position))]
+    behind = bind1("reduce_sum", _core.convert(bind1("le", *wide), _INT32), axes=[0])
+    return bind1("gather", x, position + behind, axis=axis, batch_dims=0)
+
+
+# ---- Putting in ------------------------------------------------------------------------------------------------------
+
+
+def _only_copies(inplace: bool, name: str) -> None:
+    if inplace:
+        raise ValueError(f"{name}: arrays are immutable\n  pass inplace=False, and use the array that is returned")
+
+
+def _cycled(values: Array, size: int) -> Array:
+    """``size`` elements: those of the flattened values, again and again."""
+    flat = ravel(values)
+    if flat.size == size:
+        return flat
+    if flat.size == 0:
+        raise ValueError("there are no values to put in")
+    if flat.size < size:
+        rows = -(-size // flat.size)
+        flat = ravel(bind1("broadcast", flat, shape=[rows, flat.size], axes=[1]))
+    return flat[:size]
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
+    """The array with ``values`` inserted before the positions ``obj`` of an axis, or of the flattened array.
+
+    Args:
+        obj: an int, a slice, a bool array, or integers, which may be values.
+        values: broadcast to the inserted slices, converted to the dtype of ``arr``.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.insert(ct.numpy.array([1, 2, 3]), 1, 9).tolist()
+    [1, 9, 2, 3]
+    """
+    x, axis = flattened(_core.array(arr), axis, "insert")
+    refuse_ragged("insert", x, [axis], "where the elements go depends on its length")
+    count = x._bound_shape[axis]
+    added = _core.convert(_core.array(values), x.dtype)
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(count))
+    places = _known_places(obj)
+    if places is not None and places.dtype == bool:
+        (places,) = np.nonzero(places)
+    index = _core.array(obj if places is None else places)
+    if kind(index) == "bool":
+        (index,) = nonzero(index)
+    if index.size and not is_integer(index):
+        raise TypeError(f"insert: positions must be integers; got {index.dtype}")
+    if index.ndim > 1:
+        raise ValueError(f"insert: positions must be an int or have one axis; got shape {index.shape}")
+    if added.ndim < x.ndim:
+        added = insert_axes(added, list(range(x.ndim - added.ndim)))
+    if index.ndim == 0:
+        added = moveaxis(added, 0, axis)  # one place takes the first axis of the values
+    elif index.size == 1:
+        index = reshape(index, ())
+    number = added._bound_shape[axis] if index.ndim == 0 else index.size
+    shape = list(x._bound_shape)
+    shape[axis] = number
+    added = _core.broadcast_to(added, shape)
+    if places is not None:
+        places = np.broadcast_to(places.reshape(index._bound_shape).astype(_INT32), (number,))
+        if ((places < -count) | (places > count)).any():
+            raise IndexError(f"insert: a position is outside of [{-count}, {count}], for axis {axis} of size {count}")
+        places = np.where(places < 0, places + count, places)
+        source = np.insert(np.arange(count, dtype=_INT32), places, np.arange(count, count + number, dtype=_INT32))
+        return _taken([x, added], source, axis)
+    joined = bind1("concatenate", x, added, axis=axis)
+    where = _core.broadcast_to(_core.convert(index, _INT32), (number,))
+    where = clip(choose(where < literal(where, 0), where + literal(where, count), where), 0, count)
+    # Sorting what was there (its position counts half more) and what comes in by position gives the order.
+    old = bind1("iota", shape=[count], dtype=_INT32, axis=0)
+    two = literal(old, 2)
+    keys = bind1("concatenate", old * two + literal(old, 1), where * literal(where, 2), axis=0)
+    return bind1("gather", joined, _core.convert(argsort(keys), _INT32), axis=axis, batch_dims=0)
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+    """The array with values, repeated as needed, at positions of the flattened array.
+
+    Args:
+        mode: for positions outside: ``"clip"``, which is the default, takes the nearest, ``"wrap"`` counts around.
+        inplace: must be False: arrays are immutable.
+    """
+    _only_copies(inplace, "put")
+    if mode not in (None, "clip", "wrap"):
+        raise ValueError(f"put: mode must be None, 'clip' or 'wrap'; got {mode!r}")
+    x, index = _core.array(a), ravel(ind)
+    if index.size == 0:
+        return x
+    if mode == "wrap":
+        index = remainder(index, x.size)
+    else:
+        index = clip(choose(index < literal(index, 0), index + literal(index, x.size), index), 0, x.size - 1)
+    updates = _cycled(_core.array(v), index.size)
+    return reshape(ravel(x).at[index].set(updates, mode="drop"), x._bound_shape)
+
+
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+) -> Array:
+    """The array with, in each line along an axis, values at the positions in the same line of ``indices``."""
+    _only_copies(inplace, "put_along_axis")
+    x, index = _core.array(arr), _core.array(indices)
+    if axis is None:
+        flat = put_along_axis(ravel(x), ravel(index), ravel(values), 0, False, mode=mode)
+        return reshape(flat, x._bound_shape)
+    if x.ndim != index.ndim:
+        raise ValueError(f"put_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
+    axis = normalize_axis(axis, x.ndim, "put_along_axis")
+    shape = list(index._bound_shape)
+    grid: list[Array] = []
+    for i, size in enumerate(x._bound_shape):
+        if i == axis:
+            grid.append(index)
+        else:
+            if shape[i] not in (1, size):
+                raise ValueError(f"put_along_axis: axis {i} has size {size}, but the indices have {shape[i]} there")
+            position = bind1("iota", shape=[size], dtype=_INT32, axis=0)
+            grid.append(insert_axes(position, [j for j in range(x.ndim) if j != i]))
+    return x.at[tuple(grid)].set(values, mode=mode)  # type: ignore[no-any-return]
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+    """The array with values, in order and repeated as needed, where the mask is true."""
+    _only_copies(inplace, "place")
+    x, values = _core.array(arr), ravel(vals)
+    chosen = truth(mask)
+    if chosen.size != x.size:
+        raise ValueError(f"place: the array has {x.size} elements, the mask {chosen.size}; they must be equal")
+    if values.size == 0:
+        if x.size:
+            raise ValueError("place: there are no values to put in")
+        return x
+    flat = ravel(chosen)
+    rank = bind1("cumsum", _core.convert(flat, _INT32), axis=0, reverse=False)
+    turn = remainder(rank - literal(rank, 1), values.size)
+    picked = bind1("gather", _core.convert(values, x.dtype), turn, axis=0, batch_dims=0)
+    return reshape(bind1("select", flat, picked, ravel(x)), x._bound_shape)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+    """The array with values, repeated as needed, on its main diagonal; ``wrap`` starts again below a tall matrix."""
+    _only_copies(inplace, "fill_diagonal")
+    x = _core.array(a)
+    sizes = x._bound_shape
+    if len(sizes) < 2:
+        raise ValueError(f"fill_diagonal needs at least two axes; got shape {sizes}")
+    if len(sizes) == 2:
+        step = sizes[1] + 1
+        end = x.size if wrap else min(x.size, sizes[1] * sizes[1])
+    else:
+        if len(set(sizes)) != 1:
+            raise ValueError(f"fill_diagonal: more than two axes must have one size; got shape {sizes}")
+        step, end = sum(sizes[0] ** i for i in range(len(sizes))), x.size
+    updates = _cycled(_core.array(val), len(range(0, end, step)))
+    return reshape(ravel(x).at[0:end:step].set(updates), sizes)
+
+
+def resize(a: Any, new_shape: Any) -> Array:
+    """The elements of the flattened array, repeated or cut to fill a shape; of none, zeros."""
+    x = ravel(a)
+    sizes, lengths = static_shape(new_shape, "resize")
+    if lengths and bound_size(x):
+        return give_lengths(take(x, remainder(flat_positions(sizes, lengths, _INT32), x.size)), lengths)
+    total = math.prod(sizes)
+    if x.size == 0 or total == 0:
+        return _core.full(sizes, 0, x.dtype)
+    return reshape(_cycled(x, total), sizes)
+
+
+check_arguments(globals())

@@ -1,0 +1,263 @@
+"""Axes and sizes, which may be ragged.
+
+Inside ``ct.mask`` an axis of a traced array may be ragged: its size is a value, not a number. `_bound_shape` gives the static
+bounds, which attributes of primitives take; `axis_size` and `element_count` give sizes to calculate with.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.keys import KeyDType
+from cotangent._core import Array
+from cotangent._ops.binding import bind1
+from cotangent.errors import ShapeError
+
+Size = int | Array
+
+
+def normalize_axis(axis: Any, rank: int, name: str) -> int:
+    """An axis counted from the front.
+
+    Raises:
+        ValueError: there is no such axis. TypeError: it is not an integer.
+    """
+    try:
+        number = operator.index(axis)
+    except TypeError:
+        raise TypeError(f"{name}: an axis must be an integer; got {axis!r}") from None
+    if not -rank <= number < rank:
+        raise ValueError(f"{name}: axis {number} is out of bounds for an array with {rank} axes")
+    return number % rank if number < 0 else number
+
+
+def type_of(x: Any) -> tuple[tuple[Any, ...], Any, bool]:
+    """Shape, dtype and weak type of an array, of what becomes one, or of what only says so, as a `ShapeDtypeStruct` does.
+
+    A dtype counts as a scalar of it.
+    """
+    if not isinstance(x, Array):
+        if isinstance(x, (type, np.dtype, KeyDType)):
+            return (), _core.canonical_dtype(x), x in (int, float, complex)
+        shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
+        if isinstance(shape, tuple) and isinstance(dtype, (np.dtype, KeyDType)) and not hasattr(x, "__array__"):
+            return shape, _core.canonical_dtype(dtype), bool(getattr(x, "weak_type", False))
+        x = _core.array(x)
+    return x.shape, x.dtype, x.weak_type
+
+
+def several(x: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether an argument that may be one integer or several is several: any sequence (a range, say) or an array with one axis."""
+    if isinstance(x, (tuple, list)):
+        return True
+    return (isinstance(x, Sequence) and not isinstance(x, (str, bytes))) or (
+        isinstance(x, (np.ndarray, Array)) and x.ndim == 1
+    )
+
+
+MOST_AXES = 64  # kMostAxes of ir/aval.cc
+
+
+def check_rank(rank: int, name: str) -> int:
+    """The number of axes that a result is to have, before lists of that length are made."""
+    if rank > MOST_AXES:
+        raise ValueError(f"{name}: an array has at most {MOST_AXES} axes; got {rank}")
+    return rank
+
+
+def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
+    """Sorted axes counted from the front; all for None."""
+    if axis is None:
+        return list(range(rank))
+    items = axis if several(axis) else (axis,)
+    axes = sorted(normalize_axis(item, rank, name) for item in items)
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axis {axis} names an axis twice")
+    return axes
+
+
+def flattened(x: Array, axis: int | None, name: str) -> tuple[Array, int]:
+    """The array and an axis counted from the front; for None, the flattened array and its axis."""
+    if axis is None:
+        return bind1("reshape", x, shape=[bound_size(x)]), 0
+    return x, normalize_axis(axis, x.ndim, name)
+
+
+def move_last(x: Array, axis: int, back: bool = False) -> Array:
+    """``axis`` moved behind all others, or the last axis moved ``back`` to that position."""
+    last = x.ndim - 1
+    if axis == last:
+        return x
+    order = [i for i in range(last + 1) if i != (last if back else axis)]
+    order.insert(axis if back else last, last if back else axis)
+    return bind1("transpose", x, permutation=order)
+
+
+def bound_size(x: Array) -> int:
+    """The number of elements in memory; `Array.size` is a value where an axis is ragged."""
+    return math.prod(x._bound_shape)
+
+
+def refuse_ragged(name: str, x: Array, axes: Sequence[int], why: str) -> None:
+    """An error where one of the axes is ragged.
+
+    Raises:
+        NotImplementedError: one is.
+    """
+    for axis in _core.ragged_axes(x):
+        if axis in axes:
+            raise NotImplementedError(
+                f"{name}: axis {axis} is ragged, and {why}\n  leave the mask for it, or compute on the bound with ct.numpy.where"
+            )
+
+
+def refuse_ragged_shape(name: str, shape: Any, why: str) -> None:
+    """An error where a size of a shape is that of a ragged axis.
+
+    Raises:
+        NotImplementedError: one is.
+    """
+    for axis in static_shape(shape, name)[1]:
+        raise NotImplementedError(
+            f"{name}: axis {axis} of the shape is ragged, and {why}\n  leave the mask for it, or give an exact size"
+        )
+
+
+def ragged_length(x: Array, axis: int) -> Array:
+    """The length of a ragged axis, an int32 scalar."""
+    length = _core.length_of(x, axis)
+    assert length is not None, f"axis {axis} is not ragged"
+    return length
+
+
+def axis_size(x: Array, axis: int) -> Size:
+    """The size of an axis: an int, or an int32 scalar when the axis is ragged."""
+    length = _core.length_of(x, axis)
+    return x._bound_shape[axis] if length is None else length
+
+
+def element_count(x: Array, axes: Sequence[int]) -> Size:
+    """How many elements each cell of a reduction over ``axes`` folds."""
+    ragged = [axis for axis in _core.ragged_axes(x) if axis in axes]
+    static = math.prod(x._bound_shape[axis] for axis in axes if axis not in ragged)
+    count: Size = static
+    for axis in ragged:
+        count = axis_size(x, axis) * count
+    return count
+
+
+def as_dtype(count: Size, dtype: Any) -> Array:
+    """A size as a scalar array of ``dtype``."""
+    return _core.convert(count, dtype) if isinstance(count, Array) else _core.full((), count, dtype)
+
+
+def keep_axes(reduced: Array, original: Array, axes: Sequence[int]) -> Array:
+    """Puts axes of size 1 where a reduction removed ``axes``."""
+    return insert_axes(reduced, axes) if axes else reduced
+
+
+def insert_axes(x: Array, positions: Sequence[int]) -> Array:
+    """New axes of size 1 at the given positions of the result."""
+    rank = x.ndim + len(positions)
+    sizes = iter(x._bound_shape)
+    shape = [1 if axis in positions else next(sizes) for axis in range(rank)]
+    kept = [axis for axis in range(rank) if axis not in positions]
+    return bind1("broadcast", x, shape=shape, axes=kept)
+
+
+def swap_last(x: Array) -> Array:
+    """The last two axes exchanged."""
+    order = list(range(x.ndim))
+    order[-1], order[-2] = order[-2], order[-1]
+    return bind1("transpose", x, permutation=order)
+
+
+def static_int(value: Any, what: str) -> int:
+    """An int that must be known when the program is captured.
+
+    Raises:
+        TypeError: it is not an integer.
+    """
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        if isinstance(value, Array) and _core.is_traced(value):
+            raise
+        raise TypeError(f"{what} must be an integer; got {value!r}") from error
+
+
+def static_count(value: Any, what: str) -> int:
+    """A `static_int` that is not negative.
+
+    Raises:
+        ValueError: it is.
+    """
+    count = static_int(value, what)
+    if count < 0:
+        raise ValueError(f"{what} must not be negative; got {count}")
+    return count
+
+
+def is_dimension(item: Any) -> bool:
+    """Whether an object is the symbolic size of a ragged axis."""
+    return hasattr(type(item), "__ct_array__") and hasattr(item, "bound")
+
+
+def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -> tuple[list[int], dict[int, Array]]:
+    """The static sizes of a shape that the function ``name`` was given, and the lengths of its axes that are sizes of ragged axes.
+
+    A symbolic size (an element of `Array.shape` inside ``ct.mask``) counts with its bound. Sizes are ``least`` or more; ``negative`` is what
+    to do where they are not.
+
+    Raises:
+        TypeError: a size is neither an integer nor symbolic. ShapeError: one is negative.
+    """
+    if isinstance(shape, (np.ndarray, Array)) and shape.ndim:
+        shape = tuple(shape)
+    items = shape if several(shape) else (shape,)
+    sizes: list[int] = []
+    lengths: dict[int, Array] = {}
+    for axis, item in enumerate(items):
+        if is_dimension(item):
+            sizes.append(item.bound)
+            lengths[axis] = _core.array(item)
+        else:
+            sizes.append(static_int(item, "a size"))
+    if any(size < least for size in sizes):
+        besides = f", except for one {least}" if least else ""
+        hint = f"\n  {negative}" if negative else ""
+        raise ShapeError(f"{name}: sizes must not be negative{besides}; got {tuple(sizes)}{hint}")
+    return sizes, lengths
+
+
+def symbolic_shape(shape: Any, name: str) -> tuple[Any, ...]:
+    """The sizes of a shape that the function ``name`` was given, symbolic where they are; errors are those of `static_shape`."""
+    sizes, lengths = static_shape(shape, name)
+    return tuple(shape if several(shape) else (shape,)) if lengths else tuple(sizes)
+
+
+def common_shape(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
+    """What shapes broadcast to, symbolic where one of them is."""
+    bounds = [[size.bound if is_dimension(size) else size for size in shape] for shape in shapes]
+    common: list[Any] = list(_core.broadcast_shapes(bounds))
+    for shape in shapes:
+        for axis, size in enumerate(shape, len(common) - len(shape)):
+            if is_dimension(size):
+                common[axis] = size
+    return tuple(common)
+
+
+def flat_positions(sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) -> Array:
+    """The row-major position of each element in the array without padding."""
+    position = _core.full(sizes, 0, dtype)
+    stride = _core.full((), 1, dtype)
+    for axis in reversed(range(len(sizes))):
+        position = position + bind1("iota", shape=list(sizes), dtype=dtype, axis=axis) * stride
+        stride = stride * as_dtype(lengths.get(axis, sizes[axis]), dtype)
+    return position

@@ -1,0 +1,208 @@
+"""Order: sorting, the order that would sort, searching in what is sorted.
+
+NaN is the largest of numbers; complex numbers are ordered by their real, then their imaginary part.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
+from cotangent._core import Array
+from cotangent._ops.binding import bind1, constant, is_inexact, kind, literal
+from cotangent._ops.sizes import axis_size, flattened, normalize_axis, ragged_length, static_int
+from cotangent.errors import DTypeError
+
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]
+
+_INT32 = np.dtype("int32")
+
+
+def sort_together(operands: list[Array], axis: int, num_keys: int = 1) -> list[Array]:
+    """Arrays of one shape, their lines along an axis brought in the ascending order of the first ``num_keys``; stable."""
+    return _core.bind("sort", operands, axis=axis, num_keys=num_keys)
+
+
+def positions_along(x: Array, axis: int) -> Array:
+    """The position along an axis of every element."""
+    result = bind1("iota", shape=list(x._bound_shape), dtype=_INT32, axis=axis)
+    for ragged in _core.ragged_axes(x):
+        result = set_length(result, ragged_length(x, ragged), ragged)
+    return result
+
+
+def _check_options(name: str, kind: Any, order: Any) -> None:
+    if kind is not None or order is not None:
+        raise ValueError(f"{name}: kind and order are not supported\n  there is one algorithm; it is stable")
+
+
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
+    """The elements in order along an axis; with axis None, of the flattened array.
+
+    Args:
+        descending: the largest first, NaN before all.
+        stable: equal elements keep their order. They always do.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.sort(ct.numpy.array([3.0, 1.0, 2.0])).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    del stable
+    _check_options("sort", kind, order)
+    x, position = flattened(_core.array(a), axis, "sort")
+    result = sort_together([x], position)[0]
+    return bind1("reverse", result, axes=[position]) if descending else result
+
+
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+    dtype: Any = None,
+) -> Array:
+    """The positions along an axis of the elements in order; equal ones as they are.
+
+    Args:
+        descending: the largest first; equal elements still keep their order.
+        dtype: of the result; by default the default integer dtype.
+    """
+    del stable
+    _check_options("argsort", kind, order)
+    x, position = flattened(_core.array(a), axis, "argsort")
+    index = positions_along(x, position)
+    if descending:
+        # Backwards twice, so that equal elements are in their order again.
+        x, index = (bind1("reverse", item, axes=[position]) for item in (x, index))
+    result = sort_together([x, index], position)[1]
+    result = bind1("reverse", result, axes=[position]) if descending else result
+    return _core.convert(result, _core.default_int_dtype() if dtype is None else dtype)
+
+
+def lexsort(keys: Any, axis: int = -1) -> Array:
+    """The positions that sort by the last key, where it is equal by the one before it, and so on."""
+    arrays = [_core.array(key) for key in keys]
+    if not arrays:
+        raise TypeError("lexsort needs at least one key")
+    shape = arrays[0]._bound_shape
+    if any(key._bound_shape != shape for key in arrays):
+        raise ValueError(f"lexsort: keys must have one shape; got {[key.shape for key in arrays]}")
+    if not shape:
+        return _core.full((), 0, _core.default_int_dtype())
+    position = normalize_axis(axis, len(shape), "lexsort")
+    index = positions_along(arrays[0], position)
+    result = sort_together([*reversed(arrays), index], position, len(arrays))[-1]
+    return _core.convert(result, _core.default_int_dtype())
+
+
+def _check_kth(x: Array, kth: Any, axis: int, name: str) -> None:
+    size = x._bound_shape[axis]
+    number = static_int(kth, f"{name}: kth")
+    if not -size <= number < size:
+        raise ValueError(f"{name}: kth={number} is out of bounds for axis {axis} with size {size}")
+
+
+def partition(a: Any, kth: int, axis: int = -1) -> Array:
+    """The elements along an axis with the ``kth`` in its place, none larger before and none smaller behind it: sorted."""
+    x = _core.array(a)
+    position = normalize_axis(axis, x.ndim, "partition")
+    _check_kth(x, kth, position, "partition")
+    return sort(x, position)
+
+
+def argpartition(a: Any, kth: int, axis: int = -1) -> Array:
+    """The positions of the elements in the order of `partition`."""
+    x = _core.array(a)
+    position = normalize_axis(axis, x.ndim, "argpartition")
+    _check_kth(x, kth, position, "argpartition")
+    return argsort(x, position)
+
+
+def sort_complex(a: Any) -> Array:
+    """The elements in order along the last axis, as complex numbers."""
+    x = sort(a)
+    if kind(x) == "complex":
+        return x
+    wide = x.dtype == np.dtype("float64") or (not is_inexact(x) and x.dtype.itemsize > 2)
+    return _core.convert(x, "complex128" if (wide and _core.get_enable_x64()) or x.dtype == np.float64 else "complex64")
+
+
+# ---- Searching -------------------------------------------------------------------------------------------------------
+
+
+def _below(x: Array, y: Array) -> Array:
+    """Whether elements of x come before those of y in the order of `sort`."""
+    if kind(x) == "complex":
+        x_real, y_real = bind1("real", x), bind1("real", y)
+        equal = ~_below(x_real, y_real) & ~_below(y_real, x_real)
+        return _below(x_real, y_real) | (equal & _below(bind1("imag", x), bind1("imag", y)))
+    before = bind1("lt", x, y)
+    return before | ((x == x) & (y != y)) if is_inexact(x) else before
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str = "scan") -> Array:
+    """Where values have to be inserted into a sorted array so that it stays sorted.
+
+    Args:
+        a: sorted, along one axis.
+        side: for values that are there: ``"left"``, before them; ``"right"``, behind them.
+        sorter: positions that sort ``a``.
+        method: accepted for compatibility; the algorithm is a binary search.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.searchsorted(ct.numpy.array([1, 3, 5]), ct.numpy.array([3, 4])).tolist()
+    [1, 2]
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right'; got {side!r}")
+    if method not in ("scan", "scan_unrolled", "sort", "compare_all"):
+        raise ValueError(f"searchsorted: unknown method {method!r}")
+    x, values = _core.array(a), _core.array(v)
+    if x.ndim != 1:
+        raise ValueError(f"searchsorted: the sorted array must have one axis; got shape {x.shape}")
+    if sorter is not None:
+        x = bind1("gather", x, _core.array(sorter), axis=0, batch_dims=0)
+    dtype = _core.promote_types([(x.dtype, x.weak_type), (values.dtype, values.weak_type)])[0]
+    x, values = _core.convert(x, dtype), _core.convert(values, dtype)
+    size = axis_size(x, 0)
+    low = constant(values, 0, _INT32)
+    length = x._bound_shape[0]
+    while length > 0:
+        # The answer is in [low, low + length]: one length for all, so that no probe has to be kept inside of the array.
+        half = (length + 1) // 2
+        middle = low + literal(low, half - 1)
+        probe = bind1("gather", x, middle, axis=0, batch_dims=0)
+        later = _below(probe, values) if side == "left" else ~_below(values, probe)
+        if isinstance(size, Array):
+            later = later & (middle < size)
+        low = bind1("select", later, low + literal(low, half), low)
+        length -= half
+    return _core.convert(low, _core.default_int_dtype())
+
+
+def check_real(x: Array, name: str) -> None:
+    """Raises for complex arrays.
+
+    Raises:
+        DTypeError: they are.
+    """
+    if kind(x) == "complex":
+        raise DTypeError(f"{name} takes real arrays; complex numbers have no order")
+
+
+check_arguments(globals())

@@ -1,0 +1,323 @@
+"""Where the time of a program goes (`profile`), and what the compiler made of it (`explain`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import (
+    Captured,
+    ShapeDtypeStruct,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    wraps,
+)
+from cotangent._core import Graph, JitFunction
+from cotangent._transforms.staging import trace_call
+from cotangent.ir import Equation, equations
+
+__all__ = ["Explanation", "Group", "Node", "Profile", "Stored", "explain", "profile"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Operations that became one piece of code.
+
+    Attributes:
+        name: the primitives, the type of the result and the user's line; those of several loops where loops were merged.
+        bytes_read: of arrays in memory, each element once.
+        bytes_written: the same.
+        flops: floating-point operations; what transcendental functions are expanded to is counted.
+        seconds: of each run; empty in an explanation.
+        starts: when each run reached it.
+    """
+
+    name: str
+    bytes_read: int
+    bytes_written: int
+    flops: float
+    seconds: tuple[float, ...] = ()
+    starts: tuple[float, ...] = ()
+
+    @property
+    def least_seconds(self) -> float:
+        """Of a run."""
+        return min(self.seconds, default=0.0)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One equation of the captured graph, also of its loops and branches: what it would do if nothing were fused.
+
+    Attributes:
+        name: the primitive and the type of its result.
+        location: the user's line.
+        times: how often loops run it; those whose number of steps only the data knows count once, branches each once.
+        bytes: of operands and results, all times together.
+        flops: of products, their multiplications and additions; of anything else one for each element of the result; all times together.
+    """
+
+    name: str
+    location: str
+    times: int
+    bytes: int
+    flops: float
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A variable that has memory of its own: its operation, its bytes, and why it is not computed where it is wanted."""
+
+    name: str
+    bytes: int
+    reason: str
+
+
+def _quantity(value: float, unit: str) -> str:
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def _microseconds(seconds: float) -> str:
+    return f"{seconds * 1e6:,.1f} µs"
+
+
+def _shorter(name: str, width: int = 110) -> str:
+    return name if len(name) <= width else name[: width - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What `profile` measured. Printing it shows a table.
+
+    Attributes:
+        name: of the function.
+        result: what the function returned.
+        seconds: the least time of a run of the compiled program.
+        runs: the time of each run.
+        stages: of compiling: pairs of name and seconds.
+        groups: of operations that became one piece of code, in order.
+        nodes: the equations of the captured graph, with what each would read, write and compute by itself.
+    """
+
+    name: str
+    result: Any
+    seconds: float
+    runs: tuple[float, ...]
+    stages: tuple[tuple[str, float], ...]
+    groups: tuple[Group, ...]
+    nodes: tuple[Node, ...]
+
+    def __str__(self) -> str:
+        compiling = sum(seconds for _, seconds in self.stages)
+        lines = [f"{self.name}: {_microseconds(self.seconds)} a run; compiled in {compiling * 1e3:.1f} ms"]
+        lines += [f"  {_microseconds(seconds):>14}  {name}" for name, seconds in self.stages]
+        lines.append("groups: time, memory traffic, arithmetic")
+        for group in self.groups:
+            seconds = max(group.least_seconds, 1e-9)
+            traffic = group.bytes_read + group.bytes_written
+            lines.append(
+                f"  {_microseconds(group.least_seconds):>14}  {_quantity(traffic, 'B'):>9} at {_quantity(traffic / seconds, 'B/s'):>11}"
+                f"  {_quantity(group.flops, 'FLOP'):>11} at {_quantity(group.flops / seconds, 'FLOP/s'):>12}  {_shorter(group.name)}"
+            )
+        lines.append("operations before they are fused, the most arithmetic first")
+        for node in sorted(self.nodes, key=lambda node: -node.flops)[:20]:
+            times = f" {node.times} times" if node.times != 1 else ""
+            lines.append(
+                f"  {_quantity(node.flops, 'FLOP'):>14}  {_quantity(node.bytes, 'B'):>9}  {node.name}{times}  {node.location}".rstrip()
+            )
+        return "\n".join(lines)
+
+    def trace(self) -> dict[str, Any]:
+        """The compile stages and the last run's groups as trace events, which Perfetto (ui.perfetto.dev) shows."""
+        events: list[dict[str, Any]] = []
+        rows = ["compile", "run"]
+        for thread, row in enumerate(rows):
+            events.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": thread, "args": {"name": row}})
+
+        def event(row: int, name: str, start: float, seconds: float, **details: Any) -> None:
+            events.append(
+                {
+                    "ph": "X",
+                    "name": name,
+                    "pid": 1,
+                    "tid": row,
+                    "ts": start * 1e6,
+                    "dur": seconds * 1e6,
+                    "args": details,
+                }
+            )
+
+        now = 0.0
+        for name, seconds in self.stages:
+            event(0, name, now, seconds)
+            now += seconds
+        for group in self.groups:
+            if group.seconds:
+                details = {
+                    "bytes_read": group.bytes_read,
+                    "bytes_written": group.bytes_written,
+                    "flops": group.flops,
+                }
+                event(1, group.name, now + group.starts[-1], group.seconds[-1], **details)
+        return {"traceEvents": events, "displayTimeUnit": "ns"}
+
+    def save_trace(self, path: Any) -> None:
+        """Writes `trace` as JSON."""
+        with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 (pathlib costs import time)
+            json.dump(self.trace(), file)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What the compiler makes of a function. Printing it shows all of it.
+
+    Attributes:
+        groups: of operations that become one piece of code, with what each reads, writes and computes.
+        stored: the variables with memory of their own, with the reason why each is not fused into those that use it.
+        scratch_bytes: memory for temporaries, which share it where they are not wanted at once.
+        loops: the program as loops, text.
+    """
+
+    name: str
+    groups: tuple[Group, ...]
+    stored: tuple[Stored, ...]
+    scratch_bytes: int
+    loops: str
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {len(self.groups)} groups, {_quantity(self.scratch_bytes, 'B')} of scratch memory"]
+        for group in self.groups:
+            lines.append(
+                f"  reads {_quantity(group.bytes_read, 'B')}, writes {_quantity(group.bytes_written, 'B')}, "
+                f"{_quantity(group.flops, 'FLOP')}: {group.name}"
+            )
+        lines.append("variables with memory of their own, and why they are not fused away")
+        lines += [f"  {_quantity(one.bytes, 'B'):>9}  {one.name}: {one.reason}" for one in self.stored]
+        return "\n".join(lines)
+
+
+def _groups(entries: Sequence[dict[str, Any]]) -> tuple[Group, ...]:
+    return tuple(
+        Group(
+            entry["name"],
+            entry["bytes_read"],
+            entry["bytes_written"],
+            entry["operations"],
+            tuple(entry["seconds"]),
+            tuple(entry["starts"]),
+        )
+        for entry in entries
+    )
+
+
+def _bytes(types: Sequence[ShapeDtypeStruct]) -> int:
+    return sum(one.size * one.dtype.itemsize for one in types)
+
+
+def _flops(eqn: Equation) -> float:
+    results = sum(one.size for one in eqn.out_types)
+    if eqn.primitive != "dot_general":
+        return results
+    contracted = eqn.attributes["lhs_contract"]
+    return 2.0 * results * float(math.prod(eqn.in_types[0].shape[axis] for axis in contracted))
+
+
+def _nodes(graph: Graph, times: int = 1) -> Iterator[Node]:
+    """The equations that have no sub-graphs, and those in the sub-graphs of the others, as often as they run."""
+    for eqn in equations(graph):
+        if eqn.subgraphs:
+            for inner in eqn.subgraphs:
+                yield from _nodes(inner, times * eqn.attributes.get("length", 1))
+            continue
+        name = f"{eqn.primitive} -> {', '.join(f'{one.dtype}{list(one.shape)}' for one in eqn.out_types)}"
+        moved = _bytes(eqn.in_types) + _bytes(eqn.out_types)
+        yield Node(name, eqn.location, times, times * moved, times * _flops(eqn))
+
+
+def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured, list[Any]]:
+    if isinstance(fun, JitFunction):
+        traced, leaves = trace_call(fun, args, kwargs)
+        return traced._call.captured, leaves
+    leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
+    return capture(fun, leaves, structure, "jit", name=function_name(fun)), leaves
+
+
+def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile]:
+    """A function of the same arguments that compiles ``fun`` for them, runs it, and tells where the time went.
+
+    Args:
+        fun: a function of pytrees of arrays, jitted or not.
+        runs: how often the program runs; least times are shown.
+
+    Returns:
+        A function that returns a `Profile`: the time of every stage of compiling; time, bytes and floating-point operations of every
+        group of fused operations; bytes and floating-point operations of every operation of the function; a trace for Perfetto. What
+        runs is the compiled program, with its memory and time.
+
+    >>> import cotangent as ct
+    >>> import cotangent.numpy as cnp
+    >>> report = ct.profile(lambda x: cnp.sum(cnp.exp(x) * x), runs=2)(cnp.ones(1000))
+    >>> round(float(report.result))
+    2718
+    >>> [group.bytes_read for group in report.groups if "reduce_sum" in group.name]
+    [4000]
+    """
+    check_callable(fun, "profile")
+    if runs < 1:
+        raise ValueError(f"profile needs at least one run, got runs={runs}")
+
+    @wraps(fun)
+    def profiled(*args: Any, **kwargs: Any) -> Profile:
+        captured, leaves = _captured(fun, args, kwargs)
+        inputs = [_core.peek(leaf) for leaf in [*leaves, *captured.closure]]
+        measured = _core.profile_graph(captured.graph, inputs, runs)
+        return Profile(
+            function_name(fun),
+            captured.structure.unflatten(measured["outputs"]),
+            min(measured["seconds"]),
+            tuple(measured["seconds"]),
+            tuple(measured["stages"]),
+            _groups(measured["groups"]),
+            tuple(_nodes(captured.graph)),
+        )
+
+    return profiled
+
+
+def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
+    """A function of the same arguments (arrays or `ShapeDtypeStruct`) that says what the compiler makes of ``fun``, without running it.
+
+    >>> import cotangent as ct
+    >>> import cotangent.numpy as cnp
+    >>> report = ct.explain(lambda x: cnp.exp(x) @ x)(cnp.ones((4, 4)))
+    >>> [(one.name.split()[0], one.reason) for one in report.stored]
+    [('exp', 'a matrix product reads it'), ('dot_general', 'it is a result')]
+    """
+    check_callable(fun, "explain")
+
+    @wraps(fun)
+    def explained(*args: Any, **kwargs: Any) -> Explanation:
+        graph: Graph = _captured(fun, args, kwargs)[0].graph
+        described = _core.describe_graph(graph)
+        return Explanation(
+            function_name(fun),
+            _groups(described["groups"]),
+            tuple(Stored(*one) for one in described["stored"]),
+            described["arena_bytes"],
+            _core.compile_graph(graph).loop_text(),
+        )
+
+    return explained
+
+
+check_arguments(globals())

@@ -1,0 +1,51 @@
+"""The logistic function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.binding import bind1, choose, inexact, kind, literal
+from cotangent._transforms.custom_rules import custom_jvp
+
+__all__ = ["sigmoid"]
+
+
+def _sigmoid(x: Array) -> tuple[Array, Array]:
+    """The sigmoid, and its derivative: neither loses digits where it is small."""
+    small = small_exponential(x)
+    total = literal(small, 1.0) + small
+    return choose(is_below(x, 0.0), small, 1.0) / total, small / (total * total)
+
+
+@custom_jvp
+def _real_sigmoid(x: Array) -> Array:
+    return _sigmoid(x)[0]
+
+
+@_real_sigmoid.defjvp
+def _real_sigmoid_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    # One factor is all that a backward pass has to keep.
+    value, slope = _sigmoid(*primals)
+    return value, tangents[0] * slope
+
+
+def sigmoid(x: Any) -> Array:
+    """``1 / (1 + exp(-x))``."""
+    array = inexact(x)
+    if kind(array) == "complex":
+        return literal(array, 1.0) / (literal(array, 1.0) + bind1("exp", bind1("neg", array)))
+    return _real_sigmoid(array)  # type: ignore[no-any-return]
+
+
+def is_below(x: Array, bound: float) -> Array:
+    return bind1("lt", x, literal(x, bound))
+
+
+def small_exponential(x: Array) -> Array:
+    """``exp(-|x|)``, with derivatives of every order at 0 from the right."""
+    return bind1("exp", choose(is_below(x, 0.0), x, bind1("neg", x)))
+
+
+check_arguments(globals())

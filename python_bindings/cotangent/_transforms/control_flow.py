@@ -1,0 +1,427 @@
+"""Control flow on traced values: loops and branches whose bodies are captured once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, config
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name
+from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._transforms import python_control as _python_control
+from cotangent._transforms.derivatives import vmap
+from cotangent.errors import DTypeError, ShapeError
+
+__all__ = ["cond", "fori_loop", "map", "platform_dependent", "scan", "switch", "while_loop"]
+
+
+def _capture_body(function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str) -> Captured:
+    """Captures ``function(*trees)`` on inputs like the given arrays, cut into trees by their structures."""
+    out_structure: PyTreeDef | None = None
+
+    def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        nonlocal out_structure
+        trees, offset = [], 0
+        for structure in structures:
+            trees.append(structure.unflatten(inputs[offset : offset + structure.num_leaves]))
+            offset += structure.num_leaves
+        leaves, out_structure = flatten_arguments(function(*trees), f"the output of {name}")
+        return leaves, None
+
+    graph, closure, _ = _core.capture(run, sources, [], _core.capture_mode() or "jit", name)
+    assert out_structure is not None
+    return Captured(graph, closure, out_structure)
+
+
+def _width_hint(x: Any, y: Any, graphs: Sequence[Graph]) -> str:
+    """What to do about two dtypes: where a 64-bit value entered if they differ in width only, which is where."""
+    if _core.dtype_kind(x) != _core.dtype_kind(y) or x.itemsize == y.itemsize:
+        return "\n  convert one of them with .astype(...)"
+    wide, narrow = (x, y) if x.itemsize > y.itemsize else (y, x)
+    entered = [
+        eqn["location"]
+        for graph in graphs
+        for eqn in graph.equations()
+        if any(graph.aval(var)[1] == wide for var in eqn["outputs"]) and eqn["location"]
+    ]
+    where = f", first at {entered[0]}" if entered else ""
+    # JAX has no 64 bits unless asked for.
+    jax = f", where JAX makes it {narrow}" if wide.itemsize in (8, 16) and not config.read("enable_x64") else ""
+    return (
+        f"\n  a {wide} value entered{where}: arrays keep their width here{jax}\n"
+        f'  fix: convert that value with .astype("{narrow}"), or the result'
+    )
+
+
+def _match_carry(
+    captured: Captured, count: int, carry_leaves: list[Array], structure: PyTreeDef, what: str, out_structure: PyTreeDef
+) -> None:
+    """Raises when a body does not return the carry it was given."""
+    if out_structure != structure:
+        raise TypeError(
+            f"{what} must return a carry of the structure it was given\n  given: {structure}\n  returned: {out_structure}"
+        )
+    for leaf, (shape, dtype, _), path in zip(
+        carry_leaves, captured.graph.out_avals[:count], structure.paths(), strict=True
+    ):
+        if tuple(shape) != leaf._bound_shape:
+            raise ShapeError(
+                f"{what}: carry{path} has shape {leaf._bound_shape} on entry but the body returns {tuple(shape)}"
+            )
+        if dtype != leaf.dtype:
+            raise DTypeError(
+                f"{what}: carry{path} has dtype {leaf.dtype} on entry but the body returns {dtype}"
+                + _width_hint(leaf.dtype, dtype, [captured.graph])
+            )
+
+
+def _promote_carry(
+    body: Callable[..., Any], leaves: list[Array], run: Callable[[list[Array]], Captured], count: int
+) -> tuple[list[Array], Captured]:
+    """Captures a body; weakly typed initial carries (Python numbers) take the dtype that the body returns."""
+    captured = run(leaves)
+    changed = False
+    for index, (leaf, aval) in enumerate(zip(leaves, captured.graph.out_avals[:count], strict=False)):
+        if leaf.weak_type and leaf.dtype != aval[1] and leaf._bound_shape == tuple(aval[0]):
+            leaves = [*leaves[:index], _core.convert(leaf, aval[1]), *leaves[index + 1 :]]
+            changed = True
+    return (leaves, run(leaves)) if changed else (leaves, captured)
+
+
+def _check_unroll(unroll: Any, what: str) -> None:
+    """Steps are not repeated in the body: measured, that makes compiled loops no faster (docs/design/017-reverse-while.md)."""
+    if not isinstance(unroll, (bool, int)) or (not isinstance(unroll, bool) and unroll < 0):
+        raise ValueError(f"{what}: `unroll` must be a bool or a non-negative int; got {unroll!r}")
+
+
+def scan(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+    _split_transpose: bool = False,
+) -> tuple[Any, Any]:
+    """A loop that carries state along the leading axis of arrays and stacks what each step yields.
+
+    Args:
+        f: ``(carry, x) -> (carry, y)``.
+        init: the first carry, a pytree; the carry keeps its structure, shapes and dtypes.
+        xs: arrays scanned over their leading axis, a pytree, or None.
+        length: the number of steps; needed when ``xs`` has no leaves.
+        reverse: whether to go from the last element to the first.
+        unroll: accepted for compatibility: compiled loops do not get faster by repeating steps in the body.
+        _split_transpose: accepted for compatibility: how the backward loop is cut is the compiler's business.
+
+    Returns:
+        The last carry, and the stacked ``y``.
+
+    >>> import cotangent as ct
+    >>> total, partial = ct.lax.scan(lambda c, x: (c + x, c), 0.0, ct.numpy.arange(4.0))
+    >>> float(total), partial.tolist()
+    (6.0, [0.0, 0.0, 1.0, 3.0])
+    """
+    del _split_transpose
+    _check_unroll(unroll, "scan")
+    check_callable(f, "scan")
+    name = function_name(f)
+    carry, carry_structure = flatten_arguments(init, "scan's init")
+    sequences, sequence_structure = flatten_arguments(xs, "scan's xs")
+    for leaf, path in zip(sequences, sequence_structure.paths(), strict=True):
+        if leaf.ndim == 0:
+            raise ShapeError(f"scan: xs{path} is a scalar; scanned arrays need a leading axis")
+    lengths = {leaf._bound_shape[0] for leaf in sequences} | ({int(length)} if length is not None else set())
+    if not lengths:
+        raise ValueError("scan: pass xs with at least one array, or length=")
+    if len(lengths) > 1:
+        raise ValueError(f"scan: leading axes and length differ: {sorted(lengths)}")
+    steps = lengths.pop()
+    if steps > 0 and _python_control.wanted():
+        return _python_control.scan(f, carry_structure.unflatten(carry), sequences, sequence_structure, steps, reverse)
+    slices = [(leaf, 0) for leaf in sequences]
+
+    def run(carries: list[Array]) -> Captured:
+        return _capture_body(f, [*carries, *slices], [carry_structure, sequence_structure], name)
+
+    carry, captured = _promote_carry(f, carry, run, len(carry))
+    template = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
+    if not isinstance(template, tuple) or len(template) != 2:
+        raise TypeError(f"scan: {name} must return a pair (carry, y); it returned {captured.structure}")
+    out_carry_structure = _core.tree_flatten(template[0], None)[1]
+    y_structure = _core.tree_flatten(template[1], None)[1]
+    _match_carry(captured, len(carry), carry, carry_structure, f"scan: {name}", out_carry_structure)
+    graph = _constants_first(captured, [*carry, *slices])
+    outputs = _core.bind(
+        "scan",
+        captured.closure + carry + sequences,
+        graph=graph,
+        num_constants=len(captured.closure),
+        num_carries=len(carry),
+        length=steps,
+        reverse=reverse,
+    )
+    return carry_structure.unflatten(outputs[: len(carry)]), y_structure.unflatten(outputs[len(carry) :])
+
+
+def _constants_first(captured: Captured, sources: list[Any]) -> Any:
+    """The graph with its closed-over inputs before the others, which are like ``sources``."""
+    constants = len(captured.closure)
+    if constants == 0:
+        return captured.graph
+    run = lambda xs: (_core.apply_graph(captured.graph, xs[constants:] + xs[:constants]), None)  # noqa: E731
+    return _core.capture(run, [*captured.closure, *sources], [], "rearrange", "reorder")[0]
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Repeats ``body_fun`` while ``cond_fun`` holds.
+
+    Args:
+        cond_fun: carry -> bool scalar. body_fun: carry -> carry of the same structure, shapes and dtypes.
+
+    Forward-mode derivatives run in the same loop. Reverse mode keeps no more than 32 carries, however many steps there are, and makes the
+    others again: a loop of 33 steps runs once more, one of 561 at most twice, of 6545 three times, of 58905 four times. A `scan` keeps
+    all of them instead, which is faster where the memory is there.
+
+    >>> import cotangent as ct
+    >>> int(ct.lax.while_loop(lambda i: i < 10, lambda i: i + 3, 0))
+    12
+    """
+    check_callable(cond_fun, "while_loop")
+    check_callable(body_fun, "while_loop")
+    carry, structure = flatten_arguments(init_val, "while_loop's init_val")
+    if _python_control.wanted():
+        reached, ended = _python_control.while_loop(cond_fun, body_fun, structure.unflatten(carry))
+        if ended:
+            return reached
+        carry, structure = flatten_arguments(reached, "while_loop's carry")
+
+    def run(carries: list[Array]) -> Captured:
+        return _capture_body(body_fun, carries, [structure], function_name(body_fun))
+
+    carry, body = _promote_carry(body_fun, carry, run, len(carry))
+    _match_carry(body, len(carry), carry, structure, f"while_loop: {function_name(body_fun)}", body.structure)
+    condition = _capture_body(cond_fun, carry, [structure], function_name(cond_fun))
+    shape, dtype, _ = condition.graph.out_avals[0] if condition.graph.out_avals else ((), None, False)
+    if len(condition.graph.out_avals) != 1 or tuple(shape) != () or dtype != bool:
+        raise TypeError(
+            f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {[a[:2] for a in condition.graph.out_avals]}"
+        )
+    outputs = _core.bind(
+        "while",
+        condition.closure + body.closure + carry,
+        condition=_constants_first(condition, carry),
+        body=_constants_first(body, carry),
+        num_condition_constants=len(condition.closure),
+        num_body_constants=len(body.closure),
+    )
+    return structure.unflatten(outputs)
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """``for i in range(lower, upper): val = body_fun(i, val)``.
+
+    With Python ints as bounds it is a `scan`; with traced bounds a `while_loop`. ``unroll`` is accepted for compatibility.
+
+    >>> import cotangent as ct
+    >>> int(ct.lax.fori_loop(0, 5, lambda i, total: total + i, 0))
+    10
+    """
+    _check_unroll(True if unroll is None else unroll, "fori_loop")
+    check_callable(body_fun, "fori_loop")
+    if isinstance(lower, (int, np.integer)) and isinstance(upper, (int, np.integer)):
+        weak = isinstance(lower, int) and isinstance(upper, int)
+        lower, upper = int(lower), int(upper)
+
+        def step(carry: tuple[Any, Any], _: None) -> tuple[Any, None]:
+            i, value = carry
+            return (i + 1, body_fun(i, value)), None
+
+        start = _core.full((), lower, _core.default_int_dtype(), weak)
+        (_, value), _ = scan(step, (start, init_val), None, length=max(upper - lower, 0))
+        return value
+
+    low, high = _core.promote([lower, upper])
+
+    def condition(carry: tuple[Any, Any, Any]) -> Any:
+        return carry[0] < carry[1]
+
+    def body(carry: tuple[Any, Any, Any]) -> Any:
+        i, end, value = carry
+        return i + 1, end, body_fun(i, value)
+
+    return while_loop(condition, body, (low, high, init_val))[2]
+
+
+_NO_OPERAND = object()
+
+
+def _operands(name: str, operands: tuple[Any, ...], operand: Any) -> tuple[Any, ...]:
+    if operand is _NO_OPERAND:
+        return operands
+    if operands:
+        raise TypeError(f"{name}: give operands by position, or one by the keyword operand, not both")
+    return (operand,)
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _NO_OPERAND) -> Any:
+    """Calls ``branches[index](*operands)``; the index is clamped into range.
+
+    All branches return the same structure, shapes and dtypes. A single operand can be given by keyword.
+    """
+    operands = _operands("switch", operands, operand)
+    if not branches:
+        raise ValueError("switch needs at least one branch")
+    for branch in branches:
+        check_callable(branch, "switch")
+    index = _core.array(index)
+    if index.ndim != 0 or _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
+        raise TypeError(f"switch: the index must be an integer scalar; got {index.dtype} of shape {index.shape}")
+    if _python_control.wanted(index):
+        return _python_control.switch(index, branches, operands)
+    leaves, structure = flatten_arguments(tuple(operands), "the operands")
+    call = [(lambda tree, branch=branch: branch(*tree)) for branch in branches]
+    captured = [
+        _capture_body(run, leaves, [structure], function_name(branch))
+        for run, branch in zip(call, branches, strict=True)
+    ]
+    first = captured[0]
+    for branch, other in zip(branches[1:], captured[1:], strict=True):
+        if other.structure != first.structure:
+            raise TypeError(
+                f"cond: branches return different structures\n  {function_name(branches[0])}: {first.structure}\n  {function_name(branch)}: {other.structure}"
+            )
+        for a, b, path in zip(first.graph.out_avals, other.graph.out_avals, first.structure.paths(), strict=True):
+            if tuple(a[0]) != tuple(b[0]) or a[1] != b[1]:
+                raise TypeError(
+                    f"cond: branches return different types for output{path}: {function_name(branches[0])} {a[1]}{list(a[0])}, "
+                    f"{function_name(branch)} {b[1]}{list(b[0])}"
+                    + (_width_hint(a[1], b[1], [first.graph, other.graph]) if a[1] != b[1] else "")
+                )
+    closure = [x for branch in captured for x in branch.closure]
+    graphs = []
+    offset = len(leaves)
+    for branch in captured:  # type: ignore[assignment]
+        begin, end = offset, offset + len(branch.closure)  # type: ignore[attr-defined]
+        run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
+        graphs.append(_core.capture(run, [*leaves, *closure], [], "rearrange", "branch")[0])
+        offset = end
+    outputs = _core.bind("cond", [_core.convert(index, "int32"), *leaves, *closure], branches=graphs)
+    return first.structure.unflatten(outputs)
+
+
+def cond(
+    pred: Any,
+    true_fun: Any,
+    false_fun: Any,
+    *operands: Any,
+    operand: Any = _NO_OPERAND,
+) -> Any:
+    """``true_fun(*operands)`` if ``pred`` else ``false_fun(*operands)``. A single operand can be given by keyword.
+
+    ``cond(pred, true_operand, true_fun, false_operand, false_fun)`` is accepted, too.
+
+    >>> import cotangent as ct
+    >>> float(ct.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 1.0))
+    2.0
+    """
+    if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and callable(operands[1]):
+        # The form with an operand for each function: cond(pred, true_operand, true_fun, false_operand, false_fun).
+        first, second = false_fun, operands[1]
+        return cond(pred, lambda x, _: first(x), lambda _, y: second(y), true_fun, operands[0])
+    operands = _operands("cond", operands, operand)
+    check_callable(true_fun, "cond")
+    check_callable(false_fun, "cond")
+    pred = _core.array(pred)
+    if pred.ndim != 0:
+        raise TypeError(
+            f"cond: the predicate must be a scalar; it has shape {pred.shape}\n  use ct.numpy.where for element-wise choices"
+        )
+    if pred.dtype != bool:
+        pred = pred != 0
+    return switch(_core.convert(pred, "int32"), (false_fun, true_fun), *operands)
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+    """Applies ``f`` to each slice of the leading axes, one after the other.
+
+    With ``batch_size`` as many slices at a time, as `vmap` does, and with 0 all of them; the rest of a division comes last. A ragged
+    leading axis is mapped one by one.
+
+    >>> import cotangent as ct
+    >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2).tolist()
+    [0, 1, 4, 9, 16]
+    """
+    leaves, structure = flatten_arguments(xs, "map's xs")
+    if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"map: batch_size must be an int that is not negative; got {batch_size!r}")
+    sizes = {leaf._bound_shape[0] for leaf in leaves}
+    if len(sizes) > 1:
+        raise ValueError(f"map: leading axes differ: {sorted(sizes)}")
+    size = sizes.pop()
+    batched = vmap(f)
+    if batch_size == 0 and size:
+        return batched(structure.unflatten(leaves))
+    batch_size = batch_size or 1
+    batches, rest = divmod(size, batch_size)
+    parts: list[Any] = []
+    if batches or not rest:
+        stacked = [_cut(leaf, 0, batches * batch_size, (batches, batch_size)) for leaf in leaves]
+        mapped = scan(lambda _, x: ((), batched(x)), (), structure.unflatten(stacked))[1]
+        parts.append(_each(mapped, lambda y: _cut(y, 0, batches, (batches * batch_size,), axes=2)))
+    if rest:
+        parts.append(batched(structure.unflatten([_cut(leaf, size - rest, size, (rest,)) for leaf in leaves])))
+    if len(parts) == 1:
+        return parts[0]
+    return _each(parts[0], lambda *ys: _core.bind("concatenate", list(ys), axis=0)[0], parts[1])
+
+
+def _each(tree: Any, function: Callable[..., Any], *more: Any) -> Any:
+    leaves, structure = _core.tree_flatten(tree, None)
+    others = [_core.tree_flatten(other, None)[0] for other in more]
+    return structure.unflatten([function(*xs) for xs in zip(leaves, *others, strict=True)])
+
+
+def _cut(x: Array, first: int, last: int, lead: tuple[int, ...], axes: int = 1) -> Array:
+    """Elements of the leading axis, the first ``axes`` axes of which become ``lead``."""
+    rest = x._bound_shape[1:]
+    part = _core.bind(
+        "slice",
+        [x],
+        start=[first] + [0] * len(rest),
+        limit=[last, *rest],
+        stride=[1] * (1 + len(rest)),
+    )[0]
+    return _core.bind("reshape", [part], shape=[*lead, *x._bound_shape[axes:]])[0]
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """Calls the function for the platform that programs run on, ``cpu``, or else ``default``.
+
+    >>> import cotangent as ct
+    >>> ct.lax.platform_dependent(2, cpu=lambda x: x + 1, default=lambda x: x - 1)
+    3
+
+    Raises:
+        NotImplementedError: there is neither.
+    """
+    chosen = per_platform.get("cpu", default)
+    if chosen is None:
+        given = ", ".join(sorted(per_platform)) or "none"
+        raise NotImplementedError(
+            f"platform_dependent: no function for the platform 'cpu' and no default; there are: {given}\n"
+            "  pass cpu=... or default=..."
+        )
+    return chosen(*args)
+
+
+check_arguments(globals())

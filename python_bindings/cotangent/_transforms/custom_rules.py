@@ -1,0 +1,400 @@
+"""Functions with derivative rules of the user's own: `custom_jvp` and `custom_vjp`.
+
+A call is one equation, and its rules survive every transform: the gradient of a sum over ``vmap`` of a custom function uses the custom
+rule. They are captured when a derivative asks for them, so they neither cost nor fail where nothing is differentiated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.capture import (
+    Aval,
+    Captured,
+    ShapeDtypeStruct,
+    SymbolicZero,
+    as_ragged_as,
+    aval_of,
+    flatten_arguments,
+    flatten_like,
+    float0_zeros,
+    is_inexact_dtype,
+    tangent_dtype,
+)
+from cotangent._core import Array, Graph
+from cotangent._transforms.custom_function import CustomFunction, Opened, rewire
+from cotangent.errors import MismatchError
+from cotangent.tree_util import tree_map
+
+Function = Callable[..., Any]
+
+
+def _is_pair(x: Any) -> bool:
+    return isinstance(x, (tuple, list)) and len(x) == 2
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, SymbolicZero)
+
+
+def _capture_rule(
+    run: Callable[[list[Array]], list[Any]],
+    sources: list[Any],
+    values: int,
+    what: str,
+    dependent_as: Sequence[Any] | None = None,
+) -> Any:
+    """A rule's graph and what it closes over.
+
+    The first ``values`` inputs have the values of their sources, where those have any. They depend on what is differentiated as
+    the sources do, or those in ``dependent_as``, but for the derivative that applies the rule.
+    """
+    rest = [None] * (len(sources) - values)
+    shadows = [*sources[:values], *rest]
+    mode = _core.capture_mode() or "jit"
+    dependence = [*(sources if dependent_as is None else dependent_as)[:values], *rest]
+    call = lambda inputs: (run(inputs), None)  # noqa: E731
+    return _core.capture(call, sources, [], mode, what, shadows, dependent_as=dependence)[:2]
+
+
+class custom_jvp(CustomFunction):  # noqa: N801
+    """A function with a forward-mode rule of its own.
+
+    Args:
+        fun: the function.
+        nondiff_argnums: positions of arguments that are plain Python values; they come first in the rule.
+        nondiff_argnames: the same by name.
+
+    >>> import cotangent as ct
+    >>> @ct.custom_jvp
+    ... def f(x):
+    ...     return x * x
+    >>> @f.defjvp
+    ... def f_jvp(primals, tangents):
+    ...     return f(*primals), 10.0 * tangents[0]
+    >>> float(ct.grad(f)(1.0))
+    10.0
+    """
+
+    def __init__(
+        self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Function | None = None
+        self.symbolic_zeros = False
+
+    def defjvp(self, jvp: Function, symbolic_zeros: bool = False) -> Function:
+        """Sets the rule: ``jvp(*nondiff, primals, tangents) -> (output, output tangent)``.
+
+        With ``symbolic_zeros`` the tangents of arguments that are not differentiated are `SymbolicZero` instead of zeros (float0 ones
+        for integers), and the rule may return `SymbolicZero` tangents.
+        """
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Function | None) -> None:
+        """Sets one rule an argument: ``jvps[i](tangent, output, *primals) -> output tangent``; None is zero."""
+        if self.nondiff_argnums:
+            raise TypeError("defjvps does not support nondiff_argnums: use defjvp")
+
+        def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
+            output = self(*primals)
+            parts = [rule(t, output, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
+            zero = tree_map(SymbolicZero.from_primal_value, output)
+            add = lambda x, y: y if _is_zero(x) else x + y  # noqa: E731
+            total = functools.reduce(lambda a, b: tree_map(add, a, b, is_leaf=_is_zero), parts, zero)
+            return output, total
+
+        self.jvp = jvp
+
+    def _check_rules(self) -> None:
+        if self.jvp is None:
+            raise AttributeError(
+                f"{self.__name__} is a custom_jvp function without a rule\n  give one with @{self.__name__}.defjvp"  # type: ignore[attr-defined]
+            )
+
+    def rule_functions(self) -> list[Any]:
+        """See `CustomFunction`."""
+        return [self.jvp]
+
+    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+        """See `CustomFunction`."""
+        inexact = [leaf for leaf in call.leaves if is_inexact_dtype(leaf.dtype)]
+        rule, closure = self._capture_jvp(call, inexact, moving)
+        operands = call.leaves + closure
+        tangents = [x for x in operands if is_inexact_dtype(x.dtype)]
+        n, m = len(call.leaves), len(operands)
+        # Nothing is differentiated with respect to what the rule closes over.
+        graph = rewire(rule, operands + tangents, lambda xs: xs[:n] + xs[m : m + len(inexact)] + xs[n:m])
+        return graph, closure
+
+    def _capture_jvp(self, call: Opened, inexact: list[Array], moving: Sequence[bool]) -> Any:
+        rule, primal, leaves = self.jvp, call.primal, call.leaves
+        assert rule is not None
+        none = SymbolicZero.from_primal_value if self.symbolic_zeros else lambda x: float0_zeros(aval_of(x)[0])
+
+        def run(inputs: list[Array]) -> list[Any]:
+            given = iter(inputs[len(leaves) :])
+            tangents = [next(given) if is_inexact_dtype(leaf.dtype) else none(leaf) for leaf in leaves]
+            if self.symbolic_zeros:
+                tangents = [
+                    t if moves else none(leaf) for t, moves, leaf in zip(tangents, moving, leaves, strict=False)
+                ]
+            result = rule(*call.static, call.arguments(inputs[: len(leaves)]), call.tangents(tangents))
+            if not _is_pair(result):
+                raise TypeError(f"the jvp rule of {call.name} must return (output, output tangent)")
+            outputs = _matching(primal, result[0], f"the primal output of the jvp rule of {call.name}")
+            directions = _matching(primal, result[1], f"the tangent output of the jvp rule of {call.name}")
+            results: list[Any] = []
+            for output, (shape, dtype, _) in zip(outputs, primal.graph.out_avals, strict=True):
+                results.append(
+                    _conform(_core.array(output), shape, dtype, f"the primal output of the jvp rule of {call.name}")
+                )
+            for direction, (shape, dtype, _) in zip(directions, primal.graph.out_avals, strict=True):
+                if not is_inexact_dtype(dtype):
+                    continue
+                if direction is None or _is_zero(direction):
+                    results.append(_core.full(shape, 0.0, dtype))
+                    continue
+                what = f"the tangent output of the jvp rule of {call.name}"
+                results.append(_conform(_core.array(direction), shape, dtype, what))
+            return results
+
+        return _capture_rule(run, [*leaves, *inexact], len(leaves), f"jvp rule of {call.name}")
+
+
+def _matching(primal: Captured, tree: Any, what: str) -> list[Any]:
+    """The leaves of ``tree``, which has the structure of the function's output."""
+    return flatten_like(primal.structure, tree, f"{what} must have the structure of the function's output")
+
+
+def _conform(x: Array, shape: tuple[int, ...], dtype: Any, what: str) -> Array:
+    """``x`` with the dtype it must have; MismatchError when the shape differs."""
+    if x._bound_shape != tuple(shape):
+        raise MismatchError(f"{what} has shape {x._bound_shape}; it must have {tuple(shape)}")
+    return x if x.dtype == dtype else _core.convert(x, dtype)
+
+
+class CustomVJPPrimal:
+    """What a forward rule with symbolic zeros gets for each array: its ``value``, and whether it is ``perturbed`` (differentiated).
+
+    Where it was called in an eager gradient and a derivative in Python control flow is not known, an argument may count as perturbed
+    whose tangent turns out to be zero.
+    """
+
+    def __init__(self, value: Any, perturbed: bool) -> None:
+        self.value = value
+        self.perturbed = perturbed
+
+
+class custom_vjp(CustomFunction):  # noqa: N801
+    """A function with a reverse-mode rule of its own.
+
+    Args:
+        fun: the function.
+        nondiff_argnums: positions of arguments that are plain Python values; the backward rule gets them first.
+        nondiff_argnames: the same by name.
+
+    >>> import cotangent as ct
+    >>> @ct.custom_vjp
+    ... def clip_gradient(x):
+    ...     return x
+    >>> clip_gradient.defvjp(lambda x: (x, None), lambda residuals, g: (ct.numpy.clip(g, -1.0, 1.0),))
+    >>> float(ct.grad(lambda x: 5.0 * clip_gradient(x))(1.0))
+    1.0
+    """
+
+    def __init__(
+        self, fun: Function, nondiff_argnums: int | Sequence[int] = (), nondiff_argnames: str | Sequence[str] = ()
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Function | None = None
+        self.bwd: Function | None = None
+        self.symbolic_zeros = False
+
+    def defvjp(self, fwd: Function, bwd: Function, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
+        """Sets the rules: ``fwd(*args) -> (output, residuals)`` and ``bwd(*nondiff, residuals, cotangent) -> argument cotangents``.
+
+        Args:
+            fwd: takes the arguments of the function; with ``symbolic_zeros`` its arrays come as `CustomVJPPrimal`.
+            bwd: returns a tuple with a cotangent for each argument; None, and `SymbolicZero`, stand for zeros.
+            symbolic_zeros: see ``fwd``; cotangents of outputs that have none (integers) are `SymbolicZero` then.
+            optimize_remat: accepted for compatibility: what a derivative does not need of ``fwd`` is never computed.
+        """
+        del optimize_remat
+        self.fwd = fwd
+        self.bwd = bwd
+        self.symbolic_zeros = symbolic_zeros
+
+    def _check_rules(self) -> None:
+        if self.fwd is None or self.bwd is None:
+            name = self.__name__  # type: ignore[attr-defined]
+            raise AttributeError(
+                f"{name} is a custom_vjp function without rules\n  give them with {name}.defvjp(fwd, bwd)"
+            )
+
+    def rule_functions(self) -> list[Any]:
+        """See `CustomFunction`."""
+        return [self.fwd, self.bwd]
+
+    def capture_rules(self, call: Opened, moving: Sequence[bool]) -> tuple[Graph, list[Array]]:
+        """See `CustomFunction`."""
+        leaves, primal = call.leaves, call.primal
+        forward = self._capture_forward(call, moving)
+        outputs = primal.structure.num_leaves
+        results: list[Any] = forward.graph.out_avals
+        dependent_as: list[Any] = []
+        if _core.capture_mode() == "transform" or any(_core.ragged_axes(x) for x in leaves + forward.closure):
+            # Only an application knows how ragged the results are, and their values, which the backward rule may look at.
+            # Nothing uses it: it goes with the dead code.
+            results = _core.apply_graph(forward.graph, leaves + forward.closure)
+            dependent_as = results[outputs:]
+            # The backward rule closes over them for their lengths, which is no way for a derivative.
+            results = [_core.bind("stop_gradient", [x])[0] for x in results]
+        residuals = results[outputs:]
+        cotangents = [
+            x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if is_inexact_dtype(aval[1])
+        ]
+        backward_graph, backward_closure = self._capture_backward(call, forward, residuals, cotangents, dependent_as)
+        closure = forward.closure + backward_closure
+        operands = leaves + closure
+        avals = [aval_of(x) for x in operands]
+        n, m, b = len(leaves), len(leaves) + len(forward.closure), len(backward_closure)
+        value = rewire(forward.graph, operands, lambda xs: xs[:m])
+
+        # The backward rule's own closed-over values travel as residuals.
+        def run_forward(xs: list[Array]) -> tuple[list[Array], None]:
+            return _core.apply_graph(forward.graph, xs[:m]) + xs[m:], None
+
+        forward_graph = _core.capture(run_forward, operands, [], "rearrange", call.name)[0]
+        graph = _core.capture(
+            lambda xs: (_core.apply_graph(value, xs)[:outputs], None), operands, [], "rearrange", call.name
+        )[0]
+        r = len(residuals)
+
+        def run_backward(xs: list[Array]) -> tuple[list[Array], None]:
+            pulled = _core.apply_graph(backward_graph, xs[:r] + xs[r + b :] + xs[r : r + b])
+            zeros = [_core.full(shape, 0.0, dtype) for shape, dtype, _ in avals[n:] if is_inexact_dtype(dtype)]
+            return pulled + zeros, None
+
+        sources = [*residuals, *backward_closure, *cotangents]
+        backward = _core.capture(run_backward, sources, [], "rearrange", call.name)[0]
+        return _core.custom_vjp_rule(graph, forward_graph, backward), closure
+
+    def _capture_forward(self, call: Opened, moving: Sequence[bool]) -> Captured:
+        fwd, primal = self.fwd, call.primal
+        assert fwd is not None
+        residual_structure: Any = None
+
+        def run(inputs: list[Array]) -> list[Any]:
+            nonlocal residual_structure
+            given: list[Any] = list(inputs)
+            if self.symbolic_zeros:
+                given = [CustomVJPPrimal(x, moves) for x, moves in zip(inputs, moving, strict=False)]
+            result = fwd(*call.all_arguments(given))
+            if not _is_pair(result):
+                raise TypeError(f"the forward rule of {call.name} must return (output, residuals)")
+            what = f"the output of the forward rule of {call.name}"
+            outputs = [
+                _conform(_core.array(x), shape, dtype, what)
+                for x, (shape, dtype, _) in zip(_matching(primal, result[0], what), primal.graph.out_avals, strict=True)
+            ]
+            residual_structure = _Residuals(result[1], f"the residuals of {call.name}")
+            return [*outputs, *residual_structure.arrays]
+
+        graph, closure = _capture_rule(run, call.leaves, len(call.leaves), f"forward rule of {call.name}")
+        return Captured(graph, closure, residual_structure)
+
+    def _capture_backward(
+        self,
+        call: Opened,
+        forward: Captured,
+        residual_sources: list[Any],
+        results: list[Any],
+        dependent_as: list[Any],
+    ) -> Any:
+        bwd, primal = self.bwd, call.primal
+        assert bwd is not None
+
+        def none(aval: Aval) -> Any:
+            zero = ShapeDtypeStruct(aval[0], tangent_dtype(aval[1]))
+            return SymbolicZero(zero) if self.symbolic_zeros else float0_zeros(aval[0])
+
+        arguments, is_object = call.arguments(call.leaves), call.is_object()
+
+        def run(inputs: list[Array]) -> list[Any]:
+            residuals = forward.structure.unflatten(inputs[: len(residual_sources)])
+            # A cotangent that turns out zero has no lengths of its own, so those of the result are declared.
+            given = map(as_ragged_as, inputs[len(residual_sources) :], results)
+            cotangent = primal.structure.unflatten(
+                [next(given) if is_inexact_dtype(aval[1]) else none(aval) for aval in primal.graph.out_avals]
+            )
+            result = bwd(*call.static, residuals, cotangent)
+            if not isinstance(result, (tuple, list)) or len(result) != len(arguments):
+                raise TypeError(
+                    f"the backward rule of {call.name} must return a tuple of {len(arguments)} cotangents, one an argument"
+                )
+            outputs: list[Any] = []
+            for number, (argument, pulled) in enumerate(zip(arguments, result, strict=True)):
+                if is_object[number]:
+                    continue
+                what = f"the cotangent of argument {number} from the backward rule of {call.name}"
+                outputs += _cotangents(argument, pulled, what)
+            return outputs
+
+        cotangents = [(shape, dtype, False) for shape, dtype, _ in primal.graph.out_avals if is_inexact_dtype(dtype)]
+        sources = [*residual_sources, *cotangents]
+        known = 0 if any(isinstance(x, tuple) for x in residual_sources) else len(residual_sources)
+        return _capture_rule(run, sources, known, f"backward rule of {call.name}", dependent_as)
+
+
+class _Residuals:
+    """What a forward rule keeps for the backward rule: arrays, and Python values, which it gets as they are."""
+
+    def __init__(self, tree: Any, what: str) -> None:
+        leaves, self._structure = _core.tree_flatten(tree, None)
+        paths = self._structure.paths()
+        self.arrays: list[Array] = []
+        self._kept: list[Any] = []
+        for i, leaf in enumerate(leaves):
+            array = None
+            if isinstance(leaf, np.generic) or not _core.is_python_scalar(leaf):
+                with contextlib.suppress(TypeError):
+                    array = _core.leaf(leaf, f"{what}{paths[i]}")
+            self._kept.append(_ARRAY if array is not None else leaf)
+            if array is not None:
+                self.arrays.append(array)
+
+    def unflatten(self, arrays: Sequence[Array]) -> Any:
+        """The residuals with these arrays."""
+        given = iter(arrays)
+        return self._structure.unflatten([next(given) if leaf is _ARRAY else leaf for leaf in self._kept])
+
+
+_ARRAY = object()
+
+
+def _cotangents(argument: Any, pulled: Any, what: str) -> list[Array]:
+    """The cotangents of an argument's inexact leaves; None and `SymbolicZero` stand for zeros, of a leaf or of all below."""
+    leaves, structure = flatten_arguments(argument, what)
+    if pulled is None or _is_zero(pulled):
+        parts: list[Any] = [None] * len(leaves)
+    else:
+        parts = flatten_like(structure, pulled, f"{what} must have the structure of the argument")
+    outputs = []
+    for leaf, part in zip(leaves, parts, strict=True):
+        shape, dtype, _ = aval_of(leaf)
+        if not is_inexact_dtype(dtype):
+            continue
+        if part is None or _is_zero(part):
+            outputs.append(_core.full(shape, 0.0, dtype))
+        else:
+            outputs.append(_conform(_core.array(part), shape, dtype, what))
+    return outputs

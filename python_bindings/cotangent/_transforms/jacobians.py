@@ -1,0 +1,199 @@
+"""Jacobians and Hessians: the linearized function, or its transpose, applied to a basis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype, wraps
+from cotangent._core import Array
+from cotangent._transforms.derivatives import _differentiated, _normalize_argnums, _of_arrays, _zero_of, grad, jvp
+from cotangent.errors import DTypeError
+
+Function = Callable[..., Any]
+
+
+def _basis(leaves: Sequence[Any], total: int) -> list[Array]:
+    """The standard basis of the concatenated leaves: for each leaf an array (total, *shape)."""
+    result = []
+    offset = 0
+    for shape, dtype in leaves:
+        size = int(np.prod(shape, dtype=np.int64))
+        rows = np.zeros((total, size), dtype=dtype)
+        rows[offset + np.arange(size), np.arange(size)] = 1
+        result.append(_core.array(rows.reshape((total, *shape))))
+        offset += size
+    return result
+
+
+def _jacobian(
+    fun: Function, argnums: int | Sequence[int], has_aux: bool, holomorphic: bool, allow_int: bool, forward: bool
+) -> Function:
+    transform = "jacfwd" if forward else "jacrev"
+    check_callable(fun, transform)
+    name = function_name(fun)
+
+    @wraps(fun)
+    def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
+        numbers = _normalize_argnums(argnums, len(args), transform)
+        function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
+        leaves, structure, wrt, _ = _differentiated(args, kwargs, numbers, name, transform, allow_int)
+        captured = capture(
+            function,
+            leaves,
+            structure,
+            "transform",
+            name=name,
+            concrete=True,
+            has_aux=has_aux,
+            differentiated=wrt,
+        )
+        out_count = captured.structure.num_leaves
+        avals = captured.graph.out_avals
+        for index, aval in enumerate(avals[:out_count]):
+            if not is_inexact_dtype(aval[1]):
+                raise DTypeError(f"{transform} of {name}: output {index} has dtype {aval[1]}, which has no derivative")
+            if not forward and not holomorphic and _core.dtype_kind(aval[1]) == "complex":
+                raise DTypeError(
+                    f"jacrev of {name}: output {index} has dtype {aval[1]}\n  for holomorphic functions pass holomorphic=True; else"
+                    " use jacfwd, or differentiate real and imaginary parts"
+                )
+            if holomorphic and _core.dtype_kind(aval[1]) != "complex":
+                raise DTypeError(
+                    f"{transform}(holomorphic=True) needs {name} to return complex arrays; it returned {aval[1]}"
+                )
+        complex_in = [
+            leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag and _core.dtype_kind(leaf.dtype) == "complex"
+        ]
+        if holomorphic and len(complex_in) != sum(wrt):
+            raise DTypeError(f"{transform}(holomorphic=True) of {name} needs complex arguments")
+        if complex_in and forward and not holomorphic:
+            raise DTypeError(
+                f"jacfwd of {name}: complex arguments need holomorphic=True\n  jacrev takes them where outputs are real"
+            )
+        primal, tangent, count = _core.graph_linearize(captured.graph, wrt + [False] * len(captured.closure))
+        results = _core.apply_graph(primal, leaves + captured.closure)
+        outputs, residuals = results[: len(results) - count], results[len(results) - count :]
+        differentiated = [leaf for leaf, flag in zip(leaves, wrt, strict=True) if flag]
+        sources = [(leaf._bound_shape, leaf.dtype) for leaf in differentiated]
+        inexact_out = [aval for aval in avals if is_inexact_dtype(aval[1])]
+        targets = [(aval[0], aval[1]) for aval in inexact_out]
+        rows = sources if forward else [target for target, aval in zip(targets, avals[:out_count], strict=False)]
+        total = sum(int(np.prod(shape, dtype=np.int64)) for shape, _ in rows)
+        basis = _basis(rows, total)
+        if forward:
+            graph = _core.graph_vmap(tangent, [-1] * len(residuals) + [0] * len(basis), total, [0] * len(inexact_out))
+            columns = _core.apply_graph(graph, residuals + basis)[:out_count]
+        else:
+            pulled = _core.graph_transpose(tangent, [False] * len(residuals) + [True] * len(sources))
+            extra = [_core.full((total, *aval[0]), 0.0, aval[1]) for aval in inexact_out[out_count:]]
+            graph = _core.graph_vmap(pulled, [-1] * len(residuals) + [0] * len(inexact_out), total, [0] * len(sources))
+            columns = _core.apply_graph(graph, residuals + basis + extra)
+        # blocks[o][i] has shape out.shape + in.shape.
+        blocks = _jacobian_blocks(columns, rows, forward)
+        per_output = []
+        for out_index in range(out_count):
+            output = outputs[out_index]
+            row = [
+                as_ragged_as(
+                    as_ragged_as(blocks[i][out_index] if forward else blocks[out_index][i], output), leaf, output.ndim
+                )
+                for i, leaf in enumerate(differentiated)
+            ]
+            given = iter(row)
+            by_leaf = iter(
+                [
+                    next(given) if flag else _zero_of((*output._bound_shape, *leaf._bound_shape))
+                    for leaf, flag in zip(leaves, wrt, strict=True)
+                ]
+            )
+            trees: dict[int, Any] = {}
+            for number, arg in enumerate(args):
+                tree = _core.tree_flatten(arg, None)[1]
+                parts = [next(by_leaf) for _ in range(tree.num_leaves)]
+                if number in numbers:
+                    trees[number] = tree.unflatten(parts)
+            per_output.append(
+                trees[numbers[0]] if isinstance(argnums, (int, np.integer)) else tuple(trees[n] for n in numbers)
+            )
+        jacobian = captured.structure.unflatten(per_output)
+        return (jacobian, captured.aux.unflatten(outputs[out_count:])) if has_aux else jacobian
+
+    return jacobian_fun
+
+
+def _jacobian_blocks(columns: list[Array], rows: Sequence[Any], forward: bool) -> list[list[Array]]:
+    """Cuts (total, *shape) stacks into blocks by the leaf that each run of basis vectors belongs to."""
+    blocks: list[list[Array]] = []
+    offset = 0
+    for shape, _ in rows:
+        size = int(np.prod(shape, dtype=np.int64))
+        row = []
+        for column in columns:
+            rest = column._bound_shape[1:]
+            part = _core.bind(
+                "slice",
+                [column],
+                start=[offset] + [0] * len(rest),
+                limit=[offset + size, *rest],
+                stride=[1] * (len(rest) + 1),
+            )[0]
+            if forward:
+                permutation = [*range(1, len(rest) + 1), 0]
+                part = _core.bind("transpose", [part], permutation=permutation)[0]
+                part = _core.bind("reshape", [part], shape=[*rest, *shape])[0]
+            else:
+                part = _core.bind("reshape", [part], shape=[*shape, *rest])[0]
+            row.append(part)
+        blocks.append(row)
+        offset += size
+    return blocks
+
+
+def jacfwd(
+    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """The Jacobian by forward mode: one pass for each input element. Blocks have shape ``output.shape + input.shape``.
+
+    >>> import cotangent as ct
+    >>> ct.jacfwd(lambda x: x * x)(ct.numpy.array([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+    return _jacobian(fun, argnums, has_aux, holomorphic, False, forward=True)
+
+
+def jacrev(
+    fun: Function,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Function:
+    """The Jacobian by reverse mode: one pass for each output element. Blocks have shape ``output.shape + input.shape``.
+
+    With ``allow_int`` the blocks of integer and bool arguments are float0 zeros.
+    """
+    return _jacobian(fun, argnums, has_aux, holomorphic, allow_int, forward=False)
+
+
+jacobian = jacrev
+
+
+def hessian(
+    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Function:
+    """The Hessian: forward mode over reverse mode. Blocks have shape ``output.shape + input.shape + input.shape``."""
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The product of ``fun``'s Hessian at ``primals`` with ``tangents``: the derivative of the gradient in a direction."""
+    argnums = 0 if len(primals) == 1 else tuple(range(len(primals)))
+    return jvp(grad(fun, argnums=argnums), primals, tangents)[1]
+
+
+check_arguments(globals())

@@ -1,0 +1,510 @@
+"""Functions as programs: `jit` and its stages, `make_ir`, `eval_shape`.
+
+``jit(f)(x)`` does in one go what ``jit(f).trace(x).lower().compile()(x)`` does step by step.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import (
+    Captured,
+    ShapeDtypeStruct,
+    aval_of,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    structure_names,
+    wraps,
+)
+from cotangent._base.device import check_placements
+from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
+
+Function = Callable[..., Any]
+
+# ---- stages --------------------------------------------------------------------------------------------------------
+
+
+def _specs(structure: PyTreeDef, avals: Iterable[Any]) -> Any:
+    return structure.unflatten([ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak in avals])
+
+
+def _check_dialect(dialect: str | None, method: str) -> None:
+    if dialect not in (None, "cotangent"):
+        raise ValueError(
+            f"lower().{method}(dialect={dialect!r}): there is no such text; programs are compiled from cotangent's own form by LLVM, "
+            f"not by XLA\n  lower().{method}() is the program, lower().compile().as_text() the loops that are compiled"
+        )
+
+
+def _bytes(avals: Iterable[Any]) -> int:
+    return sum(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype, _ in avals)
+
+
+@dataclass
+class _Call:
+    """One signature of a function: the program, and how its arguments and results are made of arrays."""
+
+    name: str
+    captured: Captured
+    in_tree: PyTreeDef  # of (the arguments that are not static, keyword arguments)
+    backend: str
+
+
+class _Stage:
+    """What all stages of a call know."""
+
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+
+    @property
+    def in_tree(self) -> PyTreeDef:
+        """The structure of ``(arguments, keyword arguments)``, without the static ones."""
+        return self._call.in_tree
+
+    @property
+    def out_tree(self) -> PyTreeDef:
+        """The structure of the output."""
+        return self._call.captured.structure
+
+    @property
+    def args_info(self) -> Any:
+        """Shapes and dtypes of ``(arguments, keyword arguments)``."""
+        avals = self._call.captured.graph.in_avals
+        return _specs(self.in_tree, avals[: self.in_tree.num_leaves])
+
+    @property
+    def in_avals(self) -> Any:
+        """The same under another name."""
+        return self.args_info
+
+    @property
+    def out_info(self) -> Any:
+        """Shapes and dtypes of the output."""
+        return _specs(self.out_tree, self._call.captured.graph.out_avals)
+
+    @property
+    def fun_name(self) -> str:
+        """The name of the function."""
+        return self._call.name
+
+
+class Traced(_Stage):
+    """A function captured for arguments of certain types: ``jit(f).trace(*args)``."""
+
+    @property
+    def ir(self) -> Graph:
+        """The program."""
+        return self._call.captured.graph
+
+    @property
+    def jaxpr(self) -> Graph:
+        """The program, under the name that JAX has for it."""
+        return self._call.captured.graph
+
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """The next stage. ``lowering_platforms`` is accepted for compatibility: programs are compiled for this machine."""
+        del lowering_platforms
+        return Lowered(self._call)
+
+
+class Lowered(_Stage):
+    """A program that is ready to be compiled: ``jit(f).lower(*args)``."""
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text, in the form that `ct.ir.parse` reads.
+
+        Raises:
+            ValueError: for any ``dialect`` but None and ``"cotangent"``: programs are not translated to those of other compilers.
+        """
+        del debug_info
+        _check_dialect(dialect, "as_text")
+        return self._call.captured.graph.text()
+
+    def compiler_ir(self, dialect: str | None = None) -> Graph:
+        """The program; ``dialect`` as for `as_text`."""
+        _check_dialect(dialect, "compiler_ir")
+        return self._call.captured.graph
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+        """Compiles it. There are no options: anything but None and an empty dict is a ``ValueError``."""
+        if compiler_options:
+            raise ValueError(f"lower().compile() takes no compiler options; got {sorted(compiler_options)}")
+        return Compiled(self._call, _core.compile_graph(self._call.captured.graph, self._call.backend))
+
+
+class Compiled(_Stage):
+    """A compiled program: called with the arguments that are not static, of the very types it was made for."""
+
+    def __init__(self, call: _Call, executable: Executable) -> None:
+        super().__init__(call)
+        self._executable = executable
+
+    def as_text(self) -> str:
+        """The loops that were compiled."""
+        return self._executable.loop_text()
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes of arguments, results and temporary memory."""
+        graph = self._call.captured.graph
+        return {
+            "argument_size_in_bytes": _bytes(graph.in_avals),
+            "output_size_in_bytes": _bytes(graph.out_avals),
+            "temp_size_in_bytes": self._executable.arena_bytes,
+        }
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the program. ``TypeError`` when the arguments are not those that it was compiled for."""
+        call = self._call
+        leaves, structure = flatten_arguments((args, kwargs), call.name)
+        if structure != call.in_tree:
+            raise TypeError(
+                f"{call.name} was compiled for arguments of the structure {call.in_tree}; got {structure}\n"
+                "  leave static arguments out: their values are part of the program"
+            )
+        for index, (leaf, expected) in enumerate(zip(leaves, call.captured.graph.in_avals, strict=False)):
+            if _core.is_traced(leaf):
+                raise TypeError(
+                    f"{call.name} is compiled, so no transform can look into it: transform the function, then compile"
+                )
+            shape, dtype, _ = aval_of(leaf)
+            if (shape, dtype) != (tuple(expected[0]), expected[1]):
+                raise TypeError(
+                    f"{call.name} was compiled for {expected[1]}{list(expected[0])} at {structure.paths()[index][1:]};"
+                    f" got {dtype}{list(shape)}\n  call the jitted function, which compiles for every type"
+                )
+        return call.captured.structure.unflatten(self._executable(leaves + call.captured.closure))
+
+
+@dataclass
+class _Options:
+    """What `jit` was told of the arguments."""
+
+    static_positions: tuple[int, ...]
+    static_names: tuple[str, ...]
+    backend: str
+
+
+def trace_call(self: JitFunction, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
+    """The program of a jitted function for such arguments, and the leaves of those that are not static."""
+    options: _Options = self._options
+    fun = self.__wrapped__
+    fixed = {number % len(args) for number in options.static_positions if -len(args) <= number < len(args)}
+    static = {name: value for name, value in kwargs.items() if name in options.static_names}
+    keywords = {name: value for name, value in kwargs.items() if name not in static}
+    dynamic = tuple(arg for number, arg in enumerate(args) if number not in fixed)
+    for value in [args[number] for number in fixed] + list(static.values()):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(f"static arguments must be hashable; got a {type(value).__name__}") from None
+
+    def run(*values: Any, **named: Any) -> Any:
+        given = iter(values)
+        return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named, **static)
+
+    name = function_name(fun)
+    leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
+    names = structure_names(structure)
+    captured = capture(run, leaves, structure, "jit", name=name, names=names)
+    return Traced(_Call(name, captured, structure, options.backend)), leaves
+
+
+def _trace(self: JitFunction, *args: Any, **kwargs: Any) -> Traced:
+    """The program for arguments like these (arrays or `ShapeDtypeStruct`), which are not computed with."""
+    return trace_call(self, args, kwargs)[0]
+
+
+def _lower(self: JitFunction, *args: Any, **kwargs: Any) -> Lowered:
+    """``trace(*args).lower()``."""
+    return _trace(self, *args, **kwargs).lower()
+
+
+def _eval_shape(self: JitFunction, *args: Any, **kwargs: Any) -> Any:
+    """Shapes and dtypes of the output for arguments like these."""
+    return _trace(self, *args, **kwargs).out_info
+
+
+JitFunction.trace = _trace  # type: ignore[method-assign]
+JitFunction.lower = _lower  # type: ignore[method-assign]
+JitFunction.eval_shape = _eval_shape  # type: ignore[method-assign]
+
+# ---- jit -----------------------------------------------------------------------------------------------------------
+
+
+def _trace_jit(
+    fun: Function,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    sources: list[Any],
+    static_args: list[tuple[int, Any]],
+    static_kwargs: dict[str, Any],
+) -> tuple[Graph, list[Array], Any]:
+    """What the jitted callable calls for a new signature."""
+    _, structure = _core.tree_flatten((args, kwargs), None)
+    name = function_name(fun)
+    out_structure: PyTreeDef | None = None
+
+    def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        nonlocal out_structure
+        dynamic, keywords = structure.unflatten(inputs)
+        positional = list(dynamic)
+        for position, value in static_args:
+            positional[position] = value
+        result = fun(*positional, **{**keywords, **static_kwargs})
+        out_leaves, out_structure = flatten_arguments(result, f"the output of {name}")
+        return out_leaves, None
+
+    graph, closure, _ = _core.capture(run, sources, structure_names(structure), "jit", name)
+    assert out_structure is not None
+    return graph, closure, out_structure.unflatten([0] * out_structure.num_leaves)
+
+
+def _numbers(value: Any, option: str) -> list[int]:
+    """Positions of arguments: an int or several."""
+    if value is None:
+        return []
+    items = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
+    for item in items:
+        if not isinstance(item, (int, np.integer)):
+            raise TypeError(f"jit: {option} must be an int or a sequence of ints; got {value!r}")
+    return [int(item) for item in items]
+
+
+def _names(value: Any, option: str) -> list[str]:
+    """Names of arguments: a str or several."""
+    if value is None:
+        return []
+    items = (value,) if isinstance(value, str) else tuple(value)
+    for item in items:
+        if not isinstance(item, str):
+            raise TypeError(f"jit: {option} must be a str or a sequence of strs; got {value!r}")
+    return list(items)
+
+
+def _platform(backend: str | None, device: Any) -> str:
+    """The compiler for what JAX calls a backend or a device: this machine's processor is the only one."""
+    if device is not None and not isinstance(device, str):
+        device = getattr(device, "platform", "cpu")
+    chosen = backend if backend is not None else device
+    return "llvm" if chosen in (None, "cpu") else str(chosen)
+
+
+def jit(
+    fun: Function | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    compiler_options: dict[str, Any] | None = None,
+    threads: int = 0,
+) -> Any:
+    """Compiles a function, once for every combination of argument structure, shapes, dtypes and static arguments.
+
+    Args:
+        fun: a pure function of pytrees of arrays; without it a decorator is returned.
+        static_argnums: positions of arguments that are Python values, not arrays: part of the key, and hashable.
+        static_argnames: the same by name.
+        donate_argnums: positions of arguments whose memory results may be written to. An array that was written over cannot be used
+            again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
+        donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
+        keep_unused: accepted for compatibility: unused arguments cost nothing.
+        device: accepted for compatibility: programs run on this machine's processor.
+        backend: ``"llvm"`` (also called ``"cpu"``) or ``"interpreter"``.
+        inline: accepted for compatibility: calls are always inlined before compiling.
+        in_shardings: accepted when it asks for one device: None, or shardings of one device in any tree. The same for ``out_shardings``.
+        compiler_options: must be empty.
+        threads: calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``. Results
+            have the same bits for any number.
+
+    Besides being called, the result has ``trace``, ``lower`` and ``eval_shape``, which take the same arguments or `ShapeDtypeStruct`,
+    ``clear_cache``, and the function itself as ``__wrapped__``.
+
+    >>> import cotangent as ct
+    >>> float(ct.jit(lambda x: x + 1)(2.0))
+    3.0
+    """
+    del inline, keep_unused
+    check_placements(in_shardings, "jit: in_shardings")
+    check_placements(out_shardings, "jit: out_shardings")
+    if compiler_options:
+        raise ValueError(f"jit takes no compiler options; got {sorted(compiler_options)}")
+    compiler = _platform(backend, device)
+    if fun is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            backend=compiler,
+            threads=threads,
+        )
+    check_callable(fun, "jit")
+    if operator.index(threads) < 0:
+        raise ValueError(f"jit of {function_name(fun)}: threads={threads}; pass a number of threads, or 0 for all")
+    if inspect.isgeneratorfunction(fun):
+        raise TypeError(f"jit: {function_name(fun)} is a generator function, which runs only when it is iterated over")
+    positions = _numbers(static_argnums, "static_argnums")
+    names = _names(static_argnames, "static_argnames")
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (ValueError, TypeError):
+        parameters = []
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    for position in list(positions):
+        if -len(positional) <= position < len(positional):
+            names.append(positional[position])
+        elif parameters and not any(p.kind == p.VAR_POSITIONAL for p in parameters):
+            raise ValueError(
+                f"jit of {function_name(fun)}: static_argnums={static_argnums} but the function takes {len(positional)} positional arguments"
+            )
+    for name in list(names):
+        if name in positional:
+            positions.append(positional.index(name))
+        elif (
+            parameters
+            and name not in {p.name for p in parameters}
+            and not any(p.kind == p.VAR_KEYWORD for p in parameters)
+        ):
+            raise ValueError(
+                f"jit of {function_name(fun)}: static_argnames names {name!r}, which is no argument of the function"
+            )
+    donated = _numbers(donate_argnums, "donate_argnums")
+    keywords = _names(donate_argnames, "donate_argnames")
+    if donate_argnames is None:
+        keywords += [positional[position] for position in donated if -len(positional) <= position < len(positional)]
+    for name in _names(donate_argnames, "donate_argnames"):
+        if name in positional:
+            if donate_argnums is None:
+                donated.append(positional.index(name))
+        elif parameters and not any(p.kind == p.VAR_KEYWORD or p.name == name for p in parameters):
+            raise ValueError(
+                f"jit of {function_name(fun)}: donate_argnames names {name!r}, which is no argument of the function"
+            )
+    for position in donated:
+        if position in positions or position + len(positional) in positions:
+            raise ValueError(f"jit of {function_name(fun)}: argument {position} is both static and donated")
+        takes_any = not parameters or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+        if not takes_any and not -len(positional) <= position < len(positional):
+            raise ValueError(
+                f"jit of {function_name(fun)}: donate_argnums={donate_argnums} but the function takes {len(positional)} positional arguments"
+            )
+    jitted = _core.make_jit(
+        fun,
+        _trace_jit,
+        sorted(set(positions)),
+        sorted(set(names)),
+        sorted(set(donated)),
+        sorted(set(keywords)),
+        function_name(fun),
+        compiler,
+        operator.index(threads),
+    )
+    wraps(fun)(jitted)
+    jitted._options = _Options(tuple(sorted(set(positions))), tuple(sorted(set(names))), compiler)
+    return jitted
+
+
+# ---- programs ------------------------------------------------------------------------------------------------------
+
+
+def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shape: bool = False) -> Callable[..., Any]:
+    """A function of arguments (arrays or `ShapeDtypeStruct`) that returns the captured graph of ``fun``.
+
+    Printing it shows every operation with shape, dtype, bytes and the user's line.
+
+    Args:
+        fun: a function of pytrees of arrays.
+        static_argnums: positions of arguments that are plain Python values.
+        return_shape: whether to return ``(graph, shapes)``, where the shapes are `ShapeDtypeStruct` in the structure of the output.
+
+    >>> import cotangent as ct
+    >>> print(ct.make_ir(lambda x: x * 2.0)(1.0).text())  # doctest: +ELLIPSIS
+    graph (...
+    """
+    check_callable(fun, "make_ir")
+    static = _numbers(static_argnums, "static_argnums")
+
+    @wraps(fun)
+    def make_ir_fun(*args: Any, **kwargs: Any) -> Any:
+        for number in static:
+            if not -len(args) <= number < len(args):
+                raise ValueError(
+                    f"make_ir of {function_name(fun)}: static_argnums={static_argnums}, but there are {len(args)} arguments"
+                )
+        fixed = {number % len(args) for number in static}
+        dynamic = tuple(arg for number, arg in enumerate(args) if number not in fixed)
+
+        def run(*values: Any, **named: Any) -> Any:
+            given = iter(values)
+            return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named)
+
+        leaves, structure = flatten_arguments((dynamic, kwargs), function_name(fun), described=True)
+        captured = capture(run, leaves, structure, "jit", name=function_name(fun))
+        if not return_shape:
+            return captured.graph
+        return captured.graph, _specs(captured.structure, captured.graph.out_avals)
+
+    return make_ir_fun
+
+
+make_jaxpr = make_ir
+
+
+def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of ``fun``'s outputs, as `ShapeDtypeStruct` leaves, without computing anything.
+
+    >>> import cotangent as ct
+    >>> ct.eval_shape(ct.numpy.outer, ct.ShapeDtypeStruct((2,), "float32"), ct.ShapeDtypeStruct((3,), "float32")).shape
+    (2, 3)
+    """
+    check_callable(fun, "eval_shape")
+    name = function_name(fun)
+    leaves, structure = flatten_arguments((args, kwargs), name, described=True)
+    found: list[Any] = []
+
+    def run(*args: Any, **kwargs: Any) -> tuple[()]:
+        # An output may be a shape and dtype itself, and is what it says.
+        specs, made = _core.tree_flatten(fun(*args, **kwargs))
+        paths = made.paths()
+        for i, leaf in enumerate(specs):
+            if not isinstance(leaf, ShapeDtypeStruct):
+                leaf = _core.leaf(leaf, f"the output of {name}{paths[i]}")
+                specs[i] = ShapeDtypeStruct(leaf._bound_shape, leaf.dtype, weak_type=leaf.weak_type)
+        found.append(made.unflatten(specs))
+        return ()
+
+    capture(run, leaves, structure, "jit", name=name)
+    return found[0]
+
+
+def typeof(x: Any) -> ShapeDtypeStruct:
+    """The shape and dtype of an array, or of what becomes one, traced values included.
+
+    >>> import cotangent as ct
+    >>> ct.typeof(1.0)
+    ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
+    """
+    array = _core.array(x)
+    return ShapeDtypeStruct(array._bound_shape, array.dtype, weak_type=array.weak_type)
+
+
+check_arguments(globals())

@@ -1,0 +1,221 @@
+"""Random initial weights: ``ct.nn.initializers``. Each maker returns ``init(key, shape, dtype)``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, numpy, random
+from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
+from cotangent._core import Array
+from cotangent._ops import creation
+from cotangent._ops.binding import real_dtype
+
+Initializer = Callable[..., Array]
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+    """Zeros."""
+    check_placement(out_sharding, "zeros")
+    del key
+    return creation.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Array:
+    """Ones."""
+    check_placement(out_sharding, "ones")
+    del key
+    return creation.ones(shape, dtype)
+
+
+def _check_dtype(dtype: Any) -> None:
+    """Raises where the weights are described, not where they are drawn, for what is no dtype."""
+    if dtype is not None:
+        _core.canonical_dtype(dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """Copies of a number."""
+    _check_dtype(dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        del key
+        return creation.full(shape, value, dtype)
+
+    return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Evenly distributed over [0, scale)."""
+    _check_dtype(dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        draws = random.uniform(key, shape, dtype)
+        return draws * _core.convert(scale, draws.dtype)
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """Normally distributed around 0."""
+    _check_dtype(dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        draws = random.normal(key, shape, dtype)
+        return draws * _core.convert(stddev, draws.dtype)
+
+    return init
+
+
+def truncated_normal(stddev: Any = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
+    """Normally distributed around 0 within [lower, upper] standard deviations."""
+    _check_dtype(dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        draws = random.truncated_normal(key, lower, upper, shape, dtype)
+        return draws * _core.convert(stddev, draws.dtype)
+
+    return init
+
+
+def variance_scaling(
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: int | Sequence[int] = -2,
+    out_axis: int | Sequence[int] = -1,
+    batch_axis: Sequence[int] = (),
+    dtype: Any = None,
+) -> Initializer:
+    """Weights of variance ``scale / n``, n the number of inputs, of outputs, or their mean.
+
+    Args:
+        scale: the factor.
+        mode: ``"fan_in"``, ``"fan_out"``, ``"fan_avg"`` or ``"fan_geo_avg"`` (their geometric mean).
+        distribution: ``"truncated_normal"``, ``"normal"`` or ``"uniform"``.
+        in_axis: axes of inputs.
+        out_axis: axes of outputs.
+        batch_axis: axes that are neither; the remaining axes count for both.
+        dtype: of the weights.
+    """
+    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+        raise ValueError(
+            f"variance_scaling: mode must be 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'; got {mode!r}"
+        )
+    if distribution not in ("truncated_normal", "normal", "uniform"):
+        raise ValueError(
+            f"variance_scaling: unknown distribution {distribution!r}\n  supported: truncated_normal, normal, uniform"
+        )
+    _check_dtype(dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        if in_axis == -2 and len(shape) < 2:
+            raise ValueError(
+                f"variance_scaling needs weights of at least two axes; got shape {tuple(shape)}\n"
+                "  or say which axes are inputs with in_axis"
+            )
+        inputs, outputs = _product(shape, in_axis), _product(shape, out_axis)
+        field = math.prod(shape) / inputs / outputs / _product(shape, batch_axis)
+        count = {
+            "fan_in": inputs * field,
+            "fan_out": outputs * field,
+            "fan_avg": (inputs + outputs) * field / 2,
+            "fan_geo_avg": math.sqrt(inputs * outputs) * field,
+        }[mode]
+        dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+        variance = scale / count
+        if distribution == "normal":
+            return random.normal(key, shape, dtype) * math.sqrt(variance)
+        if _core.dtype_kind(dtype) == "complex":
+            radius = None if distribution == "uniform" else 2.0
+            return _disk(key, shape, dtype, radius) * math.sqrt(variance)
+        if distribution == "uniform":
+            return random.uniform(key, shape, dtype, -1.0, 1.0) * math.sqrt(3 * variance)
+        # The standard deviation of a normal distribution cut at 2 of its own.
+        return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
+
+    return init
+
+
+def _disk(key: Any, shape: Sequence[int], dtype: Any, radius: float | None) -> Array:
+    """Complex numbers of mean 0 and variance 1 in a disk: evenly distributed, or normally up to ``radius`` standard deviations."""
+    keys = random.split(key)
+    part = real_dtype(dtype)
+    draws, turns = (random.uniform(keys[i], shape, part) for i in range(2))
+    if radius is None:
+        length = numpy.sqrt(2 * draws)
+    else:
+        inside = 1 - math.exp(-(radius**2))
+        # What JAX takes for the standard deviation of what is left inside of the radius 2.
+        length = numpy.sqrt(-numpy.log1p(-inside * draws)) / 0.95311164380491208
+    angle = 2 * math.pi * turns
+    return _core.bind("complex", [length * numpy.cos(angle), length * numpy.sin(angle)])[0]
+
+
+def _product(shape: Sequence[int], axes: int | Sequence[int]) -> int:
+    return math.prod(shape[axis] for axis in ([axes] if isinstance(axes, (int, np.integer)) else axes))
+
+
+def _scaled(scale: float, mode: str, distribution: str, text: str) -> Callable[..., Initializer]:
+    def maker(
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: Sequence[int] = (),
+        dtype: Any = None,
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    maker.__doc__ = text
+    return maker
+
+
+glorot_uniform = xavier_uniform = _scaled(1.0, "fan_avg", "uniform", "Glorot's uniform weights.")
+glorot_normal = xavier_normal = _scaled(1.0, "fan_avg", "truncated_normal", "Glorot's normal weights.")
+lecun_uniform = _scaled(1.0, "fan_in", "uniform", "LeCun's uniform weights.")
+lecun_normal = _scaled(1.0, "fan_in", "truncated_normal", "LeCun's normal weights.")
+he_uniform = kaiming_uniform = _scaled(2.0, "fan_in", "uniform", "He's uniform weights.")
+he_normal = kaiming_normal = _scaled(2.0, "fan_in", "truncated_normal", "He's normal weights.")
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Matrices with orthonormal columns (or rows, where there are more columns), times ``scale``."""
+    _check_dtype(dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal needs weights of at least two axes; got shape {tuple(shape)}")
+        if 0 in shape:
+            return creation.zeros(shape, dtype)
+        columns = shape[column_axis]
+        matrix = random.orthogonal(key, math.prod(shape) // columns, (), dtype, columns)
+        others = [size for axis, size in enumerate(shape) if axis != column_axis % len(shape)]
+        weights = numpy.moveaxis(numpy.reshape(matrix, (*others, columns)), -1, column_axis)
+        return weights * _core.convert(scale, weights.dtype)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """Convolution weights that are an orthogonal matrix at the centre and 0 elsewhere; shapes of three to five axes."""
+    _check_dtype(dtype)
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
+        if len(shape) not in (3, 4, 5):
+            raise ValueError(f"delta_orthogonal needs weights of three to five axes; got shape {tuple(shape)}")
+        if shape[-1] < shape[-2]:
+            raise ValueError(f"delta_orthogonal needs at least as many outputs as inputs; got shape {tuple(shape)}")
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:], dtype)
+        low = [(size - 1) // 2 for size in shape[:-2]] + [0, 0]
+        high = [size - 1 - at for size, at in zip(shape[:-2], low, strict=False)] + [0, 0]
+        wide = _core.bind("reshape", [matrix], shape=[1] * (len(shape) - 2) + list(shape[-2:]))[0]
+        zero = _core.full((), 0, matrix.dtype)
+        return _core.bind("pad", [wide, zero], low=low, high=high, interior=[0] * len(shape))[0]
+
+    return init
+
+
+check_arguments(globals())

@@ -1,0 +1,180 @@
+"""Softmax and its kin, standardisation, and one-hot codes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
+from cotangent._core import Array
+from cotangent._ops import reductions
+from cotangent._ops.arithmetic import maximum
+from cotangent._ops.binding import bind1, choose, constant, inexact, kind, literal
+from cotangent._ops.comparisons import truth
+from cotangent._ops.per_element import Elementwise, pick
+from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, static_shape
+from cotangent._special.logistic import is_below
+
+__all__ = ["log_softmax", "logmeanexp", "logsumexp", "one_hot", "softmax", "standardize"]
+
+Axis = Any
+
+
+def _shifted(x: Array, axis: Axis, chosen: Any) -> Array:
+    """``x`` less its largest element, which carries no derivative."""
+    largest = reductions.max(x, axis, keepdims=True, initial=-math.inf, where=chosen)
+    return bind1("sub", x, _core.broadcast_to(bind1("stop_gradient", largest), x._bound_shape))
+
+
+def _choice(x: Array, chosen: Any) -> Array | None:
+    return None if chosen is None else _core.broadcast_to(truth(chosen), x._bound_shape)
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
+    """Exponentials that sum to 1 along axes; with ``where``, of the chosen elements, and 0 elsewhere.
+
+    >>> import cotangent as ct
+    >>> ct.nn.softmax(ct.numpy.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+    array = inexact(x)
+    chosen = _choice(array, where)
+    shifted = _shifted(array, axis, chosen)
+    if chosen is not None:
+        shifted = choose(chosen, shifted, -math.inf)
+    exponentials = bind1("exp", shifted)
+    total = reductions.sum(exponentials, axis, keepdims=True)
+    if chosen is not None:
+        total = choose(bind1("eq", total, literal(total, 0.0)), 1.0, total)
+    return exponentials / total
+
+
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
+    """``log(softmax(x))``; with ``where``, minus infinity for elements that are not chosen."""
+    array = inexact(x)
+    chosen = _choice(array, where)
+    shifted = _shifted(array, axis, chosen)
+    total = reductions.sum(bind1("exp", shifted), axis, keepdims=True, where=chosen)
+    result = shifted - bind1("log", total)
+    return result if chosen is None else choose(chosen, result, -math.inf)
+
+
+def logsumexp(
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+) -> Any:
+    """``log(sum(b * exp(a)))`` without overflow; ``return_sign`` gives the logarithm of the magnitude, and the sign."""
+    if b is None:
+        array, weights = inexact(a), None
+    else:
+        array, weights = _core.promote([a, b], inexact=True)
+        array = choose(bind1("eq", weights, literal(weights, 0.0)), -math.inf, array)
+    axes = tuple(normalize_axes(axis, array.ndim, "logsumexp"))
+    chosen = _choice(array, where)
+    if kind(array) == "complex":
+        largest = reductions.max(bind1("real", array), axes, keepdims=True, initial=-math.inf, where=chosen)
+    else:
+        largest = reductions.max(array, axes, keepdims=True, initial=-math.inf, where=chosen)
+    # Minus infinity and NaN stay what they are when nothing is subtracted.
+    finite = bind1("is_finite", largest)
+    if kind(array) != "complex":
+        finite = bind1("or", finite, bind1("eq", largest, literal(largest, math.inf)))
+    largest = bind1("stop_gradient", choose(finite, largest, 0.0))
+    if kind(array) == "complex":
+        exponentials = bind1("exp", array - largest)
+    else:
+        exponentials = bind1("exp", _less(array, _core.broadcast_to(largest, array._bound_shape)))
+    if weights is not None:
+        exponentials = weights * exponentials
+    total = reductions.sum(exponentials, axes, keepdims=True, where=chosen)
+    sign = bind1("sign", total)
+    if return_sign or weights is not None:
+        magnitude = bind1("abs", total)
+        if not return_sign and kind(array) != "complex":
+            magnitude = choose(is_below(total, 0.0), math.nan, magnitude)
+    else:
+        magnitude = total
+    result = bind1("log", magnitude) + largest
+    if not keepdims:
+        shape = [size for i, size in enumerate(result._bound_shape) if i not in axes]
+        result, sign = bind1("reshape", result, shape=shape), bind1("reshape", sign, shape=shape)
+    return (result, sign) if return_sign else result
+
+
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
+    """``log(mean(exp(x)))`` without overflow; with ``where``, of the chosen elements."""
+    array = inexact(x)
+    total = logsumexp(array, axis, keepdims=keepdims, where=where)
+    chosen = constant(array, True, bool) if where is None else _choice(array, where)
+    counts = reductions.sum(_core.convert(chosen, total.dtype), axis, keepdims=keepdims)
+    return total - bind1("log", counts)  # type: ignore[no-any-return]
+
+
+def standardize(
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+    *,
+    algorithm: str = "fast",
+) -> Array:
+    """``(x - mean) / sqrt(variance + epsilon)`` along axes.
+
+    Args:
+        x: floating.
+        axis: the axes that mean and variance are taken over.
+        mean: known beforehand.
+        variance: known beforehand.
+        epsilon: keeps the divisor from 0.
+        where: the elements that count.
+        algorithm: ``"fast"``: the variance is the mean of squares less the square of the mean, at least 0; ``"stable"``:
+            the mean of squared differences.
+    """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable'; got {algorithm!r}")
+    array = inexact(x)
+    if mean is None:
+        mean = reductions.mean(array, axis, keepdims=True, where=where)
+    if variance is None:
+        if algorithm == "stable":
+            variance = reductions.mean((array - mean) * (array - mean), axis, keepdims=True, where=where)
+        else:
+            squares = reductions.mean(array * array, axis, keepdims=True, where=where)
+            variance = maximum(squares - mean * mean, 0)
+    scale = bind1("sqrt", _core.array(variance + epsilon))
+    return bind1("div", *_core.promote([array - mean, scale]))
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
+    """For each integer a vector with 1 at its position, along a new axis; all zeros for positions outside.
+
+    >>> import cotangent as ct
+    >>> ct.nn.one_hot(ct.numpy.array([0, 2]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    array = _core.array(x)
+    (count,), lengths = static_shape(num_classes, "one_hot")
+    position = normalize_axis(axis, array.ndim + 1, "one_hot")
+    shape = list(array._bound_shape)
+    shape.insert(position, count)
+    wide = _core.broadcast_to(insert_axes(array, [position]), shape)
+    classes = bind1(
+        "iota", shape=shape, dtype=_core.default_int_dtype() if kind(array) == "bool" else array.dtype, axis=position
+    )
+    hit = _core.bind("eq", _core.promote([wide, classes]))[0]
+    result = _core.convert(hit, _core.default_float_dtype() if dtype is None else dtype)
+    return give_lengths(result, {position: lengths[0]} if lengths else {})
+
+
+# x - y, and 0 of equal infinities, where the derivative is that of a difference still.
+_less = Elementwise(
+    lambda x, y: pick(bind1("eq", x, y), 0.0, x - y),
+    (lambda x, y, result: literal(x, 1.0), lambda x, y, result: literal(x, -1.0)),
+    "less",
+)
+
+
+check_arguments(globals())

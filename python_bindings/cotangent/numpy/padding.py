@@ -1,0 +1,214 @@
+"""Arrays made larger at their ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops import creation, reductions
+from cotangent._ops.arithmetic import round as _round
+from cotangent._ops.binding import bind1, own
+from cotangent._ops.shapes import concatenate, flip, slice_axis
+from cotangent._ops.sizes import (
+    normalize_axis,
+)
+from cotangent.numpy import statistics
+from cotangent.numpy.functional import apply_along_axis
+
+__all__ = ["pad"]
+
+
+def _pad_widths(pad_width: Any, rank: int) -> list[tuple[int, int]]:
+    if isinstance(pad_width, dict):
+        widths = [(0, 0)] * rank
+        for axis, pair in pad_width.items():
+            low, high = (pair, pair) if np.ndim(pair) == 0 else pair
+            widths[normalize_axis(axis, rank, "pad")] = (int(low), int(high))
+    else:
+        widths = [(int(low), int(high)) for low, high in np.broadcast_to(np.asarray(pad_width), (rank, 2))]
+    if any(low < 0 or high < 0 for low, high in widths):
+        raise ValueError(f"pad: widths must not be negative; got {pad_width}")
+    return widths
+
+
+# What each mode of pad takes besides the widths.
+_PAD_OPTIONS = {
+    "constant": "constant_values",
+    "edge": "",
+    "reflect": "reflect_type",
+    "symmetric": "reflect_type",
+    "wrap": "",
+    "maximum": "stat_length",
+    "minimum": "stat_length",
+    "mean": "stat_length",
+    "median": "stat_length",
+    "linear_ramp": "end_values",
+    "empty": "",
+}
+
+
+@own
+def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any = None, **kwargs: Any) -> Array:
+    """Elements added before and after along each axis.
+
+    Args:
+        pad_width: an int, a (before, after) pair, one pair an axis, or a dict of axes.
+        mode: ``"constant"``; ``"edge"``, ``"reflect"``, ``"symmetric"``, ``"wrap"``: elements of the array;
+            ``"maximum"``, ``"minimum"``, ``"mean"``, ``"median"`` of the ``stat_length`` elements next to the end;
+            ``"linear_ramp"`` to ``end_values``; ``"empty"``: zeros; or a function of (line, (before, after), axis, options)
+            that returns the line filled.
+        constant_values: of mode "constant": a number, a pair, or one pair an axis; zero if it is not given.
+
+    Raises:
+        ValueError: a width is negative, or an option is another mode's. NotImplementedError: another mode.
+    """
+    x = _core.array(array)
+    widths = _pad_widths(pad_width, x.ndim)
+    given = kwargs if constant_values is None else {"constant_values": constant_values, **kwargs}
+    if callable(mode):
+        return _pad_by_function(x, widths, mode, given)
+    if mode not in _PAD_OPTIONS:
+        supported = ", ".join(_PAD_OPTIONS)
+        raise NotImplementedError(f"pad: mode {mode!r} is not supported\n  supported: {supported}")
+    others = [name for name in given if name != _PAD_OPTIONS[mode]]
+    if others:
+        takes = f"the option {_PAD_OPTIONS[mode]}" if _PAD_OPTIONS[mode] else "no options"
+        raise ValueError(f"pad: mode {mode!r} takes {takes}; got {', '.join(others)}")
+    if mode in ("constant", "empty"):
+        values = 0 if constant_values is None else constant_values
+        if np.ndim(values) == 0 or isinstance(values, Array):
+            return _pad_constant(x, widths, values)
+        pairs = np.broadcast_to(np.asarray(values), (x.ndim, 2))
+        for axis, (low, high) in enumerate(pairs.tolist()):
+            for side, value in ((0, low), (1, high)):
+                only = [(0, 0)] * x.ndim
+                only[axis] = (widths[axis][0], 0) if side == 0 else (0, widths[axis][1])
+                x = _pad_constant(x, only, value)
+        return x
+    statistics = ("maximum", "minimum", "mean", "median", "linear_ramp")
+    odd = kwargs.get("reflect_type", "even") == "odd" and mode in ("reflect", "symmetric")
+    for axis, (low, high) in enumerate(widths):
+        if low == high == 0:
+            continue
+        if axis in _core.ragged_axes(x):
+            raise NotImplementedError(f"pad: mode {mode!r} along a ragged axis is not supported")
+        if mode in statistics:
+            x = _pad_with_statistics(x, axis, low, high, mode, kwargs)
+            continue
+        if odd:
+            x = _pad_odd(x, axis, low, high, mode == "reflect")
+            continue
+        index = np.pad(np.arange(x._bound_shape[axis], dtype=np.int32), (low, high), mode=mode, **kwargs)
+        x = _at_known(x, axis, index)
+    return x
+
+
+def _at_known(x: Array, axis: int, index: np.ndarray[Any, Any]) -> Array:
+    """The elements of one axis at indices that are known now: slices, turned round or repeated, where these are few."""
+    most_runs = 5
+    runs: list[tuple[int, int, int]] = []  # first index, step, count
+    begin = 0
+    while begin < len(index) and len(runs) <= most_runs:
+        step = int(index[begin + 1] - index[begin]) if begin + 1 < len(index) else 1
+        different = np.flatnonzero(np.diff(index[begin:]) != step)
+        count = int(different[0]) + 1 if len(different) else len(index) - begin
+        runs.append((int(index[begin]), step, count))
+        begin += count
+    if len(runs) > most_runs or any(step not in (-1, 0, 1) for _, step, _ in runs):
+        return bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+    parts = []
+    for first, step, count in runs:
+        if step == 1:
+            parts.append(slice_axis(x, axis, first, first + count))
+        elif step == -1:
+            parts.append(flip(slice_axis(x, axis, first - count + 1, first + 1), axis))
+        else:
+            shape = list(x._bound_shape)
+            shape[axis] = count
+            parts.append(_core.broadcast_to(slice_axis(x, axis, first, first + 1), shape))
+    return parts[0] if len(parts) == 1 else bind1("concatenate", *parts, axis=axis)
+
+
+def _pad_odd(x: Array, axis: int, low: int, high: int, skip_edge: bool) -> Array:
+    """Reflected in the element at each end: twice that element less the reflection, again and again until it is long enough."""
+    skip = 1 if skip_edge else 0
+    while low > 0 or high > 0:
+        size = x._bound_shape[axis]
+        if size - skip < 1:
+            # Of one element without its edge, the element itself.
+            index = np.zeros(size + low + high, np.int32)
+            return bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+        before, after = min(low, size - skip), min(high, size - skip)
+        first, last = slice_axis(x, axis, 0, 1), slice_axis(x, axis, size - 1, size)
+        parts = [x]
+        if before:
+            near = flip(slice_axis(x, axis, skip, skip + before), axis)
+            parts.insert(0, bind1("sub", _core.broadcast_to(first + first, near._bound_shape), near))
+        if after:
+            near = flip(slice_axis(x, axis, size - skip - after, size - skip), axis)
+            parts.append(bind1("sub", _core.broadcast_to(last + last, near._bound_shape), near))
+        x = bind1("concatenate", *parts, axis=axis)
+        low, high = low - before, high - after
+    return x
+
+
+def _pad_by_function(x: Array, widths: list[tuple[int, int]], function: Any, options: dict[str, Any]) -> Array:
+    """Zeros, which ``function(line, (before, after), axis, options)`` replaces in every line along each axis in turn."""
+    x = _pad_constant(x, widths, 0)
+    for axis, width in enumerate(widths):
+        x = apply_along_axis(function, axis, x, width, axis, options)
+    return x
+
+
+def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, options: dict[str, Any]) -> Array:
+    """Both ends of one axis filled with a number made of the elements next to them."""
+    size = x._bound_shape[axis]
+    whole = _core.dtype_kind(x.dtype) not in ("float", "complex")
+
+    def of_dtype(y: Array) -> Array:
+        rounded = _round(y) if whole and _core.dtype_kind(y.dtype) == "float" else y
+        return _core.convert(rounded, x.dtype)
+
+    option = options.get("end_values", 0) if mode == "linear_ramp" else options.get("stat_length")
+    pairs = [[option] * 2] * x.ndim if option is None else np.broadcast_to(np.asarray(option), (x.ndim, 2)).tolist()
+    parts = [x]
+    for width, value, front in ((low, pairs[axis][0], True), (high, pairs[axis][1], False)):
+        if width == 0:
+            continue
+        if mode == "linear_ramp":
+            edge = slice_axis(x, axis, 0, 1) if front else slice_axis(x, axis, size - 1, size)
+            edge = bind1("reshape", edge, shape=[s for i, s in enumerate(edge._bound_shape) if i != axis])
+            ramp = creation.linspace(value, edge, width, endpoint=False, axis=axis)
+            ramp = bind1("floor", ramp) if whole else ramp
+            piece = _core.convert(ramp if front else flip(ramp, axis), x.dtype)
+        else:
+            count = size if value is None else min(int(value), size)
+            near = slice_axis(x, axis, 0, count) if front else slice_axis(x, axis, size - count, size)
+            fold: Any = {
+                "maximum": reductions.max,
+                "minimum": reductions.min,
+                "mean": reductions.mean,
+                "median": statistics.median,
+            }[mode]
+            shape = list(x._bound_shape)
+            shape[axis] = width
+            piece = _core.broadcast_to(of_dtype(fold(near, axis, keepdims=True)), shape)
+        parts = [piece, *parts] if front else [*parts, piece]
+    return concatenate(parts, axis)
+
+
+def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:
+    if not any(low or high for low, high in widths):
+        return x
+    fill = (
+        _core.full((), value, x.dtype, x.weak_type) if _core.is_python_scalar(value) else _core.convert(value, x.dtype)
+    )
+    low, high = (list(column) for column in zip(*widths, strict=True))
+    return bind1("pad", x, fill, low=low, high=high, interior=[0] * x.ndim)
+
+
+check_arguments(globals())

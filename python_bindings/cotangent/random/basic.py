@@ -1,0 +1,396 @@
+"""Uniform and normal numbers, and what is one of them transformed; integers; keys split and folded."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
+from cotangent._core import Array
+from cotangent._ops.binding import bind1, convert, is_integer, kind, literal, real_dtype
+from cotangent._ops.bits import ldexp
+from cotangent._ops.choice import where
+from cotangent._ops.dtypes import finfo
+from cotangent._ops.keys import _like, _words_of
+from cotangent._ops.sizes import (
+    common_shape,
+    flat_positions,
+    static_shape,
+    symbolic_shape,
+)
+from cotangent._special import erf_inv
+from cotangent._transforms.staging import jit
+from cotangent.errors import DTypeError
+from cotangent.lax.bits import clz
+
+__all__ = [
+    "bernoulli",
+    "bits",
+    "cauchy",
+    "exponential",
+    "fold_in",
+    "gumbel",
+    "laplace",
+    "logistic",
+    "normal",
+    "rademacher",
+    "randint",
+    "split",
+    "truncated_normal",
+    "uniform",
+]
+
+_UINT32 = np.dtype("uint32")
+_INT32 = np.dtype("int32")
+
+
+def _word(key: Array, index: int, shape: Sequence[int]) -> Array:
+    word = bind1("reshape", bind1("slice", key, start=[index], limit=[index + 1], stride=[1]), shape=[])
+    return bind1("broadcast", word, shape=list(shape), axes=[]) if shape else word
+
+
+def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[Array]:
+    """Two words for each position of a shape: the hash of its row-major index."""
+    total = math.prod(sizes)
+    low = _core.full(sizes, 0, _UINT32)
+    high = low
+    if lengths:
+        low = flat_positions(sizes, lengths, _UINT32)
+    elif total <= 2**32:
+        flat = bind1("iota", shape=[total], dtype=_UINT32, axis=0) if sizes else None
+        low = bind1("reshape", flat, shape=list(sizes)) if flat is not None else low
+    else:
+        wide = bind1("iota", shape=[total], dtype=np.dtype("uint64"), axis=0)
+        low = bind1("reshape", _core.convert(bind1("and", wide, literal(wide, 0xFFFFFFFF)), _UINT32), shape=list(sizes))
+        high = bind1(
+            "reshape", _core.convert(bind1("shift_right_logical", wide, literal(wide, 32)), _UINT32), shape=list(sizes)
+        )
+    words = _core.bind("threefry2x32", [_word(key, 0, sizes), _word(key, 1, sizes), high, low])
+    return [give_lengths(word, lengths) for word in words]
+
+
+def split(key: Any, num: int | Sequence[int] = 2) -> Array:
+    """New keys of the kind of ``key``: an array of shape (num,) of keys, or of shape (num, 2) of their words.
+
+    >>> import cotangent as ct
+    >>> ct.random.split(ct.random.key(0), 3).shape, ct.random.split(ct.random.PRNGKey(0), 3).shape
+    ((3,), (3, 2))
+    """
+    sizes, lengths = static_shape(num, "split")
+    return _like(key, *_hash(_words_of(key, "split"), sizes, lengths))
+
+
+def fold_in(key: Any, data: Any) -> Array:
+    """A new key from a key and an integer, which may be traced."""
+    words = _words_of(key, "fold_in")
+    if _core.is_python_scalar(data):
+        number = _core.full((), int(data) & 0xFFFFFFFF, _UINT32)
+    else:
+        array = _core.array(data)
+        if array.ndim != 0 or not is_integer(array):
+            raise TypeError(f"fold_in: data must be an integer scalar; got {array.dtype} of shape {array.shape}")
+        number = _core.convert(array, _UINT32)
+    zero = _core.full((), 0, _UINT32)
+    return _like(key, *_core.bind("threefry2x32", [_word(words, 0, ()), _word(words, 1, ()), zero, number]))
+
+
+def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array]) -> Array:
+    high, low = _hash(key, sizes, lengths)
+    if width == 64:
+        uint64 = np.dtype("uint64")
+        high, low = _core.convert(high, uint64), _core.convert(low, uint64)
+        return bind1("or", bind1("shift_left", high, literal(high, 32)), low)
+    mixed = bind1("xor", high, low)
+    if width == 32:
+        return mixed
+    return _core.convert(bind1("and", mixed, literal(mixed, 2**width - 1)), np.dtype(f"uint{width}"))
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Random bits as unsigned integers.
+
+    Raises:
+        DTypeError: the dtype is not an unsigned integer.
+    """
+    dtype = _core.canonical_dtype(np.dtype(f"u{_core.default_int_dtype().name}") if dtype is None else dtype)
+    if _core.dtype_kind(dtype) != "unsigned":
+        raise DTypeError(f"bits: the dtype must be an unsigned integer; got {dtype}")
+    return _bits(_words_of(key), 8 * dtype.itemsize, *static_shape(shape, "bits"))
+
+
+def float_dtype(dtype: Any, name: str) -> Any:
+    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) != "float":
+        raise DTypeError(f"{name}: the dtype must be floating; got {dtype}")
+    return dtype
+
+
+def _finfo(dtype: Any) -> Any:
+    return finfo(dtype)
+
+
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0, *, out_sharding: Any = None
+) -> Array:
+    """Numbers evenly distributed over [minval, maxval).
+
+    Args:
+        key: the key.
+        shape: of the result; ``minval`` and ``maxval`` must broadcast to it.
+        dtype: floating.
+        minval: the lower end.
+        maxval: the upper end.
+
+    Raises:
+        DTypeError: the dtype is not floating.
+    """
+    dtype = float_dtype(dtype, "uniform")
+    sizes, lengths = static_shape(shape, "uniform")
+    return _drawn(_uniform, [_words_of(key), _end(minval, dtype), _end(maxval, dtype)], sizes, lengths, dtype)
+
+
+# From about this many numbers on, a compiled program is faster than one operation after the other, its compilation included.
+_MANY = 2**19
+
+
+def _drawn(
+    function: Callable[..., Array], operands: list[Array], sizes: Sequence[int], lengths: dict[int, Array], dtype: Any
+) -> Array:
+    """``function(*operands, sizes, lengths, dtype)``: outside of a program, many numbers are drawn by one of their own."""
+    if lengths or math.prod(sizes) < _MANY or _core.is_capturing():
+        return function(*operands, sizes, lengths, dtype)
+    return _program(function, tuple(sizes), dtype)(*operands)  # type: ignore[no-any-return]
+
+
+@functools.lru_cache(maxsize=64)
+def _program(function: Callable[..., Array], sizes: tuple[int, ...], dtype: Any) -> Any:
+    return jit(lambda *operands: function(*operands, sizes, {}, dtype))
+
+
+def _uniform(
+    words: Array, low: Array, high: Array, sizes: Sequence[int], lengths: dict[int, Array], dtype: Any
+) -> Array:
+    mantissa = int(_finfo(dtype).nmant)
+    width = 8 * dtype.itemsize
+    drawn_width = 8 if mantissa < 8 else width
+    drawn = _bits(words, drawn_width, sizes, lengths)
+    unsigned = np.dtype(f"uint{width}")
+    drawn = _core.convert(drawn, unsigned)
+    # The mantissa of a number in [1, 2).
+    drawn = bind1("shift_right_logical", drawn, literal(drawn, drawn_width - mantissa))
+    one = int(np.array(1.0, dtype).view(unsigned))
+    floats = bind1("bitcast", bind1("or", drawn, literal(drawn, one)), dtype=dtype)
+    floats = floats - literal(floats, 1.0)
+    scaled = floats * (high - low) + low
+    return bind1("max", _core.broadcast_to(low, scaled._bound_shape), scaled)
+
+
+def _end(value: Any, dtype: Any) -> Array:
+    return _core.full((), value, dtype) if isinstance(value, (int, float)) else convert(_core.array(value), dtype)
+
+
+def _normal(key: Array, shape: Any, dtype: Any) -> Array:
+    return _drawn(_normal_of_words, [_words_of(key)], *static_shape(shape, "normal"), dtype)
+
+
+def _normal_of_words(words: Array, sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) -> Array:
+    lowest = float(np.nextafter(np.array(-1.0, dtype), np.array(0.0, dtype)))
+    draws = erf_inv(_uniform(words, _end(lowest, dtype), _end(1.0, dtype), sizes, lengths, dtype))
+    return draws * literal(draws, math.sqrt(2.0))
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Normally distributed numbers of mean 0 and variance 1, real or complex.
+
+    >>> import cotangent as ct
+    >>> ct.random.normal(ct.random.PRNGKey(0), (2, 3)).shape
+    (2, 3)
+    """
+    dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) == "complex":
+        keys = split(key)
+        parts = [_normal(keys[i], shape, real_dtype(dtype)) for i in range(2)]
+        return bind1("complex", *(part * literal(part, math.sqrt(0.5)) for part in parts))
+    return _normal(_words_of(key), shape, float_dtype(dtype, "normal"))
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
+) -> Array:
+    """Normally distributed numbers that lie between ``lower`` and ``upper``."""
+    dtype = float_dtype(dtype, "truncated_normal")
+    low, high = _end(lower, dtype), _end(upper, dtype)
+    if shape is None:
+        shape = common_shape([low.shape, high.shape])
+    root = literal(_core.full((), 0, dtype), math.sqrt(2.0))
+    draws = uniform(key, shape, dtype, bind1("erf", low / root), bind1("erf", high / root))
+    draws = erf_inv(draws) * root
+    # Rounding must not reach the ends.
+    smallest = bind1("stop_gradient", low)
+    largest = bind1("stop_gradient", high)
+    step = float(_finfo(dtype).eps)
+    inner_low = smallest + bind1("abs", smallest) * step
+    inner_high = largest - bind1("abs", largest) * step
+    draws = bind1("max", draws, _core.broadcast_to(inner_low, draws._bound_shape))
+    return bind1("min", draws, _core.broadcast_to(inner_high, draws._bound_shape))
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
+    """True with probability ``p``.
+
+    Raises:
+        DTypeError: ``p`` is not floating.
+    """
+    probability = _core.array(p)
+    if kind(probability) != "float":
+        raise DTypeError(f"bernoulli: the probability must be floating; got {probability.dtype}")
+    if mode not in ("high", "low"):
+        raise ValueError(f"bernoulli: mode must be 'high' or 'low'; got {mode!r}")
+    sizes = probability.shape if shape is None else symbolic_shape(shape, "bernoulli")
+    if mode == "low":
+        return uniform(key, sizes, probability.dtype) < probability
+    fine = uniform(key, (2, *sizes), probability.dtype)
+    return fine[1] * 2.0 ** -int(_finfo(probability.dtype).nmant) < probability - fine[0]
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """-1 or 1 with equal probability."""
+    dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    flips = _core.convert(bernoulli(key, 0.5, shape), dtype)
+    return flips + flips - literal(flips, 1)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Integers in [minval, maxval), evenly distributed; ``minval`` where the range is empty.
+
+    Raises:
+        DTypeError: the dtype, or an end, is not an integer.
+    """
+    dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
+        raise DTypeError(f"randint: the dtype must be an integer; got {dtype}")
+    low, high = _core.array(minval), _core.array(maxval)
+    for end in (low, high):
+        if not is_integer(end):
+            raise DTypeError(f"randint: the ends must be integers; got {end.dtype}")
+    info = np.iinfo(dtype)
+    sampled = dtype
+    if dtype.itemsize < 4:
+        sampled = _INT32
+        low = _clip(_core.convert(low, sampled), int(info.min), int(info.max))
+        high = _clip(_core.convert(high, sampled), int(info.min), int(info.max) + 1)
+    beyond = _beyond(high, sampled)
+    low, high = _fit(low, sampled), _fit(high, sampled)
+    width = 8 * sampled.itemsize
+    unsigned = np.dtype(f"uint{width}")
+    sizes, lengths = static_shape(shape, "randint")
+    keys = split(_words_of(key, "randint"))
+    upper = _bits(keys[0], width, sizes, lengths)
+    lower = _bits(keys[1], width, sizes, lengths)
+    span = _core.convert(high - low, unsigned)
+    empty = high <= low
+    span = bind1("select", *_same_shape(empty, literal(span, 1), span))
+    more = bind1("and", *_core.promote([beyond, bind1("not", empty)]))
+    span = bind1("select", *_same_shape(more, span + literal(span, 1), span))
+    # (upper * 2**width + lower) mod span, without numbers of twice the width.
+    factor = bind1("rem", literal(span, 2 ** (width // 2)), span)
+    factor = bind1("rem", factor * factor, span)
+    spans, factors = _core.broadcast_to(span, sizes), _core.broadcast_to(factor, sizes)
+    offset = bind1("rem", upper, spans) * factors + bind1("rem", lower, spans)
+    offset = bind1("rem", offset, spans)
+    result = _core.broadcast_to(low, sizes) + _core.convert(offset, sampled)
+    return _core.convert(result, dtype)
+
+
+def _same_shape(predicate: Array, x: Array, y: Array) -> list[Array]:
+    shape = _core.broadcast_shapes([predicate._bound_shape, x._bound_shape])
+    return [_core.broadcast_to(operand, shape) for operand in (predicate, x, y)]
+
+
+def _clip(x: Array, low: int, high: int) -> Array:
+    return bind1("min", bind1("max", x, literal(x, low)), literal(x, high))
+
+
+def _beyond(x: Array, dtype: Any) -> Array:
+    """Whether an end lies above the largest number of a dtype."""
+    limit = int(np.iinfo(dtype).max)
+    if limit >= int(np.iinfo(x.dtype).max):
+        return bind1("ne", literal(x, 0), literal(x, 0))
+    return bind1("gt", x, literal(x, limit))
+
+
+def _fit(x: Array, dtype: Any) -> Array:
+    """``x`` as another integer dtype, limited to its range."""
+    target, source = np.iinfo(dtype), np.iinfo(x.dtype)
+    return convert(_clip(x, max(int(target.min), int(source.min)), min(int(target.max), int(source.max))), dtype)
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the standard Gumbel distribution.
+
+    Args:
+        mode: how far the tails reach: ``"low"`` draws as many bits as the dtype has, ``"high"`` twice as many, ``"highest"``, of float32,
+            also uses all of them near either end.
+    """
+    dtype = float_dtype(dtype, "gumbel")
+    if mode not in (None, "low", "high", "highest"):
+        raise ValueError(f"gumbel: mode must be 'highest', 'high' or 'low'; got {mode!r}")
+    if mode == "highest" and dtype == np.float32:
+        return _far_gumbel(key, symbolic_shape(shape, "gumbel"))
+    if mode in ("high", "highest"):
+        fine = uniform(key, (2, *symbolic_shape(shape, "gumbel")), dtype)
+        low = fine[0] + 2.0 ** -int(_finfo(dtype).nmant) * fine[1] + float(_finfo(dtype).tiny)
+        x = bind1("select", fine[0] >= 0.5, fine[0], low)
+        return bind1("neg", bind1("log", bind1("neg", bind1("log1p", bind1("neg", x)))))
+    draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
+    return bind1("neg", bind1("log", bind1("neg", bind1("log", draws))))
+
+
+def _far_gumbel(key: Any, shape: Any) -> Array:
+    """By 64 bits, as a fraction u below 1/2, else as 1 - u, which is small then: either has all digits of a float32."""
+    words = bits(key, (2, *shape), "uint32")
+    wide = (_core.convert(words[0], "uint64") << 32) | _core.convert(words[1], "uint64")
+    below = words[0] < 2**31
+    small = where(below, wide, ~wide + 1)
+    zeros = clz(small)
+    leading = _core.convert((small << zeros) >> 40, "float32")
+    x = ldexp(leading, -24 - _core.convert(zeros, "int32"))
+    below_log = bind1("log1p", bind1("neg", x))
+    return -bind1("log", bind1("neg", bind1("select", below, below_log, bind1("log", x))))
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the exponential distribution of mean 1."""
+    draws = uniform(key, shape, float_dtype(dtype, "exponential"))
+    return bind1("neg", bind1("log1p", bind1("neg", draws)))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the Laplace distribution of mean 0 and scale 1."""
+    dtype = float_dtype(dtype, "laplace")
+    draws = uniform(key, shape, dtype, -1.0 + float(_finfo(dtype).epsneg), 1.0)
+    return bind1("sign", draws) * bind1("log1p", bind1("neg", bind1("abs", draws)))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the logistic distribution of mean 0 and scale 1."""
+    dtype = float_dtype(dtype, "logistic")
+    draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
+    return bind1("log", draws) - bind1("log1p", bind1("neg", draws))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
+    """Numbers of the standard Cauchy distribution."""
+    dtype = float_dtype(dtype, "cauchy")
+    draws = uniform(key, shape, dtype, float(_finfo(dtype).eps), 1.0)
+    angle = literal(draws, math.pi) * (draws - literal(draws, 0.5))
+    return bind1("sin", angle) / bind1("cos", angle)
+
+
+check_arguments(globals())

@@ -1,0 +1,138 @@
+"""Positions and elements drawn with given probabilities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.binding import bind1
+from cotangent._ops.indexing import take
+from cotangent._ops.reductions import argmax, cumsum
+from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.shapes import moveaxis
+from cotangent._ops.sizes import (
+    insert_axes,
+    normalize_axis,
+    refuse_ragged,
+    refuse_ragged_shape,
+    static_shape,
+    symbolic_shape,
+)
+from cotangent._ops.sorting import argsort
+from cotangent.random.basic import gumbel, randint, uniform
+from cotangent.random.distributions import permutation
+
+__all__ = ["categorical", "choice"]
+
+
+def categorical(
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
+    *,
+    out_sharding: Any = None,
+) -> Array:
+    """Positions along ``axis``, with probabilities proportional to ``exp(logits)``.
+
+    Args:
+        key: the key.
+        logits: unnormalised log-probabilities.
+        axis: of the categories.
+        shape: of the result: leading axes, then the other axes of ``logits``, which is the default.
+        replace: whether positions along the leading axes may repeat.
+        mode: of `gumbel`.
+        out_sharding: of no effect.
+
+    Raises:
+        ValueError: the shape does not end with the other axes of ``logits``.
+    """
+    array = _core.promote([logits], inexact=True)[0]
+    axis = normalize_axis(axis, array.ndim, "categorical")
+    others = [size for i, size in enumerate(array._bound_shape) if i != axis]
+    symbolic = array.shape[:axis] + array.shape[axis + 1 :] if shape is None else symbolic_shape(shape, "categorical")
+    sizes = static_shape(symbolic, "categorical")[0]
+    lead = sizes[: len(sizes) - len(others)]
+    fits = len(sizes) >= len(others) and all(
+        size in (1, drawn) for size, drawn in zip(others, sizes[len(lead) :], strict=True)
+    )
+    if not fits:
+        raise ValueError(
+            f"categorical: shape {tuple(sizes)} does not end with {tuple(others)}, the other axes of logits"
+        )
+    if not replace:
+        refuse_ragged_shape("categorical", symbolic, "without replacement it decides which elements are left")
+        count = math.prod(lead)
+        if count > array._bound_shape[axis]:
+            raise ValueError(
+                f"categorical: {count} different positions were asked for, but there are {array._bound_shape[axis]}"
+            )
+        noisy = array + gumbel(key, array._bound_shape, array.dtype, mode)
+        order = argsort(bind1("neg", moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
+        return bind1("reshape", moveaxis(order, -1, 0), shape=list(sizes))
+    drawn = list(symbolic)
+    drawn.insert(len(lead) + axis, array.shape[axis])
+    noise = gumbel(key, drawn, array.dtype, mode)
+    wide = insert_axes(array, list(range(len(lead)))) if lead else array
+    return argmax(noise + wide, axis + len(lead))
+
+
+def choice(
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
+) -> Array:
+    """Elements of ``a`` (slices of ``axis``), or of ``arange(a)``, drawn with or without replacement.
+
+    Their probabilities are ``p``, or equal.
+    """
+    if isinstance(a, (int, np.integer)):  # a number, also while a transform captures
+        array, population = None, int(a)
+    else:
+        array = _core.array(a)
+        if array.ndim:
+            at = normalize_axis(axis, array.ndim, "choice")
+            refuse_ragged("choice", array, [at], "a choice among fewer elements takes other random bits")
+        population = int(array) if array.ndim == 0 else array._bound_shape[at]
+    sizes, _ = static_shape(shape, "choice")
+    if population <= 0 and 0 not in sizes:
+        raise ValueError("choice: there is nothing to choose from")
+    count = math.prod(sizes)
+    if not replace and count > population:
+        raise ValueError(f"choice: {count} different elements were asked for, but there are {population}")
+    if not replace:
+        refuse_ragged_shape("choice", shape, "without replacement it decides which elements are left")
+        if p is None:
+            index = permutation(key, population)
+        else:
+            weights = _core.promote([p], inexact=True)[0]
+            if weights._bound_shape != (population,):
+                raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
+            noise = gumbel(key, (population,), weights.dtype, mode) + bind1("log", weights)
+            index = argsort(bind1("neg", noise), stable=True)
+        index = bind1("reshape", index[:count], shape=sizes)
+    elif p is None:
+        index = randint(key, shape, 0, population)
+    else:
+        weights = _core.promote([p], inexact=True)[0]
+        if weights._bound_shape != (population,):
+            raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
+        sums = cumsum(weights)
+        draws = sums[-1] * (1 - uniform(key, shape, sums.dtype))
+        below = insert_axes(draws, [draws.ndim]) > sums
+        index = _sum(below, -1, dtype=_core.default_int_dtype())
+    return index if array is None or array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))
+
+
+check_arguments(globals())
