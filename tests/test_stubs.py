@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cotangent
 import pytest
+import typed_program
 from cotangent import _core
 
 # Next to the package that is tested: the stub is installed with it.
@@ -40,3 +41,7 @@ def test_the_classes(cls: ast.ClassDef) -> None:
         return
     inherited = own(dir(getattr(_core, cls.name).__base__)) if cls.bases else set()
     assert own(sorted(names(cls.body))) == own(dir(getattr(_core, cls.name))) - inherited
+
+
+def test_the_typed_program_runs() -> None:
+    typed_program.main()

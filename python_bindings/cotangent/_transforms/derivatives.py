@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,8 @@ from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import Partial
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def is_inexact(x: Array) -> bool:
@@ -163,13 +165,13 @@ def _check_reduce_axes(reduce_axes: Sequence[Any], transform: str) -> None:
 
 
 def value_and_grad(
-    fun: Function,
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Function:
+) -> Callable[P, tuple[R, Any]]:
     """A function that returns ``fun``'s value and its gradient.
 
     Args:
@@ -270,13 +272,13 @@ def _holomorphic_gradient(captured: Captured, leaves: list[Array], wrt: list[boo
 
 
 def grad(
-    fun: Function,
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: Sequence[Any] = (),
-) -> Function:
+) -> Callable[P, Any]:
     """A function that returns the gradient of ``fun``; the arguments are those of `value_and_grad`.
 
     >>> import cotangent as ct
@@ -593,13 +595,13 @@ def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None
 
 
 def vmap(
-    fun: Function,
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
-) -> Function:
+) -> Callable[P, R]:
     """Maps a function of one example over a batch.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from cotangent._transforms.derivatives import _differentiated, _normalize_argnum
 from cotangent.errors import DTypeError
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
 
 
 def _basis(leaves: Sequence[Any], total: int) -> list[Array]:
@@ -155,8 +156,8 @@ def _jacobian_blocks(columns: list[Array], rows: Sequence[Any], forward: bool) -
 
 
 def jacfwd(
-    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The Jacobian by forward mode: one pass for each input element. Blocks have shape ``output.shape + input.shape``.
 
     >>> import cotangent as ct
@@ -167,12 +168,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Function,
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Function:
+) -> Callable[P, Any]:
     """The Jacobian by reverse mode: one pass for each output element. Blocks have shape ``output.shape + input.shape``.
 
     With ``allow_int`` the blocks of integer and bool arguments are float0 zeros.
@@ -184,8 +185,8 @@ jacobian = jacrev
 
 
 def hessian(
-    fun: Function, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Function:
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]:
     """The Hessian: forward mode over reverse mode. Blocks have shape ``output.shape + input.shape + input.shape``."""
     return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
 

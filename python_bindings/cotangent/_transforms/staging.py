@@ -10,7 +10,7 @@ import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from cotangent._base.device import check_placements
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
 
 Function = Callable[..., Any]
+P = ParamSpec("P")
+R = TypeVar("R")
 
 # ---- stages --------------------------------------------------------------------------------------------------------
 
@@ -195,7 +197,7 @@ class _Options:
     backend: str
 
 
-def trace_call(self: JitFunction, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
+def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
     """The program of a jitted function for such arguments, and the leaves of those that are not static."""
     options: _Options = self._options
     fun = self.__wrapped__
@@ -220,17 +222,17 @@ def trace_call(self: JitFunction, args: Sequence[Any], kwargs: dict[str, Any]) -
     return Traced(_Call(name, captured, structure, options.backend)), leaves
 
 
-def _trace(self: JitFunction, *args: Any, **kwargs: Any) -> Traced:
+def _trace(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Traced:
     """The program for arguments like these (arrays or `ShapeDtypeStruct`), which are not computed with."""
     return trace_call(self, args, kwargs)[0]
 
 
-def _lower(self: JitFunction, *args: Any, **kwargs: Any) -> Lowered:
+def _lower(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Lowered:
     """``trace(*args).lower()``."""
     return _trace(self, *args, **kwargs).lower()
 
 
-def _eval_shape(self: JitFunction, *args: Any, **kwargs: Any) -> Any:
+def _eval_shape(self: JitFunction[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of the output for arguments like these."""
     return _trace(self, *args, **kwargs).out_info
 
@@ -298,6 +300,44 @@ def _platform(backend: str | None, device: Any) -> str:
         device = getattr(device, "platform", "cpu")
     chosen = backend if backend is not None else device
     return "llvm" if chosen in (None, "cpu") else str(chosen)
+
+
+@overload
+def jit(
+    fun: Callable[P, R],
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    compiler_options: dict[str, Any] | None = None,
+    threads: int = 0,
+) -> JitFunction[P, R]: ...
+
+
+@overload
+def jit(
+    fun: None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    compiler_options: dict[str, Any] | None = None,
+    threads: int = 0,
+) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 
 
 def jit(
