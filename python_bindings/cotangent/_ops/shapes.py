@@ -637,8 +637,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
             raise ValueError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
         count = max(len(axes), len(shifts))
         axes, shifts = axes * (count // len(axes)), shifts * (count // len(shifts))
-    # The first axis last: whole rows are moved then, also those that a derivative repeats.
-    for position, amount in sorted(zip(axes, shifts, strict=True), key=lambda pair: -pair[0]):
+    for amount, position in zip(shifts, axes, strict=True):
         length = array._bound_shape[position]
         if length == 0:
             continue

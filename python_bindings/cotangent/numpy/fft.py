@@ -264,8 +264,7 @@ def _shifted(x: Any, axes: Any, amount: Any) -> Array:
     elif not several(axes):
         axes = (axes,)
     move = functools.partial(normalize_axis, rank=array.ndim, name="fftshift")
-    # Rows are moved last: whole ones are copied, also those that a derivative repeats.
-    for axis in sorted(map(move, axes), reverse=True):
+    for axis in map(move, axes):
         array = ops.roll(array, amount(axis_size(array, axis)), axis)
     return array
 
