@@ -183,6 +183,7 @@ class Emitter {
 
   // emit_memory.cc: large results past the caches, and blocks turned over in registers.
   bool streams(loop::BufferId buffer);
+  bool fills_lines(const loop::For& loop, const loop::Statement& store) const;
   bool streams_from(const loop::For& loop, unsigned width);
   void store_past_caches(llvm::Value* stored, llvm::Value* pointer);
   Values in_both_ways(const loop::For& loop, llvm::Value* begin, const Values& sums,

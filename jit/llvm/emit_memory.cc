@@ -29,6 +29,9 @@ namespace {
 // About what the last level of caches holds for one program.
 constexpr int64_t kPastCaches = 16 << 20;
 constexpr int64_t kLine = 64;
+// Shorter rows that end inside of a line are not stored past the caches: the rest of the line is stored apart, which
+// takes longer than to read it (measured: 0.35 µs a row, three times as long as usual for rows of 4,000 bytes).
+constexpr int64_t kLongRow = 64 << 10;
 
 // The buffers that one statement of the program stores to, and nothing else touches.
 std::vector<bool> written_once(const loop::Program& program) {
@@ -60,6 +63,17 @@ bool Emitter::streams(BufferId buffer) {
   return streams_[buffer];
 }
 
+// Whether the loop's stores fill lines, but for a few.
+bool Emitter::fills_lines(const For& loop, const Statement& store) const {
+  const auto size = static_cast<int64_t>(dtype_size(store.dtype));
+  if (!loop.extent.is_constant() || loop.extent.constant() * size >= kLongRow) return true;
+  bool whole = loop.extent.constant() * size % kLine == 0;
+  loop::visit_index(store.index, [&](loop::Value value) {
+    whole = whole && (value == loop.variable || store.index.coefficient_of(value) * size % kLine == 0);
+  });
+  return whole;
+}
+
 // Whether whole vectors of the loop store to such buffers.
 bool Emitter::streams_from(const For& loop, unsigned width) {
   bool any = false;
@@ -69,7 +83,7 @@ bool Emitter::streams_from(const For& loop, unsigned width) {
     // What the address depends on is known before the loop.
     bool known = s.index.coefficient_of(loop.variable) == 1;
     loop::visit_index(s.index, [&](loop::Value value) { known = known && value <= loop.variable; });
-    if (!known) return false;
+    if (!known || !fills_lines(loop, s)) return false;
     any = true;
   }
   return any;
