@@ -115,7 +115,7 @@ def _is_of_one_device(sharding: Any) -> bool:
 
 
 def check_placement(sharding: Any, name: str) -> None:
-    """Raises for a placement that asks for more than the one device: None, a device, and shardings of one device do not.
+    """Raises for a placement that asks for another device than the one there is: None, it, and shardings of one device do not.
 
     Raises:
         ValueError: it does.
@@ -127,6 +127,8 @@ def check_placement(sharding: Any, name: str) -> None:
         list(getattr(sharding, "__iter__", list)())
     ):
         return
+    if isinstance(sharding, (str, int)):
+        check_device(sharding, name)
     raise ValueError(
         f"{name}: {sharding!r} asks for several devices; there is {CPU!r}\n  leave it out, or place on one device"
     )
