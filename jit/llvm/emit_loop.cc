@@ -22,6 +22,7 @@ using loop::StatementKind;
 namespace {
 
 constexpr int64_t kShortFold = 8;
+constexpr int kShortCopy = 4;  // statements
 // Statements, constants among them, and iterations from which on two vectors are computed side by side.
 constexpr int kLongBody = 60;
 constexpr int64_t kLongLoop = 4096;
@@ -211,6 +212,9 @@ Vectorization choose_vectorization(const loop::Program& program, const TargetFac
     while (width / 2 >= extent && width > least_width) width /= 2;
     // One lane of work is cheaper as scalar code.
     if (extent != INT64_MAX && extent % width == 1 && extent > width) how.masked_tail = false;
+    // A masked store takes as long as some ten plain ones where masks have no registers of their own: not for copies.
+    if (!facts.masks_any_size && loop.carries.empty() && extent < least_width && found.statements <= kShortCopy)
+      return {};
   } else {
     while (width > extent && width > 1) width /= 2;
   }
