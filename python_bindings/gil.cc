@@ -3,12 +3,6 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#if defined(__GLIBC__) && PY_VERSION_HEX < 0x030E0000
-// glibc's clean-up functions as they were before there were exceptions. They run when unwinding reaches the address of
-// their buffer; one that is not on the stack counts as reached at once, before any frame is unwound.
-extern "C" void _pthread_cleanup_push(struct _pthread_cleanup_buffer* buffer, void (*routine)(void*), void* argument);
-extern "C" void _pthread_cleanup_pop(struct _pthread_cleanup_buffer* buffer, int execute);
-
 namespace ct::python {
 namespace {
 
@@ -19,6 +13,24 @@ bool interpreter_ended() {
   return Py_IsInitialized() == 0 || _Py_IsFinalizing() != 0;
 #endif
 }
+
+}  // namespace
+
+void stop_strangers_at_the_end() {
+  if (!interpreter_ended() || gettid() == getpid() || PyGILState_GetThisThreadState() != nullptr) return;
+  while (interpreter_ended()) pause();
+}
+
+}  // namespace ct::python
+
+#if defined(__GLIBC__) && PY_VERSION_HEX < 0x030E0000
+// glibc's clean-up functions as they were before there were exceptions. They run when unwinding reaches the address of
+// their buffer; one that is not on the stack counts as reached at once, before any frame is unwound.
+extern "C" void _pthread_cleanup_push(struct _pthread_cleanup_buffer* buffer, void (*routine)(void*), void* argument);
+extern "C" void _pthread_cleanup_pop(struct _pthread_cleanup_buffer* buffer, int execute);
+
+namespace ct::python {
+namespace {
 
 void stop_if_ended(void*) {
   while (interpreter_ended()) pause();

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <optional>
+#include <utility>
 
 #include "ir/process.h"
 #include "python_bindings/python.h"
@@ -20,16 +21,36 @@ namespace ct::python {
 // Before this thread may lose the lock with C++ functions on its stack. Cheap from the second time on.
 void stop_at_the_end();
 
+// Stops a thread that Python has never known when the interpreter has ended: it could not become known any more.
+void stop_strangers_at_the_end();
+
+// The state with which this thread left the interpreter (WithoutInterpreter), and comes back to it: Python's own record
+// of it is gone when the interpreter ends, and a thread that asked by that would be made known a second time, which
+// ends the process.
+inline thread_local PyThreadState* left_with = nullptr;
+
 // Takes the lock, on any thread, whether it is held or not.
 class WithInterpreter {
  public:
-  WithInterpreter() {
+  WithInterpreter() : state_(std::exchange(left_with, nullptr)) {
     stop_at_the_end();
+    if (state_ != nullptr) {
+      PyEval_RestoreThread(state_);
+      return;
+    }
+    stop_strangers_at_the_end();
     gil_.emplace();
   }
+  ~WithInterpreter() {
+    gil_.reset();
+    if (state_ != nullptr) left_with = PyEval_SaveThread();
+  }
+  WithInterpreter(const WithInterpreter&) = delete;
+  WithInterpreter& operator=(const WithInterpreter&) = delete;
 
  private:
   NotWorking waits_;
+  PyThreadState* state_;
   std::optional<py::gil_scoped_acquire> gil_;
 };
 
@@ -40,9 +61,10 @@ class WithoutInterpreter {
   WithoutInterpreter() {
     stop_at_the_end();
     one_is_back_.store(false, std::memory_order_relaxed);
-    state_ = PyEval_SaveThread();
+    left_with = state_ = PyEval_SaveThread();
   }
   ~WithoutInterpreter() {
+    left_with = nullptr;
     for (int i = 0; i < kMostWaits && one_is_back_.load(std::memory_order_relaxed); ++i) pause();
     PyEval_RestoreThread(state_);
     one_is_back_.store(true, std::memory_order_relaxed);

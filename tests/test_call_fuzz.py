@@ -39,7 +39,7 @@ def test_calls_under_the_address_sanitizer(kind: str, monkeypatch: pytest.Monkey
 def public_functions() -> dict[str, Any]:
     found = {}
     for info in pkgutil.walk_packages(ct.__path__, "cotangent."):
-        if any(part.startswith("_") for part in info.name.split(".")[1:]):
+        if info.name.startswith(("cotangent._core", "cotangent._base")):
             continue
         module = __import__(info.name, fromlist=["x"])
         for name in getattr(module, "__all__", ()):

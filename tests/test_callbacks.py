@@ -10,6 +10,7 @@ import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from cotangent._base import callbacks
 from cotangent.experimental import io_callback
 
 X = np.linspace(0.1, 1.3, 4, dtype=np.float32)
@@ -321,7 +322,7 @@ def test_callbacks_are_freed_with_the_function():
         return weakref.ref(callback)
 
     reference = run()
-    ct._callbacks._cached_adapter.cache_clear()
+    callbacks._cached_adapter.cache_clear()
     gc.collect()
     assert reference() is None
 

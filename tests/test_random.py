@@ -284,7 +284,7 @@ def test_draws_of_nothing():
 
 
 def test_many_numbers_are_those_of_a_program():
-    from cotangent.random import _MANY
+    from cotangent.random.basic import _MANY
 
     for name in ("uniform", "normal"):
         draw = getattr(random, name)

@@ -8,6 +8,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.elementary import sin_of_pi
 from cotangent._ops.per_element import by_precision, elementwise
@@ -290,3 +291,6 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: Any = None, n_max: 
     result = ops.where(m < 0, parity * ops.conj(positive), positive)
     inside: Array = ops.where(order <= n, result, 0.0)
     return inside
+
+
+check_arguments(globals())
