@@ -8,9 +8,9 @@ import mask_law
 import pytest
 from mask_programs import program
 
-GROUPS = 40  # none of which takes longer than a test may
-SHARE = 25  # programs of a group, and of all of them
-ALL = 500
+GROUPS = 8
+SHARE = 125  # programs of a group, and of all of them
+ALL = 2500
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
@@ -28,4 +28,4 @@ def test_the_law_of_mask_on_random_programs(group: int, long_run: bool) -> None:
         ):  # counted in `tried`: an axis with a bound of 1 that a reshape cannot tell from others
             continue
     assert not broken, f"{len(broken)} programs break the law, the first:\n{broken[0]}"
-    assert tried["refused"] <= 1 + (ALL if long_run else SHARE) // 100
+    assert tried["refused"] <= (ALL if long_run else SHARE) // 100

@@ -142,7 +142,7 @@ def _log_factorial(n: Array) -> Array:
 def expn(n: Any, x: Any) -> Array:
     """The exponential integral of order n: the integral of ``exp(-x t) / t**n`` from t = 1 to infinity.
 
-    For whole n >= 0, and for other n >= 1 where x > 1; NaN for others and for negative x. Relative errors are below 48 units in
+    For whole n >= 0, and for other n >= 1 where x > 1; NaN for others and for negative x. Relative errors are below 36 units in
     the last place for n up to 12.
     """
     return _expn(*floats("expn", n, x))
