@@ -525,7 +525,10 @@ def page(rows: list[Row], groups: list[spellings.Group]) -> str:
     wrong = [row for row in rows if row.wrong]
     if wrong:
         lines += ["", "Results that differ, or fail:", ""]
-        lines += [f"- `{row.name}` {row.size} {row.kind}: {DIFFERENCES.get(row.name, row.wrong)}" for row in wrong]
+        lines += [
+            f"- `{row.name}` {row.size} {row.kind}: {'; '.join(filter(None, (row.wrong, DIFFERENCES.get(row.name))))}"
+            for row in wrong
+        ]
     missing = [row for row in rows if row.missing]
     if missing:
         lines += ["", "Sizes that are not run, and why:", ""]

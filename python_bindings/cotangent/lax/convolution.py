@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.sizes import refuse_ragged
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import one_dtype
-from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count, with_lengths
+from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count
 
 __all__ = [
     "ConvDimensionNumbers",
@@ -183,13 +184,13 @@ def conv_general_dilated(
             kernel = list(range(at, at + rank + 1) if features_last else range(1, rank + 2))
             result = _dot(seen, filters, kernel, list(range(rank + 1)), [], [])
         out = _features_last(numbers.out_spec)  # [batch, place..., output]
-        result = with_lengths(result, {1 + place: length for place, length in lengths.items()})
+        result = give_lengths(result, {1 + place: length for place, length in lengths.items()})
     else:
         filters = _transposed(filters, numbers.rhs_spec)
         seen = sliding(x, axes, windows, counts, strides, spacing, dilation, low, at=2)
         result = _product(seen, filters, rank, feature_group_count, batch_group_count)
         out = list(numbers.out_spec)
-        result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
+        result = give_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)
     for position, axis in enumerate(out):
         placed[axis] = position
@@ -404,7 +405,7 @@ def conv_general_dilated_patches(
     x, pads, counts, lengths = fit("conv_general_dilated_patches", x, axes, extents, strides, dilation, padding)
     seen = sliding(x, axes, windows, counts, strides, spacing, dilation, [low for low, _ in pads], at=2)
     result = _reshaped(seen, [batch, channels * math.prod(windows), *counts])
-    result = with_lengths(result, {2 + place: length for place, length in lengths.items()})
+    result = give_lengths(result, {2 + place: length for place, length in lengths.items()})
     placed = [0] * (rank + 2)
     for position, axis in enumerate(numbers.out_spec):
         placed[axis] = position

@@ -14,7 +14,7 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import set_length
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.indexing import take_along_axis
 from cotangent._transforms.control_flow import scan
@@ -191,13 +191,6 @@ def _moved(x: Array, axis: int, most: int, front: Array, size: int, outside: Arr
     shape = list(x._bound_shape)
     shape[axis] = size
     return _core.bind("dynamic_slice", [padded, *starts], sizes=shape, batch_dims=0)[0]
-
-
-def with_lengths(x: Array, lengths: dict[int, Array]) -> Array:
-    """``x`` with ragged axes of those lengths."""
-    for axis, length in lengths.items():
-        x = set_length(x, length, axis)
-    return x
 
 
 def sliding(
@@ -386,7 +379,7 @@ def reduce_window(
         for axis in reversed(moving):
             result = _extremum(str(name), result, axis, windows[axis], strides[axis], spacing[axis])
         result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
-        return with_lengths(result, lengths)
+        return give_lengths(result, lengths)
 
     if math.prod(of_axes(windows)) > _MOST_SEEN and all(fitted[0].counts):
         if name in _FOLDS:
@@ -395,10 +388,10 @@ def reduce_window(
                 places = fitted[0].counts[place]
                 result = _along_one(str(name), result, axis, windows[axis], strides[axis], spacing[axis], places)
             result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
-            return with_lengths(result, lengths)
+            return give_lengths(result, lengths)
         geometry = [(axis, windows[axis], strides[axis], spacing[axis]) for axis in moving]
         results = _folded_by_slices(computation, structure, fitted, inits, geometry)
-        return structure.unflatten([with_lengths(result, lengths) for result in results])
+        return structure.unflatten([give_lengths(result, lengths) for result in results])
 
     def seen(fit_x: Fitted) -> Array:
         ones, none = [1] * number, [0] * number
@@ -408,9 +401,9 @@ def reduce_window(
     if name in _FOLDS:
         result = _core.bind(_FOLDS[str(name)], [seen(fitted[0])], axes=list(range(number)))[0]
         result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
-        return with_lengths(result, lengths)
+        return give_lengths(result, lengths)
     results = _folded(computation, structure, [seen(fit_x) for fit_x in fitted], inits, number)
-    return structure.unflatten([with_lengths(result, lengths) for result in results])
+    return structure.unflatten([give_lengths(result, lengths) for result in results])
 
 
 # Up to how many elements windows are looked at all at once, which without a compiler is that often the memory of the array.
