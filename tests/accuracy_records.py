@@ -115,7 +115,11 @@ def _rel_entr(p: mpf, q: mpf) -> mpf:
 
 
 def _boxcox(x: mpf, power: mpf) -> mpf:
-    return mp.expm1(power * mp.log(x)) / power if power else mp.log(x)
+    return _boxcox_of_log(mp.log(x), power)
+
+
+def _boxcox_of_log(logarithm: mpf, power: mpf) -> mpf:
+    return mp.expm1(power * logarithm) / power if power else logarithm
 
 
 def _log1mexp(x: mpf) -> mpf:
@@ -253,7 +257,8 @@ SPECIAL = [
     _unary("expi", special.expi, mp.ei, (-80.0, 0.0), (0.0, 80.0), bounds=(16, 16), floor=0.25, points=at(0.37250741078136663),
            slow=4),
     _unary("exp1", special.exp1, mp.e1, (1e-30, 80.0), (0.5, 3.0), bounds=(16, 16), slow=4),
-    Record("expn", special.expn, lambda n, x: mp.expint(int(n), x), (((0, 12),), ((0.01, 60.0),)), 32, 32, whole=(0,), slow=8),
+    Record("expn", special.expn, lambda n, x: mp.expint(int(n), x), (((0, 12),), ((0.01, 60.0),)), 12, 12, whole=(0,), slow=8,
+           points=((2, 1.617),)),
     _unary("fresnel S", lambda x: special.fresnel(x)[0], mp.fresnels, (-6.0, 6.0), (1.0, 1e7), bounds=(16, 16), slow=4),
     _unary("fresnel C", lambda x: special.fresnel(x)[1], mp.fresnelc, (-6.0, 6.0), (1.0, 1e7), bounds=(16, 16), slow=4),
     _unary("sici Si", lambda x: special.sici(x)[0], mp.si, (-100.0, 100.0), bounds=(4, 4), slow=2),
@@ -278,7 +283,8 @@ SPECIAL = [
     Record("xlog1py", special.xlog1py, lambda x, y: x * mp.log1p(y), (((-9.0, 9.0),), ((-0.9, 1e9),)), 3, 3),
     _unary("entr", special.entr, lambda x: -x * mp.log(x), (1e-30, 1e6), bounds=(3, 3)),
     Record("rel_entr", special.rel_entr, _rel_entr, (((1e-6, 1e3),), ((1e-6, 1e3),)), 4, 4, points=((1.0, 1.0001), (600.0, 599.9))),
-    Record("boxcox", special.boxcox, _boxcox, (((1e-3, 1e3),), ((-3.0, 3.0),)), 16, 16),
+    Record("boxcox", special.boxcox, _boxcox, (((1e-3, 1e3),), ((-3.0, 3.0),)), 4, 4, points=((590.0, 2.94), (20.0, 1e-30))),
+    Record("boxcox1p", special.boxcox1p, lambda x, power: _boxcox_of_log(mp.log1p(x), power), (((-0.999, 0.0), (1e-9, 1e3)), ((-30.0, 30.0),)), 4, 4),
 ]  # fmt: skip
 
 

@@ -222,3 +222,33 @@ def test_errors():
         special.bessel_jn(1.0, v=60)
     with pytest.raises(ValueError, match="negative"):
         special.bernoulli(-1)
+
+
+@pytest.mark.parametrize(
+    ("function", "logarithm"), [(special.boxcox, np.log), (special.boxcox1p, np.log1p)], ids=["boxcox", "boxcox1p"]
+)
+def test_derivatives_of_boxcox_in_its_power(function, logarithm):
+    """Also at and near 0, where they are those of the limit."""
+    x = np.float64(1.5)
+    log = logarithm(x)
+    slope, curvature = ct.grad(function, argnums=1), ct.grad(ct.grad(function, argnums=1), argnums=1)
+    for power in (0.0, 1e-300, 1e-12):
+        assert float(function(x, np.float64(power))) == pytest.approx(log, rel=1e-11)
+        assert float(slope(x, np.float64(power))) == pytest.approx(log**2 / 2, rel=1e-11)
+        assert float(curvature(x, np.float64(power))) == pytest.approx(log**3 / 3, rel=1e-11)
+    power = np.float64(4.0)
+    raised = np.exp(power * log)
+    expected = (raised * log - (raised - 1) / power) / power
+    assert float(slope(x, power)) == pytest.approx(expected, rel=1e-14)
+    assert float(curvature(x, power)) == pytest.approx((raised * log**2 - 2 * expected) / power, rel=1e-13)
+    end = np.float64(0.0 if function is special.boxcox else -1.0)
+    assert float(slope(end, np.float64(2.0))) == 0.25
+    assert float(slope(end, np.float64(-1.0))) == np.inf
+
+
+def test_boxcox_is_finite_where_only_the_power_overflows():
+    x, power = np.float32(63.0), np.float32(22.0)
+    expected = np.expm1(np.float64(power) * np.log(63.0)) / np.float64(power)
+    assert expected < np.finfo(np.float32).max
+    assert float(special.boxcox(x, power)) == pytest.approx(expected, rel=1e-6)
+    assert float(special.boxcox1p(x - 1, power)) == pytest.approx(expected, rel=1e-6)

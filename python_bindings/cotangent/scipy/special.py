@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.per_element import by_precision, elementwise
+from cotangent._ops.per_element import by_precision, elementwise, polynomial
 from cotangent._ops.sizes import static_count
 from cotangent._special import (
     betainc,
@@ -222,26 +223,66 @@ def kl_div(p: Any, q: Any) -> Array:
     return result
 
 
-def boxcox(x: Any, lmbda: Any) -> Array:
-    """``(x**lmbda - 1) / lmbda``, and ``log(x)`` where lmbda is 0 (Box & Cox, 1964).
+def _power_of_one_plus(x: Array, power: Array) -> Array:
+    """``(1 + x)**power``, with what rounding takes from ``1 + x``."""
+    base = 1 + x
+    rest = cnp.where(cnp.abs(x) > 1, 1 - (base - x), x - (base - 1))
+    relative = cnp.where((base > 0) & (base < cnp.inf), rest / base, 0.0)
+    raised = base**power
+    corrected: Array = cnp.where((raised == 0) | (raised == cnp.inf), raised, raised * cnp.exp(power * relative))
+    return corrected
 
-    The error grows with ``lmbda * log(x)``: to 17 units in the last place where that is 19.
-    """
-    x, power = floats("boxcox", x, lmbda)
-    return _boxcox_of_log(cnp.log(x), power)
+
+def _boxcox_of(x: Array, power: Array, logarithm: Array, raise_to: Callable[[Array, Array], Array]) -> Array:
+    """Of the logarithm and the powers of a function of ``x``."""
+    scaled = power * logarithm
+    # An exponential has the rounding error of its large argument, a power has not; near 1 only the former does not cancel.
+    near = logarithm * cnp.where(scaled == 0, 1.0, cnp.expm1(scaled) / cnp.where(scaled == 0, 1.0, scaled))
+    # The power may overflow where the quotient does not.
+    large = scaled > by_precision(x, 40.0, 350.0)
+    raised = raise_to(x, cnp.where(large, power / 2, power))
+    divisor = cnp.where(power == 0, 1.0, power)
+    far = cnp.where(large, raised / divisor * raised, (raised - 1) / divisor)
+    result: Array = cnp.where(power == 0, logarithm, cnp.where(cnp.abs(scaled) > 1, far, near))
+    return result
+
+
+def _boxcox_slope(logarithm: Array, raised: Array, power: Array, result: Array) -> Array:
+    """The derivative in the power: ``logarithm**2`` times that of ``expm1(t) / t``."""
+    scaled = power * logarithm
+    near = polynomial(
+        cnp.where(cnp.isnan(scaled), 0.0, scaled), tuple((k + 1) / math.factorial(k + 2) for k in range(18, -1, -1))
+    )
+    far = (cnp.where(raised == 0, 0.0, raised * logarithm) - result) / cnp.where(power == 0, 1.0, power)
+    far = cnp.where(raised == cnp.inf, cnp.inf, far)
+    slope: Array = cnp.where(cnp.abs(scaled) > 1, far, logarithm * logarithm * near)
+    return slope
+
+
+@elementwise(
+    lambda x, power, result: x ** (power - 1),
+    lambda x, power, result: _boxcox_slope(cnp.log(x), x**power, power, result),
+)
+def _boxcox(x: Array, power: Array) -> Array:
+    return _boxcox_of(x, power, cnp.log(x), lambda x, power: x**power)
+
+
+@elementwise(
+    lambda x, power, result: _power_of_one_plus(x, power - 1),
+    lambda x, power, result: _boxcox_slope(cnp.log1p(x), _power_of_one_plus(x, power), power, result),
+)
+def _boxcox1p(x: Array, power: Array) -> Array:
+    return _boxcox_of(x, power, cnp.log1p(x), _power_of_one_plus)
+
+
+def boxcox(x: Any, lmbda: Any) -> Array:
+    """``(x**lmbda - 1) / lmbda``, and ``log(x)`` where lmbda is 0 (Box & Cox, 1964)."""
+    return _boxcox(*floats("boxcox", x, lmbda))
 
 
 def boxcox1p(x: Any, lmbda: Any) -> Array:
     """`boxcox` of ``1 + x``, accurate for small x."""
-    x, power = floats("boxcox1p", x, lmbda)
-    return _boxcox_of_log(cnp.log1p(x), power)
-
-
-def _boxcox_of_log(logarithm: Array, power: Array) -> Array:
-    zero = power == 0
-    safe = cnp.where(zero, 1.0, power)
-    result: Array = cnp.where(zero, logarithm, cnp.expm1(safe * logarithm) / safe)
-    return result
+    return _boxcox1p(*floats("boxcox1p", x, lmbda))
 
 
 # ---- gamma and beta --------------------------------------------------------------------------------------------------
