@@ -1,6 +1,6 @@
-// Transcendental functions of float32 and float64, once for both tiers: compiled code (jit/loop_math.cc makes loop IR
-// of them) and the interpreter (interpreter/elementary.cc runs them on numbers). Branch-free polynomials, without a
-// call to libm, so that they vectorise, and so that the tiers agree in every bit.
+// Transcendental functions of float32 and float64, once for both tiers: compiled code (jit/loop/expand/math.cc makes
+// loop IR of them) and the interpreter (interpreter/elementary.cc runs them on numbers). Branch-free polynomials,
+// without a call to libm, so that they vectorise, and so that the tiers agree in every bit.
 //
 // Each function is the textbook reduction to a short interval, a polynomial there (elementary_tables.h), and a
 // reconstruction; what is chosen with care is where the roundings fall. Bounds in ulp are stated at each definition and

@@ -7,9 +7,9 @@
 #include "ir/error.h"
 #include "ir/location.h"
 #include "ir/text.h"
-#include "jit/fuse.h"
+#include "jit/fuse/fuse.h"
 #include "jit/llvm/compiler.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 namespace {

@@ -1,8 +1,8 @@
 // Export of graphs as C libraries and PTX.
-#include "jit/export.h"
+#include "jit/export/export.h"
 
 #include "ir/serialize.h"
-#include "jit/export_lengths.h"
+#include "jit/export/lengths.h"
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python.h"

@@ -899,7 +899,7 @@ void register_jit(py::module_& module) {
              for (Tensor& output : (*self.executable)(inputs)) result.append(array_object(std::move(output)));
              return result;
            })
-      .def("loop_text", [](const ExecutableHandle& self) { return self.executable->loop_text(); })
+      .def("loop_text", [](const ExecutableHandle& self) { return loop_text(*self.executable); })
       .def_property_readonly("arena_bytes",
                              [](const ExecutableHandle& self) { return self.executable->arena_bytes(); });
   module.def(

@@ -16,6 +16,9 @@ def test_the_check_notices_each_kind_of_violation() -> None:
     assert check_includes.violations("jit/a.cc", "\n#include <llvm/IR/Module.h>\n") == [
         "jit/a.cc:2: llvm/IR/Module.h belongs in jit/llvm only"
     ]
+    assert check_includes.violations("jit/loop/a.cc", '#include "jit/lower/lower.h"\n') == [
+        "jit/loop/a.cc:1: jit/loop may not include jit/lower/lower.h"
+    ]
     assert check_includes.violations("ir/a.cc", "#include <Python.h>\n") == [
         "ir/a.cc:1: Python.h belongs in python_bindings only"
     ]

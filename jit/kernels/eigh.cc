@@ -8,7 +8,7 @@
 
 #include "ir/dtype.h"
 #include "jit/kernels/linear_algebra.h"
-#include "jit/loop_num.h"
+#include "jit/loop/num.h"
 
 namespace ct::loop {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
-#include "jit/loop.h"
+#include "jit/loop/loop.h"
 
 namespace ct::loop {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "jit/kernels/linear_algebra.h"
-#include "jit/loop_num.h"
+#include "jit/loop/num.h"
 
 namespace ct::loop {
 

@@ -9,7 +9,7 @@
 
 #include "ir/float_types.h"
 #include "jit/kernels/kernels.h"
-#include "jit/loop_num.h"
+#include "jit/loop/num.h"
 
 namespace ct::loop {
 namespace {

@@ -29,7 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "jit/loop.h"
+#include "jit/loop/loop.h"
 
 namespace ct::jit {
 

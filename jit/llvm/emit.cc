@@ -6,8 +6,8 @@
 
 #include "device/cpu/pool.h"
 #include "ir/error.h"
-#include "jit/host_call.h"
 #include "jit/llvm/gemm.h"
+#include "jit/runtime/host_call.h"
 
 namespace ct::jit {
 

@@ -18,10 +18,10 @@
 #include <map>
 #include <vector>
 
-#include "jit/cost.h"
+#include "jit/cost/cost.h"
 #include "jit/llvm/outline.h"
 #include "jit/llvm/target.h"
-#include "jit/loop.h"
+#include "jit/loop/loop.h"
 
 namespace ct::jit {
 

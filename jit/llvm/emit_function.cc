@@ -1,7 +1,7 @@
 // The functions that a program is cut into (outline.h), and the calls between them.
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

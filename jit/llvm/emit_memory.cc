@@ -4,7 +4,7 @@
 // are aligned (`in_both_ways`): otherwise each line is first read from memory, only to be overwritten. Such stores are
 // not ordered with others, so a fence follows the outermost loop, or the range of it that one thread runs.
 //
-// Copies of blocks that turn rows into columns (loop_order.cc makes them) go through registers
+// Copies of blocks that turn rows into columns (schedule/order.cc makes them) go through registers
 // (`emit_transposed_copy`): a square of vectors is read along rows, transposed by shuffles, and written along what were
 // columns.
 #include <llvm/IR/IntrinsicsX86.h>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "jit/llvm/emit.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

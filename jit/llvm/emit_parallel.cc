@@ -16,7 +16,7 @@
 #include "device/cpu/pool.h"
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

@@ -14,7 +14,7 @@
 
 #include "ir/interrupt.h"
 #include "jit/llvm/emit.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

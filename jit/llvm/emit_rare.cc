@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/llvm/emit.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

@@ -1,4 +1,4 @@
-#include "jit/link.h"
+#include "jit/llvm/link.h"
 
 #include <lld/Common/Driver.h>
 #include <llvm/Object/ArchiveWriter.h>

@@ -12,7 +12,7 @@
 
 #include "device/cpu/pool.h"
 #include "ir/interrupt.h"
-#include "jit/host_call.h"
+#include "jit/runtime/host_call.h"
 
 namespace ct::jit {
 

@@ -6,7 +6,7 @@
 #include "absl/hash/hash.h"
 #include "jit/llvm/periods.h"
 #include "jit/llvm/statement_form.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

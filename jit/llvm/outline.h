@@ -23,7 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
-#include "jit/loop.h"
+#include "jit/loop/loop.h"
 
 namespace ct::jit {
 

@@ -12,7 +12,7 @@
 
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "jit/loop_visit.h"
+#include "jit/loop/visit.h"
 
 namespace ct::jit {
 

@@ -8,10 +8,10 @@
 
 #include "ir/error.h"
 #include "ir/primitive.h"
-#include "jit/buffers.h"
-#include "jit/disk_cache.h"
-#include "jit/export.h"
+#include "jit/export/export.h"
 #include "jit/ptx.h"
+#include "jit/schedule/buffers.h"
+#include "jit/store/disk_cache.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"

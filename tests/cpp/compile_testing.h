@@ -16,7 +16,7 @@
 #include "ir/print.h"
 #include "jit/compile.h"
 #include "jit/llvm/compiler.h"
-#include "jit/loop_check.h"
+#include "jit/loop/check.h"
 
 namespace ct {
 

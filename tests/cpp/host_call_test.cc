@@ -8,7 +8,7 @@
 
 #include "ir/combinators.h"
 #include "ir/error.h"
-#include "jit/export.h"
+#include "jit/export/export.h"
 #include "jit/ptx.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
@@ -242,7 +242,7 @@ TEST(HostCall, FromDisk) {
     EXPECT_EQ(cache_statistics().disk_hits, round);
     const Tensor actual = (*executable)({input})[0];
     EXPECT_EQ(std::memcmp(actual.data(), expected.data(), 32), 0);
-    EXPECT_THAT(executable->loop_text(), HasSubstr("host call 1 'test_sort'"));
+    EXPECT_THAT(loop_text(*executable), HasSubstr("host call 1 'test_sort'"));
   }
   setenv("CT_CACHE_DIR", "", 1);
   std::filesystem::remove_all(directory);

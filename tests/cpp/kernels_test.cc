@@ -1,7 +1,7 @@
 // Algorithms that stand in for libraries in programs that leave this process: their loops are legal at sizes around the
 // edges of tiles. What they compute is compared in tests/test_export_kernels.py.
 #include "ir/primitive.h"
-#include "jit/loop_check.h"
+#include "jit/loop/check.h"
 #include "tests/cpp/compile_testing.h"
 
 namespace ct {

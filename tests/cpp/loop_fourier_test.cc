@@ -1,6 +1,4 @@
 // Fourier transforms as loops, against the definition, for all arrangements and targets.
-#include "jit/loop_fourier.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,7 +7,8 @@
 #include <random>
 #include <vector>
 
-#include "jit/buffers.h"
+#include "jit/loop/expand/fourier.h"
+#include "jit/schedule/buffers.h"
 #include "tests/cpp/loop_testing.h"
 
 namespace ct::loop {

@@ -1,6 +1,6 @@
 // The loop IR and its LLVM back end: values against plain C++, for every dtype, vector tails, reductions, control flow,
 // PTX, linking.
-#include "jit/loop.h"
+#include "jit/loop/loop.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 #include <numeric>
 #include <thread>
 
-#include "jit/link.h"
+#include "jit/llvm/link.h"
 #include "tests/cpp/loop_testing.h"
 
 namespace ct::loop {

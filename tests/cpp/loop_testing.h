@@ -11,8 +11,8 @@
 
 #include "ir/float_types.h"
 #include "jit/llvm/compiler.h"
-#include "jit/loop.h"
-#include "jit/loop_check.h"
+#include "jit/loop/check.h"
+#include "jit/loop/loop.h"
 
 namespace ct::loop {
 

@@ -1,0 +1,99 @@
+#include "jit/cost/cost.h"
+
+#include <algorithm>
+
+namespace ct::jit {
+
+using loop::For;
+using loop::Index;
+using loop::Statement;
+using loop::StatementKind;
+
+namespace {
+
+constexpr double kInstruction = 0.3;
+constexpr double kSlowInstruction = 3;  // division, square root
+constexpr double kByteInCache = 0.02, kByteInMemory = 0.06;
+constexpr double kHostCall = 20'000;
+constexpr double kGuessedIterations = 100;
+constexpr int64_t kCacheBytes = 1 << 20;
+
+double lanes(DType dtype) { return 32.0 / std::max(dtype_size(dtype), 4); }
+
+}  // namespace
+
+double CostModel::iterations(const For& loop) const {
+  const int64_t most = program_.range_of(loop.extent).high;
+  return most == INT64_MAX ? kGuessedIterations : static_cast<double>(std::max<int64_t>(most, 0));
+}
+
+double CostModel::access(const Statement& s, bool vectorized) const {
+  const loop::Buffer& buffer = program_.buffers[s.buffer];
+  const int bytes = dtype_size(s.dtype);
+  const bool in_cache = buffer.elements * dtype_size(buffer.dtype) <= kCacheBytes;
+  return bytes * (in_cache ? kByteInCache : kByteInMemory) +
+         (vectorized ? kInstruction / lanes(s.dtype) : kInstruction);
+}
+
+double CostModel::gemm(const loop::Gemm& gemm) const {
+  return static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
+         multiply_add(program_.buffers[gemm.c.buffer].dtype);
+}
+
+double CostModel::multiply_add(DType dtype) { return dtype_size(dtype) == 8 ? 0.04 : 0.02; }
+
+double CostModel::iteration(const For& loop, bool vectorized) {
+  return block(loop.body, vectorized || loop.options.vectorize);
+}
+
+double CostModel::block(loop::BlockId id, bool vectorized) {
+  double& known = blocks_[2 * id + (vectorized ? 1 : 0)];
+  if (known >= 0) return known;
+  double sum = 0;
+  for (const Statement& s : program_.blocks[id].statements) sum += statement(s, vectorized);
+  return known = sum;
+}
+
+double CostModel::statement(const Statement& s, bool vectorized) {
+  const double width = vectorized ? lanes(s.dtype) : 1;
+  switch (s.kind) {
+    case StatementKind::kConstant:
+    case StatementKind::kIndex:
+    case StatementKind::kSwap:
+      return 0;
+    case StatementKind::kScalar:
+      return (s.op == ScalarOp::kDiv || s.op == ScalarOp::kRem || s.op == ScalarOp::kSqrt ? kSlowInstruction
+                                                                                          : kInstruction) /
+             width;
+    case StatementKind::kLoad:
+    case StatementKind::kStore:
+      return access(s, vectorized);
+    case StatementKind::kFor: {
+      const For& loop = program_.fors[s.detail];
+      return iterations(loop) * iteration(loop, vectorized);
+    }
+    case StatementKind::kWhile: {
+      const loop::While& loop = program_.whiles[s.detail];
+      return kGuessedIterations * (block(loop.condition_block, vectorized) + block(loop.body, vectorized));
+    }
+    case StatementKind::kIf: {
+      const loop::If& branch = program_.ifs[s.detail];
+      return std::max(block(branch.then_block, vectorized), block(branch.else_block, vectorized));
+    }
+    case StatementKind::kGemm:
+      return gemm(program_.gemms[s.detail]);
+    case StatementKind::kFill:
+    case StatementKind::kCopy: {
+      const loop::MemoryRange& range = program_.ranges[s.detail];
+      const int64_t most = program_.range_of(range.count).high;
+      const double count = most == INT64_MAX ? kGuessedIterations : static_cast<double>(most);
+      return count * dtype_size(program_.buffers[range.destination].dtype) * kByteInMemory;
+    }
+    case StatementKind::kHostCall:
+      return kHostCall;
+    default:
+      return kInstruction / width;
+  }
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,23 @@
+// Memory for the temporaries of a program: which live when, what can share, where each lies in the arena.
+#pragma once
+
+#include <vector>
+
+#include "jit/loop/loop.h"
+
+namespace ct::jit {
+
+// In this order:
+//   1. stores that nothing reads disappear; copies of a whole temporary into another buffer that could have been
+//   written at once disappear; so do exchanges of
+//      two carried buffers where the loop's body can update one of them in place;
+//   2. every temporary gets an offset in the arena. Two share bytes when their lifetimes do not overlap, or when one
+//      is last read by the loop nest that writes the other at exactly the elements it has just read;
+//   3. copies that are left and long become loops, for threads to share.
+void assign_buffers(loop::Program& program);
+
+// For each output, the donated input (by position) whose memory it may be given: same type, and no element of the
+// input is read once that element of the output has been written. -1: none. Each input is given at most once.
+std::vector<int> donations(const loop::Program& program, const std::vector<bool>& donated);
+
+}  // namespace ct::jit
