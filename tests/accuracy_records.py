@@ -257,7 +257,7 @@ SPECIAL = [
     _unary("expi", special.expi, mp.ei, (-80.0, 0.0), (0.0, 80.0), bounds=(16, 16), floor=0.25, points=at(0.37250741078136663),
            slow=4),
     _unary("exp1", special.exp1, mp.e1, (1e-30, 80.0), (0.5, 3.0), bounds=(16, 16), slow=4),
-    Record("expn", special.expn, lambda n, x: mp.expint(int(n), x), (((0, 12),), ((0.01, 60.0),)), 12, 12, whole=(0,), slow=8,
+    Record("expn", special.expn, lambda n, x: mp.expint(int(n), x), (((0, 12),), ((0.01, 60.0),)), 8, 8, whole=(0,), slow=8,
            points=((2, 1.617),)),
     _unary("fresnel S", lambda x: special.fresnel(x)[0], mp.fresnels, (-6.0, 6.0), (1.0, 1e7), bounds=(16, 16), slow=4),
     _unary("fresnel C", lambda x: special.fresnel(x)[1], mp.fresnelc, (-6.0, 6.0), (1.0, 1e7), bounds=(16, 16), slow=4),

@@ -73,8 +73,8 @@ def _expn_slope(n: Array, x: Array, result: Array) -> Array:
 def _expn(n: Array, x: Array) -> Array:
     """For x >= 0 and a whole number n >= 0, or x > 1 and any n >= 1."""
     zero = n == 0
-    near = x <= 1
-    without_formula = (ops.floor(n) != n) & (near | (n < 1))
+    near = x <= 0.5  # above, the sum of higher orders cancels
+    without_formula = (ops.floor(n) != n) & ((x <= 1) | (n < 1))
     order = ops.maximum(n, 1)
     # DLMF 8.9.2, from its end: errors of later steps are damped by the earlier ones, where a product of convergents adds them up.
     far = ops.where(near, 2.0, x)

@@ -24,6 +24,7 @@ from cotangent.errors import ShapeError
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
 _INT32 = np.dtype("int32")
+_INT64 = np.dtype("int64")
 # The functions of two elements that a primitive folds.
 _FOLDS = {"add": "reduce_sum", "mul": "reduce_prod", "max": "reduce_max", "min": "reduce_min"}
 
@@ -100,6 +101,47 @@ class Fitted(NamedTuple):
     lengths: dict[int, Array]
 
 
+class Slide(NamedTuple):
+    """How windows slide along an axis of exact length: elements ``gap`` apart, places of the window ``spacing`` apart."""
+
+    size: int
+    gap: int
+    window: int
+    stride: int
+    spacing: int
+    low: int
+    places: int
+
+    def cut(self) -> Slide:
+        """With the places of the window that meet an element anywhere; none if none does."""
+        first = max(-((self.stride * (self.places - 1) - self.low) // self.spacing), 0)
+        last = min((self.low + dilated_size(self.size, self.gap) - 1) // self.spacing, self.window - 1)
+        return self._replace(window=last + 1 - first, low=self.low - first * self.spacing)
+
+    def high(self) -> int:
+        """The padding behind with which the last window ends."""
+        span = (self.places - 1) * self.stride + dilated_size(self.window, self.spacing)
+        return span - self.low - dilated_size(self.size, self.gap)
+
+    def is_sparse(self) -> bool:
+        """Whether the windows span much more than there are pairs of an element and a window."""
+        span = (self.places - 1) * self.stride + dilated_size(self.window, self.spacing)
+        return span > 4 * (self.size + 1) * (self.places + 1) + 1024
+
+    def sees(self) -> Array:
+        """Whether each window sees each element: [places, size]."""
+        shape = [self.places, self.size]
+
+        def number(value: int) -> Array:
+            return _core.full(shape, value, _INT64)
+
+        window, element = (_core.bind("iota", [], shape=shape, dtype=_INT64, axis=axis)[0] for axis in (0, 1))
+        distance = element * number(self.gap) + number(self.low) - window * number(self.stride)
+        place = _core.bind("div", [distance, number(self.spacing)])[0]
+        meets: Array = (distance >= number(0)) & (place * number(self.spacing) == distance)
+        return meets & (place < number(self.window))
+
+
 def _int(value: int) -> Array:
     return _core.full((), value, _INT32)
 
@@ -162,11 +204,17 @@ def fit(
                 f"lax.{name}: {word} padding of ragged axis {axis} with both a stride and a dilation is not supported\n"
                 "  give the padding as pairs (low, high)"
             )
-    counts = [
+    return Fitted(x, pads, _counts(sizes, pads, extents, strides), lengths)
+
+
+def _counts(
+    sizes: Sequence[int], pads: Sequence[tuple[int, int]], extents: Sequence[int], strides: Sequence[int]
+) -> list[int]:
+    """At how many places windows fit, an axis."""
+    return [
         window_count(size + low + high, extent, stride)
         for size, (low, high), extent, stride in zip(sizes, pads, extents, strides, strict=True)
     ]
-    return Fitted(x, pads, counts, lengths)
 
 
 def _without_padding(x: Array, axis: int, length: Array, outside: Array | None) -> Array:
@@ -308,7 +356,7 @@ def reduce_window(
 
     Args:
         operand: an array, or a pytree of arrays of one shape, which are combined together.
-        init_value: a scalar for each: what the combination begins with, and what stands outside of the array.
+        init_value: a scalar for each: what the combination begins with. Nothing outside of the array is combined.
         computation: ``lax.add``, ``mul``, ``max`` or ``min``, or another associative function of two elements (two
             pytrees of elements).
         window_dimensions: the window's size an axis.
@@ -352,23 +400,53 @@ def reduce_window(
 
     extents = [dilated_size(windows[axis], spacing[axis]) for axis in moving]
     pads = of_axes(padding) if isinstance(padding, list) else padding
-    inits, fitted = [], []
+    inits = []
     for x, start in zip(arrays, given, strict=True):
         init = _core.array(start)
         if init.ndim:
             raise ShapeError(f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}")
-        init = _core.convert(init, x.dtype)
-        fit_x = fit("reduce_window", x, moving, extents, of_axes(strides), of_axes(base), pads, init)
+        inits.append(_core.convert(init, x.dtype))
+    name = fold_of(computation, arrays[0].dtype) if len(arrays) == 1 and operand is leaves[0] else None
+    ragged = [axis for x in arrays for axis in range(rank) if _core.length_of(x, axis) is not None]
+    if not any(axis in moving for axis in ragged):
+        whole = arrays[0]._bound_shape
+        sizes = [dilated_size(whole[axis], base[axis]) for axis in moving]
+        pairs = resolve_pads("reduce_window", sizes, extents, of_axes(strides), pads)
+        geometry = [
+            Slide(whole[axis], base[axis], windows[axis], strides[axis], spacing[axis], pair[0], count)
+            for axis, pair, count in zip(moving, pairs, _counts(sizes, pairs, extents, of_axes(strides)), strict=True)
+        ]
+        cut = [slide.cut() for slide in geometry]
+        if not ragged and any(slide.places == 0 or slide.window <= 0 for slide in cut):
+            shape = list(whole)
+            for axis, slide in zip(moving, cut, strict=True):
+                shape[axis] = slide.places
+            return structure.unflatten([_core.broadcast_to(init, shape) for init in inits])
+        if not ragged and any(slide.is_sparse() for slide in cut):
+            results = _folded_by_elements(computation, name, structure, arrays, inits, moving, cut)
+            return structure.unflatten(results)
+        if all(slide.window > 0 for slide in cut):
+            for axis, slide in zip(moving, cut, strict=True):
+                windows[axis] = slide.window
+            pads = [(slide.low, slide.high()) for slide in cut]
+            extents = [dilated_size(windows[axis], spacing[axis]) for axis in moving]
+
+    def padded(x: Array, outside: Array) -> Fitted:
+        fit_x = fit("reduce_window", x, moving, extents, of_axes(strides), of_axes(base), pads, outside)
         low, high, interior = [0] * rank, [0] * rank, [gap - 1 for gap in base]
         for axis, pair in zip(moving, fit_x.pads, strict=True):
             low[axis], high[axis] = pair
         y = fit_x.array
         if any(low) or any(high) or any(interior):
-            y = _core.bind("pad", [y, init], low=low, high=high, interior=interior)[0]
-        inits.append(init)
-        fitted.append(fit_x._replace(array=y))
+            y = _core.bind("pad", [y, outside], low=low, high=high, interior=interior)[0]
+        return fit_x._replace(array=y)
+
+    # Nothing but elements of the array is combined: what stands outside must change nothing.
+    fitted = [
+        padded(x, _core.full((), _NEUTRAL[name], x.dtype) if name in _NEUTRAL else init)
+        for x, init in zip(arrays, inits, strict=True)
+    ]
     lengths = {moving[place]: length for place, length in fitted[0].lengths.items()}
-    name = fold_of(computation, arrays[0].dtype) if len(arrays) == 1 and operand is leaves[0] else None
     number = len(moving)
     if (
         name in ("max", "min")
@@ -381,6 +459,18 @@ def reduce_window(
         result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
         return give_lengths(result, lengths)
 
+    computation_within, both, starts = computation, structure, inits
+    if name not in _FOLDS and (lengths or any(gap > 1 for gap in base) or any(map(any, fitted[0].pads))):
+        # Which elements are the array's own goes along.
+        inside = _core.broadcast_to(_core.full((), True, "bool"), arrays[0]._bound_shape)
+        known = ((axis, _core.length_of(arrays[0], axis)) for axis in range(rank))
+        inside = give_lengths(inside, {axis: length for axis, length in known if length is not None})
+        fitted = [*fitted, padded(inside, _core.full((), False, "bool"))]
+        both, starts = tree_util.tree_structure((structure.unflatten(inits), 0)), [*inits, _core.full((), True, "bool")]
+
+        def computation_within(carry: Any, seen: Any) -> Any:
+            return _where(seen[1], computation(carry[0], seen[0]), carry[0]), carry[1]
+
     if math.prod(of_axes(windows)) > _MOST_SEEN and all(fitted[0].counts):
         if name in _FOLDS:
             result = fitted[0].array
@@ -389,8 +479,14 @@ def reduce_window(
                 result = _along_one(str(name), result, axis, windows[axis], strides[axis], spacing[axis], places)
             result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
             return give_lengths(result, lengths)
-        geometry = [(axis, windows[axis], strides[axis], spacing[axis]) for axis in moving]
-        results = _folded_by_slices(computation, structure, fitted, inits, geometry)
+        places = math.prod(of_axes(windows))
+        if places > _MOST_STEPS:
+            raise MemoryError(
+                f"lax.reduce_window: windows of {tuple(windows)} have {places} elements, and a computation of its own takes them "
+                "one by one\n  use lax.add, lax.mul, lax.max or lax.min, or smaller windows"
+            )
+        steps = [(axis, windows[axis], strides[axis], spacing[axis]) for axis in moving]
+        results = _folded_by_slices(computation_within, both, fitted, starts, steps)[: len(arrays)]
         return structure.unflatten([give_lengths(result, lengths) for result in results])
 
     def seen(fit_x: Fitted) -> Array:
@@ -402,10 +498,13 @@ def reduce_window(
         result = _core.bind(_FOLDS[str(name)], [seen(fitted[0])], axes=list(range(number)))[0]
         result = _core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
         return give_lengths(result, lengths)
-    results = _folded(computation, structure, [seen(fit_x) for fit_x in fitted], inits, number)
+    results = _folded(computation_within, both, [seen(fit_x) for fit_x in fitted], starts, number)[: len(arrays)]
     return structure.unflatten([give_lengths(result, lengths) for result in results])
 
 
+_NEUTRAL = {"add": 0, "mul": 1}
+# More elements of a window are not taken one by one.
+_MOST_STEPS = 2**28
 # Up to how many elements windows are looked at all at once, which without a compiler is that often the memory of the array.
 _MOST_SEEN = 64
 
@@ -530,6 +629,101 @@ def _folded_by_slices(
     return [_core.array(leaf) for leaf in tree_util.tree_leaves(last)]
 
 
+def _where(condition: Array, x: Any, y: Any) -> Any:
+    """``x`` where the condition holds, leaf by leaf."""
+    pairs = zip(tree_util.tree_leaves(x), tree_util.tree_leaves(y), strict=True)
+    leaves = [_core.bind("select", [condition, _core.array(a), _core.array(b)])[0] for a, b in pairs]
+    return tree_util.tree_structure(y).unflatten(leaves)
+
+
+def _folded_by_elements(
+    computation: Callable[[Any, Any], Any],
+    name: str | None,
+    structure: Any,
+    arrays: list[Array],
+    inits: list[Array],
+    moving: list[int],
+    slides: list[Slide],
+) -> list[Array]:
+    """Of windows that are far larger than the array: each element is combined where a window sees it."""
+    if name in _FOLDS:
+        result = arrays[0]
+        for axis, slide in reversed(list(zip(moving, slides, strict=True))):
+            result = _along_elements(str(name), result, inits[0], axis, slide.sees())
+        return [_core.bind(str(name), [_core.broadcast_to(inits[0], result._bound_shape), result])[0]]
+    sees = [slide.sees() for slide in slides]
+    shape = list(arrays[0]._bound_shape)
+    for axis, slide in zip(moving, slides, strict=True):
+        shape[axis] = slide.places
+    grid = np.indices([slide.size for slide in slides]).reshape(len(slides), -1).T
+
+    def step(carry: Any, place: Array) -> tuple[Any, None]:
+        seen = list(arrays)
+        condition = _core.broadcast_to(_core.full((), True, "bool"), shape)
+        for k, axis in enumerate(moving):
+            position = _core.bind("reshape", [_sliced(place, 0, k, k + 1)], shape=[])[0]
+
+            def taken(x: Array, axis: int, position: Array = position) -> Array:
+                starts = [position if i == axis else _int(0) for i in range(x.ndim)]
+                sizes = [1 if i == axis else size for i, size in enumerate(x._bound_shape)]
+                return _core.bind("dynamic_slice", [x, *starts], sizes=sizes, batch_dims=0)[0]
+
+            seen = [taken(x, axis) for x in seen]
+            line = _core.bind("reshape", [taken(sees[k], 1)], shape=[shape[axis]])[0]
+            condition = condition & _core.bind("broadcast", [line], shape=shape, axes=[axis])[0]
+        spread = structure.unflatten([_core.broadcast_to(x, shape) for x in seen])
+        return _where(condition, computation(carry, spread), carry), None
+
+    begin = structure.unflatten([_core.broadcast_to(init, shape) for init in inits])
+    last = scan(step, begin, _core.array(grid.astype(_INT32)))[0]
+    return [_core.array(leaf) for leaf in tree_util.tree_leaves(last)]
+
+
+def _along_elements(name: str, x: Array, init: Array, axis: int, sees: Array) -> Array:
+    """The fold ``name`` of the elements along an axis that each window sees, [places, size], and of the initial value."""
+    count, size = sees._bound_shape
+    if name in _NEUTRAL:
+        outside = _core.full((), _NEUTRAL[name], x.dtype)
+    else:
+        # One element more, which all see.
+        high, none = [0] * x.ndim, [0] * x.ndim
+        high[axis] = 1
+        x = _core.bind("pad", [x, init], low=none, high=high, interior=none)[0]
+        all_see = _core.full((), True, "bool")
+        sees = _core.bind("pad", [sees, all_see], low=[0, 0], high=[0, 1], interior=[0, 0])[0]
+        size, outside = size + 1, init
+    spread = [*x._bound_shape[:axis], count, *x._bound_shape[axis:]]
+    kept = [i for i in range(x.ndim + 1) if i != axis]
+    condition = _core.bind("broadcast", [sees], shape=spread, axes=[axis, axis + 1])[0]
+
+    def value(x: Array, outside: Array) -> Array:
+        seen = _core.bind("broadcast", [x], shape=spread, axes=kept)[0]
+        seen = _core.bind("select", [condition, seen, _core.broadcast_to(outside, spread)])[0]
+        return _core.bind(_FOLDS[name], [seen], axes=[axis + 1])[0]
+
+    if name not in ("max", "min") or _core.dtype_kind(x.dtype) != "float":
+        return value(x, outside)
+    chosen = custom_jvp(value)
+
+    # The derivative of the first element that attains the extremum.
+    def tangent_rule(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+        (x, outside), (t, _) = primals, tangents
+        result = chosen(x, outside)
+        seen = _core.bind("broadcast", [x], shape=spread, axes=kept)[0]
+        attained = _core.bind(
+            "broadcast", [result], shape=spread, axes=[i for i in range(x.ndim + 1) if i != axis + 1]
+        )[0]
+        nan = _core.bind("ne", [seen, seen])[0] & _core.bind("ne", [attained, attained])[0]
+        attains = condition & (_core.bind("eq", [seen, attained])[0] | nan)
+        position = _core.bind("iota", [], shape=spread, dtype=_INT32, axis=axis + 1)[0]
+        position = _core.bind("select", [attains, position, _core.full(spread, size - 1, _INT32)])[0]
+        index = _core.bind("reduce_min", [position], axes=[axis + 1])[0]
+        return result, take_along_axis(t, index, axis, mode="clip")
+
+    chosen.defjvp(tangent_rule)
+    return _core.array(chosen(x, outside))
+
+
 def _folded(
     computation: Callable[[Any, Any], Any], structure: Any, seen: list[Array], inits: list[Array], number: int
 ) -> list[Array]:
@@ -566,10 +760,7 @@ def reduce_window_shape_tuple(
     extents = [dilated_size(size, gap) for size, gap in zip(window_dimensions, spacing, strict=True)]
     sizes = [dilated_size(size, gap) for size, gap in zip(operand_shape, base, strict=True)]
     pads = resolve_pads("reduce_window_shape_tuple", sizes, extents, strides, padding)
-    return tuple(
-        window_count(size + low + high, extent, stride)
-        for size, (low, high), extent, stride in zip(sizes, pads, extents, strides, strict=True)
-    )
+    return tuple(_counts(sizes, pads, extents, strides))
 
 
 check_arguments(globals())
