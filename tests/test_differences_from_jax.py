@@ -353,6 +353,14 @@ def _() -> None:
         cnp.sum(cnp.ones(2), keepdims="no")
 
 
+@row("A Fourier transform of no points")
+def _() -> None:
+    for transform in (cnp.fft.fft, cnp.fft.ifft, cnp.fft.rfft, cnp.fft.fft2):
+        with pytest.raises(ValueError, match="number of FFT data points"):
+            transform(cnp.zeros((2, 0)))
+    assert cnp.fft.fft(cnp.zeros((0, 2))).shape == (0, 2)
+
+
 @row("Errors of shapes and dtypes")
 def _() -> None:
     for error in (ct.errors.ShapeError, ct.errors.DTypeError):

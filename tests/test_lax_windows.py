@@ -138,3 +138,15 @@ def test_patches() -> None:
         np.testing.assert_allclose(
             ct.jit(lambda x, a=arguments: ct.lax.conv_general_dilated_patches(x, *a))(x), expected
         )
+
+
+def test_padding_by_name_only() -> None:
+    for name in ("SAME", "same", "SAME_LOWER", "valid"):
+        expected = jax.lax.padtype_to_pads((5, 6), (3, 2), (1, 2), name)
+        assert ct.lax.padtype_to_pads((5, 6), (3, 2), (1, 2), name) == list(expected)
+        sizes = np.array([5, 6]), np.array([3, 2]), np.array([1, 2])
+        assert ct.lax.padtype_to_pads(*sizes, name) == list(expected)
+    for wrong in (0, 1, 2.0, None, [(1, 1)]):
+        for module in (ct.lax, jax.lax):
+            with pytest.raises(TypeError):
+                module.padtype_to_pads((5, 6), (3, 2), (1, 2), wrong)

@@ -282,3 +282,24 @@ def test_every_function_has_a_case() -> None:
     public = [name for name in cnp.__all__ if callable(getattr(cnp, name)) and not isinstance(getattr(cnp, name), type)]
     aliases = {id(getattr(cnp, name)) for name in known if hasattr(cnp, name)}
     assert [name for name in public if name not in known and id(getattr(cnp, name)) not in aliases] == []
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanstd", "nanvar"])
+def test_where_of_functions_that_skip_nan(name, axis):
+    x = np.array([[1.0, np.nan, 3.0], [np.nan, 2.0, -1.0]], "float32")
+    where = np.array([[True, True, False], [False, True, True]])
+    initial = {"initial": 0.5} if name in ("nanmax", "nanmin") else {}
+    expected = getattr(np, name)(x, axis=axis, where=where, **initial)
+    function = lambda x: getattr(cnp, name)(x, axis=axis, where=where, **initial)  # noqa: E731
+    for tier in (function, ct.jit(function)):
+        np.testing.assert_allclose(tier(x), expected, rtol=1e-6)
+
+
+def test_floats_of_nan_to_num_are_not_weak():
+    for value in (2.0, 2):
+        weak = ct.lax.broadcast(value, (3,))
+        assert weak.weak_type
+        for tier in (cnp.nan_to_num, ct.jit(cnp.nan_to_num)):
+            # As in JAX, where integers are returned as they are.
+            assert tier(weak).weak_type == isinstance(value, int)

@@ -252,3 +252,14 @@ def test_boxcox_is_finite_where_only_the_power_overflows():
     assert expected < np.finfo(np.float32).max
     assert float(special.boxcox(x, power)) == pytest.approx(expected, rel=1e-6)
     assert float(special.boxcox1p(x - 1, power)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_that_cancel_are_computed_in_single_precision(dtype):
+    p, q = (ct.numpy.array(x, dtype) for x in ([1.35, 81.0, 95.0], [1.57, 94.0, 109.0]))
+    n, k = (ct.numpy.array(x, dtype) for x in ([20.0, 79.5, 30.0], [4.0, 62.0, 3.0]))
+    for function, x, y in ((special.kl_div, p, q), (special.comb, n, k)):
+        expected = function(x.astype("float32"), y.astype("float32")).astype(dtype)
+        for tier in (function, ct.jit(function)):
+            assert tier(x, y).dtype == x.dtype
+            np.testing.assert_array_equal(tier(x, y).astype("float32"), expected.astype("float32"))

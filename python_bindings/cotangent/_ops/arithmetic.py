@@ -447,10 +447,12 @@ def _within(bound: Any, x: Array) -> Any:
 def nan_to_num(
     x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
 ) -> Array:
-    """NaN and infinities replaced by numbers: by default 0, the largest and the lowest of the dtype."""
+    """NaN and infinities replaced by numbers: by default 0, the largest and the lowest of the dtype, which is not weak then."""
     array = _core.array(x)
     if not is_inexact(array):
         return apart(array, x) if copy else array
+    if array.weak_type:
+        array = bind1("convert", array, dtype=array.dtype)
     if kind(array) == "complex":
         parts = [nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (real(array), imag(array))]
         return bind1("complex", *parts)

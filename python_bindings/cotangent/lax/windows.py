@@ -48,6 +48,8 @@ def padtype_to_pads(
     >>> ct.lax.padtype_to_pads([10], [3], [2], "SAME")
     [(0, 1)]
     """
+    if not isinstance(padding, str) and not hasattr(padding, "name"):
+        raise TypeError(f'padtype_to_pads: padding must be "SAME", "SAME_LOWER" or "VALID"; got {padding!r}')
     name = str(getattr(padding, "name", padding)).upper()
     if name == "VALID":
         return [(0, 0)] * len(in_shape)

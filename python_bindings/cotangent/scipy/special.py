@@ -216,11 +216,15 @@ def rel_entr(p: Any, q: Any) -> Array:
     return _rel_entr(*floats("rel_entr", p, q))
 
 
-def kl_div(p: Any, q: Any) -> Array:
-    """``p * log(p / q) - p + q``, with the conventions of `rel_entr`."""
-    p, q = floats("kl_div", p, q)
+@elementwise()
+def _kl_div(p: Array, q: Array) -> Array:
     result: Array = _rel_entr(p, q) - p + q
     return result
+
+
+def kl_div(p: Any, q: Any) -> Array:
+    """``p * log(p / q) - p + q``, with the conventions of `rel_entr`."""
+    return _kl_div(*floats("kl_div", p, q))
 
 
 def _power_of_one_plus(x: Array, power: Array) -> Array:
@@ -387,6 +391,9 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array
     if exact:
         raise NotImplementedError("comb: exact=True is not supported; use math.comb")
     n, k = floats("comb", N, k)
+    if n.dtype.itemsize == 2:
+        wide = comb(_core.convert(n, "float32"), _core.convert(k, "float32"), repetition=repetition)
+        return _core.convert(wide, n.dtype)
     if repetition:
         # Nothing of nothing in one way.
         n = cnp.where((n == 0) & (k == 0), 0.0, n + k - 1)
