@@ -360,6 +360,21 @@ def test_complex_exponentials_of_what_is_not_finite(wrap, dtype):
         np.testing.assert_allclose(result.imag, expected.imag, 1e-6)
 
 
+def test_poly_of_many_zeros_is_one_loop():
+    zeros = rng.uniform(-1, 1, 200)
+    assert len(ct.make_ir(cnp.poly)(zeros).equations()) < 40
+    check(cnp.poly(zeros), np.poly(zeros))
+    gradient = ct.grad(lambda z: cnp.polyval(cnp.poly(z), 2.0))(zeros[:50])
+    check(gradient, -np.prod(2 - zeros[:50]) / (2 - zeros[:50]))
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_poly_of_an_infinite_zero_leaves_the_highest_power(count):
+    zeros = np.concatenate([np.linspace(0.5, 1, count - 1), [np.inf]])
+    with np.errstate(invalid="ignore"):
+        check(cnp.poly(zeros), np.poly(zeros))
+
+
 @pytest.mark.parametrize("name", ["value", "gradient"])
 def test_polyval_of_many_coefficients_is_one_loop(name):
     functions = {"value": cnp.polyval, "gradient": ct.grad(lambda p, x: cnp.polyval(p, x).sum(), (0, 1))}

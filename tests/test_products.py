@@ -139,3 +139,21 @@ def test_products_of_few_rows(shape: tuple[int, int, int], layout: str) -> None:
     np.testing.assert_array_equal(one, two)
     expected = np.einsum(layout + "->mn", a.astype(float), b, optimize=True)
     np.testing.assert_allclose(one, expected, atol=2e-5 * np.sqrt(shape[1]), rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("rows", "steps", "columns"), [(601, 1301, 131), (997, 600, 257), (600, 1200, 65), (2000, 700, 64)]
+)
+def test_the_transpose_of_a_large_matrix_is_multiplied_with(rows: int, steps: int, columns: int, dtype: str) -> None:
+    a, b = normal(steps, rows).astype(dtype), normal(steps, columns, seed=1).astype(dtype)
+    expected = a.T.astype(np.float64) @ b.astype(np.float64)
+    tolerance = 40 * np.sqrt(steps) * np.finfo(dtype).eps
+    np.testing.assert_allclose(ct.jit(lambda a, b: a.T @ b)(a, b), expected, rtol=0, atol=tolerance)
+    added = ct.jit(lambda a, b: (b.T @ a).T + 1)(a, b)
+    np.testing.assert_allclose(added, expected + 1, rtol=0, atol=tolerance)
+    # A row of ones that is nowhere stored: all of its places are one.
+    ones = ct.jit(lambda b: cnp.ones((steps, rows), dtype).T @ b)(b)
+    np.testing.assert_allclose(
+        ones, np.broadcast_to(b.sum(0, dtype=np.float64), (rows, columns)), rtol=0, atol=tolerance
+    )

@@ -17,6 +17,8 @@ constexpr int64_t kFewUnits = 8;
 constexpr int64_t kFewPanels = 4;
 // Up to so many rows, packing b costs more than it saves.
 constexpr int64_t kFewRows = 192;
+// What strips of a are read so often, pays for packing them where they would stay in the cache.
+constexpr int64_t kPanelsOfStrips = 8;
 // Moving an element, as multiply-adds in registers.
 constexpr int64_t kPackCost = 16;
 
@@ -222,7 +224,9 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
   }
   // Copying costs a's elements once, and saves misses once for every panel. But threads then share the rows, and with
   // them the packed panels, which go from core to core.
-  best.copy_a = p.m * p.k * size_ > (copied_by_columns(p.a) ? 2 : 4) * facts_.l2_bytes && panels_of(p, best) >= 4;
+  const int64_t panels = panels_of(p, best), in_cache = facts_.l2_bytes;
+  const int64_t least_copied = !in_strips(p.a) ? 4 * in_cache : panels < kPanelsOfStrips ? 2 * in_cache : in_cache / 2;
+  best.copy_a = p.m * p.k * size_ > least_copied && panels >= 4;
   best.a_rows = std::max<int64_t>(facts_.l2_bytes / 2 / (best.k_block * size_) / best.rows, 1) * best.rows;
   return best;
 }
@@ -251,7 +255,7 @@ void GemmEmitter::multiply_tiled(const Problem& p) {
 
 void GemmEmitter::for_blocks(const Problem& p, const Tiling& t, llvm::function_ref<void(const Block&)> body) {
   for_range(number(p.k), t.k_block, [&](llvm::Value* k_begin) {
-    Block block{number(t.k_block), p.a, p.b, nullptr, false};
+    Block block{number(t.k_block), p.a, p.b, nullptr, nullptr, false};
     if (p.k % t.k_block != 0) block.k_count = least(block.k_count, b_.CreateSub(number(p.k), k_begin));
     block.a.pointer = offset(p.a, number(0), k_begin);
     block.b.pointer = offset(p.b, k_begin, number(0));
@@ -276,11 +280,15 @@ void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accum
       if (!t.copy_a) {
         return multiply_block(p, t, block, times(begin, t.rows), last, number(0), number(panels));
       }
-      llvm::Value* copy = scratch(copied_by_columns(p.a) ? t.k_block * a_stride(p, t) : t.a_rows * a_stride(p, t));
+      llvm::Value* copy = scratch(t.a_rows * (in_strips(p.a) ? t.k_block : a_stride(t)));
       for_range(times(begin, t.rows), last, t.a_rows, [&](llvm::Value* first) {
         llvm::Value* end_of_copy = least(b_.CreateAdd(first, number(t.a_rows)), last);
         Block copied = block;
-        copied.a = copy_rows(p, t, block, first, end_of_copy, copy);
+        if (in_strips(p.a)) {
+          copied.strips = pack_strips(p, t, block, first, end_of_copy, copy);
+        } else {
+          copied.a = copy_rows(t, block, first, end_of_copy, copy);
+        }
         multiply_block(p, t, copied, first, end_of_copy, number(0), number(panels));
       });
     });
@@ -321,7 +329,11 @@ void GemmEmitter::multiply_block(const Problem& p, const Tiling& t, const Block&
     auto strip = [&](llvm::Value* row, int64_t rows) {
       poll(rows * columns * t.k_block);
       View tile_a = block.a, tile_c = p.c;
-      tile_a.pointer = offset(block.a, row, number(0));
+      if (block.strips != nullptr) {
+        tile_a = {b_.CreateGEP(real_, block.strips, times(row, t.k_block)), 1, t.rows, dtype_};
+      } else {
+        tile_a.pointer = offset(block.a, row, number(0));
+      }
       tile_c.pointer = offset(p.c, row, column);
       tile(t, rows, columns, block.k_count, tile_a, tile_b, tile_c, block.accumulate, edge_buffer);
     };
@@ -336,29 +348,42 @@ void GemmEmitter::multiply_block(const Problem& p, const Tiling& t, const Block&
     for_range(number(full_columns), times(end, width), width, [&](llvm::Value* column) { panel(column, rest); });
 }
 
-bool GemmEmitter::copied_by_columns(const View& a) { return a.row_stride == 1 && a.column_stride != 1; }
+bool GemmEmitter::in_strips(const View& a) { return a.row_stride == 1 && a.column_stride != 1; }
 
-// Of a row of the copy, or a column of it: never a multiple of a large power of two.
-int64_t GemmEmitter::a_stride(const Problem& p, const Tiling& t) const {
+// Of a row of the copy: never a multiple of a large power of two.
+int64_t GemmEmitter::a_stride(const Tiling& t) const {
   const int64_t line = 64 / size_;
-  return divide_up(copied_by_columns(p.a) ? t.a_rows : t.k_block, 2 * line) * 2 * line + line;
+  return divide_up(t.k_block, 2 * line) * 2 * line + line;
 }
 
-GemmEmitter::View GemmEmitter::copy_rows(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
-                                         llvm::Value* last, llvm::Value* to) {
+GemmEmitter::View GemmEmitter::copy_rows(const Tiling& t, const Block& block, llvm::Value* first, llvm::Value* last,
+                                         llvm::Value* to) {
   View from = block.a;
   from.pointer = offset(block.a, first, number(0));
-  llvm::Value* rows = b_.CreateSub(last, first);
-  View copy{to, a_stride(p, t), 1, dtype_};
-  if (copied_by_columns(p.a)) {
-    convert_copy(transposed(from), copy, block.k_count, rows, false);
-    copy = transposed(copy);
-  } else {
-    convert_copy(from, copy, rows, block.k_count, false);
-  }
+  View copy{to, a_stride(t), 1, dtype_};
+  convert_copy(from, copy, b_.CreateSub(last, first), block.k_count, false);
   // As if its first row were the matrix's.
   copy.pointer = b_.CreateGEP(real_, to, b_.CreateNeg(times(first, copy.row_stride)));
   return copy;
+}
+
+// What a tile reads of contiguous columns are a few elements of each: put together, they are a fraction of the cache
+// lines and pages that they lie on where they are.
+llvm::Value* GemmEmitter::pack_strips(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
+                                      llvm::Value* last, llvm::Value* to) {
+  llvm::Value* strips = b_.CreateGEP(real_, to, b_.CreateNeg(times(first, t.k_block)));
+  const int64_t full_rows = p.m / t.rows * t.rows, rest = p.m - full_rows;
+  for_range(block.k_count, 1, [&](llvm::Value* k) {
+    llvm::Value* target = b_.CreateGEP(real_, strips, times(k, t.rows));
+    auto copy = [&](llvm::Value* row, int64_t rows) {
+      const auto lanes = static_cast<unsigned>(rows);
+      store_vector(load_vector(offset(block.a, row, k), lanes, lanes),
+                   b_.CreateGEP(real_, target, times(row, t.k_block)), rows);
+    };
+    for_range(first, least(last, number(full_rows)), t.rows, [&](llvm::Value* row) { copy(row, t.rows); });
+    if (rest > 0) for_range(number(full_rows), last, t.rows, [&](llvm::Value* row) { copy(row, rest); });
+  });
+  return strips;
 }
 
 void GemmEmitter::tile(const Tiling& t, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a,

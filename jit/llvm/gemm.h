@@ -5,7 +5,8 @@
 // so that a panel of b (all of a block of k, `vectors` vectors wide) stays in the first-level cache; k is cut into
 // blocks so that it fits. b is packed into such panels when it is large or not contiguous along n. Tiles at the right
 // edge use masked accesses, or, where the target has none, zero-padded panels and a small buffer for c. Blocks of a
-// large a are copied to where its rows lie close together: rows a power of two apart would evict each other. Products
+// large a are copied to where its rows lie close together, as rows a power of two apart would evict each other, or, of
+// an a contiguous along m, to where the elements that a tile reads one after the other are. Products
 // with a vector whose matrix is contiguous along k are dot products instead, and so are products of few rows and
 // columns that are both contiguous along k: vectors then lie along k, and nothing needs to be packed.
 //
@@ -70,13 +71,15 @@ class GemmEmitter {
   llvm::Value* sums_of_lanes(llvm::ArrayRef<llvm::Value*> vectors);
   Tiling choose_tiling(const Problem& problem) const;
   static int64_t panels_of(const Problem& problem, const Tiling& tiling);
-  static bool copied_by_columns(const View& a);
-  int64_t a_stride(const Problem& problem, const Tiling& tiling) const;
+  // Whether a copy of a is by strips: the rows of a tile, column by column.
+  static bool in_strips(const View& a);
+  int64_t a_stride(const Tiling& tiling) const;
   // One block of k; `b` is packed or not.
   struct Block {
     llvm::Value* k_count;
     View a, b;
     llvm::Value* packed;  // panel by panel, from b's first; null when b is not packed
+    llvm::Value* strips;  // of a, from its first; null when a is read by its strides
     bool accumulate;
   };
   void multiply_by_rows(const Problem& problem, const Tiling& tiling, bool accumulate);
@@ -86,8 +89,10 @@ class GemmEmitter {
                       llvm::Value* last, llvm::Value* begin, llvm::Value* end);
   void for_blocks(const Problem& problem, const Tiling& tiling, llvm::function_ref<void(const Block&)> body);
   // Rows [first, last) of a block's a, as they lie in the copy.
-  View copy_rows(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
-                 llvm::Value* last, llvm::Value* to);
+  View copy_rows(const Tiling& tiling, const Block& block, llvm::Value* first, llvm::Value* last, llvm::Value* to);
+  // And strip by strip, each t.rows x k_block, as if the first of them were the matrix's.
+  llvm::Value* pack_strips(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
+                           llvm::Value* last, llvm::Value* to);
   // Panels [begin, end) of the block's b, zero-padded to whole tiles; the first of them at `packed`.
   void pack_panels(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* begin,
                    llvm::Value* end, llvm::Value* packed);

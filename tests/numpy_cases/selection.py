@@ -218,6 +218,7 @@ case("polyval", P, draw(3, 2), dtypes=("float32", "int32", "complex64"), toleran
 case("polyval", draw(40), draw(3, 2, domain=(-1, 1)), dtypes=("float32", "int32", "complex64"), tolerance=64)
 case("polyval", draw(40, 2), draw(3, 1, domain=(-1, 1)), tolerance=64)
 case("poly", draw(4), dtypes=("float32", "complex64"), tolerance=8)
+case("poly", draw(40, domain=(-1, 1)), dtypes=("float32", "complex64"), tolerance=64)
 case(
     "poly",
     draw(3, 3),

@@ -13,7 +13,7 @@ from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.arithmetic import real as _real
 from cotangent._ops.binding import bind1, convert, inexact, literal, own
 from cotangent._ops.choice import where
-from cotangent._ops.creation import vander
+from cotangent._ops.creation import arange, vander
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.products import outer
 from cotangent._ops.reductions import sum as _sum
@@ -27,7 +27,7 @@ from cotangent.numpy.convolutions import convolve
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
 _FIRST_INFINITE_FACTORIAL = 171  # in float64
-_MOST_UNROLLED = 32  # coefficients of `polyval` that are equations of their own
+_MOST_UNROLLED = 32  # coefficients of `polyval`, and zeros of `poly`, that are equations of their own
 _AT_ONCE = 6  # more go in a loop, so many at a time: its state is in memory between its steps
 
 
@@ -215,12 +215,22 @@ def poly(seq_of_zeros: Any) -> Array:
         zeros = _linalg().eigvals(zeros)
     if zeros.ndim != 1:
         raise ValueError(f"poly takes zeros along one axis, or a square matrix; got shape {zeros.shape}")
-    result = _core.full((1,), 1, zeros.dtype)
-    for i in range(zeros.size):
-        result = concatenate([result, literal(result, 0)[:1]]) - zeros[i] * concatenate(
-            [literal(result, 0)[:1], result]
-        )
-    return result
+    one = _core.full((1,), 1, zeros.dtype)
+    nothing = literal(one, 0)
+    if zeros.size <= _MOST_UNROLLED:
+        result = one
+        for i in range(zeros.size):
+            result = concatenate([result, nothing]) - concatenate([nothing, zeros[i] * result])
+        return result
+    powers = arange(zeros.size + 1)
+
+    def step(result: Array, item: tuple[Array, Array]) -> tuple[Array, None]:
+        zero, degree = item
+        longer = result - concatenate([nothing, (zero * result)[:-1]])
+        return where(powers > degree, literal(longer, 0), longer), None  # 0 times infinity is not 0
+
+    first = concatenate([one, _core.full((zeros.size,), 0, zeros.dtype)])
+    return scan(step, first, (zeros, powers[1:]))[0]  # type: ignore[no-any-return]
 
 
 def roots(p: Any, *, strip_zeros: bool = True) -> Array:
