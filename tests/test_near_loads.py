@@ -1,4 +1,4 @@
-"""Elements a few apart are loaded with what lies between them; short folds run one in each lane."""
+"""Elements a few apart are loaded with what lies between them; short folds run one in each lane; so do repeats; searches run in several vectors."""
 
 from __future__ import annotations
 
@@ -50,6 +50,27 @@ def test_columns_of_narrow_arrays(dtype, columns):
         )
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("count", [2, 3, 4, 7, 9, 31])
+def test_repeats(dtype, count):
+    for size in (1, 7, 16, 64, 65, 1000, 4099):
+        x = draw(size, dtype=dtype)
+        np.testing.assert_array_equal(ct.jit(lambda x: cnp.repeat(x, count))(x), np.repeat(x, count))
+    x = draw(37, 133, dtype=dtype)
+    for axis in (0, 1):
+        np.testing.assert_array_equal(ct.jit(lambda x: cnp.repeat(x, count, axis))(x), np.repeat(x, count, axis))
+
+
+@pytest.mark.parametrize("size", [100_003, 1 << 20, 2_500_024])
+def test_long_repeats_of_what_is_computed(size):
+    x, y = draw(size), draw(size, seed=1)
+    found = ct.jit(lambda x, y: cnp.repeat(cnp.where(x > 0, x * 2, y), 3))(x, y)
+    np.testing.assert_array_equal(found, np.repeat(np.where(x > 0, x * 2, y), 3))
+    np.testing.assert_array_equal(
+        ct.jit(lambda: cnp.repeat(cnp.arange(size) * 2, 3))(), np.repeat(np.arange(size) * 2, 3)
+    )
+
+
 @pytest.mark.parametrize("size", [1, 5, 16, 17, 100])
 @pytest.mark.parametrize("dimension", [1, 2, 3, 8, 9])
 def test_pairwise_distances(size, dimension):
@@ -60,3 +81,12 @@ def test_pairwise_distances(size, dimension):
     weighted = ct.jit(ct.grad(lambda x: cnp.sqrt(((x[:, None] - x[None]) ** 2).sum(-1) + 1).sum()))(x)
     difference = x[:, None].astype("f8") - x[None]
     np.testing.assert_allclose(weighted, 2 * (difference / np.sqrt(exact + 1)[..., None]).sum(1), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [(1 << 15) + 5, 1 << 16, (1 << 18) + 37])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_many_searches(count, dtype):
+    table, wanted = np.sort(draw(3001, dtype=dtype)), draw(count, dtype=dtype, seed=1)
+    for side in ("left", "right"):
+        found = ct.jit(lambda a, v: cnp.searchsorted(a, v, side))(table, wanted)
+        np.testing.assert_array_equal(found, np.searchsorted(table, wanted, side))

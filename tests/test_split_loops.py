@@ -76,3 +76,32 @@ def test_long_segments_have_no_branches():
     assert branches(lambda x: cnp.roll(x, 1, 1) + cnp.roll(x, -1, 1), draw(50, 300)) == 0
     # Rows of a few elements are one loop, with branches.
     assert branches(lambda x: cnp.pad(x, ((0, 0), (1, 1))), draw(5000, 4)) > 0
+
+
+@pytest.mark.parametrize("shape", [(64, 300), (300, 64), (33, 129), (20, 30, 140), (4, 2, 3000)])
+@pytest.mark.parametrize("shift", [cnp.fft.fftshift, cnp.fft.ifftshift])
+def test_shifts_of_all_axes(shape, shift):
+    x, weight = draw(*shape), draw(*shape, seed=1)
+    check(shift, x)
+    check(lambda x: shift(x * x) + 1, x)
+    check(ct.grad(lambda x: (weight * shift(x)).sum()), x)
+
+
+def test_segments_of_two_axes_are_written_at_once():
+    x, row = draw(200, 300), draw(300)
+    gradient = ct.grad(lambda x, row: (row * cnp.fft.fftshift(x)).sum())
+    for function, arguments in [
+        (cnp.fft.fftshift, (x,)),
+        (gradient, (x, row)),
+        (lambda x: cnp.block([[x, x + 1], [x * 2, cnp.abs(x)]]), (x,)),
+        (lambda x: cnp.pad(x, ((150, 0), (0, 150))), (x,)),
+    ]:
+        check(function, *arguments)
+        assert branches(function, *arguments) == 0
+        assert ct.explain(function)(*arguments).scratch_bytes == 0
+
+
+def test_few_nests_for_many_segments():
+    x = draw(200, 300)
+    both_sides = ct.explain(lambda x: cnp.pad(x, 150))(x)
+    assert both_sides.loops.count("for ") <= 6

@@ -11,6 +11,8 @@ namespace {
 
 // Recomputing this many additions per element is cheaper than a buffer.
 constexpr double kCheap = 4;
+// An exponential, say.
+constexpr double kDear = 16;
 // As scalars in a scatter's loop, so many additions are hidden behind its memory traffic.
 constexpr double kMostScalar = 16;
 // Bounds on what one nest computes, for the sake of registers, compile time and recursion in lowering.
@@ -25,6 +27,9 @@ constexpr int kLongOperation = 20, kEnoughLong = 150;
 constexpr size_t kMostHomes = 6;
 constexpr size_t kMostMembers = 16;
 constexpr int kMostUpdates = 8;
+// Of a concatenation: pieces, and neighbouring elements of each.
+constexpr size_t kMostSegments = 5;
+constexpr int64_t kLongRun = 128;
 constexpr int kFarthestJoin = 64;
 constexpr int kFarthestFeed = 128;
 // Multiply-adds of a product below which calls of it are slow, and those that are worth a copy of an element.
@@ -411,9 +416,10 @@ class Fuser {
           add_home(homes, result, false, 1);  // by a step of its own
           continue;
         }
-        const double evaluations = access.same ? 1
-                                               : access.reads * static_cast<double>(size_of(result)) /
-                                                     static_cast<double>(std::max<int64_t>(size_of(var), 1));
+        const double evaluations = access.same || is_segment(consumer, result, var)
+                                       ? 1
+                                       : access.reads * static_cast<double>(size_of(result)) /
+                                             static_cast<double>(std::max<int64_t>(size_of(var), 1));
         if (fusion_.stored[result]) {
           add_home(homes, result, access.same, evaluations);
           continue;
@@ -461,6 +467,17 @@ class Fuser {
       return kNoVar;
     }
     return source;
+  }
+
+  // Whether `var` is a piece of a concatenation whose nest is cut where its pieces meet (Frame::choose_segments), so
+  // that its elements are computed once. Not of dear ones, as no nest is cut that also folds.
+  bool is_segment(const Equation& consumer, Var result, Var var) const {
+    static const Primitive& concatenate = get_primitive("concatenate");
+    if (consumer.primitive != &concatenate || !fusion_.stored[result] || cost_[var] >= kDear) return false;
+    if (consumer.operand_count > kMostSegments || size_of(result) < kSmallArray) return false;
+    const Shape& shape = graph_.aval(var).shape();
+    const auto axis = static_cast<size_t>(graph_.attrs(consumer).integer("axis"));
+    return num_elements(absl::MakeConstSpan(shape).subspan(axis)) >= kLongRun;
   }
 
   // Whether `var` is what an array is updated with, and computed from that array: first, then, so that the update can

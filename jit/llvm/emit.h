@@ -16,6 +16,7 @@
 #include <llvm/IR/Module.h>
 
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "jit/cost/cost.h"
@@ -190,6 +191,15 @@ class Emitter {
                       llvm::function_ref<Values(const Values&)> emit);
   void finish_streams();
   bool emit_transposed_copy(const loop::For& loop);
+
+  // emit_repeats.cc: elements that are stored several times in a row, by an inner loop.
+  struct Repeats {
+    const loop::For* inner;
+    unsigned width;
+  };
+  std::optional<Repeats> find_repeats(const loop::For& loop) const;
+  // All whole vectors from `begin` on; returns where they end.
+  llvm::Value* emit_repeats(const loop::For& loop, const Repeats& repeats, llvm::Value* begin, llvm::Value* end);
 
   // emit_registers.cc: small arrays that a loop keeps in registers from one iteration to the next.
   struct HeldArray {

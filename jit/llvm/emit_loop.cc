@@ -26,6 +26,9 @@ constexpr int kShortCopy = 4;  // statements
 // Statements, constants among them, and iterations from which on two vectors are computed side by side.
 constexpr int kLongBody = 60;
 constexpr int64_t kLongLoop = 4096;
+// Loads that depend on each other, and iterations, from which on more vectors are computed side by side.
+constexpr int kLongChain = 6;
+constexpr int64_t kManyChains = 1 << 15;
 // No loop of fewer iterations stores past the caches.
 constexpr int64_t kMostOfAnyExtent = 1 << 20;
 
@@ -49,6 +52,7 @@ class Vectorizability {
   int far = 0;                      // those of them that are not loads of elements close together
   bool branches_on_memory = false;  // vector accesses inside divergent branches: only with masks
   bool straight = true;             // no loops or branches inside
+  int chain = 0;                    // loads one after the other, each of which says where the next one loads
   int statements = 0;
 
  private:
@@ -88,6 +92,22 @@ class Vectorizability {
     if (is_float(s.dtype) || !contiguous) size = std::max(size, 4);
     widest = std::max(widest, size);
     if (s.result != loop::kNoValue) vary(s.result);
+    if (indirect && !is_store) {
+      int behind = 0;
+      for (const Index::Term& term : s.index.terms()) behind = std::max(behind, loads_behind(term.value));
+      follow(s.result, behind + 1);
+      chain = std::max(chain, behind + 1);
+    }
+  }
+
+  int loads_behind(loop::Value value) const {
+    return varies(value) && value - variable_ < loads_behind_.size() ? loads_behind_[value - variable_] : 0;
+  }
+  void follow(loop::Value value, int loads) {
+    if (loads == 0) return;
+    const size_t at = value - variable_;
+    if (at >= loads_behind_.size()) loads_behind_.resize(at + 1);
+    loads_behind_[at] = loads;
   }
 
   void walk(BlockId block, bool divergent) {
@@ -101,6 +121,7 @@ class Vectorizability {
         case StatementKind::kIndex:
           for (const Index::Term& term : s.index.terms()) {
             if (varies(term.value)) vary(s.result);
+            follow(s.result, std::max(loads_behind(s.result), loads_behind(term.value)));
           }
           break;
         case StatementKind::kFor: {
@@ -145,7 +166,9 @@ class Vectorizability {
           break;
         default:
           for (loop::Value operand : s.operands) {
-            if (varies(operand)) vary(s.result);
+            if (!varies(operand)) continue;
+            vary(s.result);
+            follow(s.result, std::max(loads_behind(s.result), loads_behind(operand)));
           }
       }
     }
@@ -155,6 +178,7 @@ class Vectorizability {
   const TargetFacts& facts_;
   loop::Value variable_;
   std::vector<bool> varying_;
+  std::vector<int> loads_behind_;  // as varying_; shorter where the rest is 0
 };
 
 // The loops directly or deeper inside `block` that ask to be vectorised.
@@ -225,6 +249,13 @@ Vectorization choose_vectorization(const loop::Program& program, const TargetFac
       facts.arch == TargetFacts::Arch::kX86 && width * found.widest * 8 == static_cast<unsigned>(facts.vector_bits) &&
       2 * width <= kVectorMultiple && extent != INT64_MAX && extent % (2 * width) == 0 && extent >= kLongLoop) {
     width *= 2;
+  }
+  // A chain of loads waits for memory at each, so that a search takes half or a third of the time if the loads of more
+  // vectors are under way at once. It is that much more to compile.
+  if (found.straight && found.chain >= kLongChain && extent != INT64_MAX) {
+    for (const int64_t many : {kManyChains, 8 * kManyChains}) {
+      if (extent >= many && 2 * width <= kVectorMultiple) width *= 2;
+    }
   }
   how.width = width;
   // A long body is not worth compiling twice to save the masks of all but the last vector.
@@ -328,7 +359,8 @@ void Emitter::emit_for(const For& loop) {
   }
   if (!held.empty() && swaps_within(loop.body)) held.clear();
   for (loop::BufferId id : held) bases_[id] = base(id);
-  Vectorization how = lanes_.width == 0 ? choose_vectorization(program_, facts_, loop) : Vectorization{};
+  const bool vectorizes = lanes_.width == 0 && !find_repeats(loop);
+  Vectorization how = vectorizes ? choose_vectorization(program_, facts_, loop) : Vectorization{};
   if (how.width != 0 && streams_from(loop, how.width)) how.one_body = false;
   ++depth_;
   if (emit_transposed_copy(loop)) {
@@ -351,6 +383,10 @@ void Emitter::emit_for(const For& loop) {
 llvm::Value* Emitter::extent_of(const For& loop) { return &loop == any_extent_ ? extent_ : uniform_index(loop.extent); }
 
 void Emitter::emit_scalar_for(const For& loop, llvm::Value* begin, llvm::Value* end) {
+  if (const auto repeats = find_repeats(loop)) {
+    begin = emit_repeats(loop, *repeats, begin, end);
+    if (begin == end) return;
+  }
   Values inits;
   for (const Carry& carry : loop.carries) inits.push_back(widen(value(carry.init)));
   Values results =

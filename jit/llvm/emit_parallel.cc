@@ -74,7 +74,8 @@ bool Emitter::is_shared(const For& loop) {
 }
 
 void Emitter::emit_shared_for(const For& loop, Vectorization how) {
-  share_range(uniform_index(loop.extent), cost_.iteration(loop), how.width == 0 ? 1 : kVectorMultiple, 0,
+  const bool in_vectors = how.width != 0 || find_repeats(loop);
+  share_range(uniform_index(loop.extent), cost_.iteration(loop), in_vectors ? kVectorMultiple : 1, 0,
               [&](llvm::Value* begin, llvm::Value* end) {
                 if (how.width == 0) {
                   emit_scalar_for(loop, begin, end);

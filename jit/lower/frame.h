@@ -88,6 +88,8 @@ class Frame {
   bool try_nest(const Step& step, Cuts cuts);
   void emit_cut_nest(const Step& step);
   std::optional<Segments> choose_segments(const Step& step) const;
+  void find_segments(const Step& step, size_t nests, std::vector<Segments>& found);
+  const Segment* segment_of(int axis) const;
   void emit_straight(const Step& step);
   loop::Scalar identity(const Primitive& primitive, DType dtype);  // of a fold
   void store_at(Var var, const Position& position, loop::Scalar value);
@@ -182,7 +184,7 @@ class Frame {
   std::vector<NestLoop> nest_loops_;
   Cuts requested_ = 0;
   std::vector<Split> splits_;  // that were requested
-  std::optional<Segment> segment_;
+  Segments segments_;          // at most one an axis
 };
 
 }  // namespace ct::jit

@@ -254,24 +254,56 @@ void Frame::emit_nest(const Step& step) {
   CT_CHECK(step.shape.size() < 64);
   nest_shape_ = &step.shape;
   const loop::Builder::Mark mark = b_.mark();
-  emit_cut_nest(step);
-  if (const std::optional<Segments> segments = choose_segments(step)) {
+  std::vector<Segments> found;
+  find_segments(step, 1, found);
+  if (std::any_of(found.begin(), found.end(), [](const Segments& each) { return each.size() > 1; })) {
     b_.rollback(mark);
-    for (const Segment& segment : *segments) {
-      segment_ = segment;
+    // In the order of the elements, so that loops over the segments of rows can be one loop.
+    const auto begins = [](const Segments& segments) {
+      Ints result;
+      for (const Segment& each : segments) result.push_back(each.begin);
+      return result;
+    };
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const Segments& a, const Segments& b) { return begins(a) < begins(b); });
+    for (const Segments& each : found) {
+      segments_ = each;
       emit_cut_nest(step);
     }
-    segment_ = std::nullopt;
+    segments_.clear();
   }
   nest_shape_ = nullptr;
   nest_loops_.clear();
 }
 
+// Emits one nest, or one for each of the parts of it that are found, innermost axes first.
+void Frame::find_segments(const Step& step, size_t nests, std::vector<Segments>& found) {
+  constexpr size_t kMostNests = 4;  // unless they are along one axis
+  const loop::Builder::Mark mark = b_.mark();
+  emit_cut_nest(step);
+  const std::optional<Segments> segments = choose_segments(step);
+  if (!segments || (!segments_.empty() && nests * segments->size() > kMostNests)) return found.push_back(segments_);
+  b_.rollback(mark);
+  for (const Segment& each : *segments) {
+    segments_.insert(segments_.begin(), each);
+    find_segments(step, nests * segments->size(), found);
+    segments_.erase(segments_.begin());
+  }
+}
+
+const Segment* Frame::segment_of(int axis) const {
+  const auto at =
+      std::find_if(segments_.begin(), segments_.end(), [&](const Segment& each) { return each.axis == axis; });
+  return at == segments_.end() ? nullptr : &*at;
+}
+
 // Starts with as few loops as there can be. Each cut that the body asks for makes one more.
 void Frame::emit_cut_nest(const Step& step) {
   Cuts cuts = 0;
-  if (segment_ && segment_->axis > 0) cuts |= Cuts{1} << (segment_->axis - 1);
-  if (segment_) cuts |= Cuts{1} << segment_->axis;
+  for (const Segment& segment : segments_) {
+    if (segment.axis > 0) cuts |= Cuts{1} << (segment.axis - 1);
+    cuts |= Cuts{1} << segment.axis;
+  }
   for (;;) {
     const loop::Builder::Mark mark = b_.mark();
     requested_ = 0;
@@ -282,14 +314,16 @@ void Frame::emit_cut_nest(const Step& step) {
   }
 }
 
-// Loops of their own for what lies between the places where the body changes, along one axis: the innermost, where
-// these are few and most of the elements lie in long runs.
+// Loops of their own for what lies between the places where the body changes, along one axis: the innermost of those
+// outside of the axes that are in segments already, where these are few and most of the elements lie in long runs.
 std::optional<Segments> Frame::choose_segments(const Step& step) const {
   constexpr int64_t kLeastElements = 4096, kLongRun = 128;
   constexpr size_t kMostSegments = 5;
   if (options_.kernels || !step.reductions.empty() || num_elements(step.shape) < kLeastElements) return {};
   int axis = -1;
-  for (const Split& split : splits_) axis = std::max(axis, split.axis);
+  for (const Split& split : splits_) {
+    if (segments_.empty() || split.axis < segments_.front().axis) axis = std::max(axis, split.axis);
+  }
   if (axis < 0) return {};
   const int64_t size = step.shape[axis];
   std::vector<int64_t> limits = {0, size};
@@ -299,7 +333,8 @@ std::optional<Segments> Frame::choose_segments(const Step& step) const {
   std::sort(limits.begin(), limits.end());
   limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
   if (limits.size() < 3 || limits.size() > kMostSegments + 1) return {};
-  const int64_t inner = num_elements(absl::MakeConstSpan(step.shape).subspan(axis + 1));
+  int64_t inner = num_elements(absl::MakeConstSpan(step.shape).subspan(axis + 1));
+  for (const Segment& each : segments_) inner = inner / step.shape[each.axis] * (each.end - each.begin);
   int64_t in_long_runs = 0;
   Segments segments;
   for (size_t i = 0; i + 1 < limits.size(); ++i) {
@@ -328,10 +363,10 @@ bool Frame::try_nest(const Step& step, Cuts cuts) {
   auto enter_kept = [&] {
     for (AxisGroup& group : groups) {
       if (is_reduced(group.first)) continue;
-      const bool in_part = segment_ && segment_->axis == group.first;
-      group.index = b_.begin_for(in_part ? segment_->end - segment_->begin : extent(group, shape), alike).variable;
+      const Segment* part = segment_of(group.first);
+      group.index = b_.begin_for(part != nullptr ? part->end - part->begin : extent(group, shape), alike).variable;
       nest_loops_.push_back({*group.index.as_value(), group.first, group.last});
-      if (in_part) group.index += segment_->begin;
+      if (part != nullptr) group.index += part->begin;
       ++kept_loops;
     }
   };
