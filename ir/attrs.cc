@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/attrs_reads.h"
 #include "ir/error.h"
 #include "ir/graph.h"
 #include "ir/hash.h"
@@ -11,8 +10,6 @@
 
 namespace ct {
 namespace {
-
-thread_local AttrReads* current_reads = nullptr;
 
 bool same_value(const AttrValue& a, const AttrValue& b) {
   if (a.index() != b.index()) return false;
@@ -103,7 +100,6 @@ std::shared_ptr<const Attrs> Attrs::with(std::string_view key, AttrValue value) 
 }
 
 const AttrValue* Attrs::find(std::string_view key) const {
-  if (current_reads != nullptr) current_reads->note(*this, key);
   for (const Item& item : items_) {
     if (item.first == key) return &item.second;
   }
@@ -113,31 +109,6 @@ const AttrValue* Attrs::find(std::string_view key) const {
 void Attrs::fail(std::string_view key) {
   // What whoever made the equation is to know: type rules read attributes before anything else does.
   throw Error(ErrorKind::kType, concat("attribute '", key, "' is missing or has another type"));
-}
-
-AttrReads::AttrReads(const Attrs& attrs) : attrs_(&attrs), read_(attrs.items().size()), outer_(current_reads) {
-  current_reads = this;
-}
-AttrReads::~AttrReads() { current_reads = outer_; }
-
-void AttrReads::note(const Attrs& attrs, std::string_view key) {
-  if (outer_ != nullptr) outer_->note(attrs, key);
-  if (attrs_ != &attrs) return;
-  for (size_t i = 0; i < read_.size(); ++i) {
-    if (attrs.items()[i].first == key) read_[i] = true;
-  }
-}
-
-std::vector<std::string> AttrReads::unread() const {
-  std::vector<std::string> keys;
-  for (size_t i = 0; i < read_.size(); ++i) {
-    if (!read_[i]) keys.push_back(attrs_->items()[i].first);
-  }
-  return keys;
-}
-
-void read_all(const Attrs& attrs) {
-  for (const auto& [key, value] : attrs.items()) static_cast<void>(attrs.has(key));
 }
 
 }  // namespace ct

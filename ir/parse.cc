@@ -7,7 +7,6 @@
 #include <map>
 #include <optional>
 
-#include "ir/attrs_reads.h"
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/primitive.h"
@@ -283,20 +282,12 @@ class Parser {
   Values bind(Scope& scope, const Token& start, const Token& name, const Primitive& primitive, const Values& operands,
               std::vector<Attrs::Item> attributes, const std::vector<Token>& keys) {
     LocationScope location(intern_location(SourceLocation{lexer_.file(), start.line, ""}));
-    try {
-      const AttrsPtr attrs = Attrs::make(std::move(attributes));
-      const AttrReads reads(*attrs);
-      Values outputs = scope.builder.bind(primitive, operands, attrs);
-      if (const std::vector<std::string> unread = reads.unread(); !unread.empty()) {
-        const auto key = std::ranges::find(keys, unread.front(), &Token::text);
-        lexer_.fail(*key, concat(primitive.name, " has no attribute '", key->text, "'"));
-      }
-      return outputs;
-    } catch (const Error& error) {
-      // An attribute that is missing or of another type, which the text has at this place.
-      if (!error.message().starts_with("attribute '")) throw;
-      lexer_.fail(name, concat(primitive.name, ": ", error.message()));
+    const AttrsPtr attrs = Attrs::make(std::move(attributes));
+    if (const auto wrong = check_attributes(primitive, *attrs)) {
+      const auto key = std::ranges::find(keys, wrong->name, &Token::text);
+      lexer_.fail(key == keys.end() ? name : *key, wrong->problem);
     }
+    return scope.builder.bind(primitive, operands, attrs);
   }
 
   // ---- Types and values -------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@
 
 #include "ir/error.h"
 #include "ir/process.h"
+#include "ir/text.h"
 
 namespace ct {
 namespace {
@@ -36,7 +37,41 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+bool fits(const AttrValue& value, AttributeKind kind) {
+  if (kind != AttributeKind::kNumber) return value.index() == static_cast<size_t>(kind);
+  return std::holds_alternative<int64_t>(value) || std::holds_alternative<double>(value) ||
+         std::holds_alternative<std::vector<double>>(value);
+}
+
+std::string_view described(AttributeKind kind) {
+  static constexpr std::string_view kTexts[] = {"a flag",  "an integer", "a real number", "a text",
+                                                "a dtype", "integers",   "real numbers",  "a graph",
+                                                "graphs",  "an object",  "a number"};
+  return kTexts[static_cast<size_t>(kind)];
+}
+
 }  // namespace
+
+std::optional<AttributeProblem> check_attributes(const Primitive& primitive, const Attrs& attrs) {
+  if (primitive.user_defined) return std::nullopt;
+  for (const auto& [key, value] : attrs.items()) {
+    const auto known = std::ranges::find(primitive.attributes, key, &AttributeRecord::name);
+    if (known == primitive.attributes.end()) return {{key, concat(primitive.name, " has no attribute '", key, "'")}};
+    // An empty list says nothing of what it holds.
+    const auto* integers = std::get_if<Ints>(&value);
+    const bool empty = integers != nullptr && integers->empty() &&
+                       (known->kind == AttributeKind::kReals || known->kind == AttributeKind::kGraphs);
+    if (!empty && !fits(value, known->kind)) {
+      return {{key, concat(primitive.name, ": attribute '", key, "' must be ", described(known->kind))}};
+    }
+  }
+  for (const AttributeRecord& record : primitive.attributes) {
+    if (!record.optional && !attrs.has(record.name)) {
+      return {{record.name, concat(primitive.name, ": attribute '", record.name, "' is missing")}};
+    }
+  }
+  return std::nullopt;
+}
 
 const Primitive& define(Primitive primitive) {
   auto record = std::make_unique<Primitive>(std::move(primitive));

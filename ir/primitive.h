@@ -1,6 +1,8 @@
 // A primitive is ONE record with all its rules side by side. Transforms, interpreter and compiler contain no list of
 // ops: they look rules up here.
 //
+//   attributes  the static parameters: names and what they hold. Texts of programs and the typed functions of Python
+//               (python_bindings/cotangent/_base/primitives.pyi) follow from them
 //   type        shapes and dtypes of the outputs; throws a user Error for operands that do not fit
 //   jvp         forward derivative; null tangents are symbolic zeros. Reverse mode is never written by hand:
 //               linearize is jvp split into known and unknown equations, then `transpose`.
@@ -20,6 +22,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -116,6 +119,28 @@ struct Pruned {
 };
 using PruneRule = std::function<Pruned(const std::vector<bool>& used, const AttrsPtr& attrs)>;
 
+// What an attribute holds: an alternative of AttrValue, or a number of the result's dtype (an integer, a real, or the
+// two parts of a complex number).
+enum class AttributeKind : uint8_t {
+  kFlag,
+  kInteger,
+  kReal,
+  kText,
+  kDType,
+  kIntegers,
+  kReals,
+  kGraph,
+  kGraphs,
+  kOpaque,
+  kNumber,
+};
+inline constexpr bool kOptional = true;
+struct AttributeRecord {
+  std::string name;
+  AttributeKind kind;
+  bool optional = false;
+};
+
 // How the compiler treats the primitive when there is no `element` rule.
 enum class Lowering : uint8_t {
   kElement,     // by the element rule
@@ -134,6 +159,7 @@ enum class Lowering : uint8_t {
 
 struct Primitive {
   std::string name;
+  std::vector<AttributeRecord> attributes{};
   TypeRule type;
   JvpRule jvp;
   TransposeRule transpose;
@@ -145,6 +171,7 @@ struct Primitive {
   SplitRule split;
   PruneRule prune{};
 
+  bool several_results = false;  // a list of results, however many there are
   Lowering lowering = Lowering::kElement;
   ScalarOp combine = ScalarOp::kAdd;  // of kReduce, kCumulative and kScatter
   bool replaces = false;              // of kScatter: updates replace what was there, and nothing is combined
@@ -163,6 +190,14 @@ struct Primitive {
 
 // Whether an equation acts on the world, itself or in a sub-graph. Effects happen in program order.
 bool has_side_effects(const Primitive& primitive, const Attrs& attrs);
+
+// The first attribute that does not fit the record: its name, and what is wrong with it. Primitives of programs take
+// whatever attributes there are.
+struct AttributeProblem {
+  std::string name;
+  std::string problem;
+};
+std::optional<AttributeProblem> check_attributes(const Primitive& primitive, const Attrs& attrs);
 
 // Adds the record to the registry; meant for `const Primitive& kErf = define({...});` at namespace scope.
 const Primitive& define(Primitive primitive);

@@ -12,6 +12,7 @@
 #include "ir/text.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/operands.h"
+#include "python_bindings/primitive_functions.h"
 #include "python_bindings/slots.h"
 
 namespace ct::python {
@@ -403,7 +404,7 @@ py::object make_entrance(const std::string& rule, const py::object& primitive, c
   self->function = py::object(function).release().ptr();
   self->dict = dict.release().ptr();
   self->rule = row->rule;
-  self->primitive = primitive.is_none() ? nullptr : &primitive_named(primitive.ptr());
+  self->primitive = primitive.is_none() ? nullptr : &primitive_of(primitive.ptr());
   return py::reinterpret_steal<py::object>(object);
 }
 

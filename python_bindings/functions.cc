@@ -2,10 +2,9 @@
 // pybind11's dispatch would cost more than most of what they do.
 #include "python_bindings/functions.h"
 
-#include "absl/container/flat_hash_map.h"
 #include "ir/text.h"
-#include "python_bindings/attributes.h"
 #include "python_bindings/operands.h"
+#include "python_bindings/primitive_functions.h"
 
 namespace ct::python {
 namespace {
@@ -32,40 +31,6 @@ std::array<PyObject*, kCount> read_arguments(const char* function, const char* c
     throw py::type_error(concat(function, "() takes (", join(expected, ", "), "), the first ", required, " required"));
   }
   return result;
-}
-
-// Operands where they are; what is no Array is converted.
-class Operands {
- public:
-  explicit Operands(Py_ssize_t count) { pointers_.reserve(static_cast<size_t>(count)); }
-
-  void add(PyObject* object) {
-    if (is_array(object)) {
-      pointers_.push_back(&array_datum(object));
-    } else {
-      made_.push_back(std::make_unique<Datum>(datum_from_python(object)));
-      pointers_.push_back(made_.back().get());
-    }
-  }
-  absl::Span<const Datum* const> pointers() const { return pointers_; }
-
- private:
-  absl::InlinedVector<const Datum*, 4> pointers_;
-  absl::InlinedVector<std::unique_ptr<Datum>, 2> made_;
-};
-
-AttrsPtr read_attributes(PyObject* const* values, PyObject* keywords) {
-  const Py_ssize_t count = keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords);
-  if (count == 0) return Attrs::empty();
-  std::vector<Attrs::Item> items;
-  items.reserve(static_cast<size_t>(count));
-  for (Py_ssize_t k = 0; k < count; ++k) {
-    Py_ssize_t length = 0;
-    const char* key = PyUnicode_AsUTF8AndSize(PyTuple_GET_ITEM(keywords, k), &length);
-    if (key == nullptr) throw py::error_already_set();
-    items.emplace_back(std::string(key, static_cast<size_t>(length)), attr_from_python(values[k]));
-  }
-  return Attrs::make(std::move(items));
 }
 
 // The items of a list or tuple, or of a list made from another iterable.
@@ -112,30 +77,6 @@ void need_arguments(Py_ssize_t count, Py_ssize_t least, const char* usage) {
   if (count < least) throw py::type_error(usage);
 }
 
-// ---- Binding
-// ---------------------------------------------------------------------------------------------------------
-
-PyObject* bind_many(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  need_arguments(count, 2, "bind(name, operands, /, **attributes)");
-  const Primitive& primitive = primitive_named(args[0]);
-  Items items(args[1]);
-  std::vector<Datum> operands;
-  operands.reserve(static_cast<size_t>(items.size()));
-  for (Py_ssize_t i = 0; i < items.size(); ++i) operands.push_back(datum_from_python(items[i]));
-  std::vector<Datum> results = bind_with_location(primitive, operands, read_attributes(args + count, keywords));
-  py::list list(results.size());
-  for (size_t i = 0; i < results.size(); ++i) list[i] = array_object(std::move(results[i]));
-  return list.release().ptr();
-}
-
-PyObject* bind_one(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  need_arguments(count, 1, "bind1(name, /, *operands, **attributes)");
-  const Primitive& primitive = primitive_named(args[0]);
-  Operands operands(count - 1);
-  for (Py_ssize_t i = 1; i < count; ++i) operands.add(args[i]);
-  return make_array(bind1_with_location(primitive, operands.pointers(), read_attributes(args + count, keywords)));
-}
-
 // The promoted objects as Arrays: the same ones where nothing had to be done.
 template <class Use>
 void with_promoted(PyObject* const* objects, Py_ssize_t count, Promotion promotion, Use&& use) {
@@ -170,8 +111,8 @@ PyObject* promote(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
 }
 
 PyObject* promoted(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
-  need_arguments(count, 2, "promoted(name, /, *operands, inexact=False)");
-  const Primitive& primitive = primitive_named(args[0]);
+  need_arguments(count, 2, "promoted(primitive, /, *operands, inexact=False)");
+  const Primitive& primitive = primitive_of(args[0]);
   const auto [inexact] = read_arguments("promoted", {"inexact"}, 0, args + count, 0, keywords);
   PyObject* result = nullptr;
   with_promoted(args + 1, count - 1, is_true(inexact) ? Promotion::kInexact : Promotion::kJoin,
@@ -349,25 +290,8 @@ PyObject* capturing(PyObject*, PyObject*) { return PyBool_FromLong(innermost_cap
 
 }  // namespace
 
-const Primitive& primitive_named(PyObject* name) {
-  // By the identity of the name, which mostly is a constant of a function. Programs may redefine their own primitives.
-  static auto* known = new absl::flat_hash_map<PyObject*, const Primitive*>;  // guarded by the GIL
-  if (const auto it = known->find(name); it != known->end()) return *it->second;
-  Py_ssize_t length = 0;
-  const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, &length) : nullptr;
-  if (text == nullptr) {
-    PyErr_Clear();
-    throw Error(ErrorKind::kType, "the name of a primitive must be a str");
-  }
-  const Primitive& primitive = get_primitive(std::string_view(text, static_cast<size_t>(length)));
-  if (!primitive.user_defined && PyUnicode_CHECK_INTERNED(name)) known->emplace(Py_NewRef(name), &primitive);
-  return primitive;
-}
-
 void register_functions(py::module_& module) {
   static PyMethodDef functions[] = {
-      row<bind_many>("bind", "The results of a primitive: bind(name, operands, **attributes)."),
-      row<bind_one>("bind1", "The result of a primitive that has one: bind1(name, *operands, **attributes)."),
       row<promote>("promote", "Objects as arrays of one dtype and shape."),
       row<promoted>("promoted", "A primitive of operands that are brought to one dtype and shape first."),
       row1<array>("array", "An object as an array."),

@@ -103,6 +103,7 @@ py::list bind_equation(const GraphHandle& handle, size_t index, const py::list& 
   const Equation& equation = equation_at(graph, index);
   AttrsPtr attrs = graph.attrs_ptr(equation);
   for (const auto& [key, value] : changes) attrs = attrs->with(py::cast<std::string>(key), attr_from_python(value));
+  if (const auto wrong = check_attributes(*equation.primitive, *attrs)) throw Error(ErrorKind::kType, wrong->problem);
   std::vector<Datum> values;
   for (py::handle operand : operands) values.push_back(datum_from_python(operand));
   LocationScope location(equation.location);

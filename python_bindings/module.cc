@@ -5,6 +5,7 @@
 #include "jit/llvm/warm_up.h"
 #include "python_bindings/checked.h"
 #include "python_bindings/functions.h"
+#include "python_bindings/primitive_functions.h"
 #include "python_bindings/python.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -22,6 +23,7 @@ PYBIND11_MODULE(_core, module) {
   register_conversions(module);
   register_bind(module);
   register_functions(module);
+  register_primitive_functions(module);
   register_entrances(module);
   register_checked(module);
   register_tree(module);

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ir/attrs_reads.h"
 #include "ir/combinators.h"
 #include "ir/hash.h"
 #include "ir/lengths.h"
@@ -173,7 +172,6 @@ TypeRule type_rule(RulesPtr rules) {
     const WithInterpreter gil;
     py::list specs;
     for (const Aval& operand : operands) specs.append(spec_of(operand));
-    read_all(attrs);
     const py::object returned = rules->function("type")(*specs, **attrs_to_python(attrs));
     std::vector<py::object> results{returned};
     if (rules->multiple_results) {
@@ -533,6 +531,7 @@ void define_primitive(std::string name, const py::dict& functions, bool multiple
   Primitive primitive;
   primitive.name = std::move(name);
   primitive.has_side_effects = has_side_effects;
+  primitive.several_results = multiple_results;
   primitive.type = type_rule(rules);
   const auto set = [&](const char* slot, auto& field, auto make) {
     if (rules->has(slot)) {

@@ -90,7 +90,7 @@ def test_every_public_function_looks_at_its_flags() -> None:
         (lambda x: ct.nn.initializers.kaiming_normal(dtype=object), "object"),
         (lambda x: ct.lax.sort((x, x), num_keys=x), "sort: num_keys must be an integer; got Array"),
         (
-            lambda x: ct._core.bind1("sort", x, axis=0, num_keys="x"),
+            lambda x: ct._core.primitives["sort"](x, axis=0, num_keys="x"),
             "sort: attribute 'num_keys' is missing or has another type",
         ),
     ],

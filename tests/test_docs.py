@@ -47,12 +47,32 @@ def test_every_relative_link_resolves(name: str) -> None:
     assert missing == []
 
 
-def test_the_page_of_primitives_is_current() -> None:
-    script = "import sys; sys.path.insert(0, sys.argv[1]); import generate_primitives; print(generate_primitives.page(), end='')"
-    done = subprocess.run(
+def generated(program: str, expression: str) -> str:
+    """What a generator of ``docs/`` writes."""
+    script = f"import sys; sys.path.insert(0, sys.argv[1]); import {program} as made; print({expression}, end='')"
+    return subprocess.run(
         [sys.executable, "-c", script, ROOT / "docs"], capture_output=True, text=True, timeout=300, check=True
+    ).stdout
+
+
+def test_what_follows_from_the_records_is_current() -> None:
+    assert (ROOT / "docs/primitives.md").read_text() == generated("generate_primitives", "made.page()"), (
+        "run ./dev docs"
     )
-    assert (ROOT / "docs/primitives.md").read_text() == done.stdout, "run ./dev docs"
+    assert (ROOT / "python_bindings/cotangent/_base/primitives.pyi").read_text() == generated(
+        "generate_primitives", "made.stub()"
+    ), "run ./dev docs"
+
+
+@pytest.mark.parametrize("name", ["folders", "compiler", "package"])
+def test_the_pictures_of_the_structure_are_current(name: str) -> None:
+    picture = generated("generate_structure", f"made.pictures()['{name}.svg']")
+    assert (ROOT / f"docs/structure/{name}.svg").read_text() == picture, "run ./dev docs"
+
+
+def test_circles_are_errors() -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        generated("generate_structure", "made.levels({'a': {'b'}, 'b': {'a'}})")
 
 
 @pytest.mark.parametrize("name", EXECUTED)

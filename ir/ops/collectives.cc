@@ -46,6 +46,7 @@ Primitive collective(const std::string& name, int added_axes, int fixed_axes, Ow
   const PrimitiveRef self(name);
   Primitive result;
   result.name = name;
+  result.attributes = {{"axis_name", AttributeKind::kText}, {"axis_size", AttributeKind::kInteger}};
   result.jvp = linear_jvp(self);
   result.batch = [self, added_axes, fixed_axes, batch_own = std::move(batch_own)](
                      Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
@@ -145,6 +146,7 @@ Batched permute_batch(Builder& builder, const Batched& x, int64_t size, const At
 
 Primitive ppermute_primitive() {
   Primitive result = collective("ppermute", 0, 0, permute_batch);
+  result.attributes.push_back({"sources", AttributeKind::kIntegers});
   result.type = [](absl::Span<const Aval> operands, const Attrs& attrs) {
     check_operand_count(operands, 1);
     const int64_t size = check_axis_attributes(attrs);

@@ -203,6 +203,7 @@ Masked place_pieces(absl::Span<const Masked> pieces, absl::Span<const Value> len
 Primitive concatenate_primitive() {
   Primitive result;
   result.name = "concatenate";
+  result.attributes = {{"axis", AttributeKind::kInteger}};
   result.type = [](absl::Span<const Aval> operands, const Attrs& attrs) {
     return Avals{concatenated(operands, attrs.integer("axis"))};
   };
@@ -267,6 +268,7 @@ Values ragged_concatenate_transpose(Builder& builder, const TransposeInput& inpu
 Primitive ragged_concatenate_primitive() {
   Primitive result;
   result.name = "ragged_concatenate";
+  result.attributes = {{"axis", AttributeKind::kInteger}};
   result.type = ragged_concatenate_type;
   result.jvp = ragged_concatenate_jvp;
   result.transpose = ragged_concatenate_transpose;
@@ -329,6 +331,8 @@ Primitive ragged_part_primitive(std::string name, std::string other) {
   const PrimitiveRef self(name);
   Primitive result;
   result.name = std::move(name);
+  result.attributes = {
+      {"axis", AttributeKind::kInteger}, {"size", AttributeKind::kInteger}, {"start", AttributeKind::kInteger}};
   result.jvp = linear_in_first_jvp(self);
   result.transpose = [other](Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
     const Part part(*attrs);

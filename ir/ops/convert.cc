@@ -31,6 +31,7 @@ Primitive conversion() {
   const PrimitiveRef self("convert");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"dtype", AttributeKind::kDType}, {"weak", AttributeKind::kFlag, kOptional}};
   result.type = convert_type;
   result.jvp = convert_jvp;
   result.elementwise = true;
@@ -68,6 +69,7 @@ Primitive reinterpretation() {
   const PrimitiveRef self("bitcast");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"dtype", AttributeKind::kDType}};
   result.type = bitcast_type;
   result.jvp = zero_jvp(self);
   result.differentiable = false;

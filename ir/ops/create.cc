@@ -80,10 +80,11 @@ Scalar iota_element(ElementBuilder& element, const Attrs& attrs, const Aval& ava
   return element.convert(element.index_value(position[axis], narrow ? DType::kInt32 : DType::kInt64), aval.dtype());
 }
 
-Primitive constant(std::string name, TypeRule type, ElementRule element) {
+Primitive constant(std::string name, std::vector<AttributeRecord> attributes, TypeRule type, ElementRule element) {
   const PrimitiveRef self(name);
   Primitive result;
   result.name = std::move(name);
+  result.attributes = std::move(attributes);
   result.type = std::move(type);
   result.jvp = zero_jvp(self);
   result.differentiable = false;
@@ -98,8 +99,15 @@ Primitive constant(std::string name, TypeRule type, ElementRule element) {
   return result;
 }
 
-const Primitive& kFull = define(constant("full", full_type, full_element));
-const Primitive& kIota = define(constant("iota", iota_type, iota_element));
+const Primitive& kFull = define(constant("full",
+                                         {{"dtype", AttributeKind::kDType},
+                                          {"shape", AttributeKind::kIntegers},
+                                          {"value", AttributeKind::kNumber},
+                                          {"weak", AttributeKind::kFlag}},
+                                         full_type, full_element));
+const Primitive& kIota = define(constant(
+    "iota", {{"axis", AttributeKind::kInteger}, {"dtype", AttributeKind::kDType}, {"shape", AttributeKind::kIntegers}},
+    iota_type, iota_element));
 
 Value bind_full(Builder& builder, const Aval& aval, AttrValue value) {
   Ints shape(aval.shape().begin(), aval.shape().end());

@@ -48,6 +48,7 @@ Primitive cumulative(std::string name, ScalarOp op, double identity, DTypeSet dt
   const PrimitiveRef self(name);
   Primitive result;
   result.name = std::move(name);
+  result.attributes = {{"axis", AttributeKind::kInteger}, {"reverse", AttributeKind::kFlag}};
   result.type = cumulative_type(dtypes);
   result.batch = cumulative_batch(self);
   result.mask = cumulative_mask(self);

@@ -238,6 +238,10 @@ std::vector<Masked> dot_mask(Builder&, absl::Span<const Masked> operands, const 
 Primitive general_dot() {
   Primitive result;
   result.name = "dot_general";
+  result.attributes = {{"lhs_batch", AttributeKind::kIntegers},
+                       {"lhs_contract", AttributeKind::kIntegers},
+                       {"rhs_batch", AttributeKind::kIntegers},
+                       {"rhs_contract", AttributeKind::kIntegers}};
   result.type = dot_type;
   result.jvp = dot_jvp;
   result.transpose = dot_transpose;

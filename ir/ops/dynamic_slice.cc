@@ -232,6 +232,7 @@ std::vector<Masked> dynamic_slice_mask(Builder& builder, absl::Span<const Masked
 Primitive dynamic_slicing() {
   Primitive result;
   result.name = "dynamic_slice";
+  result.attributes = {{"batch_dims", AttributeKind::kInteger}, {"sizes", AttributeKind::kIntegers}};
   result.type = dynamic_slice_type;
   result.jvp = dynamic_slice_jvp;
   result.transpose = dynamic_slice_transpose;
@@ -348,6 +349,7 @@ std::vector<Masked> dynamic_update_slice_mask(Builder& builder, absl::Span<const
 Primitive dynamic_updating() {
   Primitive result;
   result.name = "dynamic_update_slice";
+  result.attributes = {{"batch_dims", AttributeKind::kInteger}};
   result.type = dynamic_update_slice_type;
   result.jvp = dynamic_update_slice_jvp;
   result.transpose = dynamic_update_slice_transpose;

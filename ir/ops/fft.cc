@@ -118,6 +118,7 @@ Primitive fft_primitive() {
   const PrimitiveRef self("fft");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"kind", AttributeKind::kText}, {"lengths", AttributeKind::kIntegers}};
   result.type = fft_type;
   result.jvp = linear_jvp(self);
   result.transpose = linear_transpose(fft_transpose);

@@ -72,6 +72,7 @@ std::vector<Masked> fill_padding_mask(Builder&, absl::Span<const Masked> operand
 Primitive filling() {
   Primitive result;
   result.name = "fill_padding";
+  result.attributes = {{"axes", AttributeKind::kIntegers}, {"value", AttributeKind::kReal}};
   result.type = fill_padding_type;
   result.jvp = fill_padding_jvp;
   result.transpose = fill_padding_transpose;

@@ -174,6 +174,7 @@ std::vector<Masked> gather_mask(Builder&, absl::Span<const Masked> operands, con
 
 const Primitive& kGather = define({
     .name = "gather",
+    .attributes = {{"axis", AttributeKind::kInteger}, {"batch_dims", AttributeKind::kInteger}},
     .type = gather_type,
     .jvp = gather_jvp,
     .transpose = gather_transpose,
@@ -281,6 +282,9 @@ Primitive scatter_primitive(std::string name, ScalarOp combine, DTypeSet dtypes)
   const PrimitiveRef self(name);
   Primitive result;
   result.name = std::move(name);
+  result.attributes = {{"axis", AttributeKind::kInteger},
+                       {"batch_dims", AttributeKind::kInteger},
+                       {"unique", AttributeKind::kFlag, kOptional}};
   result.type = scatter_type(dtypes);
   result.batch = scatter_batch(self);
   result.mask = scatter_mask(self);

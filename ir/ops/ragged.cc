@@ -53,6 +53,7 @@ std::vector<Masked> dimension_size_mask(Builder& builder, absl::Span<const Maske
 Primitive dimension_size_primitive() {
   Primitive result;
   result.name = "dimension_size";
+  result.attributes = {{"axis", AttributeKind::kInteger}};
   result.type = dimension_size_type;
   result.jvp = zero_jvp(PrimitiveRef(result.name));
   result.batch = dimension_size_batch;
@@ -113,6 +114,7 @@ std::vector<Masked> set_length_mask(Builder&, absl::Span<const Masked> operands,
 Primitive set_length_primitive() {
   Primitive result;
   result.name = "set_length";
+  result.attributes = {{"axis", AttributeKind::kInteger}, {"cuts", AttributeKind::kFlag, kOptional}};
   result.type = set_length_type;
   result.jvp = linear_in_first_jvp(PrimitiveRef(result.name));
   result.transpose = set_length_transpose;

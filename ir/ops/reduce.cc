@@ -75,6 +75,7 @@ Primitive reduction(std::string name, ScalarOp op, double identity, DTypeSet dty
   const PrimitiveRef self(name);
   Primitive result;
   result.name = std::move(name);
+  result.attributes = {{"axes", AttributeKind::kIntegers}};
   result.type = reduction_type(dtypes);
   result.batch = reduction_batch(self);
   result.mask = reduction_mask(self);

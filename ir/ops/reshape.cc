@@ -184,6 +184,7 @@ std::vector<Masked> reshape_mask(Builder& builder, absl::Span<const Masked> oper
 
 const Primitive& kReshape = define({
     .name = "reshape",
+    .attributes = {{"shape", AttributeKind::kIntegers}},
     .type = reshape_type,
     .jvp = linear_jvp(PrimitiveRef("reshape")),
     .transpose = linear_transpose(

@@ -92,6 +92,7 @@ std::vector<Masked> broadcast_mask(Builder& builder, absl::Span<const Masked> op
 
 const Primitive& kBroadcast = define({
     .name = "broadcast",
+    .attributes = {{"axes", AttributeKind::kIntegers}, {"shape", AttributeKind::kIntegers}},
     .type = broadcast_type,
     .jvp = linear_jvp(PrimitiveRef("broadcast")),
     .transpose = linear_transpose(broadcast_transpose),
@@ -154,6 +155,7 @@ std::vector<Masked> transpose_mask(Builder& builder, absl::Span<const Masked> op
 
 const Primitive& kTranspose = define({
     .name = "transpose",
+    .attributes = {{"permutation", AttributeKind::kIntegers}},
     .type = transpose_type,
     .jvp = linear_jvp(PrimitiveRef("transpose")),
     .transpose = linear_transpose([](Value cotangent, const Aval&, const AttrsPtr& attrs) {
@@ -212,6 +214,7 @@ JvpResult reverse_jvp(Builder&, absl::Span<const Value> primals, absl::Span<cons
 
 const Primitive& kReverse = define({
     .name = "reverse",
+    .attributes = {{"axes", AttributeKind::kIntegers}},
     .type = reverse_type,
     .jvp = reverse_jvp,
     .transpose = linear_transpose(

@@ -112,6 +112,9 @@ std::vector<Masked> slice_mask(Builder& builder, absl::Span<const Masked> operan
 
 const Primitive& kSlice = define({
     .name = "slice",
+    .attributes = {{"limit", AttributeKind::kIntegers},
+                   {"start", AttributeKind::kIntegers},
+                   {"stride", AttributeKind::kIntegers}},
     .type = slice_type,
     .jvp = slice_jvp,
     .transpose = linear_transpose(slice_transpose),
@@ -332,6 +335,9 @@ std::vector<Masked> pad_mask(Builder& builder, absl::Span<const Masked> operands
 
 const Primitive& kPad = define({
     .name = "pad",
+    .attributes = {{"high", AttributeKind::kIntegers},
+                   {"interior", AttributeKind::kIntegers},
+                   {"low", AttributeKind::kIntegers}},
     .type = pad_type,
     .jvp = pad_jvp,
     .transpose = pad_transpose,

@@ -282,6 +282,11 @@ std::vector<Masked> sort_mask(Builder& builder, absl::Span<const Masked> operand
 Primitive sorting() {
   Primitive result;
   result.name = "sort";
+  result.attributes = {{"axis", AttributeKind::kInteger},
+                       {"count", AttributeKind::kInteger, kOptional},
+                       {"descending", AttributeKind::kFlag, kOptional},
+                       {"num_keys", AttributeKind::kInteger}};
+  result.several_results = true;
   result.type = sort_type;
   result.jvp = sort_jvp;
   result.batch = sort_batch;

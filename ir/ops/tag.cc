@@ -9,6 +9,7 @@ Primitive tag() {
   const PrimitiveRef self("tag");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"name", AttributeKind::kText}};
   result.type = [](absl::Span<const Aval> operands, const Attrs& attrs) {
     check_operand_count(operands, 1);
     attrs.text("name");

@@ -57,6 +57,7 @@ Primitive generator() {
   const PrimitiveRef self("threefry2x32");
   Primitive result;
   result.name = self.name();
+  result.several_results = true;
   result.type = threefry_type;
   result.jvp = zero_jvp(self);
   result.differentiable = false;

@@ -175,6 +175,10 @@ std::vector<Masked> window_slice_mask(Builder& builder, absl::Span<const Masked>
 Primitive window_slicing() {
   Primitive result;
   result.name = "window_slice";
+  result.attributes = {{"axes", AttributeKind::kIntegers},       {"dilation", AttributeKind::kIntegers},
+                       {"offset", AttributeKind::kIntegers},     {"sizes", AttributeKind::kIntegers},
+                       {"step", AttributeKind::kIntegers},       {"window_axes", AttributeKind::kIntegers},
+                       {"window_step", AttributeKind::kIntegers}};
   result.type = window_slice_type;
   result.jvp = window_slice_jvp;
   result.transpose = linear_transpose(window_slice_transpose);

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import (
     ShapeDtypeStruct,
@@ -128,7 +129,7 @@ def checkpoint_name(x: T, name: str) -> T:
     """
     _named("names", (name,))
     leaves, structure = flatten_arguments(x, "checkpoint_name's argument")
-    return structure.unflatten([_core.bind("tag", [leaf], name=name)[0] for leaf in leaves])  # type: ignore[no-any-return]
+    return structure.unflatten([primitives.tag(leaf, name=name) for leaf in leaves])  # type: ignore[no-any-return]
 
 
 def checkpoint(
@@ -185,9 +186,8 @@ def checkpoint(
             xs, keywords = structure.unflatten(leaves)
             return run(*xs, **keywords)
         captured = capture(run, leaves, structure, _core.capture_mode() or "jit", name=name, concrete=True)
-        outputs = _core.bind(
-            "checkpoint",
-            leaves + captured.closure,
+        outputs = primitives.checkpoint(
+            *leaves + captured.closure,
             graph=captured.graph,
             policy=clauses,
             prevent_cse=any(_core.tree_flatten(prevent_cse)[0]),

@@ -18,6 +18,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent import numpy as cnp
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import bind_callback
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, wraps
@@ -177,7 +178,7 @@ def check_error(error: Error) -> None:
     if not error._records:
         return
     code, payload = _first_of_batch(error)
-    held = _core.bind("eq", [code, _core.full((), 0, "int32")])[0]
+    held = primitives.eq(code, _core.full((), 0, "int32"))
     _bind_check(_made_of_error(error._records), held, [code, *payload])
 
 
@@ -307,7 +308,7 @@ def _encode(x: Array) -> Array:
         return _encode(cnp.stack([cnp.real(x), cnp.imag(x)], axis=-1))
     if kind != "float":
         return x
-    return _core.bind("bitcast", [x], dtype=np.dtype(f"uint{8 * x.dtype.itemsize}"))[0]
+    return primitives.bitcast(x, dtype=np.dtype(f"uint{8 * x.dtype.itemsize}"))
 
 
 def _decode(x: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
@@ -463,7 +464,7 @@ class _Checker(Interpreter):
         """A length is held to its bound: what is computed is of a shorter or longer array than was asked for."""
         if isinstance(size, int):
             size = _core.full(length._bound_shape, size, "int32")
-        wrong = _core.convert(_core.bind1("clamp_length", length, size), length.dtype) != length
+        wrong = _core.convert(primitives.clamp_length(length, size), length.dtype) != length
         self.report(
             cnp.any(wrong), "index", "the length of a ragged axis is negative or larger than its bound", location
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.capture import check_callable, flatten_like, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.control_flow import map as lax_map
@@ -61,7 +62,7 @@ class custom_vmap(CustomFunction):  # noqa: N801
         primal = call.primal
         objects = tuple(_Default(x) for x in call.objects)
         rule = _rule(self.vmap_rule, call.structure, primal.structure, len(primal.closure), call.name, objects)
-        return _core.bind("call", call.leaves + primal.closure, graph=primal.graph, name=call.name, rule=rule)
+        return primitives.call(*call.leaves + primal.closure, graph=primal.graph, name=call.name, rule=rule)
 
 
 class _Default:
@@ -149,7 +150,7 @@ def _constant(x: Array, rule: _Rule) -> Callable[[], Array]:
         if len(flat) == 0 or (flat == flat[0]).all():
             return _core.full(shape, flat[0].item() if len(flat) else 0, dtype)
         elements = [_core.full((1,), value.item(), dtype) for value in flat]
-        return _core.bind("reshape", [_core.bind("concatenate", elements, axis=0)[0]], shape=list(shape))[0]
+        return primitives.reshape(primitives.concatenate(*elements, axis=0), shape=list(shape))
 
     return make
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import aval_of, capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph
@@ -184,7 +185,7 @@ def load(directory: str | Path, name: str | None = None) -> Callable[..., Any]:
             if length.size and (length.min() < 0 or length.max() > bound):
                 raise ShapeError(f"{title}: argument {index} is a length of {length.tolist()}, outside 0 … {bound}")
         if traced:
-            results = _core.bind("call", operands + constants, graph=graph, name=title)
+            results = primitives.call(*operands + constants, graph=graph, name=title)
         else:
             results = executable(operands + constants)
         return results[0] if len(results) == 1 else results

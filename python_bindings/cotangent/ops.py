@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import numpy as cnp
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
-from cotangent._core import Array
-from cotangent._ops.binding import bind1
+from cotangent._core import Array, Primitive
 from cotangent.errors import DTypeError
 from cotangent.numpy.index_updates import check_mode
 
@@ -18,6 +18,7 @@ __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 def _segments(
     name: str,
     method: str,
+    scatter: Primitive,
     data: Any,
     segment_ids: Any,
     num_segments: int | None,
@@ -41,8 +42,7 @@ def _segments(
     if options["mode"] != "clip":
         # Of what scatters, not of indices, which would count ids below 0 from the end: ids outside belong to no segment.
         check_mode(options["mode"])
-        primitive = f"scatter_{method}"
-        return bind1(primitive, start, segment_ids, data, axis=0, batch_dims=0, unique=bool(options["unique_indices"]))
+        return scatter(start, segment_ids, data, axis=0, batch_dims=0, unique=bool(options["unique_indices"]))
     result: Array = getattr(start.at[cnp.maximum(segment_ids, 0)], method)(data, **options)
     return result
 
@@ -92,7 +92,9 @@ def segment_sum(
     """
     check_placement(out_sharding, "segment_sum")
     options = _options(indices_are_sorted, unique_indices, mode)
-    return _segments("segment_sum", "add", data, segment_ids, num_segments, lambda dtype: 0, options)
+    return _segments(
+        "segment_sum", "add", primitives.scatter_add, data, segment_ids, num_segments, lambda dtype: 0, options
+    )
 
 
 def segment_prod(
@@ -109,7 +111,9 @@ def segment_prod(
     """The product of the rows of each segment; 1 for empty segments. See `segment_sum`."""
     check_placement(out_sharding, "segment_prod")
     options = _options(indices_are_sorted, unique_indices, mode)
-    return _segments("segment_prod", "mul", data, segment_ids, num_segments, lambda dtype: 1, options)
+    return _segments(
+        "segment_prod", "mul", primitives.scatter_mul, data, segment_ids, num_segments, lambda dtype: 1, options
+    )
 
 
 def segment_max(
@@ -126,7 +130,7 @@ def segment_max(
     """The maximum of the rows of each segment; the lowest value of the dtype for empty segments. See `segment_sum`."""
     check_placement(out_sharding, "segment_max")
     options = _options(indices_are_sorted, unique_indices, mode)
-    return _segments("segment_max", "max", data, segment_ids, num_segments, _lowest, options)
+    return _segments("segment_max", "max", primitives.scatter_max, data, segment_ids, num_segments, _lowest, options)
 
 
 def segment_min(
@@ -143,7 +147,7 @@ def segment_min(
     """The minimum of the rows of each segment; the highest value of the dtype for empty segments. See `segment_sum`."""
     check_placement(out_sharding, "segment_min")
     options = _options(indices_are_sorted, unique_indices, mode)
-    return _segments("segment_min", "min", data, segment_ids, num_segments, _highest, options)
+    return _segments("segment_min", "min", primitives.scatter_min, data, segment_ids, num_segments, _highest, options)
 
 
 check_arguments(globals())

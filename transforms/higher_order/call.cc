@@ -74,6 +74,9 @@ Pruned call_prune(const Flags& used, const AttrsPtr& attrs) {
 
 Primitive call_primitive() {
   Primitive result = applied("call");
+  result.attributes = {
+      {"graph", AttributeKind::kGraph}, {"name", AttributeKind::kText}, {"rule", AttributeKind::kOpaque, kOptional}};
+  result.several_results = true;
   result.type = call_type;
   result.jvp = call_jvp;
   result.split = call_split;

@@ -136,6 +136,11 @@ Values checkpoint_expand(Builder& builder, absl::Span<const Value> operands, con
 
 Primitive checkpoint_primitive() {
   Primitive result = expanding("checkpoint", checkpoint_expand);
+  result.attributes = {{"graph", AttributeKind::kGraph},
+                       {"policy", AttributeKind::kText},
+                       {"prevent_cse", AttributeKind::kFlag},
+                       {"recomputes", AttributeKind::kFlag}};
+  result.several_results = true;
   result.type = checkpoint_type;
   result.jvp = checkpoint_jvp;
   result.split = checkpoint_split;

@@ -350,6 +350,8 @@ std::vector<Tensor> cond_reference(const ReferenceInput& input) {
 Primitive cond_primitive() {
   Primitive result;
   result.name = "cond";
+  result.attributes = {{"branches", AttributeKind::kGraphs}};
+  result.several_results = true;
   result.type = cond_type;
   result.jvp = cond_jvp;
   result.split = cond_split;

@@ -145,6 +145,11 @@ std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched
 
 Primitive custom_jvp_primitive() {
   Primitive result = applied("custom_jvp");
+  result.attributes = {{"closed", AttributeKind::kInteger, kOptional},
+                       {"graph", AttributeKind::kGraph},
+                       {"jvp", AttributeKind::kGraph, kOptional},
+                       {"rule", AttributeKind::kOpaque, kOptional}};
+  result.several_results = true;
   result.type = custom_jvp_type;
   result.jvp = custom_jvp_jvp;
   result.batch = custom_jvp_batch;

@@ -159,6 +159,8 @@ std::vector<Batched> custom_vjp_linear_batch(Builder& builder, absl::Span<const 
 Primitive custom_vjp_linear_primitive() {
   Primitive result;
   result.name = "custom_vjp_linear";
+  result.attributes = {{"backward", AttributeKind::kGraph}, {"num_residuals", AttributeKind::kInteger}};
+  result.several_results = true;
   result.type = custom_vjp_linear_type;
   result.jvp = custom_vjp_linear_jvp;
   result.transpose = custom_vjp_linear_transpose;

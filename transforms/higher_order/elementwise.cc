@@ -130,6 +130,9 @@ Primitive elementwise_primitive() {
   const PrimitiveRef self("elementwise");
   // Expanded before it is masked, so that loops do not wait for padding.
   Primitive result = expanding(self.name(), elementwise_expand);
+  result.attributes = {{"graph", AttributeKind::kGraph},
+                       {"name", AttributeKind::kText},
+                       {"partials", AttributeKind::kGraphs, kOptional}};
   result.type = elementwise_type;
   result.jvp = elementwise_jvp;
   result.batch = elementwise_batch(self);

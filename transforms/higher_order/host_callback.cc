@@ -228,6 +228,10 @@ std::vector<Tensor> callback_reference(const ReferenceInput& input) {
 Primitive host_callback_primitive() {
   Primitive result;
   result.name = "host_callback";
+  result.attributes = {{"batching", AttributeKind::kText},   {"callback", AttributeKind::kOpaque},
+                       {"effect", AttributeKind::kText},     {"lengths", AttributeKind::kInteger},
+                       {"ragged", AttributeKind::kIntegers}, {"results", AttributeKind::kText}};
+  result.several_results = true;
   result.type = callback_type;
   result.jvp = callback_jvp;
   result.batch = callback_batch;

@@ -158,6 +158,12 @@ Values linear_solve_expand(Builder& builder, absl::Span<const Value> operands, c
 
 Primitive linear_solve_primitive() {
   Primitive result = expanding("linear_solve", linear_solve_expand);
+  result.attributes = {{"matvec", AttributeKind::kGraph},
+                       {"num_constants", AttributeKind::kIntegers},
+                       {"solve", AttributeKind::kGraph},
+                       {"transpose_solve", AttributeKind::kGraph, kOptional},
+                       {"vecmat", AttributeKind::kGraph, kOptional}};
+  result.several_results = true;
   result.type = linear_solve_type;
   result.jvp = linear_solve_jvp;
   result.transpose = linear_solve_transpose;

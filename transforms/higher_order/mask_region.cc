@@ -408,6 +408,11 @@ std::vector<Masked> mask_mask(Builder& builder, absl::Span<const Masked> operand
 
 Primitive mask_primitive() {
   Primitive result = expanding("mask", mask_expand);
+  result.attributes = {{"graph", AttributeKind::kGraph},
+                       {"in_ragged", AttributeKind::kIntegers},
+                       {"num_lengths", AttributeKind::kInteger},
+                       {"out_ragged", AttributeKind::kIntegers}};
+  result.several_results = true;
   result.type = mask_type;
   result.jvp = mask_jvp;
   result.split = mask_split;

@@ -587,6 +587,10 @@ std::vector<Tensor> scan_reference(const ReferenceInput& input) {
 Primitive scan_primitive() {
   Primitive result;
   result.name = "scan";
+  result.attributes = {{"counted", AttributeKind::kFlag, kOptional}, {"graph", AttributeKind::kGraph},
+                       {"length", AttributeKind::kInteger},          {"num_carries", AttributeKind::kInteger},
+                       {"num_constants", AttributeKind::kInteger},   {"reverse", AttributeKind::kFlag}};
+  result.several_results = true;
   result.type = scan_type;
   result.jvp = scan_jvp;
   result.split = scan_split;

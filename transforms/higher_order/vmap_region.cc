@@ -133,6 +133,11 @@ Pruned vmap_region_prune(const Flags& used, const AttrsPtr& attrs) {
 
 Primitive vmap_region_primitive() {
   Primitive result = expanding("vmap_region", vmap_region_expand);
+  result.attributes = {{"binds", AttributeKind::kText, kOptional},
+                       {"graph", AttributeKind::kGraph},
+                       {"in_axes", AttributeKind::kIntegers},
+                       {"size", AttributeKind::kInteger}};
+  result.several_results = true;
   result.type = vmap_region_type;
   result.jvp = vmap_region_jvp;
   result.split = vmap_region_split;

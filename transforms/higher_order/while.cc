@@ -482,6 +482,11 @@ std::vector<Tensor> while_reference(const ReferenceInput& input) {
 Primitive while_primitive() {
   Primitive result;
   result.name = "while";
+  result.attributes = {{"body", AttributeKind::kGraph},
+                       {"condition", AttributeKind::kGraph},
+                       {"num_body_constants", AttributeKind::kInteger},
+                       {"num_condition_constants", AttributeKind::kInteger}};
+  result.several_results = true;
   result.type = while_type;
   result.jvp = while_jvp;
   result.split = while_split;

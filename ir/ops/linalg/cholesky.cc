@@ -94,6 +94,7 @@ Primitive cholesky_primitive() {
   const PrimitiveRef self("cholesky");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"upper", AttributeKind::kFlag, kOptional}};
   result.type = cholesky_type;
   result.jvp = cholesky_jvp;
   result.batch = leading_batch(self);

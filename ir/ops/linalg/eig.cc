@@ -145,6 +145,8 @@ Primitive eig_primitive() {
   const PrimitiveRef self("eig");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"left", AttributeKind::kFlag}, {"right", AttributeKind::kFlag}};
+  result.several_results = true;
   result.type = eig_type;
   result.jvp = eig_jvp;
   result.batch = leading_batch(self);

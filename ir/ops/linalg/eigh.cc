@@ -98,6 +98,8 @@ Primitive eigh_primitive() {
   const PrimitiveRef self("eigh");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"compute_vectors", AttributeKind::kFlag}, {"lower", AttributeKind::kFlag}};
+  result.several_results = true;
   result.type = eigh_type;
   result.jvp = eigh_jvp;
   result.batch = leading_batch(self);

@@ -123,6 +123,7 @@ Primitive lu_primitive() {
   const PrimitiveRef self("lu");
   Primitive result;
   result.name = self.name();
+  result.several_results = true;
   result.type = lu_type;
   result.jvp = lu_jvp;
   result.batch = leading_batch(self);
@@ -263,6 +264,7 @@ std::vector<Tensor> lu_solve_reference(const ReferenceInput& input) {
 Primitive lu_solve_primitive() {
   Primitive result;
   result.name = "lu_solve";
+  result.attributes = {{"conjugate_a", AttributeKind::kFlag}, {"transpose_a", AttributeKind::kFlag}};
   result.type = lu_solve_type;
   result.jvp = lu_solve_jvp;
   result.transpose = lu_solve_transpose;

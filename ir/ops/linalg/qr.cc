@@ -134,6 +134,8 @@ Primitive qr_primitive() {
   const PrimitiveRef self("qr");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"full_matrices", AttributeKind::kFlag}, {"pivoting", AttributeKind::kFlag}};
+  result.several_results = true;
   result.type = qr_type;
   result.jvp = qr_jvp;
   result.batch = leading_batch(self);

@@ -57,6 +57,8 @@ Primitive schur_primitive() {
   const PrimitiveRef self("schur");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"compute_vectors", AttributeKind::kFlag}};
+  result.several_results = true;
   result.type = schur_type;
   result.batch = leading_batch(self);
   result.mask = schur_mask;

@@ -153,6 +153,8 @@ Primitive svd_primitive() {
   const PrimitiveRef self("svd");
   Primitive result;
   result.name = self.name();
+  result.attributes = {{"compute_uv", AttributeKind::kFlag}, {"full_matrices", AttributeKind::kFlag}};
+  result.several_results = true;
   result.type = svd_type;
   result.jvp = svd_jvp;
   result.batch = leading_batch(self);

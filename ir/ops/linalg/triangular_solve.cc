@@ -127,6 +127,11 @@ std::vector<Tensor> triangular_solve_reference(const ReferenceInput& input) {
 Primitive triangular_solve_primitive() {
   Primitive result;
   result.name = "triangular_solve";
+  result.attributes = {{"conjugate_a", AttributeKind::kFlag},
+                       {"left_side", AttributeKind::kFlag},
+                       {"lower", AttributeKind::kFlag},
+                       {"transpose_a", AttributeKind::kFlag},
+                       {"unit_diagonal", AttributeKind::kFlag}};
   result.type = triangular_solve_type;
   result.jvp = triangular_solve_jvp;
   result.transpose = triangular_solve_transpose;

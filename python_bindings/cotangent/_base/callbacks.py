@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import ShapeDtypeStruct, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, PyTreeDef
@@ -79,9 +80,8 @@ def bind_callback(
 ) -> list[Array]:
     """One ``host_callback`` equation: ``adapter(list of NumPy arrays)`` returns a sequence of ``results``."""
     types = " ".join(f"{_core.dtype_name(dtype)}[{','.join(map(str, shape))}]" for shape, dtype in results)
-    return _core.bind(
-        "host_callback",
-        list(operands),
+    return primitives.host_callback(
+        *list(operands),
         callback=adapter,
         effect=effect,
         results=types,

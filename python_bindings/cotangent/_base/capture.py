@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.device import check_placement
 from cotangent._core import Array, Graph, PyTreeDef
 
@@ -367,7 +368,7 @@ def as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:
 
 def set_length(x: Array, length: Any, axis: int) -> Array:
     """The first ``length`` elements of ``x`` along an axis, inside a mask."""
-    return _core.bind("set_length", [x, length], axis=axis, cuts=True)[0]
+    return primitives.set_length(x, length, axis=axis, cuts=True)
 
 
 def structure_names(structure: PyTreeDef) -> list[str]:

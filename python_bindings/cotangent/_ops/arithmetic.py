@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._core import Array, entrance
+from cotangent._core import Array, Primitive, entrance
 from cotangent._ops.binding import (
     apart,
-    bind1,
     choose,
     constant,
     inexact,
@@ -78,37 +78,37 @@ __all__ = [
 # ---- Arithmetic ------------------------------------------------------------------------------------------------------
 
 
-@entrance("binary", "add")
+@entrance("binary", primitives.add)
 def add(x: Any, y: Any, /) -> Array:
     """``x + y``; of bools, or."""
-    return promoted("add", x, y)
+    return promoted(primitives.add, x, y)
 
 
-@entrance("binary", "sub")
+@entrance("binary", primitives.sub)
 def subtract(x: Any, y: Any, /) -> Array:
     """``x - y``."""
-    return promoted("sub", x, y)
+    return promoted(primitives.sub, x, y)
 
 
-@entrance("binary", "mul")
+@entrance("binary", primitives.mul)
 def multiply(x: Any, y: Any, /) -> Array:
     """``x * y``; of bools, and."""
-    return promoted("mul", x, y)
+    return promoted(primitives.mul, x, y)
 
 
-@entrance("binary_inexact", "div")
+@entrance("binary_inexact", primitives.div)
 def divide(x: Any, y: Any, /) -> Array:
     """``x / y``, floating also for integers."""
-    return promoted("div", x, y, inexact=True)
+    return promoted(primitives.div, x, y, inexact=True)
 
 
 true_divide = divide
 
 
-@entrance("unary", "neg")
+@entrance("unary", primitives.neg)
 def negative(x: Any, /) -> Array:
     """``-x``."""
-    return bind1("neg", x)
+    return primitives.neg(x)
 
 
 @own
@@ -120,20 +120,20 @@ def positive(x: Any, /) -> Array:
 def reciprocal(x: Any, /) -> Array:
     """``1 / x``."""
     array = inexact(x)
-    return bind1("div", literal(array, 1.0), array)
+    return primitives.div(literal(array, 1.0), array)
 
 
 def square(x: Any, /) -> Array:
     """``x * x``."""
     array = _core.array(x)
-    return bind1("mul", array, array)
+    return primitives.mul(array, array)
 
 
-@entrance("unary", "abs")
+@entrance("unary", primitives.abs)
 def absolute(x: Any, /) -> Array:
     """The magnitude: of a complex number, a real."""
     array = _core.array(x)
-    return apart(array, x) if kind(array) in ("bool", "unsigned") else bind1("abs", array)
+    return apart(array, x) if kind(array) in ("bool", "unsigned") else primitives.abs(array)
 
 
 abs = absolute  # noqa: A001
@@ -141,41 +141,41 @@ abs = absolute  # noqa: A001
 
 def fabs(x: Any, /) -> Array:
     """The magnitude of real numbers, as floating numbers."""
-    return bind1("abs", real_only(x, "fabs"))
+    return primitives.abs(real_only(x, "fabs"))
 
 
-@entrance("unary", "sign")
+@entrance("unary", primitives.sign)
 def sign(x: Any, /) -> Array:
     """-1, 0 or 1; NaN of NaN; of complex z, ``z / |z|``."""
-    return bind1("sign", x)
+    return primitives.sign(x)
 
 
-@entrance("binary_ordered", "max")
+@entrance("binary_ordered", primitives.max)
 def maximum(x: Any, y: Any, /) -> Array:
     """The larger of two; NaN if either is."""
-    return larger("max", *_core.promote([x, y]))
+    return larger(primitives.max, *_core.promote([x, y]))
 
 
-@entrance("binary_ordered", "min")
+@entrance("binary_ordered", primitives.min)
 def minimum(x: Any, y: Any, /) -> Array:
     """The smaller of two; NaN if either is."""
-    return larger("min", *_core.promote([x, y]))
+    return larger(primitives.min, *_core.promote([x, y]))
 
 
 def fmax(x1: Any, x2: Any) -> Array:
     """The larger of two; if one is NaN, the other."""
     x, y = _core.promote([x1, x2])
     if kind(x) not in ("float", "complex"):
-        return bind1("max", x, y)
-    return choose(bind1("or", bind1("ne", y, y), ordered("gt", x, y)), x, y)
+        return primitives.max(x, y)
+    return choose(primitives.or_(primitives.ne(y, y), ordered(primitives.gt, x, y)), x, y)
 
 
 def fmin(x1: Any, x2: Any) -> Array:
     """The smaller of two; if one is NaN, the other."""
     x, y = _core.promote([x1, x2])
     if kind(x) not in ("float", "complex"):
-        return bind1("min", x, y)
-    return choose(bind1("or", bind1("ne", y, y), ordered("lt", x, y)), x, y)
+        return primitives.min(x, y)
+    return choose(primitives.or_(primitives.ne(y, y), ordered(primitives.lt, x, y)), x, y)
 
 
 def integer_power(x: Array, exponent: int) -> Array:
@@ -183,15 +183,15 @@ def integer_power(x: Array, exponent: int) -> Array:
     if exponent == 0:
         return constant(x, 1)
     if exponent < 0:
-        return bind1("div", literal(x, 1), integer_power(x, -exponent))
+        return primitives.div(literal(x, 1), integer_power(x, -exponent))
     result: Array | None = None
     square_of = x
     while exponent:
         if exponent & 1:
-            result = square_of if result is None else bind1("mul", result, square_of)
+            result = square_of if result is None else primitives.mul(result, square_of)
         exponent >>= 1
         if exponent:
-            square_of = bind1("mul", square_of, square_of)
+            square_of = primitives.mul(square_of, square_of)
     assert result is not None
     return result
 
@@ -220,7 +220,7 @@ def power(x: Any, y: Any, /) -> Array:
     if kind(x) == "bool":
         dtype = _core.default_int_dtype()
         x, y = _core.convert(x, dtype), _core.convert(y, dtype)
-    return bind1("pow", x, y)
+    return primitives.pow(x, y)
 
 
 pow = power  # noqa: A001
@@ -228,14 +228,14 @@ pow = power  # noqa: A001
 
 def float_power(x: Any, y: Any, /) -> Array:
     """``x ** y`` in a floating dtype, also for integers."""
-    return promoted("pow", x, y, inexact=True)
+    return promoted(primitives.pow, x, y, inexact=True)
 
 
 def _wraps(remainder: Array, divisor: Array) -> Array:
     """Where a truncated quotient is one more than the floor."""
     zero = literal(remainder, 0)
-    differs = bind1("ne", bind1("lt", remainder, zero), bind1("lt", divisor, zero))
-    return bind1("and", bind1("ne", remainder, zero), differs)
+    differs = primitives.ne(primitives.lt(remainder, zero), primitives.lt(divisor, zero))
+    return primitives.and_(primitives.ne(remainder, zero), differs)
 
 
 def _numbers(x: Any, y: Any) -> list[Array]:
@@ -253,24 +253,24 @@ def _zero_at_zero(given: Any, divisor: Array, result: Array) -> Array:
     """
     if not is_integer(divisor) or (isinstance(given, (int, np.integer)) and given != 0):
         return result
-    return choose(bind1("eq", divisor, literal(divisor, 0)), 0, result)
+    return choose(primitives.eq(divisor, literal(divisor, 0)), 0, result)
 
 
 def remainder(x: Any, y: Any, /) -> Array:
     """The remainder with the sign of the divisor, as Python's ``%``; so has a remainder of zero. Integers ``% 0`` give 0, as NumPy's."""
     given = y
     x, y = _numbers(x, y)
-    rest = bind1("rem", x, y)
+    rest = primitives.rem(x, y)
     if kind(x) == "unsigned":
         return _zero_at_zero(given, y, rest)
     if not is_inexact(x):
-        return _zero_at_zero(given, y, bind1("select", _wraps(rest, y), bind1("add", rest, y), rest))
+        return _zero_at_zero(given, y, primitives.select(_wraps(rest, y), primitives.add(rest, y), rest))
     zero = literal(x, 0.0)
-    negative = bind1("lt", y, zero)
-    rest = bind1("select", negative, bind1("neg", rest), rest)
+    negative = primitives.lt(y, zero)
+    rest = primitives.select(negative, primitives.neg(rest), rest)
     # Adding zero makes a zero positive.
-    rest = bind1("add", rest, bind1("select", bind1("lt", rest, zero), bind1("abs", y), literal(y, 0.0)))
-    return bind1("select", negative, bind1("neg", rest), rest)
+    rest = primitives.add(rest, primitives.select(primitives.lt(rest, zero), primitives.abs(y), literal(y, 0.0)))
+    return primitives.select(negative, primitives.neg(rest), rest)
 
 
 mod = remainder
@@ -280,7 +280,7 @@ def fmod(x: Any, y: Any, /) -> Array:
     """The remainder with the sign of the dividend, as C's; of integers and 0 it is 0, as NumPy's."""
     given = y
     x, y = _numbers(x, y)
-    return _zero_at_zero(given, y, bind1("rem", x, y))
+    return _zero_at_zero(given, y, primitives.rem(x, y))
 
 
 def floor_divide(x: Any, y: Any, /) -> Array:
@@ -290,24 +290,24 @@ def floor_divide(x: Any, y: Any, /) -> Array:
     """
     given = y
     x, y = _numbers(x, y)
-    rest = bind1("rem", x, y)
+    rest = primitives.rem(x, y)
     one = literal(x, 1)
     if is_integer(x):
-        quotient = bind1("div", x, y)
+        quotient = primitives.div(x, y)
         if kind(x) != "unsigned":
-            quotient = bind1("select", _wraps(rest, y), bind1("sub", quotient, one), quotient)
+            quotient = primitives.select(_wraps(rest, y), primitives.sub(quotient, one), quotient)
         return _zero_at_zero(given, y, quotient)
     if kind(x) == "complex":
         raise DTypeError(f"floor_divide takes real arrays; got {x.dtype}")
-    exact = bind1("div", x, y)
-    whole = bind1("div", bind1("sub", x, rest), y)
-    whole = bind1("round", bind1("select", _wraps(rest, y), bind1("sub", whole, one), whole))
-    whole = choose(bind1("eq", whole, literal(x, 0.0)), 0.0, whole)  # the quotient of equal signs: a positive zero
+    exact = primitives.div(x, y)
+    whole = primitives.div(primitives.sub(x, rest), y)
+    whole = primitives.round(primitives.select(_wraps(rest, y), primitives.sub(whole, one), whole))
+    whole = choose(primitives.eq(whole, literal(x, 0.0)), 0.0, whole)  # the quotient of equal signs: a positive zero
     # There is nothing to round: zeros with their sign, infinities, what is not a number.
-    limits = bind1("eq", x, literal(x, 0.0)), bind1("eq", bind1("abs", y), literal(y, math.inf))
-    finite = bind1("lt", bind1("abs", exact), literal(x, math.inf))
-    return bind1(
-        "select", bind1("and", finite, bind1("not", bind1("or", *limits))), whole, bind1("stop_gradient", exact)
+    limits = primitives.eq(x, literal(x, 0.0)), primitives.eq(primitives.abs(y), literal(y, math.inf))
+    finite = primitives.lt(primitives.abs(exact), literal(x, math.inf))
+    return primitives.select(
+        primitives.and_(finite, primitives.not_(primitives.or_(*limits))), whole, primitives.stop_gradient(exact)
     )
 
 
@@ -323,33 +323,35 @@ def hypot(x: Any, y: Any, /) -> Array:
         raise DTypeError(
             f"hypot takes real arrays; got {x.dtype}\n  hypot(abs(x), abs(y)) takes the absolute values first"
         )
-    x, y = bind1("abs", x), bind1("abs", y)
-    large = bind1("stop_gradient", bind1("max", x, y))
-    infinite = bind1("or", bind1("eq", x, literal(x, math.inf)), bind1("eq", y, literal(y, math.inf)))
+    x, y = primitives.abs(x), primitives.abs(y)
+    large = primitives.stop_gradient(primitives.max(x, y))
+    infinite = primitives.or_(primitives.eq(x, literal(x, math.inf)), primitives.eq(y, literal(y, math.inf)))
     # The result does not depend on the scale, so its derivatives of all orders are those of the formula.
-    scale = choose(bind1("or", infinite, bind1("eq", large, literal(large, 0.0))), 1.0, large)
-    u, v = bind1("div", x, scale), bind1("div", y, scale)
-    return choose(infinite, math.inf, scale * bind1("sqrt", bind1("add", bind1("mul", u, u), bind1("mul", v, v))))
+    scale = choose(primitives.or_(infinite, primitives.eq(large, literal(large, 0.0))), 1.0, large)
+    u, v = primitives.div(x, scale), primitives.div(y, scale)
+    return choose(
+        infinite, math.inf, scale * primitives.sqrt(primitives.add(primitives.mul(u, u), primitives.mul(v, v)))
+    )
 
 
 # ---- Rounding --------------------------------------------------------------------------------------------------------
 
 
-def _rounding(name: str, x: Any) -> Array:
+def _rounding(primitive: Primitive, x: Any) -> Array:
     array = _core.array(x)
-    return bind1(name, array) if is_inexact(array) else array
+    return primitive(array) if is_inexact(array) else array
 
 
 @own
 def floor(x: Any, /) -> Array:
     """Rounded down; integers stay as they are."""
-    return _rounding("floor", x)
+    return _rounding(primitives.floor, x)
 
 
 @own
 def ceil(x: Any, /) -> Array:
     """Rounded up; integers stay as they are."""
-    return _rounding("ceil", x)
+    return _rounding(primitives.ceil, x)
 
 
 @own
@@ -358,7 +360,7 @@ def trunc(x: Any) -> Array:
     array = _core.array(x)
     if not is_inexact(array):
         return array
-    return bind1("select", bind1("lt", array, literal(array, 0.0)), bind1("ceil", array), bind1("floor", array))
+    return primitives.select(primitives.lt(array, literal(array, 0.0)), primitives.ceil(array), primitives.floor(array))
 
 
 fix = trunc
@@ -377,9 +379,9 @@ def _round_integer(x: Array, unit: int) -> Array:
     rest = remainder(x, unit)
     down = x - rest
     quotient, half = floor_divide(x, unit), unit // 2
-    odd = bind1("ne", remainder(quotient, 2), literal(x, 0))
+    odd = primitives.ne(remainder(quotient, 2), literal(x, 0))
     up = (rest > half) | ((rest == half) & odd)
-    return bind1("select", up, down + literal(x, unit), down)
+    return primitives.select(up, down + literal(x, unit), down)
 
 
 @own
@@ -391,13 +393,13 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     if not is_inexact(array):
         return array if decimals >= 0 else _round_integer(array, 10**-decimals)
     if kind(array) == "complex":
-        return bind1("complex", round(real(array), decimals), round(imag(array), decimals))
+        return primitives.complex(round(real(array), decimals), round(imag(array), decimals))
     if decimals == 0:
-        return bind1("round", array)
+        return primitives.round(array)
     wide = _core.convert(array, "float32") if array.dtype.itemsize == 2 else array
     factor = literal(wide, 10.0 ** (decimals if decimals > 0 else -decimals))
     scaled = wide * factor if decimals > 0 else wide / factor
-    rounded = bind1("round", scaled)
+    rounded = primitives.round(scaled)
     return _core.convert(rounded / factor if decimals > 0 else rounded * factor, array.dtype)
 
 
@@ -452,16 +454,16 @@ def nan_to_num(
     if not is_inexact(array):
         return apart(array, x) if copy else array
     if array.weak_type:
-        array = bind1("convert", array, dtype=array.dtype)
+        array = primitives.convert(array, dtype=array.dtype)
     if kind(array) == "complex":
         parts = [nan_to_num(part, nan=nan, posinf=posinf, neginf=neginf) for part in (real(array), imag(array))]
-        return bind1("complex", *parts)
+        return primitives.complex(*parts)
     limits = finfo(array.dtype)
     high = float(limits.max) if posinf is None else posinf
     low = float(limits.min) if neginf is None else neginf
-    array = choose(bind1("ne", array, array), nan, array)
-    array = choose(bind1("eq", array, literal(array, math.inf)), high, array)
-    return choose(bind1("eq", array, literal(array, -math.inf)), low, array)
+    array = choose(primitives.ne(array, array), nan, array)
+    array = choose(primitives.eq(array, literal(array, math.inf)), high, array)
+    return choose(primitives.eq(array, literal(array, -math.inf)), low, array)
 
 
 # ---- Complex parts ---------------------------------------------------------------------------------------------------
@@ -471,20 +473,20 @@ def nan_to_num(
 def real(x: Any, /) -> Array:
     """The real part; a real array is its own."""
     array = _core.array(x)
-    return bind1("real", array) if kind(array) == "complex" else array
+    return primitives.real(array) if kind(array) == "complex" else array
 
 
 def imag(x: Any, /) -> Array:
     """The imaginary part; zeros of a real array."""
     array = _core.array(x)
-    return bind1("imag", array) if kind(array) == "complex" else constant(array, 0)
+    return primitives.imag(array) if kind(array) == "complex" else constant(array, 0)
 
 
 @own
 def conjugate(x: Any, /) -> Array:
     """The complex conjugate; a real array is its own."""
     array = _core.array(x)
-    return bind1("conj", array) if kind(array) == "complex" else array
+    return primitives.conj(array) if kind(array) == "complex" else array
 
 
 conj = conjugate
@@ -493,7 +495,7 @@ conj = conjugate
 def angle(z: Any, deg: bool = False) -> Array:
     """The angle of complex numbers in the plane."""
     array = inexact(z)
-    result = bind1("atan2", imag(array), real(array))
+    result = primitives.atan2(imag(array), real(array))
     return result * literal(result, 180.0 / math.pi) if deg else result
 
 

@@ -9,12 +9,13 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from cotangent import _core
-from cotangent._core import Array
+from cotangent._base import primitives
+from cotangent._core import Array, Primitive
 from cotangent.errors import DTypeError
 
 P = ParamSpec("P")
 T = TypeVar("T")
-bind1, promoted, kind = _core.bind1, _core.promoted, _core.kind
+promoted, kind = _core.promoted, _core.kind
 
 
 def is_integer(x: Any) -> bool:
@@ -35,7 +36,7 @@ def inexact(x: Any) -> Array:
 def convert(x: Array, dtype: Any) -> Array:
     """``x`` with a dtype that is not weak."""
     dtype = _core.canonical_dtype(dtype)
-    return x if x.dtype == dtype and not x.weak_type else bind1("convert", x, dtype=dtype)
+    return x if x.dtype == dtype and not x.weak_type else primitives.convert(x, dtype=dtype)
 
 
 def apart(result: Array, source: Any) -> Array:
@@ -71,13 +72,13 @@ def constant(like: Array, value: complex, dtype: Any = None) -> Array:
     """A number as an array of the shape of ``like``, ragged where that is; a result, where `literal` is an operand."""
     result = _core.full(like._bound_shape, value, like.dtype if dtype is None else dtype)
     for axis in _core.ragged_axes(like):
-        result = bind1("set_length", result, bind1("dimension_size", like, axis=axis), axis=axis)
+        result = primitives.set_length(result, primitives.dimension_size(like, axis=axis), axis=axis)
     return result
 
 
-def unary(name: str, x: Any) -> Array:
+def unary(primitive: Primitive, x: Any) -> Array:
     """A primitive of one floating or complex operand; integers and bools are converted."""
-    return promoted(name, x, inexact=True)
+    return promoted(primitive, x, inexact=True)
 
 
 def choose(condition: Array, x: Any, y: Any) -> Array:
@@ -85,23 +86,23 @@ def choose(condition: Array, x: Any, y: Any) -> Array:
     like = x if isinstance(x, Array) else y
     x = x if isinstance(x, Array) else literal(like, x)
     y = y if isinstance(y, Array) else literal(like, y)
-    return bind1("select", condition, x, y)
+    return primitives.select(condition, x, y)
 
 
-def ordered(name: str, x: Array, y: Array) -> Array:
+def ordered(primitive: Primitive, x: Array, y: Array) -> Array:
     """``lt``, ``le``, ``gt`` or ``ge`` of operands of one dtype; complex numbers are ordered by their real, then their imaginary part."""
     if kind(x) != "complex":
-        return bind1(name, x, y)
-    (a, b), (c, d) = ((bind1("real", z), bind1("imag", z)) for z in (x, y))
-    return bind1("select", bind1("eq", a, c), bind1(name, b, d), bind1(name, a, c))
+        return primitive(x, y)
+    (a, b), (c, d) = ((primitives.real(z), primitives.imag(z)) for z in (x, y))
+    return primitives.select(primitives.eq(a, c), primitive(b, d), primitive(a, c))
 
 
-def larger(name: str, x: Array, y: Array) -> Array:
+def larger(primitive: Primitive, x: Array, y: Array) -> Array:
     """``max`` or ``min`` of operands of one dtype, of complex numbers too; NaN where either is."""
     if kind(x) != "complex":
-        return bind1(name, x, y)
-    first = ordered("gt" if name == "max" else "lt", x, y)
-    return bind1("select", bind1("or", first, bind1("ne", x, x)), x, y)
+        return primitive(x, y)
+    first = ordered(primitives.gt if primitive is primitives.max else primitives.lt, x, y)
+    return primitives.select(primitives.or_(first, primitives.ne(x, x)), x, y)
 
 
 def real_only(x: Any, name: str) -> Array:

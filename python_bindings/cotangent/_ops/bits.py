@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import (
-    bind1,
     choose,
     constant,
     is_inexact,
@@ -61,43 +61,43 @@ def signbit(x: Any, /) -> Array:
     if kind(array) in ("bool", "unsigned"):
         return constant(array, False, bool)
     if kind(array) == "float":
-        array = bind1("bitcast", array, dtype=np.dtype(f"int{8 * array.dtype.itemsize}"))
-    return bind1("lt", array, literal(array, 0))
+        array = primitives.bitcast(array, dtype=np.dtype(f"int{8 * array.dtype.itemsize}"))
+    return primitives.lt(array, literal(array, 0))
 
 
 def copysign(x: Any, y: Any, /) -> Array:
     """The magnitude of x with the sign of y."""
     x, y = _core.promote([x, y], inexact=True)
-    flip = bind1("ne", signbit(x), signbit(y))
-    return bind1("select", flip, bind1("neg", x), x)
+    flip = primitives.ne(signbit(x), signbit(y))
+    return primitives.select(flip, primitives.neg(x), x)
 
 
 def heaviside(x: Any, y: Any, /) -> Array:
     """0 below 0, 1 above, ``y`` at 0."""
     x, y = _core.promote([x, y], inexact=True)
     zero = literal(x, 0.0)
-    step = choose(bind1("gt", x, zero), 1.0, bind1("select", bind1("ne", x, x), x, zero))
-    return bind1("select", bind1("eq", x, zero), y, step)
+    step = choose(primitives.gt(x, zero), 1.0, primitives.select(primitives.ne(x, x), x, zero))
+    return primitives.select(primitives.eq(x, zero), y, step)
 
 
 def bitwise_and(x: Any, y: Any, /) -> Array:
     """Bits set in both."""
-    return promoted("and", x, y)
+    return promoted(primitives.and_, x, y)
 
 
 def bitwise_or(x: Any, y: Any, /) -> Array:
     """Bits set in either."""
-    return promoted("or", x, y)
+    return promoted(primitives.or_, x, y)
 
 
 def bitwise_xor(x: Any, y: Any, /) -> Array:
     """Bits set in one of both."""
-    return promoted("xor", x, y)
+    return promoted(primitives.xor, x, y)
 
 
 def bitwise_not(x: Any, /) -> Array:
     """All bits flipped; of bools, not."""
-    return bind1("not", x)
+    return primitives.not_(x)
 
 
 bitwise_invert = invert = bitwise_not
@@ -105,7 +105,7 @@ bitwise_invert = invert = bitwise_not
 
 def left_shift(x: Any, y: Any, /) -> Array:
     """Bits moved up by ``y``."""
-    return promoted("shift_left", x, y)
+    return promoted(primitives.shift_left, x, y)
 
 
 bitwise_left_shift = left_shift
@@ -114,7 +114,8 @@ bitwise_left_shift = left_shift
 def right_shift(x: Any, y: Any, /) -> Array:
     """Bits moved down by ``y``; the sign is kept."""
     x, y = _core.promote([x, y])
-    return bind1("shift_right_logical" if kind(x) == "unsigned" else "shift_right_arithmetic", x, y)
+    shift = primitives.shift_right_logical if kind(x) == "unsigned" else primitives.shift_right_arithmetic
+    return shift(x, y)
 
 
 bitwise_right_shift = right_shift
@@ -131,7 +132,7 @@ def bitwise_count(x: Any, /) -> Array:
     if kind(array) not in ("bool", "signed", "unsigned"):
         raise DTypeError(f"bitwise_count takes integers; got {array.dtype}")
     if kind(array) == "signed":
-        array = bind1("abs", array)
+        array = primitives.abs(array)
     width = 8 * array.dtype.itemsize
     bits = _core.convert(array, f"uint{width}")
     # Neighbouring counts are added: of single bits, of pairs, of groups of four, ...
@@ -139,7 +140,7 @@ def bitwise_count(x: Any, /) -> Array:
     while group < width:
         ones = (1 << group) - 1
         mask = literal(bits, sum(ones << shift for shift in range(0, width, 2 * group)))
-        bits = (bits & mask) + (bind1("shift_right_logical", bits, literal(bits, group)) & mask)
+        bits = (bits & mask) + (primitives.shift_right_logical(bits, literal(bits, group)) & mask)
         group *= 2
     return _core.convert(bits, "uint8")
 
@@ -150,24 +151,23 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     if is_inexact(array):
         raise DTypeError(f"packbits takes integers or bools; got {array.dtype}")
     array, position = flattened(array, axis, "packbits")
-    moved = move_last(bind1("ne", array, literal(array, 0)), position)
+    moved = move_last(primitives.ne(array, literal(array, 0)), position)
     size = moved._bound_shape[-1]
     high = [0] * (moved.ndim - 1) + [-size % 8]
-    bits = bind1(
-        "pad",
+    bits = primitives.pad(
         _core.convert(moved, "uint8"),
         _core.full((), 0, "uint8"),
         low=[0] * moved.ndim,
         high=high,
         interior=[0] * moved.ndim,
     )
-    bits = bind1("reshape", bits, shape=[*bits._bound_shape[:-1], -(-size // 8), 8])
-    weights = bind1("shift_left", _core.full((8,), 1, "uint8"), _bit_positions(bitorder, "packbits"))
-    weights = bind1("broadcast", weights, shape=list(bits._bound_shape), axes=[bits.ndim - 1])
-    packed = bind1("reduce_sum", bits * weights, axes=[bits.ndim - 1])
+    bits = primitives.reshape(bits, shape=[*bits._bound_shape[:-1], -(-size // 8), 8])
+    weights = primitives.shift_left(_core.full((8,), 1, "uint8"), _bit_positions(bitorder, "packbits"))
+    weights = primitives.broadcast(weights, shape=list(bits._bound_shape), axes=[bits.ndim - 1])
+    packed = primitives.reduce_sum(bits * weights, axes=[bits.ndim - 1])
     if moved.ndim - 1 in _core.ragged_axes(moved):
         # One element at most: more are an axis that is split. Of no bits there is none.
-        length = bind1("min", ragged_length(moved, moved.ndim - 1), _core.full((), 1, "int32"))
+        length = primitives.min(ragged_length(moved, moved.ndim - 1), _core.full((), 1, "int32"))
         packed = set_length(packed, length, packed.ndim - 1)
     return move_last(packed, position, back=True)
 
@@ -180,17 +180,17 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     array, position = flattened(array, axis, "unpackbits")
     moved = move_last(array, position)
     shape = [*moved._bound_shape, 8]
-    shifts = bind1("broadcast", _bit_positions(bitorder, "unpackbits"), shape=shape, axes=[moved.ndim])
-    wide = bind1("broadcast", moved, shape=shape, axes=list(range(moved.ndim)))
-    bits = bind1("shift_right_logical", wide, shifts) & literal(wide, 1)
-    bits = bind1("reshape", bits, shape=[*shape[:-2], 8 * shape[-2]])
+    shifts = primitives.broadcast(_bit_positions(bitorder, "unpackbits"), shape=shape, axes=[moved.ndim])
+    wide = primitives.broadcast(moved, shape=shape, axes=list(range(moved.ndim)))
+    bits = primitives.shift_right_logical(wide, shifts) & literal(wide, 1)
+    bits = primitives.reshape(bits, shape=[*shape[:-2], 8 * shape[-2]])
     if count is not None:
         refuse_ragged("unpackbits", bits, [bits.ndim - 1], "count= is of the exact number of bits")
         size = bits._bound_shape[-1]
         limit = max(size + count, 0) if count < 0 else count
         none = [0] * (bits.ndim - 1)
-        bits = bind1(
-            "pad", bits, _core.full((), 0, "uint8"), low=[*none, 0], high=[*none, limit - size], interior=[*none, 0]
+        bits = primitives.pad(
+            bits, _core.full((), 0, "uint8"), low=[*none, 0], high=[*none, limit - size], interior=[*none, 0]
         )
     return move_last(bits, position, back=True)
 
@@ -198,8 +198,8 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
 def _bit_positions(bitorder: str, name: str) -> Array:
     if bitorder not in ("big", "little"):
         raise ValueError(f"{name}: bitorder must be 'big' or 'little'; got {bitorder!r}")
-    positions = bind1("iota", shape=[8], dtype=np.dtype("uint8"), axis=0)
-    return positions if bitorder == "little" else bind1("reverse", positions, axes=[0])
+    positions = primitives.iota(shape=[8], dtype=np.dtype("uint8"), axis=0)
+    return positions if bitorder == "little" else primitives.reverse(positions, axes=[0])
 
 
 # ---- Parts of floating numbers ---------------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ _MANTISSA_BITS = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 
 def _integers_of(x: Array) -> Array:
     """The bits of floating numbers as signed integers."""
-    return bind1("bitcast", x, dtype=np.dtype(f"int{8 * x.dtype.itemsize}"))
+    return primitives.bitcast(x, dtype=np.dtype(f"int{8 * x.dtype.itemsize}"))
 
 
 def _power_of_two(exponent: Array, like: Array) -> Array:
@@ -217,8 +217,8 @@ def _power_of_two(exponent: Array, like: Array) -> Array:
     mantissa = _MANTISSA_BITS[like.dtype.name]
     bias = (1 << (8 * like.dtype.itemsize - 2 - mantissa)) - 1
     integers = _core.convert(exponent, f"int{8 * like.dtype.itemsize}")
-    bits = bind1("shift_left", integers + literal(integers, bias), literal(integers, mantissa))
-    return bind1("bitcast", bits, dtype=like.dtype)
+    bits = primitives.shift_left(integers + literal(integers, bias), literal(integers, mantissa))
+    return primitives.bitcast(bits, dtype=like.dtype)
 
 
 def frexp(x: Any, /) -> tuple[Array, Array]:
@@ -231,19 +231,19 @@ def frexp(x: Any, /) -> tuple[Array, Array]:
         mantissa, exponent = frexp(_core.convert(array, "float32"))
         return _core.convert(mantissa, array.dtype), exponent
     bits = _MANTISSA_BITS[array.dtype.name]
-    special = ~bind1("is_finite", array) | (array == literal(array, 0.0))
+    special = ~primitives.is_finite(array) | (array == literal(array, 0.0))
     # Numbers below the normal ones are scaled up first.
     lift = literal(array, 2.0 ** (bits + 1))
-    tiny = bind1("abs", array) < literal(array, 2.0 ** (2 - (1 << (8 * array.dtype.itemsize - 2 - bits))))
-    normal = bind1("select", tiny, array * lift, array)
-    integers = _integers_of(bind1("abs", bind1("stop_gradient", normal)))
+    tiny = primitives.abs(array) < literal(array, 2.0 ** (2 - (1 << (8 * array.dtype.itemsize - 2 - bits))))
+    normal = primitives.select(tiny, array * lift, array)
+    integers = _integers_of(primitives.abs(primitives.stop_gradient(normal)))
     bias = (1 << (8 * array.dtype.itemsize - 2 - bits)) - 2
-    raised = bind1("shift_right_arithmetic", integers, literal(integers, bits)) - literal(integers, bias)
+    raised = primitives.shift_right_arithmetic(integers, literal(integers, bits)) - literal(integers, bias)
     # Four times what is wanted, which is a normal number for every exponent.
-    scale = _power_of_two(bind1("select", special, literal(raised, 0), literal(raised, 2) - raised), normal)
-    mantissa = bind1("select", special, array, normal * scale * literal(normal, 0.25))
-    exponent = bind1("select", tiny, raised - literal(raised, bits + 1), raised)
-    return mantissa, _core.convert(bind1("select", special, literal(exponent, 0), exponent), "int32")
+    scale = _power_of_two(primitives.select(special, literal(raised, 0), literal(raised, 2) - raised), normal)
+    mantissa = primitives.select(special, array, normal * scale * literal(normal, 0.25))
+    exponent = primitives.select(tiny, raised - literal(raised, bits + 1), raised)
+    return mantissa, _core.convert(primitives.select(special, literal(exponent, 0), exponent), "int32")
 
 
 def ldexp(x1: Any, x2: Any, /) -> Array:
@@ -259,11 +259,13 @@ def ldexp(x1: Any, x2: Any, /) -> Array:
     mantissa, exponent = frexp(x)
     n = _core.broadcast_to(_core.convert(n, "int64"), shape)
     top = 1 << (8 * x.dtype.itemsize - 2 - _MANTISSA_BITS[x.dtype.name])  # 128, 1024
-    total = bind1("max", bind1("min", n, literal(n, 4 * top)), literal(n, -4 * top)) + _core.convert(exponent, "int64")
+    total = primitives.max(primitives.min(n, literal(n, 4 * top)), literal(n, -4 * top)) + _core.convert(
+        exponent, "int64"
+    )
     # In two steps, of which only the second may round.
-    first = bind1("max", bind1("min", total, literal(total, top - 1)), literal(total, 4 - top))
+    first = primitives.max(primitives.min(total, literal(total, top - 1)), literal(total, 4 - top))
     rest = total - first
-    second = bind1("max", bind1("min", rest, literal(rest, top - 1)), literal(rest, 2 - top))
+    second = primitives.max(primitives.min(rest, literal(rest, top - 1)), literal(rest, 2 - top))
     return mantissa * _power_of_two(first, x) * _power_of_two(second, x)
 
 
@@ -272,14 +274,14 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     no_out(out, "modf")
     array = real_only(x, "modf")
     zero = literal(array, 0.0)
-    whole = bind1("select", array < zero, bind1("ceil", array), bind1("floor", array))
+    whole = primitives.select(array < zero, primitives.ceil(array), primitives.floor(array))
     return _fraction(array, whole), copysign(whole, array)
 
 
 @custom_jvp
 def _fraction(x: Array, whole: Array) -> Array:
-    infinite = bind1("abs", x) == literal(x, math.inf)
-    return copysign(bind1("select", infinite, literal(x, 0.0), x - whole), x)
+    infinite = primitives.abs(x) == literal(x, math.inf)
+    return copysign(primitives.select(infinite, literal(x, 0.0), x - whole), x)
 
 
 # The whole part has derivative 0. The sign that a zero gets and the choice at infinities are no part of the derivative.
@@ -300,10 +302,10 @@ def _neighbor(x: Array, y: Array) -> Array:
     integers = _integers_of(x)
     zero, one = literal(x, 0.0), literal(integers, 1)
     away = (y > x) == (x > zero)
-    moved = bind1("select", away, integers + one, integers - one)
+    moved = primitives.select(away, integers + one, integers - one)
     smallest = _integers_of(copysign(_smallest_subnormal(x), y))
-    result = bind1("bitcast", bind1("select", x == zero, smallest, moved), dtype=x.dtype)
-    result = bind1("select", x == y, y, result)
+    result = primitives.bitcast(primitives.select(x == zero, smallest, moved), dtype=x.dtype)
+    result = primitives.select(x == y, y, result)
     return choose((x != x) | (y != y), math.nan, result)
 
 
@@ -313,16 +315,16 @@ _neighbor.defjvp(lambda primals, tangents: (_neighbor(*primals), tangents[0]))
 
 def _smallest_subnormal(like: Array) -> Array:
     integers = _integers_of(literal(like, 0.0))
-    return bind1("bitcast", literal(integers, 1), dtype=like.dtype)
+    return primitives.bitcast(literal(integers, 1), dtype=like.dtype)
 
 
 def spacing(x: Any, /) -> Array:
     """The distance to the next number away from 0, with the sign of ``x``; NaN of infinities."""
     array = real_only(x, "spacing")
-    magnitude = bind1("abs", array)
+    magnitude = primitives.abs(array)
     gap = nextafter(magnitude, literal(magnitude, math.inf)) - magnitude
-    signed = bind1("select", array < literal(array, 0.0), bind1("neg", gap), gap)
-    return choose(bind1("is_finite", array), signed, math.nan)
+    signed = primitives.select(array < literal(array, 0.0), primitives.neg(gap), gap)
+    return choose(primitives.is_finite(array), signed, math.nan)
 
 
 # ---- Whole numbers ---------------------------------------------------------------------------------------------------
@@ -336,18 +338,18 @@ def _magnitudes(x1: Any, x2: Any, name: str) -> tuple[Array, Array, Any]:
     if kind(x) == "unsigned":
         return x, y, x.dtype
     unsigned = _unsigned(x.dtype.itemsize)
-    return _core.convert(bind1("abs", x), unsigned), _core.convert(bind1("abs", y), unsigned), x.dtype
+    return _core.convert(primitives.abs(x), unsigned), _core.convert(primitives.abs(y), unsigned), x.dtype
 
 
 def _divisor(x: Array, y: Array) -> Array:
     def unfinished(pair: tuple[Array, Array]) -> Array:
-        return bind1("reduce_max", bind1("ne", pair[1], literal(pair[1], 0)), axes=list(range(pair[1].ndim)))
+        return primitives.reduce_max(primitives.ne(pair[1], literal(pair[1], 0)), axes=list(range(pair[1].ndim)))
 
     def step(pair: tuple[Array, Array]) -> tuple[Array, Array]:
         x, y = pair
-        done = bind1("eq", y, literal(y, 0))
-        rest = bind1("rem", x, choose(done, 1, y))
-        return bind1("select", done, x, y), bind1("select", done, y, rest)
+        done = primitives.eq(y, literal(y, 0))
+        rest = primitives.rem(x, choose(done, 1, y))
+        return primitives.select(done, x, y), primitives.select(done, y, rest)
 
     return while_loop(unfinished, step, (x, y))[0]  # type: ignore[no-any-return]
 
@@ -369,8 +371,8 @@ def lcm(x1: Any, x2: Any) -> Array:
     """The least common multiple of integers, not negative; with 0, 0."""
     x, y, dtype = _magnitudes(x1, x2, "lcm")
     divisor = _divisor(x, y)
-    multiple = bind1("mul", x, bind1("div", y, choose(divisor == literal(divisor, 0), 1, divisor)))
-    return bind1("abs", _core.convert(multiple, dtype))
+    multiple = primitives.mul(x, primitives.div(y, choose(divisor == literal(divisor, 0), 1, divisor)))
+    return primitives.abs(_core.convert(multiple, dtype))
 
 
 # ---- Bytes -----------------------------------------------------------------------------------------------------------
@@ -390,47 +392,49 @@ def reinterpret(x: Array, dtype: Any) -> Array:
     if x.dtype == dtype:
         return x
     if kind(x) == "complex":
-        parts = bind1("concatenate", *[insert_axes(bind1(part, x), [x.ndim]) for part in ("real", "imag")], axis=x.ndim)
+        parts = primitives.concatenate(
+            *[insert_axes(part(x), [x.ndim]) for part in (primitives.real, primitives.imag)], axis=x.ndim
+        )
         if x.ndim == 0:
             raise ShapeError("view: an array without axes cannot change the size of its elements")
-        return reinterpret(bind1("reshape", parts, shape=[*x._bound_shape[:-1], 2 * x._bound_shape[-1]]), dtype)
+        return reinterpret(primitives.reshape(parts, shape=[*x._bound_shape[:-1], 2 * x._bound_shape[-1]]), dtype)
     if _core.dtype_kind(dtype) == "complex":
         part = reinterpret(x, real_dtype(dtype))
         if part.ndim == 0 or part._bound_shape[-1] % 2:
             raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
-        pairs = bind1("reshape", part, shape=[*part._bound_shape[:-1], part._bound_shape[-1] // 2, 2])
-        return bind1("complex", pairs[..., 0], pairs[..., 1])
+        pairs = primitives.reshape(part, shape=[*part._bound_shape[:-1], part._bound_shape[-1] // 2, 2])
+        return primitives.complex(pairs[..., 0], pairs[..., 1])
     if kind(x) == "bool":
         x = _core.convert(x, "uint8")
     if dtype == np.dtype(bool):
-        return bind1("ne", reinterpret(x, "uint8"), literal(reinterpret(x, "uint8"), 0))
+        return primitives.ne(reinterpret(x, "uint8"), literal(reinterpret(x, "uint8"), 0))
     old, new = x.dtype.itemsize, dtype.itemsize
     if old == new:
-        return bind1("bitcast", x, dtype=dtype)
+        return primitives.bitcast(x, dtype=dtype)
     if x.ndim == 0:
         raise ShapeError("view: an array without axes cannot change the size of its elements")
-    integers = bind1("bitcast", x, dtype=_unsigned(old)) if x.dtype != _unsigned(old) else x
+    integers = primitives.bitcast(x, dtype=_unsigned(old)) if x.dtype != _unsigned(old) else x
     shape = list(x._bound_shape)
     if new < old:
         pieces = [
             insert_axes(
-                _core.convert(bind1("shift_right_logical", integers, literal(integers, 8 * new * i)), _unsigned(new)),
+                _core.convert(primitives.shift_right_logical(integers, literal(integers, 8 * new * i)), _unsigned(new)),
                 [x.ndim],
             )
             for i in range(old // new)
         ]
-        wide = bind1("concatenate", *pieces, axis=x.ndim)
-        result = bind1("reshape", wide, shape=[*shape[:-1], shape[-1] * (old // new)])
+        wide = primitives.concatenate(*pieces, axis=x.ndim)
+        result = primitives.reshape(wide, shape=[*shape[:-1], shape[-1] * (old // new)])
     else:
         count = new // old
         if shape[-1] % count:
             raise ShapeError(f"view: shape {x.shape} of {x.dtype} is not a whole number of {dtype}")
-        groups = bind1("reshape", integers, shape=[*shape[:-1], shape[-1] // count, count])
+        groups = primitives.reshape(integers, shape=[*shape[:-1], shape[-1] // count, count])
         result = _core.convert(groups[..., 0], _unsigned(new))
         for i in range(1, count):
             piece = _core.convert(groups[..., i], _unsigned(new))
-            result = result | bind1("shift_left", piece, literal(piece, 8 * old * i))
-    return result if dtype == _unsigned(new) else bind1("bitcast", result, dtype=dtype)
+            result = result | primitives.shift_left(piece, literal(piece, 8 * old * i))
+    return result if dtype == _unsigned(new) else primitives.bitcast(result, dtype=dtype)
 
 
 @own
@@ -444,9 +448,9 @@ def byteswap(a: Any, inplace: bool = False) -> Array:
         return x
     bytes_ = reinterpret(insert_axes(x, [x.ndim]), "uint8")
     shape = list(bytes_._bound_shape)
-    groups = bind1("reshape", bytes_, shape=[*shape[:-1], shape[-1] // size, size])
-    swapped = bind1("reshape", bind1("reverse", groups, axes=[groups.ndim - 1]), shape=shape)
-    return bind1("reshape", reinterpret(swapped, x.dtype), shape=list(x._bound_shape))
+    groups = primitives.reshape(bytes_, shape=[*shape[:-1], shape[-1] // size, size])
+    swapped = primitives.reshape(primitives.reverse(groups, axes=[groups.ndim - 1]), shape=shape)
+    return primitives.reshape(reinterpret(swapped, x.dtype), shape=list(x._bound_shape))
 
 
 check_arguments(globals())

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import bind1
 from cotangent._ops.comparisons import truth
 from cotangent._ops.positions import nonzero
 
 __all__ = ["select", "where"]
 
 
-@entrance("where", "select")
+@entrance("where", primitives.select)
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """Elements of ``x`` where the condition holds, else of ``y``; everything is broadcast.
 
@@ -41,7 +41,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     x, y = _core.promote([x, y])
     predicate = truth(condition)
     shape = _core.broadcast_shapes([predicate._bound_shape, x._bound_shape])
-    return bind1("select", *(_core.broadcast_to(operand, shape) for operand in (predicate, x, y)))
+    return primitives.select(*(_core.broadcast_to(operand, shape) for operand in (predicate, x, y)))
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._core import Array, entrance
-from cotangent._ops.binding import bind1, constant, inexact, is_inexact, is_integer, kind, literal, no_out, ordered
+from cotangent._core import Array, Primitive, entrance
+from cotangent._ops.binding import constant, inexact, is_inexact, is_integer, kind, literal, no_out, ordered
 from cotangent._ops.sizes import type_of
 
 __all__ = [
@@ -38,111 +39,113 @@ __all__ = [
 ]
 
 
-def _compare(name: str, x: Any, y: Any) -> Array:
+def _compare(primitive: Primitive, x: Any, y: Any) -> Array:
     operands = _core.promote([x, y])
-    return bind1(name, *operands) if name in ("eq", "ne") else ordered(name, *operands)
+    if primitive in (primitives.eq, primitives.ne):
+        return primitive(*operands)
+    return ordered(primitive, *operands)
 
 
-@entrance("binary", "eq")
+@entrance("binary", primitives.eq)
 def equal(x: Any, y: Any, /) -> Array:
     """``x == y``."""
-    return _compare("eq", x, y)
+    return _compare(primitives.eq, x, y)
 
 
-@entrance("binary", "ne")
+@entrance("binary", primitives.ne)
 def not_equal(x: Any, y: Any, /) -> Array:
     """``x != y``."""
-    return _compare("ne", x, y)
+    return _compare(primitives.ne, x, y)
 
 
-@entrance("binary_ordered", "lt")
+@entrance("binary_ordered", primitives.lt)
 def less(x: Any, y: Any, /) -> Array:
     """``x < y``; complex numbers are ordered by their real, then their imaginary part."""
-    return _compare("lt", x, y)
+    return _compare(primitives.lt, x, y)
 
 
-@entrance("binary_ordered", "le")
+@entrance("binary_ordered", primitives.le)
 def less_equal(x: Any, y: Any, /) -> Array:
     """``x <= y``."""
-    return _compare("le", x, y)
+    return _compare(primitives.le, x, y)
 
 
-@entrance("binary_ordered", "gt")
+@entrance("binary_ordered", primitives.gt)
 def greater(x: Any, y: Any, /) -> Array:
     """``x > y``."""
-    return _compare("gt", x, y)
+    return _compare(primitives.gt, x, y)
 
 
-@entrance("binary_ordered", "ge")
+@entrance("binary_ordered", primitives.ge)
 def greater_equal(x: Any, y: Any, /) -> Array:
     """``x >= y``."""
-    return _compare("ge", x, y)
+    return _compare(primitives.ge, x, y)
 
 
 def truth(x: Any) -> Array:
     """Whether elements are nonzero, as bools."""
     array = _core.array(x)
-    return array if kind(array) == "bool" else bind1("ne", array, literal(array, 0))
+    return array if kind(array) == "bool" else primitives.ne(array, literal(array, 0))
 
 
-def _logic(name: str, x: Any, y: Any) -> Array:
-    return _core.bind(name, _core.promote([truth(x), truth(y)]))[0]
+def _logic(primitive: Primitive, x: Any, y: Any) -> Array:
+    return primitive(*_core.promote([truth(x), truth(y)]))
 
 
 def logical_and(x: Any, y: Any, /) -> Array:
     """Whether both are nonzero."""
-    return _logic("and", x, y)
+    return _logic(primitives.and_, x, y)
 
 
 def logical_or(x: Any, y: Any, /) -> Array:
     """Whether either is nonzero."""
-    return _logic("or", x, y)
+    return _logic(primitives.or_, x, y)
 
 
 def logical_xor(x: Any, y: Any, /) -> Array:
     """Whether exactly one is nonzero."""
-    return _logic("xor", x, y)
+    return _logic(primitives.xor, x, y)
 
 
 def logical_not(x: Any, /) -> Array:
     """Whether elements are zero."""
-    return bind1("not", truth(x))
+    return primitives.not_(truth(x))
 
 
 def isnan(x: Any, /) -> Array:
     """Whether elements are NaN."""
     array = _core.array(x)
-    return bind1("ne", array, array)
+    return primitives.ne(array, array)
 
 
 def isfinite(x: Any, /) -> Array:
     """Whether elements are neither infinite nor NaN."""
     array = _core.array(x)
     if not is_inexact(array):
-        return bind1("eq", array, array)
-    return bind1("is_finite", array)
+        return primitives.eq(array, array)
+    return primitives.is_finite(array)
 
 
 def isinf(x: Any, /) -> Array:
     """Whether elements are infinite."""
     array = inexact(x)
     if kind(array) == "complex":
-        return bind1("or", isinf(bind1("real", array)), isinf(bind1("imag", array)))
-    return bind1("eq", bind1("abs", array), literal(array, math.inf))
+        return primitives.or_(isinf(primitives.real(array)), isinf(primitives.imag(array)))
+    return primitives.eq(primitives.abs(array), literal(array, math.inf))
 
 
 def isposinf(x: Any, /, out: None = None) -> Array:
     """Whether elements are positive infinity."""
     no_out(out, "isposinf")
     array = inexact(x)
-    return bind1("eq", array, literal(array, math.inf))
+    return primitives.eq(array, literal(array, math.inf))
 
 
 def isneginf(x: Any, /, out: None = None) -> Array:
     """Whether elements are negative infinity."""
     no_out(out, "isneginf")
     array = inexact(x)
-    return bind1("eq", array, literal(array, -math.inf))
+    return primitives.eq(array, literal(array, -math.inf))
 
 
 def isreal(x: Any) -> Array:
@@ -155,7 +158,7 @@ def iscomplex(x: Any) -> Array:
     array = _core.array(x)
     if kind(array) != "complex":
         return constant(array, False, bool)
-    return truth(bind1("imag", array))
+    return truth(primitives.imag(array))
 
 
 def isrealobj(x: Any) -> bool:
@@ -182,21 +185,21 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
         if is_integer(a):
             a, b = inexact(a), inexact(b)
         else:
-            return bind1("eq", a, b)
-    gap = bind1("abs", bind1("sub", a, b))
-    magnitude = bind1("abs", b)
+            return primitives.eq(a, b)
+    gap = primitives.abs(primitives.sub(a, b))
+    magnitude = primitives.abs(b)
     near = less_equal(gap, rtol * magnitude + atol)
-    finite = bind1("and", bind1("is_finite", a), bind1("is_finite", b))
-    result = bind1("or", bind1("and", near, finite), bind1("eq", a, b))
+    finite = primitives.and_(primitives.is_finite(a), primitives.is_finite(b))
+    result = primitives.or_(primitives.and_(near, finite), primitives.eq(a, b))
     if equal_nan:
-        result = bind1("or", result, bind1("and", bind1("ne", a, a), bind1("ne", b, b)))
+        result = primitives.or_(result, primitives.and_(primitives.ne(a, a), primitives.ne(b, b)))
     return result
 
 
 def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Array:
     """Whether all elements are close (see `isclose`), a bool scalar."""
     close = isclose(a, b, rtol, atol, equal_nan)
-    return bind1("reduce_min", close, axes=list(range(close.ndim)))
+    return primitives.reduce_min(close, axes=list(range(close.ndim)))
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
@@ -205,10 +208,10 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Array:
     if a._bound_shape != b._bound_shape:
         return _core.full((), False, bool)
     a, b = _core.promote([a, b])
-    same = bind1("eq", a, b)
+    same = primitives.eq(a, b)
     if equal_nan:
-        same = bind1("or", same, bind1("and", bind1("ne", a, a), bind1("ne", b, b)))
-    return bind1("reduce_min", same, axes=list(range(same.ndim)))
+        same = primitives.or_(same, primitives.and_(primitives.ne(a, a), primitives.ne(b, b)))
+    return primitives.reduce_min(same, axes=list(range(same.ndim)))
 
 
 def array_equiv(a1: Any, a2: Any) -> Array:
@@ -218,7 +221,7 @@ def array_equiv(a1: Any, a2: Any) -> Array:
         same = equal(a, b)
     except TypeError:
         return _core.full((), False, bool)
-    return bind1("reduce_min", same, axes=list(range(same.ndim)))
+    return primitives.reduce_min(same, axes=list(range(same.ndim)))
 
 
 check_arguments(globals())

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import FLOAT0, ShapeDtypeStruct, float0_zeros, give_lengths
 from cotangent._base.device import check_device, check_placement
-from cotangent._core import Array, entrance
-from cotangent._ops.binding import apart, bind1, convert, literal
+from cotangent._core import Array, Primitive, entrance
+from cotangent._ops.binding import apart, convert, literal
 from cotangent._ops.sizes import (
     axis_size,
     bound_size,
@@ -248,7 +249,7 @@ def full_like(
 
 
 def _iota(size: int, dtype: Any) -> Array:
-    return bind1("iota", shape=[size], dtype=_core.canonical_dtype(dtype), axis=0)
+    return primitives.iota(shape=[size], dtype=_core.canonical_dtype(dtype), axis=0)
 
 
 def _number(value: Any, name: str) -> Any:
@@ -334,18 +335,18 @@ def linspace(
     shape = [num, *start._bound_shape]
     if divisions > 0:
         fraction = _iota(num, start.dtype) / literal(_iota(num, start.dtype), divisions)
-        fraction = bind1("broadcast", fraction, shape=shape, axes=[0])
+        fraction = primitives.broadcast(fraction, shape=shape, axes=[0])
         first, last = _core.broadcast_to(start, shape), _core.broadcast_to(stop, shape)
         result = first * (literal(fraction, 1) - fraction) + last * fraction
         if endpoint:
-            position = bind1("iota", shape=shape, dtype=np.dtype("int32"), axis=0)
-            result = bind1("select", bind1("eq", position, literal(position, num - 1)), last, result)
+            position = primitives.iota(shape=shape, dtype=np.dtype("int32"), axis=0)
+            result = primitives.select(primitives.eq(position, literal(position, num - 1)), last, result)
         gap = (stop - start) / divisions
     else:
         result = _core.broadcast_to(start, shape)
         gap = _core.full((), math.nan, start.dtype)
     if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
-        result = bind1("floor", result)
+        result = primitives.floor(result)
     result = _core.convert(result, out_dtype)
     result = _first_axis_to(result, axis, "linspace")
     return (result, gap) if retstep else result
@@ -357,7 +358,7 @@ def _first_axis_to(x: Array, axis: int, name: str) -> Array:
         return x
     order = list(range(1, x.ndim))
     order.insert(position, 0)
-    return bind1("transpose", x, permutation=order)
+    return primitives.transpose(x, permutation=order)
 
 
 def logspace(
@@ -365,7 +366,7 @@ def logspace(
 ) -> Array:
     """``base ** linspace(start, stop)``."""
     exponents = linspace(start, stop, static_count(num, "logspace: num"), endpoint, axis=axis)
-    result = _core.bind("pow", _core.promote([base, exponents], inexact=True))[0]
+    result = primitives.pow(*_core.promote([base, exponents], inexact=True))
     return result if dtype is None else convert(result, dtype)
 
 
@@ -377,15 +378,15 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
     if narrow:
         start, stop = _core.convert(start, "float32"), _core.convert(stop, "float32")
-    sign = bind1("sign", start)
-    exponents = linspace(bind1("log", start / sign), bind1("log", stop / sign), num, endpoint)
+    sign = primitives.sign(start)
+    exponents = linspace(primitives.log(start / sign), primitives.log(stop / sign), num, endpoint)
     sized = [num, *start._bound_shape]
-    result = bind1("exp", exponents) * sign
+    result = primitives.exp(exponents) * sign
     # The ends are exact.
-    position = bind1("iota", shape=sized, dtype=np.dtype("int32"), axis=0)
+    position = primitives.iota(shape=sized, dtype=np.dtype("int32"), axis=0)
     for place, value in ((0, start), (num - 1, stop)):
         if place == 0 or (endpoint and num > 1):
-            result = bind1("select", position == place, _core.broadcast_to(value, sized), result)
+            result = primitives.select(position == place, _core.broadcast_to(value, sized), result)
     return _first_axis_to(convert(result, out_dtype), axis, "geomspace")
 
 
@@ -414,7 +415,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     for i, x in enumerate(arrays):
         target = [1] * len(arrays) if sparse else list(shape)
         target[order[i]] = sizes[i]
-        results.append(bind1("broadcast", x, shape=target, axes=[order[i]]))
+        results.append(primitives.broadcast(x, shape=target, axes=[order[i]]))
     if not sparse:
         lengths = {order[i]: ragged_length(x, 0) for i, x in enumerate(arrays) if _core.ragged_axes(x)}
         results = [give_lengths(result, lengths) for result in results]
@@ -432,13 +433,13 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
     for axis, size in enumerate(sizes):
         target = [1] * len(sizes) if sparse else sizes
         target = [*target[:axis], size, *target[axis + 1 :]]
-        grid = bind1("broadcast", _iota(size, dtype), shape=target, axes=[axis])
+        grid = primitives.broadcast(_iota(size, dtype), shape=target, axes=[axis])
         grids.append(give_lengths(grid, {at: length for at, length in lengths.items() if at == axis or not sparse}))
     if sparse:
         return tuple(grids)
     if not grids:
         return zeros((0,), dtype)
-    return bind1("concatenate", *[insert_axes(grid, [0]) for grid in grids], axis=0)
+    return primitives.concatenate(*[insert_axes(grid, [0]) for grid in grids], axis=0)
 
 
 # ---- Diagonals and triangles -----------------------------------------------------------------------------------------
@@ -447,8 +448,8 @@ def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) 
 def _offsets(rows: int, columns: int) -> Array:
     """Column - row of each element of a matrix."""
     int32 = np.dtype("int32")
-    return bind1("iota", shape=[rows, columns], dtype=int32, axis=1) - bind1(
-        "iota", shape=[rows, columns], dtype=int32, axis=0
+    return primitives.iota(shape=[rows, columns], dtype=int32, axis=1) - primitives.iota(
+        shape=[rows, columns], dtype=int32, axis=0
     )
 
 
@@ -463,7 +464,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
     (rows, columns), lengths = static_shape((N, N if M is None else M), "eye")
     offset = _offsets(rows, columns)
     ones = _core.convert(
-        _compared("eq", offset, k),
+        _compared(primitives.eq, offset, k),
         _core.default_float_dtype() if dtype is None else dtype,
     )
     return give_lengths(ones, lengths)
@@ -481,16 +482,16 @@ def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
     return give_lengths(ones, lengths)
 
 
-def _compared(name: str, offset: Array, k: Any) -> Array:
+def _compared(primitive: Primitive, offset: Array, k: Any) -> Array:
     """Offsets compared with ``k``, which may be a value, or beyond what offsets can be."""
     if isinstance(k, Array):
         wide = np.dtype("int64")
-        return bind1(name, _core.convert(offset, wide), _core.broadcast_to(_core.convert(k, wide), offset._bound_shape))
-    return bind1(name, offset, literal(offset, _diagonal(k, *offset._bound_shape)))
+        return primitive(_core.convert(offset, wide), _core.broadcast_to(_core.convert(k, wide), offset._bound_shape))
+    return primitive(offset, literal(offset, _diagonal(k, *offset._bound_shape)))
 
 
 def _up_to(offset: Array, k: Any) -> Array:
-    return _compared("le", offset, k)
+    return _compared(primitives.le, offset, k)
 
 
 def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
@@ -499,9 +500,9 @@ def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
         raise ValueError(f"{name} needs at least two axes; got shape {x.shape}")
     rows, columns = x._bound_shape[-2:]
     offset = _offsets(rows, columns)
-    keep = _up_to(offset, k) if lower else bind1("not", _up_to(offset, k - 1))
-    keep = bind1("broadcast", keep, shape=list(x._bound_shape), axes=[x.ndim - 2, x.ndim - 1])
-    return bind1("select", keep, x, literal(x, 0))
+    keep = _up_to(offset, k) if lower else primitives.not_(_up_to(offset, k - 1))
+    keep = primitives.broadcast(keep, shape=list(x._bound_shape), axes=[x.ndim - 2, x.ndim - 1])
+    return primitives.select(keep, x, literal(x, 0))
 
 
 def tril(m: Any, k: int = 0) -> Array:
@@ -545,37 +546,37 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     if i == j:
         raise ValueError("diagonal: axis1 and axis2 must be different")
     rest = [axis for axis in range(x.ndim) if axis not in (i, j)]
-    x = bind1("transpose", x, permutation=[*rest, i, j])
+    x = primitives.transpose(x, permutation=[*rest, i, j])
     shape = list(x._bound_shape)
     rows, columns = shape[-2:]
     start_row, start_column = max(0, -offset), max(0, offset)
     size = max(0, min(rows - start_row, columns - start_column))
     if any(axis >= x.ndim - 2 for axis in _core.ragged_axes(x)):
         return _ragged_diagonal(x, offset, start_row, start_column, size)
-    flat = bind1("reshape", x, shape=[*shape[:-2], rows * columns])
+    flat = primitives.reshape(x, shape=[*shape[:-2], rows * columns])
     position = _iota(size, "int32") * literal(_iota(size, "int32"), columns + 1)
     position = position + literal(position, start_row * columns + start_column)
-    return bind1("gather", flat, position, axis=x.ndim - 2, batch_dims=0)
+    return primitives.gather(flat, position, axis=x.ndim - 2, batch_dims=0)
 
 
 def _ragged_diagonal(x: Array, offset: int, start_row: int, start_column: int, bound: int) -> Array:
     """A diagonal of matrices whose sizes are values, the elements alone in their rows."""
     last = x.ndim - 2
     between = _offsets(*x._bound_shape[-2:])
-    chosen = bind1(
-        "broadcast", bind1("eq", between, literal(between, offset)), shape=list(x._bound_shape), axes=[last, last + 1]
+    chosen = primitives.broadcast(
+        primitives.eq(between, literal(between, offset)), shape=list(x._bound_shape), axes=[last, last + 1]
     )
-    rows = bind1("reduce_sum", bind1("select", chosen, x, literal(x, 0)), axes=[last + 1])
+    rows = primitives.reduce_sum(primitives.select(chosen, x, literal(x, 0)), axes=[last + 1])
     if last in _core.ragged_axes(rows):
-        rows = bind1("fill_padding", rows, axes=[last], value=0.0)
+        rows = primitives.fill_padding(rows, axes=[last], value=0.0)
     start, limit = [0] * last + [start_row], [*rows._bound_shape[:last], start_row + bound]
-    found = bind1("slice", rows, start=start, limit=limit, stride=[1] * (last + 1))
+    found = primitives.slice(rows, start=start, limit=limit, stride=[1] * (last + 1))
     zero = _core.full((), 0, "int32")
     left = [
-        bind1("sub", _core.array(axis_size(x, axis)).astype("int32"), _core.full((), start, "int32"))
+        primitives.sub(_core.array(axis_size(x, axis)).astype("int32"), _core.full((), start, "int32"))
         for axis, start in ((last, start_row), (last + 1, start_column))
     ]
-    return bind1("set_length", found, bind1("max", bind1("min", *left), zero), axis=last)
+    return primitives.set_length(found, primitives.max(primitives.min(*left), zero), axis=last)
 
 
 def diag(v: Any, k: int = 0) -> Array:
@@ -590,18 +591,18 @@ def diag(v: Any, k: int = 0) -> Array:
     if x.ndim != 1:
         raise ValueError(f"diag needs one or two axes; got shape {x.shape}")
     size = x._bound_shape[0] + abs(k)
-    padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[max(k, 0)], high=[max(-k, 0)], interior=[0])
+    padded = primitives.pad(x, _core.full((), 0, x.dtype), low=[max(k, 0)], high=[max(-k, 0)], interior=[0])
     offset = _offsets(size, size)
-    wide = bind1("broadcast", padded, shape=[size, size], axes=[1])
+    wide = primitives.broadcast(padded, shape=[size, size], axes=[1])
     if _core.ragged_axes(padded):
-        wide = bind1("set_length", wide, bind1("dimension_size", padded, axis=0), axis=0)
-    return bind1("select", bind1("eq", offset, literal(offset, k)), wide, literal(wide, 0))
+        wide = primitives.set_length(wide, primitives.dimension_size(padded, axis=0), axis=0)
+    return primitives.select(primitives.eq(offset, literal(offset, k)), wide, literal(wide, 0))
 
 
 def diagflat(v: Any, k: int = 0) -> Array:
     """The matrix with the elements of ``v`` on its k-th diagonal."""
     x = _core.array(v)
-    return diag(bind1("reshape", x, shape=[bound_size(x)]), k)
+    return diag(primitives.reshape(x, shape=[bound_size(x)]), k)
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
@@ -615,12 +616,12 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
         length = lengths[0]
         if not increasing:
             powers = (
-                bind1("broadcast", convert(length, array.dtype), shape=[count], axes=[]) - literal(powers, 1) - powers
+                primitives.broadcast(convert(length, array.dtype), shape=[count], axes=[]) - literal(powers, 1) - powers
             )
-        powers = bind1("set_length", powers, length, axis=0)
+        powers = primitives.set_length(powers, length, axis=0)
     elif not increasing:
         powers = literal(powers, count - 1) - powers
-    return _core.bind("pow", _core.promote([insert_axes(array, [1]), powers]))[0]
+    return primitives.pow(*_core.promote([insert_axes(array, [1]), powers]))
 
 
 check_arguments(globals())

@@ -6,10 +6,11 @@ import math
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array, entrance
 from cotangent._ops import elementary as _elementary
 from cotangent._ops.arithmetic import remainder
-from cotangent._ops.binding import bind1, choose, inexact, kind, literal, ordered, promoted, real_only, unary
+from cotangent._ops.binding import choose, inexact, kind, literal, ordered, promoted, real_only, unary
 from cotangent._ops.elementary import sin_of_pi
 
 __all__ = [
@@ -55,10 +56,10 @@ _LOG2 = math.log(2.0)
 # ---- Exponentials and logarithms -------------------------------------------------------------------------------------
 
 
-@entrance("unary", "sqrt")
+@entrance("unary", primitives.sqrt)
 def sqrt(x: Any, /) -> Array:
     """The square root; NaN of negative reals."""
-    return unary("sqrt", x)
+    return unary(primitives.sqrt, x)
 
 
 def cbrt(x: Any, /) -> Array:
@@ -66,10 +67,10 @@ def cbrt(x: Any, /) -> Array:
     return _elementary.cbrt(real_only(x, "cbrt"))
 
 
-@entrance("unary", "exp")
+@entrance("unary", primitives.exp)
 def exp(x: Any, /) -> Array:
     """``e ** x``."""
-    return unary("exp", x)
+    return unary(primitives.exp, x)
 
 
 def exp2(x: Any, /) -> Array:
@@ -77,39 +78,39 @@ def exp2(x: Any, /) -> Array:
     return _elementary.exp2(inexact(x))
 
 
-@entrance("unary", "expm1")
+@entrance("unary", primitives.expm1)
 def expm1(x: Any, /) -> Array:
     """``exp(x) - 1``, accurate near 0."""
-    return unary("expm1", x)
+    return unary(primitives.expm1, x)
 
 
-@entrance("unary", "log")
+@entrance("unary", primitives.log)
 def log(x: Any, /) -> Array:
     """The natural logarithm."""
-    return unary("log", x)
+    return unary(primitives.log, x)
 
 
-@entrance("unary", "log1p")
+@entrance("unary", primitives.log1p)
 def log1p(x: Any, /) -> Array:
     """``log(1 + x)``, accurate near 0."""
-    return unary("log1p", x)
+    return unary(primitives.log1p, x)
 
 
 def log2(x: Any, /) -> Array:
     """The logarithm to base 2."""
-    return _over(unary("log", x), _LOG2)
+    return _over(unary(primitives.log, x), _LOG2)
 
 
 def log10(x: Any, /) -> Array:
     """The logarithm to base 10."""
-    return _over(unary("log", x), math.log(10.0))
+    return _over(unary(primitives.log, x), math.log(10.0))
 
 
 def _over(x: Array, divisor: float) -> Array:
     """``x`` divided by a real number, a complex one part by part: an infinite part leaves the other one alone."""
     if kind(x) != "complex":
-        return bind1("div", x, literal(x, divisor))
-    return bind1("complex", *(_over(bind1(part, x), divisor) for part in ("real", "imag")))
+        return primitives.div(x, literal(x, divisor))
+    return primitives.complex(*(_over(part(x), divisor) for part in (primitives.real, primitives.imag)))
 
 
 def logaddexp(x: Any, y: Any, /) -> Array:
@@ -123,20 +124,20 @@ def logaddexp(x: Any, y: Any, /) -> Array:
 
 def _log_sum(x: Array, y: Array) -> Array:
     """`logaddexp` of operands of one dtype, with imaginary parts from -pi to pi."""
-    difference = bind1("sub", x, y)
-    undefined = bind1("ne", difference, difference)  # NaN, or equal infinities
+    difference = primitives.sub(x, y)
+    undefined = primitives.ne(difference, difference)  # NaN, or equal infinities
     # Written with a choice instead of |x - y|, so that derivatives of every order are right where x == y.
-    below = ordered("lt", difference, literal(difference, 0.0))
-    gap = bind1("select", below, difference, bind1("neg", difference))
-    result = bind1("select", below, y, x) + bind1("log1p", bind1("exp", choose(undefined, 0.0, gap)))
+    below = ordered(primitives.lt, difference, literal(difference, 0.0))
+    gap = primitives.select(below, difference, primitives.neg(difference))
+    result = primitives.select(below, y, x) + primitives.log1p(primitives.exp(choose(undefined, 0.0, gap)))
     if kind(result) != "complex":
         # Of equal infinities each has half of the derivative, as equal numbers have.
         half = literal(x, 0.5)
-        return bind1("select", undefined, bind1("add", bind1("mul", x, half), bind1("mul", y, half)), result)
-    result = bind1("select", undefined, bind1("add", x, y), result)
-    angle = bind1("imag", result)
+        return primitives.select(undefined, primitives.add(primitives.mul(x, half), primitives.mul(y, half)), result)
+    result = primitives.select(undefined, primitives.add(x, y), result)
+    angle = primitives.imag(result)
     angle = remainder(angle + math.pi, 2 * math.pi) - math.pi
-    return bind1("complex", bind1("real", result), angle)
+    return primitives.complex(primitives.real(result), angle)
 
 
 def logaddexp2(x: Any, y: Any, /) -> Array:
@@ -149,16 +150,16 @@ def logaddexp2(x: Any, y: Any, /) -> Array:
 # ---- Trigonometry ----------------------------------------------------------------------------------------------------
 
 
-@entrance("unary", "sin")
+@entrance("unary", primitives.sin)
 def sin(x: Any, /) -> Array:
     """The sine of radians."""
-    return unary("sin", x)
+    return unary(primitives.sin, x)
 
 
-@entrance("unary", "cos")
+@entrance("unary", primitives.cos)
 def cos(x: Any, /) -> Array:
     """The cosine of radians."""
-    return unary("cos", x)
+    return unary(primitives.cos, x)
 
 
 def tan(x: Any, /) -> Array:
@@ -166,10 +167,10 @@ def tan(x: Any, /) -> Array:
     return _elementary.tan(inexact(x))
 
 
-@entrance("unary", "tanh")
+@entrance("unary", primitives.tanh)
 def tanh(x: Any, /) -> Array:
     """The hyperbolic tangent."""
-    return unary("tanh", x)
+    return unary(primitives.tanh, x)
 
 
 def sinh(x: Any, /) -> Array:
@@ -184,7 +185,7 @@ def cosh(x: Any, /) -> Array:
 
 def arctan2(y: Any, x: Any, /) -> Array:
     """The angle of the point (x, y), in (-pi, pi]."""
-    return promoted("atan2", y, x, inexact=True)
+    return promoted(primitives.atan2, y, x, inexact=True)
 
 
 def arctan(x: Any, /) -> Array:
@@ -225,22 +226,22 @@ def sinc(x: Any, /) -> Array:
     """``sin(pi x) / (pi x)``, 1 at 0."""
     array = inexact(x)
     t = array * literal(array, math.pi)
-    size = bind1("abs", t)
-    near = bind1("lt", size, literal(size, 0.1))
+    size = primitives.abs(t)
+    near = primitives.lt(size, literal(size, 0.1))
     far_t = choose(near, 1.0, t)
     if kind(array) == "complex":
-        sine = bind1("sin", far_t)
+        sine = primitives.sin(far_t)
     else:
         # Of x less the nearest whole number: exactly 0 at those, and near them not rounded away.
         sine = sin_of_pi(choose(near, 1.0, array))
-    far = bind1("div", sine, far_t)
+    far = primitives.div(sine, far_t)
     # The Taylor series: exact to rounding, with all derivatives at 0.
     small = choose(near, t, 0.0)
     squared = small * small
     series = literal(t, 1.0 / math.factorial(11) * -1.0)
     for n in (9, 7, 5, 3, 1):
         series = series * squared + literal(t, (-1.0) ** (n // 2) / math.factorial(n))
-    return bind1("select", near, series, far)
+    return primitives.select(near, series, far)
 
 
 def deg2rad(x: Any, /) -> Array:

@@ -23,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.arithmetic import remainder
-from cotangent._ops.binding import bind1, is_host_value, is_inexact, is_integer, kind, literal, no_out
+from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, is_dimension, normalize_axis, ragged_length
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 
@@ -264,9 +265,9 @@ def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> N
             raise NotImplementedError(f"slicing ragged axis {axis} from {first} is supported only up to its end")
         # The last elements: at most -first, at positions from max(n + first, 0).
         count = min(-first, size)
-        offset = bind1("max", *_core.promote([length + first, 0]))
-        plan.looked_up.append((axis, offset + bind1("iota", shape=[count], dtype=_INT32, axis=0)))
-        plan.lengths[-1] = bind1("min", *_core.promote([length, count]))
+        offset = primitives.max(*_core.promote([length + first, 0]))
+        plan.looked_up.append((axis, offset + primitives.iota(shape=[count], dtype=_INT32, axis=0)))
+        plan.lengths[-1] = primitives.min(*_core.promote([length, count]))
         return
     begin = min(first or 0, size)
     limit = size
@@ -275,12 +276,12 @@ def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> N
     plan.start[axis], plan.limit[axis], plan.stride[axis] = begin, max(limit, begin), step
     if first is not None and first > size:
         # Nothing is left. The length says of how many elements in front, as for a larger bound: others are compared with it.
-        left = bind1("max", *_core.promote([length - first + (step - 1), 0]))
-        plan.lengths[axis] = bind1("div", *_core.promote([left, step])) if step != 1 else left
+        left = primitives.max(*_core.promote([length - first + (step - 1), 0]))
+        plan.lengths[axis] = primitives.div(*_core.promote([left, step])) if step != 1 else left
     if last is not None and last < 0:
-        left = bind1("max", *_core.promote([length + last - (first or 0) + (step - 1), 0]))
+        left = primitives.max(*_core.promote([length + last - (first or 0) + (step - 1), 0]))
         plan.limit[axis] = max(size + last, begin)
-        plan.lengths[axis] = bind1("div", *_core.promote([left, step])) if step != 1 else left
+        plan.lengths[axis] = primitives.div(*_core.promote([left, step])) if step != 1 else left
 
 
 # ---- Reading ---------------------------------------------------------------------------------------------------------
@@ -288,9 +289,9 @@ def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> N
 
 def take_window(x: Array, plan: Plan) -> Array:
     if plan.start != [0] * x.ndim or tuple(plan.limit) != x._bound_shape or any(s != 1 for s in plan.stride):
-        x = bind1("slice", x, start=plan.start, limit=plan.limit, stride=plan.stride)
+        x = primitives.slice(x, start=plan.start, limit=plan.limit, stride=plan.stride)
     if plan.reversed_axes:
-        x = bind1("reverse", x, axes=sorted(plan.reversed_axes))
+        x = primitives.reverse(x, axes=sorted(plan.reversed_axes))
     for axis, length in plan.lengths.items():
         if axis >= 0:
             x = set_length(x, length, axis)
@@ -312,7 +313,7 @@ def _signed(index: Array) -> Array:
     """Indices in a signed dtype of 32 or 64 bits. Unsigned ones that it lacks are outside, as the highest that it has is."""
     signed = np.dtype("int64") if index.dtype.itemsize == 8 else _INT32
     if kind(index) == "unsigned" and index.dtype.itemsize == signed.itemsize:
-        index = bind1("min", index, literal(index, int(np.iinfo(signed).max)))
+        index = primitives.min(index, literal(index, int(np.iinfo(signed).max)))
     return _core.convert(index, signed)
 
 
@@ -333,20 +334,20 @@ def look_up(x: Array, plan: Plan, mode: str) -> Lookup:
         size = axis_size(x, axis)
         wide = _signed(index)
         if kind(index) != "unsigned":
-            wide = bind1("select", bind1("lt", wide, literal(wide, 0)), wide + _count_like(wide, size), wide)
+            wide = primitives.select(primitives.lt(wide, literal(wide, 0)), wide + _count_like(wide, size), wide)
         last = _count_like(wide, size) - literal(wide, 1)
-        clipped = bind1("max", bind1("min", wide, _core.broadcast_to(last, wide._bound_shape)), literal(wide, 0))
+        clipped = primitives.max(primitives.min(wide, _core.broadcast_to(last, wide._bound_shape)), literal(wide, 0))
         if _core.get_flag("index_checks"):
-            _check_index(x, axis, size, index, bind1("ne", clipped, wide))
+            _check_index(x, axis, size, index, primitives.ne(clipped, wide))
         if mode == "drop":
-            wrong = bind1("ne", clipped, wide)
+            wrong = primitives.ne(clipped, wide)
             wrong = _core.broadcast_to(wrong, shape)
-            outside = wrong if outside is None else bind1("or", outside, wrong)
+            outside = wrong if outside is None else primitives.or_(outside, wrong)
         clipped = _core.broadcast_to(_core.convert(clipped, _INT32), shape)
         linear = clipped if linear is None else linear * literal(linear, x._bound_shape[axis]) + clipped
     assert linear is not None
     if outside is not None:
-        linear = bind1("select", outside, literal(linear, -1), linear)
+        linear = primitives.select(outside, literal(linear, -1), linear)
     return Lookup(permutation, [x._bound_shape[axis] for axis in permutation], at, len(axes), linear)
 
 
@@ -366,10 +367,12 @@ def _count_like(index: Array, size: Any) -> Array:
 def gathered(x: Array, found: Lookup) -> Array:
     """``x`` with the looked up axes as one."""
     if found.permutation != list(range(x.ndim)):
-        x = bind1("transpose", x, permutation=found.permutation)
+        x = primitives.transpose(x, permutation=found.permutation)
     if found.count > 1:
         before, after = found.sizes[: found.axis], found.sizes[found.axis + found.count :]
-        x = bind1("reshape", x, shape=[*before, math.prod(found.sizes[found.axis : found.axis + found.count]), *after])
+        x = primitives.reshape(
+            x, shape=[*before, math.prod(found.sizes[found.axis : found.axis + found.count]), *after]
+        )
     return x
 
 
@@ -409,7 +412,7 @@ def get_item(x: Array, index: Any) -> Array:
     if plan.looked_up:
         _check_lookup(window, plan)
         found = look_up(window, plan, "clip")
-        result = bind1("gather", gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+        result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
         if -1 in plan.lengths:
             result = set_length(result, plan.lengths[-1], found.axis)
     return shape_result(result, *result_shape([], plan, x.ndim, found))
@@ -420,8 +423,8 @@ def _ragged_row(x: Array, index: int) -> Array:
     size = x._bound_shape[0]
     if not -size <= index < size:
         raise IndexError(f"index {index} is out of bounds for axis 0 with size {size}")
-    row = bind1("max", *_core.promote([axis_size(x, 0) + index, 0])) if index < 0 else np.int32(index)
-    return bind1("gather", x, row, axis=0, batch_dims=0)
+    row = primitives.max(*_core.promote([axis_size(x, 0) + index, 0])) if index < 0 else np.int32(index)
+    return primitives.gather(x, row, axis=0, batch_dims=0)
 
 
 def _check_lookup(x: Array, plan: Plan) -> None:
@@ -434,7 +437,7 @@ def _check_lookup(x: Array, plan: Plan) -> None:
 
 def shape_result(x: Array, dropped: list[int], inserted: list[int]) -> Array:
     if dropped:
-        x = bind1("reshape", x, shape=[size for axis, size in enumerate(x._bound_shape) if axis not in dropped])
+        x = primitives.reshape(x, shape=[size for axis, size in enumerate(x._bound_shape) if axis not in dropped])
     return insert_axes(x, inserted) if inserted else x
 
 
@@ -455,12 +458,12 @@ def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any, near
             fill_value = limits.max if kind(result) == "unsigned" else limits.min
     # Integers are compared where they are used, where bools of some would be read from memory and made wide.
     shape, axes = list(result._bound_shape), [axis + i for i in range(indices.ndim)]
-    asked = bind1("broadcast", indices, shape=shape, axes=axes)
+    asked = primitives.broadcast(indices, shape=shape, axes=axes)
     if nearest is None:
-        outside = bind1("lt", asked, literal(asked, 0))
+        outside = primitives.lt(asked, literal(asked, 0))
     else:
-        outside = bind1("ne", asked, bind1("broadcast", nearest, shape=shape, axes=axes))
-    return bind1("select", outside, literal(result, fill_value), result)
+        outside = primitives.ne(asked, primitives.broadcast(nearest, shape=shape, axes=axes))
+    return primitives.select(outside, literal(result, fill_value), result)
 
 
 # ---- take ------------------------------------------------------------------------------------------------------------
@@ -478,18 +481,20 @@ def _indices_in(
     if mode == "wrap":
         return remainder(wide, count), None
     wrapped = (
-        bind1("select", bind1("lt", wide, literal(wide, 0)), bind1("add", wide, count), wide) if from_end else wide
+        primitives.select(primitives.lt(wide, literal(wide, 0)), primitives.add(wide, count), wide)
+        if from_end
+        else wide
     )
     if mode == "clip":
-        clipped = bind1("max", bind1("min", wrapped, bind1("sub", count, literal(count, 1))), literal(wide, 0))
+        clipped = primitives.max(primitives.min(wrapped, primitives.sub(count, literal(count, 1))), literal(wide, 0))
         return clipped, None
     if mode not in (None, "fill", "promise_in_bounds"):
         raise ValueError(f"take: mode must be 'fill', 'clip' or 'wrap'; got {mode!r}")
     if isinstance(size, int) and size > 0 and kind(x) != "key":
         last = literal(wrapped, size - 1)
-        return bind1("max", bind1("min", wrapped, last), literal(wrapped, 0)), wrapped
-    inside = bind1("and", bind1("ge", wrapped, literal(wrapped, 0)), bind1("lt", wrapped, count))
-    return tuple(bind1("select", inside, wrapped, literal(wrapped, outside)) for outside in (-1, -2))  # type: ignore[return-value]
+        return primitives.max(primitives.min(wrapped, last), literal(wrapped, 0)), wrapped
+    inside = primitives.and_(primitives.ge(wrapped, literal(wrapped, 0)), primitives.lt(wrapped, count))
+    return tuple(primitives.select(inside, wrapped, literal(wrapped, outside)) for outside in (-1, -2))  # type: ignore[return-value]
 
 
 def take(
@@ -517,15 +522,15 @@ def take(
         raise NotImplementedError("take: the out argument is not supported")
     x, index = _core.array(a), _core.array(indices)
     if axis is None:
-        x, axis = bind1("reshape", x, shape=[bound_size(x)]), 0
+        x, axis = primitives.reshape(x, shape=[bound_size(x)]), 0
     axis = normalize_axis(axis, x.ndim, "take")
     if x._bound_shape[axis] == 0 and bound_size(index):
         raise IndexError(f"take: axis {axis} has no elements")
     # NumPy's clip is of negative positions too.
     positions, asked = _indices_in(index, x, axis, mode, from_end=mode != "clip")
     if mode is None and asked is not None and _core.get_flag("index_checks"):
-        _check_index(x, axis, axis_size(x, axis), index, bind1("ne", positions, asked))
-    result = bind1("gather", x, positions, axis=axis, batch_dims=0)
+        _check_index(x, axis, axis_size(x, axis), index, primitives.ne(positions, asked))
+    result = primitives.gather(x, positions, axis=axis, batch_dims=0)
     if asked is None or _all_equal(positions, asked):
         return result
     return fill_outside(result, asked, axis, fill_value, positions)
@@ -560,13 +565,13 @@ def take_along_axis(
     if axis is None:
         if index.ndim != 1:
             raise ValueError(f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}")
-        x, axis = bind1("reshape", x, shape=[bound_size(x)]), 0
+        x, axis = primitives.reshape(x, shape=[bound_size(x)]), 0
     if x.ndim != index.ndim:
         raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "take_along_axis")
     positions, asked = _indices_in(index, x, axis, mode, from_end)
     if mode is None and asked is not None and _core.get_flag("index_checks"):
-        _check_index(x, axis, axis_size(x, axis), index, bind1("ne", positions, asked))
+        _check_index(x, axis, axis_size(x, axis), index, primitives.ne(positions, asked))
     others = [i for i in range(x.ndim) if i != axis]
     common = _core.broadcast_shapes([[x._bound_shape[i] for i in others], [index._bound_shape[i] for i in others]])
     order = [*others, axis]
@@ -576,14 +581,14 @@ def take_along_axis(
         return _core.broadcast_to(_transposed(p, order), [*common, index._bound_shape[axis]])
 
     positions = placed(positions)
-    result = bind1("gather", x, positions, axis=x.ndim - 1, batch_dims=x.ndim - 1)
+    result = primitives.gather(x, positions, axis=x.ndim - 1, batch_dims=x.ndim - 1)
     if asked is not None and not _all_equal(positions, asked := placed(asked)):
         result = fill_outside(result, asked, 0, fill_value, positions)
     return _transposed(result, [order.index(i) for i in range(x.ndim)])
 
 
 def _transposed(x: Array, order: list[int]) -> Array:
-    return x if order == list(range(x.ndim)) else bind1("transpose", x, permutation=order)
+    return x if order == list(range(x.ndim)) else primitives.transpose(x, permutation=order)
 
 
 def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
@@ -619,10 +624,10 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array
     stacked = [_core.array(c) for c in choices]
     shape = _core.broadcast_shapes([c._bound_shape for c in stacked] + [_core.array(a)._bound_shape])
     parts = _core.promote([_core.broadcast_to(c, shape) for c in stacked])
-    table = bind1("concatenate", *[insert_axes(part, [len(shape)]) for part in parts], axis=len(shape))
+    table = primitives.concatenate(*[insert_axes(part, [len(shape)]) for part in parts], axis=len(shape))
     index = insert_axes(_core.broadcast_to(a, shape), [len(shape)])
     picked = take_along_axis(table, index, -1, mode)
-    return bind1("reshape", picked, shape=list(shape))
+    return primitives.reshape(picked, shape=list(shape))
 
 
 check_arguments(globals())

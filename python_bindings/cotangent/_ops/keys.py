@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.keys import KEY_DTYPE, KeyDType, prng_key
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, is_integer, literal
+from cotangent._ops.binding import is_integer, literal
 from cotangent._ops.sizes import insert_axes
 
 __all__ = ["PRNGKey", "clone", "key", "key_data", "key_dtype", "key_impl", "wrap_key_data"]
@@ -60,9 +61,9 @@ def PRNGKey(seed: Any, *, impl: Any = None) -> Array:  # noqa: N802
     low = _core.convert(array, _UINT32)
     high_word = _core.full((), 0, _UINT32)
     if array.dtype.itemsize == 8:
-        shifted = bind1("shift_right_logical", array, literal(array, 32))
+        shifted = primitives.shift_right_logical(array, literal(array, 32))
         high_word = _core.convert(shifted, _UINT32)
-        low = _core.convert(bind1("and", array, literal(array, 0xFFFFFFFF)), _UINT32)
+        low = _core.convert(primitives.and_(array, literal(array, 0xFFFFFFFF)), _UINT32)
     return _pair(high_word, low)
 
 
@@ -83,9 +84,9 @@ def key_data(keys: Any) -> Array:
     array = _core.array(keys)
     if array.dtype != KEY_DTYPE:
         return _checked_words(array)
-    bits = bind1("bitcast", array, dtype=_UINT64)
-    high = bind1("shift_right_logical", bits, literal(bits, 32))
-    low = bind1("and", bits, literal(bits, 0xFFFFFFFF))
+    bits = primitives.bitcast(array, dtype=_UINT64)
+    high = primitives.shift_right_logical(bits, literal(bits, 32))
+    low = primitives.and_(bits, literal(bits, 0xFFFFFFFF))
     return _pair(_core.convert(high, _UINT32), _core.convert(low, _UINT32))
 
 
@@ -102,16 +103,15 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None, dtype: Any = None) -
     start, limit = [0] * last, list(words._bound_shape[:last])
     high, low = (
         _core.convert(
-            bind1(
-                "reshape",
-                bind1("slice", words, start=[*start, i], limit=[*limit, i + 1], stride=[1] * words.ndim),
+            primitives.reshape(
+                primitives.slice(words, start=[*start, i], limit=[*limit, i + 1], stride=[1] * words.ndim),
                 shape=limit,
             ),
             _UINT64,
         )
         for i in range(2)
     )
-    return bind1("bitcast", bind1("or", bind1("shift_left", high, literal(high, 32)), low), dtype=KEY_DTYPE)
+    return primitives.bitcast(primitives.or_(primitives.shift_left(high, literal(high, 32)), low), dtype=KEY_DTYPE)
 
 
 def key_impl(keys: Any) -> str:
@@ -159,4 +159,4 @@ def _like(key: Any, high: Array, low: Array) -> Array:
 def _pair(first: Array, second: Array) -> Array:
     """Two words of equal shape as a new last axis."""
     rank = first.ndim
-    return bind1("concatenate", insert_axes(first, [rank]), insert_axes(second, [rank]), axis=rank)
+    return primitives.concatenate(insert_axes(first, [rank]), insert_axes(second, [rank]), axis=rank)

@@ -10,8 +10,9 @@ from numpy.linalg import LinAlgError
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, kind, literal
+from cotangent._ops.binding import convert, kind, literal
 from cotangent.errors import DTypeError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -75,7 +76,7 @@ def check_square(x: Array, name: str) -> None:
 
 def adjoint(x: Array) -> Array:
     """The conjugate transpose of the last two axes."""
-    return bind1("conj", x.mT) if kind(x) == "complex" else x.mT
+    return primitives.conj(x.mT) if kind(x) == "complex" else x.mT
 
 
 def symmetrized(x: Array) -> Array:
@@ -104,8 +105,8 @@ def diagonal(x: Array) -> Array:
     """The main diagonal of square matrices: [..., n], which may be ragged."""
     shape, rank = list(x._bound_shape), x.ndim
     int32 = _core.canonical_dtype("int32")
-    rows, columns = (bind1("iota", shape=shape, dtype=int32, axis=axis) for axis in (rank - 2, rank - 1))
-    return bind1("reduce_sum", bind1("select", bind1("eq", rows, columns), x, literal(x, 0)), axes=[rank - 1])
+    rows, columns = (primitives.iota(shape=shape, dtype=int32, axis=axis) for axis in (rank - 2, rank - 1))
+    return primitives.reduce_sum(primitives.select(primitives.eq(rows, columns), x, literal(x, 0)), axes=[rank - 1])
 
 
 def trace(x: Array) -> Array:

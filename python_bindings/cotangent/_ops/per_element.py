@@ -11,8 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array, Graph
-from cotangent._ops.binding import bind1, kind
+from cotangent._ops.binding import kind
 from cotangent._transforms.derivatives import jvp
 
 Program = Callable[..., Array]
@@ -53,7 +54,7 @@ class Elementwise:
         if attributes is None:
             attributes = self._capture(dtypes)
             self._captured[(*dtypes, self._depth)] = attributes
-        return _core.bind("elementwise", list(operands), **attributes)[0]
+        return primitives.elementwise(*list(operands), **attributes)
 
     def _capture(self, dtypes: tuple[Any, ...]) -> dict[str, Any]:
         scalars = [((), dtype, False) for dtype in dtypes]
@@ -101,8 +102,7 @@ def _capture(program: Program, avals: list[Any], name: str) -> Graph:
 def pick(condition: Array, x: Any, y: Any) -> Array:
     """``x`` where the condition holds, else ``y``; one of them may be a number."""
     like = x if isinstance(x, Array) else y
-    return bind1(
-        "select",
+    return primitives.select(
         condition,
         *(z if isinstance(z, Array) else _core.full((), z, like.dtype, like.weak_type) for z in (x, y)),
     )

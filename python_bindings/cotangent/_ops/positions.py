@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip, maximum
-from cotangent._ops.binding import bind1, choose, is_integer, kind, literal
+from cotangent._ops.binding import choose, is_integer, kind, literal
 from cotangent._ops.comparisons import truth
 from cotangent._ops.shapes import ravel, stack
 from cotangent._ops.sizes import (
@@ -54,11 +55,11 @@ def true_positions(mask: Array, size: int) -> tuple[Array, Array]:
     """The first ``size`` positions where a one-axis bool array is true, and how many there are in all."""
     one = _core.convert(mask, _INT32)
     # Every position is written where the next true one belongs, and stays there if it is that: no branch to mispredict.
-    place = bind1("cumsum", one, axis=0, reverse=False) - one
-    position = bind1("iota", shape=list(mask._bound_shape), dtype=_INT32, axis=0)
-    found = bind1("scatter", _core.full((size,), 0, _INT32), place, position, axis=0, batch_dims=0)
-    total = bind1("reduce_sum", one, axes=[0])
-    written = bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
+    place = primitives.cumsum(one, axis=0, reverse=False) - one
+    position = primitives.iota(shape=list(mask._bound_shape), dtype=_INT32, axis=0)
+    found = primitives.scatter(_core.full((size,), 0, _INT32), place, position, axis=0, batch_dims=0)
+    total = primitives.reduce_sum(one, axes=[0])
+    written = primitives.iota(shape=[size], dtype=_INT32, axis=0) < total
     return choose(written, found, 0), total
 
 
@@ -86,9 +87,9 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     mask = truth(a)
     size = static_count(size, "nonzero: size")
     shape = mask._bound_shape
-    flat = mask if mask.ndim == 1 else bind1("reshape", mask, shape=[bound_size(mask)])
+    flat = mask if mask.ndim == 1 else primitives.reshape(mask, shape=[bound_size(mask)])
     found, total = true_positions(flat, size)
-    inside = bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
+    inside = primitives.iota(shape=[size], dtype=_INT32, axis=0) < total
     fills = fill_value if isinstance(fill_value, tuple) else (fill_value,) * len(shape)
     if len(fills) != len(shape):
         raise ValueError(f"nonzero: {len(fills)} fill values for an array with {len(shape)} axes")
@@ -96,7 +97,7 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     for index, fill in zip(_unravel(found, shape), fills, strict=True):
         wide = _core.convert(index, _core.default_int_dtype())
         other = _core.broadcast_to(_core.convert(_core.array(0 if fill is None else fill), wide.dtype), (size,))
-        results.append(bind1("select", inside, wide, other))
+        results.append(primitives.select(inside, wide, other))
     return tuple(results)
 
 
@@ -122,8 +123,8 @@ def _unravel(flat: Array, shape: Sequence[Size]) -> list[Array]:
             if isinstance(size, int)
             else _core.broadcast_to(as_dtype(maximum(size, 1), flat.dtype), flat._bound_shape)
         )
-        indices.append(bind1("rem", flat, divisor))
-        flat = bind1("div", flat, divisor)
+        indices.append(primitives.rem(flat, divisor))
+        flat = primitives.div(flat, divisor)
     return [flat, *reversed(indices)] if shape else []
 
 

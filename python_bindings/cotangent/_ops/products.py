@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import bind1, kind, no_out, own
+from cotangent._ops.binding import kind, no_out, own
 from cotangent._ops.creation import diagonal
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.shapes import moveaxis
@@ -63,8 +64,8 @@ def dot_general(
     }
     if kind(x) == "bool":
         wide = [_core.convert(x, "int32"), _core.convert(y, "int32")]
-        return _core.convert(_core.bind("dot_general", wide, **attributes)[0], bool)
-    return bind1("dot_general", x, y, **attributes)
+        return _core.convert(primitives.dot_general(*wide, **attributes), bool)
+    return primitives.dot_general(x, y, **attributes)
 
 
 def _check_sizes(name: str, x: Array, y: Array, i: int, j: int) -> None:
@@ -98,7 +99,7 @@ def dot(
     return dot_general(x, y, ([x.ndim - 1], [j]))
 
 
-@entrance("matmul", "dot_general")
+@entrance("matmul", primitives.dot_general)
 def matmul(
     a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None, out_sharding: Any = None
 ) -> Array:
@@ -142,7 +143,7 @@ def matmul(
 def _move_front(x: Array, count: int, has_columns: bool) -> Array:
     """(rows, batch..., columns) to (batch..., rows, columns)."""
     order = [*range(1, count + 1), 0] + ([count + 1] if has_columns else [])
-    return bind1("transpose", x, permutation=order)
+    return primitives.transpose(x, permutation=order)
 
 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
@@ -152,10 +153,10 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
     if x.size != y.size:
         raise ShapeError(f"vdot: shapes {x.shape} and {y.shape} have different numbers of elements")
     if kind(x) == "complex":
-        x = bind1("conj", x)
+        x = primitives.conj(x)
     axes = list(range(x.ndim))
     if x._bound_shape != y._bound_shape:
-        x, y, axes = bind1("reshape", x, shape=[bound_size(x)]), bind1("reshape", y, shape=[bound_size(y)]), [0]
+        x, y, axes = primitives.reshape(x, shape=[bound_size(x)]), primitives.reshape(y, shape=[bound_size(y)]), [0]
     return dot_general(x, y, (axes, axes))
 
 
@@ -164,7 +165,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     del precision
     x, y = one_pair(x1, x2, preferred_element_type)
     if kind(x) == "complex":
-        x = bind1("conj", x)
+        x = primitives.conj(x)
     i, j = normalize_axis(axis, x.ndim, "vecdot"), normalize_axis(axis, y.ndim, "vecdot")
     _check_sizes("vecdot", x, y, i, j)
     return _core.convert(_sum(move_last(x, i) * move_last(y, j), -1), x.dtype)
@@ -176,7 +177,7 @@ def matvec(x1: Any, x2: Any, /) -> Array:
     if x.ndim < 2 or y.ndim < 1:
         raise ValueError(f"matvec takes matrices and vectors; got shapes {x.shape} and {y.shape}")
     product = matmul(x, insert_axes(y, [y.ndim]))
-    return bind1("reshape", product, shape=list(product._bound_shape[:-1]))
+    return primitives.reshape(product, shape=list(product._bound_shape[:-1]))
 
 
 def vecmat(x1: Any, x2: Any, /) -> Array:
@@ -184,10 +185,10 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
     x, y = one_pair(x1, x2, None)
     if x.ndim < 1 or y.ndim < 2:
         raise ValueError(f"vecmat takes vectors and matrices; got shapes {x.shape} and {y.shape}")
-    x = bind1("conj", x) if kind(x) == "complex" else x
+    x = primitives.conj(x) if kind(x) == "complex" else x
     product = matmul(insert_axes(x, [x.ndim - 1]), y)
     shape = list(product._bound_shape)
-    return bind1("reshape", product, shape=[*shape[:-2], shape[-1]])
+    return primitives.reshape(product, shape=[*shape[:-2], shape[-1]])
 
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
@@ -205,7 +206,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("outer: the out argument is not supported")
     x, y = one_pair(a, b, None)
-    x, y = bind1("reshape", x, shape=[bound_size(x)]), bind1("reshape", y, shape=[bound_size(y)])
+    x, y = primitives.reshape(x, shape=[bound_size(x)]), primitives.reshape(y, shape=[bound_size(y)])
     return insert_axes(x, [1]) * insert_axes(y, [0])
 
 
@@ -263,7 +264,7 @@ def kron(a: Any, b: Any) -> Array:
     shape = [m * n for m, n in zip(x._bound_shape, y._bound_shape, strict=True)]
     x = insert_axes(x, [2 * i + 1 for i in range(rank)]) if rank else x
     y = insert_axes(y, [2 * i for i in range(rank)]) if rank else y
-    return bind1("reshape", x * y, shape=shape)
+    return primitives.reshape(x * y, shape=shape)
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
@@ -285,7 +286,7 @@ def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     x0, x1, x2 = [*parts_x, zero][:3]
     y0, y1, y2 = [*parts_y, zero][:3]
     parts = [x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0]
-    joined = bind1("concatenate", *[insert_axes(part, [part.ndim]) for part in parts], axis=parts[0].ndim)
+    joined = primitives.concatenate(*[insert_axes(part, [part.ndim]) for part in parts], axis=parts[0].ndim)
     return moveaxis(joined, -1, axisc)
 
 
@@ -394,7 +395,7 @@ def _contract(
 
 
 def _drop_axis(x: Array, axis: int) -> Array:
-    return bind1("reshape", x, shape=[size for i, size in enumerate(x._bound_shape) if i != axis])
+    return primitives.reshape(x, shape=[size for i, size in enumerate(x._bound_shape) if i != axis])
 
 
 def _as_text(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
@@ -523,7 +524,7 @@ def einsum(
     current, labels = _sum_labels(*pending[0], set(result))
     order = [labels.index(label) for label in result]
     if order != list(range(len(order))):
-        current = bind1("transpose", current, permutation=order)
+        current = primitives.transpose(current, permutation=order)
     return current
 
 

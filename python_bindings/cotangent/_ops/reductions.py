@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._core import Array, entrance
+from cotangent._core import Array, Primitive, entrance
 from cotangent._ops.binding import (
-    bind1,
     choose,
     convert,
     inexact,
@@ -95,7 +95,7 @@ def _masked(x: Array, where: Any, identity: complex) -> Array:
     chosen = _chosen(where)
     shape = _core.broadcast_shapes([x._bound_shape, chosen._bound_shape])
     x = _core.broadcast_to(x, shape)
-    return bind1("select", _core.broadcast_to(chosen, shape), x, literal(x, identity))
+    return primitives.select(_core.broadcast_to(chosen, shape), x, literal(x, identity))
 
 
 def _accumulator(x: Array, dtype: Any, promote_integers: bool = True) -> Any:
@@ -112,7 +112,8 @@ def _accumulator(x: Array, dtype: Any, promote_integers: bool = True) -> Any:
 
 def _fold(
     name: str,
-    combine: str,
+    reduce: Primitive,
+    combine: Primitive,
     a: Any,
     axis: Axis,
     dtype: Any,
@@ -126,12 +127,12 @@ def _fold(
     result_dtype = _accumulator(x, dtype, promote_integers)
     x = _masked(_core.convert(x, working_dtype(result_dtype)), where, identity)
     axes = normalize_axes(axis, x.ndim, name)
-    result = bind1(f"reduce_{name}", x, axes=axes)
+    result = reduce(x, axes=axes)
     if keepdims:
         result = keep_axes(result, x, axes)
     result = convert(result, result_dtype)
     if initial is not None:
-        result = _core.bind(combine, _core.promote([result, _number(name, initial, result_dtype)]))[0]
+        result = combine(*_core.promote([result, _number(name, initial, result_dtype)]))
     return result
 
 
@@ -142,7 +143,7 @@ def _number(name: str, initial: Any, dtype: Any) -> Array:
     return value
 
 
-@entrance("sum", "reduce_sum")
+@entrance("sum", primitives.reduce_sum)
 def sum(  # noqa: A001
     a: Any,
     axis: Axis = None,
@@ -172,10 +173,12 @@ def sum(  # noqa: A001
     [4.0, 6.0]
     """
     no_out(out, "sum")
-    return _fold("sum", "add", a, axis, dtype, keepdims, initial, where, 0, promote_integers)
+    return _fold(
+        "sum", primitives.reduce_sum, primitives.add, a, axis, dtype, keepdims, initial, where, 0, promote_integers
+    )
 
 
-@entrance("sum", "reduce_prod")
+@entrance("sum", primitives.reduce_prod)
 def prod(
     a: Any,
     axis: Axis = None,
@@ -188,7 +191,9 @@ def prod(
 ) -> Array:
     """The product of elements along axes; of none, 1. Arguments as `sum`."""
     no_out(out, "prod")
-    return _fold("prod", "mul", a, axis, dtype, keepdims, initial, where, 1, promote_integers)
+    return _fold(
+        "prod", primitives.reduce_prod, primitives.mul, a, axis, dtype, keepdims, initial, where, 1, promote_integers
+    )
 
 
 def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
@@ -205,21 +210,25 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
     if keepdims:
         result = keep_axes(result, x, axes)
     if initial is not None:
-        result = larger(name, *_core.promote([result, _number(name, initial, x.dtype)]))
+        result = larger(
+            primitives.max if name == "max" else primitives.min,
+            *_core.promote([result, _number(name, initial, x.dtype)]),
+        )
     return result
 
 
 def _largest(name: str, x: Array, axes: list[int]) -> Array:
     """``max`` or ``min`` along axes; of complex numbers, of the real parts, then of the imaginary parts of those."""
+    reduce = primitives.reduce_max if name == "max" else primitives.reduce_min
     if kind(x) != "complex":
-        return bind1(f"reduce_{name}", x, axes=axes)
-    real, imaginary = bind1("real", x), bind1("imag", x)
-    first = bind1(f"reduce_{name}", real, axes=axes)
-    among = bind1("eq", real, _core.broadcast_to(keep_axes(first, x, axes), x._bound_shape))
-    second = bind1(f"reduce_{name}", bind1("select", among, imaginary, literal(real, _lowest(real, name))), axes=axes)
-    undefined = bind1("reduce_max", bind1("ne", x, x), axes=axes)
+        return reduce(x, axes=axes)
+    real, imaginary = primitives.real(x), primitives.imag(x)
+    first = reduce(real, axes=axes)
+    among = primitives.eq(real, _core.broadcast_to(keep_axes(first, x, axes), x._bound_shape))
+    second = reduce(primitives.select(among, imaginary, literal(real, _lowest(real, name))), axes=axes)
+    undefined = primitives.reduce_max(primitives.ne(x, x), axes=axes)
     nan = _core.full(first._bound_shape, math.nan, x.dtype)
-    return bind1("select", undefined, nan, bind1("complex", first, second))
+    return primitives.select(undefined, nan, primitives.complex(first, second))
 
 
 def _lowest(x: Array, name: str) -> complex:
@@ -234,7 +243,7 @@ def _lowest(x: Array, name: str) -> complex:
     return limits.min if name == "max" else limits.max
 
 
-@entrance("extreme", "reduce_max")
+@entrance("extreme", primitives.reduce_max)
 def max(  # noqa: A001
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -251,7 +260,7 @@ def max(  # noqa: A001
     return _extreme("max", a, axis, keepdims, initial, where)
 
 
-@entrance("extreme", "reduce_min")
+@entrance("extreme", primitives.reduce_min)
 def min(  # noqa: A001
     a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Array:
@@ -274,7 +283,7 @@ def any(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     no_out(out, "any")
     x = _masked(truth(a), where, False)
     axes = normalize_axes(axis, x.ndim, "any")
-    result = bind1("reduce_max", x, axes=axes)
+    result = primitives.reduce_max(x, axes=axes)
     return keep_axes(result, x, axes) if keepdims else result
 
 
@@ -283,7 +292,7 @@ def all(a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, *, 
     no_out(out, "all")
     x = _masked(truth(a), where, True)
     axes = normalize_axes(axis, x.ndim, "all")
-    result = bind1("reduce_min", x, axes=axes)
+    result = primitives.reduce_min(x, axes=axes)
     return keep_axes(result, x, axes) if keepdims else result
 
 
@@ -297,7 +306,7 @@ def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) ->
     if where is None:
         return as_dtype(element_count(x, axes), dtype)
     chosen = _core.broadcast_to(_chosen(where), x._bound_shape)
-    chosen = bind1("select", chosen, literal(_core.convert(x, dtype), 1), literal(_core.convert(x, dtype), 0))
+    chosen = primitives.select(chosen, literal(_core.convert(x, dtype), 1), literal(_core.convert(x, dtype), 0))
     # Elements of x keep a ragged axis ragged.
     return sum(chosen, tuple(axes), keepdims=keepdims)
 
@@ -308,7 +317,7 @@ def _mean_dtype(x: Array, dtype: Any) -> Any:
     return _core.inexact_dtype(x.dtype)
 
 
-@entrance("mean", "reduce_sum")
+@entrance("mean", primitives.reduce_sum)
 def mean(
     a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
 ) -> Array:
@@ -345,8 +354,8 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
         if [x._bound_shape[i] for i in places] != list(w._bound_shape):
             raise ValueError(f"average: weights of shape {w.shape} need the sizes of axes {tuple(axis)} of {x.shape}")
         order = [places.index(i) for i in np.sort(places).tolist()]
-        w = bind1("transpose", w, permutation=order)
-        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=np.sort(places).tolist())
+        w = primitives.transpose(w, permutation=order)
+        w = primitives.broadcast(w, shape=list(x._bound_shape), axes=np.sort(places).tolist())
     if w._bound_shape != x._bound_shape:
         if w.ndim != 1 or not isinstance(axis, (int, np.integer)):
             raise ValueError(
@@ -358,7 +367,7 @@ def average(a: Any, axis: Axis = None, weights: Any = None, returned: bool = Fal
             raise ValueError(
                 f"average: {w._bound_shape[0]} weights for {x._bound_shape[position]} elements along axis {axis}"
             )
-        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=[position])
+        w = primitives.broadcast(w, shape=list(x._bound_shape), axes=[position])
     x, w = _core.promote([x, w], inexact=True)
     dtype = x.dtype
     x, w = (_core.convert(item, working_dtype(dtype)) for item in (x, w))
@@ -400,9 +409,9 @@ def var(
     x = _core.convert(x, working_dtype(_mean_dtype(x, dtype)))
     axes = normalize_axes(axis, x.ndim, "var")
     center = _mean(x, tuple(axes), keepdims=True, where=where) if mean is None else _core.convert(mean, x.dtype)
-    deviation = bind1("sub", x, _core.broadcast_to(center, x._bound_shape))
+    deviation = primitives.sub(x, _core.broadcast_to(center, x._bound_shape))
     if kind(deviation) == "complex":
-        re, im = bind1("real", deviation), bind1("imag", deviation)
+        re, im = primitives.real(deviation), primitives.imag(deviation)
         squared = re * re + im * im
     else:
         squared = deviation * deviation
@@ -444,7 +453,7 @@ def std(
     no_out(out, "std")
     wide, narrow = _deviation_dtypes(a, dtype)
     variance = var(a, axis, wide, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    return _narrowed(bind1("sqrt", variance), narrow)
+    return _narrowed(primitives.sqrt(variance), narrow)
 
 
 # ---- Positions of extremes -------------------------------------------------------------------------------------------
@@ -454,23 +463,25 @@ def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool)
     x = _core.array(a)
     original_rank = x.ndim
     if axis is None:
-        x = bind1("reshape", x, shape=[bound_size(x)])
+        x = primitives.reshape(x, shape=[bound_size(x)])
         position = 0
     else:
         position = normalize_axis(axis, x.ndim, name)
     size = x._bound_shape[position]
     if size == 0:
         raise ValueError(f"{name} of zero elements along axis {axis} has no value")
-    x = bind1("stop_gradient", x) if is_inexact(x) else x
+    x = primitives.stop_gradient(x) if is_inexact(x) else x
     best = keep_axes(_largest(extreme, x, [position]), x, [position])
-    hit = bind1("eq", x, _core.broadcast_to(best, x._bound_shape))
+    hit = primitives.eq(x, _core.broadcast_to(best, x._bound_shape))
     if is_inexact(x):
-        hit = bind1("or", hit, bind1("ne", x, x))
+        hit = primitives.or_(hit, primitives.ne(x, x))
     dtype = _core.default_int_dtype()
-    index = bind1("iota", shape=list(x._bound_shape), dtype=dtype, axis=position)
-    result = bind1("reduce_min", bind1("select", hit, index, literal(index, size)), axes=[position])
+    index = primitives.iota(shape=list(x._bound_shape), dtype=dtype, axis=position)
+    result = primitives.reduce_min(primitives.select(hit, index, literal(index, size)), axes=[position])
     if keepdims:
-        return bind1("reshape", result, shape=[1] * original_rank) if axis is None else keep_axes(result, x, [position])
+        return (
+            primitives.reshape(result, shape=[1] * original_rank) if axis is None else keep_axes(result, x, [position])
+        )
     return result
 
 
@@ -504,15 +515,15 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     """
     no_out(out, "cumsum")
     x, position = flattened(_core.array(a), axis, "cumsum")
-    return _running("cumsum", x, position, dtype)
+    return _running(primitives.cumsum, x, position, dtype)
 
 
-def _running(name: str, x: Array, axis: int, dtype: Any) -> Array:
+def _running(primitive: Primitive, x: Array, axis: int, dtype: Any) -> Array:
     result_dtype = _accumulator(x, dtype, promote_integers=False)
     x = _core.convert(x, working_dtype(result_dtype))
     if kind(x) == "bool":
         x = _core.convert(x, _core.default_int_dtype())
-    return _core.convert(bind1(name, x, axis=axis, reverse=False), result_dtype)
+    return _core.convert(primitive(x, axis=axis, reverse=False), result_dtype)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
@@ -524,7 +535,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     """Running products along an axis, or over the flattened array."""
     no_out(out, "cumprod")
     x, position = flattened(_core.array(a), axis, "cumprod")
-    return _running("cumprod", x, position, dtype)
+    return _running(primitives.cumprod, x, position, dtype)
 
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
@@ -546,7 +557,7 @@ def _with_initial(
     position = normalize_axis(axis, array.ndim, name)
     shape = list(result._bound_shape)
     shape[position] = 1
-    return bind1("concatenate", _core.full(shape, initial, result.dtype), result, axis=position)
+    return primitives.concatenate(_core.full(shape, initial, result.dtype), result, axis=position)
 
 
 # ---- Ignoring NaN ----------------------------------------------------------------------------------------------------
@@ -555,8 +566,8 @@ def _with_initial(
 def _without_nan(a: Any, replacement: complex) -> tuple[Array, Array]:
     """The array with NaN replaced, and where it was not NaN."""
     x = _core.array(a)
-    valid = bind1("eq", x, x)
-    return (bind1("select", valid, x, literal(x, replacement)) if is_inexact(x) else x), valid
+    valid = primitives.eq(x, x)
+    return (primitives.select(valid, x, literal(x, replacement)) if is_inexact(x) else x), valid
 
 
 def nansum(
@@ -604,7 +615,7 @@ def _nan_extreme(name: str, function: Any, a: Any, axis: Axis, keepdims: bool, i
     if initial is not None:
         return result
     present = any(valid, axis, keepdims=keepdims)
-    return bind1("select", present, result, literal(result, math.nan))
+    return primitives.select(present, result, literal(result, math.nan))
 
 
 def nanmax(
@@ -625,7 +636,7 @@ def nanmin(
 
 def _valid(a: Any, where: Any) -> Any:
     valid = _without_nan(a, 0)[1]
-    return valid if where is None else bind1("and", *_core.promote([valid, _chosen(where)]))
+    return valid if where is None else primitives.and_(*_core.promote([valid, _chosen(where)]))
 
 
 def nanmean(
@@ -661,7 +672,7 @@ def nanstd(
 ) -> Array:
     """The standard deviation of elements that are not NaN."""
     wide, narrow = _deviation_dtypes(a, dtype)
-    return _narrowed(bind1("sqrt", nanvar(a, axis, wide, out, ddof, keepdims, where, mean)), narrow)
+    return _narrowed(primitives.sqrt(nanvar(a, axis, wide, out, ddof, keepdims, where, mean)), narrow)
 
 
 def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: bool) -> Array:
@@ -671,7 +682,7 @@ def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: 
     filled, valid = _without_nan(x, _lowest(x, name))
     result: Array = function(filled, axis, None, keepdims)
     present = any(valid, axis, keepdims=keepdims)
-    return bind1("select", present, result, literal(result, -1))
+    return primitives.select(present, result, literal(result, -1))
 
 
 def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, tree_util
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip, remainder
-from cotangent._ops.binding import bind1, choose, is_host_value, is_integer, kind, literal, no_out
+from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
 from cotangent._ops.indexing import take
 from cotangent._ops.positions import _INT32, _integers, known, nonzero
@@ -165,7 +166,7 @@ def compress(
         mask = mask[:count]
     if size is None:
         (positions,) = np.nonzero(known(mask, "compress"))
-        return bind1("gather", x, _core.array(positions.astype(_INT32)), axis=axis, batch_dims=0)
+        return primitives.gather(x, _core.array(positions.astype(_INT32)), axis=axis, batch_dims=0)
     (index,) = nonzero(mask, size=size, fill_value=count)
     return take(x, index, axis, fill_value=fill_value) if count else _empty_filled(x, axis, size, fill_value)
 
@@ -192,8 +193,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
             start[i] = int(where[i].min()) if where[i].size else limit[i]
         if "b" in trim.lower():
             limit[i] = int(where[i].max()) + 1 if where[i].size else start[i]
-    return bind1(
-        "slice",
+    return primitives.slice(
         x,
         start=start,
         limit=[max(low, high) for low, high in zip(start, limit, strict=True)],
@@ -220,14 +220,14 @@ def _taken(pieces: list[Array], places: np.ndarray[Any, Any], axis: int) -> Arra
     piece_of = np.searchsorted(starts, places, side="right") - 1
     cuts = np.flatnonzero((np.diff(places) != 1) | (np.diff(piece_of) != 0)) + 1
     if places.size == 0 or len(cuts) >= _MOST_SLICES:
-        joined = pieces[0] if len(pieces) == 1 else bind1("concatenate", *pieces, axis=axis)
-        return bind1("gather", joined, _core.array(places), axis=axis, batch_dims=0)
+        joined = pieces[0] if len(pieces) == 1 else primitives.concatenate(*pieces, axis=axis)
+        return primitives.gather(joined, _core.array(places), axis=axis, batch_dims=0)
     slices = []
     for run in np.split(places, cuts):
         piece = int(np.searchsorted(starts, run[0], side="right")) - 1
         first = int(run[0] - starts[piece])
         slices.append(slice_axis(pieces[piece], axis, first, first + len(run)))
-    return slices[0] if len(slices) == 1 else bind1("concatenate", *slices, axis=axis)
+    return slices[0] if len(slices) == 1 else primitives.concatenate(*slices, axis=axis)
 
 
 def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
@@ -255,11 +255,11 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     number = index._bound_shape[0]
     left = max(count - number, 0)
     # Kept element i stands behind as many deleted ones as have, less those deleted before them, a position up to i.
-    below = sort(index) - bind1("iota", shape=[number], dtype=_INT32, axis=0)
-    position = bind1("iota", shape=[left], dtype=_INT32, axis=0)
-    wide = [bind1("broadcast", item, shape=[number, left], axes=[i]) for i, item in enumerate((below, position))]
-    behind = bind1("reduce_sum", _core.convert(bind1("le", *wide), _INT32), axes=[0])
-    return bind1("gather", x, position + behind, axis=axis, batch_dims=0)
+    below = sort(index) - primitives.iota(shape=[number], dtype=_INT32, axis=0)
+    position = primitives.iota(shape=[left], dtype=_INT32, axis=0)
+    wide = [primitives.broadcast(item, shape=[number, left], axes=[i]) for i, item in enumerate((below, position))]
+    behind = primitives.reduce_sum(_core.convert(primitives.le(*wide), _INT32), axes=[0])
+    return primitives.gather(x, position + behind, axis=axis, batch_dims=0)
 
 
 # ---- Putting in ------------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def _cycled(values: Array, size: int) -> Array:
         raise ValueError("there are no values to put in")
     if flat.size < size:
         rows = -(-size // flat.size)
-        flat = ravel(bind1("broadcast", flat, shape=[rows, flat.size], axes=[1]))
+        flat = ravel(primitives.broadcast(flat, shape=[rows, flat.size], axes=[1]))
     return flat[:size]
 
 
@@ -327,14 +327,14 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
         places = np.where(places < 0, places + count, places)
         source = np.insert(np.arange(count, dtype=_INT32), places, np.arange(count, count + number, dtype=_INT32))
         return _taken([x, added], source, axis)
-    joined = bind1("concatenate", x, added, axis=axis)
+    joined = primitives.concatenate(x, added, axis=axis)
     where = _core.broadcast_to(_core.convert(index, _INT32), (number,))
     where = clip(choose(where < literal(where, 0), where + literal(where, count), where), 0, count)
     # Sorting what was there (its position counts half more) and what comes in by position gives the order.
-    old = bind1("iota", shape=[count], dtype=_INT32, axis=0)
+    old = primitives.iota(shape=[count], dtype=_INT32, axis=0)
     two = literal(old, 2)
-    keys = bind1("concatenate", old * two + literal(old, 1), where * literal(where, 2), axis=0)
-    return bind1("gather", joined, _core.convert(argsort(keys), _INT32), axis=axis, batch_dims=0)
+    keys = primitives.concatenate(old * two + literal(old, 1), where * literal(where, 2), axis=0)
+    return primitives.gather(joined, _core.convert(argsort(keys), _INT32), axis=axis, batch_dims=0)
 
 
 def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
@@ -378,7 +378,7 @@ def put_along_axis(
         else:
             if shape[i] not in (1, size):
                 raise ValueError(f"put_along_axis: axis {i} has size {size}, but the indices have {shape[i]} there")
-            position = bind1("iota", shape=[size], dtype=_INT32, axis=0)
+            position = primitives.iota(shape=[size], dtype=_INT32, axis=0)
             grid.append(insert_axes(position, [j for j in range(x.ndim) if j != i]))
     return x.at[tuple(grid)].set(values, mode=mode)  # type: ignore[no-any-return]
 
@@ -395,10 +395,10 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
             raise ValueError("place: there are no values to put in")
         return x
     flat = ravel(chosen)
-    rank = bind1("cumsum", _core.convert(flat, _INT32), axis=0, reverse=False)
+    rank = primitives.cumsum(_core.convert(flat, _INT32), axis=0, reverse=False)
     turn = remainder(rank - literal(rank, 1), values.size)
-    picked = bind1("gather", _core.convert(values, x.dtype), turn, axis=0, batch_dims=0)
-    return reshape(bind1("select", flat, picked, ravel(x)), x._bound_shape)
+    picked = primitives.gather(_core.convert(values, x.dtype), turn, axis=0, batch_dims=0)
+    return reshape(primitives.select(flat, picked, ravel(x)), x._bound_shape)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:

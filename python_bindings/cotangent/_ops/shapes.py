@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array, entrance
 from cotangent._ops.arithmetic import remainder
-from cotangent._ops.binding import apart, bind1, convert, own
+from cotangent._ops.binding import apart, convert, own
 from cotangent._ops.reductions import cumsum
 from cotangent._ops.sizes import (
     axis_size,
@@ -101,7 +102,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     return sizes[0] if len(sizes) == 1 else math.prod(sizes)
 
 
-@entrance("reshape", "reshape")
+@entrance("reshape", primitives.reshape)
 def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, out_sharding: Any = None) -> Array:
     """The elements in row-major order under another shape; one size may be -1, which the others determine.
 
@@ -136,8 +137,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     if tuple(sizes) == array._bound_shape:
         return apart(array, a) if copy else array
     if order == "F":
-        return transpose(bind1("reshape", transpose(array), shape=sizes[::-1]))
-    return bind1("reshape", array, shape=sizes)
+        return transpose(primitives.reshape(transpose(array), shape=sizes[::-1]))
+    return primitives.reshape(array, shape=sizes)
 
 
 @own
@@ -147,7 +148,7 @@ def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     return reshape(a, (-1,) if bound_size(_core.array(a)) else (0,), order)
 
 
-@entrance("transpose", "transpose")
+@entrance("transpose", primitives.transpose)
 def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """Axes reversed, or in the order ``axes``."""
     array = _core.array(a)
@@ -159,7 +160,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
         raise ValueError(f"transpose: axes {tuple(axes or ())} are not a permutation of the {array.ndim} axes")
     if permutation == list(range(array.ndim)):
         return array
-    return bind1("transpose", array, permutation=permutation)
+    return primitives.transpose(array, permutation=permutation)
 
 
 permute_dims = transpose
@@ -242,7 +243,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
         for i in axes:
             if sizes[i] != 1 or i in ragged:
                 raise ValueError(f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}")
-    return bind1("reshape", array, shape=[item for i, item in enumerate(sizes) if i not in axes]) if axes else array
+    return primitives.reshape(array, shape=[item for i, item in enumerate(sizes) if i not in axes]) if axes else array
 
 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
@@ -341,7 +342,7 @@ def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
             "concatenate: arrays without axes cannot be joined\n  use stack, or give them an axis with reshape(1)"
         )
     axis = normalize_axis(axis, items[0].ndim, "concatenate")
-    return bind1("concatenate", *_joined_dtype(items, dtype), axis=axis)
+    return primitives.concatenate(*_joined_dtype(items, dtype), axis=axis)
 
 
 def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
@@ -363,7 +364,7 @@ def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Ar
     if any(x._bound_shape != items[0]._bound_shape for x in items):
         raise ValueError(f"stack: all arrays must have the same shape; got {[x.shape for x in items]}")
     position = normalize_axis(axis, items[0].ndim + 1, "stack")
-    return bind1("concatenate", *_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
+    return primitives.concatenate(*_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
@@ -445,7 +446,7 @@ def slice_axis(x: Array, axis: int, start: int, limit: int) -> Array:
     """The elements [start, limit) of an axis."""
     starts, limits = [0] * x.ndim, list(x._bound_shape)
     starts[axis], limits[axis] = start, limit
-    return bind1("slice", x, start=starts, limit=limits, stride=[1] * x.ndim)
+    return primitives.slice(x, start=starts, limit=limits, stride=[1] * x.ndim)
 
 
 def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool) -> list[Array]:
@@ -523,7 +524,7 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     ragged = _core.ragged_axes(array)
     for axis in ragged:
         if counts[axis] > 1:
-            array = bind1("concatenate", *[array] * counts[axis], axis=axis)
+            array = primitives.concatenate(*[array] * counts[axis], axis=axis)
             counts[axis] = 1
     if all(count == 1 for count in counts):
         return array
@@ -535,8 +536,8 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
             wide.append(count)
         kept.append(len(wide))
         wide.append(item)
-    repeated = bind1("broadcast", array, shape=wide, axes=kept)
-    return bind1("reshape", repeated, shape=[count * item for count, item in zip(counts, sizes, strict=True)])
+    repeated = primitives.broadcast(array, shape=wide, axes=kept)
+    return primitives.reshape(repeated, shape=[count * item for count, item in zip(counts, sizes, strict=True)])
 
 
 def repeat(
@@ -564,30 +565,30 @@ def repeat(
         wide = [*sizes[: axis + 1], number, *sizes[axis + 1 :]]
         kept = [i if i <= axis else i + 1 for i in range(array.ndim)]
         sizes[axis] *= number
-        result = bind1("reshape", bind1("broadcast", array, shape=wide, axes=kept), shape=sizes)
+        result = primitives.reshape(primitives.broadcast(array, shape=wide, axes=kept), shape=sizes)
     elif total_repeat_length is not None and length > 0:
         times = _core.broadcast_to(_core.array(repeats), [length])
         if ragged and not _core.ragged_axes(times):
             times = set_length(times, ragged_length(array, axis), 0)
         ends = cumsum(times)
-        position = bind1("iota", shape=[total_repeat_length], dtype=ends.dtype, axis=0)
+        position = primitives.iota(shape=[total_repeat_length], dtype=ends.dtype, axis=0)
         reached = _core.convert(searchsorted(ends, position, side="right"), "int32")
         last = _core.full(reached._bound_shape, length - 1, reached.dtype)
         if _core.ragged_axes(ends):
-            last = bind1("max", _core.broadcast_to(ragged_length(ends, 0) - 1, last._bound_shape), last - last)
-        reached = bind1("min", reached, last)
-        return bind1("gather", array, reached, axis=axis, batch_dims=0)
+            last = primitives.max(_core.broadcast_to(ragged_length(ends, 0) - 1, last._bound_shape), last - last)
+        reached = primitives.min(reached, last)
+        return primitives.gather(array, reached, axis=axis, batch_dims=0)
     else:
         counts = np.broadcast_to(_core.to_numpy(repeats), (length,))
         index = np.repeat(np.arange(length, dtype=np.int32), counts)
-        result = bind1("gather", array, _core.array(index), axis=axis, batch_dims=0)
+        result = primitives.gather(array, _core.array(index), axis=axis, batch_dims=0)
     if total_repeat_length is None:
         return result
     available = result._bound_shape[axis]
     if total_repeat_length <= available:
         return slice_axis(result, axis, 0, total_repeat_length)
     index = np.minimum(np.arange(total_repeat_length, dtype=np.int32), available - 1)
-    return bind1("gather", result, _core.array(index), axis=axis, batch_dims=0)
+    return primitives.gather(result, _core.array(index), axis=axis, batch_dims=0)
 
 
 @own
@@ -595,7 +596,7 @@ def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Elements in reverse order along axes."""
     array = _core.array(m)
     axes = normalize_axes(axis, array.ndim, "flip")
-    return bind1("reverse", array, axes=axes) if axes else array
+    return primitives.reverse(array, axes=axes) if axes else array
 
 
 def fliplr(m: Any) -> Array:
@@ -629,7 +630,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     if isinstance(shift, (Array, np.ndarray)) and shift.ndim:
         shift = tuple(shift)
     if axis is None:
-        return bind1("reshape", roll(ravel(array), shift, 0), shape=list(array._bound_shape))
+        return primitives.reshape(roll(ravel(array), shift, 0), shape=list(array._bound_shape))
     axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if several(axis) else (axis,))]
     shifts = list(shift) if several(shift) else [shift]
     if len(shifts) != len(axes):
@@ -646,8 +647,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
             continue
         cut = -int(amount) % length
         if cut:
-            array = bind1(
-                "concatenate",
+            array = primitives.concatenate(
                 slice_axis(array, position, cut, length),
                 slice_axis(array, position, 0, cut),
                 axis=position,
@@ -658,9 +658,9 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
 def _roll_dynamic(x: Array, shift: Any, axis: int) -> Array:
     """By computed positions, for a shift or a size that is a value."""
     count = axis_size(x, axis)
-    index = bind1("iota", shape=[x._bound_shape[axis]], dtype=np.dtype("int32"), axis=0)
+    index = primitives.iota(shape=[x._bound_shape[axis]], dtype=np.dtype("int32"), axis=0)
     index = remainder(index - _core.convert(shift, "int32"), count)
-    result = bind1("gather", x, index, axis=axis, batch_dims=0)
+    result = primitives.gather(x, index, axis=axis, batch_dims=0)
     return set_length(result, count, axis) if isinstance(count, Array) else result
 
 

@@ -14,9 +14,9 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.keys import KeyDType
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent.errors import ShapeError
 
 Size = int | Array
@@ -85,7 +85,7 @@ def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
 def flattened(x: Array, axis: int | None, name: str) -> tuple[Array, int]:
     """The array and an axis counted from the front; for None, the flattened array and its axis."""
     if axis is None:
-        return bind1("reshape", x, shape=[bound_size(x)]), 0
+        return primitives.reshape(x, shape=[bound_size(x)]), 0
     return x, normalize_axis(axis, x.ndim, name)
 
 
@@ -96,7 +96,7 @@ def move_last(x: Array, axis: int, back: bool = False) -> Array:
         return x
     order = [i for i in range(last + 1) if i != (last if back else axis)]
     order.insert(axis if back else last, last if back else axis)
-    return bind1("transpose", x, permutation=order)
+    return primitives.transpose(x, permutation=order)
 
 
 def bound_size(x: Array) -> int:
@@ -168,14 +168,14 @@ def insert_axes(x: Array, positions: Sequence[int]) -> Array:
     sizes = iter(x._bound_shape)
     shape = [1 if axis in positions else next(sizes) for axis in range(rank)]
     kept = [axis for axis in range(rank) if axis not in positions]
-    return bind1("broadcast", x, shape=shape, axes=kept)
+    return primitives.broadcast(x, shape=shape, axes=kept)
 
 
 def swap_last(x: Array) -> Array:
     """The last two axes exchanged."""
     order = list(range(x.ndim))
     order[-1], order[-2] = order[-2], order[-1]
-    return bind1("transpose", x, permutation=order)
+    return primitives.transpose(x, permutation=order)
 
 
 def static_int(value: Any, what: str) -> int:
@@ -258,6 +258,6 @@ def flat_positions(sizes: Sequence[int], lengths: dict[int, Array], dtype: Any) 
     position = _core.full(sizes, 0, dtype)
     stride = _core.full((), 1, dtype)
     for axis in reversed(range(len(sizes))):
-        position = position + bind1("iota", shape=list(sizes), dtype=dtype, axis=axis) * stride
+        position = position + primitives.iota(shape=list(sizes), dtype=dtype, axis=axis) * stride
         stride = stride * as_dtype(lengths.get(axis, sizes[axis]), dtype)
     return position

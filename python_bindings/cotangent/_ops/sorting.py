@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, constant, is_inexact, kind, literal
+from cotangent._ops.binding import constant, is_inexact, kind, literal
 from cotangent._ops.sizes import axis_size, flattened, normalize_axis, ragged_length, static_int
 from cotangent.errors import DTypeError
 
@@ -24,12 +25,12 @@ _INT32 = np.dtype("int32")
 
 def sort_together(operands: list[Array], axis: int, num_keys: int = 1) -> list[Array]:
     """Arrays of one shape, their lines along an axis brought in the ascending order of the first ``num_keys``; stable."""
-    return _core.bind("sort", operands, axis=axis, num_keys=num_keys)
+    return primitives.sort(*operands, axis=axis, num_keys=num_keys)
 
 
 def positions_along(x: Array, axis: int) -> Array:
     """The position along an axis of every element."""
-    result = bind1("iota", shape=list(x._bound_shape), dtype=_INT32, axis=axis)
+    result = primitives.iota(shape=list(x._bound_shape), dtype=_INT32, axis=axis)
     for ragged in _core.ragged_axes(x):
         result = set_length(result, ragged_length(x, ragged), ragged)
     return result
@@ -63,7 +64,7 @@ def sort(
     _check_options("sort", kind, order)
     x, position = flattened(_core.array(a), axis, "sort")
     result = sort_together([x], position)[0]
-    return bind1("reverse", result, axes=[position]) if descending else result
+    return primitives.reverse(result, axes=[position]) if descending else result
 
 
 def argsort(
@@ -88,9 +89,9 @@ def argsort(
     index = positions_along(x, position)
     if descending:
         # Backwards twice, so that equal elements are in their order again.
-        x, index = (bind1("reverse", item, axes=[position]) for item in (x, index))
+        x, index = (primitives.reverse(item, axes=[position]) for item in (x, index))
     result = sort_together([x, index], position)[1]
-    result = bind1("reverse", result, axes=[position]) if descending else result
+    result = primitives.reverse(result, axes=[position]) if descending else result
     return _core.convert(result, _core.default_int_dtype() if dtype is None else dtype)
 
 
@@ -148,10 +149,10 @@ def sort_complex(a: Any) -> Array:
 def _below(x: Array, y: Array) -> Array:
     """Whether elements of x come before those of y in the order of `sort`."""
     if kind(x) == "complex":
-        x_real, y_real = bind1("real", x), bind1("real", y)
+        x_real, y_real = primitives.real(x), primitives.real(y)
         equal = ~_below(x_real, y_real) & ~_below(y_real, x_real)
-        return _below(x_real, y_real) | (equal & _below(bind1("imag", x), bind1("imag", y)))
-    before = bind1("lt", x, y)
+        return _below(x_real, y_real) | (equal & _below(primitives.imag(x), primitives.imag(y)))
+    before = primitives.lt(x, y)
     return before | ((x == x) & (y != y)) if is_inexact(x) else before
 
 
@@ -176,7 +177,7 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
     if x.ndim != 1:
         raise ValueError(f"searchsorted: the sorted array must have one axis; got shape {x.shape}")
     if sorter is not None:
-        x = bind1("gather", x, _core.array(sorter), axis=0, batch_dims=0)
+        x = primitives.gather(x, _core.array(sorter), axis=0, batch_dims=0)
     dtype = _core.promote_types([(x.dtype, x.weak_type), (values.dtype, values.weak_type)])[0]
     x, values = _core.convert(x, dtype), _core.convert(values, dtype)
     size = axis_size(x, 0)
@@ -186,11 +187,11 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, meth
         # The answer is in [low, low + length]: one length for all, so that no probe has to be kept inside of the array.
         half = (length + 1) // 2
         middle = low + literal(low, half - 1)
-        probe = bind1("gather", x, middle, axis=0, batch_dims=0)
+        probe = primitives.gather(x, middle, axis=0, batch_dims=0)
         later = _below(probe, values) if side == "left" else ~_below(values, probe)
         if isinstance(size, Array):
             later = later & (middle < size)
-        low = bind1("select", later, low + literal(low, half), low)
+        low = primitives.select(later, low + literal(low, half), low)
         length -= half
     return _core.convert(low, _core.default_int_dtype())
 

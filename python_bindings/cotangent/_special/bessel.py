@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.per_element import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.support import fitted, floats
@@ -22,17 +22,17 @@ def _scaled(magnitude: Array, near_fit: str, far_fit: str) -> tuple[Array, Array
     inverse = 1.0 / far
     return (
         fitted(pick(near, magnitude, 0.0), tables, near_fit),
-        fitted(inverse, tables, far_fit) / bind1("sqrt", far),
+        fitted(inverse, tables, far_fit) / primitives.sqrt(far),
     )
 
 
 def _i0e_slope(x: Array, result: Array) -> Array:
-    return _i1e(x) - bind1("sign", x) * result
+    return _i1e(x) - primitives.sign(x) * result
 
 
 @elementwise(_i0e_slope)
 def _i0e(x: Array) -> Array:
-    magnitude = bind1("abs", x)
+    magnitude = primitives.abs(x)
     near, far = _scaled(magnitude, "I0E_NEAR", "I0E_FAR")
     return pick(magnitude < 8.0, near, far)
 
@@ -43,7 +43,7 @@ def _i0e(x: Array) -> Array:
 
 def _second_over_square(x: Array, scaled: bool) -> Array:
     """``I_2(x) / x**2``, times ``exp(-|x|)`` if scaled; written out, so that its derivatives are short programs."""
-    magnitude = bind1("abs", x)
+    magnitude = primitives.abs(x)
     near = magnitude < 8.0
     close = pick(near, magnitude, 0.0)
     terms = by_precision(x, 16, 26)
@@ -53,8 +53,8 @@ def _second_over_square(x: Array, scaled: bool) -> Array:
     inverse = 1.0 / far
     large = (_i0e.program(far) - 2.0 * inverse * _i1e.program(far)) * inverse * inverse
     if scaled:
-        return pick(near, small * bind1("exp", -close), large)
-    return pick(near, small, large * bind1("exp", far))
+        return pick(near, small * primitives.exp(-close), large)
+    return pick(near, small, large * primitives.exp(far))
 
 
 def _ratio(x: Array, value: Array) -> Array:
@@ -63,11 +63,11 @@ def _ratio(x: Array, value: Array) -> Array:
 
 
 @elementwise(
-    lambda x, result, slope: -x * _second_over_square(x, True) - 2.0 * bind1("sign", x) * slope,
+    lambda x, result, slope: -x * _second_over_square(x, True) - 2.0 * primitives.sign(x) * slope,
     lambda x, result, slope: _core.full((), 0.0, x.dtype),
 )
 def _i1e_slope_of(x: Array, result: Array) -> Array:
-    return _i0e(x) - bind1("sign", x) * result - _ratio(x, result)
+    return _i0e(x) - primitives.sign(x) * result - _ratio(x, result)
 
 
 def _i1e_slope(x: Array, result: Array) -> Array:
@@ -76,7 +76,7 @@ def _i1e_slope(x: Array, result: Array) -> Array:
 
 @elementwise(_i1e_slope)
 def _i1e(x: Array) -> Array:
-    magnitude = bind1("abs", x)
+    magnitude = primitives.abs(x)
     near, far = _scaled(magnitude, "I1E_NEAR", "I1E_FAR")
     return pick(magnitude < 8.0, near * x, pick(x < 0.0, -far, far))
 
@@ -87,7 +87,7 @@ def _i0_slope(x: Array, result: Array) -> Array:
 
 @elementwise(_i0_slope)
 def _i0(x: Array) -> Array:
-    return _i0e(x) * bind1("exp", bind1("abs", x))
+    return _i0e(x) * primitives.exp(primitives.abs(x))
 
 
 @elementwise(
@@ -104,7 +104,7 @@ def _i1_slope(x: Array, result: Array) -> Array:
 
 @elementwise(_i1_slope)
 def _i1(x: Array) -> Array:
-    return _i1e(x) * bind1("exp", bind1("abs", x))
+    return _i1e(x) * primitives.exp(primitives.abs(x))
 
 
 def i0e(x: Any) -> Array:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._special import tables
 
 __all__ = ["complex_gamma", "complex_loggamma"]
@@ -55,7 +55,7 @@ def _sin_of_pi(z: Array) -> Array:
     turns = ops.round(real)
     angle = math.pi * (real - turns)
     sign = ops.where(turns % 2 == 0, 1.0, -1.0)
-    return bind1("complex", sign * ops.sin(angle) * ops.cosh(imag), sign * ops.cos(angle) * ops.sinh(imag))
+    return primitives.complex(sign * ops.sin(angle) * ops.cosh(imag), sign * ops.cos(angle) * ops.sinh(imag))
 
 
 def complex_gamma(z: Array) -> Array:

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.per_element import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
 from cotangent._special.support import (
@@ -27,7 +27,7 @@ _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 
 def erf(x: Any) -> Array:
     """The error function: the integral of ``2 / sqrt(pi) exp(-t**2)`` from 0 to ``x``."""
-    return bind1("erf", *floats("erf", x))
+    return primitives.erf(*floats("erf", x))
 
 
 def scaled_erfc(x: Array) -> Array:
@@ -45,9 +45,9 @@ def _erf_near(x: Array) -> Array:
     return x * polynomial(x * x, series)
 
 
-@elementwise(lambda x, result: -_TWO_OVER_ROOT_PI * bind1("exp", -x * x))
+@elementwise(lambda x, result: -_TWO_OVER_ROOT_PI * primitives.exp(-x * x))
 def _erfc(x: Array) -> Array:
-    magnitude = bind1("abs", x)
+    magnitude = primitives.abs(x)
     tail = exp_of_minus_square(magnitude) * scaled_erfc(magnitude)
     return pick(magnitude < 0.5, 1.0 - _erf_near(x), pick(x < 0.0, 2.0 - tail, tail))
 
@@ -60,13 +60,13 @@ def normal_tail(x: Array, factor: Array | float = 1.0) -> Array:
     """
     square, rest = split_square(x)
     scaled = (0.5 * factor) * scaled_erfc(x * math.sqrt(0.5))
-    return (scaled * exp_of_minus_rest(0.5 * rest)) * bind1("exp", -0.5 * square)
+    return (scaled * exp_of_minus_rest(0.5 * rest)) * primitives.exp(-0.5 * square)
 
 
 def normal_density(x: Array) -> Array:
     """The density of the standard normal distribution."""
     square, rest = split_square(x)
-    return (math.sqrt(0.5 / math.pi) * exp_of_minus_rest(0.5 * rest)) * bind1("exp", -0.5 * square)
+    return (math.sqrt(0.5 / math.pi) * exp_of_minus_rest(0.5 * rest)) * primitives.exp(-0.5 * square)
 
 
 @elementwise(lambda x, result: normal_density(x))
@@ -74,13 +74,13 @@ def ndtr_of_one(x: Array) -> Array:
     """The distribution function of the standard normal distribution."""
     # Below that the sum would cancel.
     low = x < -0.7
-    return where_needed(low, lambda: normal_tail(-x), 0.5 + 0.5 * bind1("erf", x * math.sqrt(0.5)))
+    return where_needed(low, lambda: normal_tail(-x), 0.5 + 0.5 * primitives.erf(x * math.sqrt(0.5)))
 
 
 @elementwise(lambda x, result: ndtr_of_one(x) + x * normal_density(x))
 def gelu_of_one(x: Array) -> Array:
     """``x`` times the distribution function of the standard normal distribution."""
-    magnitude = bind1("abs", x)
+    magnitude = primitives.abs(x)
     middle = x * (0.5 + 0.5 * _erf_near(x * math.sqrt(0.5)))
     tail = normal_tail(magnitude, pick(x > 100.0, 1.0, magnitude))  # 0 that far, and infinity times 0 is NaN
     return pick(magnitude < 0.7, middle, pick(x < 0.0, -tail, x - tail))
@@ -123,7 +123,7 @@ def _erfcx_slope(x: Array, result: Array) -> Array:
 
 @elementwise(_erfcx_slope)
 def _erfcx(x: Array) -> Array:
-    magnitude = bind1("abs", x)
+    magnitude = primitives.abs(x)
     value = scaled_erfc(magnitude)
     # exp(x**2), with what rounding the square loses.
     growth = 2.0 / exp_of_minus_square(magnitude)
@@ -151,14 +151,14 @@ def _ratio_near(w: Array) -> Array:
 
 def _ratio_far(w: Array) -> Array:
     """The same beyond, up to 17 for float32 and 38 for float64."""
-    root = bind1("sqrt", w)
+    root = primitives.sqrt(w)
     far = fitted(root, tables, "ERF_INV_FAR")
     return pick(w < 16.0, fitted(root, tables, "ERF_INV_MIDDLE"), far) if w.dtype.itemsize == 8 else far
 
 
 def _ratio_outer(w: Array) -> Array:
     """The same further out, to where ``1 - x`` underflows."""
-    root = bind1("sqrt", w)
+    root = primitives.sqrt(w)
     outer = fitted(root, tables, "ERF_INV_OUTER")
     return pick(root < 13.0, outer, fitted(root, tables, "ERF_INV_LAST")) if w.dtype.itemsize == 8 else outer
 
@@ -167,27 +167,29 @@ def _near_limit(x: Array) -> float:
     return by_precision(x, 5.0, 6.25)  # type: ignore[no-any-return]
 
 
-@elementwise(lambda x, result: (0.5 * math.sqrt(math.pi)) * bind1("exp", result * result))
+@elementwise(lambda x, result: (0.5 * math.sqrt(math.pi)) * primitives.exp(result * result))
 def _erf_inv(x: Array) -> Array:
-    magnitude = bind1("abs", x)
+    magnitude = primitives.abs(x)
     inside = magnitude < 1.0
     safe = pick(inside, x, 0.0)
     # Factored: squaring would lose digits of 1 - x**2. Near 0, where w is small, its absolute error is what counts.
-    w = -bind1("log", (1.0 - safe) * (1.0 + safe))
+    w = -primitives.log((1.0 - safe) * (1.0 + safe))
     limit = _near_limit(x)
     near = w < limit
-    ratio = where_needed(bind1("not", near), lambda: _ratio_far(pick(near, limit, w)), _ratio_near(pick(near, w, 0.0)))
+    ratio = where_needed(
+        primitives.not_(near), lambda: _ratio_far(pick(near, limit, w)), _ratio_near(pick(near, w, 0.0))
+    )
     ends = pick(magnitude > 1.0, math.nan, pick(x < 0.0, -math.inf, _core.full((), math.inf, x.dtype)))
-    return pick(inside, ratio * safe, pick(bind1("ne", x, x), x, ends))
+    return pick(inside, ratio * safe, pick(primitives.ne(x, x), x, ends))
 
 
-@elementwise(lambda p, result: math.sqrt(2.0 * math.pi) * bind1("exp", 0.5 * result * result))
+@elementwise(lambda p, result: math.sqrt(2.0 * math.pi) * primitives.exp(0.5 * result * result))
 def _ndtri(p: Array) -> Array:
     """The square root of 2 times erf_inv(2 p - 1), without losing digits of small p."""
-    inside = bind1("and", p > 0.0, p < 1.0)
+    inside = primitives.and_(p > 0.0, p < 1.0)
     middle = pick(inside, p, 0.5)
     lower = pick(middle > 0.5, 1.0 - middle, middle)
-    w = -bind1("log", 4.0 * lower * (1.0 - lower))
+    w = -primitives.log(4.0 * lower * (1.0 - lower))
     limit, last = _near_limit(p), by_precision(p, 17.0, 38.0)
     far, outer = w >= limit, w >= last
     ratio = _ratio_near(pick(far, 0.0, w))

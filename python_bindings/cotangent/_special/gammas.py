@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.elementary import is_odd, sin_of_pi
 from cotangent._ops.per_element import by_precision, elementwise, pick
 from cotangent._special import tables
@@ -22,14 +22,14 @@ _TERMS = {4: (3, tables.BERNOULLI[:7]), 8: (6, tables.BERNOULLI)}
 
 
 def _power(base: Array, s: Array, unit: Array | None) -> Array:
-    return bind1("pow", base, -s) if unit is None else bind1("pow", unit / base, s)
+    return primitives.pow(base, -s) if unit is None else primitives.pow(unit / base, s)
 
 
 def _hurwitz(s: Array, q: Array, unit: Array | None = None) -> Array:
     """``sum (q + k)**-s`` over k from 0, for s > 1 and q > 0; with ``unit``, times ``unit**s``, which may be large where the sum is small."""
     count, coefficients = _TERMS[s.dtype.itemsize]
     a = q + float(count)
-    power = bind1("pow", a, 1.0 - s) if unit is None else _power(a, s, unit) * pick(a < math.inf, a, 1.0)
+    power = primitives.pow(a, 1.0 - s) if unit is None else _power(a, s, unit) * pick(a < math.inf, a, 1.0)
     inverse = 1.0 / a
     rising = s * inverse
     tail = 0.5 + rising * coefficients[0]
@@ -38,7 +38,7 @@ def _hurwitz(s: Array, q: Array, unit: Array | None = None) -> Array:
         tail = tail + rising * coefficient
     tail = 1.0 / (s - 1.0) + tail * inverse
     first = _power(q, s, unit)
-    result = pick(bind1("and", power > 0.0, first < math.inf), power * tail, 0.0)
+    result = pick(primitives.and_(power > 0.0, first < math.inf), power * tail, 0.0)
     for k in reversed(range(1, count)):
         result = result + _power(q + float(k), s, unit)
     return result + first
@@ -53,32 +53,32 @@ def _zeta_in(unit: Array | None, s: Array, q: Array) -> Array:
     """The zeta function, times ``unit**s`` if there is a unit."""
     ordinary = s > 1.0
     order = pick(ordinary, s, 2.0)
-    left = bind1("and", q < 0.0, bind1("is_finite", q))
+    left = primitives.and_(q < 0.0, primitives.is_finite(q))
     right = pick(left, 1.0 - q, q)
     result = _hurwitz(order, pick(right > 0.0, right, 1.0), unit)
     # Below 0, for whole s: the sum over all of the line, less what lies below q.
     whole = is_integral(s)
-    below = bind1("and", bind1("and", left, ordinary), bind1("and", whole, bind1("not", is_integral(q))))
+    below = primitives.and_(primitives.and_(left, ordinary), primitives.and_(whole, primitives.not_(is_integral(q))))
 
     def of_negative() -> Array:
         # From the nearest whole number, so that q close to one keeps its digits: the pole is a term of its own.
-        rest = pick(below, q - bind1("round", q), 0.5)
+        rest = pick(below, q - primitives.round(q), 0.5)
         left_of_it = _hurwitz(order, 1.0 - rest, unit) - result
-        size = _power(bind1("abs", rest), order, unit)
-        pole = pick(bind1("and", rest < 0.0, is_odd(order)), -size, size)
+        size = _power(primitives.abs(rest), order, unit)
+        pole = pick(primitives.and_(rest < 0.0, is_odd(order)), -size, size)
         others = _hurwitz(order, 1.0 + rest, unit) + pick(is_odd(order), -left_of_it, left_of_it)
         # The nearest pole outweighs the others, which may be infinite as well; all but from the middle of two.
-        alone = bind1("and", size == math.inf, bind1("abs", rest) < 0.5)
+        alone = primitives.and_(size == math.inf, primitives.abs(rest) < 0.5)
         # In the middle of two, pairs of odd powers cancel as far as there are terms on the left of 0; the rest is on the right.
-        middle = bind1("and", bind1("abs", rest) == 0.5, is_odd(order))
+        middle = primitives.and_(primitives.abs(rest) == 0.5, is_odd(order))
         return pick(middle, result, pick(alone, 0.0, others) + pole)
 
     result = where_needed(below, of_negative, result)
-    undefined = bind1("and", q < 0.0, bind1("not", whole))
-    infinite = bind1("and", q <= 0.0, is_integral(q))
+    undefined = primitives.and_(q < 0.0, primitives.not_(whole))
+    infinite = primitives.and_(q <= 0.0, is_integral(q))
     result = pick(infinite, math.inf, pick(undefined, math.nan, result))
     result = pick(s == 1.0, math.inf, pick(s < 1.0, math.nan, result))
-    return pick(bind1("or", bind1("ne", s, s), bind1("ne", q, q)), math.nan, result)
+    return pick(primitives.or_(primitives.ne(s, s), primitives.ne(q, q)), math.nan, result)
 
 
 @elementwise(lambda x, result: -2.0 * _zeta(pick(x < math.inf, 3.0, x), x))
@@ -118,7 +118,7 @@ def _digamma(x: Array) -> Array:
     far = pick(near, 2.0, y)
     inverse = 1.0 / far
     squared = inverse * inverse
-    asymptotic = bind1("log", far) - (0.5 * inverse + squared * fitted(squared, tables, "DIGAMMA_TAIL"))
+    asymptotic = primitives.log(far) - (0.5 * inverse + squared * fitted(squared, tables, "DIGAMMA_TAIL"))
     positive = pick(near, around_root, asymptotic)
 
     def reflected() -> Array:
@@ -146,18 +146,18 @@ def stirling_correction(z: Array) -> Array:
     inverse = 1.0 / far
     series = fitted(inverse * inverse, tables, "STIRLING") * inverse
     above, factor = _below_three(close)
-    exact = above - bind1("log", factor) - ((close - 0.5) * bind1("log", close) - close + _HALF_LOG_TWO_PI)
+    exact = above - primitives.log(factor) - ((close - 0.5) * primitives.log(close) - close + _HALF_LOG_TWO_PI)
     return pick(near, exact, series)
 
 
 @elementwise(lambda x, result: _digamma(x))
 def _lgamma(x: Array) -> Array:
-    y = bind1("abs", x)
+    y = primitives.abs(x)
     near = y < 2.5
     close = pick(near, y, 1.0)
     above, factor = _below_three(close)
     far = pick(near, 2.5, y)
-    logarithm = bind1("log", pick(near, factor, far))
+    logarithm = primitives.log(pick(near, factor, far))
     inverse = 1.0 / far
     # Arranged so that infinity gives no infinity less infinity.
     stirling = (far - 0.5) * (logarithm - 1.0) + (_HALF_LOG_TWO_PI - 0.5)
@@ -166,8 +166,8 @@ def _lgamma(x: Array) -> Array:
 
     def reflected() -> Array:
         # gamma(y) gamma(-y) = -pi / (y sin(pi y))
-        sine = bind1("abs", sin_of_pi(y))
-        result = (bind1("log", math.pi / sine) - bind1("log", y)) - positive
+        sine = primitives.abs(sin_of_pi(y))
+        result = (primitives.log(math.pi / sine) - primitives.log(y)) - positive
         # Close to 0 the sine may be subnormal, and both signs have the same logarithm; large numbers are whole, poles all of them.
         return pick(y < by_precision(x, 1e-9, 1e-18), positive, pick(is_integral(y), math.inf, result))
 
@@ -176,7 +176,7 @@ def _lgamma(x: Array) -> Array:
 
 @elementwise(lambda x, result: result * _digamma(x))
 def _gamma(x: Array) -> Array:
-    y = bind1("abs", x)
+    y = primitives.abs(x)
     near = y < 2.5
     above, factor = _below_three(pick(near, y, 1.0))
     far = pick(near, 2.5, y)
@@ -187,13 +187,13 @@ def _gamma(x: Array) -> Array:
     def factors() -> tuple[Array, Array]:
         inverse = 1.0 / far
         # Half of the power at a time: the whole would overflow before the result does.
-        power = bind1("pow", far, 0.5 * far - 0.25)
-        return power, bind1("exp", fitted(inverse * inverse, tables, "STIRLING") * inverse) * bind1("exp", -far)
+        power = primitives.pow(far, 0.5 * far - 0.25)
+        return power, primitives.exp(fitted(inverse * inverse, tables, "STIRLING") * inverse) * primitives.exp(-far)
 
     one = _core.full((), 1.0, x.dtype)
-    half, rest = where_needed(bind1("not", near), factors, (one, one))
+    half, rest = where_needed(primitives.not_(near), factors, (one, one))
     stirling = pick(overflows, math.inf, math.sqrt(2.0 * math.pi) * half * (half * rest))
-    positive = pick(near, bind1("exp", above) / factor, stirling)
+    positive = pick(near, primitives.exp(above) / factor, stirling)
 
     def reflected() -> Array:
         # gamma(y) gamma(-y) = -pi / (y sin(pi y)); close to 0, where the product in the divisor would underflow, y gamma(y) is 1.
@@ -217,17 +217,17 @@ def _polygamma(m: Array, x: Array) -> Array:
     first = m < 0.5
     order = pick(first, 1.0, m)
     # The factorial may overflow, and the sum underflow, where their product does neither.
-    far = (order + 1.0) * bind1("log1p", bind1("abs", x)) > by_precision(x, 80.0, 700.0)
-    extreme = bind1("or", far, order > by_precision(x, 34.0, 170.0))
+    far = (order + 1.0) * primitives.log1p(primitives.abs(x)) > by_precision(x, 80.0, 700.0)
+    extreme = primitives.or_(far, order > by_precision(x, 34.0, 170.0))
     modest = pick(extreme, 1.0, order) + 1.0
 
     def at_once() -> Array:
         s = pick(extreme, order, 1.0) + 1.0
-        return _zeta_in(bind1("exp", _lgamma(s) / s), s, x)
+        return _zeta_in(primitives.exp(_lgamma(s) / s), s, x)
 
     value = where_needed(extreme, at_once, _gamma(modest) * _zeta(modest, x))
     value = pick(first, _digamma(x), pick(is_odd(order), value, -value))
-    return pick(bind1("and", m >= 0.0, is_integral(m)), value, math.nan)
+    return pick(primitives.and_(m >= 0.0, is_integral(m)), value, math.nan)
 
 
 def lgamma(x: Any) -> Array:

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.per_element import Elementwise, elementwise, pick, polynomial
 from cotangent._special import tables
@@ -35,12 +35,12 @@ _TEMME_FROM = 20.0
 
 def _and(x: Array, *others: Array) -> Array:
     for other in others:
-        x = bind1("and", x, other)
+        x = primitives.and_(x, other)
     return x
 
 
 def _not(x: Array) -> Array:
-    return bind1("not", x)
+    return primitives.not_(x)
 
 
 def _wide(*operands: Array) -> list[Array]:
@@ -68,12 +68,12 @@ def _iterate(step: Callable[..., Any], state: tuple[Array, ...], needed: Array, 
     """
 
     def proceed(carry: Any) -> Array:
-        return bind1("and", carry[1] < _SETTLED, carry[0] < _MOST)
+        return primitives.and_(carry[1] < _SETTLED, carry[0] < _MOST)
 
     def body(carry: Any) -> Any:
         count, quiet, *values = carry
         *values, change = step(_core.convert(count, "float64"), *values)
-        still = bind1("abs", change) <= enough
+        still = primitives.abs(change) <= enough
         return (count + 1, pick(still, quiet + 1, 0), *values)
 
     start = _core.full((), 1, "int32"), pick(needed, _core.full((), 0, "int32"), _SETTLED)
@@ -93,9 +93,9 @@ def _repeat(step: Callable[..., Any], state: tuple[Array, ...], go_on: Callable[
 
 def _deviation(u: Array) -> Array:
     """``log(1 + u) - u``, for all u > -1."""
-    near = bind1("abs", u) < 0.35
+    near = primitives.abs(u) < 0.35
     eta = _eta(pick(near, u, 0.0))
-    return pick(near, -0.5 * eta * eta, bind1("log1p", u) - u)
+    return pick(near, -0.5 * eta * eta, primitives.log1p(u) - u)
 
 
 def _eta(u: Array) -> Array:
@@ -115,16 +115,16 @@ def _power(a: Array, x: Array, digits: str) -> Array:
     z = little + 3.0
     inverse = 1.0 / z
     tiny = x < 1e-290  # where the quotient would be subnormal
-    ratio = bind1("log", pick(tiny, x * 2.0**64, x) * inverse) - pick(tiny, _number(64.0 * math.log(2.0)), 0.0)
+    ratio = primitives.log(pick(tiny, x * 2.0**64, x) * inverse) - pick(tiny, _number(64.0 * math.log(2.0)), 0.0)
     exponent = little * ratio + (z - x) - _stirling(inverse, digits)
     rising = (little + 1.0) * inverse * ((little + 2.0) * inverse) * inverse
-    result = bind1("exp", exponent) * (rising * bind1("sqrt", z * (0.5 / math.pi)))
+    result = primitives.exp(exponent) * (rising * primitives.sqrt(z * (0.5 / math.pi)))
 
     def uniform() -> Array:
         # Without the cancellation between a log(x) and log gamma(a).
         big = pick(large, a, 10.0)
         exponent = big * _deviation((x - big) / big) - _stirling(1.0 / big, digits)
-        return bind1("exp", exponent) / bind1("sqrt", 2.0 * math.pi * big)
+        return primitives.exp(exponent) / primitives.sqrt(2.0 * math.pi * big)
 
     return where_needed(large, uniform, result)
 
@@ -138,7 +138,7 @@ def _stirling(inverse: Array, digits: str) -> Array:
 def _series(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """S, for x <= a: sum of x^n / ((a + 1) ... (a + n)), on one common denominator."""
     # So that the denominator overflows for no a.
-    scale = bind1("stop_gradient", 1.0 / pick(a > 1.0, a, 1.0))
+    scale = primitives.stop_gradient(1.0 / pick(a > 1.0, a, 1.0))
     ratio = x * scale
 
     def step(factor: Array, power: Array, above: Array, below: Array) -> Any:
@@ -147,7 +147,7 @@ def _series(a: Array, x: Array, needed: Array, enough: float) -> Array:
 
     def go_on(factor: Array, power: Array, above: Array, below: Array) -> Array:
         # The derivative by a is of the size of the sum without its first term.
-        return bind1("and", needed, power > enough * (above - below))
+        return primitives.and_(needed, power > enough * (above - below))
 
     one = _number(1.0)
     _, _, above, below = _repeat(step, (a * scale, one, one, one), go_on)
@@ -158,7 +158,7 @@ def _fraction(a: Array, x: Array, needed: Array, enough: float) -> Array:
     """C, by the recurrence of its convergents; for x > a and x >= 1.5."""
 
     def converged() -> Array:
-        scale = bind1("stop_gradient", 1.0 / x)
+        scale = primitives.stop_gradient(1.0 / x)
 
         def step(
             n: Array, b: Array, above: Array, above_before: Array, below: Array, below_before: Array, gap: Array
@@ -167,7 +167,7 @@ def _fraction(a: Array, x: Array, needed: Array, enough: float) -> Array:
             factor = n * scale * ((a - n) * scale)
             # What two convergents differ by, on a common denominator; that of a neighbouring a where a factor vanishes,
             # as the derivative has more terms.
-            gap = gap * (bind1("abs", factor) + n * scale * scale)
+            gap = gap * (primitives.abs(factor) + n * scale * scale)
             return n, b, b * above + factor * above_before, above, b * below + factor * below_before, below, gap
 
         zero, one = _number(0.0), _number(1.0)
@@ -176,7 +176,7 @@ def _fraction(a: Array, x: Array, needed: Array, enough: float) -> Array:
             step,
             (zero, first, one, zero, first, one, one),
             lambda n, b, above, above_before, below, below_before, gap: (
-                gap > enough * bind1("abs", above * below_before)
+                gap > enough * primitives.abs(above * below_before)
             ),
         )
         return state[2] / state[4] * scale  # type: ignore[no-any-return]
@@ -196,14 +196,14 @@ _COMPLEMENT_TERMS = {"32": 14, "64": 22}
 
 def _complement(a: Array, x: Array, digits: str) -> Array:
     """Q for small x, where P is close to 1 because a is small."""
-    logarithm = a * (bind1("log", x) - _log_gamma_above_one(a, digits))
+    logarithm = a * (primitives.log(x) - _log_gamma_above_one(a, digits))
     # The sum of (-x)^n / (n! (a + n)) from n = 1, on one common denominator.
     above, below, power = _number(0.0), _number(1.0), _number(1.0)
     for n in range(1, _COMPLEMENT_TERMS[digits] + 1):
         factor, power = a + float(n), power * x
         above = above * factor + power * below * ((-1.0) ** n / math.factorial(n))
         below = below * factor
-    growth = bind1("expm1", logarithm)
+    growth = primitives.expm1(logarithm)
     return -growth - (growth + 1.0) * (a * (above / below))
 
 
@@ -214,15 +214,15 @@ def _temme(a: Array, x: Array) -> tuple[Array, Array]:
     total = polynomial(eta, tables.TEMME[-1])
     for row in reversed(tables.TEMME[:-1]):
         total = total * inverse + polynomial(eta, row)
-    rest = bind1("exp", -0.5 * a * eta * eta) * total / bind1("sqrt", 2.0 * math.pi * a)
-    reach = eta * bind1("sqrt", 0.5 * a)
+    rest = primitives.exp(-0.5 * a * eta * eta) * total / primitives.sqrt(2.0 * math.pi * a)
+    reach = eta * primitives.sqrt(0.5 * a)
     return 0.5 * _erfc(-reach) - rest, 0.5 * _erfc(reach) + rest
 
 
 def _regions(a: Array, x: Array) -> tuple[Array, Array, Array]:
     """Where arguments are ordinary; where Temme's expansion serves; where x > a otherwise."""
-    ordinary = _and(a > 0.0, x > 0.0, bind1("is_finite", a), bind1("is_finite", x))
-    uniform = _and(ordinary, a >= _TEMME_FROM, bind1("abs", x - a) < 0.3 * a)
+    ordinary = _and(a > 0.0, x > 0.0, primitives.is_finite(a), primitives.is_finite(x))
+    uniform = _and(ordinary, a >= _TEMME_FROM, primitives.abs(x - a) < 0.3 * a)
     return ordinary, uniform, _and(ordinary, _not(uniform), x > a)
 
 
@@ -231,14 +231,14 @@ def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
     enough, digits = _enough(x.dtype), _digits(x)
     # Where 1 - P would cancel: there a < 1.65.
     small = x < 0.5
-    steep = pick(small, -0.4 / bind1("log", pick(small, x, 0.5)), x * 1.1)
+    steep = pick(small, -0.4 / primitives.log(pick(small, x, 0.5)), x * 1.1)
     little = _and(x < 1.5, a < steep)
     a, x = _wide(a, x)
     ordinary, uniform, right = _regions(a, x)
     a_in, x_in = pick(ordinary, a, 1.0), pick(ordinary, x, 1.0)
     little = _and(ordinary, little)
     right = _and(right, _not(little))
-    left = _and(ordinary, _not(bind1("or", uniform, bind1("or", right, little))))
+    left = _and(ordinary, _not(primitives.or_(uniform, primitives.or_(right, little))))
     nan = _number(math.nan)
 
     def by_power() -> tuple[Array, Array]:
@@ -251,13 +251,13 @@ def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
         q = _complement(pick(little, a_in, 0.5), pick(little, x_in, 0.5), digits)
         return 1.0 - q, q
 
-    p, q = where_needed(bind1("or", left, right), by_power, (nan, nan))
+    p, q = where_needed(primitives.or_(left, right), by_power, (nan, nan))
     p, q = where_needed(little, by_complement, (p, q))
     p, q = where_needed(uniform, lambda: _temme(pick(uniform, a, 30.0), pick(uniform, x, 30.0)), (p, q))
     # At the ends; NaN where one of the arguments is, or is negative.
     at_zero = _and(x == 0.0, a > 0.0)
-    full = _and(x > 0.0, bind1("or", a == 0.0, _and(x == math.inf, a < math.inf)))
-    nothing = bind1("or", at_zero, _and(a == math.inf, x >= 0.0, x < math.inf))
+    full = _and(x > 0.0, primitives.or_(a == 0.0, _and(x == math.inf, a < math.inf)))
+    nothing = primitives.or_(at_zero, _and(a == math.inf, x >= 0.0, x < math.inf))
     for case, low in ((full, 1.0), (nothing, 0.0)):
         p, q = pick(case, low, p), pick(case, 1.0 - low, q)
     return p, q
@@ -266,7 +266,7 @@ def _gamma_pair(a: Array, x: Array) -> tuple[Array, Array]:
 def _density(a: Array, x: Array, result: Array) -> Array:
     """The derivative of P by x: the density of the gamma distribution."""
     a_wide, x_wide = _wide(a, x)
-    ordinary = _and(a_wide > 0.0, x_wide > 0.0, bind1("is_finite", a_wide), bind1("is_finite", x_wide))
+    ordinary = _and(a_wide > 0.0, x_wide > 0.0, primitives.is_finite(a_wide), primitives.is_finite(x_wide))
     a_in, x_in = pick(ordinary, a_wide, 1.0), pick(ordinary, x_wide, 1.0)
     density = _power(a_in, x_in, _digits(x)) * a_in / x_in
     start = pick(a_wide < 1.0, math.inf, pick(a_wide == 1.0, _number(1.0), 0.0))
@@ -294,7 +294,7 @@ def _density_by_parameter(a: Array, x: Array, result: Array) -> Array:
     """The derivative of `_lower_by_parameter` by x: that of the density by a."""
     density = _density(a, x, result)
     inside = density > 0.0
-    return pick(inside, density * (bind1("log", pick(inside, x, 1.0)) - _digamma(pick(inside, a, 1.0))), 0.0)
+    return pick(inside, density * (primitives.log(pick(inside, x, 1.0)) - _digamma(pick(inside, a, 1.0))), 0.0)
 
 
 _igamma_grad_a = Elementwise(_lower_by_parameter, (None, _density_by_parameter), "igamma_grad_a")
@@ -306,7 +306,7 @@ def _random_gamma_grad(a: Array, x: Array) -> Array:
     a_wide, x_wide = _wide(a, x)
     ordinary, uniform, right = _regions(a_wide, x_wide)
     right = _and(right, x_wide > 1.5)
-    left = _and(ordinary, _not(bind1("or", uniform, right)))
+    left = _and(ordinary, _not(primitives.or_(uniform, right)))
     one, enough = _number(1.0), _enough(x.dtype)
 
     def by_a(function: Callable[[Array], Array], at: Array) -> Any:
@@ -318,7 +318,7 @@ def _random_gamma_grad(a: Array, x: Array) -> Array:
     c, c_moved = by_a(lambda a: _fraction(a, x_right, right, enough), pick(right, a_wide, 1.0))
     a_in, x_in = pick(ordinary, a_wide, 1.0), pick(ordinary, x_wide, 1.0)
     # Of log D, and of log (D a).
-    slope = bind1("log", x_in) - _digamma(a_in)
+    slope = primitives.log(x_in) - _digamma(a_in)
     from_left = -(x_in / a_in) * (s_moved + s * (slope - 1.0 / a_in))
     from_right = x_in * (c_moved + c * slope)
 
@@ -328,7 +328,7 @@ def _random_gamma_grad(a: Array, x: Array) -> Array:
         density = _density(a_uniform, x_uniform, x_uniform)
         vanishes = density < 1e-290
         # So far out, the square root of a sample moves like that of its mean.
-        return pick(vanishes, bind1("sqrt", x_uniform / a_uniform), -p_moved / pick(vanishes, 1.0, density))
+        return pick(vanishes, primitives.sqrt(x_uniform / a_uniform), -p_moved / pick(vanishes, 1.0, density))
 
     result = where_needed(uniform, from_both, pick(left, from_left, from_right))
     result = pick(ordinary, result, pick(_and(x_wide == 0.0, a_wide > 0.0), 0.0, _number(math.nan)))
@@ -341,7 +341,7 @@ def _random_gamma_grad(a: Array, x: Array) -> Array:
 def _log_ratio(excess: Array, ratio: Array) -> Array:
     """The logarithm of a ratio that is also known less 1."""
     small = excess < -0.5
-    return pick(small, bind1("log", pick(small, ratio, 1.0)), bind1("log1p", pick(small, 0.0, excess)))
+    return pick(small, primitives.log(pick(small, ratio, 1.0)), primitives.log1p(pick(small, 0.0, excess)))
 
 
 def _log_of_beta_power(a: Array, b: Array, x: Array) -> Array:
@@ -349,11 +349,11 @@ def _log_of_beta_power(a: Array, b: Array, x: Array) -> Array:
     y = 1.0 - x
     total = a + b
     u, v = (b * x - a * y) / a, (a * y - b * x) / b
-    near = _and(bind1("abs", u) < 0.35, bind1("abs", v) < 0.35)
+    near = _and(primitives.abs(u) < 0.35, primitives.abs(v) < 0.35)
     close = a * _deviation(pick(near, u, 0.0)) + b * _deviation(pick(near, v, 0.0))
     far = a * _log_ratio(u, x * (total / a)) + b * _log_ratio(v, y * (total / b))
     corrections = stirling_correction(total) - stirling_correction(a) - stirling_correction(b)
-    return pick(near, close, far) + corrections + 0.5 * bind1("log", a / (2.0 * math.pi) * (b / total))
+    return pick(near, close, far) + corrections + 0.5 * primitives.log(a / (2.0 * math.pi) * (b / total))
 
 
 def _beta_fraction(a: Array, b: Array, x: Array, needed: Array, enough: float) -> Array:
@@ -376,7 +376,7 @@ def _beta_fraction(a: Array, b: Array, x: Array, needed: Array, enough: float) -
 
 def _beta_parts(a: Array, b: Array, x: Array) -> tuple[Array, Array]:
     """Where arguments are ordinary, and the logarithm of the power there."""
-    ordinary = _and(a > 0.0, b > 0.0, x > 0.0, x < 1.0, bind1("is_finite", a), bind1("is_finite", b))
+    ordinary = _and(a > 0.0, b > 0.0, x > 0.0, x < 1.0, primitives.is_finite(a), primitives.is_finite(b))
     power = _log_of_beta_power(pick(ordinary, a, 1.0), pick(ordinary, b, 1.0), pick(ordinary, x, 0.5))
     return ordinary, power
 
@@ -389,12 +389,12 @@ def _regularised_beta(a: Array, b: Array, x: Array) -> Array:
     p = pick(ordinary, pick(turned, b_wide, a_wide), 1.0)
     q = pick(ordinary, pick(turned, a_wide, b_wide), 1.0)
     z = pick(ordinary, pick(turned, 1.0 - x_wide, x_wide), 0.5)
-    value = bind1("exp", power) / p * _beta_fraction(p, q, z, ordinary, _enough(x.dtype))
+    value = primitives.exp(power) / p * _beta_fraction(p, q, z, ordinary, _enough(x.dtype))
     value = pick(turned, 1.0 - value, value)
     inside = _and(a_wide >= 0.0, b_wide >= 0.0, x_wide >= 0.0, x_wide <= 1.0)
     # Parameters at their ends put all weight at one end of the interval.
-    low = bind1("or", a_wide == 0.0, b_wide == math.inf)
-    high = bind1("or", b_wide == 0.0, a_wide == math.inf)
+    low = primitives.or_(a_wide == 0.0, b_wide == math.inf)
+    high = primitives.or_(b_wide == 0.0, a_wide == math.inf)
     edge = pick(low, pick(x_wide > 0.0, _number(1.0), 0.0), pick(high, pick(x_wide < 1.0, _number(0.0), 1.0), x_wide))
     edge = pick(_and(inside, _not(_and(low, high))), edge, math.nan)
     return _core.convert(pick(ordinary, value, edge), x.dtype)
@@ -404,11 +404,11 @@ def _beta_density(a: Array, b: Array, x: Array, result: Array) -> Array:
     a_wide, b_wide, x_wide = _wide(a, b, x)
     ordinary, power = _beta_parts(a_wide, b_wide, x_wide)
     x_in = pick(ordinary, x_wide, 0.5)
-    value = bind1("exp", power) / (x_in * (1.0 - x_in))
+    value = primitives.exp(power) / (x_in * (1.0 - x_in))
     left = x_wide == 0.0
     here, there = pick(left, a_wide, b_wide), pick(left, b_wide, a_wide)
     end = pick(here < 1.0, math.inf, pick(here == 1.0, there, 0.0))
-    end = pick(bind1("or", left, x_wide == 1.0), end, 0.0)
+    end = pick(primitives.or_(left, x_wide == 1.0), end, 0.0)
     return _core.convert(pick(ordinary, value, end), x.dtype)
 
 

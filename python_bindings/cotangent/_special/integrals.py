@@ -13,8 +13,8 @@ import numpy as np
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.per_element import by_precision, elementwise, polynomial
 from cotangent._special import tables
 from cotangent._special.error import erf, ndtr_of_one
@@ -242,7 +242,7 @@ def _wofz(z: Array) -> Array:
         return growth * cosine - real, ops.where(sine == 0, 0.0, -growth * sine) - imag
 
     real, imag = where_needed(lower, of_lower, (real, imag))
-    result: Array = bind1("complex", real, imag)
+    result: Array = primitives.complex(real, imag)
     return result
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, choose, inexact, kind, literal
+from cotangent._ops.binding import choose, inexact, kind, literal
 from cotangent._transforms.custom_rules import custom_jvp
 
 __all__ = ["sigmoid"]
@@ -35,17 +36,17 @@ def sigmoid(x: Any) -> Array:
     """``1 / (1 + exp(-x))``."""
     array = inexact(x)
     if kind(array) == "complex":
-        return literal(array, 1.0) / (literal(array, 1.0) + bind1("exp", bind1("neg", array)))
+        return literal(array, 1.0) / (literal(array, 1.0) + primitives.exp(primitives.neg(array)))
     return _real_sigmoid(array)  # type: ignore[no-any-return]
 
 
 def is_below(x: Array, bound: float) -> Array:
-    return bind1("lt", x, literal(x, bound))
+    return primitives.lt(x, literal(x, bound))
 
 
 def small_exponential(x: Array) -> Array:
     """``exp(-|x|)``, with derivatives of every order at 0 from the right."""
-    return bind1("exp", choose(is_below(x, 0.0), x, bind1("neg", x)))
+    return primitives.exp(choose(is_below(x, 0.0), x, primitives.neg(x)))
 
 
 check_arguments(globals())

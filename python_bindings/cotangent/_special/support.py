@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, kind
+from cotangent._ops.binding import kind
 from cotangent._ops.per_element import by_precision, pick, polynomial
 from cotangent._transforms.control_flow import while_loop
 from cotangent.errors import DTypeError
@@ -37,16 +38,16 @@ def fitted(x: Array, tables: Any, name: str) -> Array:
 def split_square(x: Array) -> tuple[Array, Array]:
     """``x**2`` as a sum of two without rounding errors to speak of: an exact square, and a rest that is small (0 beyond 1e4)."""
     unsigned, mask = by_precision(x, (np.dtype("uint32"), 0xFFFFF000), (np.dtype("uint64"), 0xFFFFFFFFF8000000))
-    bits = bind1("bitcast", x, dtype=unsigned)
-    high = bind1("bitcast", bind1("and", bits, _core.full((), mask, unsigned)), dtype=x.dtype)
+    bits = primitives.bitcast(x, dtype=unsigned)
+    high = primitives.bitcast(primitives.and_(bits, _core.full((), mask, unsigned)), dtype=x.dtype)
     # An infinite square less itself would be NaN.
-    return high * high, pick(bind1("abs", x) < 1e4, (x - high) * (x + high), 0.0)
+    return high * high, pick(primitives.abs(x) < 1e4, (x - high) * (x + high), 0.0)
 
 
 def exp_of_minus_square(x: Array) -> Array:
     """``exp(-x**2)`` without the error of rounding the square."""
     square, rest = split_square(x)
-    return bind1("exp", -square) * exp_of_minus_rest(rest)
+    return primitives.exp(-square) * exp_of_minus_rest(rest)
 
 
 def exp_of_minus_rest(rest: Array) -> Array:
@@ -60,7 +61,7 @@ def exp_of_minus_rest(rest: Array) -> Array:
 
 def is_integral(x: Array) -> Array:
     """Whether a float is a whole number."""
-    return bind1("eq", x, bind1("floor", x))
+    return primitives.eq(x, primitives.floor(x))
 
 
 Result = TypeVar("Result", Array, tuple[Array, Array])
@@ -69,5 +70,5 @@ Result = TypeVar("Result", Array, tuple[Array, Array])
 def where_needed(condition: Array, compute: Callable[[], Result], otherwise: Result) -> Result:
     """``compute()`` where the condition holds; not computed at all when it holds for no element of an array."""
     return while_loop(  # type: ignore[no-any-return]
-        lambda state: state[0], lambda state: (bind1("ne", state[0], state[0]), compute()), (condition, otherwise)
+        lambda state: state[0], lambda state: (primitives.ne(state[0], state[0]), compute()), (condition, otherwise)
     )[1]

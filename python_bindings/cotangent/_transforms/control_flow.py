@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, config
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
@@ -155,9 +156,8 @@ def scan(
     y_structure = _core.tree_flatten(template[1], None)[1]
     _match_carry(captured, len(carry), carry, carry_structure, f"scan: {name}", out_carry_structure)
     graph = _constants_first(captured, [*carry, *slices])
-    outputs = _core.bind(
-        "scan",
-        captured.closure + carry + sequences,
+    outputs = primitives.scan(
+        *captured.closure + carry + sequences,
         graph=graph,
         num_constants=len(captured.closure),
         num_carries=len(carry),
@@ -210,9 +210,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise TypeError(
             f"while_loop: {function_name(cond_fun)} must return one bool scalar; it returned {[a[:2] for a in condition.graph.out_avals]}"
         )
-    outputs = _core.bind(
-        "while",
-        condition.closure + body.closure + carry,
+    outputs = primitives.while_(
+        *condition.closure + body.closure + carry,
         condition=_constants_first(condition, carry),
         body=_constants_first(body, carry),
         num_condition_constants=len(condition.closure),
@@ -311,7 +310,7 @@ def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, o
         run = lambda xs, b=branch, i=begin, j=end: (_core.apply_graph(b.graph, xs[: len(leaves)] + xs[i:j]), None)  # noqa: E731
         graphs.append(_core.capture(run, [*leaves, *closure], [], "rearrange", "branch")[0])
         offset = end
-    outputs = _core.bind("cond", [_core.convert(index, "int32"), *leaves, *closure], branches=graphs)
+    outputs = primitives.cond(_core.convert(index, "int32"), *leaves, *closure, branches=graphs)
     return first.structure.unflatten(outputs)
 
 
@@ -380,7 +379,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         parts.append(batched(structure.unflatten([_cut(leaf, size - rest, size, (rest,)) for leaf in leaves])))
     if len(parts) == 1:
         return parts[0]
-    return _each(parts[0], lambda *ys: _core.bind("concatenate", list(ys), axis=0)[0], parts[1])
+    return _each(parts[0], lambda *ys: primitives.concatenate(*list(ys), axis=0), parts[1])
 
 
 def _each(tree: Any, function: Callable[..., Any], *more: Any) -> Any:
@@ -392,14 +391,13 @@ def _each(tree: Any, function: Callable[..., Any], *more: Any) -> Any:
 def _cut(x: Array, first: int, last: int, lead: tuple[int, ...], axes: int = 1) -> Array:
     """Elements of the leading axis, the first ``axes`` axes of which become ``lead``."""
     rest = x._bound_shape[1:]
-    part = _core.bind(
-        "slice",
-        [x],
+    part = primitives.slice(
+        x,
         start=[first] + [0] * len(rest),
         limit=[last, *rest],
         stride=[1] * (1 + len(rest)),
-    )[0]
-    return _core.bind("reshape", [part], shape=[*lead, *x._bound_shape[axes:]])[0]
+    )
+    return primitives.reshape(part, shape=[*lead, *x._bound_shape[axes:]])
 
 
 def platform_dependent(

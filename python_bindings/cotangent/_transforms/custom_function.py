@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.callbacks import pure_callback
 from cotangent._base.capture import (
     Captured,
@@ -214,7 +215,7 @@ def rewire(graph: Graph, sources: Sequence[Any], select: Callable[[list[Array]],
     )[0]
 
 
-def closed(closure: list[Array]) -> dict[str, int]:
+def closed(closure: list[Array]) -> dict[str, Any]:
     """The attribute that says how many of the operands are closed over, if any is."""
     return {"closed": len(closure)} if closure else {}
 
@@ -293,7 +294,7 @@ class CustomFunction:
         count = len(call.leaves) + len(call.primal.closure)
         graph = rewire(call.primal.graph, operands, lambda xs: xs[:count])
         rule_on_demand = Rule(self, call, operands, error)
-        return _core.bind("custom_jvp", operands, graph=graph, rule=rule_on_demand, **closed(closure))
+        return primitives.custom_jvp(*operands, graph=graph, rule=rule_on_demand, **closed(closure))
 
     def _bind_captured(self, call: Opened, rule: Graph, rule_closure: list[Array], moving: list[bool]) -> list[Array]:
         leaves, primal = call.leaves, call.primal
@@ -315,11 +316,11 @@ class CustomFunction:
 
         jvp = rewire(rule, operands + tangents, of_rule)
         if not self.symbolic_zeros:
-            return _core.bind("custom_jvp", operands, graph=graph, jvp=jvp, **closed(closure))
+            return primitives.custom_jvp(*operands, graph=graph, jvp=jvp, **closed(closure))
         # Which tangents are zero may turn out otherwise: the rule is captured again then.
         on_demand = Rule(self, call, operands)
         on_demand.graphs[tuple(moving)] = jvp
-        return _core.bind("custom_jvp", operands, graph=graph, rule=on_demand, **closed(closure + reachable))
+        return primitives.custom_jvp(*operands, graph=graph, rule=on_demand, **closed(closure + reachable))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function, with its rules recorded."""

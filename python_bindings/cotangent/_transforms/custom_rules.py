@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.capture import (
     Aval,
     Captured,
@@ -257,7 +258,7 @@ class custom_vjp(CustomFunction):  # noqa: N801
             results = _core.apply_graph(forward.graph, leaves + forward.closure)
             dependent_as = results[outputs:]
             # The backward rule closes over them for their lengths, which is no way for a derivative.
-            results = [_core.bind("stop_gradient", [x])[0] for x in results]
+            results = [primitives.stop_gradient(x) for x in results]
         residuals = results[outputs:]
         cotangents = [
             x for x, aval in zip(results[:outputs], primal.graph.out_avals, strict=True) if is_inexact_dtype(aval[1])

@@ -8,6 +8,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype, wraps
 from cotangent._core import Array
@@ -136,19 +137,18 @@ def _jacobian_blocks(columns: list[Array], rows: Sequence[Any], forward: bool) -
         row = []
         for column in columns:
             rest = column._bound_shape[1:]
-            part = _core.bind(
-                "slice",
-                [column],
+            part = primitives.slice(
+                column,
                 start=[offset] + [0] * len(rest),
                 limit=[offset + size, *rest],
                 stride=[1] * (len(rest) + 1),
-            )[0]
+            )
             if forward:
                 permutation = [*range(1, len(rest) + 1), 0]
-                part = _core.bind("transpose", [part], permutation=permutation)[0]
-                part = _core.bind("reshape", [part], shape=[*rest, *shape])[0]
+                part = primitives.transpose(part, permutation=permutation)
+                part = primitives.reshape(part, shape=[*rest, *shape])
             else:
-                part = _core.bind("reshape", [part], shape=[*shape, *rest])[0]
+                part = primitives.reshape(part, shape=[*shape, *rest])
             row.append(part)
         blocks.append(row)
         offset += size

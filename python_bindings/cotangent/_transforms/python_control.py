@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError
 from cotangent.tree_util import tree_map
@@ -35,10 +36,8 @@ def scan(
 
 def _stacked(parts: tuple[Any, ...]) -> Array:
     arrays = _core.promote(list(parts))
-    rows = [
-        _core.bind("broadcast", [x], shape=[1, *x._bound_shape], axes=list(range(1, 1 + x.ndim)))[0] for x in arrays
-    ]
-    return _core.bind("concatenate", rows, axis=0)[0]
+    rows = [primitives.broadcast(x, shape=[1, *x._bound_shape], axes=list(range(1, 1 + x.ndim))) for x in arrays]
+    return primitives.concatenate(*rows, axis=0)
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], carry: Any) -> tuple[Any, bool]:

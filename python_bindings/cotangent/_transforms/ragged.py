@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, tree_util
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import aval_of, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, PyTreeDef
@@ -87,7 +88,7 @@ class Ragged:
             if _core.array(length).ndim != 0:
                 raise ShapeError("unpad: the lengths are per example; use to_list()")
             limit[axis] = int(length)
-        return _core.bind("slice", [array], start=[0] * len(limit), limit=limit, stride=[1] * len(limit))[0]
+        return primitives.slice(array, start=[0] * len(limit), limit=limit, stride=[1] * len(limit))
 
     def to_list(self) -> list[Array]:
         """The exact-size arrays of a batch stacked along axis 0, with per-example lengths."""
@@ -128,7 +129,7 @@ def _checked_length(length: Any, axis: int, bound: int) -> Array:
         if _core.is_traced(array):
             if array.dtype == np.int32 or _core.kind(array) == "bool":
                 return _core.convert(array, "int32")  # held where the region begins
-            return _core.bind1("clamp_length", array, _core.full(array._bound_shape, min(bound, _LONGEST), "int32"))
+            return primitives.clamp_length(array, _core.full(array._bound_shape, min(bound, _LONGEST), "int32"))
         known = _core.to_numpy(array).tolist()
     values = np.asarray(known, dtype=object)
     if values.size and (values.min() < 0 or values.max() > bound):
@@ -410,8 +411,8 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
                 flat_out += [output, axis, count]
                 count += 1
         operands = lengths + data + closure
-        results = _core.bind(
-            "mask", operands, graph=graph, num_lengths=len(lengths), in_ragged=in_ragged, out_ragged=flat_out
+        results = primitives.mask(
+            *operands, graph=graph, num_lengths=len(lengths), in_ragged=in_ragged, out_ragged=flat_out
         )
         outputs: list[Any] = []
         total = len(out_ragged)

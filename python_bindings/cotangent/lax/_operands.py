@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
-from cotangent._core import Array
+from cotangent._core import Array, Primitive
 from cotangent.errors import DTypeError, ShapeError
 
 INTEGERS = ("signed", "unsigned")
@@ -118,13 +118,13 @@ def operands(name: str, given: Sequence[Any], kinds: Sequence[str]) -> list[Arra
     return one_shape(name, arrays)
 
 
-def unary(name: str, x: Any, kinds: Sequence[str], primitive: str | None = None) -> Array:
+def unary(primitive: Primitive, x: Any, kinds: Sequence[str], name: str = "") -> Array:
     """A primitive of one operand."""
-    array = as_array(name, x)
-    check_kind(name, array, kinds)
-    return _core.bind(primitive or name, [array])[0]
+    array = as_array(name or primitive.name, x)
+    check_kind(name or primitive.name, array, kinds)
+    return primitive(array)
 
 
-def binary(name: str, x: Any, y: Any, kinds: Sequence[str], primitive: str | None = None) -> Array:
+def binary(primitive: Primitive, x: Any, y: Any, kinds: Sequence[str], name: str = "") -> Array:
     """A primitive of two operands."""
-    return _core.bind(primitive or name, operands(name, (x, y), kinds))[0]
+    return primitive(*operands(name or primitive.name, (x, y), kinds))

@@ -10,6 +10,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.binding import kind
 from cotangent._transforms.control_flow import scan
@@ -33,15 +34,15 @@ def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
     v = ops.tril(a[..., :k], -1) + ops.eye(m, k, dtype=a.dtype)
     # T^-1 = diag(1 / taus) + the strict upper triangle of V^H V, written so that a tau may be 0.
     scaled = taus[..., :, None] * ops.triu(ops.matmul(_adjoint(v), v), 1) + ops.eye(k, dtype=a.dtype)
-    t = _core.bind(
-        "triangular_solve",
-        [scaled, taus[..., :, None] * ops.eye(k, dtype=a.dtype)],
+    t = primitives.triangular_solve(
+        scaled,
+        taus[..., :, None] * ops.eye(k, dtype=a.dtype),
         left_side=True,
         lower=False,
         transpose_a=False,
         conjugate_a=False,
         unit_diagonal=True,
-    )[0]
+    )
     return v, t
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, kind, literal, own
+from cotangent._ops.binding import convert, kind, literal, own
 from cotangent._ops.bits import bitwise_count
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.shapes import slice_axis
@@ -39,37 +40,37 @@ __all__ = [
 
 def bitwise_not(x: Any) -> Array:
     """All bits flipped; of bools, not."""
-    return unary("bitwise_not", x, BITS, "not")
+    return unary(primitives.not_, x, BITS, "bitwise_not")
 
 
 def bitwise_and(x: Any, y: Any) -> Array:
     """Bits set in both."""
-    return binary("bitwise_and", x, y, BITS, "and")
+    return binary(primitives.and_, x, y, BITS, "bitwise_and")
 
 
 def bitwise_or(x: Any, y: Any) -> Array:
     """Bits set in either."""
-    return binary("bitwise_or", x, y, BITS, "or")
+    return binary(primitives.or_, x, y, BITS, "bitwise_or")
 
 
 def bitwise_xor(x: Any, y: Any) -> Array:
     """Bits set in one of both."""
-    return binary("bitwise_xor", x, y, BITS, "xor")
+    return binary(primitives.xor, x, y, BITS, "bitwise_xor")
 
 
 def shift_left(x: Any, y: Any) -> Array:
     """Bits moved up; 0 when moved by the width or more."""
-    return binary("shift_left", x, y, INTEGERS)
+    return binary(primitives.shift_left, x, y, INTEGERS)
 
 
 def shift_right_arithmetic(x: Any, y: Any) -> Array:
     """Bits moved down, the sign filled in."""
-    return binary("shift_right_arithmetic", x, y, INTEGERS)
+    return binary(primitives.shift_right_arithmetic, x, y, INTEGERS)
 
 
 def shift_right_logical(x: Any, y: Any) -> Array:
     """Bits moved down, zeros filled in."""
-    return binary("shift_right_logical", x, y, INTEGERS)
+    return binary(primitives.shift_right_logical, x, y, INTEGERS)
 
 
 def _unsigned(dtype: Any) -> Any:
@@ -77,7 +78,7 @@ def _unsigned(dtype: Any) -> Any:
 
 
 def _as_bits(x: Array) -> Array:
-    return bind1("bitcast", x, dtype=_unsigned(x.dtype))
+    return primitives.bitcast(x, dtype=_unsigned(x.dtype))
 
 
 def population_count(x: Any) -> Array:
@@ -99,9 +100,9 @@ def clz(x: Any) -> Array:
     bits, shift = _as_bits(array), 1
     # Every bit below the highest one is set; what is left are the leading zeros.
     while shift < 8 * array.dtype.itemsize:
-        bits = bind1("or", bits, bind1("shift_right_logical", bits, literal(bits, shift)))
+        bits = primitives.or_(bits, primitives.shift_right_logical(bits, literal(bits, shift)))
         shift *= 2
-    return population_count(bind1("bitcast", bind1("not", bits), dtype=array.dtype))
+    return population_count(primitives.bitcast(primitives.not_(bits), dtype=array.dtype))
 
 
 def mulhi(x: Any, y: Any, /) -> Array:
@@ -110,15 +111,15 @@ def mulhi(x: Any, y: Any, /) -> Array:
     width = 8 * x.dtype.itemsize
     if width < 64:
         wide = np.dtype(f"{'u' if kind(x) == 'unsigned' else ''}int{2 * width}")
-        product = bind1("mul", _core.convert(x, wide), _core.convert(y, wide))
-        return _core.convert(bind1("shift_right_arithmetic", product, literal(product, width)), x.dtype)
+        product = primitives.mul(_core.convert(x, wide), _core.convert(y, wide))
+        return _core.convert(primitives.shift_right_arithmetic(product, literal(product, width)), x.dtype)
     half = literal(x, 32)
     low_mask = literal(x, 0xFFFFFFFF)
-    shift = "shift_right_logical" if kind(x) == "unsigned" else "shift_right_arithmetic"
-    (a, b), (c, d) = ((bind1(shift, z, half), bind1("and", z, low_mask)) for z in (x, y))
-    middle = a * d + bind1("shift_right_logical", b * d, half)
-    carry = c * b + bind1("and", middle, low_mask)
-    return a * c + bind1(shift, middle, half) + bind1(shift, carry, half)
+    shift = primitives.shift_right_logical if kind(x) == "unsigned" else primitives.shift_right_arithmetic
+    (a, b), (c, d) = ((shift(z, half), primitives.and_(z, low_mask)) for z in (x, y))
+    middle = a * d + primitives.shift_right_logical(b * d, half)
+    carry = c * b + primitives.and_(middle, low_mask)
+    return a * c + shift(middle, half) + shift(carry, half)
 
 
 def nextafter(x1: Any, x2: Any) -> Array:
@@ -136,8 +137,8 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
         raise ValueError("lax.convert_element_type needs a dtype; got None")
     array, dtype = as_array("convert_element_type", operand), _core.canonical_dtype(new_dtype)
     if _core.dtype_kind(array.dtype) == "complex" and _core.dtype_kind(dtype) not in ("complex", "bool"):
-        array = bind1("real", array)
-    return array if array.dtype == dtype and not array.weak_type else bind1("convert", array, dtype=dtype)
+        array = primitives.real(array)
+    return array if array.dtype == dtype and not array.weak_type else primitives.convert(array, dtype=dtype)
 
 
 @own
@@ -161,17 +162,17 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
             )
     old, new = array.dtype.itemsize, dtype.itemsize
     if old == new:
-        return bind1("bitcast", array, dtype=dtype)
+        return primitives.bitcast(array, dtype=dtype)
     if old > new:
         bits = _as_bits(array)
         parts = [
             insert_axes(
-                _core.convert(bind1("shift_right_logical", bits, literal(bits, 8 * new * i)), f"uint{8 * new}"),
+                _core.convert(primitives.shift_right_logical(bits, literal(bits, 8 * new * i)), f"uint{8 * new}"),
                 [bits.ndim],
             )
             for i in range(old // new)
         ]
-        return bind1("bitcast", bind1("concatenate", *parts, axis=bits.ndim), dtype=dtype)
+        return primitives.bitcast(primitives.concatenate(*parts, axis=bits.ndim), dtype=dtype)
     count = new // old
     if array.ndim == 0 or array._bound_shape[-1] != count:
         raise ShapeError(
@@ -180,11 +181,11 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     bits = _core.convert(_as_bits(array), _unsigned(dtype))
     total: Array | None = None
     for i in range(count):
-        part = bind1("reshape", slice_axis(bits, -1, i, i + 1), shape=list(bits._bound_shape[:-1]))
-        part = bind1("shift_left", part, literal(part, 8 * old * i))
-        total = part if total is None else bind1("or", total, part)
+        part = primitives.reshape(slice_axis(bits, -1, i, i + 1), shape=list(bits._bound_shape[:-1]))
+        part = primitives.shift_left(part, literal(part, 8 * old * i))
+        total = part if total is None else primitives.or_(total, part)
     assert total is not None
-    return bind1("bitcast", total, dtype=dtype)
+    return primitives.bitcast(total, dtype=dtype)
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
@@ -223,20 +224,20 @@ def _rounded(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:
     bits = _as_bits(x)
     dropped = mantissa - mantissa_bits
     if dropped > 0:
-        odd = bind1("and", bind1("shift_right_logical", bits, literal(bits, dropped)), literal(bits, 1))
+        odd = primitives.and_(primitives.shift_right_logical(bits, literal(bits, dropped)), literal(bits, 1))
         bits = bits + odd + literal(bits, 2 ** (dropped - 1) - 1)
-        bits = bind1("and", bits, literal(bits, 2**width - 2**dropped))
-    sign = bind1("and", bits, literal(bits, 2 ** (width - 1)))
+        bits = primitives.and_(bits, literal(bits, 2**width - 2**dropped))
+    sign = primitives.and_(bits, literal(bits, 2 ** (width - 1)))
     infinity = 2 ** (width - 1) - 2**mantissa
     if exponent_bits < exponent:
         middle, half = 2 ** (exponent - 1) - 1, 2 ** (exponent_bits - 1) - 1
-        scale = bind1("and", bits, literal(bits, infinity))
-        too_large = bind1("gt", scale, literal(bits, (middle + half) * 2**mantissa))
-        too_small = bind1("le", scale, literal(bits, (middle - half) * 2**mantissa))
-        bits = bind1("select", too_large, bind1("or", sign, literal(bits, infinity)), bits)
-        bits = bind1("select", too_small, sign, bits)
-    result = bind1("bitcast", bits, dtype=x.dtype)
-    return bind1("select", bind1("ne", x, x), x, result)
+        scale = primitives.and_(bits, literal(bits, infinity))
+        too_large = primitives.gt(scale, literal(bits, (middle + half) * 2**mantissa))
+        too_small = primitives.le(scale, literal(bits, (middle - half) * 2**mantissa))
+        bits = primitives.select(too_large, primitives.or_(sign, literal(bits, infinity)), bits)
+        bits = primitives.select(too_small, sign, bits)
+    result = primitives.bitcast(bits, dtype=x.dtype)
+    return primitives.select(primitives.ne(x, x), x, result)
 
 
 check_arguments(globals())

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
@@ -81,11 +82,11 @@ def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], d
 
 def _transposed(x: Array, order: Sequence[int]) -> Array:
     order = list(order)
-    return x if order == list(range(x.ndim)) else _core.bind("transpose", [x], permutation=order)[0]
+    return x if order == list(range(x.ndim)) else primitives.transpose(x, permutation=order)
 
 
 def _reshaped(x: Array, shape: Sequence[int]) -> Array:
-    return x if x._bound_shape == tuple(shape) else _core.bind("reshape", [x], shape=list(shape))[0]
+    return x if x._bound_shape == tuple(shape) else primitives.reshape(x, shape=list(shape))
 
 
 def _check_groups(batch: int, channels: int, inputs: int, outputs: int, feature_groups: int, batch_groups: int) -> None:
@@ -159,7 +160,7 @@ def conv_general_dilated(
     spacing = per_axis("conv_general_dilated", "rhs_dilation", rhs_dilation, rank)
     if window_reversal is not None and any(window_reversal):
         turned = sorted(numbers.rhs_spec[2 + axis] for axis, reverse in enumerate(window_reversal) if reverse)
-        filters = _core.bind("reverse", [filters], axes=turned)[0]
+        filters = primitives.reverse(filters, axes=turned)
 
     # Where each place's features are next to each other they stay so: what windows see is copied in long runs.
     one_group = feature_group_count == batch_group_count == 1
@@ -227,7 +228,7 @@ def _spread_products(
     spatial, windows = list(range(1, 1 + rank)), list(range(1 + rank, 1 + 2 * rank))
     products = _dot(x, filters, [feature_axis], [0], [], [])  # [batch, spatial..., window..., output]
     placed = slid(products, spatial, windows, counts, strides, spacing, dilation, low)
-    return _core.bind("reduce_sum", [placed], axes=windows)[0]
+    return primitives.reduce_sum(placed, axes=windows)
 
 
 def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_groups: int) -> Array:
@@ -240,11 +241,11 @@ def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_
         # A filter for each channel: nothing to multiply as matrices.
         each = outputs // groups
         shape = [batch, groups, each, *windows, *places]
-        left = _core.bind("broadcast", [seen], shape=shape, axes=[0, 1, *range(3, 3 + 2 * rank)])[0]
+        left = primitives.broadcast(seen, shape=shape, axes=[0, 1, *range(3, 3 + 2 * rank)])
         right = _reshaped(filters, [groups, each, *windows])
-        right = _core.bind("broadcast", [right], shape=shape, axes=list(range(1, 3 + rank)))[0]
-        product = _core.bind("mul", [left, right])[0]
-        result = _core.bind("reduce_sum", [product], axes=list(range(3, 3 + rank)))[0]
+        right = primitives.broadcast(right, shape=shape, axes=list(range(1, 3 + rank)))
+        product = primitives.mul(left, right)
+        result = primitives.reduce_sum(product, axes=list(range(3, 3 + rank)))
         return _reshaped(result, [batch, outputs, *places])
     kernel = list(range(2, 2 + rank))
     filters = _reshaped(filters, [groups, outputs // groups, inputs, *windows])
@@ -263,14 +264,14 @@ def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_
 def _dot(
     x: Array, y: Array, x_contract: list[int], y_contract: list[int], x_batch: list[int], y_batch: list[int]
 ) -> Array:
-    return _core.bind(
-        "dot_general",
-        [x, y],
+    return primitives.dot_general(
+        x,
+        y,
         lhs_contract=x_contract,
         rhs_contract=y_contract,
         lhs_batch=x_batch,
         rhs_batch=y_batch,
-    )[0]
+    )
 
 
 def conv(
@@ -366,7 +367,7 @@ def conv_transpose(
             pads.append(_transposed_pads(extent, stride, padding))
         padding = pads
     if transpose_kernel:
-        filters = _core.bind("reverse", [filters], axes=sorted(numbers.rhs_spec[2:]))[0]
+        filters = primitives.reverse(filters, axes=sorted(numbers.rhs_spec[2:]))
         order = list(range(filters.ndim))
         first, second = numbers.rhs_spec[:2]
         order[first], order[second] = second, first

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert
+from cotangent._ops.binding import convert
 from cotangent._ops.sizes import static_int, static_shape
 from cotangent.errors import DTypeError
 from cotangent.lax._operands import as_array
@@ -79,7 +80,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sh
     axis = static_int(dimension, "the axis of broadcasted_iota")
     if not 0 <= axis < len(sizes):
         raise ValueError(f"lax.broadcasted_iota: axis {axis} is out of bounds for an array with {len(sizes)} axes")
-    return give_lengths(bind1("iota", shape=sizes, dtype=target, axis=axis), lengths)
+    return give_lengths(primitives.iota(shape=sizes, dtype=target, axis=axis), lengths)
 
 
 check_arguments(globals())

@@ -7,45 +7,46 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core, tree_util
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
-from cotangent._core import Array
-from cotangent._ops.binding import bind1, literal
+from cotangent._core import Array, Primitive
+from cotangent._ops.binding import literal
 from cotangent._ops.functions import logaddexp
 from cotangent._ops.sizes import axis_size, normalize_axis
 
 __all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
 
-def _running(name: str, operand: Any, axis: int, reverse: bool) -> Array:
+def _running(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Array:
     array = _core.array(operand)
-    return _core.bind(name, [array], axis=normalize_axis(axis, array.ndim, name), reverse=reverse)[0]
+    return primitive(array, axis=normalize_axis(axis, array.ndim, primitive.name), reverse=reverse)
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """Running sums along an axis, from the end when ``reverse``."""
-    return _running("cumsum", operand, axis, reverse)
+    return _running(primitives.cumsum, operand, axis, reverse)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """Running products along an axis, from the end when ``reverse``; the derivative is right at zeros, too."""
-    return _running("cumprod", operand, axis, reverse)
+    return _running(primitives.cumprod, operand, axis, reverse)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The largest element so far along an axis, from the end when ``reverse``; NaN stays."""
-    return _running("cummax", operand, axis, reverse)
+    return _running(primitives.cummax, operand, axis, reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest element so far along an axis, from the end when ``reverse``; NaN stays."""
-    return _running("cummin", operand, axis, reverse)
+    return _running(primitives.cummin, operand, axis, reverse)
 
 
 def _part(x: Array, axis: int, start: int, limit: int, step: int = 1) -> Array:
     starts, limits, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
     starts[axis], limits[axis], steps[axis] = start, limit, step
-    return bind1("slice", x, start=starts, limit=limits, stride=steps)
+    return primitives.slice(x, start=starts, limit=limits, stride=steps)
 
 
 def _woven(even: Array, odd: Array, axis: int, size: int) -> Array:
@@ -55,11 +56,11 @@ def _woven(even: Array, odd: Array, axis: int, size: int) -> Array:
         low, high, interior = [0] * x.ndim, [0] * x.ndim, [0] * x.ndim
         low[axis], interior[axis] = first, 1
         high[axis] = size - first - (2 * x._bound_shape[axis] - 1)
-        spread.append(bind1("pad", x, _core.full((), 0, x.dtype), low=low, high=high, interior=interior))
+        spread.append(primitives.pad(x, _core.full((), 0, x.dtype), low=low, high=high, interior=interior))
     shape = list(spread[0]._bound_shape)
-    places = bind1("iota", shape=shape, dtype=_core.canonical_dtype("int32"), axis=axis)
+    places = primitives.iota(shape=shape, dtype=_core.canonical_dtype("int32"), axis=axis)
     one = _core.full(shape, 1, "int32")
-    return bind1("select", bind1("eq", bind1("and", places, one), one), spread[1], spread[0])
+    return primitives.select(primitives.eq(primitives.and_(places, one), one), spread[1], spread[0])
 
 
 def _scanned(combine: Callable[..., list[Array]], xs: list[Array], axis: int) -> list[Array]:
@@ -73,7 +74,7 @@ def _scanned(combine: Callable[..., list[Array]], xs: list[Array], axis: int) ->
     if size > 2:
         later = (size - 1) // 2
         rest = combine([_part(x, axis, 0, later) for x in odd], [_part(x, axis, 2, size, 2) for x in xs])
-        even = [bind1("concatenate", a, b, axis=axis) for a, b in zip(even, rest, strict=True)]
+        even = [primitives.concatenate(a, b, axis=axis) for a, b in zip(even, rest, strict=True)]
     return [_woven(a, b, axis, size) for a, b in zip(even, odd, strict=True)]
 
 
@@ -85,12 +86,12 @@ def _continued(x: Array, axis: int) -> Array:
     shape = list(x._bound_shape)
     length = _core.length_of(x, axis)
     assert length is not None
-    filled = bind1("fill_padding", x, axes=[axis], value=0.0)
-    last = bind1("max", length - literal(length, 1), literal(length, 0))
-    edge = bind1("stop_gradient", bind1("gather", filled, last, axis=axis, batch_dims=0))
-    edge = bind1("broadcast", edge, shape=shape, axes=[i for i in range(x.ndim) if i != axis])
-    position = bind1("iota", shape=shape, dtype=length.dtype, axis=axis)
-    return bind1("select", bind1("lt", position, _core.broadcast_to(length, shape)), filled, edge)
+    filled = primitives.fill_padding(x, axes=[axis], value=0.0)
+    last = primitives.max(length - literal(length, 1), literal(length, 0))
+    edge = primitives.stop_gradient(primitives.gather(filled, last, axis=axis, batch_dims=0))
+    edge = primitives.broadcast(edge, shape=shape, axes=[i for i in range(x.ndim) if i != axis])
+    position = primitives.iota(shape=shape, dtype=length.dtype, axis=axis)
+    return primitives.select(primitives.lt(position, _core.broadcast_to(length, shape)), filled, edge)
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -122,7 +123,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         return [_core.array(leaf) for leaf in tree_util.tree_leaves(result)]
 
     if reverse:
-        xs = [bind1("reverse", x, axes=[at]) for x in xs]
+        xs = [primitives.reverse(x, axes=[at]) for x in xs]
     length = next((_core.length_of(x, at) for x in xs if at in _core.ragged_axes(x)), None)
     if length is not None:
         xs = [_continued(x, at) if at in _core.ragged_axes(x) else x for x in xs]
@@ -130,7 +131,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if length is not None:
         results = [set_length(x, length, at) for x in results]
     if reverse:
-        results = [bind1("reverse", x, axes=[at]) for x in results]
+        results = [primitives.reverse(x, axes=[at]) for x in results]
     return structure.unflatten(results)
 
 
@@ -141,7 +142,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     if at not in _core.ragged_axes(x):
         return _core.array(associative_scan(logaddexp, x, reverse, at))
     # What stands behind the last element adds nothing.
-    filled = bind1("fill_padding", x, axes=[at], value=-math.inf)
+    filled = primitives.fill_padding(x, axes=[at], value=-math.inf)
     result = _core.array(associative_scan(logaddexp, filled, reverse, at))
     return set_length(result, axis_size(x, at), at)
 

@@ -6,11 +6,12 @@ from enum import IntEnum
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._core import Array
+from cotangent._core import Array, Primitive
 from cotangent._ops import elementary as _elementary
 from cotangent._ops.arithmetic import integer_power
-from cotangent._ops.binding import apart, bind1, choose, kind, literal, own
+from cotangent._ops.binding import apart, choose, kind, literal, own
 from cotangent._ops.sizes import static_int
 from cotangent._special.logistic import sigmoid
 from cotangent.errors import DTypeError, ShapeError
@@ -103,17 +104,17 @@ class RoundingMethod(IntEnum):
 
 def neg(x: Any) -> Array:
     """``-x``; unsigned integers wrap."""
-    return unary("neg", x, NUMBERS)
+    return unary(primitives.neg, x, NUMBERS)
 
 
 def sign(x: Any) -> Array:
     """-1, 0 or 1; NaN of NaN; of complex z, ``z / |z|``."""
-    return unary("sign", x, NUMBERS)
+    return unary(primitives.sign, x, NUMBERS)
 
 
 def abs(x: Any) -> Array:  # noqa: A001
     """The magnitude; of complex numbers, real."""
-    return unary("abs", x, ("signed", *INEXACTS))
+    return unary(primitives.abs, x, ("signed", *INEXACTS))
 
 
 def add(x: Any, y: Any) -> Array:
@@ -123,12 +124,12 @@ def add(x: Any, y: Any) -> Array:
     >>> ct.lax.add(ct.numpy.array([1.0, 2.0]), 0.5).tolist()
     [1.5, 2.5]
     """
-    return binary("add", x, y, NUMBERS)
+    return binary(primitives.add, x, y, NUMBERS)
 
 
 def sub(x: Any, y: Any) -> Array:
     """``x - y``."""
-    return binary("sub", x, y, NUMBERS)
+    return binary(primitives.sub, x, y, NUMBERS)
 
 
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
@@ -136,50 +137,50 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     if out_dtype is not None:
         x, y = _core.convert(x, out_dtype), _core.convert(y, out_dtype)
     x, y = operands("mul", (x, y), NUMBERS)
-    return bind1("mul", x, y)
+    return primitives.mul(x, y)
 
 
 def div(x: Any, y: Any) -> Array:
     """``x / y``; of integers, truncated toward zero."""
-    return binary("div", x, y, NUMBERS)
+    return binary(primitives.div, x, y, NUMBERS)
 
 
 def rem(x: Any, y: Any) -> Array:
     """The remainder of `div`, with the sign of ``x``."""
-    return binary("rem", x, y, REALS)
+    return binary(primitives.rem, x, y, REALS)
 
 
 def max(x: Any, y: Any) -> Array:  # noqa: A001
     """The larger of two, NaN if either is; complex numbers by real part, then imaginary part."""
-    return _extremum("max", "gt", x, y)
+    return _extremum(primitives.max, primitives.gt, x, y)
 
 
 def min(x: Any, y: Any) -> Array:  # noqa: A001
     """The smaller of two, NaN if either is; complex numbers by real part, then imaginary part."""
-    return _extremum("min", "lt", x, y)
+    return _extremum(primitives.min, primitives.lt, x, y)
 
 
-def _extremum(name: str, before: str, x: Any, y: Any) -> Array:
-    x, y = operands(name, (x, y), ANY)
+def _extremum(primitive: Primitive, before: Primitive, x: Any, y: Any) -> Array:
+    x, y = operands(primitive.name, (x, y), ANY)
     if kind(x) != "complex":
-        return bind1(name, x, y)
-    (a, b), (c, d) = ((bind1("real", z), bind1("imag", z)) for z in (x, y))
-    tie = bind1("and", bind1("eq", a, c), bind1(before, b, d))
-    return bind1("select", bind1("or", bind1(before, a, c), tie), x, y)
+        return primitive(x, y)
+    (a, b), (c, d) = ((primitives.real(z), primitives.imag(z)) for z in (x, y))
+    tie = primitives.and_(primitives.eq(a, c), before(b, d))
+    return primitives.select(primitives.or_(before(a, c), tie), x, y)
 
 
 def square(x: Any) -> Array:
     """``x * x``."""
     array = as_array("square", x)
     check_kind("square", array, NUMBERS)
-    return bind1("mul", array, array)
+    return primitives.mul(array, array)
 
 
 def reciprocal(x: Any) -> Array:
     """``1 / x``."""
     array = as_array("reciprocal", x)
     check_kind("reciprocal", array, INEXACTS)
-    return bind1("div", literal(array, 1.0), array)
+    return primitives.div(literal(array, 1.0), array)
 
 
 @own
@@ -190,8 +191,8 @@ def pow(x: Any, y: Any) -> Array:  # noqa: A001
     if kind(exponent) in INTEGERS:
         if isinstance(y, int):
             return integer_pow(base, y)
-        return binary("pow", base, _core.convert(exponent, base.dtype), INEXACTS)
-    return binary("pow", x, y, INEXACTS)
+        return binary(primitives.pow, base, _core.convert(exponent, base.dtype), INEXACTS)
+    return binary(primitives.pow, x, y, INEXACTS)
 
 
 @own
@@ -213,37 +214,37 @@ def integer_pow(x: Any, y: int) -> Array:
 
 def eq(x: Any, y: Any) -> Array:
     """Whether ``x == y``."""
-    return binary("eq", x, y, ANY)
+    return binary(primitives.eq, x, y, ANY)
 
 
 def ne(x: Any, y: Any) -> Array:
     """Whether ``x != y``."""
-    return binary("ne", x, y, ANY)
+    return binary(primitives.ne, x, y, ANY)
 
 
 def lt(x: Any, y: Any) -> Array:
     """Whether ``x < y``."""
-    return binary("lt", x, y, ORDERED)
+    return binary(primitives.lt, x, y, ORDERED)
 
 
 def le(x: Any, y: Any) -> Array:
     """Whether ``x <= y``."""
-    return binary("le", x, y, ORDERED)
+    return binary(primitives.le, x, y, ORDERED)
 
 
 def gt(x: Any, y: Any) -> Array:
     """Whether ``x > y``."""
-    return binary("gt", x, y, ORDERED)
+    return binary(primitives.gt, x, y, ORDERED)
 
 
 def ge(x: Any, y: Any) -> Array:
     """Whether ``x >= y``."""
-    return binary("ge", x, y, ORDERED)
+    return binary(primitives.ge, x, y, ORDERED)
 
 
 def is_finite(x: Any) -> Array:
     """Whether the elements are neither infinite nor NaN."""
-    return unary("is_finite", x, FLOATS)
+    return unary(primitives.is_finite, x, FLOATS)
 
 
 # ---- Choices ---------------------------------------------------------------------------------------------------------
@@ -290,10 +291,10 @@ def _choose_case(name: str, which: Any, cases: Any) -> Array:
     if kind(index) == "bool":
         if len(arrays) > 2:
             raise TypeError(f"lax.{name}: a bool selector chooses between two cases; got {len(arrays)}")
-        return arrays[0] if len(arrays) == 1 else bind1("select", index, arrays[1], arrays[0])
+        return arrays[0] if len(arrays) == 1 else primitives.select(index, arrays[1], arrays[0])
     result = arrays[-1]
     for number in reversed(range(len(arrays) - 1)):
-        result = bind1("select", bind1("le", index, literal(index, number)), arrays[number], result)
+        result = primitives.select(primitives.le(index, literal(index, number)), arrays[number], result)
     return result
 
 
@@ -308,13 +309,13 @@ def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
         if end.ndim and end._bound_shape != array._bound_shape:
             raise ShapeError(f"lax.clamp: the ends must be scalars or have shape {array.shape}; got {end.shape}")
     shape = array._bound_shape
-    above = bind1("max", array, _core.broadcast_to(low, shape))
-    return bind1("min", above, _core.broadcast_to(high, shape))
+    above = primitives.max(array, _core.broadcast_to(low, shape))
+    return primitives.min(above, _core.broadcast_to(high, shape))
 
 
 def stop_gradient(x: Any) -> Any:
     """``x`` with zero derivative; leaf by leaf on a pytree."""
-    return tree_map(lambda leaf: _core.bind("stop_gradient", [leaf])[0], x)
+    return tree_map(lambda leaf: primitives.stop_gradient(leaf), x)
 
 
 def optimization_barrier(operand: Any, /) -> Any:
@@ -327,7 +328,7 @@ def optimization_barrier(operand: Any, /) -> Any:
 
 def exp(x: Any, *, accuracy: Any = None) -> Array:
     """``e ** x``."""
-    return unary("exp", x, INEXACTS)
+    return unary(primitives.exp, x, INEXACTS)
 
 
 def exp2(x: Any, *, accuracy: Any = None) -> Array:
@@ -337,22 +338,22 @@ def exp2(x: Any, *, accuracy: Any = None) -> Array:
 
 def expm1(x: Any, *, accuracy: Any = None) -> Array:
     """``exp(x) - 1``, accurate near 0."""
-    return unary("expm1", x, INEXACTS)
+    return unary(primitives.expm1, x, INEXACTS)
 
 
 def log(x: Any, *, accuracy: Any = None) -> Array:
     """The natural logarithm."""
-    return unary("log", x, INEXACTS)
+    return unary(primitives.log, x, INEXACTS)
 
 
 def log1p(x: Any, *, accuracy: Any = None) -> Array:
     """``log(1 + x)``, accurate near 0."""
-    return unary("log1p", x, INEXACTS)
+    return unary(primitives.log1p, x, INEXACTS)
 
 
 def sqrt(x: Any, *, accuracy: Any = None) -> Array:
     """The square root."""
-    return unary("sqrt", x, INEXACTS)
+    return unary(primitives.sqrt, x, INEXACTS)
 
 
 def rsqrt(x: Any, *, accuracy: Any = None) -> Array:
@@ -383,12 +384,12 @@ def _function(name: str, x: Any, kinds: Any = INEXACTS) -> Array:
 
 def sin(x: Any, *, accuracy: Any = None) -> Array:
     """The sine."""
-    return unary("sin", x, INEXACTS)
+    return unary(primitives.sin, x, INEXACTS)
 
 
 def cos(x: Any, *, accuracy: Any = None) -> Array:
     """The cosine."""
-    return unary("cos", x, INEXACTS)
+    return unary(primitives.cos, x, INEXACTS)
 
 
 def tan(x: Any, *, accuracy: Any = None) -> Array:
@@ -415,14 +416,14 @@ def atan2(x: Any, y: Any) -> Array:
     """The angle of the point (y, x), in (-pi, pi]; of complex numbers ``-i log((y + i x) / sqrt(x**2 + y**2))``."""
     x, y = operands("atan2", (x, y), INEXACTS)
     if kind(x) != "complex":
-        return bind1("atan2", x, y)
+        return primitives.atan2(x, y)
     i = literal(x, 1j)
-    return -i * bind1("log", (y + i * x) / bind1("sqrt", x * x + y * y))
+    return -i * primitives.log((y + i * x) / primitives.sqrt(x * x + y * y))
 
 
 def tanh(x: Any, *, accuracy: Any = None) -> Array:
     """The hyperbolic tangent."""
-    return unary("tanh", x, INEXACTS)
+    return unary(primitives.tanh, x, INEXACTS)
 
 
 def sinh(x: Any) -> Array:
@@ -455,12 +456,12 @@ def atanh(x: Any) -> Array:
 
 def floor(x: Any) -> Array:
     """Rounded down."""
-    return unary("floor", x, FLOATS)
+    return unary(primitives.floor, x, FLOATS)
 
 
 def ceil(x: Any) -> Array:
     """Rounded up."""
-    return unary("ceil", x, FLOATS)
+    return unary(primitives.ceil, x, FLOATS)
 
 
 def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array:  # noqa: A001
@@ -474,11 +475,11 @@ def round(x: Any, rounding_method: Any = RoundingMethod.AWAY_FROM_ZERO) -> Array
     array = as_array("round", x)
     check_kind("round", array, FLOATS)
     if method is RoundingMethod.TO_NEAREST_EVEN:
-        return bind1("round", array)
-    size = bind1("abs", array)
-    whole = bind1("floor", size)
-    up = bind1("ge", bind1("sub", size, whole), literal(size, 0.5))
-    rounded = bind1("add", whole, choose(up, 1.0, literal(whole, 0.0)))
+        return primitives.round(array)
+    size = primitives.abs(array)
+    whole = primitives.floor(size)
+    up = primitives.ge(primitives.sub(size, whole), literal(size, 0.5))
+    rounded = primitives.add(whole, choose(up, 1.0, literal(whole, 0.0)))
     return _elementary.with_sign(rounded, array)
 
 
@@ -487,17 +488,17 @@ def complex(x: Any, y: Any) -> Array:  # noqa: A001
     x, y = operands("complex", (x, y), FLOATS)
     if x.dtype.itemsize < 4:
         raise DTypeError(f"lax.complex takes float32 or float64 arrays; got {x.dtype}")
-    return bind1("complex", x, y)
+    return primitives.complex(x, y)
 
 
 def real(x: Any) -> Array:
     """The real part of complex numbers."""
-    return unary("real", x, ("complex",))
+    return unary(primitives.real, x, ("complex",))
 
 
 def imag(x: Any) -> Array:
     """The imaginary part of complex numbers."""
-    return unary("imag", x, ("complex",))
+    return unary(primitives.imag, x, ("complex",))
 
 
 def conj(x: Any) -> Array:
@@ -506,7 +507,7 @@ def conj(x: Any) -> Array:
     check_kind("conj", array, INEXACTS)
     if kind(array) == "float":
         return complex(array, literal(array, 0.0))
-    return bind1("conj", array)
+    return primitives.conj(array)
 
 
 check_arguments(globals())

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, kind
+from cotangent._ops.binding import convert, kind
 
 __all__ = ["FftType", "fft"]
 
@@ -64,7 +65,7 @@ def transform(x: Any, fft_type: FftType | str, lengths: Sequence[int]) -> Array:
     if name == "RFFT" and kind(array) == "complex":
         raise ValueError("rfft takes real arrays; got complex ones\n  use fft, or the real part")
     array = convert(array, _fft_dtype(array, name == "RFFT"))
-    return array if not lengths else bind1("fft", array, kind=name.lower(), lengths=list(lengths))
+    return array if not lengths else primitives.fft(array, kind=name.lower(), lengths=list(lengths))
 
 
 check_arguments(globals())

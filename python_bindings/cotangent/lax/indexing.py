@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.sizes import axis_size, insert_axes, normalize_axis, refuse_ragged, several
@@ -43,8 +44,8 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
     wide = _core.convert(index, np.int64)
     size = axis_size(x, axis)
     size = _core.convert(size, np.int64) if isinstance(size, Array) else _core.full((), size, np.int64)
-    negative = _core.bind("lt", [wide, _core.full((), 0, np.int64)])[0]
-    return _core.bind("select", [negative, _core.bind("add", [wide, size])[0], wide])[0]
+    negative = primitives.lt(wide, _core.full((), 0, np.int64))
+    return primitives.select(negative, primitives.add(wide, size), wide)
 
 
 def _starts(name: str, x: Array, start_indices: Any, wraps: bool | Sequence[bool]) -> list[Array]:
@@ -79,7 +80,7 @@ def dynamic_slice(
     """
     x = _core.array(operand)
     starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
-    return _core.bind("dynamic_slice", [x, *starts], sizes=[int(s) for s in slice_sizes], batch_dims=0)[0]
+    return primitives.dynamic_slice(x, *starts, sizes=[int(s) for s in slice_sizes], batch_dims=0)
 
 
 def dynamic_update_slice(
@@ -95,7 +96,7 @@ def dynamic_update_slice(
         given = _core.convert(given, x.dtype)
     exact = [axis for axis in range(x.ndim) if axis not in _core.ragged_axes(x)]
     refuse_ragged("lax.dynamic_update_slice of an update", given, exact, "that of the array is not")
-    return _core.bind("dynamic_update_slice", [x, given, *starts], batch_dims=0)[0]
+    return primitives.dynamic_update_slice(x, given, *starts, batch_dims=0)
 
 
 def dynamic_slice_in_dim(
@@ -136,7 +137,7 @@ def dynamic_index_in_dim(
     if keepdims:
         return result
     shape = [size for i, size in enumerate(result._bound_shape) if i != at]
-    return _core.bind("reshape", [result], shape=shape)[0]
+    return primitives.reshape(result, shape=shape)
 
 
 def dynamic_update_index_in_dim(

@@ -15,9 +15,10 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, literal
+from cotangent._ops.binding import convert, literal
 from cotangent._ops.matrices import matrices, one_batch, symmetrized, with_batch
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
@@ -62,7 +63,7 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
     >>> ct.lax.linalg.cholesky(ct.numpy.array([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    return bind1("cholesky", symmetrized(x) if symmetrize_input else x)
+    return primitives.cholesky(symmetrized(x) if symmetrize_input else x)
 
 
 @matrices(1, promote=False)
@@ -73,7 +74,7 @@ def lu(x: Any) -> tuple[Array, Array, Array]:
         L below the diagonal (where it is 1) and U above in one matrix [..., m, n]; the pivots [..., min(m, n)], int32: row i
         was exchanged with row ``pivots[i]``; the permutation [..., m], int32.
     """
-    factors, pivots, permutation = _core.bind("lu", [x])
+    factors, pivots, permutation = primitives.lu(x)
     return factors, pivots, permutation
 
 
@@ -90,7 +91,7 @@ def qr(
         use_magma: ignored.
     """
     del use_magma
-    return tuple(_core.bind("qr", [x], full_matrices=full_matrices, pivoting=pivoting))  # type: ignore[return-value]
+    return tuple(primitives.qr(x, full_matrices=full_matrices, pivoting=pivoting))  # type: ignore[return-value]
 
 
 @matrices(1, promote=False)
@@ -116,7 +117,7 @@ def svd(
     del algorithm
     if subset_by_index is not None and full_matrices and compute_uv:
         raise ValueError("svd: subset_by_index needs full_matrices=False, or compute_uv=False")
-    results = _core.bind("svd", [x], full_matrices=full_matrices, compute_uv=compute_uv)
+    results = primitives.svd(x, full_matrices=full_matrices, compute_uv=compute_uv)
     subset = slice(None) if subset_by_index is None else slice(*subset_by_index)
     if not compute_uv:
         return results[0][..., subset]
@@ -150,7 +151,7 @@ def eigh(
     """
     del sort_eigenvalues, implementation
     matrix = symmetrized(x) if symmetrize_input else x
-    w, v = _core.bind("eigh", [matrix], lower=lower, compute_vectors=True)
+    w, v = primitives.eigh(matrix, lower=lower, compute_vectors=True)
     if subset_by_index is None:
         return v, w
     subset = slice(*subset_by_index)
@@ -181,7 +182,7 @@ def eig(
         use_magma: ignored.
     """
     del enable_eigvec_derivs, implementation, use_magma
-    return _core.bind("eig", [x], left=compute_left_eigenvectors, right=compute_right_eigenvectors)
+    return primitives.eig(x, left=compute_left_eigenvectors, right=compute_right_eigenvectors)
 
 
 @matrices(1, promote=False)
@@ -202,7 +203,7 @@ def schur(
     """
     if sort_eig_vals or select_callable is not None:
         raise NotImplementedError("schur: sorting eigenvalues is not supported\n  sort the results of eig instead")
-    return tuple(_core.bind("schur", [x], compute_vectors=compute_schur_vectors))
+    return tuple(primitives.schur(x, compute_vectors=compute_schur_vectors))
 
 
 # ---- Systems ---------------------------------------------------------------------------------------------------------
@@ -238,8 +239,7 @@ def triangular_solve(
     vectors = b.ndim == a.ndim - 1
     if vectors:
         b = b[..., None] if left_side else b[..., None, :]
-    x = bind1(
-        "triangular_solve",
+    x = primitives.triangular_solve(
         a,
         b,
         left_side=left_side,
@@ -264,24 +264,24 @@ def solve_factored(a: Array, factors: Array, permutation: Array, b: Array, trans
         # One matrix: the right-hand sides of all batches are columns.
         columns = ops.moveaxis(b, -2, 0)
         rows, *rest = columns._bound_shape
-        flat = bind1("reshape", columns, shape=[rows, math.prod(rest)])
-        x = bind1("lu_solve", a, factors, permutation, flat, **options)
-        return ops.moveaxis(bind1("reshape", x, shape=[rows, *rest]), 0, -2)
+        flat = primitives.reshape(columns, shape=[rows, math.prod(rest)])
+        x = primitives.lu_solve(a, factors, permutation, flat, **options)
+        return ops.moveaxis(primitives.reshape(x, shape=[rows, *rest]), 0, -2)
     a, b = one_batch((a, 2), (b, 2))
     batch = a._bound_shape[:-2]
-    return bind1("lu_solve", a, with_batch(factors, batch, 2), with_batch(permutation, batch, 1), b, **options)
+    return primitives.lu_solve(a, with_batch(factors, batch, 2), with_batch(permutation, batch, 1), b, **options)
 
 
 def take_rows(x: Array, order: Array) -> Array:
     """The rows of matrices [..., n, k] in the order [..., n] of each."""
-    return bind1("gather", x, order, axis=x.ndim - 2, batch_dims=x.ndim - 2)
+    return primitives.gather(x, order, axis=x.ndim - 2, batch_dims=x.ndim - 2)
 
 
 def inverse_order(order: Array) -> Array:
     """The inverse of permutations [..., n]."""
     axis = order.ndim - 1
-    positions = bind1("iota", shape=list(order._bound_shape), dtype=order.dtype, axis=axis)
-    return bind1("scatter_add", literal(order, 0), order, positions, axis=axis, batch_dims=axis)
+    positions = primitives.iota(shape=list(order._bound_shape), dtype=order.dtype, axis=axis)
+    return primitives.scatter_add(literal(order, 0), order, positions, axis=axis, batch_dims=axis)
 
 
 @matrices(2, promote=False)
@@ -345,8 +345,8 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
             f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows"
         )
     *batch, k = exchanges._bound_shape
-    places = bind1("iota", shape=[*batch, permutation_size], dtype=exchanges.dtype, axis=len(batch))
-    steps = bind1("iota", shape=[k], dtype=exchanges.dtype, axis=0)
+    places = primitives.iota(shape=[*batch, permutation_size], dtype=exchanges.dtype, axis=len(batch))
+    steps = primitives.iota(shape=[k], dtype=exchanges.dtype, axis=0)
 
     def exchange(order: Array, step: tuple[Array, Array]) -> tuple[Array, None]:
         first, second = places == step[0], places == step[1][..., None]
@@ -431,7 +431,7 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
         w_vector: [..., n].
     """
     rows = ops.concatenate([r_matrix, ops.conj(w_vector)[..., None, :]], -2)
-    _, r = _core.bind("qr", [rows], full_matrices=False, pivoting=False)
+    _, r = primitives.qr(rows, full_matrices=False, pivoting=False)
     negative = ops.real(ops.diagonal(r, axis1=-2, axis2=-1)) < 0
     factor: Array = ops.where(negative[..., None], -r, r)
     return factor

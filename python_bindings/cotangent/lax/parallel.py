@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import RAGGED_NAMES, axis_text, flatten_arguments
-from cotangent._core import Array
+from cotangent._core import Array, Primitive
 from cotangent._ops.sizes import element_count, normalize_axes
 from cotangent.errors import ShapeError
 
@@ -67,14 +68,14 @@ def _parted(axis_name: Hashable, groups: Groups, what: str) -> tuple[list[Axis],
     return _axes(tuple(axis for axis in given if not isinstance(axis, int)), what), positions
 
 
-def _reduced(primitive: str, x: Array, positions: Sequence[int], what: str) -> Array:
+def _reduced(primitive: Primitive, x: Array, positions: Sequence[int], what: str) -> Array:
     if not positions:
         return x
-    return _core.bind(primitive, [x], axes=normalize_axes(tuple(positions), x.ndim, what))[0]
+    return primitive(x, axes=normalize_axes(tuple(positions), x.ndim, what))
 
 
-def _bind(primitive: str, operands: list[Array], axis: Axis, **attributes: Any) -> Array:
-    return _core.bind(primitive, operands, axis_name=axis[0], axis_size=axis[1], **attributes)[0]
+def _bind(primitive: Primitive, operands: list[Array], axis: Axis, **attributes: Any) -> Array:
+    return primitive(*operands, axis_name=axis[0], axis_size=axis[1], **attributes)
 
 
 def _map(f: Callable[[Array], Array], x: Any, what: str) -> Any:
@@ -93,45 +94,45 @@ def _size(axes: Sequence[Axis]) -> int:
 
 
 def _reshape(x: Array, shape: Sequence[int]) -> Array:
-    return _core.bind("reshape", [x], shape=list(shape))[0]
+    return primitives.reshape(x, shape=list(shape))
 
 
 def _move(x: Array, source: int, target: int) -> Array:
     order = [axis for axis in range(x.ndim) if axis != source]
     order.insert(target, source)
-    return _core.bind("transpose", [x], permutation=order)[0] if order != list(range(x.ndim)) else x
+    return primitives.transpose(x, permutation=order) if order != list(range(x.ndim)) else x
 
 
 def _take(x: Array, index: Any) -> Array:
-    return _core.bind("gather", [x, index], axis=0, batch_dims=0)[0]
+    return primitives.gather(x, index, axis=0, batch_dims=0)
 
 
 def _sum(x: Array) -> Array:
-    return _core.bind("reduce_sum", [x], axes=[0])[0]
+    return primitives.reduce_sum(x, axes=[0])
 
 
 def _gather(x: Array, axes: Sequence[Axis]) -> Array:
     """``x`` of all examples, along a new first axis."""
     for axis in reversed(axes):
-        x = _bind("all_gather", [x], axis)
+        x = _bind(primitives.all_gather, [x], axis)
     return _reshape(x, (_size(axes), *x._bound_shape[len(axes) :])) if len(axes) != 1 else x
 
 
 def _exchange(x: Array, axes: Sequence[Axis]) -> Array:
     """Entry j of example i becomes entry i of example j."""
     if len(axes) == 1:
-        return _bind("all_to_all", [x], axes[0])
+        return _bind(primitives.all_to_all, [x], axes[0])
     shape = x._bound_shape
     x = _reshape(x, (*[size for _, size in axes], *shape[1:]))
     for position, axis in enumerate(axes):
-        x = _move(_bind("all_to_all", [_move(x, position, 0)], axis), 0, position)
+        x = _move(_bind(primitives.all_to_all, [_move(x, position, 0)], axis), 0, position)
     return _reshape(x, shape)
 
 
 def _index(axes: Sequence[Axis]) -> Array:
     result = _core.full((), 0, "int32")
     for axis in axes:
-        result = result * axis[1] + _bind("axis_index", [], axis)
+        result = result * axis[1] + _bind(primitives.axis_index, [], axis)
     return result
 
 
@@ -178,12 +179,12 @@ def psum(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> An
         _size(axes)  # the result is a multiple of it
 
     def total(leaf: Array) -> Array:
-        leaf = _reduced("reduce_sum", _number(leaf), positions, "psum")
+        leaf = _reduced(primitives.reduce_sum, _number(leaf), positions, "psum")
         if axis_index_groups is not None:
             table, own, _ = _grouped(axis_index_groups, axes, "psum")
-            return _take(_core.bind("reduce_sum", [_take(_gather(leaf, axes), table)], axes=[1])[0], own)
+            return _take(primitives.reduce_sum(_take(_gather(leaf, axes), table), axes=[1]), own)
         for axis in axes:
-            leaf = _bind("psum", [leaf], axis)
+            leaf = _bind(primitives.psum, [leaf], axis)
         return leaf
 
     return _map(total, x, "psum's argument")
@@ -201,13 +202,13 @@ def pmean(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> A
     return _map(mean, x, "pmean's argument")
 
 
-def _extremum(primitive: str, x: Any, axis_name: Hashable, groups: Groups, what: str) -> Any:
+def _extremum(primitive: Primitive, x: Any, axis_name: Hashable, groups: Groups, what: str) -> Any:
     axes, positions = _parted(axis_name, groups, what)
 
     def extreme(leaf: Array) -> Array:
         found = _reduced(primitive, _number(leaf), positions, what)
         if axes:
-            found = _core.bind(primitive, [_gather_group(found, axes, groups, what)], axes=[0])[0]
+            found = primitive(_gather_group(found, axes, groups, what), axes=[0])
         return _core.convert(found, leaf.dtype)
 
     return _map(extreme, x, f"{what}'s argument")
@@ -215,12 +216,12 @@ def _extremum(primitive: str, x: Any, axis_name: Hashable, groups: Groups, what:
 
 def pmax(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
     """The largest ``x`` of the examples, and along its axes whose numbers are given."""
-    return _extremum("reduce_max", x, axis_name, axis_index_groups, "pmax")
+    return _extremum(primitives.reduce_max, x, axis_name, axis_index_groups, "pmax")
 
 
 def pmin(x: Any, axis_name: Hashable, *, axis_index_groups: Groups = None) -> Any:
     """The smallest ``x`` of the examples, and along its axes whose numbers are given."""
-    return _extremum("reduce_min", x, axis_name, axis_index_groups, "pmin")
+    return _extremum(primitives.reduce_min, x, axis_name, axis_index_groups, "pmin")
 
 
 def _position(axis: int, rank: int, what: str) -> int:
@@ -343,7 +344,7 @@ def ppermute(x: Any, axis_name: Hashable, perm: Sequence[tuple[int, int]]) -> An
 
     def permuted(leaf: Array) -> Array:
         if len(axes) == 1:
-            return _bind("ppermute", [leaf], axes[0], sources=sources)
+            return _bind(primitives.ppermute, [leaf], axes[0], sources=sources)
         return _take(_gather(leaf, axes), _take(_core.array(np.array(sources, np.int32)), _index(axes)))
 
     return _map(permuted, x, "ppermute's argument")

@@ -7,8 +7,9 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, kind, literal
+from cotangent._ops.binding import kind, literal
 from cotangent._ops.reductions import cumsum
 from cotangent._ops.sizes import insert_axes
 from cotangent.errors import DTypeError, ShapeError
@@ -152,8 +153,7 @@ def dot_general(
         working = result if result.itemsize >= working.itemsize else working
     elif _core.dtype_kind(result) == _core.dtype_kind(working) or _core.dtype_kind(result) in ("float", "complex"):
         working, _ = _core.promote_types([(working, False), (result, False)])
-    product = bind1(
-        "dot_general",
+    product = primitives.dot_general(
         _core.convert(left, working),
         _core.convert(right, working),
         lhs_contract=lhs_contract,
@@ -278,8 +278,8 @@ def ragged_dot_general(
     options = {"precision": precision, "preferred_element_type": preferred_element_type, "out_sharding": out_sharding}
     if axis in lhs_batch:
         inside = _groups(left, axis, sizes, [])
-        covered = bind1("reduce_max", _core.convert(inside, "int32"), axes=[inside.ndim - 1])
-        return dot_general(_times(left, bind1("ne", covered, literal(covered, 0)), [axis]), right, numbers, **options)
+        covered = primitives.reduce_max(_core.convert(inside, "int32"), axes=[inside.ndim - 1])
+        return dot_general(_times(left, primitives.ne(covered, literal(covered, 0)), [axis]), right, numbers, **options)
     lead = lhs_batch if sizes.ndim > 1 else []
     inside = _groups(left, axis, sizes, lead)
     # The groups become an axis in front of lhs.
@@ -300,7 +300,7 @@ def _group_first(
     # The groups are the first axis that lhs keeps: after the batch.
     batch = len(rhs_batch)
     order = [batch, *range(batch), *range(batch + 1, product.ndim)]
-    return bind1("transpose", product, permutation=order)
+    return primitives.transpose(product, permutation=order)
 
 
 def _groups(left: Array, axis: int, sizes: Array, lead: list[int]) -> Array:
@@ -310,14 +310,14 @@ def _groups(left: Array, axis: int, sizes: Array, lead: list[int]) -> Array:
     ends = cumsum(sizes, axis=-1)
     starts = ends - sizes
     lead_axes = list(range(len(lead)))
-    first, last = (bind1("broadcast", x, shape=shape, axes=[*lead_axes, len(shape) - 1]) for x in (starts, ends))
-    position = bind1("iota", shape=shape, dtype=first.dtype, axis=len(shape) - 2)
-    return bind1("and", bind1("ge", position, first), bind1("lt", position, last))
+    first, last = (primitives.broadcast(x, shape=shape, axes=[*lead_axes, len(shape) - 1]) for x in (starts, ends))
+    position = primitives.iota(shape=shape, dtype=first.dtype, axis=len(shape) - 2)
+    return primitives.and_(primitives.ge(position, first), primitives.lt(position, last))
 
 
 def _to_front(inside: Array) -> Array:
     last = inside.ndim - 1
-    return bind1("transpose", inside, permutation=[last, *range(last)])
+    return primitives.transpose(inside, permutation=[last, *range(last)])
 
 
 def _times(x: Array, mask: Array, axes: list[int], groups: bool = False) -> Array:
@@ -328,6 +328,6 @@ def _times(x: Array, mask: Array, axes: list[int], groups: bool = False) -> Arra
         shape[0] = mask._bound_shape[0]
         places = [0, *places]
     order = sorted(range(len(places)), key=places.__getitem__)
-    mask = bind1("transpose", mask, permutation=order)
-    wide = bind1("broadcast", mask, shape=shape, axes=sorted(places))
-    return bind1("select", wide, _core.broadcast_to(x, shape), _core.full(shape, 0, x.dtype))
+    mask = primitives.transpose(mask, permutation=order)
+    wide = primitives.broadcast(mask, shape=shape, axes=sorted(places))
+    return primitives.select(wide, _core.broadcast_to(x, shape), _core.full(shape, 0, x.dtype))

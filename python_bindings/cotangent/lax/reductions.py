@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core, tree_util
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
-from cotangent._core import Array
+from cotangent._core import Array, Primitive
 from cotangent._ops.sizes import normalize_axes
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import DTypeError, ShapeError
@@ -18,36 +19,42 @@ from cotangent.lax.windows import fold_of
 
 __all__ = ["reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor"]
 
-_FOLDS = {"add": "reduce_sum", "mul": "reduce_prod", "max": "reduce_max", "min": "reduce_min"}
+# By the operation that `fold_of` finds in a function.
+_FOLDS = {
+    "add": (primitives.reduce_sum, primitives.add),
+    "mul": (primitives.reduce_prod, primitives.mul),
+    "max": (primitives.reduce_max, primitives.max),
+    "min": (primitives.reduce_min, primitives.min),
+}
 
 
-def _reduced(name: str, operand: Any, axes: Sequence[int]) -> Array:
+def _reduced(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Array:
     x = _core.array(operand)
-    return _core.bind(name, [x], axes=normalize_axes(tuple(axes), x.ndim, f"lax.{name}"))[0]
+    return primitive(x, axes=normalize_axes(tuple(axes), x.ndim, f"lax.{primitive.name}"))
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """The sum over axes."""
     check_placement(out_sharding, "reduce_sum")
-    return _reduced("reduce_sum", operand, axes)
+    return _reduced(primitives.reduce_sum, operand, axes)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     """The product over axes."""
-    return _reduced("reduce_prod", operand, axes)
+    return _reduced(primitives.reduce_prod, operand, axes)
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
     """The largest element over axes; of none, the lowest number of the dtype."""
-    return _reduced("reduce_max", operand, axes)
+    return _reduced(primitives.reduce_max, operand, axes)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
     """The smallest element over axes; of none, the highest number of the dtype."""
-    return _reduced("reduce_min", operand, axes)
+    return _reduced(primitives.reduce_min, operand, axes)
 
 
-def _bits(name: str, primitive: str, operand: Any, axes: Sequence[int], neutral: int) -> Array:
+def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], neutral: int) -> Array:
     """A fold of bits: the first half of the elements with the second, until one is left."""
     x = _core.array(operand)
     if _core.dtype_kind(x.dtype) not in ("bool", "signed", "unsigned"):
@@ -57,26 +64,26 @@ def _bits(name: str, primitive: str, operand: Any, axes: Sequence[int], neutral:
         return x
     ragged = [axis for axis in _core.ragged_axes(x) if axis in over]
     if ragged:
-        x = _core.bind("fill_padding", [x], axes=ragged, value=float(neutral))[0]
+        x = primitives.fill_padding(x, axes=ragged, value=float(neutral))
     kept = [axis for axis in range(x.ndim) if axis not in over]
     count = math.prod(x._bound_shape[axis] for axis in over)
-    x = _core.bind("transpose", [x], permutation=[*over, *kept])[0]
+    x = primitives.transpose(x, permutation=[*over, *kept])
     shape = list(x._bound_shape[len(over) :])
     if count == 0:
         return _core.full(shape, neutral, x.dtype)
-    x = _core.bind("reshape", [x], shape=[count, *shape])[0]
+    x = primitives.reshape(x, shape=[count, *shape])
 
     def part(x: Array, start: int, limit: int) -> Array:
         rest = [0] * len(shape)
-        return _core.bind("slice", [x], start=[start, *rest], limit=[limit, *shape], stride=[1] * x.ndim)[0]
+        return primitives.slice(x, start=[start, *rest], limit=[limit, *shape], stride=[1] * x.ndim)
 
     while count > 1:
         half = count // 2
-        folded = _core.bind(primitive, [part(x, 0, half), part(x, half, 2 * half)])[0]
+        folded = primitive(part(x, 0, half), part(x, half, 2 * half))
         if count % 2:
-            folded = _core.bind("concatenate", [folded, part(x, count - 1, count)], axis=0)[0]
+            folded = primitives.concatenate(folded, part(x, count - 1, count), axis=0)
         x, count = folded, half + count % 2
-    return _core.bind("reshape", [x], shape=shape)[0]
+    return primitives.reshape(x, shape=shape)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
@@ -84,17 +91,17 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     signed = _core.dtype_kind(_core.array(operand).dtype) == "signed"
     x = _core.array(operand)
     ones = -1 if signed else 1 if x.dtype == bool else 2 ** (8 * x.dtype.itemsize) - 1
-    return _bits("reduce_and", "and", x, axes, ones)
+    return _bits("reduce_and", primitives.and_, x, axes, ones)
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise "or" over axes."""
-    return _bits("reduce_or", "or", operand, axes, 0)
+    return _bits("reduce_or", primitives.or_, operand, axes, 0)
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise "exclusive or" over axes."""
-    return _bits("reduce_xor", "xor", operand, axes, 0)
+    return _bits("reduce_xor", primitives.xor, operand, axes, 0)
 
 
 def reduce(
@@ -135,8 +142,9 @@ def reduce(
     if operands is leaves[0]:
         name = fold_of(computation, arrays[0].dtype)
         if name in _FOLDS:
-            result = _core.bind(_FOLDS[name], arrays, axes=axes)[0]
-            return _core.bind(name, [_core.broadcast_to(inits[0], result._bound_shape), result])[0]
+            reduce_primitive, combine = _FOLDS[name]
+            result = reduce_primitive(*arrays, axes=axes)
+            return combine(_core.broadcast_to(inits[0], result._bound_shape), result)
     ragged = {axis for x in arrays for axis in _core.ragged_axes(x)} & set(axes)
     # A ragged axis is walked alone: it cannot be joined with others.
     for axis in sorted(ragged, reverse=True):
@@ -153,11 +161,11 @@ def _walked(
     """A fold over axes by any function, one element after the other."""
     rank = arrays[0].ndim
     kept = [axis for axis in range(rank) if axis not in axes]
-    lines = [_core.bind("transpose", [x], permutation=[*axes, *kept])[0] for x in arrays]
+    lines = [primitives.transpose(x, permutation=[*axes, *kept]) for x in arrays]
     shape = list(lines[0]._bound_shape[len(axes) :])
     if len(axes) != 1:
         count = math.prod(lines[0]._bound_shape[: len(axes)])
-        lines = [_core.bind("reshape", [x], shape=[count, *shape])[0] for x in lines]
+        lines = [primitives.reshape(x, shape=[count, *shape]) for x in lines]
     starts = []
     for init, x in zip(inits, arrays, strict=True):
         start = _core.broadcast_to(init, shape)

@@ -10,10 +10,10 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.sizes import (
     bound_size,
     check_rank,
@@ -108,8 +108,8 @@ def broadcast_in_dim(
             )
     order = sorted(range(len(axes)), key=axes.__getitem__)
     if order != list(range(len(axes))):
-        array, axes = bind1("transpose", array, permutation=order), sorted(axes)
-    wide = bind1("broadcast", array, shape=sizes, axes=axes)
+        array, axes = primitives.transpose(array, permutation=order), sorted(axes)
+    wide = primitives.broadcast(array, shape=sizes, axes=axes)
     kept = {axis: length for axis, length in lengths.items() if axis not in _core.ragged_axes(wide)}
     return give_lengths(wide, kept)
 
@@ -153,7 +153,7 @@ def reshape(
     sizes, _ = static_shape(new_sizes, "lax.reshape", negative="ct.numpy.reshape takes -1")
     if math.prod(sizes) != bound_size(array):
         raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
-    return array if tuple(sizes) == array._bound_shape else bind1("reshape", array, shape=sizes)
+    return array if tuple(sizes) == array._bound_shape else primitives.reshape(array, shape=sizes)
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -177,7 +177,7 @@ def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     new = set(_axes("expand_dims", dimensions, rank))
     sizes = iter(operand._bound_shape)
     shape = [1 if axis in new else next(sizes) for axis in range(rank)]
-    return bind1("broadcast", operand, shape=shape, axes=[axis for axis in range(rank) if axis not in new])
+    return primitives.broadcast(operand, shape=shape, axes=[axis for axis in range(rank) if axis not in new])
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
@@ -191,7 +191,7 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     for axis in axes:
         if operand._bound_shape[axis] != 1:
             raise ValueError(f"lax.squeeze: axis {axis} of shape {operand.shape} has not size 1")
-    return bind1("reshape", operand, shape=[n for i, n in enumerate(operand._bound_shape) if i not in axes])
+    return primitives.reshape(operand, shape=[n for i, n in enumerate(operand._bound_shape) if i not in axes])
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
@@ -200,13 +200,13 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     order = _integers("transpose", permutation, "the order")
     if sorted(order) != list(range(array.ndim)):
         raise ValueError(f"lax.transpose: {tuple(order)} is not an order of the axes of shape {array.shape}")
-    return bind1("transpose", array, permutation=order)
+    return primitives.transpose(array, permutation=order)
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """Elements reversed along axes."""
     array = as_array("rev", operand)
-    return bind1("reverse", array, axes=sorted(_axes("rev", dimensions, array.ndim)))
+    return primitives.reverse(array, axes=sorted(_axes("rev", dimensions, array.ndim)))
 
 
 # ---- Slices ----------------------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def slice(  # noqa: A001
                 f"lax.slice: axis {axis} of shape {array.shape} cannot be cut from {start[axis]} to {limit[axis]} in "
                 f"steps of {steps[axis]}"
             )
-    return bind1("slice", array, start=start, limit=limit, stride=steps)
+    return primitives.slice(array, start=start, limit=limit, stride=steps)
 
 
 def slice_in_dim(
@@ -316,7 +316,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
         raise ValueError(f"lax.concatenate: axis {axis} is out of bounds for arrays with {arrays[0].ndim} axes")
     if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
         raise ShapeError(f"lax.concatenate: shapes {', '.join(map(str, shapes))} differ in other axes than {axis}")
-    return bind1("concatenate", *arrays, axis=axis)
+    return primitives.concatenate(*arrays, axis=axis)
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
@@ -328,7 +328,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     if any(x._bound_shape != arrays[0]._bound_shape for x in arrays):
         raise ShapeError(f"lax.stack: shapes {', '.join(str(x.shape) for x in arrays)} are not equal")
     position = normalize_axis(axis, arrays[0].ndim + 1, "lax.stack")
-    return bind1("concatenate", *[expand_dims(x, (position,)) for x in arrays], axis=position)
+    return primitives.concatenate(*[expand_dims(x, (position,)) for x in arrays], axis=position)
 
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
@@ -340,8 +340,8 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
         )
     shape = array._bound_shape
     pairs = [number for pair in zip(counts, shape, strict=True) for number in pair]
-    wide = bind1("broadcast", array, shape=pairs, axes=list(range(1, 2 * array.ndim, 2)))
-    return bind1("reshape", wide, shape=[n * size for n, size in zip(counts, shape, strict=True)])
+    wide = primitives.broadcast(array, shape=pairs, axes=list(range(1, 2 * array.ndim, 2)))
+    return primitives.reshape(wide, shape=[n * size for n, size in zip(counts, shape, strict=True)])
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
@@ -360,7 +360,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     if any(interior < 0 for _, _, interior in config):
         raise ValueError(f"lax.pad: interior padding must be nonnegative; got {config}")
     low, high, interior = ([triple[i] for triple in config] for i in range(3))
-    return bind1("pad", array, value, low=low, high=high, interior=interior)
+    return primitives.pad(array, value, low=low, high=high, interior=interior)
 
 
 check_arguments(globals())

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._core import Array
-from cotangent._ops.binding import bind1
+from cotangent._core import Array, Primitive
 from cotangent._ops.indexing import fill_outside
 from cotangent._ops.repeated import repeated
 from cotangent._ops.sizes import insert_axes, normalize_axis
@@ -106,8 +106,8 @@ def _index_columns(name: str, indices: Any, count: int) -> tuple[list[Array], tu
     for k in range(count):
         start, limit = [0] * array.ndim, list(array._bound_shape)
         start[-1], limit[-1] = k, k + 1
-        column = bind1("slice", wide, start=start, limit=limit, stride=[1] * array.ndim)
-        columns.append(bind1("reshape", column, shape=list(batch)))
+        column = primitives.slice(wide, start=start, limit=limit, stride=[1] * array.ndim)
+        columns.append(primitives.reshape(column, shape=list(batch)))
     return columns, batch
 
 
@@ -178,22 +178,22 @@ def _places(
         coordinate = _core.full(full, 0, _INT64)
         if axis in numbers.operand_batching_dims:
             at = numbers.start_indices_batching_dims[list(numbers.operand_batching_dims).index(axis)]
-            coordinate = bind1("iota", shape=full, dtype=_INT64, axis=at)
+            coordinate = primitives.iota(shape=full, dtype=_INT64, axis=at)
         if axis in numbers.start_index_map:
             start = columns[list(numbers.start_index_map).index(axis)]
             room = _core.full(batch, shape[axis] - sizes[axis], _INT64)
-            inside = bind1("max", bind1("min", start, room), _core.full(batch, 0, _INT64))
+            inside = primitives.max(primitives.min(start, room), _core.full(batch, 0, _INT64))
             if mode is GatherScatterMode.FILL_OR_DROP:
-                wrong = bind1("ne", inside, start)
-                outside = wrong if outside is None else bind1("or", outside, wrong)
-            coordinate = bind1("broadcast", inside, shape=full, axes=list(range(len(batch))))
+                wrong = primitives.ne(inside, start)
+                outside = wrong if outside is None else primitives.or_(outside, wrong)
+            coordinate = primitives.broadcast(inside, shape=full, axes=list(range(len(batch))))
         if axis in place and sizes[axis] > 1:
-            coordinate = bind1("add", coordinate, bind1("iota", shape=full, dtype=_INT64, axis=place[axis]))
+            coordinate = primitives.add(coordinate, primitives.iota(shape=full, dtype=_INT64, axis=place[axis]))
         stride = math.prod(shape[other] for other in indexed if other > axis)
-        linear = bind1("add", linear, bind1("mul", coordinate, _core.full(full, stride, _INT64)))
+        linear = primitives.add(linear, primitives.mul(coordinate, _core.full(full, stride, _INT64)))
     if outside is not None:
-        outside = bind1("broadcast", outside, shape=full, axes=list(range(len(batch))))
-        linear = bind1("select", outside, _core.full(full, -1, _INT64), linear)
+        outside = primitives.broadcast(outside, shape=full, axes=list(range(len(batch))))
+        linear = primitives.select(outside, _core.full(full, -1, _INT64), linear)
 
     # Where the axes [batch..., window..., whole...] stand in the result.
     total = len(batch) + len(windows)
@@ -208,9 +208,9 @@ def _places(
 
 def _flattened(x: Array, places: _Places) -> Array:
     if places.permutation != list(range(x.ndim)):
-        x = bind1("transpose", x, permutation=places.permutation)
+        x = primitives.transpose(x, permutation=places.permutation)
     shape = [math.prod(x._bound_shape[: places.indexed]), *x._bound_shape[places.indexed :]]
-    return bind1("reshape", x, shape=shape)
+    return primitives.reshape(x, shape=shape)
 
 
 def gather(
@@ -240,10 +240,10 @@ def gather(
     x = _core.array(operand)
     how = GatherScatterMode.from_any("clip" if mode is None else mode)
     places = _places("gather", x, start_indices, dimension_numbers, slice_sizes, how)
-    result = bind1("gather", _flattened(x, places), places.positions, axis=0, batch_dims=0)
+    result = primitives.gather(_flattened(x, places), places.positions, axis=0, batch_dims=0)
     if how is GatherScatterMode.FILL_OR_DROP:
         result = fill_outside(result, places.positions, 0, fill_value)
-    return result if places.order == sorted(places.order) else bind1("transpose", result, permutation=places.order)
+    return result if places.order == sorted(places.order) else primitives.transpose(result, permutation=places.order)
 
 
 def _window_sizes(x: Array, updates: Array, numbers: ScatterDimensionNumbers) -> list[int]:
@@ -269,7 +269,7 @@ def _as_gather(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
 
 
 def _scatter(
-    name: str, primitive: str, operand: Any, indices: Any, updates: Any, numbers: Any, unique: bool, mode: Any
+    name: str, primitive: Primitive, operand: Any, indices: Any, updates: Any, numbers: Any, unique: bool, mode: Any
 ) -> Array:
     x, given = _core.array(operand), _core.array(updates)
     if _core.ragged_axes(given) or _core.ragged_axes(_core.array(indices)):
@@ -285,13 +285,13 @@ def _scatter(
     if given.ndim != len(back):
         raise ShapeError(f"lax.{name}: updates need {len(back)} axes; got shape {given.shape}")
     if back != sorted(back):
-        given = bind1("transpose", given, permutation=back)
+        given = primitives.transpose(given, permutation=back)
     options: dict[str, Any] = {"unique": True} if unique else {}
-    result = bind1(primitive, _flattened(x, places), places.positions, given, axis=0, batch_dims=0, **options)
-    result = bind1("reshape", result, shape=[x._bound_shape[axis] for axis in places.permutation])
+    result = primitive(_flattened(x, places), places.positions, given, axis=0, batch_dims=0, **options)
+    result = primitives.reshape(result, shape=[x._bound_shape[axis] for axis in places.permutation])
     if places.permutation == list(range(x.ndim)):
         return result
-    return bind1("transpose", result, permutation=[places.permutation.index(axis) for axis in range(x.ndim)])
+    return primitives.transpose(result, permutation=[places.permutation.index(axis) for axis in range(x.ndim)])
 
 
 def scatter(
@@ -316,10 +316,12 @@ def scatter(
         mode: for slices that reach outside: "drop" (the default), "clip" or "promise_in_bounds".
     """
     del indices_are_sorted
-    return _scatter("scatter", "scatter", operand, scatter_indices, updates, dimension_numbers, unique_indices, mode)
+    return _scatter(
+        "scatter", primitives.scatter, operand, scatter_indices, updates, dimension_numbers, unique_indices, mode
+    )
 
 
-def _combining(name: str, what: str) -> Callable[..., Array]:
+def _combining(primitive: Primitive, what: str) -> Callable[..., Array]:
     def function(
         operand: Any,
         scatter_indices: Any,
@@ -331,17 +333,19 @@ def _combining(name: str, what: str) -> Callable[..., Array]:
         mode: Any = None,
     ) -> Array:
         del indices_are_sorted
-        return _scatter(name, name, operand, scatter_indices, updates, dimension_numbers, unique_indices, mode)
+        return _scatter(
+            primitive.name, primitive, operand, scatter_indices, updates, dimension_numbers, unique_indices, mode
+        )
 
-    function.__name__ = function.__qualname__ = name
+    function.__name__ = function.__qualname__ = primitive.name
     function.__doc__ = f"``operand`` with slices at computed places {what}; arguments as in `scatter`."
     return function
 
 
-scatter_add = _combining("scatter_add", "added to")
-scatter_mul = _combining("scatter_mul", "multiplied by the updates")
-scatter_min = _combining("scatter_min", "replaced by the updates where these are smaller")
-scatter_max = _combining("scatter_max", "replaced by the updates where these are larger")
+scatter_add = _combining(primitives.scatter_add, "added to")
+scatter_mul = _combining(primitives.scatter_mul, "multiplied by the updates")
+scatter_min = _combining(primitives.scatter_min, "replaced by the updates where these are smaller")
+scatter_max = _combining(primitives.scatter_max, "replaced by the updates where these are larger")
 
 
 def scatter_sub(
@@ -356,9 +360,16 @@ def scatter_sub(
 ) -> Array:
     """``operand`` with slices at computed places subtracted from; arguments as in `scatter`."""
     del indices_are_sorted
-    negated = bind1("neg", _core.array(updates))
+    negated = primitives.neg(_core.array(updates))
     return _scatter(
-        "scatter_sub", "scatter_add", operand, scatter_indices, negated, dimension_numbers, unique_indices, mode
+        "scatter_sub",
+        primitives.scatter_add,
+        operand,
+        scatter_indices,
+        negated,
+        dimension_numbers,
+        unique_indices,
+        mode,
     )
 
 
@@ -400,7 +411,7 @@ def scatter_apply(
 
     def again(step: Any, x: Array) -> Array:
         values = slices(x)
-        results = bind1("select", chosen > step, _core.convert(func(values), x.dtype), values)
+        results = primitives.select(chosen > step, _core.convert(func(values), x.dtype), values)
         return scatter(x, scatter_indices, results, dimension_numbers, **hints)
 
     return repeated(again, x, counts)
@@ -423,10 +434,10 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
             raise ShapeError(f"lax.index_take: indices must have one axis; got shape {column.shape}")
         column = _core.convert(column, np.int64)
         size = _core.full(column._bound_shape, x._bound_shape[axis], np.int64)
-        remainder = bind1("rem", column, size)
-        negative = bind1("lt", remainder, _core.full(column._bound_shape, 0, np.int64))
-        columns.append(insert_axes(bind1("select", negative, remainder + size, remainder), [1]))
-    indices = bind1("concatenate", *columns, axis=1)
+        remainder = primitives.rem(column, size)
+        negative = primitives.lt(remainder, _core.full(column._bound_shape, 0, np.int64))
+        columns.append(insert_axes(primitives.select(negative, remainder + size, remainder), [1]))
+    indices = primitives.concatenate(*columns, axis=1)
     sizes = [1 if axis in places else size for axis, size in enumerate(x._bound_shape)]
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, x.ndim - len(places) + 1)),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
 from cotangent._core import Array, PyTreeDef
@@ -105,9 +106,8 @@ def custom_linear_solve(
     elif transpose_solve is not None:
         parts["vecmat"] = captured(vecmat, "vecmat")
         parts["transpose_solve"] = solver(transpose_solve, vecmat, "transpose_solve")
-    outputs = _core.bind(
-        "linear_solve",
-        [x for part in parts.values() for x in part.closure] + leaves,
+    outputs = primitives.linear_solve(
+        *[x for part in parts.values() for x in part.closure] + leaves,
         num_constants=[len(part.closure) for part in parts.values()],
         **{key: _constants_first(part, leaves) for key, part in parts.items()},
     )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops import reductions
@@ -41,7 +42,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     if not arrays:
         raise TypeError("lax.sort needs at least one array")
     axis = normalize_axis(dimension, arrays[0].ndim, "lax.sort")
-    results = _core.bind("sort", arrays, axis=axis, num_keys=num_keys)
+    results = primitives.sort(*arrays, axis=axis, num_keys=num_keys)
     return tuple(results) if several else results[0]
 
 
@@ -72,8 +73,8 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if k == 1 and not isinstance(axis_size(x, at), Array):
         place = reductions.argmax(x, at, keepdims=True)
         return take_along_axis(x, place, at, mode="clip"), convert(place, _INT32)
-    places = _core.bind("iota", [], shape=list(x._bound_shape), dtype=_INT32, axis=at)[0]
-    values, found = _core.bind("sort", [x, places], axis=at, num_keys=1, descending=True, count=k)
+    places = primitives.iota(shape=list(x._bound_shape), dtype=_INT32, axis=at)
+    values, found = primitives.sort(x, places, axis=at, num_keys=1, descending=True, count=k)
     return values, found
 
 
@@ -122,8 +123,8 @@ def _approximate(
         raise ValueError(f"lax.{name}: recall_target must be in (0, 1]; got {recall_target}")
     if largest:
         return top_k(x, k, axis=axis)
-    values, places = top_k(_core.bind("neg", [x])[0], k, axis=axis)
-    return _core.bind("neg", [values])[0], places
+    values, places = top_k(primitives.neg(x), k, axis=axis)
+    return primitives.neg(values), places
 
 
 def _position(name: str, operand: Any, axis: int, index_dtype: Any) -> Array:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core, tree_util
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
@@ -137,9 +138,9 @@ class Slide(NamedTuple):
         def number(value: int) -> Array:
             return _core.full(shape, value, _INT64)
 
-        window, element = (_core.bind("iota", [], shape=shape, dtype=_INT64, axis=axis)[0] for axis in (0, 1))
+        window, element = (primitives.iota(shape=shape, dtype=_INT64, axis=axis) for axis in (0, 1))
         distance = element * number(self.gap) + number(self.low) - window * number(self.stride)
-        place = _core.bind("div", [distance, number(self.spacing)])[0]
+        place = primitives.div(distance, number(self.spacing))
         meets: Array = (distance >= number(0)) & (place * number(self.spacing) == distance)
         return meets & (place < number(self.window))
 
@@ -149,7 +150,7 @@ def _int(value: int) -> Array:
 
 
 def _at_least_zero(x: Array) -> Array:
-    return _core.bind("max", [x, _int(0)])[0]
+    return primitives.max(x, _int(0))
 
 
 def fit(
@@ -187,17 +188,17 @@ def fit(
         size = length if gap == 1 else _at_least_zero((length - _int(1)) * _int(gap) + _int(1))
         if word == "VALID" or not word:
             room = size + _int(sum(pads[place]) - extent)
-            count = _core.bind("div", [_at_least_zero(room), _int(stride)])[0] + _int(1)
-            lengths[place] = _core.bind("select", [room >= _int(0), count, _int(0)])[0]
+            count = primitives.div(_at_least_zero(room), _int(stride)) + _int(1)
+            lengths[place] = primitives.select(room >= _int(0), count, _int(0))
         elif stride == 1:
             low = (extent - 1) // 2 if word == "SAME" else extent // 2
             pads[place] = (low, extent - 1 - low)
             lengths[place] = size
         elif gap == 1:
             # How much is padded in front depends on the length.
-            lengths[place] = count = _core.bind("div", [size + _int(stride - 1), _int(stride)])[0]
+            lengths[place] = count = primitives.div(size + _int(stride - 1), _int(stride))
             total = _at_least_zero((count - _int(1)) * _int(stride) + _int(extent) - size)
-            front = _core.bind("div", [total if word == "SAME" else total + _int(1), _int(2)])[0]
+            front = primitives.div(total if word == "SAME" else total + _int(1), _int(2))
             places = -(-sizes[place] // stride)
             x = _moved(x, axis, extent // 2, front, (places - 1) * stride + extent, outside)
             pads[place], sizes[place] = (0, 0), x._bound_shape[axis]
@@ -221,13 +222,13 @@ def _counts(
 
 def _without_padding(x: Array, axis: int, length: Array, outside: Array | None) -> Array:
     """``x``, exact along a ragged axis, with ``outside`` behind its length."""
-    filled = _core.bind("fill_padding", [x], axes=[axis], value=0.0)[0]
+    filled = primitives.fill_padding(x, axes=[axis], value=0.0)
     if outside is None:
         return filled
     shape = list(x._bound_shape)
-    position = _core.bind("iota", [], shape=shape, dtype=_INT32, axis=axis)[0]
+    position = primitives.iota(shape=shape, dtype=_INT32, axis=axis)
     valid = position < _core.broadcast_to(length, shape)
-    return _core.bind("select", [valid, filled, _core.broadcast_to(outside, shape)])[0]
+    return primitives.select(valid, filled, _core.broadcast_to(outside, shape))
 
 
 def _moved(x: Array, axis: int, most: int, front: Array, size: int, outside: Array | None) -> Array:
@@ -236,11 +237,11 @@ def _moved(x: Array, axis: int, most: int, front: Array, size: int, outside: Arr
     low, high = list(none), list(none)
     low[axis], high[axis] = most, max(size - x._bound_shape[axis], 0)
     fill = _core.full((), 0, x.dtype) if outside is None else outside
-    padded = _core.bind("pad", [x, fill], low=low, high=high, interior=none)[0]
+    padded = primitives.pad(x, fill, low=low, high=high, interior=none)
     starts = [_int(most) - front if i == axis else _int(0) for i in range(x.ndim)]
     shape = list(x._bound_shape)
     shape[axis] = size
-    return _core.bind("dynamic_slice", [padded, *starts], sizes=shape, batch_dims=0)[0]
+    return primitives.dynamic_slice(padded, *starts, sizes=shape, batch_dims=0)
 
 
 def sliding(
@@ -258,7 +259,7 @@ def sliding(
     number = len(axes)
     sizes = x._bound_shape
     place = [axis if axis < at else axis + number for axis in range(x.ndim)]
-    spread = _core.bind("broadcast", [x], shape=[*sizes[:at], *windows, *sizes[at:]], axes=place)[0]
+    spread = primitives.broadcast(x, shape=[*sizes[:at], *windows, *sizes[at:]], axes=place)
     return slid(
         spread, [place[axis] for axis in axes], range(at, at + number), counts, strides, window_dilation, dilation, low
     )
@@ -275,9 +276,8 @@ def slid(
     low: Sequence[int],
 ) -> Array:
     """`sliding`, of an array that has the windows' axes already: each place of a window slides over elements of its own."""
-    return _core.bind(
-        "window_slice",
-        [x],
+    return primitives.window_slice(
+        x,
         axes=list(axes),
         window_axes=list(window_axes),
         sizes=list(counts),
@@ -285,7 +285,7 @@ def slid(
         window_step=list(window_dilation),
         dilation=list(dilation),
         offset=[-value for value in low],
-    )[0]
+    )
 
 
 def _extremum(primitive: str, x: Array, axis: int, window: int, stride: int, spacing: int) -> Array:
@@ -299,7 +299,7 @@ def _extremum(primitive: str, x: Array, axis: int, window: int, stride: int, spa
         start, limit, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
         start[axis], steps[axis] = k * spacing if places else 0, stride
         limit[axis] = k * spacing + (places - 1) * stride + 1 if places else start[axis]
-        return _core.bind("slice", [x], start=start, limit=limit, stride=steps)[0]
+        return primitives.slice(x, start=start, limit=limit, stride=steps)
 
     def value(x: Array) -> Array:
         result = seen(x, 0)
@@ -315,13 +315,13 @@ def _extremum(primitive: str, x: Array, axis: int, window: int, stride: int, spa
         shape = list(result._bound_shape)
         first = _core.full(shape, window, _INT32)
         for k in reversed(range(window)):
-            attains = _core.bind("eq", [seen(x, k), result])[0]
-            first = _core.bind("select", [attains, _core.full(shape, k, _INT32), first])[0]
+            attains = primitives.eq(seen(x, k), result)
+            first = primitives.select(attains, _core.full(shape, k, _INT32), first)
         total = None
         for k in range(window):
-            is_first = _core.bind("eq", [first, _core.full(shape, k, _INT32)])[0]
-            kept = _core.bind("select", [is_first, seen(t, k), _core.full(shape, 0, t.dtype)])[0]
-            total = kept if total is None else _core.bind("add", [total, kept])[0]
+            is_first = primitives.eq(first, _core.full(shape, k, _INT32))
+            kept = primitives.select(is_first, seen(t, k), _core.full(shape, 0, t.dtype))
+            total = kept if total is None else primitives.add(total, kept)
         return result, total if total is not None else _core.full(shape, 0, t.dtype)
 
     chosen.defjvp(tangent_rule)
@@ -440,7 +440,7 @@ def reduce_window(
             low[axis], high[axis] = pair
         y = fit_x.array
         if any(low) or any(high) or any(interior):
-            y = _core.bind("pad", [y, outside], low=low, high=high, interior=interior)[0]
+            y = primitives.pad(y, outside, low=low, high=high, interior=interior)
         return fit_x._replace(array=y)
 
     # Nothing but elements of the array is combined: what stands outside must change nothing.
@@ -514,7 +514,7 @@ _MOST_SEEN = 64
 def _sliced(x: Array, axis: int, start: int, limit: int, stride: int = 1) -> Array:
     starts, limits, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
     starts[axis], limits[axis], steps[axis] = start, limit, stride
-    return _core.bind("slice", [x], start=starts, limit=limits, stride=steps)[0]
+    return primitives.slice(x, start=starts, limit=limits, stride=steps)
 
 
 def _doubled(
@@ -568,15 +568,15 @@ def _along_one(name: str, x: Array, axis: int, window: int, stride: int, spacing
             high[axis] = places * stride - covered._bound_shape[axis]
             if high[axis]:
                 zero = _core.full((), 0, x.dtype)
-                covered = _core.bind("pad", [covered, zero], low=none, high=high, interior=none)[0]
+                covered = primitives.pad(covered, zero, low=none, high=high, interior=none)
             shape = list(covered._bound_shape)
             shape[axis : axis + 1] = [places, stride]
-            lines, reduced = _core.bind("reshape", [covered], shape=shape)[0], axis + 1
+            lines, reduced = primitives.reshape(covered, shape=shape), axis + 1
             lines = _sliced(lines, reduced, 0, window)
         result = _core.bind(_FOLDS[name], [lines], axes=[reduced])[0]
         shape = list(x._bound_shape)
         shape[axis] = places
-        return _core.bind("reshape", [result], shape=shape)[0]
+        return primitives.reshape(result, shape=shape)
 
     if name not in ("max", "min") or _core.dtype_kind(x.dtype) != "float":
         return value(x)
@@ -588,11 +588,11 @@ def _along_one(name: str, x: Array, axis: int, window: int, stride: int, spacing
 
         def later(x: list[Array], y: list[Array]) -> list[Array]:
             better = _core.bind("gt" if name == "max" else "lt", [y[0], x[0]])[0]
-            first_nan = ~_core.bind("ne", [x[0], x[0]])[0] & _core.bind("ne", [y[0], y[0]])[0]
+            first_nan = ~primitives.ne(x[0], x[0]) & primitives.ne(y[0], y[0])
             other = better | first_nan
-            return [_core.bind("select", [other, b, a])[0] for a, b in zip(x, y, strict=True)]
+            return [primitives.select(other, b, a) for a, b in zip(x, y, strict=True)]
 
-        position = _core.bind("iota", [], shape=list(x._bound_shape), dtype=_INT32, axis=axis)[0]
+        position = primitives.iota(shape=list(x._bound_shape), dtype=_INT32, axis=axis)
         _, index = _doubled(later, [x, position], axis, window, stride, spacing, places)
         return chosen(x), take_along_axis(t, index, axis, mode="clip")
 
@@ -618,12 +618,12 @@ def _folded_by_slices(
         offsets[:, axis] = places[:, k] * spacing
 
     def step(carry: Any, offset: Array) -> tuple[Any, None]:
-        starts = [_core.bind("reshape", [_sliced(offset, 0, i, i + 1)], shape=[])[0] for i in range(x.ndim)]
+        starts = [primitives.reshape(_sliced(offset, 0, i, i + 1), shape=[]) for i in range(x.ndim)]
         seen = []
         for fit_x in fitted:
-            part = _core.bind("dynamic_slice", [fit_x.array, *starts], sizes=spans, batch_dims=0)[0]
+            part = primitives.dynamic_slice(fit_x.array, *starts, sizes=spans, batch_dims=0)
             none = [0] * x.ndim
-            seen.append(_core.bind("slice", [part], start=none, limit=spans, stride=steps)[0])
+            seen.append(primitives.slice(part, start=none, limit=spans, stride=steps))
         return computation(carry, structure.unflatten(seen)), None
 
     begin = structure.unflatten([_core.broadcast_to(init, shape) for init in inits])
@@ -634,7 +634,7 @@ def _folded_by_slices(
 def _where(condition: Array, x: Any, y: Any) -> Any:
     """``x`` where the condition holds, leaf by leaf."""
     pairs = zip(tree_util.tree_leaves(x), tree_util.tree_leaves(y), strict=True)
-    leaves = [_core.bind("select", [condition, _core.array(a), _core.array(b)])[0] for a, b in pairs]
+    leaves = [primitives.select(condition, _core.array(a), _core.array(b)) for a, b in pairs]
     return tree_util.tree_structure(y).unflatten(leaves)
 
 
@@ -663,16 +663,16 @@ def _folded_by_elements(
         seen = list(arrays)
         condition = _core.broadcast_to(_core.full((), True, "bool"), shape)
         for k, axis in enumerate(moving):
-            position = _core.bind("reshape", [_sliced(place, 0, k, k + 1)], shape=[])[0]
+            position = primitives.reshape(_sliced(place, 0, k, k + 1), shape=[])
 
             def taken(x: Array, axis: int, position: Array = position) -> Array:
                 starts = [position if i == axis else _int(0) for i in range(x.ndim)]
                 sizes = [1 if i == axis else size for i, size in enumerate(x._bound_shape)]
-                return _core.bind("dynamic_slice", [x, *starts], sizes=sizes, batch_dims=0)[0]
+                return primitives.dynamic_slice(x, *starts, sizes=sizes, batch_dims=0)
 
             seen = [taken(x, axis) for x in seen]
-            line = _core.bind("reshape", [taken(sees[k], 1)], shape=[shape[axis]])[0]
-            condition = condition & _core.bind("broadcast", [line], shape=shape, axes=[axis])[0]
+            line = primitives.reshape(taken(sees[k], 1), shape=[shape[axis]])
+            condition = condition & primitives.broadcast(line, shape=shape, axes=[axis])
         spread = structure.unflatten([_core.broadcast_to(x, shape) for x in seen])
         return _where(condition, computation(carry, spread), carry), None
 
@@ -690,17 +690,17 @@ def _along_elements(name: str, x: Array, init: Array, axis: int, sees: Array) ->
         # One element more, which all see.
         high, none = [0] * x.ndim, [0] * x.ndim
         high[axis] = 1
-        x = _core.bind("pad", [x, init], low=none, high=high, interior=none)[0]
+        x = primitives.pad(x, init, low=none, high=high, interior=none)
         all_see = _core.full((), True, "bool")
-        sees = _core.bind("pad", [sees, all_see], low=[0, 0], high=[0, 1], interior=[0, 0])[0]
+        sees = primitives.pad(sees, all_see, low=[0, 0], high=[0, 1], interior=[0, 0])
         size, outside = size + 1, init
     spread = [*x._bound_shape[:axis], count, *x._bound_shape[axis:]]
     kept = [i for i in range(x.ndim + 1) if i != axis]
-    condition = _core.bind("broadcast", [sees], shape=spread, axes=[axis, axis + 1])[0]
+    condition = primitives.broadcast(sees, shape=spread, axes=[axis, axis + 1])
 
     def value(x: Array, outside: Array) -> Array:
-        seen = _core.bind("broadcast", [x], shape=spread, axes=kept)[0]
-        seen = _core.bind("select", [condition, seen, _core.broadcast_to(outside, spread)])[0]
+        seen = primitives.broadcast(x, shape=spread, axes=kept)
+        seen = primitives.select(condition, seen, _core.broadcast_to(outside, spread))
         return _core.bind(_FOLDS[name], [seen], axes=[axis + 1])[0]
 
     if name not in ("max", "min") or _core.dtype_kind(x.dtype) != "float":
@@ -711,15 +711,13 @@ def _along_elements(name: str, x: Array, init: Array, axis: int, sees: Array) ->
     def tangent_rule(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
         (x, outside), (t, _) = primals, tangents
         result = chosen(x, outside)
-        seen = _core.bind("broadcast", [x], shape=spread, axes=kept)[0]
-        attained = _core.bind(
-            "broadcast", [result], shape=spread, axes=[i for i in range(x.ndim + 1) if i != axis + 1]
-        )[0]
-        nan = _core.bind("ne", [seen, seen])[0] & _core.bind("ne", [attained, attained])[0]
-        attains = condition & (_core.bind("eq", [seen, attained])[0] | nan)
-        position = _core.bind("iota", [], shape=spread, dtype=_INT32, axis=axis + 1)[0]
-        position = _core.bind("select", [attains, position, _core.full(spread, size - 1, _INT32)])[0]
-        index = _core.bind("reduce_min", [position], axes=[axis + 1])[0]
+        seen = primitives.broadcast(x, shape=spread, axes=kept)
+        attained = primitives.broadcast(result, shape=spread, axes=[i for i in range(x.ndim + 1) if i != axis + 1])
+        nan = primitives.ne(seen, seen) & primitives.ne(attained, attained)
+        attains = condition & (primitives.eq(seen, attained) | nan)
+        position = primitives.iota(shape=spread, dtype=_INT32, axis=axis + 1)
+        position = primitives.select(attains, position, _core.full(spread, size - 1, _INT32))
+        index = primitives.reduce_min(position, axes=[axis + 1])
         return result, take_along_axis(t, index, axis, mode="clip")
 
     chosen.defjvp(tangent_rule)
@@ -731,7 +729,7 @@ def _folded(
 ) -> list[Array]:
     """A fold by any function, one place of the window after the other."""
     shape = list(seen[0]._bound_shape)
-    lines = [_core.bind("reshape", [x], shape=[math.prod(shape[:number]), *shape[number:]])[0] for x in seen]
+    lines = [primitives.reshape(x, shape=[math.prod(shape[:number]), *shape[number:]]) for x in seen]
     starts = [_core.broadcast_to(init, shape[number:]) for init in inits]
 
     def step(carry: Any, line: Any) -> tuple[Any, None]:

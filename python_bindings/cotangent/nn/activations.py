@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, choose, inexact, kind, literal, own
+from cotangent._ops.binding import choose, inexact, kind, literal, own
 from cotangent._ops.choice import where
 from cotangent._ops.per_element import by_precision, elementwise, pick
 from cotangent._ops.shapes import slice_axis
@@ -63,56 +64,56 @@ def relu(x: Any) -> Array:
     [0.0, 2.0]
     """
     array = _core.array(x)
-    return choose(bind1("le", array, literal(array, 0)), 0, array)
+    return choose(primitives.le(array, literal(array, 0)), 0, array)
 
 
 def relu6(x: Any) -> Array:
     """``min(max(x, 0), 6)``."""
     array = inexact(x)
     return choose(
-        bind1("ge", array, literal(array, 6.0)), 6.0, choose(bind1("le", array, literal(array, 0.0)), 0.0, array)
+        primitives.ge(array, literal(array, 6.0)), 6.0, choose(primitives.le(array, literal(array, 0.0)), 0.0, array)
     )
 
 
 def leaky_relu(x: Any, negative_slope: Any = 1e-2) -> Array:
     """``x`` from 0 on, ``negative_slope * x`` below."""
     array = inexact(x)
-    return where(bind1("ge", array, literal(array, 0.0)), array, negative_slope * array)  # type: ignore[no-any-return]
+    return where(primitives.ge(array, literal(array, 0.0)), array, negative_slope * array)  # type: ignore[no-any-return]
 
 
 def softplus(x: Any) -> Array:
     """``log(1 + exp(x))`` without overflow."""
     array = inexact(x)
-    return choose(is_below(array, 0.0), 0.0, array) + bind1("log1p", small_exponential(array))
+    return choose(is_below(array, 0.0), 0.0, array) + primitives.log1p(small_exponential(array))
 
 
 def sparse_plus(x: Any) -> Array:
     """``x`` from 1 on, 0 up to -1, and ``(x + 1)**2 / 4`` between."""
     array = inexact(x)
     shifted = array + 1.0
-    inside = choose(bind1("ge", array, literal(array, 1.0)), array, shifted * shifted / 4.0)
-    return choose(bind1("le", array, literal(array, -1.0)), 0.0, inside)
+    inside = choose(primitives.ge(array, literal(array, 1.0)), array, shifted * shifted / 4.0)
+    return choose(primitives.le(array, literal(array, -1.0)), 0.0, inside)
 
 
 def sparse_sigmoid(x: Any) -> Array:
     """``(x + 1) / 2`` limited to [0, 1]: the derivative of `sparse_plus`."""
     array = inexact(x)
     # By max and min, so that at a bound the slopes of both sides share.
-    return bind1("min", bind1("max", array + 1.0, literal(array, 0.0)), literal(array, 2.0)) * 0.5
+    return primitives.min(primitives.max(array + 1.0, literal(array, 0.0)), literal(array, 2.0)) * 0.5
 
 
 def _log1mexp_slope(x: Array, result: Array) -> Array:
     # From here on the 1 of expm1 does not count, and the exponential of all of x would overflow first.
     far = x > 80.0
-    inverse = 1.0 / bind1("expm1", pick(far, 0.5 * x, x))
+    inverse = 1.0 / primitives.expm1(pick(far, 0.5 * x, x))
     return pick(far, inverse * inverse, inverse)
 
 
 @elementwise(_log1mexp_slope)
 def _log1mexp(x: Array) -> Array:
     near = x < math.log(2.0)
-    close = bind1("log", -bind1("expm1", -pick(near, x, 0.5)))
-    far = bind1("log1p", -bind1("exp", -pick(near, 1.0, x)))
+    close = primitives.log(-primitives.expm1(-pick(near, x, 0.5)))
+    far = primitives.log1p(-primitives.exp(-pick(near, 1.0, x)))
     return pick(near, close, far)
 
 
@@ -124,18 +125,18 @@ def log1mexp(x: Any) -> Array:
 def _squareplus_root(x: Array, b: Array) -> Array:
     """``sqrt(x**2 + b)``, also where the square overflows: there it is of numbers that are smaller by a power of 2."""
     limit, power = by_precision(x, (2.0**62, 2.0**70), (2.0**510, 2.0**520))
-    size = bind1("abs", x)
+    size = primitives.abs(x)
     large = size > limit
     down = pick(large, 1.0 / power, _core.full((), 1.0, x.dtype))
     scaled = size * down
-    root = bind1("sqrt", scaled * scaled + (b * down) * down)
+    root = primitives.sqrt(scaled * scaled + (b * down) * down)
     return pick(large, root * power, root)
 
 
 def _squareplus_slope(x: Array, b: Array, result: Array) -> Array:
     # (1 + x / root) / 2, without cancellation.
     root = _squareplus_root(x, b)
-    end = bind1("or", root == 0.0, root == math.inf)
+    end = primitives.or_(root == 0.0, root == math.inf)
     limits = pick(x > 0.0, 1.0, pick(x < 0.0, 0.0, _core.full((), 0.5, x.dtype)))
     return pick(end, limits, result / pick(end, 1.0, root))
 
@@ -143,41 +144,41 @@ def _squareplus_slope(x: Array, b: Array, result: Array) -> Array:
 @elementwise(_squareplus_slope, lambda x, b, result: 0.25 / _squareplus_root(x, b))
 def _squareplus(x: Array, b: Array) -> Array:
     # The sum is of magnitudes: below 0 it is the other factor of b / 4.
-    half = 0.5 * _squareplus_root(x, b) + 0.5 * bind1("abs", x)
+    half = 0.5 * _squareplus_root(x, b) + 0.5 * primitives.abs(x)
     below = x < 0.0
-    return pick(below, (0.25 * b) / pick(bind1("and", below, half != 0.0), half, 1.0), half)
+    return pick(below, (0.25 * b) / pick(primitives.and_(below, half != 0.0), half, 1.0), half)
 
 
 def squareplus(x: Any, b: Any = 4) -> Array:
     """``(x + sqrt(x**2 + b)) / 2``, also where the square overflows or the sum cancels."""
     array, added = _core.promote([x, b], inexact=True)
     if kind(array) == "complex":
-        return (array + bind1("sqrt", array * array + added)) / 2
+        return (array + primitives.sqrt(array * array + added)) / 2
     return _squareplus(*floats("squareplus", array, added))
 
 
 def _soft_sign_slope(x: Array, result: Array) -> Array:
     # The inverse first: the square of the sum may overflow.
-    inverse = 1.0 / (bind1("abs", x) + 1.0)
+    inverse = 1.0 / (primitives.abs(x) + 1.0)
     return inverse * inverse
 
 
 @elementwise(_soft_sign_slope)
 def _real_soft_sign(x: Array) -> Array:
-    return x / (bind1("abs", x) + 1.0)
+    return x / (primitives.abs(x) + 1.0)
 
 
 def soft_sign(x: Any) -> Array:
     """``x / (|x| + 1)``."""
     array = inexact(x)
-    return array / (bind1("abs", array) + 1) if kind(array) == "complex" else _real_soft_sign(array)
+    return array / (primitives.abs(array) + 1) if kind(array) == "complex" else _real_soft_sign(array)
 
 
 def _silu(x: Array) -> tuple[Array, Array]:
     """`silu` of reals, and its derivative."""
     below = is_below(x, 0.0)
     # Half of the exponential at a time: the whole may be subnormal where x times it is not.
-    root = bind1("exp", literal(x, 0.5) * choose(below, x, bind1("neg", x)))
+    root = primitives.exp(literal(x, 0.5) * choose(below, x, primitives.neg(x)))
     small = root * root
     total = literal(x, 1.0) + small
     value = choose(below, x * root * root, x) / total
@@ -210,7 +211,7 @@ swish = silu
 def _mish(x: Array) -> tuple[Array, Array]:
     """`mish` of reals, and its derivative: rational functions of one exponential."""
     below, one, two = is_below(x, 0.0), literal(x, 1.0), literal(x, 2.0)
-    root = bind1("exp", literal(x, 0.5) * choose(below, x, bind1("neg", x)))
+    root = primitives.exp(literal(x, 0.5) * choose(below, x, primitives.neg(x)))
     small = root * root
     # tanh(softplus(x)) is (y^2 + 2 y) / (y^2 + 2 y + 2) with y = exp(x), and (1 + 2 y) / (1 + 2 y + 2 y^2) with y = exp(-x).
     total = choose(below, small * (small + two) + two, one + two * small * (one + small))
@@ -235,7 +236,7 @@ def mish(x: Any) -> Array:
     """``x * tanh(softplus(x))``."""
     array = inexact(x)
     if kind(array) == "complex":
-        return array * bind1("tanh", softplus(array))
+        return array * primitives.tanh(softplus(array))
     return _real_mish(array)  # type: ignore[no-any-return]
 
 
@@ -260,8 +261,8 @@ def gelu(x: Any, approximate: bool = True) -> Array:
 def elu(x: Any, alpha: Any = 1.0) -> Array:
     """``x`` above 0, ``alpha * (exp(x) - 1)`` below."""
     array = inexact(x)
-    above = bind1("gt", array, literal(array, 0.0))
-    return where(above, array, alpha * bind1("expm1", choose(above, 0.0, array)))  # type: ignore[no-any-return]
+    above = primitives.gt(array, literal(array, 0.0))
+    return where(above, array, alpha * primitives.expm1(choose(above, 0.0, array)))  # type: ignore[no-any-return]
 
 
 def selu(x: Any) -> Array:
@@ -272,14 +273,14 @@ def selu(x: Any) -> Array:
 def celu(x: Any, alpha: Any = 1.0) -> Array:
     """``x`` above 0, ``alpha * (exp(x / alpha) - 1)`` below: smooth for every alpha."""
     array = inexact(x)
-    above = bind1("gt", array, literal(array, 0.0))
-    return where(above, array, alpha * _core.bind("expm1", [choose(above, 0.0, array) / alpha])[0])  # type: ignore[no-any-return]
+    above = primitives.gt(array, literal(array, 0.0))
+    return where(above, array, alpha * primitives.expm1(choose(above, 0.0, array) / alpha))  # type: ignore[no-any-return]
 
 
 def hard_tanh(x: Any) -> Array:
     """``x`` limited to [-1, 1]."""
     array = inexact(x)
-    return choose(bind1("gt", array, literal(array, 1.0)), 1.0, choose(is_below(array, -1.0), -1.0, array))
+    return choose(primitives.gt(array, literal(array, 1.0)), 1.0, choose(is_below(array, -1.0), -1.0, array))
 
 
 def hard_sigmoid(x: Any) -> Array:
@@ -315,7 +316,7 @@ def glu(x: Any, axis: int = -1) -> Array:
 
 def log_sigmoid(x: Any) -> Array:
     """``log(sigmoid(x))``."""
-    return bind1("neg", softplus(bind1("neg", inexact(x))))
+    return primitives.neg(softplus(primitives.neg(inexact(x))))
 
 
 check_arguments(globals())

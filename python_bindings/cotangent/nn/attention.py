@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, numpy
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, kind
+from cotangent._ops.binding import kind
 from cotangent._ops.sizes import axis_size
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.nn.normalization import logsumexp, softmax
@@ -80,7 +81,7 @@ def dot_product_attention(
     if scale is not None:
         factor: Any = scale
     elif isinstance(size, Array):
-        factor = 1.0 / bind1("sqrt", _core.convert(size, wide))
+        factor = 1.0 / primitives.sqrt(_core.convert(size, wide))
     else:
         factor = 1.0 / math.sqrt(features)
     logits = numpy.einsum("...tnh,...snh->...nts", _core.convert(query, wide), _core.convert(key, wide)) * factor
@@ -109,7 +110,7 @@ def dot_product_attention(
     if not return_residual:
         return result
     residual = numpy.swapaxes(_core.convert(logsumexp(logits, -1), key.dtype), -1, -2)
-    return result, _core.bind("stop_gradient", [residual])[0]
+    return result, primitives.stop_gradient(residual)
 
 
 check_arguments(globals())

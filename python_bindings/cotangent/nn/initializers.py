@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core, numpy, random
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array
@@ -153,7 +154,7 @@ def _disk(key: Any, shape: Sequence[int], dtype: Any, radius: float | None) -> A
         # What JAX takes for the standard deviation of what is left inside of the radius 2.
         length = numpy.sqrt(-numpy.log1p(-inside * draws)) / 0.95311164380491208
     angle = 2 * math.pi * turns
-    return _core.bind("complex", [length * numpy.cos(angle), length * numpy.sin(angle)])[0]
+    return primitives.complex(length * numpy.cos(angle), length * numpy.sin(angle))
 
 
 def _product(shape: Sequence[int], axes: int | Sequence[int]) -> int:
@@ -211,9 +212,9 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:], dtype)
         low = [(size - 1) // 2 for size in shape[:-2]] + [0, 0]
         high = [size - 1 - at for size, at in zip(shape[:-2], low, strict=False)] + [0, 0]
-        wide = _core.bind("reshape", [matrix], shape=[1] * (len(shape) - 2) + list(shape[-2:]))[0]
+        wide = primitives.reshape(matrix, shape=[1] * (len(shape) - 2) + list(shape[-2:]))
         zero = _core.full((), 0, matrix.dtype)
-        return _core.bind("pad", [wide, zero], low=low, high=high, interior=[0] * len(shape))[0]
+        return primitives.pad(wide, zero, low=low, high=high, interior=[0] * len(shape))
 
     return init
 

@@ -6,12 +6,13 @@ import math
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops import reductions
 from cotangent._ops.arithmetic import maximum
-from cotangent._ops.binding import bind1, choose, constant, inexact, kind, literal
+from cotangent._ops.binding import choose, constant, inexact, kind, literal
 from cotangent._ops.comparisons import truth
 from cotangent._ops.per_element import Elementwise, pick
 from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, static_shape
@@ -25,7 +26,7 @@ Axis = Any
 def _shifted(x: Array, axis: Axis, chosen: Any) -> Array:
     """``x`` less its largest element, which carries no derivative."""
     largest = reductions.max(x, axis, keepdims=True, initial=-math.inf, where=chosen)
-    return bind1("sub", x, _core.broadcast_to(bind1("stop_gradient", largest), x._bound_shape))
+    return primitives.sub(x, _core.broadcast_to(primitives.stop_gradient(largest), x._bound_shape))
 
 
 def _choice(x: Array, chosen: Any) -> Array | None:
@@ -44,10 +45,10 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     shifted = _shifted(array, axis, chosen)
     if chosen is not None:
         shifted = choose(chosen, shifted, -math.inf)
-    exponentials = bind1("exp", shifted)
+    exponentials = primitives.exp(shifted)
     total = reductions.sum(exponentials, axis, keepdims=True)
     if chosen is not None:
-        total = choose(bind1("eq", total, literal(total, 0.0)), 1.0, total)
+        total = choose(primitives.eq(total, literal(total, 0.0)), 1.0, total)
     return exponentials / total
 
 
@@ -56,8 +57,8 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
     array = inexact(x)
     chosen = _choice(array, where)
     shifted = _shifted(array, axis, chosen)
-    total = reductions.sum(bind1("exp", shifted), axis, keepdims=True, where=chosen)
-    result = shifted - bind1("log", total)
+    total = reductions.sum(primitives.exp(shifted), axis, keepdims=True, where=chosen)
+    result = shifted - primitives.log(total)
     return result if chosen is None else choose(chosen, result, -math.inf)
 
 
@@ -69,36 +70,36 @@ def logsumexp(
         array, weights = inexact(a), None
     else:
         array, weights = _core.promote([a, b], inexact=True)
-        array = choose(bind1("eq", weights, literal(weights, 0.0)), -math.inf, array)
+        array = choose(primitives.eq(weights, literal(weights, 0.0)), -math.inf, array)
     axes = tuple(normalize_axes(axis, array.ndim, "logsumexp"))
     chosen = _choice(array, where)
     if kind(array) == "complex":
-        largest = reductions.max(bind1("real", array), axes, keepdims=True, initial=-math.inf, where=chosen)
+        largest = reductions.max(primitives.real(array), axes, keepdims=True, initial=-math.inf, where=chosen)
     else:
         largest = reductions.max(array, axes, keepdims=True, initial=-math.inf, where=chosen)
     # Minus infinity and NaN stay what they are when nothing is subtracted.
-    finite = bind1("is_finite", largest)
+    finite = primitives.is_finite(largest)
     if kind(array) != "complex":
-        finite = bind1("or", finite, bind1("eq", largest, literal(largest, math.inf)))
-    largest = bind1("stop_gradient", choose(finite, largest, 0.0))
+        finite = primitives.or_(finite, primitives.eq(largest, literal(largest, math.inf)))
+    largest = primitives.stop_gradient(choose(finite, largest, 0.0))
     if kind(array) == "complex":
-        exponentials = bind1("exp", array - largest)
+        exponentials = primitives.exp(array - largest)
     else:
-        exponentials = bind1("exp", _less(array, _core.broadcast_to(largest, array._bound_shape)))
+        exponentials = primitives.exp(_less(array, _core.broadcast_to(largest, array._bound_shape)))
     if weights is not None:
         exponentials = weights * exponentials
     total = reductions.sum(exponentials, axes, keepdims=True, where=chosen)
-    sign = bind1("sign", total)
+    sign = primitives.sign(total)
     if return_sign or weights is not None:
-        magnitude = bind1("abs", total)
+        magnitude = primitives.abs(total)
         if not return_sign and kind(array) != "complex":
             magnitude = choose(is_below(total, 0.0), math.nan, magnitude)
     else:
         magnitude = total
-    result = bind1("log", magnitude) + largest
+    result = primitives.log(magnitude) + largest
     if not keepdims:
         shape = [size for i, size in enumerate(result._bound_shape) if i not in axes]
-        result, sign = bind1("reshape", result, shape=shape), bind1("reshape", sign, shape=shape)
+        result, sign = primitives.reshape(result, shape=shape), primitives.reshape(sign, shape=shape)
     return (result, sign) if return_sign else result
 
 
@@ -108,7 +109,7 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     total = logsumexp(array, axis, keepdims=keepdims, where=where)
     chosen = constant(array, True, bool) if where is None else _choice(array, where)
     counts = reductions.sum(_core.convert(chosen, total.dtype), axis, keepdims=keepdims)
-    return total - bind1("log", counts)  # type: ignore[no-any-return]
+    return total - primitives.log(counts)  # type: ignore[no-any-return]
 
 
 def standardize(
@@ -144,8 +145,8 @@ def standardize(
         else:
             squares = reductions.mean(array * array, axis, keepdims=True, where=where)
             variance = maximum(squares - mean * mean, 0)
-    scale = bind1("sqrt", _core.array(variance + epsilon))
-    return bind1("div", *_core.promote([array - mean, scale]))
+    scale = primitives.sqrt(_core.array(variance + epsilon))
+    return primitives.div(*_core.promote([array - mean, scale]))
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Array:
@@ -161,17 +162,17 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     shape = list(array._bound_shape)
     shape.insert(position, count)
     wide = _core.broadcast_to(insert_axes(array, [position]), shape)
-    classes = bind1(
-        "iota", shape=shape, dtype=_core.default_int_dtype() if kind(array) == "bool" else array.dtype, axis=position
+    classes = primitives.iota(
+        shape=shape, dtype=_core.default_int_dtype() if kind(array) == "bool" else array.dtype, axis=position
     )
-    hit = _core.bind("eq", _core.promote([wide, classes]))[0]
+    hit = primitives.eq(*_core.promote([wide, classes]))
     result = _core.convert(hit, _core.default_float_dtype() if dtype is None else dtype)
     return give_lengths(result, {position: lengths[0]} if lengths else {})
 
 
 # x - y, and 0 of equal infinities, where the derivative is that of a difference still.
 _less = Elementwise(
-    lambda x, y: pick(bind1("eq", x, y), 0.0, x - y),
+    lambda x, y: pick(primitives.eq(x, y), 0.0, x - y),
     (lambda x, y, result: literal(x, 1.0), lambda x, y, result: literal(x, -1.0)),
     "less",
 )

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.arithmetic import remainder
-from cotangent._ops.binding import bind1, choose, inexact, is_inexact, kind, literal, own, working_dtype
+from cotangent._ops.binding import choose, inexact, is_inexact, kind, literal, own, working_dtype
 from cotangent._ops.choice import where
 from cotangent._ops.reductions import cumsum
 from cotangent._ops.reductions import sum as _sum
@@ -48,7 +49,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         x = concatenate(pieces, axis)
     for _ in range(min(n, x._bound_shape[axis])):  # then there is none left
         ahead, behind = _neighbours(x, axis)
-        x = bind1("ne" if kind(x) == "bool" else "sub", ahead, behind)
+        x = (primitives.ne if kind(x) == "bool" else primitives.sub)(ahead, behind)
     return x
 
 
@@ -203,7 +204,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         result: Array = _core.broadcast_to(values[0], where_to._bound_shape)
     else:
         upper = searchsorted(points, where_to, side="right")
-        upper = bind1("max", bind1("min", upper, literal(upper, count - 1)), literal(upper, 1))
+        upper = primitives.max(primitives.min(upper, literal(upper, count - 1)), literal(upper, 1))
         lower = upper - literal(upper, 1)
         x0, x1, y0, y1 = points[lower], points[upper], values[lower], values[upper]
         width = x1 - x0

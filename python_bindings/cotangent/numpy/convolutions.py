@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.arithmetic import conjugate
-from cotangent._ops.binding import bind1, inexact
+from cotangent._ops.binding import inexact
 from cotangent._ops.products import dot_general, one_pair
 from cotangent._ops.sizes import axis_size, bound_size
 from cotangent.lax.windows import sliding
@@ -41,7 +42,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     m, n = bound_size(x), bound_size(y)
     length = axis_size(x, 0)
     if any(ragged):
-        x = bind1("fill_padding", x, axes=[0], value=0.0)
+        x = primitives.fill_padding(x, axes=[0], value=0.0)
     if n == 0:
         raise ValueError("convolve: the arrays must not be empty")
     places = {"full": (0, m + n - 1), "same": ((n - 1) // 2, m), "valid": (n - 1, m - n + 1)}
@@ -50,7 +51,7 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     first, count = places[mode]
     # Row t: what y sees there, from its end. A product reads that from the padded array itself, through strides. Only the
     # rows of the mode are made: of arrays of one length, "valid" is one of twice as many.
-    padded = bind1("pad", x, _core.full((), 0, x.dtype), low=[n - 1 - first], high=[first + count - m], interior=[0])
+    padded = primitives.pad(x, _core.full((), 0, x.dtype), low=[n - 1 - first], high=[first + count - m], interior=[0])
     windows = sliding(padded, [0], [n], [count], [1], [-1], [1], [1 - n], at=1)
     result = dot_general(windows, y, ([1], [0]))
     return give_lengths(result, {0: length + (n - 1)}) if isinstance(length, Array) else result
@@ -65,8 +66,8 @@ def correlate(
     if x.ndim == y.ndim == 1 and exact and x.size < y.size:
         # With the longer one first; the result runs the other way.
         swapped = correlate(y, x, mode, preferred_element_type=preferred_element_type)
-        return conjugate(bind1("reverse", swapped, axes=[0]))
-    flipped = bind1("reverse", conjugate(y), axes=[0])
+        return conjugate(primitives.reverse(swapped, axes=[0]))
+    flipped = primitives.reverse(conjugate(y), axes=[0])
     return convolve(x, flipped, mode, precision=precision, preferred_element_type=preferred_element_type)
 
 

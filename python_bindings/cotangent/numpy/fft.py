@@ -14,9 +14,10 @@ from typing import Any, SupportsIndex
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, literal, own
+from cotangent._ops.binding import literal, own
 from cotangent._ops.sizes import axis_size, normalize_axis, several
 from cotangent.lax.fourier import transform as _transform
 
@@ -45,18 +46,18 @@ __all__ = [
 def _fit(x: Array, axis: int, size: int) -> Array:
     """``x`` cut or padded with zeros to ``size`` elements along an axis."""
     if axis in _core.ragged_axes(x):
-        x = bind1("fill_padding", x, axes=[axis], value=0.0)
+        x = primitives.fill_padding(x, axes=[axis], value=0.0)
     have = x._bound_shape[axis]
     if have > size:
         start = [0] * x.ndim
         limit = list(x._bound_shape)
         limit[axis] = size
-        return bind1("slice", x, start=start, limit=limit, stride=[1] * x.ndim)
+        return primitives.slice(x, start=start, limit=limit, stride=[1] * x.ndim)
     if have < size:
         none, high = [0] * x.ndim, [0] * x.ndim
         high[axis] = size - have
         zero = _core.full((), 0, x.dtype)
-        return bind1("pad", x, zero, low=none, high=high, interior=none)
+        return primitives.pad(x, zero, low=none, high=high, interior=none)
     return x
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.choice import where
@@ -124,7 +125,7 @@ def _broadcast_map(core: Function, arrays: list[Array], inputs: list[Dims] | Non
         mapped.append([size != 1 for size in wide])
         kept = [size for size in own if size != 1]
         shape = [*kept, *x._bound_shape[len(own) :]]
-        squeezed.append(x if len(kept) == len(own) else _core.bind("reshape", [x], shape=shape)[0])
+        squeezed.append(x if len(kept) == len(own) else primitives.reshape(x, shape=shape))
     function = _checked(core, outputs, sizes)
     for axis in reversed(range(rank)):
         in_axes = tuple(0 if flags[axis] else None for flags in mapped)

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
-from cotangent._ops.binding import bind1, kind
+from cotangent._ops.binding import kind
 from cotangent._ops.indexing import (
     Lookup,
     Plan,
@@ -48,7 +49,7 @@ class AxesMask:
     def spread_over(self, x: Array) -> Array:
         """The mask with the shape of the array."""
         axes = [self.axis + i for i in range(self.mask.ndim)]
-        return bind1("broadcast", self.mask, shape=list(x._bound_shape), axes=axes)
+        return primitives.broadcast(self.mask, shape=list(x._bound_shape), axes=axes)
 
 
 def _is_whole(item: Any) -> bool:
@@ -75,8 +76,8 @@ def _only_mask(index: Any, x: Array) -> AxesMask | None:
 
 
 def _combined(operation: str, x: Array, updates: Array) -> Array:
-    logical = {"add": "or", "mul": "and"} if kind(x) == "bool" else {}
-    return bind1(logical.get(operation, operation), x, updates)
+    logical = {"add": primitives.or_, "mul": primitives.and_} if kind(x) == "bool" else {}
+    return logical.get(operation, _COMBINES[operation])(x, updates)
 
 
 def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array | None:
@@ -91,11 +92,11 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
     if place >= 0:
         if shape[place] != 1 or place > found.axis:
             return None
-        updates = bind1("reshape", updates, shape=shape[:place] + [1] * found.mask.ndim + shape[place + 1 :])
+        updates = primitives.reshape(updates, shape=shape[:place] + [1] * found.mask.ndim + shape[place + 1 :])
     updates = _core.broadcast_to(updates, x._bound_shape)
     if operation != "set":
         updates = _combined(operation, x, updates)
-    return bind1("select", found.spread_over(x), updates, x)
+    return primitives.select(found.spread_over(x), updates, x)
 
 
 class IndexUpdate:
@@ -145,7 +146,7 @@ class IndexUpdate:
 
     def subtract(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with ``values`` subtracted from the indexed elements."""
-        return self._update("add", bind1("neg", _core.convert(values, self._array.dtype)), mode, hints)
+        return self._update("add", primitives.neg(_core.convert(values, self._array.dtype)), mode, hints)
 
     def multiply(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with the indexed elements multiplied by ``values``."""
@@ -173,7 +174,7 @@ class IndexUpdate:
         """The array with a function applied to the indexed elements, as often as the index names each."""
         if (found := _only_mask(self._index, self._array)) is not None:
             x = self._array
-            return bind1("select", found.spread_over(x), _core.convert(function(x), x.dtype), x)
+            return primitives.select(found.spread_over(x), _core.convert(function(x), x.dtype), x)
         plan = resolve(self._index, self._array)
         if plan is None or not plan.looked_up or hints.get("unique_indices"):
             return self._update("set", function(get_item(self._array, self._index)), mode, {})
@@ -185,7 +186,7 @@ class IndexUpdate:
 
         def again(step: Any, x: Array) -> Array:
             values = get_item(x, self._index)
-            results = bind1("select", chosen > step, _core.convert(function(values), x.dtype), values)
+            results = primitives.select(chosen > step, _core.convert(function(values), x.dtype), values)
             return IndexUpdate(x, self._index)._update("set", results, mode, {})
 
         return repeated(again, self._array, counts)
@@ -239,7 +240,7 @@ def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
         return get_item(x, index)
     window = take_window(x, plan) if plan.has_window else x
     found = look_up(window, plan, "drop")
-    result = bind1("gather", gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
+    result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
     result = fill_outside(result, found.indices, found.axis, fill_value)
     return shape_result(result, *result_shape([], plan, x.ndim, found))
 
@@ -253,7 +254,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         dtype = x.dtype if operation == "div" else common
         ones = give_lengths(
             _core.full(x._bound_shape, 1, dtype),
-            {axis: bind1("dimension_size", x, axis=axis) for axis in _core.ragged_axes(x)},
+            {axis: primitives.dimension_size(x, axis=axis) for axis in _core.ragged_axes(x)},
         )
         factors = update_item(ones, index, "mul", values, mode, unique)
         return elementwise.divide(x, factors) if operation == "div" else elementwise.power(x, factors)
@@ -264,7 +265,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     if plan is None:
         index, wide = with_mask_axes(index, x)
         updated = update_item(wide, index, operation, values, mode, unique)
-        return bind1("reshape", updated, shape=list(x._bound_shape))
+        return primitives.reshape(updated, shape=list(x._bound_shape))
     if plan.lengths or _cuts_ragged(x, plan):
         raise NotImplementedError(
             "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"
@@ -273,7 +274,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     found = look_up(window, plan, mode) if plan.looked_up else None
     if found is None and operation not in ("set", "add"):
         current = get_item(x, index)
-        values = bind1(operation, *_core.promote([current, _core.convert(values, x.dtype)]))
+        values = _COMBINES[operation](*_core.promote([current, _core.convert(values, x.dtype)]))
         operation = "set"
     updates = values if isinstance(values, Array) else _core.array(values)
     updates = _core.convert(updates, x.dtype)
@@ -287,7 +288,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     kept = [size for axis, size in enumerate(shape) if axis not in dropped]
     for position in inserted:
         kept.insert(position, 1)
-    updates = bind1("reshape", _core.broadcast_to(updates, kept), shape=shape)
+    updates = primitives.reshape(_core.broadcast_to(updates, kept), shape=shape)
     if found is not None:
         updates = _scatter(window, found, updates, operation, unique)
         operation = "set"
@@ -297,11 +298,19 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
 
 
 _SCATTERS = {
-    "set": "scatter",
-    "add": "scatter_add",
-    "mul": "scatter_mul",
-    "max": "scatter_max",
-    "min": "scatter_min",
+    "set": primitives.scatter,
+    "add": primitives.scatter_add,
+    "mul": primitives.scatter_mul,
+    "max": primitives.scatter_max,
+    "min": primitives.scatter_min,
+}
+_COMBINES = {
+    "add": primitives.add,
+    "mul": primitives.mul,
+    "div": primitives.div,
+    "pow": primitives.pow,
+    "max": primitives.max,
+    "min": primitives.min,
 }
 
 
@@ -318,7 +327,7 @@ def _cuts_ragged(x: Array, plan: Plan) -> bool:
 def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
     """The window put back: padded to the whole array."""
     if plan.reversed_axes:
-        updates = bind1("reverse", updates, axes=sorted(plan.reversed_axes))
+        updates = primitives.reverse(updates, axes=sorted(plan.reversed_axes))
     low, high, interior = [], [], []
     for axis, size in enumerate(x._bound_shape):
         stride, count = plan.stride[axis], updates._bound_shape[axis]
@@ -327,14 +336,14 @@ def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
         interior.append(stride - 1)
         high.append(size - plan.start[axis] - covered)
     zero = _core.full((), 0, x.dtype)
-    padded = bind1("pad", updates, zero, low=low, high=high, interior=interior)
+    padded = primitives.pad(updates, zero, low=low, high=high, interior=interior)
     if operation == "add" and kind(x) != "bool":
-        return bind1("add", x, padded)
+        return primitives.add(x, padded)
     inside = _core.full(updates._bound_shape, True, bool)
-    inside = bind1("pad", inside, _core.full((), False, bool), low=low, high=high, interior=interior)
+    inside = primitives.pad(inside, _core.full((), False, bool), low=low, high=high, interior=interior)
     if operation == "add":
-        padded = bind1("or", x, padded)
-    return bind1("select", inside, padded, x)
+        padded = primitives.or_(x, padded)
+    return primitives.select(inside, padded, x)
 
 
 def _scatter(window: Array, found: Lookup, updates: Array, operation: str, unique: bool) -> Array:
@@ -343,11 +352,13 @@ def _scatter(window: Array, found: Lookup, updates: Array, operation: str, uniqu
     options: dict[str, Any] = {"axis": found.axis, "batch_dims": 0}
     if unique:
         options["unique"] = True
-    result = bind1(_SCATTERS[operation], flat, found.indices, updates, **options)
+    result = _SCATTERS[operation](flat, found.indices, updates, **options)
     if found.count > 1:
-        result = bind1("reshape", result, shape=found.sizes)
+        result = primitives.reshape(result, shape=found.sizes)
     if found.permutation != list(range(window.ndim)):
-        result = bind1("transpose", result, permutation=[found.permutation.index(axis) for axis in range(window.ndim)])
+        result = primitives.transpose(
+            result, permutation=[found.permutation.index(axis) for axis in range(window.ndim)]
+        )
     return result
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops import creation, reductions
 from cotangent._ops.arithmetic import round as _round
-from cotangent._ops.binding import bind1, own
+from cotangent._ops.binding import own
 from cotangent._ops.shapes import concatenate, flip, slice_axis
 from cotangent._ops.sizes import (
     normalize_axis,
@@ -119,7 +120,7 @@ def _at_known(x: Array, axis: int, index: np.ndarray[Any, Any]) -> Array:
         runs.append((int(index[begin]), step, count))
         begin += count
     if len(runs) > most_runs or any(step not in (-1, 0, 1) for _, step, _ in runs):
-        return bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+        return primitives.gather(x, _core.array(index), axis=axis, batch_dims=0)
     parts = []
     for first, step, count in runs:
         if step == 1:
@@ -130,7 +131,7 @@ def _at_known(x: Array, axis: int, index: np.ndarray[Any, Any]) -> Array:
             shape = list(x._bound_shape)
             shape[axis] = count
             parts.append(_core.broadcast_to(slice_axis(x, axis, first, first + 1), shape))
-    return parts[0] if len(parts) == 1 else bind1("concatenate", *parts, axis=axis)
+    return parts[0] if len(parts) == 1 else primitives.concatenate(*parts, axis=axis)
 
 
 def _pad_odd(x: Array, axis: int, low: int, high: int, skip_edge: bool) -> Array:
@@ -141,17 +142,17 @@ def _pad_odd(x: Array, axis: int, low: int, high: int, skip_edge: bool) -> Array
         if size - skip < 1:
             # Of one element without its edge, the element itself.
             index = np.zeros(size + low + high, np.int32)
-            return bind1("gather", x, _core.array(index), axis=axis, batch_dims=0)
+            return primitives.gather(x, _core.array(index), axis=axis, batch_dims=0)
         before, after = min(low, size - skip), min(high, size - skip)
         first, last = slice_axis(x, axis, 0, 1), slice_axis(x, axis, size - 1, size)
         parts = [x]
         if before:
             near = flip(slice_axis(x, axis, skip, skip + before), axis)
-            parts.insert(0, bind1("sub", _core.broadcast_to(first + first, near._bound_shape), near))
+            parts.insert(0, primitives.sub(_core.broadcast_to(first + first, near._bound_shape), near))
         if after:
             near = flip(slice_axis(x, axis, size - skip - after, size - skip), axis)
-            parts.append(bind1("sub", _core.broadcast_to(last + last, near._bound_shape), near))
-        x = bind1("concatenate", *parts, axis=axis)
+            parts.append(primitives.sub(_core.broadcast_to(last + last, near._bound_shape), near))
+        x = primitives.concatenate(*parts, axis=axis)
         low, high = low - before, high - after
     return x
 
@@ -181,9 +182,9 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
             continue
         if mode == "linear_ramp":
             edge = slice_axis(x, axis, 0, 1) if front else slice_axis(x, axis, size - 1, size)
-            edge = bind1("reshape", edge, shape=[s for i, s in enumerate(edge._bound_shape) if i != axis])
+            edge = primitives.reshape(edge, shape=[s for i, s in enumerate(edge._bound_shape) if i != axis])
             ramp = creation.linspace(value, edge, width, endpoint=False, axis=axis)
-            ramp = bind1("floor", ramp) if whole else ramp
+            ramp = primitives.floor(ramp) if whole else ramp
             piece = _core.convert(ramp if front else flip(ramp, axis), x.dtype)
         else:
             count = size if value is None else min(int(value), size)
@@ -208,7 +209,7 @@ def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:
         _core.full((), value, x.dtype, x.weak_type) if _core.is_python_scalar(value) else _core.convert(value, x.dtype)
     )
     low, high = (list(column) for column in zip(*widths, strict=True))
-    return bind1("pad", x, fill, low=low, high=high, interior=[0] * x.ndim)
+    return primitives.pad(x, fill, low=low, high=high, interior=[0] * x.ndim)
 
 
 check_arguments(globals())

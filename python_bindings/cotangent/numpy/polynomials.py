@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.arithmetic import real as _real
-from cotangent._ops.binding import bind1, convert, inexact, literal, own
+from cotangent._ops.binding import convert, inexact, literal, own
 from cotangent._ops.choice import where
 from cotangent._ops.creation import arange, vander
 from cotangent._ops.dtypes import finfo
@@ -58,7 +59,7 @@ def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
     short = convert(short, dtype)
     rest = [0] * (short.ndim - 1)
     low = [size - count, *rest]
-    short = bind1("pad", short, _core.full((), 0, dtype), low=low, high=[0, *rest], interior=[0, *rest])
+    short = primitives.pad(short, _core.full((), 0, dtype), low=low, high=[0, *rest], interior=[0, *rest])
     long = convert(long, dtype)
     return (long, short) if x.shape[0] > y.shape[0] else (short, long)
 
@@ -114,7 +115,7 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
         for i in range(steps):
             factor = rest[i] / y[0]
             parts.append(insert_axes(factor, [0]))
-            taken = bind1("pad", factor * y, _core.full((), 0, x.dtype), low=[i], high=[steps - 1 - i], interior=[0])
+            taken = primitives.pad(factor * y, _core.full((), 0, x.dtype), low=[i], high=[steps - 1 - i], interior=[0])
             rest = rest - taken
         quotient = concatenate(parts)
     if trim_leading_zeros:
@@ -290,7 +291,7 @@ def polyfit(
             raise TypeError(f"polyfit: {points.size} points need as many weights; got shape {weights.shape}")
         matrix = matrix * weights[:, None]
         values = values * (weights if values.ndim == 1 else weights[:, None])
-    scale = bind1("sqrt", _real(_sum(matrix * conjugate(matrix), 0)))
+    scale = primitives.sqrt(_real(_sum(matrix * conjugate(matrix), 0)))
     matrix = matrix / scale
     solution, residuals, rank, singular = _linalg().lstsq(matrix, values, rcond)
     solution = solution / (scale if values.ndim == 1 else scale[:, None])

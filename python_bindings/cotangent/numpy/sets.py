@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, constant, is_inexact, literal
+from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
 from cotangent._ops.positions import known, true_positions
 from cotangent._ops.shapes import concatenate, moveaxis, ravel, reshape
@@ -70,11 +71,11 @@ class UniqueInverseResult(NamedTuple):
 def _differs(x: Array, equal_nan: bool) -> Array:
     """Whether each row differs from the one before it; the first does."""
     ahead, behind = x[1:], x[:-1]
-    differs = bind1("ne", ahead, behind)
+    differs = primitives.ne(ahead, behind)
     if equal_nan and is_inexact(x):
         differs = differs & ~((ahead != ahead) & (behind != behind))
     if x.ndim > 1:
-        differs = bind1("reduce_max", differs, axes=list(range(1, x.ndim)))
+        differs = primitives.reduce_max(differs, axes=list(range(1, x.ndim)))
     first = concatenate([_core.full((min(1, x._bound_shape[0]),), True, bool), differs])
     # Of no elements, none is first.
     return set_length(first, ragged_length(x, 0), 0) if 0 in _core.ragged_axes(x) else first
@@ -86,7 +87,7 @@ def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | No
         return _core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), None
     size = static_count(size, f"{name}: size")
     found, total = true_positions(mask, size)
-    return found, bind1("iota", shape=[size], dtype=_INT32, axis=0) < total
+    return found, primitives.iota(shape=[size], dtype=_INT32, axis=0) < total
 
 
 def _filled(x: Array, real: Array | None, fill_value: Any) -> Array:
@@ -136,22 +137,22 @@ def unique(
         axis = normalize_axis(axis, x.ndim, "unique")
         rows = moveaxis(x, axis, 0)
     count = rows._bound_shape[0]
-    index = bind1("iota", shape=[count], dtype=_INT32, axis=0)
+    index = primitives.iota(shape=[count], dtype=_INT32, axis=0)
     if 0 in _core.ragged_axes(rows):
         index = set_length(index, ragged_length(rows, 0), 0)
     if rows.ndim == 1 and _core.kind(rows) == "complex":
         # Those with a NaN in either part come last, so that they are together.
-        _, ordered, order = sort_together([bind1("ne", rows, rows), rows, index], 0, 2)
+        _, ordered, order = sort_together([primitives.ne(rows, rows), rows, index], 0, 2)
     elif rows.ndim == 1:
         ordered, order = sort_together([rows, index], 0)
     else:
         flat = reshape(rows, (count, bound_size(rows) // max(count, 1)))
         keys = [flat[:, i] for i in range(flat._bound_shape[1])]
         order = sort_together([*keys, index], 0, max(len(keys), 1))[-1]
-        ordered = bind1("gather", rows, order, axis=0, batch_dims=0)
+        ordered = primitives.gather(rows, order, axis=0, batch_dims=0)
     first = _differs(ordered, equal_nan)
     found, real = _chosen(first, size, "unique")
-    values = bind1("gather", ordered, found, axis=0, batch_dims=0) if count else ordered[:0]
+    values = primitives.gather(ordered, found, axis=0, batch_dims=0) if count else ordered[:0]
     if count == 0 and size:
         values = _core.full((size, *rows._bound_shape[1:]), 0 if fill_value is None else fill_value, rows.dtype)
     elif count:
@@ -159,11 +160,11 @@ def unique(
     results = [values if axis is None else moveaxis(values, 0, axis)]
     integer = _core.default_int_dtype()
     if return_index:
-        starts = bind1("gather", order, found, axis=0, batch_dims=0) if count else found
+        starts = primitives.gather(order, found, axis=0, batch_dims=0) if count else found
         results.append(_core.convert(_filled(starts, real, None), integer))
     if return_inverse:
-        group = bind1("cumsum", _core.convert(first, _INT32), axis=0, reverse=False) - literal(index, 1)
-        inverse = bind1("scatter_add", constant(index, 0), order, group, axis=0, batch_dims=0)
+        group = primitives.cumsum(_core.convert(first, _INT32), axis=0, reverse=False) - literal(index, 1)
+        inverse = primitives.scatter_add(constant(index, 0), order, group, axis=0, batch_dims=0)
         results.append(_core.convert(reshape(inverse, shape) if axis is None else inverse, integer))
     if return_counts:
         if real is None:
@@ -171,7 +172,7 @@ def unique(
         else:
             # One more than asked for: where the last one that is returned ends. Behind those that are real come zeros.
             starts, total = true_positions(first, found.size + 1)
-            more = bind1("iota", shape=[found.size + 1], dtype=_INT32, axis=0) < total
+            more = primitives.iota(shape=[found.size + 1], dtype=_INT32, axis=0) < total
             ends = where(real, where(more, starts, as_dtype(axis_size(rows, 0), _INT32))[1:], 0)
             found = where(real, found, 0)
         results.append(_core.convert(ends - found, integer))
@@ -216,7 +217,7 @@ def isin(
     ordered = sort(tests)
     at = searchsorted(ordered, x)
     last = literal(at, tests.size - 1)
-    found = bind1("gather", ordered, bind1("min", at, last), axis=0, batch_dims=0) == x
+    found = primitives.gather(ordered, primitives.min(at, last), axis=0, batch_dims=0) == x
     return ~found if invert else found
 
 
@@ -283,10 +284,10 @@ def intersect1d(
     if not return_indices:
         return result
     # The sort is stable: the first of a group is the first of x; that of y is at the first place with origin 1.
-    x_at = bind1("gather", index, found, axis=0, batch_dims=0)
+    x_at = primitives.gather(index, found, axis=0, batch_dims=0)
     places = searchsorted(sort(y), result) if real is None else searchsorted(sort(y), _taken(values, found, None, None))
     y_order = sort_together([y, positions_along(y, 0)], 0)[1]
-    y_at = bind1("gather", y_order, places, axis=0, batch_dims=0)
+    y_at = primitives.gather(y_order, places, axis=0, batch_dims=0)
     integer = _core.default_int_dtype()
     if real is not None:
         x_at, y_at = where(real, x_at, x.size), where(real, y_at, y.size)
@@ -305,24 +306,23 @@ def _tagged(x: Array, y: Array, with_index: bool = False) -> Any:
 
 def _in_group(first: Array, flag: Array) -> Array:
     """For each element of a sorted array, whether the flag holds for any of those that are equal to it."""
-    group = bind1("cumsum", _core.convert(first, _INT32), axis=0, reverse=False) - _core.full(
+    group = primitives.cumsum(_core.convert(first, _INT32), axis=0, reverse=False) - _core.full(
         first._bound_shape, 1, _INT32
     )
-    counts = bind1(
-        "scatter_add",
+    counts = primitives.scatter_add(
         _core.full(first._bound_shape, 0, _INT32),
         group,
         _core.convert(flag, _INT32),
         axis=0,
         batch_dims=0,
     )
-    return bind1("gather", counts, group, axis=0, batch_dims=0) > 0
+    return primitives.gather(counts, group, axis=0, batch_dims=0) > 0
 
 
 def _taken(values: Array, found: Array, real: Array | None, fill_value: Any) -> Array:
     if values.size == 0:
         return _core.full(found._bound_shape, 0 if fill_value is None else fill_value, values.dtype)
-    return _filled(bind1("gather", values, found, axis=0, batch_dims=0), real, fill_value)
+    return _filled(primitives.gather(values, found, axis=0, batch_dims=0), real, fill_value)
 
 
 check_arguments(globals())

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip, conjugate, real
 from cotangent._ops.binding import (
-    bind1,
     choose,
     constant,
     convert,
@@ -92,10 +92,10 @@ def _levels(q: Any, scale: float = 1.0) -> Array:
 def _exact(at: Array, rounding: float) -> Array:
     """Positions: whole and half ones where only the rounding of the level, relative to it, keeps them from it."""
     two = literal(at, 2.0)
-    off = bind1("round", at * two) / two - at
+    off = primitives.round(at * two) / two - at
     # A level that rounds by more than this between two elements cannot tell them apart, and is taken as it is.
-    reach = bind1("min", at * literal(at, rounding), literal(at, 1 / 64))
-    return at + bind1("stop_gradient", choose(bind1("abs", off) <= reach, off, 0.0))
+    reach = primitives.min(at * literal(at, rounding), literal(at, 1 / 64))
+    return at + primitives.stop_gradient(choose(primitives.abs(off) <= reach, off, 0.0))
 
 
 def _places(q: Array, count: Array, method: str, rounding: float) -> tuple[Array, Array, Array]:
@@ -104,7 +104,7 @@ def _places(q: Array, count: Array, method: str, rounding: float) -> tuple[Array
     if method in ("inverted_cdf", "averaged_inverted_cdf", "closest_observation"):
         a, b = 0.0, 1.0
     at = _exact(q * (count + literal(q, 1.0 - a - b)), rounding) - literal(q, 1.0 - a)
-    low = bind1("floor", at)
+    low = primitives.floor(at)
     fraction = at - low
     half, one, zero = literal(q, 0.5), literal(q, 1.0), literal(q, 0.0)
     if method == "lower":
@@ -114,19 +114,19 @@ def _places(q: Array, count: Array, method: str, rounding: float) -> tuple[Array
     elif method == "midpoint":
         fraction = choose(fraction > zero, half, zero)
     elif method == "nearest":
-        even = bind1("rem", low, literal(low, 2.0)) == zero
+        even = primitives.rem(low, literal(low, 2.0)) == zero
         fraction = choose((fraction > half) | ((fraction == half) & ~even), one, zero)
     elif method == "inverted_cdf":
         fraction = choose(fraction > zero, one, zero)
     elif method == "averaged_inverted_cdf":
         fraction = choose(fraction > zero, one, half)
     elif method == "closest_observation":
-        nearest = bind1("round", at + one) - one  # halves to even
+        nearest = primitives.round(at + one) - one  # halves to even
         low, fraction = nearest, zero
     last = count - one
 
     def limit(x: Array) -> Array:
-        return bind1("max", bind1("min", x, last), zero)
+        return primitives.max(primitives.min(x, last), zero)
 
     fraction = choose(at < zero, 0.0, choose(at > last, 1.0, fraction)) if method in _CONTINUOUS else fraction
     return limit(low), limit(low + one), fraction
@@ -145,11 +145,11 @@ def _quantile(
     kept = [1 if i in axes else size for i, size in enumerate(x._bound_shape)]
     # The reduced axes are brought to the end and made one.
     rest = [i for i in range(x.ndim) if i not in axes]
-    lines = bind1("transpose", x, permutation=[*rest, *axes]) if axes != list(range(x.ndim))[len(rest) :] else x
+    lines = primitives.transpose(x, permutation=[*rest, *axes]) if axes != list(range(x.ndim))[len(rest) :] else x
     total = element_count(x, axes)
     if len(axes) != 1:
-        lines = bind1(
-            "reshape", lines, shape=[*(x._bound_shape[i] for i in rest), math.prod(x._bound_shape[i] for i in axes)]
+        lines = primitives.reshape(
+            lines, shape=[*(x._bound_shape[i] for i in rest), math.prod(x._bound_shape[i] for i in axes)]
         )
     if lines._bound_shape[-1] == 0:
         raise ValueError(f"{name} of zero elements has no value")
@@ -158,7 +158,7 @@ def _quantile(
     else:
         found = _unweighted(lines, levels, total, method, skip_nan)
     # The axis of q first.
-    found = bind1("transpose", found, permutation=[found.ndim - 1, *range(found.ndim - 1)])
+    found = primitives.transpose(found, permutation=[found.ndim - 1, *range(found.ndim - 1)])
     lead = list(levels._bound_shape)
     shape = kept if keepdims else [x._bound_shape[i] for i in rest]
     return convert(reshape(found, [*lead, *shape]), x.dtype)
@@ -174,33 +174,35 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
     missing = lines != lines
     flat = reshape(_core.convert(levels, wide), (levels.size,))
     if skip_nan:
-        valid = bind1("reduce_sum", _core.convert(~missing, _INT32), axes=[axis])
+        valid = primitives.reduce_sum(_core.convert(~missing, _INT32), axes=[axis])
         count = _core.convert(valid, wide)
         shape = [*count._bound_shape, flat.size]
-        q = bind1("broadcast", flat, shape=shape, axes=[len(shape) - 1])
-        count = bind1("broadcast", count, shape=shape, axes=list(range(count.ndim)))
+        q = primitives.broadcast(flat, shape=shape, axes=[len(shape) - 1])
+        count = primitives.broadcast(count, shape=shape, axes=list(range(count.ndim)))
     else:
         q, count = flat, _core.broadcast_to(as_dtype(total, wide), flat._bound_shape)
     low, high, fraction = _places(q, count, method, rounding)
     below, above = (
-        bind1("gather", ordered, _core.convert(at, _INT32), axis=axis, batch_dims=axis if skip_nan else 0)
+        primitives.gather(ordered, _core.convert(at, _INT32), axis=axis, batch_dims=axis if skip_nan else 0)
         for at in (low, high)
     )
     fraction = _core.convert(fraction, lines.dtype)
     if not skip_nan:
-        fraction = bind1("broadcast", fraction, shape=list(below._bound_shape), axes=[axis])
+        fraction = primitives.broadcast(fraction, shape=list(below._bound_shape), axes=[axis])
     # Equal neighbours, infinite ones too, are the quantile; half the gap between others is finite where both are.
     same = below == above
     half, one, two = (literal(fraction, number) for number in (0.5, 1.0, 2.0))
     gap = choose(same, 0.0, above * half - below * half)
-    result = bind1("select", fraction < half, below + gap * (fraction * two), above - gap * ((one - fraction) * two))
+    result = primitives.select(fraction < half, below + gap * (fraction * two), above - gap * ((one - fraction) * two))
     # Next to an infinite one the quantile is infinite, but at the other exactly.
-    infinite = ~bind1("is_finite", gap)
-    result = bind1("select", infinite, below * (one - fraction) + above * fraction, result)
-    result = bind1("select", same | (infinite & (fraction == literal(fraction, 0.0))), below, result)
-    result = bind1("select", infinite & (fraction == one), above, result)
-    empty = bind1("reduce_min" if skip_nan else "reduce_max", missing, axes=[axis])
-    return choose(bind1("broadcast", empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result)
+    infinite = ~primitives.is_finite(gap)
+    result = primitives.select(infinite, below * (one - fraction) + above * fraction, result)
+    result = primitives.select(same | (infinite & (fraction == literal(fraction, 0.0))), below, result)
+    result = primitives.select(infinite & (fraction == one), above, result)
+    empty = (primitives.reduce_min if skip_nan else primitives.reduce_max)(missing, axes=[axis])
+    return choose(
+        primitives.broadcast(empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result
+    )
 
 
 def _weighted(
@@ -221,31 +223,32 @@ def _weighted(
     if w._bound_shape != x._bound_shape:
         if w.ndim != 1 or len(axes) != 1 or w._bound_shape[0] != x._bound_shape[axes[0]]:
             raise ValueError(f"{name}: weights of shape {w.shape} do not fit an array of shape {x.shape}")
-        w = bind1("broadcast", w, shape=list(x._bound_shape), axes=axes)
-    w = reshape(bind1("transpose", w, permutation=[*rest, *axes]), lines._bound_shape)
+        w = primitives.broadcast(w, shape=list(x._bound_shape), axes=axes)
+    w = reshape(primitives.transpose(w, permutation=[*rest, *axes]), lines._bound_shape)
     axis = lines.ndim - 1
     missing = lines != lines
     if skip_nan:
         w = choose(missing, 0.0, w)
     ordered, w = sort_together([lines, w], axis)
-    running = bind1("cumsum", w, axis=axis, reverse=False)
-    whole = bind1("reduce_sum", w, axes=[axis])
+    running = primitives.cumsum(w, axis=axis, reverse=False)
+    whole = primitives.reduce_sum(w, axes=[axis])
     found = []
     for i in range(levels.size):
         level = reshape(levels, (levels.size,))[i]
         target = whole * _core.broadcast_to(_core.convert(level, whole.dtype), whole._bound_shape)
         reached = running >= insert_axes(target, [axis])
         reached = reached & (w > literal(w, 0.0))
-        first = bind1(
-            "reduce_sum",
-            _core.convert(bind1("cumsum", _core.convert(reached, _INT32), axis=axis, reverse=False) == 0, _INT32),
+        first = primitives.reduce_sum(
+            _core.convert(primitives.cumsum(_core.convert(reached, _INT32), axis=axis, reverse=False) == 0, _INT32),
             axes=[axis],
         )
-        first = bind1("min", first, literal(first, lines._bound_shape[axis] - 1))
-        found.append(insert_axes(bind1("gather", ordered, first, axis=axis, batch_dims=axis), [axis]))
+        first = primitives.min(first, literal(first, lines._bound_shape[axis] - 1))
+        found.append(insert_axes(primitives.gather(ordered, first, axis=axis, batch_dims=axis), [axis]))
     result = concatenate(found, axis) if found else ordered[..., :0]
-    empty = bind1("reduce_min" if skip_nan else "reduce_max", missing, axes=[axis])
-    return choose(bind1("broadcast", empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result)
+    empty = (primitives.reduce_min if skip_nan else primitives.reduce_max)(missing, axes=[axis])
+    return choose(
+        primitives.broadcast(empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result
+    )
 
 
 def quantile(
@@ -377,7 +380,7 @@ def bincount(
     start = _core.full((static_count(length, "bincount: length"),), 0, updates.dtype)
     if bound_size(index) == 0:
         return start
-    return bind1("scatter_add", start, index, updates, axis=0, batch_dims=0)
+    return primitives.scatter_add(start, index, updates, axis=0, batch_dims=0)
 
 
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
@@ -392,12 +395,12 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     if edges.size == 0:
         return constant(values, 0, _core.default_int_dtype())
     increasing = edges[-1] >= edges[0]
-    rising = bind1(
-        "select", _core.broadcast_to(increasing, edges._bound_shape), edges, bind1("reverse", edges, axes=[0])
+    rising = primitives.select(
+        _core.broadcast_to(increasing, edges._bound_shape), edges, primitives.reverse(edges, axes=[0])
     )
     found = searchsorted(rising, values, "left" if right else "right", method=method or "scan")
-    return bind1(
-        "select", _core.broadcast_to(increasing, found._bound_shape), found, literal(found, edges.size) - found
+    return primitives.select(
+        _core.broadcast_to(increasing, found._bound_shape), found, literal(found, edges.size) - found
     )
 
 
@@ -428,7 +431,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     # An edge that is a whole number must be that exactly: elements on it belong to the bin that it begins.
     wide = [_core.convert(end, "float64") for end in (low, high)]
     step = (wide[1] - wide[0]) / count
-    number = bind1("iota", shape=[count + 1], dtype=np.dtype("float64"), axis=0)
+    number = primitives.iota(shape=[count + 1], dtype=np.dtype("float64"), axis=0)
     return _core.convert(where(number < count, wide[0] + number * step, wide[1]), dtype)
 
 
@@ -461,7 +464,7 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     x, compared = _core.promote([x, edges[0]])[0], edges
     if bound_size(x):
         index = _bin_of(_core.convert(x, compared.dtype), compared)
-        counts = bind1("scatter_add", counts, index, w, axis=0, batch_dims=0)
+        counts = primitives.scatter_add(counts, index, w, axis=0, batch_dims=0)
     if density:
         widths = convert(edges[1:] - edges[:-1], counts.dtype)
         counts = counts / widths / _sum(counts)
@@ -531,7 +534,7 @@ def histogramdd(
             at = _bin_of(_core.convert(points[:, i], edge.dtype), edge)
             cell = cell * shape[i] + at
             inside = (at >= 0) & inside
-        counts = bind1("scatter_add", counts, choose(inside, cell, -1), w, axis=0, batch_dims=0)
+        counts = primitives.scatter_add(counts, choose(inside, cell, -1), w, axis=0, batch_dims=0)
     counts = reshape(counts, shape)
     if density:
         counts = inexact(counts) / _sum(counts)
@@ -579,7 +582,7 @@ def cov(
             raise ValueError(f"cov takes one or two axes; got shape {part.shape}")
     rows = [insert_axes(part, list(np.arange(2 - part.ndim).tolist())) if part.ndim < 2 else part for part in parts]
     rows = [
-        bind1("transpose", row, permutation=[1, 0]) if not rowvar and part.ndim == 2 else row
+        primitives.transpose(row, permutation=[1, 0]) if not rowvar and part.ndim == 2 else row
         for row, part in zip(rows, parts, strict=True)
     ]
     x = concatenate(rows) if len(rows) > 1 else rows[0]
@@ -618,8 +621,8 @@ def cov(
     factor = choose(real(factor) > 0, factor, 0.0)
     centered = x - insert_axes(mean, [1])
     weighted = centered if w is None else centered * w
-    result = dot(weighted, conjugate(bind1("transpose", centered, permutation=[1, 0]))) / factor
-    return bind1("reshape", result, shape=[]) if result._bound_shape == (1, 1) else result
+    result = dot(weighted, conjugate(primitives.transpose(centered, permutation=[1, 0]))) / factor
+    return primitives.reshape(result, shape=[]) if result._bound_shape == (1, 1) else result
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
@@ -634,10 +637,10 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> A
     c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return c / c
-    deviation = bind1("sqrt", real(diagonal(c)))
+    deviation = primitives.sqrt(real(diagonal(c)))
     c = c / insert_axes(deviation, [1]) / insert_axes(deviation, [0])
     if c.dtype.kind == "c":
-        return bind1("complex", clip(real(c), -1, 1), clip(bind1("imag", c), -1, 1))
+        return primitives.complex(clip(real(c), -1, 1), clip(primitives.imag(c), -1, 1))
     return clip(c, -1, 1)
 
 

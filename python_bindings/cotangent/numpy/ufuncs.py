@@ -16,11 +16,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._core import Array
+from cotangent._core import Array, Primitive
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import bits, comparisons, functions, reductions
-from cotangent._ops.binding import bind1, convert, is_host_value, kind, no_out
+from cotangent._ops.binding import convert, is_host_value, kind, no_out
 from cotangent._ops.choice import where as _where
 from cotangent._ops.positions import known
 from cotangent._ops.shapes import moveaxis
@@ -182,7 +183,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
                 raise NotImplementedError(f"{self.__name__}.reduce along a ragged axis needs an identity")
             # All bits of an unsigned integer, where -1 would be cut off to 0.
             low = self.identity == -1 and kind(x) == "unsigned"
-            x = bind1("fill_padding", x, axes=[axis], value=2.0**64 if low else float(self.identity))
+            x = primitives.fill_padding(x, axes=[axis], value=2.0**64 if low else float(self.identity))
         return x
 
     def _fold(self, x: Array, axis: int) -> Array:
@@ -194,9 +195,9 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         while size > 1:
             half = size // 2
             pairs = convert(self._func(x[..., :half], x[..., half : 2 * half]), x.dtype)
-            x = bind1("concatenate", pairs, x[..., 2 * half :], axis=x.ndim - 1) if size % 2 else pairs
+            x = primitives.concatenate(pairs, x[..., 2 * half :], axis=x.ndim - 1) if size % 2 else pairs
             size = x._bound_shape[-1]
-        return bind1("reshape", x, shape=list(x._bound_shape[:-1]))
+        return primitives.reshape(x, shape=list(x._bound_shape[:-1]))
 
     def _fold_in_order(self, x: Array, axes: Sequence[int], initial: Any, where: Array | None) -> Array:
         """All elements along axes, from first to last."""
@@ -264,13 +265,13 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             parts.append(self.reduce(part, -1, dtype, keepdims=True))
         if not parts:
             return move_last(x[..., :0], axis, back=True)
-        return move_last(bind1("concatenate", *parts, axis=x.ndim - 1), axis, back=True)
+        return move_last(primitives.concatenate(*parts, axis=x.ndim - 1), axis, back=True)
 
     def _masked_folds(self, x: Array, index: Array, dtype: Any) -> Array:
         """Slices along the last axis whose bounds are values: every fold goes over the whole axis, with a mask."""
         size, count = x._bound_shape[-1], index.size
         starts, ends = _bounds(index, size)
-        position = bind1("iota", shape=[count, size], dtype=np.dtype("int32"), axis=1)
+        position = primitives.iota(shape=[count, size], dtype=np.dtype("int32"), axis=1)
         inside = (position >= starts[:, None]) & (position < ends[:, None])
         wide = _core.broadcast_to(x[..., None, :], [*x._bound_shape[:-1], count, size])
         return self.reduce(wide, -1, dtype, where=inside)
@@ -288,7 +289,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             within = (position > starts) & (position < ends)
             return _where(position == starts, row, _where(within, longer, folds)), None
 
-        positions = bind1("iota", shape=[x._bound_shape[-1]], dtype=np.dtype("int32"), axis=0)
+        positions = primitives.iota(shape=[x._bound_shape[-1]], dtype=np.dtype("int32"), axis=0)
         start = _core.full((*x._bound_shape[:-1], index.size), 0, x.dtype)
         folds: Array = scan(step, start, (rows, positions))[0]
         return folds
@@ -297,7 +298,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
 def _bounds(index: Array, size: int) -> tuple[Array, Array]:
     """Where the slices of reduceat begin and end."""
     starts = _core.convert(index, "int32")
-    ends = bind1("concatenate", starts[1:], _core.full((min(index.size, 1),), size, "int32"), axis=0)
+    ends = primitives.concatenate(starts[1:], _core.full((min(index.size, 1),), size, "int32"), axis=0)
     return starts, elementwise.maximum(ends, starts + 1)
 
 
@@ -305,9 +306,9 @@ def _rows(x: Array, axes: Sequence[int]) -> Array:
     """The array with the axes, as one, in front."""
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     if len(axes) != 1:
-        x = bind1("transpose", x, permutation=[*axes, *rest])
-        return bind1("reshape", x, shape=[math.prod(x._bound_shape[: len(axes)]), *x._bound_shape[len(axes) :]])
-    return bind1("transpose", x, permutation=[*axes, *rest])
+        x = primitives.transpose(x, permutation=[*axes, *rest])
+        return primitives.reshape(x, shape=[math.prod(x._bound_shape[: len(axes)]), *x._bound_shape[len(axes) :]])
+    return primitives.transpose(x, permutation=[*axes, *rest])
 
 
 def _running(function: Function, first: Array, rows: Array, inside: Array | None = None) -> tuple[Array, Array]:
@@ -329,27 +330,27 @@ def _accumulated(function: Function, x: Array, axis: int) -> Array:
     rows = _rows(x, [axis])
     if rows._bound_shape[0] > 1:
         rest = _running(function, rows[0], rows[1:])[1]
-        rows = bind1("concatenate", convert(rows[:1], rest.dtype), rest, axis=0)
+        rows = primitives.concatenate(convert(rows[:1], rest.dtype), rest, axis=0)
     return moveaxis(rows, 0, axis)
 
 
 def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     """The function applied at each index in turn, so that an element named twice is changed twice."""
     places = _core.array(np.arange(x.size, dtype=np.int32).reshape(x._bound_shape))[indices]
-    flat = bind1("reshape", x, shape=[bound_size(x)])
-    order = bind1("reshape", places, shape=[bound_size(places)])
+    flat = primitives.reshape(x, shape=[bound_size(x)])
+    order = primitives.reshape(places, shape=[bound_size(places)])
     if b is None:
         operands: Any = order
     else:
         values = _core.broadcast_to(_core.array(b), places._bound_shape)
-        operands = (order, bind1("reshape", values, shape=[bound_size(places)]))
+        operands = (order, primitives.reshape(values, shape=[bound_size(places)]))
 
     def step(carry: Array, item: Any) -> tuple[Array, None]:
         place, *rest = (item,) if b is None else item
         return carry.at[place].set(convert(function(carry[place], *rest), carry.dtype)), None
 
     changed, _ = scan(step, flat, operands)
-    return bind1("reshape", changed, shape=list(x._bound_shape))
+    return primitives.reshape(changed, shape=list(x._bound_shape))
 
 
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc[Any]:
@@ -384,14 +385,14 @@ def _extreme(function: Function) -> Function:
     return reduce
 
 
-def _running_extreme(primitive: str) -> Function:
-    function = elementwise.maximum if primitive == "cummax" else elementwise.minimum
+def _running_extreme(primitive: Primitive) -> Function:
+    function = elementwise.maximum if primitive is primitives.cummax else elementwise.minimum
 
     def accumulate(x: Array, axis: int, dtype: Any) -> Array:
         x = x if dtype is None else convert(x, dtype)
         if _core.dtype_kind(x.dtype) == "complex":  # ordered by a composition
             return _accumulated(function, x, axis)
-        return bind1(primitive, x, axis=axis, reverse=False)
+        return primitive(x, axis=axis, reverse=False)
 
     return accumulate
 
@@ -432,7 +433,7 @@ def _log_sum(base: float) -> Function:
         result = (
             result
             if keepdims
-            else bind1("reshape", result, shape=[s for i, s in enumerate(x._bound_shape) if i not in axis])
+            else primitives.reshape(result, shape=[s for i, s in enumerate(x._bound_shape) if i not in axis])
         )
         if initial is not None:
             result = (functions.logaddexp if base == np.e else functions.logaddexp2)(result, initial)
@@ -463,10 +464,10 @@ multiply = ufunc[Array](
 subtract = ufunc[Array](elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
 negative = ufunc[Array](elementwise.negative, 1, 1)
 maximum = ufunc[Array](
-    elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), accumulate=_running_extreme("cummax"), at="max"
+    elementwise.maximum, 2, 1, reduce=_extreme(reductions.max), accumulate=_running_extreme(primitives.cummax), at="max"
 )
 minimum = ufunc[Array](
-    elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), accumulate=_running_extreme("cummin"), at="min"
+    elementwise.minimum, 2, 1, reduce=_extreme(reductions.min), accumulate=_running_extreme(primitives.cummin), at="min"
 )
 bitwise_and = _tree(bits.bitwise_and, -1)
 bitwise_or = _tree(bits.bitwise_or, 0)

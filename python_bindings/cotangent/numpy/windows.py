@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, literal, real_only
+from cotangent._ops.binding import literal, real_only
 from cotangent._ops.sizes import static_int
 from cotangent._special.bessel import i0 as bessel
 
@@ -17,7 +18,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 def _ramp(M: Any, name: str) -> Array:
     """0, 1, … M - 1, floating."""
     size = static_int(M, f"{name}: M")
-    return bind1("iota", shape=[max(size, 0)], dtype=_core.default_float_dtype(), axis=0)
+    return primitives.iota(shape=[max(size, 0)], dtype=_core.default_float_dtype(), axis=0)
 
 
 def _cosines(M: Any, name: str, weights: tuple[float, ...]) -> Array:
@@ -27,7 +28,7 @@ def _cosines(M: Any, name: str, weights: tuple[float, ...]) -> Array:
         return literal(ramp, 1.0)
     result = literal(ramp, weights[0])
     for n, weight in enumerate(weights[1:], 1):
-        result = result + bind1("cos", ramp * literal(ramp, 2 * math.pi * n / (ramp.size - 1 or 1))) * weight
+        result = result + primitives.cos(ramp * literal(ramp, 2 * math.pi * n / (ramp.size - 1 or 1))) * weight
     return result
 
 
@@ -37,7 +38,7 @@ def bartlett(M: Any) -> Array:
     if ramp.size == 1:
         return literal(ramp, 1.0)
     half = (ramp.size - 1) / 2 or 1.0
-    return literal(ramp, 1.0) - bind1("abs", ramp - literal(ramp, half)) * literal(ramp, 1 / half)
+    return literal(ramp, 1.0) - primitives.abs(ramp - literal(ramp, half)) * literal(ramp, 1 / half)
 
 
 def blackman(M: Any) -> Array:
@@ -64,7 +65,7 @@ def kaiser(M: Any, beta: Any) -> Array:
     half = (ramp.size - 1) / 2 or 1.0
     t = (ramp - literal(ramp, half)) * literal(ramp, 1 / half)
     rest = (literal(t, 1.0) - t) * (literal(t, 1.0) + t)
-    wide, base = _core.promote([shape * bind1("sqrt", bind1("max", rest, literal(rest, 0.0))), shape], inexact=True)
+    wide, base = _core.promote([shape * primitives.sqrt(primitives.max(rest, literal(rest, 0.0))), shape], inexact=True)
     return _core.convert(i0(wide) / i0(base), ramp.dtype)
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, is_integer, kind, literal, real_dtype
+from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtype
 from cotangent._ops.bits import ldexp
 from cotangent._ops.choice import where
 from cotangent._ops.dtypes import finfo
@@ -51,8 +52,8 @@ _INT32 = np.dtype("int32")
 
 
 def _word(key: Array, index: int, shape: Sequence[int]) -> Array:
-    word = bind1("reshape", bind1("slice", key, start=[index], limit=[index + 1], stride=[1]), shape=[])
-    return bind1("broadcast", word, shape=list(shape), axes=[]) if shape else word
+    word = primitives.reshape(primitives.slice(key, start=[index], limit=[index + 1], stride=[1]), shape=[])
+    return primitives.broadcast(word, shape=list(shape), axes=[]) if shape else word
 
 
 def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[Array]:
@@ -63,15 +64,17 @@ def _hash(key: Array, sizes: Sequence[int], lengths: dict[int, Array]) -> list[A
     if lengths:
         low = flat_positions(sizes, lengths, _UINT32)
     elif total <= 2**32:
-        flat = bind1("iota", shape=[total], dtype=_UINT32, axis=0) if sizes else None
-        low = bind1("reshape", flat, shape=list(sizes)) if flat is not None else low
+        flat = primitives.iota(shape=[total], dtype=_UINT32, axis=0) if sizes else None
+        low = primitives.reshape(flat, shape=list(sizes)) if flat is not None else low
     else:
-        wide = bind1("iota", shape=[total], dtype=np.dtype("uint64"), axis=0)
-        low = bind1("reshape", _core.convert(bind1("and", wide, literal(wide, 0xFFFFFFFF)), _UINT32), shape=list(sizes))
-        high = bind1(
-            "reshape", _core.convert(bind1("shift_right_logical", wide, literal(wide, 32)), _UINT32), shape=list(sizes)
+        wide = primitives.iota(shape=[total], dtype=np.dtype("uint64"), axis=0)
+        low = primitives.reshape(
+            _core.convert(primitives.and_(wide, literal(wide, 0xFFFFFFFF)), _UINT32), shape=list(sizes)
         )
-    words = _core.bind("threefry2x32", [_word(key, 0, sizes), _word(key, 1, sizes), high, low])
+        high = primitives.reshape(
+            _core.convert(primitives.shift_right_logical(wide, literal(wide, 32)), _UINT32), shape=list(sizes)
+        )
+    words = primitives.threefry2x32(_word(key, 0, sizes), _word(key, 1, sizes), high, low)
     return [give_lengths(word, lengths) for word in words]
 
 
@@ -97,7 +100,7 @@ def fold_in(key: Any, data: Any) -> Array:
             raise TypeError(f"fold_in: data must be an integer scalar; got {array.dtype} of shape {array.shape}")
         number = _core.convert(array, _UINT32)
     zero = _core.full((), 0, _UINT32)
-    return _like(key, *_core.bind("threefry2x32", [_word(words, 0, ()), _word(words, 1, ()), zero, number]))
+    return _like(key, *primitives.threefry2x32(_word(words, 0, ()), _word(words, 1, ()), zero, number))
 
 
 def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array]) -> Array:
@@ -105,11 +108,11 @@ def _bits(key: Array, width: int, sizes: Sequence[int], lengths: dict[int, Array
     if width == 64:
         uint64 = np.dtype("uint64")
         high, low = _core.convert(high, uint64), _core.convert(low, uint64)
-        return bind1("or", bind1("shift_left", high, literal(high, 32)), low)
-    mixed = bind1("xor", high, low)
+        return primitives.or_(primitives.shift_left(high, literal(high, 32)), low)
+    mixed = primitives.xor(high, low)
     if width == 32:
         return mixed
-    return _core.convert(bind1("and", mixed, literal(mixed, 2**width - 1)), np.dtype(f"uint{width}"))
+    return _core.convert(primitives.and_(mixed, literal(mixed, 2**width - 1)), np.dtype(f"uint{width}"))
 
 
 def bits(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -183,12 +186,12 @@ def _uniform(
     unsigned = np.dtype(f"uint{width}")
     drawn = _core.convert(drawn, unsigned)
     # The mantissa of a number in [1, 2).
-    drawn = bind1("shift_right_logical", drawn, literal(drawn, drawn_width - mantissa))
+    drawn = primitives.shift_right_logical(drawn, literal(drawn, drawn_width - mantissa))
     one = int(np.array(1.0, dtype).view(unsigned))
-    floats = bind1("bitcast", bind1("or", drawn, literal(drawn, one)), dtype=dtype)
+    floats = primitives.bitcast(primitives.or_(drawn, literal(drawn, one)), dtype=dtype)
     floats = floats - literal(floats, 1.0)
     scaled = floats * (high - low) + low
-    return bind1("max", _core.broadcast_to(low, scaled._bound_shape), scaled)
+    return primitives.max(_core.broadcast_to(low, scaled._bound_shape), scaled)
 
 
 def _end(value: Any, dtype: Any) -> Array:
@@ -216,7 +219,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     if _core.dtype_kind(dtype) == "complex":
         keys = split(key)
         parts = [_normal(keys[i], shape, real_dtype(dtype)) for i in range(2)]
-        return bind1("complex", *(part * literal(part, math.sqrt(0.5)) for part in parts))
+        return primitives.complex(*(part * literal(part, math.sqrt(0.5)) for part in parts))
     return _normal(_words_of(key), shape, float_dtype(dtype, "normal"))
 
 
@@ -229,16 +232,16 @@ def truncated_normal(
     if shape is None:
         shape = common_shape([low.shape, high.shape])
     root = literal(_core.full((), 0, dtype), math.sqrt(2.0))
-    draws = uniform(key, shape, dtype, bind1("erf", low / root), bind1("erf", high / root))
+    draws = uniform(key, shape, dtype, primitives.erf(low / root), primitives.erf(high / root))
     draws = erf_inv(draws) * root
     # Rounding must not reach the ends.
-    smallest = bind1("stop_gradient", low)
-    largest = bind1("stop_gradient", high)
+    smallest = primitives.stop_gradient(low)
+    largest = primitives.stop_gradient(high)
     step = float(_finfo(dtype).eps)
-    inner_low = smallest + bind1("abs", smallest) * step
-    inner_high = largest - bind1("abs", largest) * step
-    draws = bind1("max", draws, _core.broadcast_to(inner_low, draws._bound_shape))
-    return bind1("min", draws, _core.broadcast_to(inner_high, draws._bound_shape))
+    inner_low = smallest + primitives.abs(smallest) * step
+    inner_high = largest - primitives.abs(largest) * step
+    draws = primitives.max(draws, _core.broadcast_to(inner_low, draws._bound_shape))
+    return primitives.min(draws, _core.broadcast_to(inner_high, draws._bound_shape))
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
@@ -295,15 +298,15 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
     lower = _bits(keys[1], width, sizes, lengths)
     span = _core.convert(high - low, unsigned)
     empty = high <= low
-    span = bind1("select", *_same_shape(empty, literal(span, 1), span))
-    more = bind1("and", *_core.promote([beyond, bind1("not", empty)]))
-    span = bind1("select", *_same_shape(more, span + literal(span, 1), span))
+    span = primitives.select(*_same_shape(empty, literal(span, 1), span))
+    more = primitives.and_(*_core.promote([beyond, primitives.not_(empty)]))
+    span = primitives.select(*_same_shape(more, span + literal(span, 1), span))
     # (upper * 2**width + lower) mod span, without numbers of twice the width.
-    factor = bind1("rem", literal(span, 2 ** (width // 2)), span)
-    factor = bind1("rem", factor * factor, span)
+    factor = primitives.rem(literal(span, 2 ** (width // 2)), span)
+    factor = primitives.rem(factor * factor, span)
     spans, factors = _core.broadcast_to(span, sizes), _core.broadcast_to(factor, sizes)
-    offset = bind1("rem", upper, spans) * factors + bind1("rem", lower, spans)
-    offset = bind1("rem", offset, spans)
+    offset = primitives.rem(upper, spans) * factors + primitives.rem(lower, spans)
+    offset = primitives.rem(offset, spans)
     result = _core.broadcast_to(low, sizes) + _core.convert(offset, sampled)
     return _core.convert(result, dtype)
 
@@ -314,15 +317,15 @@ def _same_shape(predicate: Array, x: Array, y: Array) -> list[Array]:
 
 
 def _clip(x: Array, low: int, high: int) -> Array:
-    return bind1("min", bind1("max", x, literal(x, low)), literal(x, high))
+    return primitives.min(primitives.max(x, literal(x, low)), literal(x, high))
 
 
 def _beyond(x: Array, dtype: Any) -> Array:
     """Whether an end lies above the largest number of a dtype."""
     limit = int(np.iinfo(dtype).max)
     if limit >= int(np.iinfo(x.dtype).max):
-        return bind1("ne", literal(x, 0), literal(x, 0))
-    return bind1("gt", x, literal(x, limit))
+        return primitives.ne(literal(x, 0), literal(x, 0))
+    return primitives.gt(x, literal(x, limit))
 
 
 def _fit(x: Array, dtype: Any) -> Array:
@@ -346,10 +349,10 @@ def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None
     if mode in ("high", "highest"):
         fine = uniform(key, (2, *symbolic_shape(shape, "gumbel")), dtype)
         low = fine[0] + 2.0 ** -int(_finfo(dtype).nmant) * fine[1] + float(_finfo(dtype).tiny)
-        x = bind1("select", fine[0] >= 0.5, fine[0], low)
-        return bind1("neg", bind1("log", bind1("neg", bind1("log1p", bind1("neg", x)))))
+        x = primitives.select(fine[0] >= 0.5, fine[0], low)
+        return primitives.neg(primitives.log(primitives.neg(primitives.log1p(primitives.neg(x)))))
     draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
-    return bind1("neg", bind1("log", bind1("neg", bind1("log", draws))))
+    return primitives.neg(primitives.log(primitives.neg(primitives.log(draws))))
 
 
 def _far_gumbel(key: Any, shape: Any) -> Array:
@@ -361,28 +364,28 @@ def _far_gumbel(key: Any, shape: Any) -> Array:
     zeros = clz(small)
     leading = _core.convert((small << zeros) >> 40, "float32")
     x = ldexp(leading, -24 - _core.convert(zeros, "int32"))
-    below_log = bind1("log1p", bind1("neg", x))
-    return -bind1("log", bind1("neg", bind1("select", below, below_log, bind1("log", x))))
+    below_log = primitives.log1p(primitives.neg(x))
+    return -primitives.log(primitives.neg(primitives.select(below, below_log, primitives.log(x))))
 
 
 def exponential(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the exponential distribution of mean 1."""
     draws = uniform(key, shape, float_dtype(dtype, "exponential"))
-    return bind1("neg", bind1("log1p", bind1("neg", draws)))
+    return primitives.neg(primitives.log1p(primitives.neg(draws)))
 
 
 def laplace(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Laplace distribution of mean 0 and scale 1."""
     dtype = float_dtype(dtype, "laplace")
     draws = uniform(key, shape, dtype, -1.0 + float(_finfo(dtype).epsneg), 1.0)
-    return bind1("sign", draws) * bind1("log1p", bind1("neg", bind1("abs", draws)))
+    return primitives.sign(draws) * primitives.log1p(primitives.neg(primitives.abs(draws)))
 
 
 def logistic(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the logistic distribution of mean 0 and scale 1."""
     dtype = float_dtype(dtype, "logistic")
     draws = uniform(key, shape, dtype, float(_finfo(dtype).tiny), 1.0)
-    return bind1("log", draws) - bind1("log1p", bind1("neg", draws))
+    return primitives.log(draws) - primitives.log1p(primitives.neg(draws))
 
 
 def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -390,7 +393,7 @@ def cauchy(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = 
     dtype = float_dtype(dtype, "cauchy")
     draws = uniform(key, shape, dtype, float(_finfo(dtype).eps), 1.0)
     angle = literal(draws, math.pi) * (draws - literal(draws, 0.5))
-    return bind1("sin", angle) / bind1("cos", angle)
+    return primitives.sin(angle) / primitives.cos(angle)
 
 
 check_arguments(globals())

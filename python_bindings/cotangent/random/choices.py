@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.indexing import take
 from cotangent._ops.reductions import argmax, cumsum
 from cotangent._ops.reductions import sum as _sum
@@ -75,8 +75,8 @@ def categorical(
                 f"categorical: {count} different positions were asked for, but there are {array._bound_shape[axis]}"
             )
         noisy = array + gumbel(key, array._bound_shape, array.dtype, mode)
-        order = argsort(bind1("neg", moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
-        return bind1("reshape", moveaxis(order, -1, 0), shape=list(sizes))
+        order = argsort(primitives.neg(moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
+        return primitives.reshape(moveaxis(order, -1, 0), shape=list(sizes))
     drawn = list(symbolic)
     drawn.insert(len(lead) + axis, array.shape[axis])
     noise = gumbel(key, drawn, array.dtype, mode)
@@ -119,9 +119,9 @@ def choice(
             weights = _core.promote([p], inexact=True)[0]
             if weights._bound_shape != (population,):
                 raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
-            noise = gumbel(key, (population,), weights.dtype, mode) + bind1("log", weights)
-            index = argsort(bind1("neg", noise), stable=True)
-        index = bind1("reshape", index[:count], shape=sizes)
+            noise = gumbel(key, (population,), weights.dtype, mode) + primitives.log(weights)
+            index = argsort(primitives.neg(noise), stable=True)
+        index = primitives.reshape(index[:count], shape=sizes)
     elif p is None:
         index = randint(key, shape, 0, population)
     else:

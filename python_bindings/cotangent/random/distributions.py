@@ -12,9 +12,10 @@ import numpy as np
 
 from cotangent import _core
 from cotangent import numpy as cnp
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, is_integer, literal
+from cotangent._ops.binding import is_integer, literal
 from cotangent._ops.keys import _words_of
 from cotangent._ops.per_element import Elementwise, pick
 from cotangent._ops.sizes import (
@@ -112,10 +113,10 @@ def _gamma_one(key: Array, alpha: Array, log_space: bool) -> Array:
     def number(value: float) -> Array:
         return _core.full((), value, dtype)
 
-    boosted = bind1("not", alpha >= 1.0)
+    boosted = primitives.not_(alpha >= 1.0)
     shape = pick(boosted, alpha + 1.0, alpha)
     d = shape - 1.0 / 3.0
-    c = (1.0 / 3.0) / bind1("sqrt", d)
+    c = (1.0 / 3.0) / primitives.sqrt(d)
 
     def propose(state: Any) -> Any:
         keys = basic.split(state[0], 3)
@@ -131,18 +132,18 @@ def _gamma_one(key: Array, alpha: Array, log_space: bool) -> Array:
     def rejected(state: Any) -> Any:
         _, x, v, u = state
         squeezed = u >= 1.0 - 0.0331 * (x * x)
-        exact = bind1("log", u) >= x * 0.5 + d * ((1.0 - v) + bind1("log", v))
-        return bind1("and", squeezed, exact)
+        exact = primitives.log(u) >= x * 0.5 + d * ((1.0 - v) + primitives.log(v))
+        return primitives.and_(squeezed, exact)
 
     keys = basic.split(key)
     _, _, v, _ = while_loop(rejected, propose, (keys[0], number(0.0), number(1.0), number(2.0)))
     if log_space:
         logs = -basic.exponential(keys[1], (), dtype)
-        plain = bind1("or", bind1("not", boosted), logs == 0.0)
+        plain = primitives.or_(primitives.not_(boosted), logs == 0.0)
         boost = pick(plain, 0.0, logs * (1.0 / alpha))
-        return (bind1("log", d) + bind1("log", v)) + boost
+        return (primitives.log(d) + primitives.log(v)) + boost
     samples = 1.0 - basic.uniform(keys[1], (), dtype)
-    return (d * v) * pick(boosted, bind1("pow", samples, 1.0 / alpha), 1.0)  # type: ignore[no-any-return]
+    return (d * v) * pick(boosted, primitives.pow(samples, 1.0 / alpha), 1.0)  # type: ignore[no-any-return]
 
 
 def _zero(sample: Array, a: Array, result: Array) -> Array:
@@ -151,7 +152,7 @@ def _zero(sample: Array, a: Array, result: Array) -> Array:
 
 def _log_slope(sample: Array, a: Array, result: Array) -> Array:
     tiny = float(np.finfo(sample.dtype).tiny)
-    plain = bind1("exp", result)
+    plain = primitives.exp(result)
     plain = pick(plain == 0.0, tiny, plain)
     return _random_gamma_grad(a, plain) / plain
 
@@ -170,15 +171,15 @@ def _gamma(key: Any, a: Array, sizes: tuple[Any, ...], log_space: bool) -> Array
         draw: Any = functools.partial(_gamma_one, log_space=log_space)
         for _ in sizes:
             draw = vmap(draw)
-        samples = bind1("stop_gradient", draw(basic.split(key, sizes), bind1("stop_gradient", wide)))
+        samples = primitives.stop_gradient(draw(basic.split(key, sizes), primitives.stop_gradient(wide)))
         return (_moving_log if log_space else _moving)(samples, wide)
     count = math.prod(sizes)
-    fixed = bind1("reshape", bind1("stop_gradient", wide), shape=[count])
+    fixed = primitives.reshape(primitives.stop_gradient(wide), shape=[count])
     keys = basic.split(key, count)
     if count == 0:
         return wide
     draws = vmap(lambda k, alpha: _gamma_one(k, alpha, log_space))(keys, fixed)
-    samples = bind1("stop_gradient", bind1("reshape", draws, shape=list(sizes)))
+    samples = primitives.stop_gradient(primitives.reshape(draws, shape=list(sizes)))
     return (_moving_log if log_space else _moving)(samples, wide)
 
 
@@ -204,14 +205,14 @@ def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_
     sizes, _, (a, b) = _parameters("beta", shape, dtype, a, b)
     keys = basic.split(key)
     x, y = _gamma(keys[0], a, sizes, True), _gamma(keys[1], b, sizes, True)
-    largest = bind1("max", x, y)
-    p, q = bind1("exp", x - largest), bind1("exp", y - largest)
+    largest = primitives.max(x, y)
+    p, q = primitives.exp(x - largest), primitives.exp(y - largest)
     return p / (p + q)
 
 
 def _total(x: Array) -> Array:
     """The sum along the last axis, which stays, in the one order that all compilers and interpreters keep: that of running sums."""
-    sums = bind1("cumsum", x, axis=x.ndim - 1, reverse=False)
+    sums = primitives.cumsum(x, axis=x.ndim - 1, reverse=False)
     return sums[..., -1][..., None] if x.ndim - 1 in _core.ragged_axes(x) else sums[..., -1:]
 
 
@@ -223,15 +224,15 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
         raise ValueError("dirichlet: alpha must have an axis of parameters; got a scalar")
     lead = array.shape[:-1] if shape is None else symbolic_shape(shape, "dirichlet")
     logs = loggamma(key, array, (*lead, array.shape[-1]), dtype)
-    largest = bind1("reduce_max", logs, axes=[logs.ndim - 1])[..., None]
-    weights = bind1("exp", logs - bind1("stop_gradient", largest))
+    largest = primitives.reduce_max(logs, axes=[logs.ndim - 1])[..., None]
+    weights = primitives.exp(logs - primitives.stop_gradient(largest))
     return weights / _total(weights)
 
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the chi-square distribution of ``df`` degrees of freedom."""
     sizes, _, (df,) = _parameters("chisquare", shape, dtype, df)
-    return bind1("exp", _gamma(key, df / 2.0, sizes, True)) * 2.0
+    return primitives.exp(_gamma(key, df / 2.0, sizes, True)) * 2.0
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -247,7 +248,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
     keys = basic.split(key)
     half = df / 2.0
     ratio = half / _gamma(keys[1], half, sizes, False)
-    return basic.normal(keys[0], sizes, dtype) * bind1("sqrt", ratio)
+    return basic.normal(keys[0], sizes, dtype) * primitives.sqrt(ratio)
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -276,19 +277,19 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Exponentials of normal numbers of standard deviation ``sigma``."""
     sizes, dtype, (sigma,) = _parameters("lognormal", shape, dtype, sigma)
-    return bind1("exp", basic.normal(key, sizes, dtype) * sigma)
+    return primitives.exp(basic.normal(key, sizes, dtype) * sigma)
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Pareto distribution of exponent ``b``, from 1 on."""
     sizes, dtype, (b,) = _parameters("pareto", shape, dtype, b)
-    return bind1("exp", basic.exponential(key, sizes, dtype) / b)
+    return primitives.exp(basic.exponential(key, sizes, dtype) / b)
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Rayleigh distribution."""
     sizes, dtype, (scale,) = _parameters("rayleigh", shape, dtype, scale)
-    return scale * bind1("sqrt", bind1("log", basic.uniform(key, sizes, dtype)) * -2.0)  # type: ignore[no-any-return]
+    return scale * primitives.sqrt(primitives.log(basic.uniform(key, sizes, dtype)) * -2.0)  # type: ignore[no-any-return]
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -299,14 +300,14 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_shard
     v = basic.normal(keys[0], sizes, dtype)
     y = v * v
     squared = mean * mean
-    x = mean + squared * y / 2 - mean / 2 * bind1("sqrt", 4 * mean * y + squared * (y * y))
-    return bind1("select", basic.uniform(keys[1], sizes, dtype) <= mean / (mean + x), x, squared / x)
+    x = mean + squared * y / 2 - mean / 2 * primitives.sqrt(4 * mean * y + squared * (y * y))
+    return primitives.select(basic.uniform(keys[1], sizes, dtype) <= mean / (mean + x), x, squared / x)
 
 
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None) -> Array:
     """Numbers of the Weibull distribution."""
     dtype = basic.float_dtype(dtype, "weibull_min")
-    draws = -bind1("log1p", -basic.uniform(key, shape, dtype))
+    draws = -primitives.log1p(-basic.uniform(key, shape, dtype))
     return cnp.power(draws, 1.0 / concentration) * scale  # type: ignore[no-any-return]
 
 
@@ -314,7 +315,7 @@ def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any =
     """Lengths of vectors of three normal numbers."""
     dtype = basic.float_dtype(dtype, "maxwell")
     draws = basic.normal(key, (*symbolic_shape(shape, "maxwell"), 3), dtype)
-    return bind1("sqrt", bind1("reduce_sum", draws * draws, axes=[draws.ndim - 1]))
+    return primitives.sqrt(primitives.reduce_sum(draws * draws, axes=[draws.ndim - 1]))
 
 
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Array:
@@ -333,9 +334,9 @@ def triangular(
     sizes, dtype, given = _parameters("triangular", shape, dtype, left, mode, right)
     left, mode, right = (cnp.broadcast_to(x, sizes) for x in given)
     u = basic.uniform(key, sizes, dtype)
-    low = left + bind1("sqrt", u * (right - left) * (mode - left))
-    high = right - bind1("sqrt", (1 - u) * (right - left) * (right - mode))
-    return bind1("select", u < (mode - left) / (right - left), low, high)
+    low = left + primitives.sqrt(u * (right - left) * (mode - left))
+    high = right - primitives.sqrt((1 - u) * (right - left) * (right - mode))
+    return primitives.select(u < (mode - left) / (right - left), low, high)
 
 
 def multivariate_normal(
@@ -408,7 +409,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
     sizes, _, _ = _parameters("geometric", shape, probability.dtype, probability)
     u = basic.uniform(key, sizes, probability.dtype)
     u = cnp.where(u == 0, 1, u)
-    return _core.convert(bind1("floor", bind1("log", u) / bind1("log1p", -probability)) + 1, dtype)
+    return _core.convert(primitives.floor(primitives.log(u) / primitives.log1p(-probability)) + 1, dtype)
 
 
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
@@ -417,8 +418,8 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sha
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}")
     sizes, _, (mean,) = _parameters("poisson", shape, "float32", lam)
-    mean = cnp.broadcast_to(bind1("stop_gradient", mean), sizes)
-    few = bind1("or", bind1("ne", mean, mean), mean < 10)
+    mean = cnp.broadcast_to(primitives.stop_gradient(mean), sizes)
+    few = primitives.or_(primitives.ne(mean, mean), mean < 10)
     result = cnp.where(
         few,
         _poisson_by_product(key, cnp.where(few, mean, 0.0), sizes, dtype),
@@ -439,7 +440,7 @@ def _poisson_by_product(key: Any, mean: Array, sizes: Sequence[int], dtype: Any)
         count, words, total = state
         keys = basic.split(words)
         count = cnp.where(total > -mean, count + 1, count)
-        return count, keys[0], total + bind1("log", basic.uniform(keys[1], sizes, "float32"))
+        return count, keys[0], total + primitives.log(basic.uniform(keys[1], sizes, "float32"))
 
     start = cnp.full(sizes, 0, dtype), _words_of(key), cnp.full(sizes, 0.0, "float32")
     return _until(lambda state: state[2] > -mean, body, start)[0] - 1  # type: ignore[no-any-return]
@@ -452,19 +453,19 @@ def _deviance(x: Array, mean: Array) -> Array:
     precision would not have the digits of ``mean`` and ``x log(x)`` by themselves.
     """
     off = (x - mean) / mean
-    near = bind1("abs", off) < 0.125
-    close = bind1("select", near, off, bind1("sub", off, off))
+    near = primitives.abs(off) < 0.125
+    close = primitives.select(near, off, primitives.sub(off, off))
     # (1 + d) log(1 + d) - d
     series = _core.full((), 0.0, x.dtype)
     for k in reversed(range(2, 14)):
         series = series * close + (-1.0) ** k / (k * (k - 1.0))
-    return bind1("select", near, mean * (close * close * series), x * bind1("log", x / mean) + (mean - x))
+    return primitives.select(near, mean * (close * close * series), x * primitives.log(x / mean) + (mean - x))
 
 
 def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: Any) -> Array:
     """Hörmann's transformed rejection ("The transformed rejection method for generating Poisson random variables", 1993)."""
-    log_mean = bind1("log", mean)
-    b = 0.931 + 2.53 * bind1("sqrt", mean)
+    log_mean = primitives.log(mean)
+    b = 0.931 + 2.53 * primitives.sqrt(mean)
     a = -0.059 + 0.02483 * b
     inverse = 1.1239 + 1.1328 / (b - 3.4)
     limit = 0.9277 - 3.6224 / (b - 2)
@@ -475,15 +476,17 @@ def _poisson_by_rejection(key: Any, mean: Array, sizes: Sequence[int], dtype: An
         keys = basic.split(words, 3)
         u = basic.uniform(keys[1], sizes, "float32") - 0.5
         v = basic.uniform(keys[2], sizes, "float32")
-        shifted = 0.5 - bind1("abs", u)
-        k = bind1("floor", (2 * a / shifted + b) * u + mean + 0.43)
-        s = bind1("log", v * inverse / (a / (shifted * shifted) + b))
-        after = bind1("max", k, zero) + 1.0
-        density = 0.5 * bind1("log", after) - log_mean - _deviance(after, mean) - _stirling_tail(after - 1.0) - half_log
+        shifted = 0.5 - primitives.abs(u)
+        k = primitives.floor((2 * a / shifted + b) * u + mean + 0.43)
+        s = primitives.log(v * inverse / (a / (shifted * shifted) + b))
+        after = primitives.max(k, zero) + 1.0
+        density = (
+            0.5 * primitives.log(after) - log_mean - _deviance(after, mean) - _stirling_tail(after - 1.0) - half_log
+        )
         outright = (shifted >= 0.07) & (v <= limit)
         reject = (k < 0) | ((shifted < 0.013) & (v > shifted))
         accept = outright | (~reject & (s <= density))
-        return bind1("select", accept, k, found), accepted | accept, keys[0]
+        return primitives.select(accept, k, found), accepted | accept, keys[0]
 
     start = cnp.full(sizes, -1, "float32"), cnp.full(sizes, False, bool), _words_of(key)
     return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
@@ -498,31 +501,30 @@ _STIRLING_TAIL = [
 def _stirling_tail(k: Array) -> Array:
     """What Stirling's formula for ``log(k!)`` lacks."""
     small = k <= 9
-    inverse = 1.0 / (bind1("max", k, literal(k, 0.0)) + 1.0)
+    inverse = 1.0 / (primitives.max(k, literal(k, 0.0)) + 1.0)
     square = inverse * inverse
     series = (1.0 / 12 - (1.0 / 360 - 1.0 / 1260 * square) * square) * inverse
     k = cnp.clip(k, 0.0, 9.0)
     table = _core.convert(_core.array(np.array(_STIRLING_TAIL)), k.dtype)
-    found = cnp.take(table, _core.convert(bind1("floor", k), "int32"), mode="clip")
-    return bind1("select", small, found, series)
+    found = cnp.take(table, _core.convert(primitives.floor(k), "int32"), mode="clip")
+    return primitives.select(small, found, series)
 
 
 def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Array:
     """How many of ``n`` trials of probability ``p`` succeed, as floats; NaN where n or p is negative or NaN."""
     dtype = basic.float_dtype(dtype, "binomial")
-    prob = bind1("stop_gradient", _core.promote([p], inexact=True)[0])
-    sizes, _, (count, prob) = _parameters("binomial", shape, prob.dtype, bind1("stop_gradient", _core.array(n)), prob)
+    prob = primitives.stop_gradient(_core.promote([p], inexact=True)[0])
+    sizes, _, (count, prob) = _parameters("binomial", shape, prob.dtype, primitives.stop_gradient(_core.array(n)), prob)
     count, prob = cnp.broadcast_to(count, sizes), cnp.broadcast_to(prob, sizes)
     low = prob < 0.5
-    q = bind1("select", low, prob, 1.0 - prob)
+    q = primitives.select(low, prob, 1.0 - prob)
     bad_count = cnp.isnan(count) | (count < 0.0)
     infinite = cnp.isinf(count)
     unknown, negative = cnp.isnan(q), q < 0.0
     q = cnp.where(unknown | negative, 0.01, q)
     few = bad_count | (count * q <= 10.0)
-    count = bind1("floor", count)
-    samples = bind1(
-        "select",
+    count = primitives.floor(count)
+    samples = primitives.select(
         few,
         _binomial_by_waiting(key, cnp.where(few, count, 0.0), q, sizes, dtype),
         _binomial_by_rejection(key, cnp.where(few, 1e4, count), cnp.where(few, 0.5, q), sizes, dtype),
@@ -531,18 +533,18 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     samples = cnp.where(invalid, math.nan, samples)
     samples = cnp.where(infinite & ~invalid, math.inf, samples)
     keep = low | bad_count | unknown | infinite
-    return bind1("select", keep, samples, _core.convert(count, dtype) - samples)
+    return primitives.select(keep, samples, _core.convert(count, dtype) - samples)
 
 
 def _binomial_by_waiting(key: Any, count: Array, prob: Array, sizes: Sequence[int], dtype: Any) -> Array:
     """Waiting times added up until they exceed the number of trials."""
-    scale = bind1("log1p", -prob)
+    scale = primitives.log1p(-prob)
 
     def body(state: Any) -> Any:
         found, total, words = state
         keys = basic.split(words)
-        found = bind1("select", total <= count, found + 1, found)
-        waited = bind1("ceil", bind1("log", basic.uniform(keys[0], sizes, prob.dtype)) / scale)
+        found = primitives.select(total <= count, found + 1, found)
+        waited = primitives.ceil(primitives.log(basic.uniform(keys[0], sizes, prob.dtype)) / scale)
         return found, total + waited, keys[1]
 
     zeros = cnp.full(sizes, 0.0, prob.dtype)
@@ -553,15 +555,15 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
     """Hörmann's transformed rejection ("The generation of binomial random variates", 1993)."""
 
     def log(x: Array) -> Array:
-        return bind1("log", x)
+        return primitives.log(x)
 
-    spread = bind1("sqrt", count * prob * (1 - prob))
+    spread = primitives.sqrt(count * prob * (1 - prob))
     b = 1.15 + 2.53 * spread
     a = -0.0873 + 0.0248 * b + 0.01 * prob
     c = count * prob + 0.5
     limit = 0.92 - 4.2 / b
     alpha = (2.83 + 5.1 / b) * spread
-    m = bind1("floor", (count + 1) * prob)
+    m = primitives.floor((count + 1) * prob)
     zero = cnp.full(sizes, 0.0, prob.dtype)
 
     def probability(k: Array) -> Array:
@@ -577,15 +579,15 @@ def _binomial_by_rejection(key: Any, count: Array, prob: Array, sizes: Sequence[
         keys = basic.split(words, 3)
         u = basic.uniform(keys[1], sizes, prob.dtype) - 0.5
         v = basic.uniform(keys[2], sizes, prob.dtype)
-        shifted = 0.5 - bind1("abs", u)
+        shifted = 0.5 - primitives.abs(u)
         outright = (shifted >= 0.07) & (v <= limit)
-        k = bind1("floor", (2 * a / shifted + b) * u + c)
+        k = primitives.floor((2 * a / shifted + b) * u + c)
         reject = (k < 0) | (k > count)
         v = log(v * alpha / (a / (shifted * shifted) + b))
-        inside = bind1("min", bind1("max", k, zero), count)
+        inside = primitives.min(primitives.max(k, zero), count)
         bound = probability(inside) - at_mode
         accept = outright | (~reject & (v <= bound))
-        return bind1("select", accept, k, found), accepted | accept, keys[0]
+        return primitives.select(accept, k, found), accepted | accept, keys[0]
 
     start = cnp.full(sizes, -1.0, prob.dtype), cnp.full(sizes, False, bool), _words_of(key)
     return _core.convert(_until(lambda state: ~state[1], body, start)[0], dtype)
@@ -599,7 +601,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     refuse_ragged_shape("multinomial", sizes[-1:], "each outcome takes random bits of its own")
     trials = cnp.broadcast_to(_core.convert(_core.array(n), probabilities.dtype), sizes[:-1])
     moved = cnp.moveaxis(cnp.broadcast_to(probabilities, sizes), -1, 0)
-    remaining = bind1("cumsum", moved, axis=0, reverse=True)
+    remaining = primitives.cumsum(moved, axis=0, reverse=True)
     ratios = moved / cnp.where(remaining == 0, 1, remaining)
 
     def step(rest: Array, given: Any) -> Any:

@@ -11,9 +11,10 @@ import numpy as np
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, kind
+from cotangent._ops.binding import convert, kind
 from cotangent._ops.sizes import move_last, normalize_axis
 from cotangent.lax.fourier import _fft_dtype
 from cotangent.numpy import fft as cnp_fft
@@ -114,7 +115,7 @@ def _along(
     array = _core.array(x)
     if kind(array) == "complex":
         parts = [_along(p, number, sizes, axes, norm, inverse, name) for p in (cnp.real(array), cnp.imag(array))]
-        return bind1("complex", *parts)
+        return primitives.complex(*parts)
     array = convert(array, _fft_dtype(array, True))
     for i, axis in enumerate(axes):
         place = normalize_axis(axis, array.ndim, name)

@@ -11,6 +11,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent import numpy as cnp
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import by_precision, elementwise, polynomial
@@ -401,7 +402,7 @@ def comb(N: Any, k: Any, exact: bool = False, repetition: bool = False) -> Array
     n, k = cnp.where(possible, n, 1.0), cnp.where(possible, k, 0.0)
     ways = cnp.exp(-cnp.log1p(n) - _betaln(n - k + 1, k + 1))
     whole = (n == cnp.floor(n)) & (k == cnp.floor(k)) & (ways < by_precision(n, 2.0**20, 2.0**45))
-    ways = cnp.where(whole, ways + _core.bind("stop_gradient", [cnp.round(ways) - ways])[0], ways)
+    ways = cnp.where(whole, ways + primitives.stop_gradient(cnp.round(ways) - ways), ways)
     result: Array = cnp.where(possible, ways, 0.0)
     return result
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, symmetrized
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax._reflectors import packed_reflectors
@@ -66,7 +65,7 @@ def cholesky(a: Any, *, upper: bool = False, symmetrize_input: bool = True) -> A
     """
     check_square(a, "cholesky")
     if upper and symmetrize_input:
-        return bind1("cholesky", symmetrized(a), upper=True)
+        return primitives.cholesky(symmetrized(a), upper=True)
     factor = lax_linalg.cholesky(a, symmetrize_input=symmetrize_input)
     return adjoint(factor) if upper else factor
 
@@ -136,7 +135,7 @@ def svd(
 def svdvals(x: Any, /) -> Array:
     """The singular values of matrices [..., m, n], descending."""
     check_matrix(x, "svdvals")
-    return _core.bind("svd", [x], full_matrices=False, compute_uv=False)[0]
+    return primitives.svd(x, full_matrices=False, compute_uv=False)[0]
 
 
 def _reads_lower(uplo: str | None, name: str) -> bool:
@@ -174,7 +173,7 @@ def eigvalsh(a: Any, UPLO: str | None = "L", *, symmetrize_input: bool = True) -
     check_square(a, "eigvalsh")
     lower = _reads_lower(UPLO, "eigvalsh")
     matrix = symmetrized(a) if symmetrize_input else a
-    return _core.bind("eigh", [matrix], lower=lower, compute_vectors=False)[0]
+    return primitives.eigh(matrix, lower=lower, compute_vectors=False)[0]
 
 
 @matrices()

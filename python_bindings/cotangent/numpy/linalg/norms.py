@@ -10,9 +10,10 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, kind, literal, real_dtype
+from cotangent._ops.binding import convert, kind, literal, real_dtype
 from cotangent._ops.matrices import check_matrix, check_square, matrices
 from cotangent._ops.sizes import insert_axes, keep_axes, normalize_axes, normalize_axis, several
 from cotangent._transforms.custom_rules import custom_jvp
@@ -23,10 +24,10 @@ __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]
 
 
 def _sum_of_squares(x: Array, axes: list[int], factor: float = 1.0) -> Array:
-    parts = [bind1(part, x) for part in ("real", "imag")] if kind(x) == "complex" else [x]
+    parts = [part(x) for part in (primitives.real, primitives.imag)] if kind(x) == "complex" else [x]
     scaled = [part if factor == 1 else part * literal(part, factor) for part in parts]
     squares = [part * part for part in scaled]
-    return bind1("reduce_sum", squares[0] if len(squares) == 1 else squares[0] + squares[1], axes=axes)
+    return primitives.reduce_sum(squares[0] if len(squares) == 1 else squares[0] + squares[1], axes=axes)
 
 
 # Below which a sum of float64's squares has lost digits of what it sums; and powers of 2 that bring small and large numbers'
@@ -53,8 +54,8 @@ def _root(x: Array, axes: list[int]) -> Array:
 def _over(x: Array, size: Array) -> Array:
     """``x / size`` for real sizes, and 0 where ``x`` is 0."""
     if kind(x) == "complex":
-        return bind1("complex", *(_over(bind1(part, x), size) for part in ("real", "imag")))
-    return bind1("div_no_nan", x, size)
+        return primitives.complex(*(_over(part(x), size) for part in (primitives.real, primitives.imag)))
+    return primitives.div_no_nan(x, size)
 
 
 def _root_of_squares(x: Array, axis: Any, keepdims: bool) -> Array:
@@ -70,10 +71,10 @@ def _root_of_squares(x: Array, axis: Any, keepdims: bool) -> Array:
         result = root(x)
         unit = _over(x, _core.broadcast_to(insert_axes(result, axes), x._bound_shape))
         if kind(x) == "complex":
-            product = bind1("real", bind1("conj", unit) * tangent)
+            product = primitives.real(primitives.conj(unit) * tangent)
         else:
             product = unit * tangent
-        return result, bind1("reduce_sum", product, axes=axes)
+        return result, primitives.reduce_sum(product, axes=axes)
 
     root.defjvp(rule)
     result: Array = root(x)
@@ -101,7 +102,7 @@ def _of_vectors(x: Array, ord: Any, axis: Any, keepdims: bool) -> Array:
         if ord > 0
         else ops.min(size, axis, keepdims=True, initial=math.inf)
     )
-    scale = bind1("stop_gradient", extreme)
+    scale = primitives.stop_gradient(extreme)
     scale = ops.where((scale > 0) & (scale < math.inf), scale, 1)
     total = ops.sum((size / scale) ** ord, axis, keepdims=True)
     if abs(ord) >= 1:

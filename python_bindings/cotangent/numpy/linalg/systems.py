@@ -12,9 +12,10 @@ from numpy.linalg import LinAlgError
 
 from cotangent import _core
 from cotangent import _ops as ops
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, kind, real_dtype
+from cotangent._ops.binding import convert, kind, real_dtype
 from cotangent._ops.matrices import (
     adjoint,
     check_matrix,
@@ -49,7 +50,7 @@ class SlogdetResult(NamedTuple):
 
 def solve_matrices(a: Array, b: Array, trans: int = 0) -> Array:
     """The solution of ``op(a) X = b`` for matrices [..., n, n] and [..., n, k]; batch axes broadcast."""
-    factors, _, permutation = _core.bind("lu", [bind1("stop_gradient", a)])
+    factors, _, permutation = primitives.lu(primitives.stop_gradient(a))
     return solve_factored(a, factors, permutation, b, trans)
 
 
@@ -313,10 +314,10 @@ def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
     """Powers of two for the factors of a product, so that none of its parts overflows or underflows, and two for the result."""
     info = np.finfo(real_dtype(diagonal.dtype))
     bits, width, bias = np.dtype(f"uint{info.bits}"), int(info.nmant), int(info.maxexp) - 1
-    size = ops.abs(bind1("stop_gradient", diagonal))
+    size = ops.abs(primitives.stop_gradient(diagonal))
     size = ops.where(size > 0, size, 1)
     if size._bound_shape[-1] < bias:
-        exponents = convert(bind1("bitcast", size, dtype=bits) >> width, "int32") - bias
+        exponents = convert(primitives.bitcast(size, dtype=bits) >> width, "int32") - bias
     else:  # so many that numbers from 1 to 2 may have a product that overflows
         logarithms = ops.log2(ops.where(ops.isfinite(size), size, 1))
         reached = ops.cumsum(logarithms, -1)
@@ -324,7 +325,7 @@ def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
 
     def power(exponent: Array) -> Array:
         biased = convert(ops.clip(exponent, 1 - bias, bias) + bias, bits)
-        return convert(bind1("bitcast", biased << width, dtype=info.dtype), diagonal.dtype)
+        return convert(primitives.bitcast(biased << width, dtype=info.dtype), diagonal.dtype)
 
     exponents = ops.clip(exponents, 1 - bias, bias - 1)
     total = ops.sum(exponents, -1)
@@ -334,7 +335,7 @@ def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
 
 @custom_jvp
 def _det(a: Array) -> Array:
-    factors, pivots, _ = _core.bind("lu", [a])
+    factors, pivots, _ = primitives.lu(a)
     diagonal = diagonal_of(factors)
     scale, first, second = _scales(diagonal)
     return _parity(pivots, a.dtype) * ops.prod(diagonal * scale, -1) * first * second
@@ -348,7 +349,7 @@ def _det_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
     or more zeros it is 0.
     """
     a, change = primals[0], tangents[0]
-    factors, pivots, permutation = _core.bind("lu", [a])
+    factors, pivots, permutation = primitives.lu(a)
     diagonal = diagonal_of(factors)
     is_zero = diagonal == 0
     count = ops.sum(convert(is_zero, "int32"), -1)
@@ -430,7 +431,7 @@ def det(a: Any) -> Array:
 
 @custom_jvp
 def _slogdet(a: Array) -> tuple[Array, Array]:
-    factors, pivots, _ = _core.bind("lu", [a])
+    factors, pivots, _ = primitives.lu(a)
     return _sign_and_log(diagonal_of(factors), pivots)
 
 
@@ -446,7 +447,7 @@ def _sign_and_log(diagonal: Array, pivots: Array) -> tuple[Array, Array]:
 @_slogdet.defjvp
 def _slogdet_jvp(primals: tuple[Array], tangents: tuple[Array]) -> Any:
     a = primals[0]
-    factors, pivots, permutation = _core.bind("lu", [a])
+    factors, pivots, permutation = primitives.lu(a)
     sign, log = _sign_and_log(diagonal_of(factors), pivots)
     relative = trace(solve_factored(a, factors, permutation, tangents[0]))
     if kind(a) != "complex":

@@ -6,9 +6,9 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
 from cotangent._transforms.control_flow import scan
 from cotangent._transforms.custom_rules import custom_jvp
@@ -371,7 +371,7 @@ def _unitary_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[
     wt, at, dt = (w, a, change) if tall else (adjoint(w), adjoint(a), adjoint(change))
     p = symmetrized(cnp.matmul(adjoint(wt), at))
     inner = cnp.matmul(adjoint(wt), dt)
-    turn = bind1("sylvester", p, p, inner - adjoint(inner))
+    turn = primitives.sylvester(p, p, inner - adjoint(inner))
     tangent = cnp.matmul(wt, turn)
     if a._bound_shape[-2] != a._bound_shape[-1]:
         outside = dt - cnp.matmul(wt, inner)

@@ -10,9 +10,10 @@ from typing import Any
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1, convert, kind
+from cotangent._ops.binding import convert, kind
 from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
 from cotangent._ops.sizes import axis_size
 from cotangent._transforms.control_flow import cond, scan
@@ -227,7 +228,7 @@ def _sqrtm(a: Array) -> Array:
 def _sqrtm_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """S dS + dS S = dA."""
     s = _sqrtm(primals[0])
-    return s, bind1("sylvester", s, s, to_complex(tangents[0]))
+    return s, primitives.sylvester(s, s, to_complex(tangents[0]))
 
 
 @matrices()
@@ -312,7 +313,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
     if C.ndim < 2 or C._bound_shape[-2:] != (A._bound_shape[-1], B._bound_shape[-1]):
         raise ValueError(f"solve_sylvester: the shapes {A.shape}, {B.shape} and {C.shape} do not fit")
     a, b, c = one_batch((A, 2), (B, 2), (C, 2))
-    x = bind1("sylvester", a, b, c)
+    x = primitives.sylvester(a, b, c)
     sums = cnp_linalg.eigvals(a)[..., :, None] + cnp_linalg.eigvals(b)[..., None, :]
     close = cnp.any(cnp.abs(sums) < tol, (-2, -1), keepdims=True)
     return convert(cnp.where(close, math.nan, x), C.dtype)

@@ -8,9 +8,9 @@ from numpy.linalg import LinAlgError
 
 import cotangent.numpy as cnp
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import bind1
 from cotangent._ops.matrices import adjoint, check_square, matrices, one_batch
 from cotangent._ops.matrices import diagonal as diagonal_of
 from cotangent.lax import linalg as lax_linalg
@@ -34,7 +34,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Array:
 
 def _cholesky(a: Array, lower: bool) -> Array:
     """The factor of the triangle of ``a`` that ``lower`` names."""
-    return bind1("cholesky", a) if lower else bind1("cholesky", a, upper=True)
+    return primitives.cholesky(a) if lower else primitives.cholesky(a, upper=True)
 
 
 @matrices()
@@ -209,7 +209,7 @@ def solve(
     # L L^H = (L / d) (d L^H) with d the diagonal of L: factors as of lu without exchanges.
     diagonal = diagonal_of(factor)
     factors = cnp.tril(factor / diagonal[..., None, :], -1) + cnp.triu(diagonal[..., None] * adjoint(factor))
-    order = bind1("iota", shape=list(a._bound_shape[:-1]), dtype=_core.canonical_dtype("int32"), axis=a.ndim - 2)
+    order = primitives.iota(shape=list(a._bound_shape[:-1]), dtype=_core.canonical_dtype("int32"), axis=a.ndim - 2)
     x = lax_linalg.solve_factored(a, factors, order, right)
     return x[..., 0] if vector else x
 
