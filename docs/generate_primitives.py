@@ -15,6 +15,12 @@ HEAD = """# Primitives
 Every public function is made of these. The table is generated from the records (`ir/ops/`, `transforms/higher_order/`); the slots are
 explained in `ir/primitive.h`. A ✓ is a rule; words are the reason why the slot is empty on purpose.
 """
+ATTRIBUTES = """## Attributes
+
+The static parameters of those that have any, and what they hold.
+
+| primitive | attributes |
+|---|---|"""
 
 
 def page() -> str:
@@ -24,7 +30,17 @@ def page() -> str:
         for name, row in sorted(_core.slot_matrix().items())
     ]
     table = ["| primitive | " + " | ".join(SLOTS) + " |", "|---|" + ":-:|" * len(SLOTS), *rows]
-    return "\n".join([HEAD, f"{len(rows)} primitives.", "", *table, ""])
+    attributes = [
+        f"| `{name}` | "
+        + ", ".join(
+            f"`{attribute}` {kind}{' (optional)' if optional else ''}"
+            for attribute, kind, optional in record.attributes
+        )
+        + " |"
+        for name, record in sorted(_core.primitives.items())
+        if record.attributes
+    ]
+    return "\n".join([HEAD, f"{len(rows)} primitives.", "", *table, "", ATTRIBUTES, *attributes, ""])
 
 
 STUB = Path(__file__).parent.parent / "python_bindings/cotangent/_base/primitives.pyi"
