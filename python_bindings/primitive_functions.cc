@@ -131,13 +131,19 @@ py::object make_function(const Primitive& primitive) {
 }
 
 // bind(name, operands, **attributes): for tools, which have the name of a primitive from a graph. Always a list.
-py::list bind_by_name(const std::string& name, const py::iterable& operands, const py::kwargs& attributes) {
-  const Primitive& primitive = get_primitive(name);
-  const AttrsPtr attrs = attrs_from_python(attributes);
+PyObject* bind_by_name(PyObject*, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+  Py_ssize_t length = 0;
+  const char* name = count == 2 && PyUnicode_Check(args[0]) ? PyUnicode_AsUTF8AndSize(args[0], &length) : nullptr;
+  if (name == nullptr) {
+    PyErr_Clear();
+    throw Error(ErrorKind::kType, "the name of a primitive must be a str: bind(name, operands, /, **attributes)");
+  }
+  const Primitive& primitive = get_primitive(std::string_view(name, static_cast<size_t>(length)));
+  const AttrsPtr attrs = read_attributes(args + count, keywords);
   if (const auto wrong = check_attributes(primitive, *attrs)) throw Error(ErrorKind::kType, wrong->problem);
   std::vector<Datum> values;
-  for (py::handle operand : operands) values.push_back(datum_from_python(operand));
-  return py::reinterpret_steal<py::list>(list_of(bind_with_location(primitive, values, attrs)));
+  for (py::handle operand : py::reinterpret_borrow<py::iterable>(args[1])) values.push_back(datum_from_python(operand));
+  return list_of(bind_with_location(primitive, values, attrs));
 }
 
 }  // namespace
@@ -162,8 +168,11 @@ void register_primitive_functions(py::module_& module) {
   py::dict functions;
   for (const Primitive* primitive : all_primitives()) functions[py::str(primitive->name)] = make_function(*primitive);
   module.attr("primitives") = functions;
-  module.def("bind", bind_by_name, py::arg("name"), py::arg("operands"), py::pos_only(),
-             "The results of a primitive by its name: bind(name, operands, **attributes).");
+  static PyMethodDef methods[] = {
+      {"bind", reinterpret_cast<PyCFunction>(guarded_slot<bind_by_name>()), METH_FASTCALL | METH_KEYWORDS,
+       "The results of a primitive by its name: bind(name, operands, **attributes)."},
+      {nullptr, nullptr, 0, nullptr}};
+  if (PyModule_AddFunctions(module.ptr(), methods) != 0) throw py::error_already_set();
 }
 
 }  // namespace ct::python

@@ -19,7 +19,7 @@ from cotangent._core import Array
 from cotangent._ops.sizes import refuse_ragged
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import one_dtype
-from cotangent.lax.windows import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count
+from cotangent.lax.window_geometry import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count
 
 __all__ = [
     "ConvDimensionNumbers",

@@ -15,17 +15,9 @@ from cotangent._core import Array, Primitive
 from cotangent._ops.sizes import normalize_axes
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.lax.windows import fold_of
+from cotangent.lax.window_folds import fold_of
 
 __all__ = ["reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor"]
-
-# By the operation that `fold_of` finds in a function.
-_FOLDS = {
-    "add": (primitives.reduce_sum, primitives.add),
-    "mul": (primitives.reduce_prod, primitives.mul),
-    "max": (primitives.reduce_max, primitives.max),
-    "min": (primitives.reduce_min, primitives.min),
-}
 
 
 def _reduced(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Array:
@@ -140,11 +132,10 @@ def reduce(
         raise ShapeError(f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}")
     axes = normalize_axes(tuple(dimensions), arrays[0].ndim, "lax.reduce")
     if operands is leaves[0]:
-        name = fold_of(computation, arrays[0].dtype)
-        if name in _FOLDS:
-            reduce_primitive, combine = _FOLDS[name]
-            result = reduce_primitive(*arrays, axes=axes)
-            return combine(_core.broadcast_to(inits[0], result._bound_shape), result)
+        fold = fold_of(computation, arrays[0].dtype)
+        if fold is not None:
+            result = fold.reduce(*arrays, axes=axes)
+            return fold.combine(_core.broadcast_to(inits[0], result._bound_shape), result)
     ragged = {axis for x in arrays for axis in _core.ragged_axes(x)} & set(axes)
     # A ragged axis is walked alone: it cannot be joined with others.
     for axis in sorted(ragged, reverse=True):

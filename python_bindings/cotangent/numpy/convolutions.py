@@ -13,7 +13,7 @@ from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.binding import inexact
 from cotangent._ops.products import dot_general, one_pair
 from cotangent._ops.sizes import axis_size, bound_size
-from cotangent.lax.windows import sliding
+from cotangent.lax.window_geometry import sliding
 
 __all__ = ["convolve", "correlate"]
 

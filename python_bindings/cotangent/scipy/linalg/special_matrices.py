@@ -12,7 +12,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent.lax.windows import sliding
+from cotangent.lax.window_geometry import sliding
 
 __all__ = [
     "block_diag",
