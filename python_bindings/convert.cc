@@ -4,6 +4,7 @@
 
 #include "ir/hash.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/size.h"
 #include "ir/text.h"
 #include "python_bindings/exchange.h"
@@ -237,8 +238,7 @@ Datum scalar_datum(PyObject* object, const Aval& aval, bool operand) {
       store_complex(tensor, 0, {(*pair)[0], (*pair)[1]});
     return tensor;
   }
-  static const Primitive& full = get_primitive("full");
-  return bind1_with_location(full, {}, literal_attributes(aval, std::move(literal)));
+  return bind1_with_location(kFull, {}, literal_attributes(aval, std::move(literal)));
 }
 
 const char* array_method(PyObject* object) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/operands.h"
@@ -162,7 +163,6 @@ bool read_reduction(const Call& call, Reduction& reduction) {
 }
 
 Datum fold(const Primitive& primitive, const Reduction& reduction) {
-  static const Primitive& broadcast = get_primitive("broadcast");
   Datum result = bind1_of(primitive, *reduction.x, Attrs::make({{"axes", reduction.axes}}));
   if (!reduction.keep || reduction.axes.empty()) return result;
   Ints shape = ints(reduction.aval.shape());
@@ -174,7 +174,7 @@ Datum fold(const Primitive& primitive, const Reduction& reduction) {
       kept.push_back(axis);
     }
   }
-  return bind1_of(broadcast, result, Attrs::make({{"shape", std::move(shape)}, {"axes", std::move(kept)}}));
+  return bind1_of(kBroadcast, result, Attrs::make({{"shape", std::move(shape)}, {"axes", std::move(kept)}}));
 }
 
 // Whether sums of this dtype are computed and given in it.
@@ -196,7 +196,6 @@ bool extreme(const Entrance& self, const Call& call, Datum& result) {
 }
 
 bool mean(const Entrance& self, const Call& call, Datum& result) {
-  static const Primitive& divide = get_primitive("div");
   Reduction reduction;
   if (!read_reduction(call, reduction) || !sums_in_itself(reduction.aval.dtype())) return false;
   int64_t count = 1;
@@ -206,7 +205,7 @@ bool mean(const Entrance& self, const Call& call, Datum& result) {
   const Datum size =
       broadcast_datum(scalar_datum(number.ptr(), Aval(reduction.aval.dtype(), {})), datum_aval(total).shape());
   const Datum* operands[] = {&total, &size};
-  result = bind1_with_location(divide, operands);
+  result = bind1_with_location(kDiv, operands);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "interpreter/kernels/move.h"
+#include "ir/primitives.h"
 #include "python_bindings/operands.h"
 
 namespace ct::python {
@@ -115,20 +116,16 @@ bool read_index(PyObject* const* items, Py_ssize_t count, const Shape& shape, Wi
 
 // The equations of a window, in the order in which the Python function makes them.
 Datum record(const Datum& array, const Window& window) {
-  static const Primitive& slice = get_primitive("slice");
-  static const Primitive& reverse = get_primitive("reverse");
-  static const Primitive& reshape = get_primitive("reshape");
-  static const Primitive& broadcast = get_primitive("broadcast");
   Datum result = array;
   const auto apply = [&](const Primitive& primitive, std::vector<Attrs::Item> attributes) {
     const Datum* operand = &result;
     result = bind1_with_location(primitive, {&operand, 1}, Attrs::make(std::move(attributes)));
   };
-  if (!window.whole) apply(slice, {{"start", window.start}, {"limit", window.limit}, {"stride", window.stride}});
-  if (!window.reversed.empty()) apply(reverse, {{"axes", window.reversed}});
-  if (window.removes) apply(reshape, {{"shape", Ints(window.kept.begin(), window.kept.end())}});
+  if (!window.whole) apply(kSlice, {{"start", window.start}, {"limit", window.limit}, {"stride", window.stride}});
+  if (!window.reversed.empty()) apply(kReverse, {{"axes", window.reversed}});
+  if (window.removes) apply(kReshape, {{"shape", Ints(window.kept.begin(), window.kept.end())}});
   if (window.inserts) {
-    apply(broadcast, {{"shape", Ints(window.shape.begin(), window.shape.end())}, {"axes", window.kept_positions}});
+    apply(kBroadcast, {{"shape", Ints(window.shape.begin(), window.shape.end())}, {"axes", window.kept_positions}});
   }
   return result;
 }

@@ -11,6 +11,7 @@
 #include "ir/combinators.h"
 #include "ir/hash.h"
 #include "ir/lengths.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
@@ -114,7 +115,6 @@ GraphPtr captured(const Rules& rules, const char* slot, const Avals& avals, cons
   Builder builder;
   Values inputs;
   for (const Aval& aval : avals) inputs.push_back(builder.input(aval));
-  static const Primitive& full = get_primitive("full");
   for (const Datum& datum : result.captured) {
     const Tensor* tensor = std::get_if<Tensor>(&datum);
     if (tensor == nullptr || tensor->size() != 1 || is_complex(tensor->dtype())) {
@@ -125,7 +125,7 @@ GraphPtr captured(const Rules& rules, const char* slot, const Avals& avals, cons
     const AttrValue value =
         is_float(tensor->dtype()) ? AttrValue(load_real(*tensor, 0)) : AttrValue(load_integer(*tensor, 0));
     const Shape& shape = tensor->shape();
-    inputs.push_back(builder.bind1(full, {},
+    inputs.push_back(builder.bind1(kFull, {},
                                    Attrs::make({{"shape", Ints(shape.begin(), shape.end())},
                                                 {"dtype", tensor->dtype()},
                                                 {"value", value},

@@ -7,6 +7,7 @@
 #include "ir/error.h"
 #include "ir/float_types.h"
 #include "ir/primitive.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/host_callback.h"
@@ -59,12 +60,12 @@ class Tracker {
                       const std::vector<Origin>& operand_origins) {
     const Primitive& primitive = *equation.primitive;
     LocationScope location(equation.location);
-    if (primitive.name == "vmap_region") return run_examples(*attrs, operands, operand_origins);
+    if (&primitive == &kVmapRegion) return run_examples(*attrs, operands, operand_origins);
     if (primitive.expand && primitive.lowering != Lowering::kHost) {
       Avals avals;
       for (const Tensor& operand : operands) avals.push_back(operand.aval());
       const GraphPtr graph = expansion(primitive, avals, attrs);
-      if (primitive.name != "mask") return run(*graph, operands, operand_origins);
+      if (&primitive != &kMask) return run(*graph, operands, operand_origins);
       std::vector<Tensor> inputs = operands;
       std::vector<Origin> origins = operand_origins;
       harmless_padding(*attrs, inputs, origins);
@@ -149,9 +150,8 @@ class Tracker {
     Ints start(batch.shape().size(), 0), limit(batch.shape().begin(), batch.shape().end());
     start[static_cast<size_t>(axis)] = row;
     limit[static_cast<size_t>(axis)] = row + 1;
-    const Tensor slice =
-        evaluate_primitive(get_primitive("slice"), {&batch, 1},
-                           Attrs::make({{"start", start}, {"limit", limit}, {"stride", Ints(start.size(), 1)}}))[0];
+    const Tensor slice = evaluate_primitive(
+        kSlice, {&batch, 1}, Attrs::make({{"start", start}, {"limit", limit}, {"stride", Ints(start.size(), 1)}}))[0];
     Shape shape(batch.shape());
     shape.erase(shape.begin() + axis);
     return slice.reinterpret(batch.aval().with_shape(shape));

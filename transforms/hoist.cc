@@ -18,6 +18,7 @@
 
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"
@@ -107,8 +108,7 @@ class Slices {
       }
       for (uint32_t k = 0; k < equation.output_count; ++k) level_[equation.first_output + k] = level;
       const Var var = equation.first_output;
-      if (level == Level::kConstant && equation.primitive->name == "transpose" &&
-          body_.aval(var).size() >= kLeastMatrix) {
+      if (level == Level::kConstant && equation.primitive == &kTranspose && body_.aval(var).size() >= kLeastMatrix) {
         found_.push_back(var);
         continue;
       }

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
@@ -61,20 +62,18 @@ Value made_cut(const Cut& cut) {
 
 // The cut that a rule made with its last equations: `cotangent` as a select between a value and zero.
 Cut find_cut(const Builder& builder, Value cotangent, size_t first_new) {
-  static const Primitive& select_primitive = get_primitive("select");
-  static const Primitive& full_primitive = get_primitive("full");
   const absl::Span<const Equation> emitted = builder.equations().subspan(first_new);
   const auto maker = [&](Var var) {
     return std::find_if(emitted.begin(), emitted.end(), [&](const Equation& e) { return e.first_output == var; });
   };
   const auto is_zero = [&](Var var) {
     const auto found = maker(var);
-    if (found == emitted.end() || found->primitive != &full_primitive) return false;
+    if (found == emitted.end() || found->primitive != &kFull) return false;
     const AttrsPtr& attrs = builder.attrs_ptr(*found);
     return is_float(attrs->dtype("dtype")) && attrs->real("value") == 0;
   };
   const auto found = maker(cotangent.var);
-  if (found == emitted.end() || found->primitive != &select_primitive) return {cotangent};
+  if (found == emitted.end() || found->primitive != &kSelect) return {cotangent};
   const absl::Span<const Var> operands = builder.operands(*found);
   Builder* self = cotangent.builder;
   if (is_zero(operands[2])) return {{self, operands[1]}, {self, operands[0]}, true};

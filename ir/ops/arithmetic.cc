@@ -1,6 +1,7 @@
 // Sums, products, quotients, absolute value, sign and the larger and smaller of two.
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -57,7 +58,11 @@ Primitive division() {
   };
   return result;
 }
+}  // namespace
+
 const Primitive& kDiv = define(division());
+
+namespace {
 
 // x = y * q + rem with q a whole number, constant almost everywhere: d rem/dy = -q.
 const Primitive& kRem = define(binary(

@@ -12,6 +12,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -402,7 +403,11 @@ Primitive ragged_place_primitive() {
   return result;
 }
 
+}  // namespace
+
 const Primitive& kConcatenate = define(concatenate_primitive());
+
+namespace {
 [[maybe_unused]] const Primitive& kRaggedConcatenate = define(ragged_concatenate_primitive());
 [[maybe_unused]] const Primitive& kRaggedWindow = define(ragged_window_primitive());
 [[maybe_unused]] const Primitive& kRaggedPlace = define(ragged_place_primitive());

@@ -2,6 +2,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -22,7 +23,7 @@ Avals convert_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult convert_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                       const AttrsPtr& attrs) {
   const DType dtype = attrs->dtype("dtype");
-  const Value result = builder.bind1(get_primitive("convert"), primals, attrs);
+  const Value result = builder.bind1(kConvert, primals, attrs);
   const bool carries = tangents[0] && is_inexact(dtype);
   return {{result}, {carries ? convert(tangents[0], dtype) : Value()}};
 }
@@ -45,7 +46,11 @@ Primitive conversion() {
   };
   return result;
 }
+}  // namespace
+
 const Primitive& kConvert = define(conversion());
+
+namespace {
 
 Avals bitcast_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   check_operand_count(operands, 1);

@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "ir/float_types.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -99,12 +100,16 @@ Primitive constant(std::string name, std::vector<AttributeRecord> attributes, Ty
   return result;
 }
 
+}  // namespace
+
 const Primitive& kFull = define(constant("full",
                                          {{"dtype", AttributeKind::kDType},
                                           {"shape", AttributeKind::kIntegers},
                                           {"value", AttributeKind::kNumber},
                                           {"weak", AttributeKind::kFlag}},
                                          full_type, full_element));
+
+namespace {
 const Primitive& kIota = define(constant(
     "iota", {{"axis", AttributeKind::kInteger}, {"dtype", AttributeKind::kDType}, {"shape", AttributeKind::kIntegers}},
     iota_type, iota_element));

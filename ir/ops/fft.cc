@@ -9,13 +9,14 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
 namespace {
 
 Value bind_fft(Value x, const std::string& kind, const Ints& lengths) {
-  return x.builder->bind1(get_primitive("fft"), {x}, Attrs::make({{"kind", kind}, {"lengths", lengths}}));
+  return x.builder->bind1(kFft, {x}, Attrs::make({{"kind", kind}, {"lengths", lengths}}));
 }
 
 Avals fft_type(absl::Span<const Aval> operands, const Attrs& attrs) {
@@ -95,7 +96,7 @@ std::vector<Masked> fft_mask(Builder& builder, absl::Span<const Masked> operands
     throw Error(ErrorKind::kUnsupported, concat("axis ", axis, " is ragged: a transform has one length"))
         .hint("give the length, as in fft(x, n=...): the array is then cut or padded with zeros to it");
   }
-  return {{builder.bind1(get_primitive("fft"), {x.value}, attrs), x.lengths}};
+  return {{builder.bind1(kFft, {x.value}, attrs), x.lengths}};
 }
 
 FftEngine& engine() {
@@ -133,9 +134,9 @@ Primitive fft_primitive() {
   result.absent["element"] = "elements mix: a library's transform, or expanded to matrix products";
   return result;
 }
-const Primitive& kFft = define(fft_primitive());
-
 }  // namespace
+
+const Primitive& kFft = define(fft_primitive());
 
 void set_fft_engine(FftEngine replacement) { engine() = std::move(replacement); }
 

@@ -6,6 +6,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -26,7 +27,7 @@ Avals fill_padding_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 // Padding holds a constant, so its tangent is zero. The transpose needs the lengths, so the tangent is given them.
 JvpResult fill_padding_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                            const AttrsPtr& attrs) {
-  const Value result = builder.bind1(get_primitive("fill_padding"), primals, attrs);
+  const Value result = builder.bind1(kFillPadding, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
   const Ints& axes = attrs->ints("axes");
   Values lengths(primals.begin() + 1, primals.end());
@@ -83,14 +84,14 @@ Primitive filling() {
   };
   return result;
 }
-const Primitive& kFillPadding = define(filling());
-
 }  // namespace
+
+const Primitive& kFillPadding = define(filling());
 
 Value fill_padding(Value x, absl::Span<const int64_t> axes, double value, absl::Span<const Value> lengths) {
   Values operands{x};
   operands.insert(operands.end(), lengths.begin(), lengths.end());
-  return x.builder->bind1(get_primitive("fill_padding"), operands,
+  return x.builder->bind1(kFillPadding, operands,
                           Attrs::make({{"axes", Ints(axes.begin(), axes.end())}, {"value", value}}));
 }
 

@@ -14,6 +14,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -35,7 +36,7 @@ Avals dimension_size_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 }
 
 Value bind_dimension_size(Value x, int64_t axis) {
-  return x.builder->bind1(get_primitive("dimension_size"), {x}, Attrs::make({{"axis", axis}}));
+  return x.builder->bind1(kDimensionSize, {x}, Attrs::make({{"axis", axis}}));
 }
 
 std::vector<Batched> dimension_size_batch(Builder&, absl::Span<const Batched> operands, int64_t,
@@ -65,7 +66,11 @@ Primitive dimension_size_primitive() {
   result.absent["transpose"] = "not differentiable: the result is an integer";
   return result;
 }
+}  // namespace
+
 const Primitive& kDimensionSize = define(dimension_size_primitive());
+
+namespace {
 
 // ---- set_length ---------------------------------------------------------------------------------------------------
 
@@ -84,7 +89,7 @@ Avals set_length_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 Value bind_set_length(Value x, Value length, int64_t axis, bool cuts) {
   const AttrsPtr attrs = cuts ? Attrs::make({{"axis", axis}, {"cuts", true}}) : Attrs::make({{"axis", axis}});
-  return x.builder->bind1(get_primitive("set_length"), {x, length}, attrs);
+  return x.builder->bind1(kSetLength, {x, length}, attrs);
 }
 
 // The length is known wherever the array is linear.
@@ -125,7 +130,11 @@ Primitive set_length_primitive() {
   result.absent["element"] = "expands to its operand";
   return result;
 }
+}  // namespace
+
 const Primitive& kSetLength = define(set_length_primitive());
+
+namespace {
 
 // ---- clamp_length -------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -152,7 +153,7 @@ std::vector<AxisGroup> empty_groups(const Masked& x, const Ints& shape) {
 std::vector<Masked> reshape_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const Masked& x = operands[0];
   const Ints& shape = attrs->ints("shape");
-  Masked result = exact(builder.bind1(get_primitive("reshape"), {x.value}, attrs));
+  Masked result = exact(builder.bind1(kReshape, {x.value}, attrs));
   if (!x.any_ragged()) return {result};
   const Shape& from = x.value.shape();
   const bool empty = x.value.aval().size() == 0;
@@ -182,6 +183,8 @@ std::vector<Masked> reshape_mask(Builder& builder, absl::Span<const Masked> oper
   return {result};
 }
 
+}  // namespace
+
 const Primitive& kReshape = define({
     .name = "reshape",
     .attributes = {{"shape", AttributeKind::kIntegers}},
@@ -197,8 +200,6 @@ const Primitive& kReshape = define({
     .split = {},
     .lowering = Lowering::kAlias,
 });
-
-}  // namespace
 
 Value reshape(Value x, absl::Span<const int64_t> shape) {
   if (absl::MakeConstSpan(x.shape()) == shape) return x;

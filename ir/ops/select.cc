@@ -3,6 +3,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -58,9 +59,9 @@ Primitive selection() {
   };
   return result;
 }
-const Primitive& kSelect = define(selection());
-
 }  // namespace
+
+const Primitive& kSelect = define(selection());
 
 Value select(Value predicate, Value if_true, Value if_false) {
   return predicate.builder->bind1(kSelect, {predicate, if_true, if_false});

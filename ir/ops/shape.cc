@@ -6,6 +6,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -76,7 +77,7 @@ std::vector<Batched> broadcast_batch(Builder&, absl::Span<const Batched> operand
 
 std::vector<Masked> broadcast_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const Masked& x = operands[0];
-  Masked result = exact(builder.bind1(get_primitive("broadcast"), {x.value}, attrs));
+  Masked result = exact(builder.bind1(kBroadcast, {x.value}, attrs));
   for (int i = 0; i < x.value.rank(); ++i) {
     const int64_t target = attrs->ints("axes")[i];
     if (x.ragged(i) && x.value.shape()[i] != result.value.shape()[target]) {
@@ -89,6 +90,8 @@ std::vector<Masked> broadcast_mask(Builder& builder, absl::Span<const Masked> op
   }
   return {result};
 }
+
+}  // namespace
 
 const Primitive& kBroadcast = define({
     .name = "broadcast",
@@ -103,6 +106,8 @@ const Primitive& kBroadcast = define({
     .expand = {},
     .split = {},
 });
+
+namespace {
 
 // ---- transpose ----------------------------------------------------------------------------------------------------
 
@@ -147,11 +152,13 @@ std::vector<Batched> transpose_batch(Builder&, absl::Span<const Batched> operand
 
 std::vector<Masked> transpose_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const Masked& x = operands[0];
-  Masked result = exact(builder.bind1(get_primitive("transpose"), {x.value}, attrs));
+  Masked result = exact(builder.bind1(kTranspose, {x.value}, attrs));
   const Ints& permutation = attrs->ints("permutation");
   for (size_t i = 0; i < permutation.size(); ++i) result.lengths[i] = x.lengths[permutation[i]];
   return {result};
 }
+
+}  // namespace
 
 const Primitive& kTranspose = define({
     .name = "transpose",
@@ -168,6 +175,8 @@ const Primitive& kTranspose = define({
     .expand = {},
     .split = {},
 });
+
+namespace {
 
 // ---- reverse ------------------------------------------------------------------------------------------------------
 
@@ -212,6 +221,8 @@ JvpResult reverse_jvp(Builder&, absl::Span<const Value> primals, absl::Span<cons
   return {{result}, {with_lengths_of(reverse(tangents[0], axes), result, axes)}};
 }
 
+}  // namespace
+
 const Primitive& kReverse = define({
     .name = "reverse",
     .attributes = {{"axes", AttributeKind::kIntegers}},
@@ -230,8 +241,6 @@ const Primitive& kReverse = define({
     .expand = {},
     .split = {},
 });
-
-}  // namespace
 
 Value broadcast(Value x, absl::Span<const int64_t> shape, absl::Span<const int64_t> axes) {
   return x.builder->bind1(kBroadcast, {x}, Attrs::make({{"shape", ints(shape)}, {"axes", ints(axes)}}));

@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/size.h"
 #include "ir/text.h"
 
@@ -65,7 +66,7 @@ Ints sliced_axes(const Aval& x, const Attrs& attrs) {
 
 JvpResult slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                     const AttrsPtr& attrs) {
-  const Primitive& self = get_primitive("slice");
+  const Primitive& self = kSlice;
   const Value result = builder.bind1(self, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
   const Value tangent = with_lengths_of(tangents[0], primals[0], sliced_axes(primals[0].aval(), *attrs));
@@ -98,7 +99,7 @@ std::vector<Batched> slice_batch(Builder&, absl::Span<const Batched> operands, i
 
 std::vector<Masked> slice_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const Masked& x = operands[0];
-  Masked result = exact(builder.bind1(get_primitive("slice"), {x.value}, attrs));
+  Masked result = exact(builder.bind1(kSlice, {x.value}, attrs));
   for (int axis = 0; axis < x.value.rank(); ++axis) {
     if (!x.ragged(axis)) continue;
     const int64_t bound = x.value.shape()[axis];
@@ -109,6 +110,8 @@ std::vector<Masked> slice_mask(Builder& builder, absl::Span<const Masked> operan
   }
   return {result};
 }
+
+}  // namespace
 
 const Primitive& kSlice = define({
     .name = "slice",
@@ -134,6 +137,8 @@ const Primitive& kSlice = define({
     .expand = {},
     .split = {},
 });
+
+namespace {
 
 // ---- pad ----------------------------------------------------------------------------------------------------------
 
@@ -316,7 +321,7 @@ std::vector<Batched> pad_batch(Builder& builder, absl::Span<const Batched> opera
 std::vector<Masked> pad_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const Masked& x = operands[0];
   const Value value = operands[1].value;
-  Masked result = exact(builder.bind1(get_primitive("pad"), {x.value, value}, attrs));
+  Masked result = exact(builder.bind1(kPad, {x.value, value}, attrs));
   for (int axis = 0; axis < x.value.rank(); ++axis) {
     if (!x.ragged(axis)) continue;
     const int64_t low = attrs->ints("low")[axis];
@@ -333,6 +338,8 @@ std::vector<Masked> pad_mask(Builder& builder, absl::Span<const Masked> operands
   return {result};
 }
 
+}  // namespace
+
 const Primitive& kPad = define({
     .name = "pad",
     .attributes = {{"high", AttributeKind::kIntegers},
@@ -348,8 +355,6 @@ const Primitive& kPad = define({
     .expand = {},
     .split = {},
 });
-
-}  // namespace
 
 Value slice(Value x, absl::Span<const int64_t> start, absl::Span<const int64_t> limit,
             absl::Span<const int64_t> stride) {

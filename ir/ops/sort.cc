@@ -14,6 +14,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/parallel.h"
+#include "ir/primitives.h"
 #include "ir/sort_order.h"
 #include "ir/text.h"
 
@@ -215,7 +216,7 @@ Values sort_expand(Builder& builder, absl::Span<const Value> operands, const Att
 // The positions, sorted along, say where tangents go.
 JvpResult sort_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attrs) {
-  const Primitive& self = get_primitive("sort");
+  const Primitive& self = kSort;
   const bool moves = std::any_of(tangents.begin(), tangents.end(), [](const Value& t) { return static_cast<bool>(t); });
   if (!moves) {
     Values outputs = builder.bind(self, primals, attrs);
@@ -247,7 +248,7 @@ std::vector<Batched> sort_batch(Builder& builder, absl::Span<const Batched> oper
   for (const Batched& operand : operands) values.push_back(batch_at(operand, axis, size));
   const AttrsPtr moved = attrs->with("axis", past_batch(attrs->integer("axis"), axis));
   std::vector<Batched> results;
-  for (const Value& output : builder.bind(get_primitive("sort"), values, moved)) results.push_back({output, axis});
+  for (const Value& output : builder.bind(kSort, values, moved)) results.push_back({output, axis});
   return results;
 }
 
@@ -267,10 +268,10 @@ std::vector<Masked> sort_mask(Builder& builder, absl::Span<const Masked> operand
   if (length) {
     Value valid = valid_positions(length, shape, axis);
     values.insert(values.begin(), is_descending(*attrs) ? valid : logical_not(valid));
-    outputs = builder.bind(get_primitive("sort"), values, attrs->with("num_keys", attrs->integer("num_keys") + 1));
+    outputs = builder.bind(kSort, values, attrs->with("num_keys", attrs->integer("num_keys") + 1));
     outputs.erase(outputs.begin());
   } else {
-    outputs = builder.bind(get_primitive("sort"), values, attrs);
+    outputs = builder.bind(kSort, values, attrs);
   }
   // A fixed number of elements is exact.
   if (count_of(*attrs, shape[axis]) != shape[axis]) lengths[axis] = Value();
@@ -299,9 +300,9 @@ Primitive sorting() {
       "elements mix: evaluated by the reference, by loops (jit/kernels), or expanded to a network";
   return result;
 }
-const Primitive& kSort = define(sorting());
-
 }  // namespace
+
+const Primitive& kSort = define(sorting());
 
 Values sort(absl::Span<const Value> operands, int axis, int num_keys) {
   return operands[0].builder->bind(kSort, operands,

@@ -1,6 +1,7 @@
 // tag: x itself, under a name. Checkpoint policies know values by their names; and what is computed from a tagged value
 // is never merged with what is computed from the value itself, which is how a recomputation stays one.
 #include "ir/combinators.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -27,7 +28,8 @@ Primitive tag() {
   result.absent["element"] = "the same bytes";
   return result;
 }
+}  // namespace
+
 const Primitive& kTag = define(tag());
 
-}  // namespace
 }  // namespace ct

@@ -17,6 +17,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/size.h"
 #include "ir/text.h"
 
@@ -127,7 +128,7 @@ Scalar window_slice_element(ElementBuilder& element, const Attrs& attrs, const A
 
 JvpResult window_slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                            const AttrsPtr& attrs) {
-  const Primitive& self = get_primitive("window_slice");
+  const Primitive& self = kWindowSlice;
   const Value result = builder.bind1(self, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
   return {{result}, {builder.bind1(self, {with_lengths_of(tangents[0], primals[0], attrs->ints("axes"))}, attrs)}};
@@ -143,7 +144,7 @@ Value window_slice_transpose(Value cotangent, const Aval& operand, const AttrsPt
   const Windows windows(*attrs);
   Ints sizes;
   for (int64_t axis : windows.axes) sizes.push_back(operand.dim(static_cast<int>(axis)));
-  return cotangent.builder->bind1(get_primitive("window_slice"), {cotangent},
+  return cotangent.builder->bind1(kWindowSlice, {cotangent},
                                   Attrs::make({{"axes", windows.axes},
                                                {"window_axes", windows.window_axes},
                                                {"sizes", sizes},
@@ -158,7 +159,7 @@ std::vector<Batched> window_slice_batch(Builder& builder, absl::Span<const Batch
   const Batched& x = operands[0];
   const AttrsPtr moved = attrs->with("axes", past_batch(attrs->ints("axes"), x.axis))
                              ->with("window_axes", past_batch(attrs->ints("window_axes"), x.axis));
-  return {{builder.bind1(get_primitive("window_slice"), {x.value}, moved), x.axis}};
+  return {{builder.bind1(kWindowSlice, {x.value}, moved), x.axis}};
 }
 
 // Outside begins behind the valid elements. `sizes` is what it says, whatever the length: functions that mean "as many
@@ -169,7 +170,7 @@ std::vector<Masked> window_slice_mask(Builder& builder, absl::Span<const Masked>
     x.value = fill_padded(x, static_cast<int>(axis), 0);
     x.lengths[axis] = Value();
   }
-  return {{builder.bind1(get_primitive("window_slice"), {x.value}, attrs), x.lengths}};
+  return {{builder.bind1(kWindowSlice, {x.value}, attrs), x.lengths}};
 }
 
 Primitive window_slicing() {
@@ -187,7 +188,8 @@ Primitive window_slicing() {
   result.element = window_slice_element;
   return result;
 }
+}  // namespace
+
 const Primitive& kWindowSlice = define(window_slicing());
 
-}  // namespace
 }  // namespace ct

@@ -1,6 +1,7 @@
 // What libraries compute in this process, and loops of ours (kernels/) where a program leaves it.
 #include <algorithm>
 
+#include "ir/primitives.h"
 #include "jit/kernels/linear_algebra.h"
 #include "jit/loop/expand/fourier.h"
 #include "jit/lower/frame.h"
@@ -28,29 +29,29 @@ constexpr int64_t kSmallMatrix = 16;
 
 // Of linear algebra: at which operand the sizes of a mask region would be. -1: no kernel.
 int size_operand(const Primitive& primitive, DType dtype) {
-  if (primitive.name == "eigh") return 1;
+  if (&primitive == &linalg::kEigh) return 1;
   if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return -1;
-  if (primitive.name == "cholesky" || primitive.name == "lu") return 1;
-  if (primitive.name == "qr") return 1;
-  return primitive.name == "triangular_solve" ? 2 : -1;
+  if (&primitive == &linalg::kCholesky || &primitive == &linalg::kLu) return 1;
+  if (&primitive == &linalg::kQr) return 1;
+  return &primitive == &linalg::kTriangularSolve ? 2 : -1;
 }
 
 }  // namespace
 
 bool always_loops(const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands) {
-  if (primitive.name == "fft") return has_fourier(attrs);
-  if (primitive.name == "sort") return has_sort(attrs, operands);
+  if (&primitive == &kFft) return has_fourier(attrs);
+  if (&primitive == &kSort) return has_sort(attrs, operands);
   if (size_operand(primitive, operands[0].dtype()) < 0 || operands[0].size() == 0) return false;
   const int64_t rows = operands[0].shape()[operands[0].shape().size() - 2], columns = operands[0].shape().back();
-  if (primitive.name == "qr" && (attrs.flag("pivoting") || operands.size() > 1)) return false;
-  if (primitive.name == "cholesky" && attrs.has("upper") && attrs.flag("upper"))
+  if (&primitive == &linalg::kQr && (attrs.flag("pivoting") || operands.size() > 1)) return false;
+  if (&primitive == &linalg::kCholesky && attrs.has("upper") && attrs.flag("upper"))
     return false;  // expands to the lower one
-  return primitive.name == "eigh" || std::min(rows, columns) > kSmallMatrix;
+  return &primitive == &linalg::kEigh || std::min(rows, columns) > kSmallMatrix;
 }
 
 bool Frame::emit_kernel(const Equation& equation) {
-  const std::string& name = equation.primitive->name;
-  if (name == "fft") return emit_fourier(equation);
+  const Primitive* const primitive = equation.primitive;
+  if (primitive == &kFft) return emit_fourier(equation);
   if (options_.host_functions != nullptr || options_.kernels) return false;
   const Attrs& attrs = graph_.attrs(equation);
   std::vector<Aval> avals;
@@ -67,7 +68,7 @@ bool Frame::emit_kernel(const Equation& equation) {
     ensure_place(var);
     results.push_back({places_[var]->buffer, places_[var]->offset});
   }
-  if (name == "sort") {
+  if (primitive == &kSort) {
     const Shape& shape = avals[0].shape();
     const auto axis = static_cast<size_t>(attrs.integer("axis"));
     const absl::Span<const int64_t> sizes(shape);
@@ -83,14 +84,14 @@ bool Frame::emit_kernel(const Equation& equation) {
     loop::MatrixShape matrices{avals[0].size() / (rows * columns), rows, columns};
     const auto size = static_cast<size_t>(size_operand(*equation.primitive, avals[0].dtype()));
     if (operands.size() > size) matrices.size = operands[size];
-    if (name == "eigh") {
+    if (primitive == &linalg::kEigh) {
       loop::emit_eigh(b_, matrices, attrs.flag("lower"), operands[0], results[0],
                       results.size() > 1 ? std::optional(results[1]) : std::nullopt);
-    } else if (name == "cholesky") {
+    } else if (primitive == &linalg::kCholesky) {
       loop::emit_cholesky(b_, matrices, operands[0], results[0]);
-    } else if (name == "qr") {
+    } else if (primitive == &linalg::kQr) {
       loop::emit_qr(b_, matrices, attrs.flag("full_matrices"), operands[0], results[0], results[1]);
-    } else if (name == "lu") {
+    } else if (primitive == &linalg::kLu) {
       loop::emit_lu(b_, matrices, operands[0], results[0], results[1], results[2]);
     } else {
       const bool left = attrs.flag("left_side");

@@ -3,6 +3,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "transforms/higher_order/custom_vmap.h"
 #include "transforms/higher_order/rules.h"
 #include "transforms/higher_order/subgraphs.h"
@@ -27,7 +28,7 @@ JvpResult call_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
   if (attrs->has("rule")) {
     called = called->with("rule", derived_rule(attrs->opaque("rule"), present(tangents), derivative.nonzero_out));
   }
-  return unpack_jvp(builder.bind(get_primitive("call"), operands, called), derivative.nonzero_out);
+  return unpack_jvp(builder.bind(kCall, operands, called), derivative.nonzero_out);
 }
 
 std::vector<SplitValue> call_split(SplitContext& context, absl::Span<const SplitValue> operands,
@@ -85,9 +86,9 @@ Primitive call_primitive() {
   result.prune = call_prune;
   return result;
 }
-const Primitive& kCall = define(call_primitive());
-
 }  // namespace
+
+const Primitive& kCall = define(call_primitive());
 
 Values call(Builder& builder, GraphPtr graph, std::string name, absl::Span<const Value> operands) {
   return builder.bind(kCall, operands, Attrs::make({{"graph", std::move(graph)}, {"name", std::move(name)}}));

@@ -12,6 +12,7 @@
 
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -34,7 +35,7 @@ bool clause_saves(std::string_view clause, const Primitive& primitive, const Att
   const size_t colon = std::min(clause.find(':'), clause.size());
   const std::string_view kind = clause.substr(0, colon);
   const std::string_view names = clause.substr(std::min(colon + 1, clause.size()));
-  const bool tagged = primitive.name == "tag" && !attrs.text("name").empty();
+  const bool tagged = &primitive == &kTag && !attrs.text("name").empty();
   const auto among_names = [&](std::string_view name) {
     const std::vector<std::string_view> all = parts_of(names, ',');
     return std::find(all.begin(), all.end(), name) != all.end();
@@ -63,13 +64,12 @@ bool saves(const std::string& policy, const Builder& builder, const Equation& eq
 
 Values checkpointed(Builder& builder, GraphPtr graph, const Attrs& attrs, bool recomputes,
                     absl::Span<const Value> operands) {
-  return builder.bind(get_primitive("checkpoint"), operands,
-                      attrs.with("graph", std::move(graph))->with("recomputes", recomputes));
+  return builder.bind(kCheckpoint, operands, attrs.with("graph", std::move(graph))->with("recomputes", recomputes));
 }
 
 Avals checkpoint_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   for (std::string_view clause : parts_of(attrs.text("policy"), '|')) {
-    clause_saves(clause, get_primitive("checkpoint"), attrs);
+    clause_saves(clause, kCheckpoint, attrs);
   }
   attrs.flag("prevent_cse");
   attrs.flag("recomputes");
@@ -128,7 +128,7 @@ Values checkpoint_expand(Builder& builder, absl::Span<const Value> operands, con
   Values inputs(operands.begin(), operands.end());
   if (attrs->flag("recomputes") && attrs->flag("prevent_cse")) {
     for (Value& input : inputs) {
-      if (is_inexact(input.dtype())) input = builder.bind1(get_primitive("tag"), {input}, *kNameless);
+      if (is_inexact(input.dtype())) input = builder.bind1(kTag, {input}, *kNameless);
     }
   }
   return builder.inline_graph(*attrs->graph("graph"), inputs);
@@ -149,9 +149,9 @@ Primitive checkpoint_primitive() {
   result.prune = prune_called;
   return result;
 }
-const Primitive& kCheckpoint = define(checkpoint_primitive());
-
 }  // namespace
+
+const Primitive& kCheckpoint = define(checkpoint_primitive());
 
 Remake remake_by_policy(std::string policy) {
   return {[policy = std::move(policy)](const Builder& builder, const Equation& equation) {

@@ -7,6 +7,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/custom_rule.h"
@@ -57,7 +58,7 @@ Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 // What the user has called the function.
 std::string kind_of(const Graph& rule) {
-  const Primitive& linear = get_primitive("custom_vjp_linear");
+  const Primitive& linear = kCustomVjpLinear;
   const bool reverse = any_equation(rule, [&](const Equation& equation) { return equation.primitive == &linear; });
   return reverse ? "custom_vjp" : "custom_jvp";
 }
@@ -140,7 +141,7 @@ std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched
         batched_attrs->with("jvp", batch_of(rule, axes, axis, std::vector<int>(rule->outputs().size(), 0)).graph);
   }
   if (attrs->has("rule")) batched_attrs = batched_attrs->with("rule", batched_rule(attrs->opaque("rule"), axes, axis));
-  return batched_in_front(builder.bind(get_primitive("custom_jvp"), values_of(operands), batched_attrs));
+  return batched_in_front(builder.bind(kCustomJvp, values_of(operands), batched_attrs));
 }
 
 Primitive custom_jvp_primitive() {
@@ -157,9 +158,9 @@ Primitive custom_jvp_primitive() {
   result.absent["split"] = "known or unknown as a whole; jvp replaces it by its rule";
   return result;
 }
-const Primitive& kCustomJvp = define(custom_jvp_primitive());
-
 }  // namespace
+
+const Primitive& kCustomJvp = define(custom_jvp_primitive());
 
 Values custom_jvp_call(Builder& builder, const CustomJvpAttrs& attrs, absl::Span<const Value> operands) {
   std::vector<Attrs::Item> items{{"graph", attrs.graph}, {"jvp", attrs.jvp}};

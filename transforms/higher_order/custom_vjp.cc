@@ -6,6 +6,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -62,7 +63,7 @@ void check_rules(const Graph& graph, const Graph& forward, const Graph& backward
 }
 
 Values linear_call(Builder& builder, GraphPtr backward, int64_t num_residuals, absl::Span<const Value> operands) {
-  return builder.bind(get_primitive("custom_vjp_linear"), operands,
+  return builder.bind(kCustomVjpLinear, operands,
                       Attrs::make({{"backward", std::move(backward)}, {"num_residuals", num_residuals}}));
 }
 
@@ -124,7 +125,7 @@ JvpResult custom_vjp_linear_jvp(Builder& builder, absl::Span<const Value> primal
       no_forward_mode();
     }
   }
-  const Primitive& self = get_primitive("custom_vjp_linear");
+  const Primitive& self = kCustomVjpLinear;
   return {builder.bind(self, primals, attrs), builder.bind(self, operands, attrs)};
 }
 
@@ -170,7 +171,7 @@ Primitive custom_vjp_linear_primitive() {
     Values values;
     for (const Masked& operand : operands) values.push_back(operand.value);
     std::vector<Masked> outputs;
-    for (const Value& result : builder.bind(get_primitive("custom_vjp_linear"), values, attrs)) {
+    for (const Value& result : builder.bind(kCustomVjpLinear, values, attrs)) {
       outputs.push_back(exact(result));
     }
     return outputs;
@@ -182,9 +183,9 @@ Primitive custom_vjp_linear_primitive() {
   result.absent["element"] = "exists only to be transposed";
   return result;
 }
-const Primitive& kCustomVjpLinear = define(custom_vjp_linear_primitive());
-
 }  // namespace
+
+const Primitive& kCustomVjpLinear = define(custom_vjp_linear_primitive());
 
 GraphPtr custom_vjp_rule(const GraphPtr& graph, const GraphPtr& forward, const GraphPtr& backward) {
   check_rules(*graph, *forward, *backward);

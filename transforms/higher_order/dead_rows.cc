@@ -4,6 +4,7 @@
 
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "transforms/common.h"
 
 namespace ct {
@@ -40,8 +41,7 @@ bool reads_shared(const GraphPtr& graph, absl::Span<const Batched> operands) {
 }
 
 bool may_not_end(const Graph& graph) {
-  static const Primitive* const kWhile = &get_primitive("while");
-  return any_equation(graph, [](const Equation& equation) { return equation.primitive == kWhile; });
+  return any_equation(graph, [](const Equation& equation) { return equation.primitive == &kWhile; });
 }
 
 bool is_cheap(const Graph& graph) {

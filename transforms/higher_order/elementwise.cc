@@ -14,6 +14,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -87,7 +88,7 @@ GraphPtr forward_partial(const GraphPtr& graph, size_t operand) {
 
 JvpResult elementwise_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                           const AttrsPtr& attrs) {
-  const Primitive& self = get_primitive("elementwise");
+  const Primitive& self = kElementwise;
   const Value result = builder.bind1(self, primals, attrs);
   if (!is_inexact(result.dtype())) return {{result}, {Value()}};
   Values given(primals.begin(), primals.end());
@@ -140,7 +141,8 @@ Primitive elementwise_primitive() {
   result.absent["split"] = "known or unknown as a whole";
   return result;
 }
+}  // namespace
+
 const Primitive& kElementwise = define(elementwise_primitive());
 
-}  // namespace
 }  // namespace ct

@@ -18,6 +18,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -81,7 +82,7 @@ Avals callback_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult callback_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value>,
                        const AttrsPtr& attrs) {
   JvpResult result;
-  result.outputs = builder.bind(get_primitive("host_callback"), primals, attrs);
+  result.outputs = builder.bind(kHostCallback, primals, attrs);
   for (const Value& output : result.outputs) {
     if (!is_inexact(output.dtype())) continue;
     throw Error(ErrorKind::kNotDifferentiable, "a callback has no derivative: what it does is not known")
@@ -114,7 +115,7 @@ std::vector<Batched> batch_in_sequence(Builder& builder, absl::Span<const Batche
     inputs[i] = body.input(sequence.aval().with_shape(absl::MakeConstSpan(sequence.shape()).subspan(1)));
     outer.push_back(sequence);
   }
-  loop.graph = body.finish(body.bind(get_primitive("host_callback"), inputs, attrs));
+  loop.graph = body.finish(body.bind(kHostCallback, inputs, attrs));
   std::vector<Batched> results;
   for (const Value& result : scan(builder, loop, outer)) results.push_back({result, 0});
   return results;
@@ -149,8 +150,8 @@ std::vector<Batched> batch_at_once(Builder& builder, absl::Span<const Batched> o
   Ints ragged = attrs->ints("ragged");
   for (size_t i = 0; i < ragged.size(); i += 3) ragged[i + 1] += grew[static_cast<size_t>(ragged[i])];
   std::vector<Batched> results;
-  for (const Value& result : builder.bind(get_primitive("host_callback"), values,
-                                          attrs->with("results", types_text(types))->with("ragged", ragged))) {
+  for (const Value& result :
+       builder.bind(kHostCallback, values, attrs->with("results", types_text(types))->with("ragged", ragged))) {
     results.push_back({result, 0});
   }
   return results;
@@ -194,8 +195,8 @@ std::vector<Masked> callback_mask(Builder& builder, absl::Span<const Masked> ope
   const auto num_lengths = static_cast<int64_t>(lengths.size());
   append(values, lengths);
   std::vector<Masked> results;
-  for (const Value& result : builder.bind(get_primitive("host_callback"), values,
-                                          attrs->with("ragged", ragged)->with("lengths", num_lengths))) {
+  for (const Value& result :
+       builder.bind(kHostCallback, values, attrs->with("ragged", ragged)->with("lengths", num_lengths))) {
     results.push_back(exact(result));
   }
   return results;
@@ -244,9 +245,9 @@ Primitive host_callback_primitive() {
   result.absent["expand"] = "nothing is known about what it computes";
   return result;
 }
-const Primitive& kHostCallback = define(host_callback_primitive());
-
 }  // namespace
+
+const Primitive& kHostCallback = define(host_callback_primitive());
 
 Tensor leading_part(const Tensor& x, const Shape& shape) {
   Tensor result(x.aval().with_shape(shape));

@@ -13,6 +13,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/rules.h"
@@ -69,7 +70,7 @@ Avals linear_solve_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 JvpResult linear_solve_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                            const AttrsPtr& attrs) {
-  const Primitive& self = get_primitive("linear_solve");
+  const Primitive& self = kLinearSolve;
   const Layout layout(*attrs);
   const absl::Span<const Value> b = primals.subspan(layout.num_constants);
   JvpResult result{builder.bind(self, primals, attrs), {}};
@@ -122,7 +123,7 @@ Values linear_solve_transpose(Builder& builder, const TransposeInput& input, con
   for (size_t k = 0; k < num_b; ++k) {
     operands.push_back(instantiate(builder, input.cotangents[k], input.avals[layout.num_constants + k]));
   }
-  const Values solved = builder.bind(get_primitive("linear_solve"), operands, transposed);
+  const Values solved = builder.bind(kLinearSolve, operands, transposed);
   Values result(layout.num_constants);
   for (size_t k = 0; k < num_b; ++k) {
     result.push_back(input.linear(static_cast<int>(layout.num_constants + k)) ? solved[k] : Value());
@@ -145,7 +146,7 @@ std::vector<Batched> linear_solve_batch(Builder& builder, absl::Span<const Batch
   for (size_t i = layout.num_constants; i < values.size(); ++i) {
     values[i] = materialize_batch(builder, operands[i], 0, axis);
   }
-  return batched_in_front(builder.bind(get_primitive("linear_solve"), values, batched));
+  return batched_in_front(builder.bind(kLinearSolve, values, batched));
 }
 
 Values linear_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
@@ -171,7 +172,8 @@ Primitive linear_solve_primitive() {
   result.absent["split"] = "known or unknown as a whole";
   return result;
 }
+}  // namespace
+
 const Primitive& kLinearSolve = define(linear_solve_primitive());
 
-}  // namespace
 }  // namespace ct

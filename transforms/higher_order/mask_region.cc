@@ -18,6 +18,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -424,9 +425,9 @@ Primitive mask_primitive() {
   };
   return result;
 }
-const Primitive& kMask = define(mask_primitive());
-
 }  // namespace
+
+const Primitive& kMask = define(mask_primitive());
 
 Ints ragged_outputs(const MaskAttrs& attrs) {
   LocationScope nowhere(kNoLocation);

@@ -11,6 +11,7 @@
 #include "ir/length_form.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -604,9 +605,9 @@ Primitive scan_primitive() {
   result.absent["expand"] = "the compiler lowers it to a loop";
   return result;
 }
-const Primitive& kScan = define(scan_primitive());
-
 }  // namespace
+
+const Primitive& kScan = define(scan_primitive());
 
 Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands) {
   return builder.bind(kScan, operands, to_attrs(attrs));

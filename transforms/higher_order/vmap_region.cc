@@ -4,6 +4,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -143,15 +144,13 @@ Primitive vmap_region_primitive() {
   result.split = vmap_region_split;
   result.transpose = vmap_region_transpose;
   result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
-                    const AttrsPtr& attrs) {
-    return batch_later(builder, get_primitive("vmap_region"), operands, axis, attrs);
-  };
+                    const AttrsPtr& attrs) { return batch_later(builder, kVmapRegion, operands, axis, attrs); };
   result.prune = vmap_region_prune;
   return result;
 }
-const Primitive& kVmapRegion = define(vmap_region_primitive());
-
 }  // namespace
+
+const Primitive& kVmapRegion = define(vmap_region_primitive());
 
 Values vmap_region(Builder& builder, const VmapAttrs& attrs, absl::Span<const Value> operands) {
   std::vector<Attrs::Item> items{

@@ -8,6 +8,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/dead_rows.h"
@@ -500,9 +501,9 @@ Primitive while_primitive() {
   result.absent["expand"] = "the compiler lowers it to a loop";
   return result;
 }
-const Primitive& kWhile = define(while_primitive());
-
 }  // namespace
+
+const Primitive& kWhile = define(while_primitive());
 
 Values while_loop(Builder& builder, const WhileAttrs& attrs, absl::Span<const Value> operands) {
   return builder.bind(kWhile, operands, to_attrs(attrs));

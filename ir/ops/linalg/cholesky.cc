@@ -7,6 +7,7 @@
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
+#include "ir/primitives.h"
 
 namespace ct::linalg {
 namespace {
@@ -26,7 +27,7 @@ Avals cholesky_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult cholesky_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                        const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Value factor = builder.bind1(get_primitive("cholesky"), primals, attrs);
+  const Value factor = builder.bind1(kCholesky, primals, attrs);
   if (!tangents[0]) return {{factor}, {Value()}};
   const bool upper = is_upper(*attrs);
   const Value change = hermitian_of_triangle(with_lengths(tangents[0], primals[0]), !upper);
@@ -43,7 +44,7 @@ std::vector<Masked> cholesky_mask(Builder& builder, absl::Span<const Masked> ope
   const Value length = square_length(a, "cholesky");
   Values values{a.value};
   if (length) append_size(builder, values, length, 0, a.value.aval());
-  return {{builder.bind1(get_primitive("cholesky"), values, attrs), result_lengths(a, {length, length})}};
+  return {{builder.bind1(kCholesky, values, attrs), result_lengths(a, {length, length})}};
 }
 
 template <class T>
@@ -106,7 +107,8 @@ Primitive cholesky_primitive() {
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
+}  // namespace
+
 const Primitive& kCholesky = define(cholesky_primitive());
 
-}  // namespace
 }  // namespace ct::linalg

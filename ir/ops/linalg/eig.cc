@@ -4,6 +4,7 @@
 // Derivatives exist where eigenvalues differ (elsewhere they are Inf or NaN).
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
+#include "ir/primitives.h"
 
 namespace ct::linalg {
 namespace {
@@ -49,8 +50,8 @@ struct EigenTangents {
   Value w, v;
 };
 EigenTangents eigen_tangents(Value w, Value v, Value change) {
-  const Values factors = v.builder->bind(get_primitive("lu"), {v});
-  const Value p = v.builder->bind1(get_primitive("lu_solve"), {v, factors[0], factors[2], multiply(change, v)},
+  const Values factors = v.builder->bind(kLu, {v});
+  const Value p = v.builder->bind1(kLuSolve, {v, factors[0], factors[2], multiply(change, v)},
                                    Attrs::make({{"transpose_a", false}, {"conjugate_a", false}}));
   const Value gaps = sub(as_rows(w, p), as_columns(w, p));
   const Value on_diagonal = is_diagonal(p);
@@ -63,7 +64,7 @@ EigenTangents eigen_tangents(Value w, Value v, Value change) {
 JvpResult eig_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                   const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Primitive& self = get_primitive("eig");
+  const Primitive& self = kEig;
   if (!tangents[0]) {
     Values outputs = builder.bind(self, primals, attrs);
     Values zero(outputs.size());
@@ -97,7 +98,7 @@ std::vector<Masked> eig_mask(Builder& builder, absl::Span<const Masked> operands
   const Value length = square_length(a, "eig");
   Values values{a.value};
   if (length) append_size(builder, values, length, 0, a.value.aval());
-  const Values outputs = builder.bind(get_primitive("eig"), values, attrs);
+  const Values outputs = builder.bind(kEig, values, attrs);
   std::vector<Masked> results{{outputs[0], result_lengths(a, {length})}};
   for (size_t i = 1; i < outputs.size(); ++i) results.push_back({outputs[i], result_lengths(a, {length, length})});
   return results;
@@ -157,7 +158,8 @@ Primitive eig_primitive() {
   result.absent["element"] = "elements mix: LAPACK";
   return result;
 }
+}  // namespace
+
 const Primitive& kEig = define(eig_primitive());
 
-}  // namespace
 }  // namespace ct::linalg

@@ -6,6 +6,7 @@
 #include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
+#include "ir/primitives.h"
 
 namespace ct::linalg {
 namespace {
@@ -28,7 +29,7 @@ Avals eigh_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult eigh_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Primitive& self = get_primitive("eigh");
+  const Primitive& self = kEigh;
   const bool vectors = attrs->flag("compute_vectors");
   if (!tangents[0]) {
     Values outputs = builder.bind(self, primals, attrs);
@@ -53,7 +54,7 @@ std::vector<Masked> eigh_mask(Builder& builder, absl::Span<const Masked> operand
   const Value length = square_length(a, "eigh");
   Values values{a.value};
   if (length) append_size(builder, values, length, 0, a.value.aval());
-  const Values outputs = builder.bind(get_primitive("eigh"), values, attrs);
+  const Values outputs = builder.bind(kEigh, values, attrs);
   std::vector<Masked> results{{outputs[0], result_lengths(a, {length})}};
   if (outputs.size() > 1) results.push_back({outputs[1], result_lengths(a, {length, length})});
   return results;
@@ -111,7 +112,8 @@ Primitive eigh_primitive() {
   result.absent["element"] = "elements mix: LAPACK, loops (jit/kernels), or expanded to rotations";
   return result;
 }
+}  // namespace
+
 const Primitive& kEigh = define(eigh_primitive());
 
-}  // namespace
 }  // namespace ct::linalg

@@ -5,6 +5,7 @@
 
 #include "ir/error.h"
 #include "ir/ops/linalg/matrices.h"
+#include "ir/primitives.h"
 
 namespace ct::linalg {
 namespace {
@@ -35,7 +36,7 @@ Values column_loop(Builder& builder, const Values& constants, const Values& carr
   Values operands = constants;
   operands.insert(operands.end(), carries.begin(), carries.end());
   operands.push_back(iota(builder, Aval(DType::kInt32, {steps}), 0));
-  return builder.bind(get_primitive("scan"), operands,
+  return builder.bind(kScan, operands,
                       Attrs::make({{"graph", graph},
                                    {"length", steps},
                                    {"num_carries", static_cast<int64_t>(carries.size())},
@@ -91,7 +92,7 @@ Value size_operand(absl::Span<const Value> operands, size_t index) {
 }
 
 Value bind_triangular(const Values& operands, const Triangular& system) {
-  return operands[0].builder->bind1(get_primitive("triangular_solve"), operands,
+  return operands[0].builder->bind1(kTriangularSolve, operands,
                                     Attrs::make({{"left_side", system.left_side},
                                                  {"lower", system.lower},
                                                  {"transpose_a", system.transpose},
@@ -107,7 +108,7 @@ Values cholesky_expand(Builder& builder, absl::Span<const Value> operands, const
   if (attrs->has("upper") && attrs->flag("upper")) {
     Values turned(operands.begin(), operands.end());
     turned[0] = adjoint(turned[0]);
-    return {adjoint(builder.bind1(get_primitive("cholesky"), turned))};
+    return {adjoint(builder.bind1(kCholesky, turned))};
   }
   const Value size = size_operand(operands, 1);
   const Value a = embedded(operands[0], size);

@@ -9,6 +9,7 @@
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct::linalg {
@@ -49,7 +50,7 @@ Value square(Value a, int64_t size) {
 JvpResult lu_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                  const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Values outputs = builder.bind(get_primitive("lu"), primals, attrs);
+  const Values outputs = builder.bind(kLu, primals, attrs);
   if (!tangents[0]) return {outputs, Values(3)};
   const Value a = primals[0], factors = outputs[0];
   const int rank = a.rank();
@@ -76,7 +77,7 @@ std::vector<Masked> lu_mask(Builder& builder, absl::Span<const Masked> operands,
   const Value length = square_length(a, "lu");
   Values values{a.value};
   if (length) append_size(builder, values, length, 0, a.value.aval());
-  const Values outputs = builder.bind(get_primitive("lu"), values, attrs);
+  const Values outputs = builder.bind(kLu, values, attrs);
   const Values vector = result_lengths(a, {length});
   return {{outputs[0], result_lengths(a, {length, length})}, {outputs[1], vector}, {outputs[2], vector}};
 }
@@ -135,7 +136,11 @@ Primitive lu_primitive() {
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
+}  // namespace
+
 const Primitive& kLu = define(lu_primitive());
+
+namespace {
 
 // ---- lu_solve -----------------------------------------------------------------------------------------------------
 
@@ -170,7 +175,7 @@ Avals lu_solve_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 }
 
 Value bind_lu_solve(absl::Span<const Value> factored, Value b, const AttrsPtr& attrs) {
-  return b.builder->bind1(get_primitive("lu_solve"), {factored[0], factored[1], factored[2], b}, attrs);
+  return b.builder->bind1(kLuSolve, {factored[0], factored[1], factored[2], b}, attrs);
 }
 
 // dX = op(A)^-1 (dB - op(dA) X).
@@ -218,7 +223,7 @@ std::vector<Masked> lu_solve_mask(Builder& builder, absl::Span<const Masked> ope
   Values values;
   for (const Masked& operand : operands) values.push_back(operand.value);
   if (length) append_size(builder, values, length, 0, a.value.aval());
-  Masked result{builder.bind1(get_primitive("lu_solve"), values, attrs), b.lengths};
+  Masked result{builder.bind1(kLuSolve, values, attrs), b.lengths};
   result.lengths[axis] = length;
   for (int i = 0; i < axis; ++i) result.lengths[i] = merge_lengths(a.lengths[i], b.lengths[i], "lu_solve", i);
   return {result};
@@ -276,7 +281,8 @@ Primitive lu_solve_primitive() {
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
+}  // namespace
+
 const Primitive& kLuSolve = define(lu_solve_primitive());
 
-}  // namespace
 }  // namespace ct::linalg

@@ -5,6 +5,7 @@
 #include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct::linalg {
@@ -147,7 +148,8 @@ Primitive qr_primitive() {
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
+}  // namespace
+
 const Primitive& kQr = define(qr_primitive());
 
-}  // namespace
 }  // namespace ct::linalg

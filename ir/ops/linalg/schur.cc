@@ -2,6 +2,7 @@
 // for each pair of complex eigenvalues. Results: T, and with `compute_vectors` Z.
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
+#include "ir/primitives.h"
 
 namespace ct::linalg {
 namespace {
@@ -19,7 +20,7 @@ std::vector<Masked> schur_mask(Builder& builder, absl::Span<const Masked> operan
   Values values{a.value};
   if (length) append_size(builder, values, length, 0, a.value.aval());
   std::vector<Masked> results;
-  for (const Value& output : builder.bind(get_primitive("schur"), values, attrs)) {
+  for (const Value& output : builder.bind(kSchur, values, attrs)) {
     results.push_back({output, result_lengths(a, {length, length})});
   }
   return results;
@@ -69,7 +70,8 @@ Primitive schur_primitive() {
   result.absent["element"] = "elements mix: LAPACK";
   return result;
 }
+}  // namespace
+
 const Primitive& kSchur = define(schur_primitive());
 
-}  // namespace
 }  // namespace ct::linalg

@@ -5,6 +5,7 @@
 #include "ir/error.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct::linalg {
@@ -32,7 +33,7 @@ Avals sylvester_type(absl::Span<const Aval> operands, const Attrs&) {
   return {c.strong()};
 }
 
-Value sylvester(Value a, Value b, Value c) { return c.builder->bind1(get_primitive("sylvester"), {a, b, c}); }
+Value sylvester(Value a, Value b, Value c) { return c.builder->bind1(kSylvester, {a, b, c}); }
 
 // A dX + dX B = dC - dA X - X dB.
 JvpResult sylvester_jvp(Builder&, absl::Span<const Value> primals, absl::Span<const Value> tangents, const AttrsPtr&) {
@@ -62,7 +63,7 @@ std::vector<Masked> sylvester_mask(Builder& builder, absl::Span<const Masked> op
     append_size(builder, values, rows, c.value.shape()[rank - 2], c.value.aval());
     append_size(builder, values, columns, c.value.shape()[rank - 1], c.value.aval());
   }
-  Masked result{builder.bind1(get_primitive("sylvester"), values, attrs), result_lengths(c, {rows, columns})};
+  Masked result{builder.bind1(kSylvester, values, attrs), result_lengths(c, {rows, columns})};
   for (int i = 0; i < rank - 2; ++i) {
     for (const Masked& operand : operands) {
       result.lengths[i] = merge_lengths(result.lengths[i], operand.lengths[i], "sylvester", i);
@@ -130,7 +131,8 @@ Primitive sylvester_primitive() {
   result.absent["element"] = "elements mix: LAPACK";
   return result;
 }
+}  // namespace
+
 const Primitive& kSylvester = define(sylvester_primitive());
 
-}  // namespace
 }  // namespace ct::linalg

@@ -5,6 +5,7 @@
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct::linalg {
@@ -52,7 +53,7 @@ JvpResult triangular_solve_jvp(Builder& builder, absl::Span<const Value> primals
   check_without_sizes(primals, 2);
   const Triangular system = system_of(*attrs);
   const Value a = primals[0], b = primals[1];
-  const Value x = builder.bind1(get_primitive("triangular_solve"), {a, b}, attrs);
+  const Value x = builder.bind1(kTriangularSolve, {a, b}, attrs);
   Value change;
   if (tangents[1]) change = with_lengths(tangents[1], b);
   if (tangents[0]) {
@@ -96,7 +97,7 @@ std::vector<Masked> triangular_solve_mask(Builder& builder, absl::Span<const Mas
   Value length = merge_lengths(square_length(a, "triangular_solve"), b.lengths[axis], "triangular_solve", axis);
   Values values{a.value, b.value};
   if (length) append_size(builder, values, length, 0, a.value.aval());
-  Masked result{builder.bind1(get_primitive("triangular_solve"), values, attrs), b.lengths};
+  Masked result{builder.bind1(kTriangularSolve, values, attrs), b.lengths};
   result.lengths[axis] = length;
   for (int i = 0; i < b.value.rank() - 2; ++i) {
     result.lengths[i] = merge_lengths(a.lengths[i], b.lengths[i], "triangular_solve", i);
@@ -143,7 +144,11 @@ Primitive triangular_solve_primitive() {
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }
+}  // namespace
+
 const Primitive& kTriangularSolve = define(triangular_solve_primitive());
+
+namespace {
 
 // Forward or backward substitution, a row of X at a time.
 template <class T>

@@ -1,0 +1,52 @@
+// The primitives that C++ code binds or looks for by themselves. Each is defined by its record, in ops/ or
+// transforms/higher_order/; the functions of ops.h bind most of them in a more readable way.
+#pragma once
+
+#include "ir/primitive.h"
+
+namespace ct {
+
+extern const Primitive& kBroadcast;
+extern const Primitive& kCall;
+extern const Primitive& kCheckpoint;
+extern const Primitive& kConcatenate;
+extern const Primitive& kConvert;
+extern const Primitive& kCustomJvp;
+extern const Primitive& kCustomVjpLinear;
+extern const Primitive& kDimensionSize;
+extern const Primitive& kDiv;
+extern const Primitive& kElementwise;
+extern const Primitive& kFft;
+extern const Primitive& kFillPadding;
+extern const Primitive& kFull;
+extern const Primitive& kHostCallback;
+extern const Primitive& kLinearSolve;
+extern const Primitive& kMask;
+extern const Primitive& kPad;
+extern const Primitive& kReshape;
+extern const Primitive& kReverse;
+extern const Primitive& kScan;
+extern const Primitive& kSelect;
+extern const Primitive& kSetLength;
+extern const Primitive& kSlice;
+extern const Primitive& kSort;
+extern const Primitive& kTag;
+extern const Primitive& kTranspose;
+extern const Primitive& kVmapRegion;
+extern const Primitive& kWhile;
+extern const Primitive& kWindowSlice;
+
+namespace linalg {
+
+extern const Primitive& kCholesky;
+extern const Primitive& kEig;
+extern const Primitive& kEigh;
+extern const Primitive& kLu;
+extern const Primitive& kLuSolve;
+extern const Primitive& kQr;
+extern const Primitive& kSchur;
+extern const Primitive& kSylvester;
+extern const Primitive& kTriangularSolve;
+
+}  // namespace linalg
+}  // namespace ct
