@@ -31,22 +31,13 @@ from cotangent._base.device import (  # noqa: E402
     process_index,
 )
 from cotangent._core import Array  # noqa: E402
+from cotangent._transforms.batching import vmap  # noqa: E402
 from cotangent._transforms.custom_rules import custom_jvp, custom_vjp  # noqa: E402
-from cotangent._transforms.derivatives import (  # noqa: E402
-    block_until_ready,
-    device_get,
-    device_put,
-    fwd_and_bwd,
-    grad,
-    jvp,
-    linear_transpose,
-    linearize,
-    value_and_grad,
-    vjp,
-    vmap,
-)
+from cotangent._transforms.forward import jvp, linearize  # noqa: E402
 from cotangent._transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev  # noqa: E402
+from cotangent._transforms.placement import block_until_ready, device_get, device_put  # noqa: E402
 from cotangent._transforms.ragged import Ragged, mask, ragged  # noqa: E402
+from cotangent._transforms.reverse import fwd_and_bwd, grad, linear_transpose, value_and_grad, vjp  # noqa: E402
 from cotangent._transforms.scopes import ensure_compile_time_eval, named_call, named_scope  # noqa: E402
 from cotangent._transforms.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
 from cotangent.ad_checkpoint import checkpoint, checkpoint_policies, remat  # noqa: E402

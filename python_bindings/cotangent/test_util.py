@@ -9,7 +9,8 @@ import numpy as np
 
 from cotangent import _core, tree_util
 from cotangent._base.arguments import check_arguments
-from cotangent._transforms import derivatives as api
+from cotangent._transforms.forward import jvp
+from cotangent._transforms.reverse import vjp
 
 _TOLERANCE = {"float64": 1e-5, "complex128": 1e-5, "float32": 2e-2, "complex64": 2e-2}
 _STEP = {"float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3}
@@ -108,7 +109,7 @@ def _check(
         below,
     )
     if "fwd" in modes:
-        difference, forward = forward, api.jvp(f, args, tangent)[1]
+        difference, forward = forward, jvp(f, args, tangent)[1]
         for index, (exact, approximate) in enumerate(
             zip(tree_util.tree_leaves(forward), tree_util.tree_leaves(difference), strict=True)
         ):
@@ -121,7 +122,7 @@ def _check(
             )
     if "rev" in modes:
         cotangent = _random_like(rng, value)
-        _, pull = api.vjp(f, *args)
+        _, pull = vjp(f, *args)
         left, right = _inner(cotangent, forward), _inner(pull(cotangent), tangent)
         np.testing.assert_allclose(
             left, right, atol=atol, rtol=rtol, err_msg=f"vjp{label}: inner products of cotangents and tangents"
@@ -129,7 +130,7 @@ def _check(
     if order > 1:
         if "fwd" in modes:
             _check(
-                lambda *xs: api.jvp(f, xs, tangent)[1],
+                lambda *xs: jvp(f, xs, tangent)[1],
                 args,
                 order - 1,
                 modes,
@@ -142,7 +143,7 @@ def _check(
         if "rev" in modes:
             cotangent = _random_like(rng, value)
             _check(
-                lambda *xs: api.vjp(f, *xs)[1](cotangent),
+                lambda *xs: vjp(f, *xs)[1](cotangent),
                 args,
                 order - 1,
                 modes,

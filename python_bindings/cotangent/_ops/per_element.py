@@ -14,7 +14,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array, Graph
 from cotangent._ops.binding import kind
-from cotangent._transforms.derivatives import jvp
+from cotangent._transforms.forward import jvp
 
 Program = Callable[..., Array]
 

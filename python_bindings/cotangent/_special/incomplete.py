@@ -22,7 +22,7 @@ from cotangent._special.error import _erfc
 from cotangent._special.gammas import _digamma, stirling_correction
 from cotangent._special.support import floats, where_needed
 from cotangent._transforms.control_flow import while_loop
-from cotangent._transforms.derivatives import jvp
+from cotangent._transforms.forward import jvp
 
 __all__ = ["betainc", "igamma", "igamma_grad_a", "igammac", "random_gamma_grad"]
 

@@ -13,7 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
-from cotangent._transforms.derivatives import vmap
+from cotangent._transforms.batching import vmap
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["cond", "fori_loop", "map", "platform_dependent", "scan", "switch", "while_loop"]

@@ -12,7 +12,9 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype, wraps
 from cotangent._core import Array
-from cotangent._transforms.derivatives import _differentiated, _normalize_argnums, _of_arrays, _zero_of, grad, jvp
+from cotangent._transforms.differentiation import _differentiated, _normalize_argnums, _of_arrays, _zero_of
+from cotangent._transforms.forward import jvp
+from cotangent._transforms.reverse import grad
 from cotangent.errors import DTypeError
 
 Function = Callable[..., Any]

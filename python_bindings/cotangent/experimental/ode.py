@@ -13,7 +13,7 @@ from cotangent._base.capture import capture, flatten_arguments
 from cotangent._core import Array, apply_graph
 from cotangent._ops.binding import real_dtype
 from cotangent._transforms.custom_rules import custom_vjp
-from cotangent._transforms.derivatives import vjp
+from cotangent._transforms.reverse import vjp
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.flatten_util import ravel_pytree
 

@@ -15,7 +15,7 @@ from cotangent._base.capture import Captured, check_callable, flatten_arguments,
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.control_flow import _capture_body, _constants_first
 from cotangent._transforms.custom_rules import custom_jvp
-from cotangent._transforms.derivatives import jvp, linearize
+from cotangent._transforms.forward import jvp, linearize
 
 __all__ = ["custom_linear_solve", "custom_root"]
 

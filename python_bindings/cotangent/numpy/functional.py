@@ -17,7 +17,7 @@ from cotangent._ops.comparisons import truth
 from cotangent._ops.creation import arange
 from cotangent._ops.shapes import expand_dims, moveaxis
 from cotangent._ops.sizes import insert_axes, normalize_axis, several
-from cotangent._transforms.derivatives import vmap
+from cotangent._transforms.batching import vmap
 from cotangent.errors import ShapeError
 from cotangent.tree_util import tree_map
 

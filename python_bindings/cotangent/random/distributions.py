@@ -27,8 +27,8 @@ from cotangent._ops.sizes import (
     symbolic_shape,
 )
 from cotangent._special.incomplete import _random_gamma_grad
+from cotangent._transforms.batching import vmap
 from cotangent._transforms.control_flow import scan, while_loop
-from cotangent._transforms.derivatives import vmap
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.random import basic
 

@@ -9,7 +9,7 @@ from cotangent import lax
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._transforms.derivatives import value_and_grad
+from cotangent._transforms.reverse import value_and_grad
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["OptimizeResults", "minimize"]

@@ -42,7 +42,7 @@ from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr,
 from cotangent._special.logistic import sigmoid
 from cotangent._special.series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
 from cotangent._special.support import fitted, floats, where_needed
-from cotangent._transforms.derivatives import jvp
+from cotangent._transforms.forward import jvp
 from cotangent.nn.normalization import log_softmax as _log_softmax
 from cotangent.nn.normalization import logsumexp
 from cotangent.nn.normalization import softmax as _softmax

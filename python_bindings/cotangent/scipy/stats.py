@@ -15,7 +15,7 @@ from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.sizes import as_dtype, bound_size, element_count, normalize_axis
-from cotangent._transforms.derivatives import vmap
+from cotangent._transforms.batching import vmap
 from cotangent.lax.linalg import cholesky, triangular_solve
 from cotangent.scipy._distributions import Continuous, Discrete, inside, safe
 from cotangent.scipy.special import (

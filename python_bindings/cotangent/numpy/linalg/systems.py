@@ -31,7 +31,7 @@ from cotangent._ops.matrices import (
 )
 from cotangent._ops.sizes import axis_size, normalize_axis, several
 from cotangent._transforms.custom_rules import custom_jvp
-from cotangent._transforms.derivatives import jvp
+from cotangent._transforms.forward import jvp
 from cotangent.lax.linalg import solve_factored, triangular_solve
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 

@@ -18,7 +18,7 @@ from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, m
 from cotangent._ops.sizes import axis_size
 from cotangent._transforms.control_flow import cond, scan
 from cotangent._transforms.custom_rules import custom_jvp
-from cotangent._transforms.derivatives import jvp
+from cotangent._transforms.forward import jvp
 from cotangent.lax import linalg as lax_linalg
 from cotangent.numpy import linalg as cnp_linalg
 from cotangent.numpy.linalg.systems import solve_matrices

@@ -1,0 +1,177 @@
+"""vmap: a function of one example over a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import (
+    RAGGED_NAMES,
+    Captured,
+    axis_text,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    give_lengths,
+    repeated_integers,
+    wraps,
+)
+from cotangent._base.objects import hand_objects_through
+from cotangent._core import Array, PyTreeDef
+from cotangent._transforms.differentiation import Function, P, R
+
+
+def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]:
+    """One axis a leaf of ``tree``, from a pytree prefix."""
+    is_axis = lambda a: a is None or isinstance(a, (int, np.integer))  # noqa: E731
+    axis_leaves, axis_structure = _core.tree_flatten(axes, is_axis)
+    for axis in axis_leaves:
+        if not is_axis(axis):  # type: ignore[no-untyped-call]
+            raise TypeError(f"vmap of {name}: {what} must be made of ints and None; got {axis!r}")
+    try:
+        subtrees = axis_structure.flatten_up_to(tree)
+    except ValueError as error:
+        raise ValueError(
+            f"vmap of {name}: {what}={axes!r} does not match the structure of the arguments\n  {error}"
+        ) from None
+    result: list[int | None] = []
+    for axis, subtree in zip(axis_leaves, subtrees, strict=True):
+        result += [axis] * _core.tree_flatten(subtree, None)[1].num_leaves
+    return result
+
+
+def vmap(
+    fun: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Hashable | None = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[P, R]:
+    """Maps a function of one example over a batch.
+
+    Args:
+        fun: the function of one example.
+        in_axes: the axis of each argument that is the batch: an int (negative counts from the end) or None (the same for all examples),
+            for all arguments or as a pytree prefix of the positional arguments. What has None may be any
+            object, and Python numbers stay such.
+        out_axes: where the batch axis goes in the outputs: an int, None (the output must not depend on the example) or a prefix.
+        axis_name: a name for the batch axis, by which collectives (`lax.psum` and its like) in ``fun`` know it.
+        axis_size: the size of the batch, needed only when nothing is batched.
+        spmd_axis_name: accepted for compatibility; arrays are not spread over devices.
+
+    Raises:
+        ValueError: batch sizes differ, or an axis does not exist.
+
+    >>> import cotangent as ct
+    >>> ct.vmap(ct.numpy.dot)(ct.numpy.ones((5, 3)), ct.numpy.ones((5, 3))).shape
+    (5,)
+    """
+    del spmd_axis_name
+    check_callable(fun, "vmap")
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, bool):
+        raise TypeError(f"vmap: in_axes must be made of ints and None; got {in_axes!r}")
+    name = function_name(fun)
+
+    @wraps(fun)
+    def vmap_fun(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+            raise ValueError(
+                f"vmap of {name}: in_axes has {len(in_axes)} entries, but there are {len(args)} positional arguments"
+            )
+        function = fun
+        if in_axes != 0:
+
+            def is_shared() -> list[bool]:
+                shared = [axis is None for axis in _flatten_axes(in_axes, args, "in_axes", name)]
+                return shared + [False] * _core.tree_flatten(kwargs)[1].num_leaves
+
+            function, args, kwargs = hand_objects_through(fun, args, kwargs, is_shared)
+        leaves, structure = flatten_arguments((args, kwargs), name)
+        axes = _flatten_axes(in_axes, args, "in_axes", name) + [0] * (
+            len(leaves) - _core.tree_flatten(args, None)[1].num_leaves
+        )
+        paths = structure.paths()
+        sizes: dict[str, int] = {}
+        batch_axes: list[int] = []
+        for leaf, axis, path in zip(leaves, axes, paths, strict=True):
+            if axis is None:
+                batch_axes.append(-1)
+                continue
+            if not -leaf.ndim <= axis < leaf.ndim:
+                raise ValueError(
+                    f"vmap of {name}: argument {path[3:]} has shape {leaf.shape}, which has no axis {axis} to map over\n  pass in_axes=None for arguments that are the same for all examples"  # noqa: E501
+                )
+            batch_axes.append(int(axis) % leaf.ndim)
+            sizes[path[3:]] = leaf._bound_shape[axis]
+        if axis_size is not None:
+            sizes.setdefault("axis_size", axis_size)
+        if not sizes:
+            raise ValueError(f"vmap of {name}: at least one argument must be mapped over, or axis_size given")
+        size = next(iter(sizes.values()))
+        if any(other != size for other in sizes.values()):
+            listing = ", ".join(f"{path}: {value}" for path, value in sizes.items())
+            raise ValueError(f"vmap of {name}: the mapped axes have different sizes ({listing})")
+        examples = [leaf if axis < 0 else (leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True)]
+        named = None if axis_name is None else (axis_text(axis_name), size)
+        mapped = [_core.length_of(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]
+        ragged = [length for length in mapped if length is not None]
+        names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
+        token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
+        try:
+            captured = _capture_examples(function, examples, structure, name, named)
+        finally:
+            RAGGED_NAMES.reset(token)
+        placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
+        positions = []
+        for axis, aval in zip(
+            _flatten_axes(out_axes, placeholder, "out_axes", name), captured.graph.out_avals, strict=True
+        ):
+            rank = len(aval[0]) + 1
+            if axis is not None and not -rank <= axis < rank:
+                raise ValueError(
+                    f"vmap of {name}: out_axes={axis} is out of bounds for a batched output with {rank} axes"
+                )
+            positions.append(-1 if axis is None else int(axis) % rank)
+        graph = _core.graph_vmap(
+            captured.graph, batch_axes + [-1] * len(captured.closure), size, positions, named[0] if named else ""
+        )
+        results = _core.apply_graph(graph, leaves + captured.closure)
+        if ragged:
+            # Also what is the same for all examples is there once for each.
+            results = [
+                give_lengths(x, {axis: ragged[0]}) if axis >= 0 and axis not in _core.ragged_axes(x) else x
+                for x, axis in zip(results, positions, strict=True)
+            ]
+        return captured.structure.unflatten(results)
+
+    return vmap_fun
+
+
+def _capture_examples(
+    fun: Function, examples: list[Any], structure: PyTreeDef, name: str, axis: tuple[str, int] | None
+) -> Captured:
+    out_structure: PyTreeDef | None = None
+    pairs = [item if isinstance(item, tuple) else (item, -1) for item in examples]
+    repeated = repeated_integers([leaf for leaf, _ in pairs], [number for _, number in pairs])
+
+    def run(inputs: list[Array]) -> tuple[list[Any], None]:
+        nonlocal out_structure
+        if repeated:
+            inputs = [inputs[repeated.get(index, index)] for index in range(len(inputs))]
+        args, kwargs = structure.unflatten(inputs)
+        out_leaves, out_structure = flatten_arguments(fun(*args, **kwargs), f"the output of {name}")
+        return out_leaves, None
+
+    graph, closure, _ = _core.capture(run, examples, [], "batch", name, axis=axis)
+    assert out_structure is not None
+    return Captured(graph, closure, out_structure)
+
+
+check_arguments(globals())

@@ -1,0 +1,346 @@
+"""Reverse mode: grad, value_and_grad, vjp, and what they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import (
+    Captured,
+    ShapeDtypeStruct,
+    as_ragged_as,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    is_inexact_dtype,
+    wraps,
+)
+from cotangent._core import Array, Graph, PyTreeDef
+from cotangent._transforms.differentiation import (
+    Function,
+    P,
+    R,
+    _differentiated,
+    _is_length,
+    _leaf,
+    _leaves_like,
+    _normalize_argnums,
+    _of_arrays,
+    _of_dtype,
+    _zero_gradient,
+    _zero_of,
+)
+from cotangent._transforms.forward import _linearized
+from cotangent._transforms.staging import jit
+from cotangent.errors import DTypeError, MismatchError, ShapeError
+from cotangent.tree_util import Partial
+
+
+def _check_reduce_axes(reduce_axes: Sequence[Any], transform: str) -> None:
+    if tuple(reduce_axes):
+        raise ValueError(
+            f"{transform}: reduce_axes={reduce_axes!r}; the gradient is summed over named axes with ct.lax.psum instead"
+        )
+
+
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, tuple[R, Any]]:
+    """A function that returns ``fun``'s value and its gradient.
+
+    Args:
+        fun: returns a real floating scalar (with ``has_aux``, a pair of it and any pytree).
+        argnums: the positional arguments to differentiate, one or several; each may be a pytree of floating arrays. The other arguments
+            may also hold other objects, which ``fun`` gets as they are, as it gets Python numbers.
+        has_aux: whether ``fun`` returns ``(value, aux)``; the result is then ``((value, aux), gradient)``.
+        holomorphic: inputs and output are complex, and ``fun`` is holomorphic.
+        allow_int: integer and bool leaves get zero gradients (float0) instead of an error.
+        reduce_axes: accepted for compatibility: must be empty.
+
+    Raises:
+        ShapeError: the value is not a scalar. DTypeError: the value or an argument has no derivative.
+
+    >>> import cotangent as ct
+    >>> value, gradient = ct.value_and_grad(lambda x: x * x)(3.0)
+    >>> float(value), float(gradient)
+    (9.0, 6.0)
+    """
+    check_callable(fun, "value_and_grad")
+    _check_reduce_axes(reduce_axes, "grad")
+    name = function_name(fun)
+
+    @wraps(fun)
+    def value_and_grad_fun(*args: Any, **kwargs: Any) -> Any:
+        numbers = _normalize_argnums(argnums, len(args), "grad")
+        function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
+        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, "grad", allow_int)
+        captured = capture(
+            function,
+            leaves,
+            structure,
+            "transform",
+            name=name,
+            concrete=True,
+            has_aux=has_aux,
+            names=layout.names,
+            differentiated=wrt,
+        )
+        if captured.structure.num_leaves != 1 or captured.structure.num_nodes != 1:
+            raise TypeError(
+                f"grad needs {name} to return one scalar; it returned {captured.structure}\n  return the loss alone, or (loss, aux) with has_aux=True"
+            )
+        avals = captured.graph.out_avals
+        shape, dtype, _ = avals[0]
+        if shape != ():
+            raise ShapeError(
+                f"grad needs {name} to return a scalar; it returned shape {shape}\n  reduce it (sum, mean), or use vjp or jacrev"
+            )
+        if holomorphic:
+            results = _holomorphic_gradient(captured, leaves, wrt, name)
+        else:
+            if _core.dtype_kind(dtype) != "float":
+                raise DTypeError(
+                    f"grad needs {name} to return a real floating scalar; it returned {dtype}\n  for complex functions pass holomorphic=True, or differentiate a real part"  # noqa: E501
+                )
+            flags = wrt + [False] * len(captured.closure)
+            results = _core.apply_graph(_core.graph_value_and_grad(captured.graph, flags), leaves + captured.closure)
+        count = len(avals)
+        gradients = iter(results[count:])
+        by_leaf = [
+            as_ragged_as(next(gradients), leaf) if flag else leaf if layout.lengths[index] else None
+            for index, (leaf, flag) in enumerate(zip(leaves, wrt, strict=True))
+        ]
+        # Gradients in the structure of each differentiated argument.
+        ordered: dict[int, Any] = {}
+        first = 0
+        for number, tree in enumerate(layout.trees):
+            end = first + tree.num_leaves
+            if number in numbers:
+                ordered[number] = tree.unflatten(
+                    [_zero_gradient(leaves[i]) if by_leaf[i] is None else by_leaf[i] for i in range(first, end)]
+                )
+            first = end
+        gradient = ordered[numbers[0]] if isinstance(argnums, (int, np.integer)) else tuple(ordered[n] for n in numbers)
+        if has_aux:
+            return (results[0], captured.aux.unflatten(results[1:count])), gradient
+        return results[0], gradient
+
+    return value_and_grad_fun
+
+
+def _holomorphic_gradient(captured: Captured, leaves: list[Array], wrt: list[bool], name: str) -> list[Array]:
+    for leaf, flag in zip(leaves, wrt, strict=True):
+        if flag and _core.dtype_kind(leaf.dtype) != "complex":
+            raise DTypeError(f"grad(holomorphic=True) of {name} needs complex arguments; got {leaf.dtype}")
+    dtype = captured.graph.out_avals[0][1]
+    if _core.dtype_kind(dtype) != "complex":
+        raise DTypeError(f"grad(holomorphic=True) needs {name} to return a complex scalar; it returned {dtype}")
+    inexact = [is_inexact_dtype(aval[1]) for aval in captured.graph.out_avals]
+    cotangents = [
+        _core.full(aval[0], 1.0 if index == 0 else 0.0, aval[1])
+        for index, aval in enumerate(captured.graph.out_avals)
+        if inexact[index]
+    ]
+    graph = _core.graph_vjp(captured.graph, wrt + [False] * len(captured.closure))
+    return _core.apply_graph(graph, leaves + captured.closure + cotangents)
+
+
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    reduce_axes: Sequence[Any] = (),
+) -> Callable[P, Any]:
+    """A function that returns the gradient of ``fun``; the arguments are those of `value_and_grad`.
+
+    >>> import cotangent as ct
+    >>> float(ct.grad(ct.numpy.sin)(0.0))
+    1.0
+    """
+    check_callable(fun, "grad")
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
+
+    @wraps(fun)
+    def grad_fun(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return grad_fun
+
+
+def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequence[Any] = ()) -> Any:
+    """The value of ``fun`` and the function that pulls cotangents of its output back to its arguments.
+
+    Returns:
+        ``(output, vjp_fun)`` or, with ``has_aux``, ``(output, vjp_fun, aux)``; ``vjp_fun(cotangent)`` is a tuple with one
+        cotangent an argument.
+
+    >>> import cotangent as ct
+    >>> y, pull = ct.vjp(lambda x, y: x * y, 2.0, 3.0)
+    >>> [float(c) for c in pull(1.0)]
+    [3.0, 2.0]
+    """
+    _check_reduce_axes(reduce_axes, "vjp")
+    leaves, wrt, captured, outputs, residuals, tangent = _linearized(fun, primals, "vjp", has_aux)
+    out_count = captured.structure.num_leaves
+    output = captured.structure.unflatten(outputs[:out_count])
+    models = [
+        leaf if length or _core.ragged_axes(leaf) else None
+        for leaf, length in zip(leaves, _is_length(tuple(primals)), strict=True)
+    ]
+    pullback = _Pullback(
+        tangent,
+        captured,
+        wrt,
+        [leaf._bound_shape for leaf in leaves],
+        _core.tree_flatten(tuple(primals), None)[1],
+        _is_length(tuple(primals)),
+        function_name(fun),
+    )
+    vjp_fun = Partial(pullback, residuals, models)
+    return (output, vjp_fun, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, vjp_fun)
+
+
+@dataclass(eq=False)
+class _Pullback:
+    """The function that `vjp` returns, but for its arrays: residuals, and those arguments whose lengths derivatives have."""
+
+    tangent: Graph  # residuals, tangents of what `wrt` marks -> tangents of the inexact outputs
+    captured: Captured
+    wrt: list[bool]  # by leaf of the arguments
+    shapes: list[tuple[int, ...]]
+    structure: PyTreeDef
+    lengths: list[bool]
+    name: str
+
+    def __call__(self, residuals: list[Array], models: list[Any], cotangent: Any) -> Any:
+        """One cotangent an argument."""
+        where = f"vjp of {self.name}: the cotangent"
+        given = _leaves_like(self.captured.structure, cotangent, where, "output")
+        values: list[Array] = []
+        for index, (shape, dtype, _) in enumerate(self.captured.graph.out_avals):
+            if not is_inexact_dtype(dtype):
+                continue
+            if index >= len(given):  # of the aux output
+                values.append(_core.full(shape, 0.0, dtype))
+                continue
+            array = _leaf(given[index], where)
+            if array._bound_shape != shape:
+                raise MismatchError(f"{where} has shape {array.shape}, the output {shape}")
+            values.append(_of_dtype(array, dtype, where, "the output"))
+        linear = [False] * len(residuals) + [True] * sum(self.wrt)
+        pulled = iter(_core.apply_graph(_core.graph_transpose(self.tangent, linear), residuals + values))
+        results: list[Any] = []
+        for flag, shape, model, length in zip(self.wrt, self.shapes, models, self.lengths, strict=True):
+            if length:
+                results.append(model)
+            elif flag:
+                results.append(next(pulled) if model is None else as_ragged_as(next(pulled), model))
+            else:
+                results.append(_zero_of(shape) if model is None else _zero_gradient(model))
+        return self.structure.unflatten(results)
+
+
+def linear_transpose(fun: Function, *primals: Any) -> Function:
+    """The transpose of a function that is linear in its arguments, whose shapes and dtypes ``primals`` give.
+
+    Args:
+        fun: a linear function of pytrees of floating or complex arrays. What it closes over is constant.
+        primals: arrays or `ShapeDtypeStruct`; only their types matter.
+
+    Returns:
+        a function of a cotangent of the output to a tuple with one cotangent an argument.
+
+    >>> import cotangent as ct
+    >>> [float(c) for c in ct.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)]
+    [6.0]
+    """
+    check_callable(fun, "linear_transpose")
+    leaves, structure = flatten_arguments((tuple(primals), {}), function_name(fun), described=True)
+    captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
+    argument_structure = _core.tree_flatten(tuple(primals), lambda x: isinstance(x, ShapeDtypeStruct))[1]
+    linear = [True] * len(leaves) + [False] * len(captured.closure)
+    graph = _core.graph_transpose(captured.graph, linear)
+
+    return Partial(_Transposed(graph, captured, argument_structure, function_name(fun)), captured.closure)
+
+
+@dataclass(eq=False)
+class _Transposed:
+    """The function that `linear_transpose` returns, but for its arrays: what the linear one closes over."""
+
+    graph: Graph  # closure, cotangents of the outputs -> cotangents of the arguments
+    captured: Captured
+    structure: PyTreeDef
+    name: str
+
+    def __call__(self, closure: list[Array], cotangent: Any) -> Any:
+        """One cotangent an argument."""
+        what = f"linear_transpose of {self.name}: the cotangent"
+        given = _leaves_like(self.captured.structure, cotangent, what, "output")
+        values = []
+        for value, (shape, dtype, _) in zip(given, self.captured.graph.out_avals, strict=True):
+            array = _leaf(value, what)
+            if array._bound_shape != shape:
+                raise MismatchError(f"{what} has shape {array.shape}, the output {shape}")
+            values.append(_of_dtype(array, dtype, what, "the output"))
+        return self.structure.unflatten(_core.apply_graph(self.graph, closure + values))
+
+
+def fwd_and_bwd(
+    fun: Function, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Function, Function]:
+    """Reverse mode as two functions, so that each is compiled once.
+
+    Args:
+        fun: any function of pytrees of arrays.
+        argnums: the arguments to differentiate.
+        has_aux: ``fun`` returns ``(output, aux)``.
+        jitted: whether both functions are jitted.
+
+    Returns:
+        ``fwd(*args)`` gives ``(output, residuals)``, with ``has_aux`` ``(output, aux, residuals)``; ``bwd(residuals, cotangent)`` gives
+        the cotangents of the arguments, a tuple when ``argnums`` is one. ``residuals`` is a pytree of arrays.
+
+    >>> import cotangent as ct
+    >>> fwd, bwd = ct.fwd_and_bwd(lambda x, y: x * y, argnums=(0, 1))
+    >>> output, residuals = fwd(2.0, 3.0)
+    >>> [float(c) for c in bwd(residuals, 1.0)]
+    [3.0, 2.0]
+    """
+    check_callable(fun, "fwd_and_bwd")
+
+    def fwd(*args: Any) -> Any:
+        numbers = _normalize_argnums(argnums, len(args), "fwd_and_bwd")
+
+        def of_some(*chosen: Any) -> Any:
+            merged = list(args)
+            for number, value in zip(numbers, chosen, strict=True):
+                merged[number] = value
+            return fun(*merged)
+
+        chosen = [args[number] for number in numbers]
+        output, residuals, *aux = vjp(of_some, *chosen, has_aux=has_aux)
+        return (output, *aux, residuals)
+
+    def bwd(residuals: Any, cotangent: Any) -> Any:
+        pulled = residuals(cotangent)
+        return pulled[0] if isinstance(argnums, (int, np.integer)) else pulled
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+
+
+check_arguments(globals())
