@@ -60,7 +60,8 @@ class Account {
         traffic_[gemm.a.buffer].read += size(gemm.a, gemm.m * gemm.k);
         traffic_[gemm.b.buffer].read += size(gemm.b, gemm.k * gemm.n);
         traffic_[gemm.c.buffer].written += size(gemm.c, gemm.m * gemm.n);
-        operations_ += times * 2 * static_cast<double>(gemm.m) * static_cast<double>(gemm.n * gemm.k);
+        operations_ += times * (is_complex(program_.buffers[gemm.c.buffer].dtype) ? 8 : 2) *
+                       static_cast<double>(gemm.m) * static_cast<double>(gemm.n * gemm.k);
         break;
       }
       case StatementKind::kFill:

@@ -157,3 +157,92 @@ def test_the_transpose_of_a_large_matrix_is_multiplied_with(rows: int, steps: in
     np.testing.assert_allclose(
         ones, np.broadcast_to(b.sum(0, dtype=np.float64), (rows, columns)), rtol=0, atol=tolerance
     )
+
+
+# Sizes of complex products from which on they are products of real matrices, and below.
+COMPLEX_SIZES = [(3, 5, 7), (3, 40, 40), (4, 300, 9), (300, 5, 33), (17, 19, 23), (64, 64, 64), (201, 37, 301)]
+
+
+def complex_normal(*shape: int, dtype: str = "complex64", seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype)
+
+
+def assert_near(result: Any, expected: np.ndarray, steps: int) -> None:
+    result = np.asarray(result)
+    assert result.shape == expected.shape
+    bound = np.sqrt(steps) * 40 * np.finfo(result.dtype).eps
+    np.testing.assert_allclose(result, expected, rtol=0, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize(("m", "n", "k"), COMPLEX_SIZES)
+def test_complex_products_of_every_layout(m: int, n: int, k: int, dtype: str) -> None:
+    for layout in range(8):
+
+        def f(a: Any, b: Any, layout: int = layout) -> Any:
+            product = (a.T if layout & 1 else a) @ (b.conj().T if layout & 2 else b)
+            return product.T if layout & 4 else product
+
+        a = complex_normal(*((k, m) if layout & 1 else (m, k)), dtype=dtype)
+        b = complex_normal(*((n, k) if layout & 2 else (k, n)), dtype=dtype, seed=1)
+        assert_near(ct.jit(f)(a, b), f(a.astype("complex128"), b.astype("complex128")), k)
+
+
+def test_large_complex_products_are_products_of_matrices() -> None:
+    a, b = complex_normal(40, 30), complex_normal(30, 20, seed=1)
+    assert products(lambda a, b: a @ b, a, b) == ["40x20x30"]
+    assert products(lambda a, b: a @ b, a[:3], b) == []
+    # Parts are read where they are: nothing of the size of an operand is stored.
+    large = complex_normal(500, 500)
+    assert ct.explain(lambda a, b: a @ b)(large, large).scratch_bytes < 3 * large.nbytes
+
+
+@pytest.mark.parametrize(
+    "subscripts",
+    ["bij,bjk->bik", "bij,jk->bik", "ij,bjk->bki", "bij,bkj->bik", "bji,bjk->ibk", "ibj,jck->bick", "abij,abjk->ik"],
+)
+def test_complex_products_of_batches(subscripts: str) -> None:
+    sizes = dict(zip("abcijk", (2, 3, 4, 19, 21, 27), strict=True))
+    a, b = (
+        complex_normal(*[sizes[x] for x in axes], seed=i) for i, axes in enumerate(subscripts.split("->")[0].split(","))
+    )
+    expected = np.einsum(subscripts, a.astype("complex128"), b.astype("complex128"))
+    assert_near(ct.jit(lambda a, b: cnp.einsum(subscripts, a, b))(a, b), expected, 6 * 27)
+
+
+def test_views_of_complex_matrices_are_multiplied_where_they_are() -> None:
+    a, b = complex_normal(90, 80), complex_normal(80, 70, seed=1)
+    wide = [x.astype("complex128") for x in (a, b)]
+
+    def sliced(a: Any, b: Any) -> Any:
+        return a[1::2, 3:70:2] @ b[5:73:2, ::3]
+
+    def turned(a: Any, b: Any) -> Any:
+        return a[::-1, ::-1] @ b[::-1]
+
+    for f in (sliced, turned):
+        assert_near(ct.jit(f)(a, b), f(*wide), 80)
+
+
+def test_complex_products_of_what_is_not_finite_are_as_their_parts() -> None:
+    for m, n in ((2, 2), (40, 40)):  # a loop, and a product of real matrices
+        a, b = complex_normal(m, 9), complex_normal(9, n, seed=1)
+        a[0, 3], a[1, 2], b[4, 1] = np.nan, np.inf, complex(0, -np.inf)
+        with np.errstate(invalid="ignore"):
+            real, imaginary = a.real @ b.real - a.imag @ b.imag, a.real @ b.imag + a.imag @ b.real
+        result = np.asarray(ct.jit(lambda a, b: a @ b)(a, b))
+        assert (np.isnan(result.real) == np.isnan(real)).all()
+        assert (np.isnan(result.imag) == np.isnan(imaginary)).all()
+        assert (np.isinf(result.real) == np.isinf(real)).all()
+        assert np.isfinite(result[2:, 2:]).all()
+
+
+def test_gradients_of_complex_products() -> None:
+    a, b = complex_normal(33, 21, dtype="complex128"), complex_normal(21, 27, dtype="complex128", seed=1)
+    weights = complex_normal(33, 27, dtype="complex128", seed=2)
+    of_a, of_b = ct.jit(ct.grad(lambda a, b: cnp.sum(cnp.real(weights * (a @ b))), (0, 1)))(a, b)
+    np.testing.assert_allclose(of_a, weights @ b.T, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(of_b, a.T @ weights, rtol=0, atol=1e-12)
+    doubled = ct.jit(ct.jvp, static_argnums=0)(lambda a: a @ b, (a,), (a,))[1]
+    np.testing.assert_allclose(doubled, a @ b, rtol=0, atol=1e-12)

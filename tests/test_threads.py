@@ -100,6 +100,14 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gemm_float64": (lambda x, y: x @ y, (values(300, 301, dtype="float64"), values(301, 302, dtype="float64"))),
     "gemm_float16": (lambda x, y: x @ y, (values(130, 301, dtype="float16"), values(301, 202, dtype="float16"))),
     "gemm_complex": (lambda x, y: x @ y, (values(100, 101, dtype="complex64"), values(101, 102, dtype="complex64"))),
+    "gemm_complex_transposed": (
+        lambda x, y: x.T @ y.T,
+        (values(303, 401, dtype="complex64"), values(305, 303, dtype="complex64", seed=1)),
+    ),
+    "gemm_complex_wide": (
+        lambda x, y: x @ y,
+        (values(5, 300, dtype="complex128"), values(300, 1099, dtype="complex128", seed=1)),
+    ),
     "gemm_int": (lambda x, y: x @ y, (values(200, 101, dtype="int32"), values(101, 102, dtype="int32"))),
     "matrix_vector": (lambda x, y: x @ y, (values(2003, 1501), values(1501, seed=1))),
     "vector_matrix": (lambda x, y: y @ x, (values(1501, 2003), values(1501, seed=1))),

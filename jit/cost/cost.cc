@@ -36,8 +36,9 @@ double CostModel::access(const Statement& s, bool vectorized) const {
 }
 
 double CostModel::gemm(const loop::Gemm& gemm) const {
+  const DType dtype = program_.buffers[gemm.c.buffer].dtype;
   return static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
-         multiply_add(program_.buffers[gemm.c.buffer].dtype);
+         (is_complex(dtype) ? 4 : 1) * multiply_add(real_dtype(dtype));
 }
 
 double CostModel::multiply_add(DType dtype) { return dtype_size(dtype) == 8 ? 0.04 : 0.02; }

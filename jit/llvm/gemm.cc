@@ -26,7 +26,7 @@ constexpr int64_t kPackCost = 16;
 
 GemmEmitter::GemmEmitter(Emitter& emitter, const loop::Gemm& gemm)
     : e_(emitter), b_(emitter.b_), facts_(emitter.facts_), gemm_(gemm) {
-  DType to = e_.program_.buffers[gemm.c.buffer].dtype;
+  DType to = real_dtype(e_.program_.buffers[gemm.c.buffer].dtype);
   dtype_ = to == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   real_ = register_type(e_.context_, dtype_);
   size_ = dtype_size(dtype_);
@@ -58,7 +58,7 @@ llvm::Value* GemmEmitter::scratch(int64_t elements) {
 
 GemmEmitter::View GemmEmitter::view(const loop::Matrix& matrix) {
   llvm::Value* pointer = e_.element_pointer(matrix.buffer, e_.uniform_index(matrix.offset));
-  return {pointer, matrix.row_stride, matrix.column_stride, e_.program_.buffers[matrix.buffer].dtype};
+  return {pointer, matrix.row_stride, matrix.column_stride, real_dtype(e_.program_.buffers[matrix.buffer].dtype)};
 }
 
 llvm::Value* GemmEmitter::offset(const View& v, llvm::Value* row, llvm::Value* column) {
@@ -131,6 +131,7 @@ void GemmEmitter::emit() {
     if (!problem.accumulate) clear(problem.c, problem.m, problem.n);
     return;
   }
+  if (is_complex(e_.program_.buffers[gemm_.c.buffer].dtype)) return multiply_complex(problem);
   // Narrow operands are widened first: the arithmetic is the same for all.
   auto widened = [&](const View& v, int64_t rows, int64_t columns) {
     if (v.dtype == dtype_) return v;
@@ -211,13 +212,14 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
   int64_t most_k = std::max<int64_t>(facts_.l2_bytes / 16 / (best.width() * size_), 64);
   int64_t blocks = divide_up(p.k, most_k);
   best.k_block = divide_up(p.k, blocks);
+  if (p.complex) best.k_block = divide_up(best.k_block, 2) * 2;
   bool edge_needs_padding = !has_masks_ && p.n % lanes != 0;
   // What few rows read again and again, the second-level cache holds as it is, unless many of b's rows would have the
   // same place there.
   const int64_t row_bytes = std::max<int64_t>(p.b.row_stride * size_, 1);
   const bool stays = p.m <= kFewRows && p.k <= facts_.l2_bytes / (row_bytes & -row_bytes);
   const bool large = p.k * p.n * size_ > facts_.l1_bytes && p.m > 4 * best.rows;
-  best.pack = p.b.column_stride != 1 || edge_needs_padding || (large && !stays);
+  best.pack = p.complex || p.b.column_stride != 1 || edge_needs_padding || (large && !stays);
   if (!best.pack) {
     // Without packing, blocks of k buy nothing while a panel stays in the cache: rows of b are where they are.
     if (p.k * best.width() * size_ <= facts_.l2_bytes / 4 || p.m <= best.rows) best.k_block = p.k;
@@ -225,8 +227,8 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
   // Copying costs a's elements once, and saves misses once for every panel. But threads then share the rows, and with
   // them the packed panels, which go from core to core.
   const int64_t panels = panels_of(p, best), in_cache = facts_.l2_bytes;
-  const int64_t least_copied = !in_strips(p.a) ? 4 * in_cache : panels < kPanelsOfStrips ? 2 * in_cache : in_cache / 2;
-  best.copy_a = p.m * p.k * size_ > least_copied && panels >= 4;
+  const int64_t least_copied = !in_strips(p) ? 4 * in_cache : panels < kPanelsOfStrips ? 2 * in_cache : in_cache / 2;
+  best.copy_a = p.pairs || (p.m * p.k * size_ > least_copied && panels >= 4);
   best.a_rows = std::max<int64_t>(facts_.l2_bytes / 2 / (best.k_block * size_) / best.rows, 1) * best.rows;
   return best;
 }
@@ -246,7 +248,7 @@ void GemmEmitter::multiply_tiled(const Problem& p) {
   const bool enough_panels = panels_of(p, t) >= kFewPanels;
   const bool has_much = t.pack || p.k * p.n * size_ > facts_.l2_bytes / 4;
   const bool keeps_panels = p.n >= 2 * p.m || (has_much && !t.copy_a && p.m <= 4 * p.n);
-  if (enough_rows && !(enough_panels && keeps_panels)) {
+  if (p.pairs || (enough_rows && !(enough_panels && keeps_panels))) {
     multiply_by_rows(p, t, accumulate);
   } else {
     multiply_by_panels(p, t, accumulate);
@@ -257,8 +259,8 @@ void GemmEmitter::for_blocks(const Problem& p, const Tiling& t, llvm::function_r
   for_range(number(p.k), t.k_block, [&](llvm::Value* k_begin) {
     Block block{number(t.k_block), p.a, p.b, nullptr, nullptr, false};
     if (p.k % t.k_block != 0) block.k_count = least(block.k_count, b_.CreateSub(number(p.k), k_begin));
-    block.a.pointer = offset(p.a, number(0), k_begin);
-    block.b.pointer = offset(p.b, k_begin, number(0));
+    block.a.pointer = offset(p.a, number(0), p.pairs ? half(k_begin) : k_begin);
+    block.b.pointer = offset(p.b, p.complex ? half(k_begin) : k_begin, number(0));
     body(block);
   });
 }
@@ -280,11 +282,11 @@ void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accum
       if (!t.copy_a) {
         return multiply_block(p, t, block, times(begin, t.rows), last, number(0), number(panels));
       }
-      llvm::Value* copy = scratch(t.a_rows * (in_strips(p.a) ? t.k_block : a_stride(t)));
+      llvm::Value* copy = scratch(t.a_rows * (in_strips(p) ? t.k_block : a_stride(t)));
       for_range(times(begin, t.rows), last, t.a_rows, [&](llvm::Value* first) {
         llvm::Value* end_of_copy = least(b_.CreateAdd(first, number(t.a_rows)), last);
         Block copied = block;
-        if (in_strips(p.a)) {
+        if (in_strips(p)) {
           copied.strips = pack_strips(p, t, block, first, end_of_copy, copy);
         } else {
           copied.a = copy_rows(t, block, first, end_of_copy, copy);
@@ -348,7 +350,7 @@ void GemmEmitter::multiply_block(const Problem& p, const Tiling& t, const Block&
     for_range(number(full_columns), times(end, width), width, [&](llvm::Value* column) { panel(column, rest); });
 }
 
-bool GemmEmitter::in_strips(const View& a) { return a.row_stride == 1 && a.column_stride != 1; }
+bool GemmEmitter::in_strips(const Problem& p) { return p.pairs || (p.a.row_stride == 1 && p.a.column_stride != 1); }
 
 // Of a row of the copy: never a multiple of a large power of two.
 int64_t GemmEmitter::a_stride(const Tiling& t) const {
@@ -371,6 +373,7 @@ GemmEmitter::View GemmEmitter::copy_rows(const Tiling& t, const Block& block, ll
 // lines and pages that they lie on where they are.
 llvm::Value* GemmEmitter::pack_strips(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
                                       llvm::Value* last, llvm::Value* to) {
+  if (p.pairs) return pack_complex_strips(p, t, block, first, last, to);
   llvm::Value* strips = b_.CreateGEP(real_, to, b_.CreateNeg(times(first, t.k_block)));
   const int64_t full_rows = p.m / t.rows * t.rows, rest = p.m - full_rows;
   for_range(block.k_count, 1, [&](llvm::Value* k) {
@@ -456,6 +459,7 @@ void GemmEmitter::tile(const Tiling& t, int64_t rows, int64_t columns, llvm::Val
 
 void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& block, llvm::Value* begin,
                               llvm::Value* end, llvm::Value* packed) {
+  if (p.complex) return pack_complex_panels(p, t, block, begin, end, packed);
   int64_t width = t.width();
   const View& b = block.b;
   llvm::Value* k_count = block.k_count;

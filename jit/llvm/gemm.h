@@ -12,7 +12,12 @@
 //
 // Threads share the rows of large products, or the columns, where there are few rows or where it is b that would have
 // to go from one core's cache to another's. k is cut the same way for any number of threads, so each element of c is
-// the same sum. Start at emit(); gemm_dots.cc has the dot products.
+// the same sum.
+//
+// A product of complex matrices is one of real matrices, parts side by side: a as it lies (m x 2k), times a packed b
+// (2k x 2n) where each row is followed by i times itself, is c as it is to lie.
+//
+// Start at emit(); gemm_dots.cc has the dot products, gemm_complex.cc what complex numbers are packed by.
 #pragma once
 
 #include "jit/llvm/emit.h"
@@ -38,6 +43,9 @@ class GemmEmitter {
     int64_t m, n, k;
     View a, b, c;
     bool accumulate;
+    // Of complex numbers: n and k count parts, c's columns are parts. So are a's, unless `pairs`. An element of b, or
+    // of such an a, is at an even (row, column), or rather twice that, and its imaginary part follows.
+    bool complex = false, pairs = false;
   };
   // How a problem is cut up.
   struct Tiling {
@@ -54,6 +62,7 @@ class GemmEmitter {
   View view(const loop::Matrix& matrix);
   static View transposed(const View& v) { return {v.pointer, v.column_stride, v.row_stride, v.dtype}; }
   void multiply(const Problem& problem);
+  void multiply_complex(Problem problem);
   void multiply_tiled(const Problem& problem);
   void multiply_dots(const Problem& problem);  // n == 1, a contiguous along k
   // Dot products of `rows` rows of a with `columns` columns of b at a time, both contiguous along k.
@@ -72,7 +81,7 @@ class GemmEmitter {
   Tiling choose_tiling(const Problem& problem) const;
   static int64_t panels_of(const Problem& problem, const Tiling& tiling);
   // Whether a copy of a is by strips: the rows of a tile, column by column.
-  static bool in_strips(const View& a);
+  static bool in_strips(const Problem& problem);
   int64_t a_stride(const Tiling& tiling) const;
   // One block of k; `b` is packed or not.
   struct Block {
@@ -96,6 +105,12 @@ class GemmEmitter {
   // Panels [begin, end) of the block's b, zero-padded to whole tiles; the first of them at `packed`.
   void pack_panels(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* begin,
                    llvm::Value* end, llvm::Value* packed);
+  llvm::Value* pack_complex_strips(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
+                                   llvm::Value* last, llvm::Value* to);
+  void pack_complex_panels(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* begin,
+                           llvm::Value* end, llvm::Value* packed);
+  // to (+)= from, each of complex elements whose parts lie side by side.
+  void copy_pairs(const View& from, const View& to, int64_t rows, int64_t columns, bool add);
   llvm::Function* transpose_function(unsigned lanes);
   // One tile: `columns` elements of c, fewer than the tile's width at the right edge.
   void tile(const Tiling& tiling, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b,
@@ -109,6 +124,7 @@ class GemmEmitter {
   llvm::Value* offset(llvm::Value* pointer, int64_t elements);
   llvm::Value* number(int64_t value);
   llvm::Value* times(llvm::Value* value, int64_t factor) { return b_.CreateMul(value, number(factor)); }
+  llvm::Value* half(llvm::Value* value) { return b_.CreateLShr(value, number(1)); }
   llvm::Value* least(llvm::Value* a, llvm::Value* b);
   llvm::FixedVectorType* vector_type(unsigned lanes) { return llvm::FixedVectorType::get(real_, lanes); }
   llvm::Value* first_lanes(unsigned lanes, int64_t active);  // a mask

@@ -129,6 +129,7 @@ class Checker {
     int64_t furthest = 0, nearest = 0;
     for (int64_t reach : {(rows - 1) * m.row_stride, (columns - 1) * m.column_stride})
       (reach > 0 ? furthest : nearest) += reach;
+    if (m.buffer < program_.buffers.size() && is_complex(program_.buffers[m.buffer].dtype)) ++furthest;
     in_bounds(m.buffer, m.offset, furthest, what);
     in_bounds(m.buffer, m.offset + nearest, 0, what);
   }

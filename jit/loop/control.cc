@@ -3,6 +3,7 @@
 
 #include "ir/error.h"
 #include "jit/loop/loop.h"
+#include "jit/loop/product_loops.h"
 
 namespace ct::loop {
 
@@ -192,22 +193,33 @@ void Builder::gemm(int64_t m, int64_t n, int64_t k, const Matrix& a, const Matri
   DType from = buffer_dtype(a.buffer), to = buffer_dtype(c.buffer);
   CT_CHECK(from == buffer_dtype(b.buffer) && (from == to || (is_half(from) && to == DType::kFloat32)));
   if (m == 0 || n == 0 || (accumulate && k == 0)) return;
-  if (is_float(from)) {
-    program_.gemms.push_back({m, n, k, a, b, c, accumulate});
-    statement({.kind = StatementKind::kGemm, .detail = static_cast<uint32_t>(program_.gemms.size() - 1)});
-    return;
-  }
+  // Matrices of complex numbers are put together as real ones, which pays where elements are used several times.
+  constexpr int64_t kLeastSide = 4, kLeastWork = 1 << 12;
+  const bool complex = is_complex(from) && std::min(m, n) >= kLeastSide && m * n * k >= kLeastWork;
+  if (!is_float(from) && !complex) return product_loops(*this, m, n, k, a, b, c, accumulate);
+  const auto in_parts = [&](Matrix matrix) {
+    if (!complex) return matrix;
+    return Matrix{matrix.buffer, matrix.offset * 2, matrix.row_stride * 2, matrix.column_stride * 2};
+  };
+  program_.gemms.push_back({m, n, k, in_parts(a), in_parts(b), in_parts(c), accumulate});
+  statement({.kind = StatementKind::kGemm, .detail = static_cast<uint32_t>(program_.gemms.size() - 1)});
+}
+
+void product_loops(Builder& builder, int64_t m, int64_t n, int64_t k, const Matrix& a, const Matrix& b, const Matrix& c,
+                   bool accumulate) {
   auto at = [](const Matrix& matrix, const Index& row, const Index& column) {
     return matrix.offset + row * matrix.row_stride + column * matrix.column_stride;
   };
-  for_each(m, {.parallel = true}, [&](Index row) {
-    for_each(n, {.vectorize = true, .parallel = true}, [&](Index column) {
-      Scalar sum = reduce(k, {}, ScalarOp::kAdd, constant(to, 0), [&](Index inner) {
-        return apply(ScalarOp::kMul, load(a.buffer, at(a, row, inner)), load(b.buffer, at(b, inner, column)));
+  builder.for_each(m, {.parallel = true}, [&](const Index& row) {
+    builder.for_each(n, {.vectorize = true, .parallel = true}, [&](const Index& column) {
+      const Scalar zero = builder.constant(builder.buffer_dtype(c.buffer), 0);
+      Scalar sum = builder.reduce(k, {}, ScalarOp::kAdd, zero, [&](const Index& inner) {
+        return builder.apply(ScalarOp::kMul, builder.load(a.buffer, at(a, row, inner)),
+                             builder.load(b.buffer, at(b, inner, column)));
       });
-      Index target = at(c, row, column);
-      if (accumulate) sum = apply(ScalarOp::kAdd, load(c.buffer, target), sum);
-      store(c.buffer, target, sum);
+      const Index target = at(c, row, column);
+      if (accumulate) sum = builder.apply(ScalarOp::kAdd, builder.load(c.buffer, target), sum);
+      builder.store(c.buffer, target, sum);
     });
   });
 }

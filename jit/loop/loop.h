@@ -195,8 +195,8 @@ struct Matrix {
   int64_t column_stride;
 };
 
-// c = a b, or c += a b. Element types are float32 or float64 throughout, or float16/bfloat16 for a and b, with c the
-// same or float32 (accumulated in float32). Other dtypes never get here: Builder::gemm writes loops for them.
+// c = a b, or c += a b, of one type: floats, or complex numbers (offsets and strides count parts). Of half floats a and
+// b c may be float32, in which they are accumulated. Of integers and few complex numbers Builder::gemm writes loops.
 struct Gemm {
   int64_t m, n, k;
   Matrix a;  // m x k

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "jit/loop/product_loops.h"
 #include "jit/lower/frame.h"
 
 namespace ct::jit {
@@ -165,9 +166,13 @@ void Frame::emit_dot(const Equation& equation) {
   const auto multiply_into = [&](const Place& to, loop::LoopOptions options) {
     if (accumulate) b_.fill(to.buffer, to.offset, aval.size(), b_.constant(aval.dtype(), 0));
     const auto multiply = [&] {
-      b_.gemm(row.size, column.size, inner.size, {lhs.place.buffer, lhs_at, row.lhs, inner.lhs},
-              {rhs.place.buffer, rhs_at, inner.rhs, column.rhs}, {to.buffer, to.offset + out_at, row.out, column.out},
-              accumulate);
+      const loop::Matrix a{lhs.place.buffer, lhs_at, row.lhs, inner.lhs};
+      const loop::Matrix b{rhs.place.buffer, rhs_at, inner.rhs, column.rhs};
+      const loop::Matrix c{to.buffer, to.offset + out_at, row.out, column.out};
+      if (options_.kernels && is_complex(aval.dtype())) {
+        return loop::product_loops(b_, row.size, column.size, inner.size, a, b, c, accumulate);
+      }
+      b_.gemm(row.size, column.size, inner.size, a, b, c, accumulate);
     };
     around(batch, options, [&] { around(m, options, [&] { around(n, options, [&] { around(k, {}, multiply); }); }); });
   };
