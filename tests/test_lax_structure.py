@@ -132,6 +132,32 @@ def test_positions_of_extrema(name: str) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+@pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"])
+def test_running_reductions_of_weak_operands_are_weak(name: str) -> None:
+    weak = ct.jit(lambda: 1.5)() * cnp.array(ct.jit(lambda: 2.0)())
+    for x in (ct.lax.broadcast(weak, (3,)), cnp.ones(3)):
+        f = getattr(ct.lax, name)
+        assert f(x).weak_type is ct.jit(f)(x).weak_type is ct.make_ir(f)(x).out_avals[0][2] is x.weak_type
+    of_arrays = {"cumsum": cnp.cumsum, "cumprod": cnp.cumprod, "cummax": cnp.maximum.accumulate}
+    if name in of_arrays:
+        assert not of_arrays[name](ct.lax.broadcast(weak, (3,))).weak_type
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_extrema_of_complex_numbers_are_of_real_parts_then_of_imaginary_ones(name: str, reverse: bool) -> None:
+    x = np.random.default_rng(0).integers(-2, 3, (2, 30, 3)).astype(np.float64)
+    x = (x[0] + 1j * x[1]).astype(np.complex64)
+    fold = getattr(np, name)
+    expected = np.array([fold(x[i:] if reverse else x[: i + 1], axis=0) for i in range(30)])
+    for run in (lambda f: f, ct.jit):
+        np.testing.assert_array_equal(run(lambda x: getattr(ct.lax, f"cum{name}")(x, 0, reverse))(x), expected)
+        np.testing.assert_array_equal(run(lambda x: getattr(ct.lax, f"reduce_{name}")(x, (0,)))(x), fold(x, axis=0))
+    assert np.isnan(complex(getattr(ct.lax, f"reduce_{name}")(np.array([1, np.nan, 2j]), (0,))))
+    empty = getattr(ct.lax, f"reduce_{name}")(np.zeros((0, 2), np.complex64), (0,))
+    assert empty.tolist() == [-np.inf if name == "max" else np.inf] * 2
+
+
 @pytest.mark.parametrize("name", ["cumsum", "cumprod", "cummax", "cummin"])
 def test_running_reductions_and_their_jacobians(name: str) -> None:
     # Ties and a zero.

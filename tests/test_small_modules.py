@@ -46,6 +46,20 @@ def test_segment_gradients_and_batches():
     np.testing.assert_allclose(batch[1], jax.ops.segment_sum(2 * data, ids, 3), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["segment_max", "segment_min"])
+def test_extrema_of_segments_of_complex_numbers_are_of_real_parts_then_of_imaginary_ones(name):
+    data = np.array([1 + 2j, 1 - 1j, 3j, -2j, 5 - 1j, 5, 1 + 3j], np.complex64)
+    ids = np.array([0, 0, 2, 4, 5, 5, 0])
+    for shaped in (data, np.stack([data, -data], 1)):
+        expected = getattr(jax.ops, name)(shaped, ids, 7)
+        for run in (lambda f: f, ct.jit):
+            actual = run(lambda x: getattr(ct.ops, name)(x, ids, 7))(shaped)
+            assert actual.dtype == expected.dtype
+            np.testing.assert_array_equal(actual, expected)
+    undefined = getattr(ct.ops, name)(np.array([5, complex(0, np.nan), 1]), np.array([0, 0, 2]), 3)
+    assert np.isnan(np.asarray(undefined)).tolist() == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("sum", [3, 0, 4]), ("prod", [2, 1, 4]), ("max", [2, -np.inf, 4]), ("min", [1, np.inf, 4])],

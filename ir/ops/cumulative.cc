@@ -19,7 +19,7 @@ TypeRule cumulative_type(DTypeSet dtypes) {
     check_dtype(operands[0], dtypes);
     check_axis(attrs.integer("axis"), operands[0].rank());
     attrs.flag("reverse");
-    return Avals{operands[0].strong()};
+    return Avals{operands[0]};
   };
 }
 

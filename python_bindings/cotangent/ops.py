@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
@@ -44,6 +46,37 @@ def _segments(
         check_mode(options["mode"])
         return scatter(start, segment_ids, data, axis=0, batch_dims=0, unique=bool(options["unique_indices"]))
     result: Array = getattr(start.at[cnp.maximum(segment_ids, 0)], method)(data, **options)
+    return result
+
+
+def _segment_extrema(
+    name: str,
+    method: str,
+    scatter: Primitive,
+    data: Any,
+    segment_ids: Any,
+    num_segments: int | None,
+    identity: Any,
+    options: dict[str, Any],
+) -> Array:
+    """Of complex numbers, the extremum of the real parts, then of the imaginary parts of those."""
+    data, segment_ids = cnp.asarray(data), cnp.asarray(segment_ids)
+
+    def segments(method: str, scatter: Primitive, x: Array, identity: Any) -> Array:
+        return _segments(name, method, scatter, x, segment_ids, num_segments, identity, options)
+
+    if not cnp.iscomplexobj(data):
+        return segments(method, scatter, data, identity)
+    real, imaginary = cnp.real(data), cnp.imag(data)
+    first = segments(method, scatter, real, identity)
+    if first.shape[0] == 0:
+        return first.astype(data.dtype)
+    outermost = identity(real.dtype)
+    among = real == cnp.take(first, segment_ids, axis=0, mode="clip")
+    second = segments(method, scatter, cnp.where(among, imaginary, outermost), identity)
+    second = cnp.where((first == outermost) & (second == outermost), 0, second)
+    undefined = segments("max", primitives.scatter_max, data != data, _lowest)
+    result: Array = cnp.where(undefined, np.nan, primitives.complex(first, second))
     return result
 
 
@@ -130,7 +163,9 @@ def segment_max(
     """The maximum of the rows of each segment; the lowest value of the dtype for empty segments. See `segment_sum`."""
     check_placement(out_sharding, "segment_max")
     options = _options(indices_are_sorted, unique_indices, mode)
-    return _segments("segment_max", "max", primitives.scatter_max, data, segment_ids, num_segments, _lowest, options)
+    return _segment_extrema(
+        "segment_max", "max", primitives.scatter_max, data, segment_ids, num_segments, _lowest, options
+    )
 
 
 def segment_min(
@@ -147,7 +182,9 @@ def segment_min(
     """The minimum of the rows of each segment; the highest value of the dtype for empty segments. See `segment_sum`."""
     check_placement(out_sharding, "segment_min")
     options = _options(indices_are_sorted, unique_indices, mode)
-    return _segments("segment_min", "min", primitives.scatter_min, data, segment_ids, num_segments, _highest, options)
+    return _segment_extrema(
+        "segment_min", "min", primitives.scatter_min, data, segment_ids, num_segments, _highest, options
+    )
 
 
 check_arguments(globals())

@@ -206,7 +206,7 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
             raise ValueError(
                 f"{name} of zero elements along axis {axis} has no value\n  pass initial, or test the size first"
             )
-    result = _largest(name, _masked(x, where, _lowest(x, name)) if where is not None else x, axes)
+    result = largest(name, _masked(x, where, _lowest(x, name)) if where is not None else x, axes)
     if keepdims:
         result = keep_axes(result, x, axes)
     if initial is not None:
@@ -217,7 +217,7 @@ def _extreme(name: str, a: Any, axis: Axis, keepdims: bool, initial: Any, where:
     return result
 
 
-def _largest(name: str, x: Array, axes: list[int]) -> Array:
+def largest(name: str, x: Array, axes: list[int]) -> Array:
     """``max`` or ``min`` along axes; of complex numbers, of the real parts, then of the imaginary parts of those."""
     reduce = primitives.reduce_max if name == "max" else primitives.reduce_min
     if kind(x) != "complex":
@@ -471,7 +471,7 @@ def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool)
     if size == 0:
         raise ValueError(f"{name} of zero elements along axis {axis} has no value")
     x = primitives.stop_gradient(x) if is_inexact(x) else x
-    best = keep_axes(_largest(extreme, x, [position]), x, [position])
+    best = keep_axes(largest(extreme, x, [position]), x, [position])
     hit = primitives.eq(x, _core.broadcast_to(best, x._bound_shape))
     if is_inexact(x):
         hit = primitives.or_(hit, primitives.ne(x, x))
@@ -523,7 +523,7 @@ def _running(primitive: Primitive, x: Array, axis: int, dtype: Any) -> Array:
     x = _core.convert(x, working_dtype(result_dtype))
     if kind(x) == "bool":
         x = _core.convert(x, _core.default_int_dtype())
-    return _core.convert(primitive(x, axis=axis, reverse=False), result_dtype)
+    return convert(primitive(x, axis=axis, reverse=False), result_dtype)
 
 
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:

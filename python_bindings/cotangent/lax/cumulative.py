@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from cotangent import _core, tree_util
@@ -11,7 +12,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array, Primitive
-from cotangent._ops.binding import literal
+from cotangent._ops.binding import kind, larger, literal
 from cotangent._ops.functions import logaddexp
 from cotangent._ops.sizes import axis_size, normalize_axis
 
@@ -33,14 +34,26 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _running(primitives.cumprod, operand, axis, reverse)
 
 
+def _running_extremum(primitive: Primitive, operand: Any, axis: int, reverse: bool) -> Array:
+    array = _core.array(operand)
+    if kind(array) != "complex":
+        return _running(primitive, array, axis, reverse)
+    at = normalize_axis(axis, array.ndim, primitive.name)
+    further = partial(larger, primitives.max if primitive is primitives.cummax else primitives.min)
+    return _core.array(associative_scan(further, array, reverse, at))
+
+
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The largest element so far along an axis, from the end when ``reverse``; NaN stays."""
-    return _running(primitives.cummax, operand, axis, reverse)
+    """The largest element so far along an axis, from the end when ``reverse``; NaN stays.
+
+    Of complex numbers, the largest real part, then the largest imaginary part.
+    """
+    return _running_extremum(primitives.cummax, operand, axis, reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
-    """The smallest element so far along an axis, from the end when ``reverse``; NaN stays."""
-    return _running(primitives.cummin, operand, axis, reverse)
+    """The smallest element so far along an axis, as `cummax`."""
+    return _running_extremum(primitives.cummin, operand, axis, reverse)
 
 
 def _part(x: Array, axis: int, start: int, limit: int, step: int = 1) -> Array:
@@ -56,7 +69,7 @@ def _woven(even: Array, odd: Array, axis: int, size: int) -> Array:
         low, high, interior = [0] * x.ndim, [0] * x.ndim, [0] * x.ndim
         low[axis], interior[axis] = first, 1
         high[axis] = size - first - (2 * x._bound_shape[axis] - 1)
-        spread.append(primitives.pad(x, _core.full((), 0, x.dtype), low=low, high=high, interior=interior))
+        spread.append(primitives.pad(x, _core.full((), 0, x.dtype, x.weak_type), low=low, high=high, interior=interior))
     shape = list(spread[0]._bound_shape)
     places = primitives.iota(shape=shape, dtype=_core.canonical_dtype("int32"), axis=axis)
     one = _core.full(shape, 1, "int32")

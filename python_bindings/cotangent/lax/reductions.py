@@ -12,6 +12,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array, Primitive
+from cotangent._ops.binding import kind
+from cotangent._ops.reductions import largest
 from cotangent._ops.sizes import normalize_axes
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import DTypeError, ShapeError
@@ -36,14 +38,26 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced(primitives.reduce_prod, operand, axes)
 
 
+def _extremum(name: str, operand: Any, axes: Sequence[int]) -> Array:
+    x = _core.array(operand)
+    over = normalize_axes(tuple(axes), x.ndim, f"lax.reduce_{name}")
+    if kind(x) == "complex" and 0 in [x._bound_shape[axis] for axis in over]:
+        shape = [size for axis, size in enumerate(x._bound_shape) if axis not in over]
+        return _core.full(shape, -math.inf if name == "max" else math.inf, x.dtype)
+    return largest(name, x, over)
+
+
 def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
-    """The largest element over axes; of none, the lowest number of the dtype."""
-    return _reduced(primitives.reduce_max, operand, axes)
+    """The largest element over axes; of none, the lowest number of the dtype.
+
+    Of complex numbers, the largest real part, then the largest imaginary part.
+    """
+    return _extremum("max", operand, axes)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
-    """The smallest element over axes; of none, the highest number of the dtype."""
-    return _reduced(primitives.reduce_min, operand, axes)
+    """The smallest element over axes, as `reduce_max`; of none, the highest number of the dtype."""
+    return _extremum("min", operand, axes)
 
 
 def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], neutral: int) -> Array:

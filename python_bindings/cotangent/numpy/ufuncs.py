@@ -392,7 +392,7 @@ def _running_extreme(primitive: Primitive) -> Function:
         x = x if dtype is None else convert(x, dtype)
         if _core.dtype_kind(x.dtype) == "complex":  # ordered by a composition
             return _accumulated(function, x, axis)
-        return primitive(x, axis=axis, reverse=False)
+        return convert(primitive(x, axis=axis, reverse=False), x.dtype)
 
     return accumulate
 
