@@ -13,7 +13,7 @@ from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrice
 from cotangent._transforms.control_flow import scan
 from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.lax import linalg as lax_linalg
-from cotangent.lax.indexing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from cotangent.lax.indexing import dynamic_slice_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim
 from cotangent.numpy import linalg as cnp_linalg
 from cotangent.scipy.linalg.systems import _cholesky
 
@@ -315,7 +315,6 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     t, z = one_batch((t, 2), (z, 2))
     n = t._bound_shape[-1]
     epsilon = float(cnp.finfo(t.dtype).eps)
-    rows = cnp.arange(n)
 
     def pick(x: Array, m: Array, axis: int) -> Array:
         return dynamic_slice_in_dim(x, m, 1, x.ndim + axis)
@@ -343,7 +342,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
             return put(x, m, -1, cnp.conj(cosine) * right - cnp.conj(sine) * left)
 
         t = columns(t)
-        t = cnp.where((rows == m)[:, None] & (rows == m - 1), 0, t)
+        t = dynamic_update_slice(t, cnp.zeros((*t.shape[:-2], 1, 1), t.dtype), [*[0] * (t.ndim - 2), m, m - 1])
         return (t, columns(z)), None
 
     if n < 2:
