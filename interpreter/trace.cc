@@ -13,6 +13,7 @@
 #include "ir/interrupt.h"
 #include "ir/length_form.h"
 #include "ir/lengths.h"
+#include "ir/masking.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -164,22 +165,14 @@ struct Capture::State {
   // Raggedness of each variable, up to equation `masked_equations`; `length_vars` finds the int32 scalar here that is
   // a given value of the scratch builder.
   std::shared_ptr<MaskShadow> mask;
+  std::optional<KeepLengths> lengths_kept;  // while there is a mask
   std::vector<Masked> masked;
   size_t masked_equations = 0;
   absl::flat_hash_map<Var, Var> length_vars;
 
-  const Equation* producer(Var var) const {
-    const auto equations = builder->equations();
-    const auto after = std::upper_bound(equations.begin(), equations.end(), var,
-                                        [](Var v, const Equation& e) { return v < e.first_output; });
-    if (after == equations.begin()) return nullptr;
-    const Equation& equation = *(after - 1);
-    return var < equation.first_output + equation.output_count ? &equation : nullptr;
-  }
-
   Remains describe(Var var) const {
     if (builder == nullptr) return remains[var];
-    const Equation* equation = producer(var);
+    const Equation* equation = builder->producer(var);
     if (equation == nullptr) return {builder->aval(var)};
     return {builder->aval(var), equation->primitive, equation->location};
   }
@@ -246,6 +239,7 @@ struct Capture::State {
     dependence = {};
     input_dependence = {};
     mask.reset();
+    lengths_kept.reset();
     masked = {};
     length_vars = {};
   }
@@ -259,7 +253,7 @@ struct Capture::State {
   }
 
   void run_mask_rules();
-  void mask_equation(const Equation& equation);
+  void note_lengths(const Equation& equation);
   Tensor value_of(Var var);
   Levels dependence_of(Var var);
   // Of a capture that has ended.
@@ -270,63 +264,17 @@ struct Capture::State {
 
 // ---- raggedness -----------------------------------------------------------------------------------------------------
 
-namespace {
-
-std::vector<Masked> apply_mask_rule(Builder& scratch, const Primitive& primitive, absl::Span<const Masked> operands,
-                                    const AttrsPtr& attrs) {
-  bool ragged = false;
-  for (const Masked& operand : operands) ragged |= operand.any_ragged();
-  // Every primitive is itself on exact values, but for those that are about lengths.
-  if (!ragged && !means_lengths(primitive, *attrs)) {
-    Values plain;
-    for (const Masked& operand : operands) plain.push_back(operand.value);
-    std::vector<Masked> outputs;
-    for (const Value& output : scratch.bind(primitive, plain, attrs))
-      outputs.push_back({output, Values(output.rank())});
-    return outputs;
-  }
-  if (primitive.mask) return primitive.mask(scratch, operands, attrs);
-  if (!primitive.expand) {
-    const auto reason = primitive.absent.find("mask");
-    throw Error(ErrorKind::kUnsupported, concat("this operation has no rule for ragged values",
-                                                reason == primitive.absent.end() ? "" : ": " + reason->second))
-        .hint("take the ragged value's .data and treat its padding by hand");
-  }
-  std::vector<Aval> avals;
-  for (const Masked& operand : operands) avals.push_back(operand.value.aval());
-  const GraphPtr graph = build_graph(
-      avals, [&](Builder& builder, const Values& inputs) { return primitive.expand(builder, inputs, attrs); });
-  std::vector<Masked> environment(operands.begin(), operands.end());
-  environment.resize(graph->num_vars());
-  for (const Equation& equation : graph->equations()) {
-    std::vector<Masked> inner;
-    for (Var var : graph->operands(equation)) inner.push_back(environment[var]);
-    std::vector<Masked> results = apply_mask_rule(scratch, *equation.primitive, inner, graph->attrs_ptr(equation));
-    std::move(results.begin(), results.end(), environment.begin() + equation.first_output);
-  }
-  std::vector<Masked> outputs;
-  for (Var var : graph->outputs()) outputs.push_back(environment[var]);
-  return outputs;
-}
-
-}  // namespace
-
-void Capture::State::mask_equation(const Equation& equation) {
+void Capture::State::note_lengths(const Equation& equation) {
   std::vector<Masked> operands;
   for (Var var : builder->operands(equation)) {
     operands.push_back(masked[var]);
     CT_CHECK(operands.back().value);
   }
-  const AttrsPtr attrs = builder->attrs_ptr(equation);
+  Avals expected;
+  for (uint32_t k = 0; k < equation.output_count; ++k) expected.push_back(builder->aval(equation.first_output + k));
   LocationScope location(equation.location);
-  std::vector<Masked> outputs;
-  try {
-    outputs = apply_mask_rule(mask->scratch, *equation.primitive, operands, attrs);
-  } catch (Error& error) {
-    error.op(equation.primitive->name).at(equation.location);
-    throw;
-  }
-  CT_CHECK(outputs.size() == equation.output_count);
+  std::vector<Masked> outputs =
+      mask_equation(mask->scratch, *equation.primitive, operands, builder->attrs_ptr(equation), expected);
   for (uint32_t k = 0; k < equation.output_count; ++k) set_masked(equation.first_output + k, std::move(outputs[k]));
 }
 
@@ -335,7 +283,7 @@ void Capture::State::run_mask_rules() {
   masked.resize(builder->num_vars());
   while (masked_equations < builder->equations().size()) {
     // Counted first: an equation whose rule throws is not tried again.
-    mask_equation(builder->equations()[masked_equations++]);
+    note_lengths(builder->equations()[masked_equations++]);
   }
 }
 
@@ -391,6 +339,7 @@ std::shared_ptr<Capture> Capture::begin(CaptureOptions options) {
     if (!capture->options().outside_masks) capture->state_->mask = capture_stack.back()->state_->mask;
   }
   if (mask && capture->state_->mask == nullptr) capture->state_->mask = std::make_shared<MaskShadow>();
+  if (capture->state_->mask != nullptr) capture->state_->lengths_kept.emplace();
   capture_stack.push_back(capture);
   return capture;
 }
@@ -710,7 +659,7 @@ Tensor Capture::State::value_of(Var wanted) {
       pending.pop_back();
       continue;
     }
-    const Equation* equation = producer(var);
+    const Equation* equation = builder->producer(var);
     if (equation == nullptr) {
       const auto shadow = shadows.find(var);
       if (shadow == shadows.end()) throw no_value(options, describe(options.concrete_shadow ? var : wanted));
@@ -826,7 +775,7 @@ Levels Capture::State::dependence_of(Var wanted) {
       pending.pop_back();
       continue;
     }
-    const Equation* equation = producer(var);
+    const Equation* equation = builder->producer(var);
     if (equation == nullptr) {
       const auto own = input_dependence.find(var);
       const auto shadow = shadows.find(var);

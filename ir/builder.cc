@@ -1,5 +1,7 @@
 #include "ir/builder.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_map.h"
 #include "ir/error.h"
 #include "ir/hash.h"
@@ -7,6 +9,66 @@
 #include "ir/text.h"
 
 namespace ct {
+
+// The equations that bind_shared may return, by hash; those of one hash are chained, so a collision costs a comparison
+// and nothing else. Of equal ones only the first is here.
+class Builder::Shared {
+ public:
+  static uint64_t hash(const Primitive& primitive, absl::Span<const Var> operands, const Attrs& attrs) {
+    uint64_t hash = hash_combine(reinterpret_cast<uintptr_t>(&primitive), attrs.hash());
+    for (Var operand : operands) hash = hash_combine(hash, operand);
+    return hash;
+  }
+
+  const Equation* find(const Graph& graph, uint64_t hash, const Primitive& primitive, absl::Span<const Var> operands,
+                       const Attrs& attrs) const {
+    const auto latest = latest_.find(hash);
+    for (uint32_t i = latest == latest_.end() ? kNone : latest->second; i != kNone; i = entries_[i].before) {
+      const Equation& candidate = graph.equations()[entries_[i].equation];
+      if (candidate.primitive == &primitive && graph.operands(candidate) == operands &&
+          graph.attrs(candidate) == attrs) {
+        return &candidate;
+      }
+    }
+    return nullptr;
+  }
+
+  // Takes in what has been bound since the last time.
+  void update(const Graph& graph) {
+    const absl::Span<const Equation> equations = graph.equations();
+    for (; seen_ < equations.size(); ++seen_) {
+      const Equation& equation = equations[seen_];
+      const Attrs& attrs = graph.attrs(equation);
+      const absl::Span<const Var> operands = graph.operands(equation);
+      const uint64_t key = hash(*equation.primitive, operands, attrs);
+      if (find(graph, key, *equation.primitive, operands, attrs) == nullptr) add(key);
+    }
+  }
+
+  // Takes in the equation that has been bound last.
+  void add_last(const Graph& graph, uint64_t hash) {
+    if (seen_ + 1 != graph.equations().size()) return;  // its type rule has bound others: update() comes to them
+    add(hash);
+    ++seen_;
+  }
+
+ private:
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  struct Entry {
+    uint32_t equation;
+    uint32_t before;  // the entry before it with the same hash
+  };
+
+  void add(uint64_t hash) {
+    uint32_t& latest = latest_.try_emplace(hash, kNone).first->second;
+    entries_.push_back({static_cast<uint32_t>(seen_), latest});
+    latest = static_cast<uint32_t>(entries_.size() - 1);
+  }
+
+  std::vector<Entry> entries_;
+  absl::flat_hash_map<uint64_t, uint32_t> latest_;
+  size_t seen_ = 0;
+};
 
 Builder::Builder() = default;
 Builder::~Builder() = default;
@@ -71,6 +133,40 @@ Value Builder::bind1(const Primitive& primitive, absl::Span<const Value> operand
   Values outputs = bind(primitive, operands, std::move(attrs));
   CT_CHECK(outputs.size() == 1);
   return outputs[0];
+}
+
+Values Builder::bind_shared(const Primitive& primitive, absl::Span<const Value> operands, const AttrsPtr& attrs) {
+  if (has_side_effects(primitive, *attrs)) return bind(primitive, operands, attrs);
+  if (shared_ == nullptr) shared_ = std::make_unique<Shared>();
+  shared_->update(graph_);
+  absl::InlinedVector<Var, 6> vars;
+  for (const Value& operand : operands) {
+    CT_CHECK(operand.builder == this);
+    vars.push_back(operand.var);
+  }
+  const uint64_t hash = Shared::hash(primitive, vars, *attrs);
+  const Equation* equation = shared_->find(graph_, hash, primitive, vars, *attrs);
+  if (equation == nullptr) {
+    Values outputs = bind(primitive, operands, attrs);
+    shared_->add_last(graph_, hash);
+    return outputs;
+  }
+  Values outputs;
+  for (uint32_t k = 0; k < equation->output_count; ++k) outputs.push_back({this, equation->first_output + k});
+  return outputs;
+}
+
+const Equation* Builder::producer(Var var) const {
+  constexpr uint32_t kNoEquation = ~uint32_t{0};
+  const absl::Span<const Equation> equations = this->equations();
+  producers_.resize(num_vars(), kNoEquation);
+  for (; equations_seen_ < equations.size(); ++equations_seen_) {
+    const Equation& equation = equations[equations_seen_];
+    for (uint32_t k = 0; k < equation.output_count; ++k) {
+      producers_[equation.first_output + k] = static_cast<uint32_t>(equations_seen_);
+    }
+  }
+  return producers_[var] == kNoEquation ? nullptr : &equations[producers_[var]];
 }
 
 Values Builder::inline_graph(const Graph& graph, absl::Span<const Value> inputs) {
@@ -188,6 +284,8 @@ GraphPtr Builder::finish(absl::Span<const Value> outputs, Keep keep) {
   graph.hash_ = hash;
   graph_ = Graph();
   inputs_.clear();
+  producers_.clear();
+  shared_.reset();
   return result;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,10 @@ class Builder {
   Values bind(const Primitive& primitive, absl::Span<const Value> operands, AttrsPtr attrs = Attrs::empty());
   Value bind1(const Primitive& primitive, absl::Span<const Value> operands, AttrsPtr attrs = Attrs::empty());
 
+  // The results of an equal equation that is there already, else `bind`. Those that act on the world are never shared.
+  Values bind_shared(const Primitive& primitive, absl::Span<const Value> operands,
+                     const AttrsPtr& attrs = Attrs::empty());
+
   // Copies `graph`'s equations here with its inputs replaced; returns its outputs.
   Values inline_graph(const Graph& graph, absl::Span<const Value> inputs);
 
@@ -54,6 +59,8 @@ class Builder {
   const Attrs& attrs(const Equation& equation) const { return graph_.attrs(equation); }
   const AttrsPtr& attrs_ptr(const Equation& equation) const { return graph_.attrs_ptr(equation); }
   absl::Span<const Var> inputs() const { return inputs_; }
+  // Which equation made a variable; null for inputs. Valid until the builder grows.
+  const Equation* producer(Var var) const;
 
   // Which equations a finished graph has.
   enum class Keep : uint8_t {
@@ -66,8 +73,13 @@ class Builder {
   GraphPtr finish(absl::Span<const Value> outputs, Keep keep = Keep::kNeeded);
 
  private:
+  class Shared;
+
   Graph graph_;
   std::vector<Var> inputs_;
+  mutable std::vector<uint32_t> producers_;  // by variable, as far as somebody asked: the index of the equation
+  mutable size_t equations_seen_ = 0;        // of these
+  std::unique_ptr<Shared> shared_;           // null before the first bind_shared
 };
 
 inline Aval Value::aval() const { return builder->aval(var); }

@@ -183,7 +183,7 @@ class Reader {
   const Form& read(Var var) {
     if (const auto found = forms_.find(var); found != forms_.end()) return found->second;
     std::optional<Form> form;
-    if (const Equation* equation = producer(var)) form = read_equation(*equation);
+    if (const Equation* equation = builder_->producer(var)) form = read_equation(*equation);
     if (form) form = simplified(*std::move(form));
     // The map may have grown by the operands; nodes of std::map stay where they are.
     return forms_.emplace(var, form ? *std::move(form) : form_of({{{atom_of(var)}, 1}})).first->second;
@@ -208,15 +208,6 @@ class Reader {
     Polynomial dividend;  // never negative
     int64_t divisor = 1;
   };
-
-  const Equation* producer(Var var) const {
-    const absl::Span<const Equation> equations = builder_->equations();
-    const auto after = std::upper_bound(equations.begin(), equations.end(), var,
-                                        [](Var v, const Equation& equation) { return v < equation.first_output; });
-    if (after == equations.begin()) return nullptr;
-    const Equation& equation = *(after - 1);
-    return var < equation.first_output + equation.output_count ? &equation : nullptr;
-  }
 
   Atom atom_of(Var var) {
     atoms_.push_back({var, {}, 1});

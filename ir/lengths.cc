@@ -21,73 +21,69 @@ int32_t checked(int64_t length) {
   return static_cast<int32_t>(length);
 }
 
-// The equation that made x; null for inputs.
-const Equation* producer(Value x) {
-  const absl::Span<const Equation> equations = x.builder->equations();
-  const auto after = std::upper_bound(equations.begin(), equations.end(), x.var,
-                                      [](Var var, const Equation& equation) { return var < equation.first_output; });
-  if (after == equations.begin()) return nullptr;
-  const Equation& equation = *(after - 1);
-  return x.var < equation.first_output + equation.output_count ? &equation : nullptr;
-}
-
 // A size as a rule wants it. Where the length was set by the last equation, that: the array itself may be what the
 // program is to be linear in, and then its size would be too.
 Value length_of(Value x, int axis) {
-  const Equation* equation = producer(x);
+  const Equation* equation = x.builder->producer(x.var);
   const bool set = equation != nullptr && equation->primitive->name == "set_length" &&
                    x.builder->attrs(*equation).integer("axis") == axis;
   return set ? Value{x.builder, x.builder->operands(*equation)[1]} : dimension_size(x, axis);
 }
 
-// The result of an earlier equation that says the same as the last one, else of the last one.
-Value shared(Value fresh) {
-  const Builder& builder = *fresh.builder;
-  const absl::Span<const Equation> equations = builder.equations();
-  const Equation& last = equations.back();
-  CT_CHECK(last.first_output == fresh.var);
-  for (const Equation& equation : equations.subspan(0, equations.size() - 1)) {
-    if (equation.primitive == last.primitive && builder.operands(equation) == builder.operands(last) &&
-        builder.attrs(equation) == builder.attrs(last)) {
-      return {fresh.builder, equation.first_output};
-    }
-  }
-  return fresh;
+Value shared(const PrimitiveRef& primitive, Value x, Value y) { return x.builder->bind_shared(*primitive, {x, y})[0]; }
+
+// Of operands in one order, however they came.
+Value shared_in_order(const PrimitiveRef& primitive, Value x, Value y) {
+  if (x.var > y.var) std::swap(x, y);
+  return shared(primitive, x, y);
 }
+
+struct Names {
+  PrimitiveRef add{"add"}, mul{"mul"}, div{"div"}, max{"max"}, min{"min"}, full{"full"};
+};
+const Names& names() {
+  static const Names* const result = new Names;
+  return *result;
+}
+
+thread_local int lengths_kept = 0;
 
 }  // namespace
 
+KeepLengths::KeepLengths() { ++lengths_kept; }
+KeepLengths::~KeepLengths() { --lengths_kept; }
+bool keeps_lengths() { return lengths_kept > 0; }
+
+Value size_of(Value x, int axis) {
+  if (keeps_lengths()) return dimension_size(x, axis);
+  return constant_length(*x.builder, x.shape()[static_cast<size_t>(axis)]);
+}
+
 Value constant_length(Builder& builder, int64_t length) {
-  return shared(full_integer(builder, Aval(DType::kInt32, {}), checked(length)));
+  return builder.bind_shared(
+      *names().full, {},
+      Attrs::make(
+          {{"dtype", DType::kInt32}, {"shape", Ints()}, {"value", int64_t{checked(length)}}, {"weak", false}}))[0];
 }
 
 std::optional<int64_t> known_length(Value length) { return constant_of_length(length); }
 
-Value add_lengths(Value x, Value y) {
-  if (x.var > y.var) std::swap(x, y);
-  return shared(add(x, y));
-}
+Value add_lengths(Value x, Value y) { return shared_in_order(names().add, x, y); }
 Value add_lengths(Value x, int64_t y) { return y == 0 ? x : add_lengths(x, constant_length(*x.builder, y)); }
 Value scale_length(Value x, int64_t factor) {
-  return factor == 1 ? x : shared(mul(x, constant_length(*x.builder, factor)));
+  return factor == 1 ? x : shared(names().mul, x, constant_length(*x.builder, factor));
 }
 Value divided_length(Value x, int64_t divisor) { return exact_quotient(x, divisor); }
-Value at_least_zero(Value x) { return shared(max(x, constant_length(*x.builder, 0))); }
-Value smaller_length(Value x, Value y) {
-  if (x.var > y.var) std::swap(x, y);
-  return shared(min(x, y));
-}
-Value larger_length(Value x, Value y) {
-  if (x.var > y.var) std::swap(x, y);
-  return shared(max(x, y));
-}
-Value smaller_length(Value x, int64_t limit) { return shared(min(x, constant_length(*x.builder, limit))); }
+Value at_least_zero(Value x) { return shared(names().max, x, constant_length(*x.builder, 0)); }
+Value smaller_length(Value x, Value y) { return shared_in_order(names().min, x, y); }
+Value larger_length(Value x, Value y) { return shared_in_order(names().max, x, y); }
+Value smaller_length(Value x, int64_t limit) { return shared(names().min, x, constant_length(*x.builder, limit)); }
 
 Value strided_length(Value x, int64_t start, int64_t stride) {
   if (start == 0 && stride == 1) return x;
   // One side of the division may be negative, where it truncates upwards: not below zero after the max.
   Value length = add_lengths(x, stride - 1 - start);
-  if (stride != 1) length = shared(div(length, constant_length(*x.builder, stride)));
+  if (stride != 1) length = shared(names().div, length, constant_length(*x.builder, stride));
   return start == 0 ? length : at_least_zero(length);
 }
 
@@ -103,6 +99,7 @@ void refuse_batched_lengths(std::string_view primitive) {
 }
 
 Value with_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
+  if (!keeps_lengths()) return tangent;
   for (int64_t axis : axes) {
     const int at = static_cast<int>(axis);
     tangent = set_length(tangent, length_of(primal, at), at);
@@ -117,6 +114,7 @@ Value with_lengths_of(Value tangent, Value primal) {
 }
 
 Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axes) {
+  if (!keeps_lengths()) return tangent;
   for (int64_t axis : axes) {
     const int at = static_cast<int>(axis);
     tangent = first_elements(tangent, length_of(primal, at), at);

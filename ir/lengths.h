@@ -1,8 +1,8 @@
 // Arithmetic on the lengths of ragged axes, for mask rules.
 //
 // Two axes count as equally long when their lengths are equal as expressions (length_form.h). Lengths worked out in the
-// same way come out as the same Value, which keeps programs short: every function here first looks for the equation it
-// would append and returns that one's result. Lengths are int32 scalars.
+// same way come out as the same Value, which keeps programs short: every function here shares equations that are there.
+// Lengths are int32 scalars.
 #pragma once
 
 #include <optional>
@@ -10,6 +10,21 @@
 #include "ir/primitive.h"
 
 namespace ct {
+
+// Whether derivatives say how long their ragged axes are, with dimension_size and set_length. Only programs that go
+// into a mask region need that; so it is while one lives: a mask captures, or a region's program is differentiated or
+// masked.
+class KeepLengths {
+ public:
+  KeepLengths();
+  ~KeepLengths();
+  KeepLengths(const KeepLengths&) = delete;
+  KeepLengths& operator=(const KeepLengths&) = delete;
+};
+bool keeps_lengths();  // in this thread
+
+// dimension_size where lengths are kept, elsewhere the number.
+Value size_of(Value x, int axis);
 
 Value constant_length(Builder& builder, int64_t length);
 // The number that `length` is for all sizes.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/print.h"
 #include "ir/text.h"
@@ -135,7 +136,7 @@ py::tuple capture(const py::function& function, const py::list& sources, const s
   return py::make_tuple(GraphHandle{result.graph}, arrays(result.captured), returned[1]);
 }
 
-// `with EagerScope():` in Python, and `with ConstantScope():`.
+// `with EagerScope():` in Python, and the like.
 template <class Scope>
 struct Context {
   std::unique_ptr<Scope> scope;
@@ -248,6 +249,10 @@ void register_bind(py::module_& module) {
   register_context<EagerScope>(module, "EagerScope", "While it is entered, nothing is captured: operations evaluate.");
   register_context<ConstantScope>(module, "ConstantScope",
                                   "While it is entered, operations on known values evaluate, others are captured.");
+  register_context<KeepLengths>(
+      module, "KeepLengths",
+      "While it is entered, derivatives say how long ragged axes are: for programs that are masked.");
+  module.def("keeps_lengths", keeps_lengths);
   module.def("capture_mode", []() -> py::object {
     const auto capture = current_capture();
     if (!capture) return py::none();

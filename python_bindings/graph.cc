@@ -10,6 +10,7 @@
 #include "interpreter/evaluate.h"
 #include "ir/check.h"
 #include "ir/hash.h"
+#include "ir/lengths.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/serialize.h"
@@ -30,14 +31,15 @@ class Memo {
  public:
   template <class Make>
   Result get(const GraphPtr& graph, const std::string& options, Make&& make) {
-    const uint64_t key = hash_combine(graph->hash(), hash_bytes(options));
-    if (auto it = entries_.find(key);
-        it != entries_.end() && it->second.options == options && same_graph(*it->second.graph, *graph)) {
+    const uint64_t key = hash_combine(hash_combine(graph->hash(), hash_bytes(options)), keeps_lengths());
+    if (auto it = entries_.find(key); it != entries_.end() && it->second.options == options &&
+                                      it->second.keeps_lengths == keeps_lengths() &&
+                                      same_graph(*it->second.graph, *graph)) {
       return it->second.result;
     }
     Result result = make();
     if (entries_.size() >= kCapacity) entries_.clear();
-    entries_.insert_or_assign(key, Entry{graph, options, result});
+    entries_.insert_or_assign(key, Entry{graph, options, keeps_lengths(), result});
     return result;
   }
 
@@ -46,6 +48,7 @@ class Memo {
   struct Entry {
     GraphPtr graph;
     std::string options;
+    bool keeps_lengths;
     Result result;
   };
   absl::flat_hash_map<uint64_t, Entry> entries_;  // guarded by the GIL
@@ -156,7 +159,8 @@ py::tuple aval_tuple(const Aval& aval) {
 }
 
 void register_graph(py::module_& module) {
-  py::class_<GraphHandle>(module, "Graph", "A captured program: a pure function of arrays as a list of equations.")
+  py::class_<GraphHandle>(module, "Graph", py::dynamic_attr(),
+                          "A captured program: a pure function of arrays as a list of equations.")
       .def_property_readonly("num_inputs", [](const GraphHandle& self) { return self.graph->num_inputs(); })
       .def_property_readonly("num_equations", [](const GraphHandle& self) { return self.graph->equations().size(); })
       .def_property_readonly("in_avals", [](const GraphHandle& self) { return aval_tuples(self.graph->input_avals()); })

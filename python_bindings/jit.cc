@@ -23,6 +23,7 @@
 #include "interpreter/evaluate.h"
 #include "ir/hash.h"
 #include "ir/interrupt.h"
+#include "ir/lengths.h"
 #include "ir/primitive.h"
 #include "ir/process.h"
 #include "ir/text.h"
@@ -51,6 +52,7 @@ struct Entry {
   std::vector<py::object> statics;
   uint64_t config_version = 0;
   std::vector<std::pair<std::string, int64_t>> axes;  // that collectives could name
+  bool keeps_lengths = false;                         // captured inside of a mask
   GraphPtr graph;
   std::vector<Datum> captured;  // values of the extra inputs
   TreeDefPtr out_tree;
@@ -381,6 +383,7 @@ EntryPtr make_entry(JitFunction* self, PyObject* const* args, Py_ssize_t count, 
   const EntryPtr entry(new Entry);
   entry->config_version = config().version();
   entry->axes = named_axes();
+  entry->keeps_lengths = keeps_lengths();
   py::tuple dynamic(count);
   const auto add_static = [&](PyObject* value) {
     if (PyObject_Hash(value) == -1) {
@@ -509,7 +512,7 @@ EntryPtr find_entry(JitFunction* self, Leaves& leaves, bool recording, PyObject*
   const auto axes = named_axes();
   bool ragged = false;
   const auto fits = [&](const EntryPtr& entry) {
-    if (ragged || entry->axes != axes) return false;
+    if (ragged || entry->axes != axes || (recording && entry->keeps_lengths != keeps_lengths())) return false;
     if (!matches(self, *entry, leaves, recording, args, count, keyword_names)) return false;
     ragged = any_ragged(leaves.data);
     return !ragged;

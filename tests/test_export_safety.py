@@ -81,6 +81,8 @@ def test_loaded_function_under_mask(tmp_path: Path) -> None:
     loaded = exported(lambda x: cnp.cumsum(x * x), X, directory=tmp_path)
     ragged = ct.Ragged(np.array([1, 2, 3, 99, np.nan], np.float32), {0: 3})
     np.testing.assert_allclose(ct.mask(lambda x: loaded(x))(ragged).unpad(), [1, 5, 14])
+    gradient = exported(ct.grad(lambda x: cnp.sum(x * x)), X, directory=tmp_path)
+    np.testing.assert_allclose(ct.mask(lambda x: gradient(x))(ragged).unpad(), [2, 4, 6])
 
 
 def test_compiled_code_refuses_traced_arrays() -> None:

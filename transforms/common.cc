@@ -28,12 +28,6 @@ Avals avals_of(absl::Span<const Value> values) {
   return avals;
 }
 
-GraphPtr expansion(const Primitive& primitive, const Avals& operands, const AttrsPtr& attrs) {
-  CT_CHECK(primitive.expand);
-  return build_graph(operands,
-                     [&](Builder& builder, const Values& inputs) { return primitive.expand(builder, inputs, attrs); });
-}
-
 void check_differentiable_inputs(const Graph& graph, const std::vector<bool>& wrt, std::string_view transform) {
   for (uint32_t i = 0; i < graph.num_inputs(); ++i) {
     if (!wrt[i] || is_inexact(graph.aval(i).dtype())) continue;
@@ -41,22 +35,6 @@ void check_differentiable_inputs(const Graph& graph, const std::vector<bool>& wr
                                           " is ", graph.aval(i).to_string()))
         .hint("convert it to a float dtype, or differentiate with respect to other inputs (grad: allow_int=True)");
   }
-}
-
-namespace {
-constexpr uint32_t kNoEquation = ~uint32_t{0};
-}  // namespace
-
-const Equation* Producers::find(Var var) {
-  const absl::Span<const Equation> equations = builder_->equations();
-  by_var_.resize(builder_->num_vars(), kNoEquation);
-  for (; equations_seen_ < equations.size(); ++equations_seen_) {
-    const Equation& equation = equations[equations_seen_];
-    for (uint32_t k = 0; k < equation.output_count; ++k) {
-      by_var_[equation.first_output + k] = static_cast<uint32_t>(equations_seen_);
-    }
-  }
-  return by_var_[var] == kNoEquation ? nullptr : &equations[by_var_[var]];
 }
 
 AttrsPtr map_graphs(const AttrsPtr& attrs, const std::function<GraphPtr(const Graph&)>& pass) {
@@ -114,12 +92,6 @@ GraphPtr rewrite(const Graph& graph, const Visit& visit) {
   Values outputs;
   for (Var var : graph.outputs()) outputs.push_back(values[var]);
   return builder.finish(outputs);
-}
-
-Error missing_rule(const Primitive& primitive, std::string_view slot, ErrorKind kind) {
-  const auto reason = primitive.absent.find(std::string(slot));
-  const std::string because = reason == primitive.absent.end() ? "" : concat(": ", reason->second);
-  return Error(kind, concat("no ", slot, " rule", because)).op(primitive.name);
 }
 
 }  // namespace ct

@@ -1,12 +1,12 @@
 // What every transform needs when it walks a graph's equations: the location to re-emit under, fresh inputs, checks of
-// what the caller asked for, the walk that all passes are, and the two things to do about a primitive that lacks a
-// rule: go through its expansion, or say so.
+// what the caller asked for, the walk that all passes are.
 #pragma once
 
 #include <functional>
 #include <string_view>
 #include <vector>
 
+#include "ir/absent_rules.h"
 #include "ir/builder.h"
 #include "ir/error.h"
 #include "ir/primitive.h"
@@ -24,24 +24,8 @@ std::string input_name(const Graph& graph, uint32_t input);  // as the user wrot
 
 Avals avals_of(absl::Span<const Value> values);
 
-// The primitive's `expand` rule as a graph. Rules that are missing follow from it.
-GraphPtr expansion(const Primitive& primitive, const Avals& operands, const AttrsPtr& attrs);
-
 // Throws for inputs marked in `wrt` whose dtype carries no derivatives.
 void check_differentiable_inputs(const Graph& graph, const std::vector<bool>& wrt, std::string_view transform);
-
-// Which equation of a growing builder made a variable.
-class Producers {
- public:
-  explicit Producers(const Builder& builder) : builder_(&builder) {}
-  // Null for inputs. Valid until the builder grows.
-  const Equation* find(Var var);
-
- private:
-  const Builder* builder_;
-  std::vector<uint32_t> by_var_;  // index of the equation
-  size_t equations_seen_ = 0;
-};
 
 // The attributes with every sub-graph replaced by pass(sub-graph); the same pointer when there is none.
 AttrsPtr map_graphs(const AttrsPtr& attrs, const std::function<GraphPtr(const Graph&)>& pass);
@@ -56,7 +40,5 @@ bool any_equation(const Graph& graph, const std::function<bool(const Equation&)>
 using Visit = std::function<Values(Builder& builder, const Equation& equation, absl::Span<const Value> operands,
                                    const AttrsPtr& attrs)>;
 GraphPtr rewrite(const Graph& graph, const Visit& visit);
-
-Error missing_rule(const Primitive& primitive, std::string_view slot, ErrorKind kind);
 
 }  // namespace ct

@@ -92,7 +92,7 @@ std::vector<AxisGroup> axis_groups(absl::Span<const int64_t> from, absl::Span<co
 // What is known of a graph and of the builder that it is rewritten in.
 class Context {
  public:
-  Context(const Graph& graph, Builder& builder) : builder_(builder), producers_(builder) {
+  Context(const Graph& graph, Builder& builder) : builder_(builder) {
     used_by_.assign(graph.num_vars(), {});
     for (const Equation& equation : graph.equations()) {
       absl::Span<const Var> operands = graph.operands(equation);
@@ -113,7 +113,7 @@ class Context {
   }
 
   std::optional<Equation> made_by(Value value) {
-    const Equation* equation = producers_.find(value.var);
+    const Equation* equation = builder_.producer(value.var);
     return equation == nullptr ? std::nullopt : std::optional<Equation>(*equation);
   }
   Value operand(const Equation& equation, size_t i) { return {&builder_, builder_.operands(equation)[i]}; }
@@ -160,7 +160,6 @@ class Context {
 
  private:
   Builder& builder_;
-  Producers producers_;
   struct Uses {
     int equations = 0;  // that use it, and results that it is
     int slices = 0;     // of these, how many are slices

@@ -68,7 +68,7 @@ struct Run {
 
 class Pieces {
  public:
-  Pieces(const Graph& graph, Builder& builder) : builder_(builder), producers_(builder) {
+  Pieces(const Graph& graph, Builder& builder) : builder_(builder) {
     std::vector<int> uses(graph.num_vars(), 0);
     std::vector<const Equation*> user(graph.num_vars(), nullptr);
     for (const Equation& equation : graph.equations()) {
@@ -98,7 +98,7 @@ class Pieces {
  private:
   // A copy: what is found moves when equations are added.
   std::optional<Equation> made_by(Value value, const Primitive& primitive) {
-    const Equation* equation = producers_.find(value.var);
+    const Equation* equation = builder_.producer(value.var);
     if (equation == nullptr || equation->primitive != &primitive) return std::nullopt;
     return *equation;
   }
@@ -337,7 +337,6 @@ class Pieces {
   }
 
   Builder& builder_;
-  Producers producers_;
   std::vector<bool> is_term_;      // by variable of the graph: a sum uses it, and nothing else
   absl::flat_hash_set<Var> sums_;  // by variable of the builder: sums that are terms
 };

@@ -20,7 +20,6 @@ namespace {
 
 struct Match {
   Builder& builder;
-  Producers& producers;
   const Primitive& primitive;
   absl::Span<const Value> operands;
   const AttrsPtr& attrs;
@@ -28,7 +27,7 @@ struct Match {
 
   // The equation that made `value` when its primitive has this name, else null.
   const Equation* made_by(Value value, std::string_view name) const {
-    const Equation* equation = producers.find(value.var);
+    const Equation* equation = builder.producer(value.var);
     return equation != nullptr && equation->primitive->name == name ? equation : nullptr;
   }
   Value operand(const Equation& equation, int index) const { return {&builder, builder.operands(equation)[index]}; }
@@ -311,10 +310,10 @@ Value simplify_dimension_size(const Match& m) {
 Value simplify_set_length(const Match& m) { return m.operands[0]; }
 
 // A counted scan that takes all its steps is one that is not counted: outside of masks the size of a sequence is known.
-std::optional<Values> simplify_counted_scan(Builder& builder, Producers& producers, const Primitive& scan,
-                                            absl::Span<const Value> operands, const AttrsPtr& attrs) {
+std::optional<Values> simplify_counted_scan(Builder& builder, const Primitive& scan, absl::Span<const Value> operands,
+                                            const AttrsPtr& attrs) {
   if (!attrs->has("counted")) return std::nullopt;
-  const Equation* count = producers.find(operands.back().var);
+  const Equation* count = builder.producer(operands.back().var);
   if (count == nullptr || count->primitive->name != "full") return std::nullopt;
   if (builder.attrs(*count).integer("value") < attrs->integer("length")) return std::nullopt;
   std::vector<Attrs::Item> rest;
@@ -408,13 +407,11 @@ GraphPtr simplify(const Graph& graph) {
   const auto& rules = rule_table();
   const Primitive* const mask = find_primitive("mask");
   const Primitive* const scan = find_primitive("scan");
-  std::optional<Producers> producers;
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;
-        if (!producers) producers.emplace(builder);
         if (equation.output_count == 1) {
-          const Match match{builder, *producers, primitive, operands, attrs, graph.aval(equation.first_output)};
+          const Match match{builder, primitive, operands, attrs, graph.aval(equation.first_output)};
           if (const Value folded = fold(match)) return Values{folded};
           if (!has_side_effects(primitive, *attrs)) {
             if (const Value known = without_elements(match)) return Values{known};
@@ -425,7 +422,7 @@ GraphPtr simplify(const Graph& graph) {
         }
         if (&primitive == scan) {
           const AttrsPtr simpler = map_graphs(attrs, simplify);
-          if (auto results = simplify_counted_scan(builder, *producers, primitive, operands, simpler)) return *results;
+          if (auto results = simplify_counted_scan(builder, primitive, operands, simpler)) return *results;
           return builder.bind(primitive, operands, simpler);
         }
         // Inside a mask region sizes are not what the shapes say; its equations are simplified once it is expanded.

@@ -38,7 +38,7 @@ Value SplitContext::residual(Value wanted) {
       pending.pop_back();
       continue;
     }
-    const Equation* equation = producers_.find(var);
+    const Equation* equation = known_->producer(var);
     if (equation == nullptr || depth >= remake_->longest_chain || !remake_->equation(*known_, *equation)) {
       carried_[var] = unknown_->input(known_->aval(var));
       residuals_.push_back({known_, var});

@@ -43,7 +43,7 @@ const Remake& remake_what_is_free();
 class SplitContext {
  public:
   SplitContext(Builder& known, Builder& unknown, const Remake& remake = remake_what_is_free())
-      : known_(&known), unknown_(&unknown), remake_(&remake), producers_(known) {}
+      : known_(&known), unknown_(&unknown), remake_(&remake) {}
   SplitContext(const SplitContext&) = delete;
   SplitContext& operator=(const SplitContext&) = delete;
 
@@ -66,8 +66,7 @@ class SplitContext {
   Builder* known_;
   Builder* unknown_;
   const Remake* remake_;
-  Values carried_;       // by variable of the known builder: its value on the unknown sheet, or null
-  Producers producers_;  // of the known builder
+  Values carried_;  // by variable of the known builder: its value on the unknown sheet, or null
   Values residuals_;
   Values residual_inputs_;
 };

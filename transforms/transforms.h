@@ -1,6 +1,6 @@
 // The transforms, graph to graph. Each is memoised nowhere here: the caller caches on (graph hash, options).
 // Start with jvp.cc (forward derivative by the primitives' jvp rules), then linearize.cc (split the jvp into known and
-// unknown equations), transpose.cc, grad.cc, vmap.cc, mask.cc.
+// unknown equations), transpose.cc, grad.cc, vmap.cc. Masking is in ir/masking.h: capture needs it, too.
 #pragma once
 
 #include <string>
@@ -73,9 +73,6 @@ std::vector<Batched> batch_inline(Builder& builder, const Graph& graph, absl::Sp
 bool names_axis(const Attrs& attrs, std::string_view name);
 // Moved to, or broadcast at, `axis`.
 Value materialize_batch(Builder& builder, const Batched& x, int axis, int64_t size);
-
-// ---- mask.cc ------------------------------------------------------------------------------------------------------
-std::vector<Masked> mask_inline(Builder& builder, const Graph& graph, absl::Span<const Masked> inputs);
 
 // ---- passes, one file each; all keep the inputs, and go into sub-graphs -------------------------------------------
 GraphPtr eliminate_dead_code(const Graph& graph);

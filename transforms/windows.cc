@@ -52,21 +52,20 @@ struct Origin {
 class SumOfWindows {
  public:
   // Null unless `sum` of `x` is of the form above.
-  static Value product(Builder& builder, Producers& producers, Value x, const Ints& sum_axes) {
-    SumOfWindows self(builder, producers, sum_axes);
+  static Value product(Builder& builder, Value x, const Ints& sum_axes) {
+    SumOfWindows self(builder, sum_axes);
     return self.matches(x) ? self.along(0) : Value();
   }
 
  private:
-  SumOfWindows(Builder& builder, Producers& producers, const Ints& sum_axes)
-      : builder_(builder), producers_(producers), sum_axes_(sum_axes) {}
+  SumOfWindows(Builder& builder, const Ints& sum_axes) : builder_(builder), sum_axes_(sum_axes) {}
 
   // Copies: what is found moves when equations are added. Outside of mask regions set_length does nothing.
   std::optional<Equation> made_by(Value& value, const Primitive& primitive) {
-    const Equation* equation = producers_.find(value.var);
+    const Equation* equation = builder_.producer(value.var);
     while (equation != nullptr && equation->primitive == &names().set_length) {
       value = {&builder_, builder_.operands(*equation)[0]};
-      equation = producers_.find(value.var);
+      equation = builder_.producer(value.var);
     }
     return equation != nullptr && equation->primitive == &primitive ? std::optional<Equation>(*equation) : std::nullopt;
   }
@@ -241,7 +240,6 @@ class SumOfWindows {
   }
 
   Builder& builder_;
-  Producers& producers_;
   const Ints& sum_axes_;
   AttrsPtr attrs_;               // of the windows
   Value product_, factors_[2];   // that they are taken of
@@ -255,13 +253,11 @@ class SumOfWindows {
 }  // namespace
 
 GraphPtr canonical_windows(const Graph& graph) {
-  std::optional<Producers> producers;
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-        if (!producers) producers.emplace(builder);
         const Primitive& primitive = *equation.primitive;
         if (&primitive == &names().reduce_sum) {
-          const Value sum = SumOfWindows::product(builder, *producers, operands[0], attrs->ints("axes"));
+          const Value sum = SumOfWindows::product(builder, operands[0], attrs->ints("axes"));
           if (sum) return Values{sum};
         }
         // In a region that is yet to be expanded sizes are not what the shapes say.

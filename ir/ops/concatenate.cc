@@ -105,12 +105,11 @@ Value ragged_concatenate(absl::Span<const Value> pieces, absl::Span<const Value>
   return bind_on_axis(ragged_concatenate_ref(), operands, axis);
 }
 
-// The tangent, from those of the pieces. Null when all are.
-Value concatenate_tangents(Builder& builder, absl::Span<const Value> pieces, absl::Span<const Value> tangents,
-                           absl::Span<const Value> lengths, int64_t axis) {
+// Those of the pieces, with zeros for what is null.
+Values filled_tangents(Builder& builder, absl::Span<const Value> pieces, absl::Span<const Value> tangents) {
   Values filled;
   for (size_t k = 0; k < pieces.size(); ++k) filled.push_back(instantiate(builder, tangents[k], pieces[k].aval()));
-  return ragged_concatenate(filled, lengths, axis);
+  return filled;
 }
 
 bool all_null(absl::Span<const Value> values) {
@@ -122,7 +121,9 @@ JvpResult concatenate_jvp(Builder& builder, absl::Span<const Value> primals, abs
   const Value result = builder.bind1(*concatenate_ref(), primals, attrs);
   if (all_null(tangents)) return {{result}, {Value()}};
   const int64_t axis = attrs->integer("axis");
-  return {{result}, {concatenate_tangents(builder, primals, tangents, lengths_along(primals, axis), axis)}};
+  const Values filled = filled_tangents(builder, primals, tangents);
+  if (!keeps_lengths()) return {{result}, {builder.bind1(*concatenate_ref(), filled, attrs)}};
+  return {{result}, {ragged_concatenate(filled, lengths_along(primals, axis), axis)}};
 }
 
 Values concatenate_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
@@ -242,9 +243,8 @@ JvpResult ragged_concatenate_jvp(Builder& builder, absl::Span<const Value> prima
   const size_t pieces = primals.size() / 2;
   const Value result = builder.bind1(*ragged_concatenate_ref(), primals, attrs);
   if (all_null(tangents.subspan(0, pieces))) return {{result}, {Value()}};
-  return {{result},
-          {concatenate_tangents(builder, primals.subspan(0, pieces), tangents.subspan(0, pieces),
-                                primals.subspan(pieces), attrs->integer("axis"))}};
+  const Values filled = filled_tangents(builder, primals.subspan(0, pieces), tangents.subspan(0, pieces));
+  return {{result}, {ragged_concatenate(filled, primals.subspan(pieces), attrs->integer("axis"))}};
 }
 
 Values ragged_concatenate_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {

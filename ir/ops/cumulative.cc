@@ -93,8 +93,11 @@ JvpRule scanned_jvp(PrimitiveRef primitive, ScalarOp op, CombineTangents combine
     const bool reverse = attrs->flag("reverse");
     const Primitive& merge = get_primitive(scalar_op_info(op).name);
     // Taken apart by position, so exact from here to the result.
-    Values pair{fill_padding(x, {axis}, (*primitive).identity(x.dtype())),
-                fill_padding(tangents[0], {axis}, 0, {dimension_size(x, axis)})};
+    Values pair{x, tangents[0]};
+    if (keeps_lengths()) {
+      pair = {fill_padding(x, {axis}, (*primitive).identity(x.dtype())),
+              fill_padding(tangents[0], {axis}, 0, {dimension_size(x, axis)})};
+    }
     const auto turned = [&](Values values) {
       for (Value& value : values) value = ct::reverse(value, {axis});
       return values;

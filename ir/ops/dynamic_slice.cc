@@ -134,7 +134,7 @@ Values written_out(Value x, absl::Span<const Value> starts, absl::Span<const int
       result.push_back(zeros_like(starts[i]));
       continue;
     }
-    const Value room = sub(dimension_size(x, axis), full_integer(*x.builder, Aval(DType::kInt32, {}), sizes[i]));
+    const Value room = sub(size_of(x, axis), full_integer(*x.builder, Aval(DType::kInt32, {}), sizes[i]));
     const bool large = starts[i].dtype() == DType::kUInt64;
     const DType dtype = large ? DType::kUInt64 : DType::kInt64;
     const Value start = convert(starts[i], dtype);

@@ -398,8 +398,11 @@ Value product_of_others(Value indices, Value updates, const AttrsPtr& attrs) {
   const int batch_dims = layout.batch_dims, axis = layout.axis;
   const int index_dims = indices.rank() - batch_dims;
   const Value original = updates;
-  indices = fill_padding(signed_indices(indices), ints_between(batch_dims, indices.rank()), -1);
-  updates = fill_padding(updates, ints_between(axis, axis + index_dims), 1);
+  indices = signed_indices(indices);
+  if (keeps_lengths()) {
+    indices = fill_padding(indices, ints_between(batch_dims, indices.rank()), -1);
+    updates = fill_padding(updates, ints_between(axis, axis + index_dims), 1);
+  }
   indices = with_one_index_axis(indices, batch_dims, index_dims);
   updates = with_one_index_axis(updates, axis, index_dims);
   const int64_t count = updates.shape()[axis];

@@ -145,9 +145,12 @@ JvpResult product_jvp(Builder&, absl::Span<const Value> primals, absl::Span<cons
   const Value result = reduce_prod(x, axes);
   const bool constant = std::any_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.shape()[axis] == 0; });
   if (!tangents[0] || constant) return {{result}, {Value()}};
-  Values lengths;
-  for (int64_t axis : axes) lengths.push_back(dimension_size(x, static_cast<int>(axis)));
-  Dual dual{fill_padding(x, axes, 1), fill_padding(tangents[0], axes, 0, lengths)};
+  Dual dual{x, tangents[0]};
+  if (keeps_lengths()) {
+    Values lengths;
+    for (int64_t axis : axes) lengths.push_back(dimension_size(x, static_cast<int>(axis)));
+    dual = {fill_padding(x, axes, 1), fill_padding(tangents[0], axes, 0, lengths)};
+  }
   for (int64_t axis : axes) dual = product_along(dual, static_cast<int>(axis));
   // The reduced axes have size 1 by now.
   return {{result}, {reduce_sum(dual.tangent, axes)}};

@@ -105,7 +105,8 @@ def compile(fun: Callable[..., Any], *specs: Any, name: str = "program") -> Expo
     check_callable(fun, "export.compile")
     _core.check_export_name(name)
     leaves, structure = flatten_arguments((specs, {}), function_name(fun))
-    captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
+    with _core.KeepLengths():  # what is loaded may be masked
+        captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(
             f"export.compile: {function_name(fun)} closes over traced arrays; export outside of jit and other transforms"

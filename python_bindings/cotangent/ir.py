@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._base.attributes import USER_DEFINED, from_attribute, to_attribute
-from cotangent._base.capture import ShapeDtypeStruct, capture, check_callable, flatten_arguments, function_name, wraps
+from cotangent._base.capture import (
+    ShapeDtypeStruct,
+    capture,
+    check_callable,
+    flatten_arguments,
+    function_name,
+    keep_recipe,
+    with_lengths,
+    wraps,
+)
 from cotangent._core import Array, Graph
 
 __all__ = ["Equation", "Graph", "Interpreter", "deserialize", "equations", "parse", "rewrite", "slot_matrix"]
@@ -115,6 +125,7 @@ class Equation:
 
 def equations(graph: Graph) -> list[Equation]:
     """The equations of a graph, in the order in which they run."""
+    graph = with_lengths(graph)
     return [Equation(graph, index, parts) for index, parts in enumerate(graph.equations())]
 
 
@@ -150,6 +161,7 @@ class Interpreter:
         """The outputs of ``graph`` for these inputs."""
         if len(values) != graph.num_inputs:
             raise TypeError(f"the graph takes {graph.num_inputs} inputs; got {len(values)}")
+        graph = with_lengths(graph)
         environment = dict(enumerate(values))
         for eqn in equations(graph):
             results = self.process(eqn, *[environment[var] for var in eqn.operands])
@@ -192,11 +204,12 @@ class _Rewriter(Interpreter):
 def _with_programs(eqn: Equation, made: Callable[[Graph], Graph]) -> dict[str, Any]:
     """The attributes of an equation that hold programs, with what is made of these."""
     changes: dict[str, Any] = {}
-    for name, value in eqn.attributes.items():
-        if isinstance(value, Graph):
-            changes[name] = made(value)
-        elif isinstance(value, list) and value and isinstance(value[0], Graph):
-            changes[name] = [made(graph) for graph in value]
+    with _core.KeepLengths() if eqn.primitive == "mask" else contextlib.nullcontext():
+        for name, value in eqn.attributes.items():
+            if isinstance(value, Graph):
+                changes[name] = made(value)
+            elif isinstance(value, list) and value and isinstance(value[0], Graph):
+                changes[name] = [made(graph) for graph in value]
     return changes
 
 
@@ -235,7 +248,11 @@ def rewrite(graph: Graph, visit: Callable[..., Any]) -> Graph:
     >>> [eqn.primitive for eqn in ct.ir.equations(new)]
     ['cos', 'full', 'mul']
     """
-    return _recorded(_Rewriter(visit), graph, "rewrite")
+
+    def rewritten() -> Graph:
+        return _recorded(_Rewriter(visit), graph, "rewrite")
+
+    return keep_recipe(rewritten(), rewritten)
 
 
 check_arguments(globals())

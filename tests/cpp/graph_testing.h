@@ -112,11 +112,4 @@ std::vector<T> walk(const Graph& graph, const std::vector<T>& inputs, Apply&& ap
   return outputs;
 }
 
-inline std::vector<Masked> mask_walk(Builder& builder, const Graph& graph, const std::vector<Masked>& inputs) {
-  return walk(graph, inputs,
-              [&](const Primitive& primitive, const std::vector<Masked>& operands, const AttrsPtr& attrs) {
-                return primitive.mask(builder, operands, attrs);
-              });
-}
-
 }  // namespace ct

@@ -4,6 +4,7 @@
 #include "transforms/higher_order/higher_order.h"
 
 #include "ir/check.h"
+#include "ir/lengths.h"
 #include "ir/print.h"
 #include "tests/cpp/op_testing.h"
 #include "transforms/transforms.h"
@@ -394,6 +395,7 @@ TEST(Mask, GradOfMask) {
 TEST(Mask, MaskOfGrad) {
   for_all([](const Program& program, int64_t n, const Tensor& weight, const Tensor& exact, const Tensor& x) {
     const std::vector<Tensor> expected = run(gradient(exact_graph(program, n), {true, true}), {weight, exact});
+    const KeepLengths lengths;
     const GraphPtr region = masked_graph(gradient(exact_graph(program, kBound), {true, true}));
     const std::vector<Tensor> found = run(region, {integer(n), weight, x});
     for (size_t k = 0; k < expected.size(); ++k) expect_valid(found[k], expected[k]);

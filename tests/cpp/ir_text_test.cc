@@ -8,8 +8,9 @@
 //   ----
 //
 // A pass may have arguments: `value_and_grad wrt=0`, `vmap in=0,-1 size=4 out=0`. Passes that give several programs
-// print them one after the other. A pass that fails prints its error. CT_UPDATE_IR_TEXT=1 writes what comes out into
-// the files instead of comparing: read the difference before committing it.
+// print them one after the other. With `lengths=1` their result is to be masked. A pass that fails prints its error.
+// CT_UPDATE_IR_TEXT=1 writes what comes out into the files instead of comparing: read the difference before committing
+// it.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,10 +18,12 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <optional>
 #include <sstream>
 
 #include "ir/check.h"
 #include "ir/error.h"
+#include "ir/lengths.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "transforms/transforms.h"
@@ -120,6 +123,8 @@ std::string run(const Case& test) {
   const GraphPtr input = parse(test.input, "input");
   EXPECT_EQ(check(*input), "");
   std::string text;
+  std::optional<KeepLengths> lengths;
+  if (arguments.contains("lengths")) lengths.emplace();
   try {
     for (const GraphPtr& graph : passes().at(name)(*input, arguments)) {
       EXPECT_EQ(check(*graph), "") << print(*graph);

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "ir/masking.h"
 #include "tests/cpp/graph_testing.h"
 
 namespace ct {
@@ -249,7 +250,7 @@ TEST(Errors, RaggedAxesThatAreSplitOrMerged) {
           Builder builder;
           Masked x{builder.input(aval), Values(aval.rank())};
           x.lengths[axis] = builder.input(i32({}));
-          mask_walk(builder, *graph, {x});
+          mask_inline(builder, *graph, {x});
         },
         ErrorKind::kUnsupported);
   };

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "ir/lengths.h"
+#include "ir/masking.h"
 #include "tests/cpp/graph_testing.h"
 
 namespace ct {
@@ -218,7 +220,7 @@ std::vector<Tensor> run_masked(const GraphPtr& graph, const std::vector<Tensor>&
     for (int axis : ragged_axes[k]) masked.lengths[axis] = length;
     operands.push_back(masked);
   }
-  const std::vector<Masked> outputs = mask_walk(builder, *graph, operands);
+  const std::vector<Masked> outputs = mask_inline(builder, *graph, operands);
   Values results;
   for (const Masked& output : outputs) results.push_back(output.value);
   for (const Masked& output : outputs) {
@@ -247,6 +249,7 @@ std::vector<Tensor> run_masked(const GraphPtr& graph, const std::vector<Tensor>&
 }
 
 void check_mask(const RaggedCase& c) {
+  const KeepLengths lengths;  // of gradients, which are masked
   const std::vector<Aval> padded_avals = c.avals(c.bound);
   std::vector<std::vector<int>> ragged_axes(padded_avals.size());
   for (const auto& [operand, axis] : c.ragged) ragged_axes[operand].push_back(axis);
@@ -284,11 +287,11 @@ void check_mask(const RaggedCase& c) {
       for (int axis : ragged_axes[k]) m.lengths[axis] = length;
       operands.push_back(m);
     }
-    const Masked forward = mask_walk(builder, *masked, operands)[0];
+    const Masked forward = mask_inline(builder, *masked, operands)[0];
     const Value seed = builder.input(outputs[0].aval());
     std::vector<Masked> backward_operands = operands;
     backward_operands.push_back({seed, forward.lengths});
-    const std::vector<Masked> back = mask_walk(builder, *gradient_graph(masked), backward_operands);
+    const std::vector<Masked> back = mask_inline(builder, *gradient_graph(masked), backward_operands);
     Values results;
     for (const Masked& g : back) results.push_back(g.value);
     std::vector<Tensor> all{tensor(i32({}), {static_cast<double>(n)})};

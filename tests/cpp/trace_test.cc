@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "interpreter/evaluate.h"
+#include "ir/combinators.h"
+#include "ir/masking.h"
 #include "ir/ops.h"
 
 namespace ct {
@@ -334,6 +336,43 @@ TEST_F(Trace, RaggednessFollowsTheMaskRules) {
   const Traced cut = std::get<Traced>(call_op("set_length", {y, m}, {{"axis", int64_t{0}}}));
   EXPECT_EQ(capture->length(cut, 0)->var, m.var);
   capture->abandon();
+}
+
+// What no rule reads as an expression is the same length when it is made in the same way: for capture, and for the
+// region that the captured program becomes.
+TEST_F(Trace, IntegersAreSharedAsInTheRegion) {
+  const auto capture = Capture::begin({CaptureMode::kMask, "f", false});
+  const Traced n = capture->add_input(kLength, "n");
+  const auto rest = [&] {
+    const Datum three =
+        call_op("full", {}, {{"dtype", DType::kInt32}, {"shape", Ints()}, {"value", int64_t{3}}, {"weak", false}});
+    return std::get<Traced>(call_op("rem", {n, three}));
+  };
+  const Traced once = rest(), again = rest();
+  EXPECT_NE(once.var, again.var);
+  EXPECT_TRUE(capture->same_sizes(once, again));
+  const GraphPtr graph = capture->finish({once, again}).graph;
+
+  Builder builder;
+  const std::vector<Masked> found = mask_inline(builder, *graph, {exact(builder.input(kLength))});
+  EXPECT_EQ(found[0].value, found[1].value);
+  EXPECT_EQ(builder.equations().size(), 2u);
+}
+
+TEST_F(Trace, ErrorsAboutRaggednessAreThoseOfTheRegion) {
+  const auto capture = Capture::begin({CaptureMode::kMask, "f", false});
+  const Traced n = capture->add_input(kLength, "n");
+  const Aval aval(DType::kFloat32, {4});
+  const Traced x = capture->add_ragged_input(aval, "x", {n});
+  const std::string captured = error_of([&] { call_op("reshape", {x}, {{"shape", Ints{2, 2}}}); }).what();
+  capture->abandon();
+  const GraphPtr graph = build_graph({aval}, [](Builder&, const Values& in) { return Values{reshape(in[0], {2, 2})}; });
+  Builder builder;
+  const Value length = builder.input(kLength);
+  const std::string masked =
+      error_of([&] { mask_inline(builder, *graph, {{Masked{builder.input(aval), {length}}}}); }).what();
+  EXPECT_NE(captured.find("ragged axis 0 would be split"), std::string::npos) << captured;
+  EXPECT_EQ(captured, masked);
 }
 
 TEST_F(Trace, RaggednessReachesNestedCaptures) {

@@ -84,6 +84,34 @@ double difference(const Graph& graph, std::vector<Tensor> inputs, size_t input, 
 
 // ---- jvp ----------------------------------------------------------------------------------------------------------
 
+TEST(Builder, SharesEqualEquationsAndKnowsProducers) {
+  Builder builder;
+  const Aval aval(DType::kFloat64, {2, 3});
+  const Value x = builder.input(aval), y = builder.input(aval);
+  const Primitive& add_primitive = get_primitive("add");
+  const Primitive& sum = get_primitive("reduce_sum");
+  const auto over = [](int64_t axis) { return Attrs::make({{"axes", Ints{axis}}}); };
+  const Value first = builder.bind1(add_primitive, {x, y});
+  const Value rows = builder.bind_shared(sum, {first}, over(0))[0];
+  const Value again = builder.bind1(add_primitive, {x, y});
+  const Value late = builder.input(aval);
+  EXPECT_EQ(builder.bind_shared(add_primitive, {x, y})[0], first);
+  EXPECT_EQ(builder.bind_shared(sum, {first}, over(0))[0], rows);
+  EXPECT_EQ(builder.equations().size(), 3u);
+  EXPECT_NE(builder.bind_shared(sum, {first}, over(1))[0], rows);
+  EXPECT_NE(builder.bind_shared(sum, {again}, over(0))[0], rows);
+  EXPECT_NE(builder.bind_shared(add_primitive, {y, x})[0], first);
+  const Value last = builder.bind_shared(add_primitive, {x, late})[0];
+  EXPECT_EQ(builder.bind_shared(add_primitive, {x, late})[0], last);
+  EXPECT_EQ(builder.equations().size(), 7u);
+
+  EXPECT_EQ(builder.producer(x.var), nullptr);
+  EXPECT_EQ(builder.producer(late.var), nullptr);
+  for (const Value& value : {first, rows, again, last}) {
+    EXPECT_EQ(builder.producer(value.var)->first_output, value.var);
+  }
+}
+
 TEST(Jvp, OfACurveByHand) {
   const JvpGraph result = jvp(*curve(), {true});
   ASSERT_EQ(result.nonzero_out, std::vector<bool>{true});

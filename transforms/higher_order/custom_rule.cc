@@ -1,8 +1,10 @@
 #include "transforms/higher_order/custom_rule.h"
 
 #include <exception>
+#include <optional>
 
 #include "ir/error.h"
+#include "ir/lengths.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 
@@ -71,6 +73,8 @@ constexpr int kDeepestRule = 4;
 GraphPtr captured_to(const Graph& graph, int depth) {
   return rewrite(graph, [depth](Builder& builder, const Equation& equation, absl::Span<const Value> operands,
                                 const AttrsPtr& attrs) {
+    std::optional<KeepLengths> lengths;
+    if (equation.primitive == &get_primitive("mask")) lengths.emplace();
     const auto inside = [depth](const Graph& inner) { return captured_to(inner, depth); };
     return rebind(builder, equation, operands, attrs, inside, [&]() -> GraphPtr {
       if (depth >= kDeepestRule) return nullptr;

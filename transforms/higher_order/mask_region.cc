@@ -17,6 +17,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
+#include "ir/masking.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/text.h"
@@ -146,6 +147,7 @@ std::vector<int64_t> positions_of(const Ints& out_ragged, size_t output, int ran
 
 JvpResult mask_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attributes) {
+  const KeepLengths lengths_kept;
   const MaskAttrs attrs = read(*attributes);
   const Ints& out_ragged = attributes->ints("out_ragged");
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
@@ -179,6 +181,7 @@ JvpResult mask_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
 
 std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                    const AttrsPtr& attributes) {
+  const KeepLengths lengths_kept;
   const MaskAttrs attrs = read(*attributes);
   const Ints& out_ragged = attributes->ints("out_ragged");
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
@@ -311,6 +314,7 @@ std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const Split
 
 // Cotangents are as ragged as what they belong to.
 Values mask_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
+  const KeepLengths lengths_kept;
   const MaskAttrs attrs = read(*attributes);
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
   const size_t num_outputs = attrs.graph->outputs().size();

@@ -5,6 +5,7 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/length_form.h"
+#include "ir/masking.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
@@ -227,13 +228,6 @@ bool unite_lengths(Values& carried, absl::Span<const Value> found, std::string_v
     changed = true;
   }
   return changed;
-}
-
-std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
-                                   const AttrsPtr& attrs) {
-  Avals avals;
-  for (const Masked& operand : operands) avals.push_back(operand.value.aval());
-  return mask_inline(builder, *expansion(primitive, avals, attrs), operands);
 }
 
 // ---- whole records -------------------------------------------------------------------------------------------------

@@ -90,8 +90,4 @@ Primitive expanding(std::string name, ExpandRule expand);
 // That of a primitive that stands for its attribute "graph".
 Primitive applied(std::string name);
 
-// expand, then mask: for regions inside of a mask.
-std::vector<Masked> mask_expansion(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
-                                   const AttrsPtr& attrs);
-
 }  // namespace ct

@@ -10,6 +10,7 @@
 #include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/lengths.h"
+#include "ir/masking.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/text.h"
@@ -169,7 +170,10 @@ Flags invariant_outputs(const Graph& graph, const Flags& varying) {
 }
 
 // One slice of a sequence of at least one, of the lengths that all slices have.
-Value any_slice(Value sequence) { return squeeze(slice_axis(fill_padding(sequence, {0}, 0), 0, 0, 1), 0); }
+Value any_slice(Value sequence) {
+  if (keeps_lengths()) sequence = fill_padding(sequence, {0}, 0);
+  return squeeze(slice_axis(sequence, 0, 0, 1), 0);
+}
 
 std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> all_operands,
                                    const AttrsPtr& attributes) {
@@ -243,7 +247,7 @@ std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const Split
   Value steps;
   if (attrs.counted) {
     steps = all_operands.back().known;
-  } else if (sequence_residuals.empty() && num_known_in > known_constants + known_carries) {
+  } else if (keeps_lengths() && sequence_residuals.empty() && num_known_in > known_constants + known_carries) {
     steps = dimension_size(known_operands.back(), 0);
   }
   Values known_loop = known_operands;

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/error.h"
 #include "ir/hash.h"
+#include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/process.h"
 #include "transforms/common.h"
@@ -44,6 +45,7 @@ Result remembered(Kind kind, const GraphPtr& graph, std::vector<int64_t> options
   using Table = absl::flat_hash_map<Key, Result>;
   static auto* mutex = new ProcessMutex;
   static auto* table = new Table;
+  options.push_back(keeps_lengths());
   Key key{kind, graph, std::move(options)};
   {
     std::lock_guard lock(*mutex);

@@ -7,6 +7,7 @@
 
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/masking.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/text.h"

@@ -2,6 +2,7 @@
 // leaves it: the signs of R's diagonal are not normalised. With `pivoting` a third result, the order of A's columns
 // that makes R's diagonal descend: A[:, order] = Q R.
 #include "ir/error.h"
+#include "ir/lengths.h"
 #include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
@@ -56,10 +57,10 @@ JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<c
   }
   // In a mask region k is the smaller of two lengths, which Q's columns have. A gather, because its transpose puts
   // zeros at all other columns; that of a slice would put a fixed number of columns behind the k.
-  const Value size = dimension_size(q, rank - 1);
+  const auto of_length_k = [&](Value x) { return give_lengths_of(x, q, {rank - 1}); };
   const Value first = iota(builder, Aval(DType::kInt32, {k}), 0);
-  const Value square_r = first_elements(slice_axis(r, rank - 1, 0, k), size, rank - 1);
-  const Value square_change = first_elements(gather(change, first, rank - 1, 0), size, rank - 1);
+  const Value square_r = of_length_k(slice_axis(r, rank - 1, 0, k));
+  const Value square_change = of_length_k(gather(change, first, rank - 1, 0));
   const Value scaled_change = triangular_solve(square_r, square_change, {.left_side = false, .lower = false});
   const Value inner = multiply(adjoint(q), scaled_change);
   const Value strict = lower_triangle(inner, -1);

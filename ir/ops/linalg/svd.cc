@@ -3,6 +3,7 @@
 //
 // Derivatives of U and V exist where singular values differ (elsewhere they are Inf or NaN); those of s always.
 #include "ir/error.h"
+#include "ir/lengths.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/text.h"
@@ -73,7 +74,7 @@ JvpResult svd_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<
   }
   // What of dA V leaves U's column space, which there is when A has more rows than columns; dually for V. The sizes are
   // asked of the array: in a mask region they are not what the shapes say.
-  const Value rows = dimension_size(a, rank - 2), columns = dimension_size(a, rank - 1);
+  const Value rows = size_of(a, rank - 2), columns = size_of(a, rank - 1);
   const auto outside = [&](Value basis, Value image, Value more) {
     const Value left = sub(image, multiply(basis, multiply(adjoint(basis), image)));
     const Value wide = as_rows(s, left);

@@ -355,6 +355,31 @@ def capture(
     return Captured(graph, closure, out_structure, aux_form)
 
 
+def keep_recipe(graph: Graph, capture_again: Callable[[], Graph]) -> Graph:
+    """The graph, with what captures it again: a program may hold it, and run it inside a mask later (`with_lengths`)."""
+    if not _core.keeps_lengths():
+        graph._capture_again = capture_again
+    return graph
+
+
+def with_lengths(graph: Graph) -> Graph:
+    """The graph to run here.
+
+    Derivatives say how long their ragged axes are only in programs captured inside of a mask, so inside of one a graph from outside is
+    captured again.
+    """
+    capture_again = getattr(graph, "_capture_again", None)
+    if capture_again is None or not _core.keeps_lengths():
+        return graph
+    if not hasattr(graph, "_with_lengths"):
+        with _core.EagerScope():
+            again = capture_again()
+        # A function that gives another program now is none to go by.
+        same = again.in_avals == graph.in_avals and again.out_avals == graph.out_avals
+        graph._with_lengths = again if same else graph
+    return graph._with_lengths
+
+
 def as_ragged_as(x: Any, model: Any, first: int = 0) -> Any:
     """``x`` inside a mask, its axes from ``first`` on as ragged as those of ``model``.
 

@@ -24,6 +24,7 @@ from cotangent._base.capture import (
     check_callable,
     flatten_arguments,
     function_name,
+    keep_recipe,
     structure_names,
     wraps,
 )
@@ -188,6 +189,20 @@ class Compiled(_Stage):
         return call.captured.structure.unflatten(self._executable(leaves + call.captured.closure))
 
 
+def _captured(
+    run: Function, leaves: Sequence[Any], structure: PyTreeDef, name: str, names: Sequence[str] | None = None
+) -> Captured:
+    """The program of a function, for a user to hold."""
+    captured = capture(run, leaves, structure, "jit", name=name, names=names)
+    types = [ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak in map(aval_of, leaves)]
+
+    def capture_again() -> Graph:
+        return capture(run, types, structure, "jit", name=name, names=names).graph
+
+    keep_recipe(captured.graph, capture_again)
+    return captured
+
+
 @dataclass
 class _Options:
     """What `jit` was told of the arguments."""
@@ -218,7 +233,7 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
     name = function_name(fun)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
-    captured = capture(run, leaves, structure, "jit", name=name, names=names)
+    captured = _captured(run, leaves, structure, name, names)
     return Traced(_Call(name, captured, structure, options.backend)), leaves
 
 
@@ -498,7 +513,7 @@ def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shap
             return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named)
 
         leaves, structure = flatten_arguments((dynamic, kwargs), function_name(fun), described=True)
-        captured = capture(run, leaves, structure, "jit", name=function_name(fun))
+        captured = _captured(run, leaves, structure, function_name(fun))
         if not return_shape:
             return captured.graph
         return captured.graph, _specs(captured.structure, captured.graph.out_avals)
