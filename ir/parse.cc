@@ -1,14 +1,13 @@
 #include "ir/parse.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
-#include <limits>
 #include <map>
 #include <optional>
 
 #include "ir/builder.h"
 #include "ir/error.h"
+#include "ir/lexer.h"
 #include "ir/primitive.h"
 #include "ir/text.h"
 
@@ -17,114 +16,6 @@ namespace {
 
 // As check.cc: text nested deeper would not be a legal graph.
 constexpr int kDeepestNesting = 64;
-
-enum class TokenKind { kName, kNumber, kText, kSymbol, kEnd };
-
-struct Token {
-  TokenKind kind = TokenKind::kEnd;
-  std::string_view text;  // a kText with its quotes
-  int line = 1;
-  int column = 1;
-};
-
-class Lexer {
- public:
-  Lexer(std::string_view text, const std::string& file) : text_(text), file_(file) { advance(); }
-
-  const Token& next() const { return token_; }
-  Token take() {
-    const Token token = token_;
-    advance();
-    return token;
-  }
-  bool at(std::string_view symbol) const { return token_.kind == TokenKind::kSymbol && token_.text == symbol; }
-  // The token after the next.
-  Token peek() const {
-    Lexer ahead = *this;
-    ahead.advance();
-    return ahead.token_;
-  }
-
-  [[noreturn]] void fail(const Token& where, const std::string& what, const std::string& hint = "") const {
-    Error error(ErrorKind::kValue, concat(file_, ":", where.line, ":", where.column, ": ", what));
-    if (!hint.empty()) error.hint(hint);
-    throw error;
-  }
-  std::string describe(const Token& token) const {
-    return token.kind == TokenKind::kEnd ? "the end of the text" : concat("'", token.text, "'");
-  }
-  const std::string& file() const { return file_; }
-
- private:
-  bool is_name_character(size_t i) const {
-    return i < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[i])) || text_[i] == '_');
-  }
-
-  void skip_space() {
-    while (position_ < text_.size()) {
-      if (text_[position_] == '#') {
-        while (position_ < text_.size() && text_[position_] != '\n') ++position_;
-      } else if (!std::isspace(static_cast<unsigned char>(text_[position_]))) {
-        return;
-      } else {
-        if (text_[position_] == '\n') {
-          ++line_;
-          line_start_ = position_ + 1;
-        }
-        ++position_;
-      }
-    }
-  }
-
-  void advance() {
-    skip_space();
-    token_ = {TokenKind::kEnd, {}, line_, static_cast<int>(position_ - line_start_) + 1};
-    if (position_ == text_.size()) return;
-    const size_t begin = position_;
-    const char c = text_[begin];
-    if (std::isdigit(static_cast<unsigned char>(c)) || (c == '-' && is_name_character(begin + 1))) {
-      token_.kind = TokenKind::kNumber;
-      ++position_;
-      while (is_name_character(position_) || (position_ < text_.size() && text_[position_] == '.') ||
-             (position_ < text_.size() && (text_[position_] == '+' || text_[position_] == '-') &&
-              text_[position_ - 1] == 'e')) {
-        ++position_;
-      }
-    } else if (is_name_character(begin)) {
-      token_.kind = TokenKind::kName;
-      while (is_name_character(position_)) ++position_;
-    } else if (c == '"') {
-      token_.kind = TokenKind::kText;
-      lex_text();
-    } else {
-      token_.kind = TokenKind::kSymbol;
-      position_ += text_.substr(begin, 2) == "->" ? 2 : 1;
-    }
-    token_.text = text_.substr(begin, position_ - begin);
-  }
-
-  void lex_text() {
-    for (++position_; position_ < text_.size() && text_[position_] != '"'; ++position_) {
-      if (text_[position_] == '\\') ++position_;
-      if (position_ < text_.size() && text_[position_] == '\n') {
-        ++line_;
-        line_start_ = position_ + 1;
-      }
-    }
-    if (position_ >= text_.size()) {
-      position_ = text_.size();
-      fail(token_, "this text has no closing quote");
-    }
-    ++position_;
-  }
-
-  std::string_view text_;
-  const std::string& file_;
-  size_t position_ = 0;
-  int line_ = 1;
-  size_t line_start_ = 0;
-  Token token_;
-};
 
 class Parser {
  public:
@@ -139,33 +30,6 @@ class Parser {
   }
 
  private:
-  // ---- Tokens -----------------------------------------------------------------------------------------------------
-
-  void expect(std::string_view symbol, std::string_view where) {
-    if (!accept(symbol)) {
-      lexer_.fail(lexer_.next(), concat("expected '", symbol, "' ", where, ", found ", lexer_.describe(lexer_.next())));
-    }
-  }
-  bool accept(std::string_view symbol) {
-    if (!lexer_.at(symbol)) return false;
-    lexer_.take();
-    return true;
-  }
-  Token expect_name(std::string_view what) {
-    if (lexer_.next().kind != TokenKind::kName) {
-      lexer_.fail(lexer_.next(), concat("expected ", what, ", found ", lexer_.describe(lexer_.next())));
-    }
-    return lexer_.take();
-  }
-  // item {"," item} up to `end`, which is consumed; possibly nothing.
-  template <class Item>
-  void parse_list(std::string_view end, std::string_view where, Item&& item) {
-    if (accept(end)) return;
-    do item();
-    while (accept(","));
-    expect(end, where);
-  }
-
   // ---- Graphs -----------------------------------------------------------------------------------------------------
 
   struct Scope {
@@ -189,24 +53,24 @@ class Parser {
   }
 
   GraphPtr parse_graph(int depth) {
-    const Token keyword = expect_name("'graph'");
+    const Token keyword = lexer_.expect_name("'graph'");
     if (keyword.text != "graph") lexer_.fail(keyword, concat("expected 'graph', found '", keyword.text, "'"));
     if (depth > kDeepestNesting) lexer_.fail(keyword, concat("graphs nest deeper than ", kDeepestNesting));
     Scope scope;
-    expect("(", "before the inputs");
-    parse_list(")", "after the inputs", [&] {
-      const Token name = expect_name("the name of an input");
-      expect(":", "after the name of an input");
+    lexer_.expect("(", "before the inputs");
+    lexer_.list(")", "after the inputs", [&] {
+      const Token name = lexer_.expect_name("the name of an input");
+      lexer_.expect(":", "after the name of an input");
       const Aval aval = parse_type();
       define_name(scope, name, scope.builder.input(aval, std::string(name.text)));
     });
-    expect("{", "before the equations");
-    while (!accept("}")) parse_equation(scope, depth);
-    expect("->", "before the outputs");
-    expect("(", "before the outputs");
+    lexer_.expect("{", "before the equations");
+    while (!lexer_.accept("}")) parse_equation(scope, depth);
+    lexer_.expect("->", "before the outputs");
+    lexer_.expect("(", "before the outputs");
     Values outputs;
-    parse_list(")", "after the outputs",
-               [&] { outputs.push_back(lookup(scope, expect_name("the name of an output"))); });
+    lexer_.list(")", "after the outputs",
+                [&] { outputs.push_back(lookup(scope, lexer_.expect_name("the name of an output"))); });
     return scope.builder.finish(outputs, Builder::Keep::kAll);
   }
 
@@ -228,25 +92,25 @@ class Parser {
     std::vector<Result> results;
     if (!lexer_.at("=")) {
       do {
-        Result result{expect_name("an equation"), std::nullopt};
-        if (accept(":")) result.aval = parse_type();
+        Result result{lexer_.expect_name("an equation"), std::nullopt};
+        if (lexer_.accept(":")) result.aval = parse_type();
         results.push_back(result);
-      } while (accept(","));
+      } while (lexer_.accept(","));
     }
-    expect("=", "after the results of an equation");
-    const Token name = expect_name("the name of a primitive");
+    lexer_.expect("=", "after the results of an equation");
+    const Token name = lexer_.expect_name("the name of a primitive");
     const Primitive& primitive = primitive_named(name);
     Values operands;
     while (at_operand()) operands.push_back(lookup(scope, lexer_.take()));
     std::vector<Attrs::Item> attributes;
     std::vector<Token> keys;
-    if (accept("{")) {
-      parse_list("}", "after the attributes", [&] {
-        const Token key = expect_name("the name of an attribute");
+    if (lexer_.accept("{")) {
+      lexer_.list("}", "after the attributes", [&] {
+        const Token key = lexer_.expect_name("the name of an attribute");
         for (const Attrs::Item& other : attributes) {
           if (other.first == key.text) lexer_.fail(key, concat("attribute '", key.text, "' is given twice"));
         }
-        expect("=", "after the name of an attribute");
+        lexer_.expect("=", "after the name of an attribute");
         attributes.emplace_back(std::string(key.text), parse_value(depth));
         keys.push_back(key);
       });
@@ -293,13 +157,13 @@ class Parser {
   // ---- Types and values -------------------------------------------------------------------------------------------
 
   Aval parse_type() {
-    const Token name = expect_name("a dtype");
+    const Token name = lexer_.expect_name("a dtype");
     const std::optional<DType> dtype = dtype_from_name(name.text);
     if (!dtype) lexer_.fail(name, concat("there is no dtype '", name.text, "'"));
     Shape shape;
-    expect("[", "after the dtype");
-    parse_list("]", "after the shape", [&] { shape.push_back(parse_integer()); });
-    const bool weak = accept("*");
+    lexer_.expect("[", "after the dtype");
+    lexer_.list("]", "after the shape", [&] { shape.push_back(lexer_.integer()); });
+    const bool weak = lexer_.accept("*");
     try {
       return Aval(*dtype, shape, weak);
     } catch (const Error& error) {
@@ -307,62 +171,19 @@ class Parser {
     }
   }
 
-  int64_t parse_integer() {
-    const Token token = lexer_.take();
-    int64_t value = 0;
-    const auto [end, code] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-    if (token.kind != TokenKind::kNumber || code != std::errc() || end != token.text.data() + token.text.size()) {
-      lexer_.fail(token, concat("expected an integer, found ", lexer_.describe(token)));
-    }
-    return value;
-  }
-
-  static std::optional<double> real_of(std::string_view text) {
-    if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
-    if (text == "inf") return std::numeric_limits<double>::infinity();
-    if (text == "-inf") return -std::numeric_limits<double>::infinity();
-    double value = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
-    // Names like "infinity" are not numbers here.
-    const bool digits = !text.empty() && (std::isdigit(static_cast<unsigned char>(text.back())) || text.back() == '.');
-    if (!digits || code != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-  }
-
-  double parse_real() {
-    const Token token = lexer_.take();
-    const std::optional<double> value = real_of(token.text);
-    if (!value) lexer_.fail(token, concat("expected a real, found ", lexer_.describe(token)));
-    return *value;
-  }
-
-  std::string parse_text() {
-    const Token token = lexer_.take();
-    std::string result;
-    for (size_t i = 1; i + 1 < token.text.size(); ++i) {
-      char c = token.text[i];
-      if (c == '\\') {
-        c = token.text[++i];
-        if (c == 'n') c = '\n';
-      }
-      result += c;
-    }
-    return result;
-  }
-
   static bool is_integer_text(std::string_view text) { return text.find_first_not_of("-0123456789") == text.npos; }
 
   // Integers in brackets; reals with a 'd' behind, which is seen only afterwards: so by the look of the numbers.
   AttrValue parse_numbers() {
-    expect("[", "before the numbers");
+    lexer_.expect("[", "before the numbers");
     std::vector<Token> tokens;
-    parse_list("]", "after the numbers", [&] { tokens.push_back(lexer_.take()); });
+    lexer_.list("]", "after the numbers", [&] { tokens.push_back(lexer_.take()); });
     const bool reals = lexer_.next().kind == TokenKind::kName && lexer_.next().text == "d";
     if (reals) lexer_.take();
     std::vector<double> doubles;
     Ints integers;
     for (const Token& token : tokens) {
-      const std::optional<double> real = real_of(token.text);
+      const std::optional<double> real = Lexer::real_of(token.text);
       if (reals && real) {
         doubles.push_back(*real);
         continue;
@@ -382,21 +203,21 @@ class Parser {
 
   AttrValue parse_value(int depth) {
     const Token& next = lexer_.next();
-    if (next.kind == TokenKind::kText) return parse_text();
+    if (next.kind == TokenKind::kText) return lexer_.quoted();
     if (next.kind == TokenKind::kNumber) {
-      if (is_integer_text(next.text)) return parse_integer();
-      return parse_real();
+      if (is_integer_text(next.text)) return lexer_.integer();
+      return lexer_.real();
     }
     if (lexer_.at("[")) return parse_numbers();
-    if (accept("<")) {
+    if (lexer_.accept("<")) {
       std::vector<GraphPtr> graphs;
-      parse_list(">", "after the graphs", [&] { graphs.push_back(parse_graph(depth + 1)); });
+      lexer_.list(">", "after the graphs", [&] { graphs.push_back(parse_graph(depth + 1)); });
       return graphs;
     }
     if (next.kind == TokenKind::kName) {
       if (next.text == "graph") return parse_graph(depth + 1);
       if (next.text == "true" || next.text == "false") return lexer_.take().text == "true";
-      if (next.text == "nan" || next.text == "inf") return parse_real();
+      if (next.text == "nan" || next.text == "inf") return lexer_.real();
       if (const std::optional<DType> dtype = dtype_from_name(next.text)) {
         lexer_.take();
         return *dtype;

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <optional>
 
 #include "ir/check.h"
 #include "ir/error.h"
@@ -16,6 +15,7 @@
 #include "jit/cost/cost.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/memory.h"
+#include "jit/loop/check.h"
 #include "jit/loop/passes/sums.h"
 #include "jit/lower/lower.h"
 #include "jit/schedule/buffers.h"
@@ -30,12 +30,23 @@
 namespace ct {
 namespace {
 
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && value[0] != '\0' && std::strcmp(value, "0") != 0;
+}
+
 bool dump_wanted() {
-  static const bool wanted = [] {
-    const char* value = std::getenv("CT_DUMP");
-    return value != nullptr && value[0] != '\0' && std::strcmp(value, "0") != 0;
-  }();
+  static const bool wanted = is_set("CT_DUMP");
   return wanted;
+}
+
+bool check_wanted() {
+#ifdef NDEBUG
+  static const bool wanted = is_set("CT_CHECK_PASSES");
+  return wanted;
+#else
+  return true;
+#endif
 }
 
 void dump(const char* pass, const std::string& text) {
@@ -60,19 +71,34 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Runs one graph pass, prints what it changed when asked to, and checks the result in debug builds.
-GraphPtr run_pass(const char* name, GraphPtr (*pass)(const Graph&), const GraphPtr& graph) {
+// What passes work on: graphs, which are made anew, and programs of loops, which are changed.
+void apply(GraphPtr (*pass)(const Graph&), GraphPtr& graph) { graph = pass(*graph); }
+template <typename Pass>
+void apply(const Pass& pass, loop::Program& program) {
+  pass(program);
+}
+std::string text_of(const GraphPtr& graph) { return print(*graph); }
+std::string text_of(const loop::Program& program) { return loop::to_string(program); }
+std::string problem_of(const GraphPtr& graph) { return check(*graph); }
+std::string problem_of(const loop::Program& program) { return loop::check(program); }
+
+// Runs one pass: timed under its name, printed when asked for and when it changed something, and checked where that is
+// wanted.
+template <typename Program, typename Pass>
+void run_pass(const char* name, const Pass& pass, Program& program) {
   let_others_fork();
-  std::optional<Stopwatch> stopwatch(name);
-  GraphPtr result = pass(*graph);
-  stopwatch.reset();
-  if (dump_wanted() && !same_graph(*result, *graph)) dump(name, print(*result));
-#ifndef NDEBUG
-  if (const std::string problem = check(*result); !problem.empty()) {
-    throw Error(ErrorKind::kInternal, concat("the pass '", name, "' made an illegal graph: ", problem));
+  const std::string before = dump_wanted() ? text_of(program) : "";
+  {
+    const Stopwatch stopwatch(name);
+    apply(pass, program);
   }
-#endif
-  return result;
+  if (dump_wanted()) {
+    if (const std::string after = text_of(program); after != before) dump(name, after);
+  }
+  if (!check_wanted()) return;
+  if (const std::string problem = problem_of(program); !problem.empty()) {
+    throw Error(ErrorKind::kInternal, concat("the pass '", name, "' made an illegal program: ", problem));
+  }
 }
 
 GraphPtr expand_but_loops(const Graph& graph) { return expand_host_calls(graph, jit::always_loops); }
@@ -89,51 +115,46 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   GraphPtr g = graph;
   if (dump_wanted()) dump("capture", print(*g));
   // Mask regions, batched regions, custom rules and checkpoints become the primitives they stand for.
-  g = run_pass("expand_regions", expand_regions, g);
+  run_pass("expand_regions", expand_regions, g);
   // What libraries of this process compute, too, as far as there are rules for it.
   if (home != Home::kProcess) {
-    g = run_pass("expand_host_calls", home == Home::kLibrary ? expand_but_loops : expand_all_host_calls, g);
+    run_pass("expand_host_calls", home == Home::kLibrary ? expand_but_loops : expand_all_host_calls, g);
   }
   // Calls become their equations, so that what follows sees across them.
-  g = run_pass("inline_calls", inline_calls, g);
+  run_pass("inline_calls", inline_calls, g);
   // Derivatives of products with windows as such products; before what takes slices of pieces apart.
-  g = run_pass("canonical_windows", canonical_windows, g);
+  run_pass("canonical_windows", canonical_windows, g);
   // Arrays put together from pieces in one form; before what makes updates of concatenations of many pieces.
-  g = run_pass("canonical_pieces", canonical_pieces, g);
+  run_pass("canonical_pieces", canonical_pieces, g);
   // Folds in one form, however they were written: first, as what is concatenated has other forms later.
-  g = run_pass("canonical_folds", canonical_folds, g);
+  run_pass("canonical_folds", canonical_folds, g);
   // Algebra that makes equations go away; first, because it exposes equal subexpressions.
-  g = run_pass("simplify", simplify, g);
+  run_pass("simplify", simplify, g);
   // One computation of what is computed twice: derivatives repeat parts of what they derive.
-  g = run_pass("common_subexpressions", eliminate_common_subexpressions, g);
+  run_pass("common_subexpressions", eliminate_common_subexpressions, g);
   // What nothing needs any more, also inside loops and branches.
-  g = run_pass("dead_code", eliminate_dead_code, g);
+  run_pass("dead_code", eliminate_dead_code, g);
   // Products that the steps of a scan need not make one by one, like those of a recurrent network's inputs.
-  g = run_pass("hoist_products", hoist_products, g);
+  run_pass("hoist_products", hoist_products, g);
   return g;
 }
 
 loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels,
                              jit::HostFunctions* host_functions) {
+  loop::Program program;
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
-  let_others_fork();
-  std::optional<Stopwatch> stopwatch("fuse and lower");
-  loop::Program program = jit::lower(graph, name, {.kernels = kernels, .host_functions = host_functions});
-  if (dump_wanted()) dump("lower", loop::to_string(program));
-  let_others_fork();
-  stopwatch.emplace("order and merge loops");
+  const jit::LoweringOptions options{.kernels = kernels, .host_functions = host_functions};
+  run_pass("lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
   if (!kernels) {
-    // Sums down columns go row by row, transposes by tiles; then what one loop leaves in the cache the next one uses.
-    jit::order_loops(program);
-    jit::merge_loops(program);
-    jit::split_long_sums(program);
-    if (dump_wanted()) dump("loops", loop::to_string(program));
+    // Sums down columns go row by row, transposes by tiles.
+    run_pass("order_loops", jit::order_loops, program);
+    // What one loop leaves in the cache the next one uses.
+    run_pass("merge_loops", jit::merge_loops, program);
+    // Float sums of any length are as exact as short ones.
+    run_pass("split_long_sums", jit::split_long_sums, program);
   }
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
-  let_others_fork();
-  stopwatch.emplace("assign buffers");
-  jit::assign_buffers(program);
-  if (dump_wanted()) dump("buffers", loop::to_string(program));
+  run_pass("assign_buffers", jit::assign_buffers, program);
   return program;
 }
 

@@ -1,5 +1,5 @@
-// From a graph to something that can be called. `compile` is the narrated driver: compile.cc lists every pass in order.
-// CT_DUMP=1 in the environment prints the program to standard error after each pass that changed it.
+// From a graph to something that can be called: compile.cc lists every pass in order. In the environment, CT_DUMP=1
+// prints the program after each pass that changed it, and CT_CHECK_PASSES=1 checks it, as debug builds always do.
 #pragma once
 
 #include <memory>

@@ -229,7 +229,7 @@ class Sorter {
                                                     b_.load(list, at + (shape_.count - 1))};
                                    },
                                    [&] { return old; });
-    const Num place = select(turn < last_turn, turn, last_turn - constant(DType::kInt64, 1));
+    const Num place = turn.apply(ScalarOp::kMin, constant(DType::kInt64, blocks - 1));  // its range is seen to fit
     const Index first = b_.to_index(place.scalar()) * kBlock + before;
     const Num limit = num(cut[2]);
     const Scalar least = b_.reduce(kBlock, {.vectorize = true}, ScalarOp::kMin, start[2].init,

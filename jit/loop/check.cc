@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
 
 namespace ct::loop {
@@ -33,14 +34,12 @@ class Checker {
   std::string text(BufferId id, const char* of) const { return "buffer " + std::to_string(id) + " (" + of + ")"; }
   static std::string text(DType dtype) { return std::string(dtype_name(dtype)); }
 
-  static DType machine(DType dtype) { return dtype == DType::kKey ? DType::kUInt64 : real_dtype(dtype); }
-
   void buffer(BufferId id) {
     const Buffer& b = program_.buffers[id];
     int64_t size = dtype_size(b.dtype);
     require(b.elements >= 0, text(id, "size") + " has fewer than no elements");
     if (b.kind == BufferKind::kTemporary) {
-      int64_t part = dtype_size(machine(b.dtype));
+      int64_t part = dtype_size(machine_dtype(b.dtype));
       require(b.position >= 0 && b.position % part == 0, text(id, "temporary") + " is not aligned to its element");
       require(b.position + b.elements * size <= program_.arena_bytes,
               text(id, "temporary") + " reaches past the arena");
@@ -210,7 +209,8 @@ class Checker {
       case StatementKind::kStore:
         in_bounds(s.buffer, s.index, 0, s.kind == StatementKind::kLoad ? "load" : "store");
         if (!error_.empty()) return;
-        require(machine(program_.buffers[s.buffer].dtype) == s.dtype, "an access has another dtype than its buffer");
+        require(machine_dtype(program_.buffers[s.buffer].dtype) == s.dtype,
+                "an access has another dtype than its buffer");
         if (s.kind == StatementKind::kStore) {
           has_dtype(s.operands[0], s.dtype, "stored value");
           require(program_.buffers[s.buffer].kind != BufferKind::kConstant, "a store to a constant");

@@ -1,4 +1,5 @@
-// Is this Program well formed? Run on every program in tests and debug builds, before it is emitted.
+// Is this Program well formed? The compiler asks after every pass, in debug builds and where CT_CHECK_PASSES is set, as
+// the C++ tests do.
 #pragma once
 
 #include <string>
@@ -11,9 +12,8 @@ namespace ct::loop {
 //  - values are defined once, before their uses, in a block that encloses them;
 //  - operands have the dtypes their operation needs, and stores, loads and copies those of their buffers;
 //  - buffers that are temporaries are aligned and inside the arena; constants have their bytes;
-//  - indices stay inside their buffers as far as the ranges of their terms are known; an index with unknown terms (a
-//  loaded gather index) is
-//    trusted;
+//  - indices stay inside their buffers as far as the ranges of their terms are known; one with unknown terms (a loaded
+//    gather index) is trusted;
 //  - carries of vectorised and parallel loops have a `combine`, and swapped buffers are of one size.
 std::string check(const Program& program);
 

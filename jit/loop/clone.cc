@@ -1,8 +1,13 @@
 #include "jit/loop/clone.h"
 
+#include <algorithm>
+
+#include "jit/loop/ranges.h"
 #include "jit/loop/visit.h"
 
 namespace ct::loop {
+
+DType machine_dtype(DType dtype) { return dtype == DType::kKey ? DType::kUInt64 : real_dtype(dtype); }
 
 Value new_value(Program& program, DType dtype, Range range) {
   program.values.push_back({dtype, range});
@@ -21,6 +26,39 @@ NewLoop append_for(Program& program, BlockId block, int64_t extent, LoopOptions 
   s.detail = static_cast<uint32_t>(program.fors.size() - 1);
   program.blocks[block].statements.push_back(std::move(s));
   return made;
+}
+
+BufferId new_temporary(Program& program, DType dtype, int64_t elements) {
+  program.buffers.push_back({BufferKind::kTemporary, dtype, elements, 0, {}});
+  program.arena_bytes = std::max(program.arena_bytes, elements * dtype_size(dtype));
+  return static_cast<BufferId>(program.buffers.size() - 1);
+}
+
+Value append(Program& program, BlockId block, Statement instruction) {
+  const Range range = result_range(program, instruction);
+  const Value result = instruction.result = new_value(program, instruction.dtype, range);
+  program.blocks[block].statements.push_back(std::move(instruction));
+  return result;
+}
+
+Value append_scalar(Program& program, BlockId block, ScalarOp op, Value a, Value b) {
+  Statement s{.kind = StatementKind::kScalar, .op = op, .dtype = program.values[a].dtype};
+  s.operands[0] = a;
+  s.operands[1] = b;
+  return append(program, block, std::move(s));
+}
+
+Value append_load(Program& program, BlockId block, BufferId buffer, Index index) {
+  const DType dtype = machine_dtype(program.buffers[buffer].dtype);
+  Statement s{.kind = StatementKind::kLoad, .dtype = dtype, .buffer = buffer, .bits = 1, .index = std::move(index)};
+  return append(program, block, std::move(s));
+}
+
+void append_store(Program& program, BlockId block, BufferId buffer, Index index, Value value) {
+  const DType dtype = program.values[value].dtype;
+  Statement s{.kind = StatementKind::kStore, .dtype = dtype, .buffer = buffer, .index = std::move(index)};
+  s.operands[0] = value;
+  program.blocks[block].statements.push_back(std::move(s));
 }
 
 bool only_elements(const Program& program, BlockId block) {

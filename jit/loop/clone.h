@@ -49,14 +49,24 @@ class Cloner {
 };
 
 // Makers of parts, for the same passes.
+
+// What registers hold for elements of `dtype`: complex numbers are two of these.
+DType machine_dtype(DType dtype);
 Value new_value(Program& program, DType dtype, Range range = {});
 BlockId new_block(Program& program);
+BufferId new_temporary(Program& program, DType dtype, int64_t elements);
 // A loop of a constant number of iterations around a new, empty block, at the end of `block`.
 struct NewLoop {
   Value variable;
   BlockId body;
 };
 NewLoop append_for(Program& program, BlockId block, int64_t extent, LoopOptions options);
+// An instruction, which defines what is returned; of one machine element, a load at an index that is in bounds in any
+// case, and a store.
+Value append(Program& program, BlockId block, Statement instruction);
+Value append_scalar(Program& program, BlockId block, ScalarOp op, Value a, Value b);
+Value append_load(Program& program, BlockId block, BufferId buffer, Index index);
+void append_store(Program& program, BlockId block, BufferId buffer, Index index, Value value);
 
 // Whether all that happens in the block is arithmetic, loads, stores, loops and branches.
 bool only_elements(const Program& program, BlockId block);

@@ -4,6 +4,7 @@
 #include "ir/error.h"
 #include "jit/loop/loop.h"
 #include "jit/loop/product_loops.h"
+#include "jit/loop/ranges.h"
 
 namespace ct::loop {
 
@@ -62,8 +63,7 @@ Builder::ForScope Builder::begin_for(const Index& extent, LoopOptions options, a
     if (is_complex(init.dtype)) argument.im = part(init.im);
     scope.arguments.push_back(argument);
   }
-  int64_t most = range_of(extent).high;
-  loop.variable = new_value(DType::kInt64, {0, most == INT64_MAX ? INT64_MAX : std::max<int64_t>(most - 1, 0)});
+  loop.variable = new_value(DType::kInt64, variable_range(program_, extent));
   loop.body = new_block();
   scope.variable = Index::of(loop.variable);
   open.index = static_cast<uint32_t>(program_.fors.size());

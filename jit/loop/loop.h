@@ -12,9 +12,9 @@
 // loaded gather index, the result of a division). So the emitter reads off the stride of an access along the loop it
 // vectorises.
 //
-// Read `Builder` first: it is the only way to make a Program. Its `Scalar` hides what machines do not have: complex
-// numbers (pairs of real values; complex buffers are interleaved reals), arithmetic of float16/bfloat16 (computed in
-// float32 and rounded after each operation), and transcendental functions (expanded to polynomials by
+// Read `Builder` first: lowering makes Programs with it; passes change them with loop/clone.h. Its `Scalar` hides what
+// machines do not have: complex numbers (pairs of real values; complex buffers are interleaved reals), arithmetic of
+// float16/bfloat16 (computed in float32, rounded after each operation), and transcendental functions (polynomials, by
 // loop/expand/math.h). Semantics of each operation: ir/scalar_op.h.
 #pragma once
 
@@ -253,7 +253,7 @@ struct Program {
   const Buffer& buffer(BufferId id) const { return buffers[id]; }
 };
 
-// Text for people and tests (loop/print.cc). Deterministic; not parsed back.
+// Text for people and tests (loop/print.cc); `parse` reads it back (loop/parse.h).
 std::string to_string(const Program& program);
 
 // --------------------------------------------------------------------------------------------------------------

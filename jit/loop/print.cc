@@ -1,11 +1,15 @@
-// Loop IR as text: one statement a line, blocks indented, buffers named by role (in0, out0, temp3@128, const4).
+// Loop IR as text: one statement a line, blocks indented, buffers named by role (in0, out0, temp3@128, const4). Ranges
+// of values are written where they are not what follows from how the value is made. What statements were made from is
+// not part of the text.
 #include <bit>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "jit/loop/loop.h"
+#include "jit/loop/ranges.h"
 
 namespace ct::loop {
 
@@ -43,7 +47,8 @@ class Printer {
     append(text_, "program ", program_.name, " (arena ", program_.arena_bytes, " bytes)\n");
     for (BufferId id = 0; id < program_.buffers.size(); ++id) {
       const Buffer& buffer = program_.buffers[id];
-      append(text_, "  buffer ", name_of_buffer(id), " : ", dtype_name(buffer.dtype), "[", buffer.elements, "]\n");
+      append(text_, "  buffer ", name_of_buffer(id), " : ", dtype_name(buffer.dtype), "[", buffer.elements, "]",
+             buffer.kind == BufferKind::kConstant ? " = \"" + hexadecimal(buffer.bytes) + "\"" : "", "\n");
     }
     block(0, 1);
     return std::move(text_);
@@ -51,6 +56,35 @@ class Printer {
 
  private:
   static std::string name(Value value) { return value == kNoValue ? "_" : cat("%", value); }
+
+  // Where it is defined.
+  std::string defined(Value value, Range natural) const {
+    const Range range = program_.values[value].range;
+    if (range.low == natural.low && range.high == natural.high) return name(value);
+    return cat(name(value), " in [", range.low == INT64_MIN ? "_" : cat(range.low), ", ",
+               range.high == INT64_MAX ? "_" : cat(range.high), "]");
+  }
+  std::string defined(Value value) const { return defined(value, dtype_range(program_.values[value].dtype)); }
+
+  static std::string hexadecimal(std::string_view bytes) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string text;
+    for (const char byte : bytes) {
+      text += kDigits[static_cast<uint8_t>(byte) >> 4];
+      text += kDigits[static_cast<uint8_t>(byte) & 15];
+    }
+    return text;
+  }
+
+  static std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char c : text) {
+      if (c == '"' || c == '\\') result += '\\';
+      if (c == '\n') result += "\\n";
+      if (c != '\n') result += c;
+    }
+    return result + "\"";
+  }
 
   std::string name_of_buffer(BufferId id) const {
     const Buffer& buffer = program_.buffers[id];
@@ -87,11 +121,11 @@ class Printer {
 
   void line(int depth, std::string_view text) { append(text_, std::string(2 * depth, ' '), text, "\n"); }
 
-  static std::string carries(const std::vector<Carry>& carries) {
+  std::string carries(const std::vector<Carry>& carries) const {
     std::string text;
     for (const Carry& carry : carries) {
-      append(text, text.empty() ? " carry " : ", ", name(carry.result), " = ",
-             carry.combine ? std::string(scalar_op_info(*carry.combine).name) : name(carry.argument), " from ",
+      append(text, text.empty() ? " carry " : ", ", defined(carry.result), " = ",
+             carry.combine ? std::string(scalar_op_info(*carry.combine).name) : defined(carry.argument), " from ",
              name(carry.init));
     }
     return text;
@@ -112,7 +146,7 @@ class Printer {
   }
 
   void instruction(const Statement& s, std::string_view what, int depth) {
-    line(depth, cat(name(s.result), " : ", dtype_name(s.dtype), " = ", what));
+    line(depth, cat(defined(s.result, result_range(program_, s)), " : ", dtype_name(s.dtype), " = ", what));
   }
 
   void block(BlockId id, int depth) {
@@ -140,14 +174,15 @@ class Printer {
       case StatementKind::kIndex:
         return instruction(s, cat("index ", index(s.index)), depth);
       case StatementKind::kLoad:
-        return instruction(s, cat("load ", at(s.buffer, s.index)), depth);
+        return instruction(s, cat("load ", at(s.buffer, s.index), s.bits == 1 ? " always" : ""), depth);
       case StatementKind::kStore:
         return line(depth, cat("store ", at(s.buffer, s.index), " = ", name(s.operands[0])));
       case StatementKind::kFor: {
         const For& loop = program_.fors[s.detail];
-        line(depth, cat("for ", name(loop.variable), " < ", index(loop.extent),
-                        loop.options.parallel ? " parallel" : "", loop.options.vectorize ? " vectorize" : "",
-                        loop.options.whole ? " whole" : "", carries(loop.carries)));
+        line(depth,
+             cat("for ", defined(loop.variable, variable_range(program_, loop.extent)), " < ", index(loop.extent),
+                 loop.options.parallel ? " parallel" : "", loop.options.vectorize ? " vectorize" : "",
+                 loop.options.whole ? " whole" : "", carries(loop.carries)));
         block(loop.body, depth + 1);
         if (!loop.carries.empty()) line(depth + 1, nexts(loop.carries));
         return;
@@ -169,7 +204,8 @@ class Printer {
           block(branch.else_block, depth + 1);
         }
         for (const If::Merge& merge : branch.merges) {
-          line(depth, cat(name(merge.result), " = then ", name(merge.then_value), " else ", name(merge.else_value)));
+          line(depth, cat("merge ", defined(merge.result), " = then ", name(merge.then_value), " else ",
+                          name(merge.else_value)));
         }
         return;
       }
@@ -199,15 +235,19 @@ class Printer {
           }
           return text;
         };
-        return line(depth, cat("host call ", call.function, " '", call.name, "' (", list(call.outputs), ") = (",
+        return line(depth, cat("host call ", call.function, " ", quoted(call.name), " (", list(call.outputs), ") = (",
                                list(call.inputs), ")"));
       }
     }
   }
 
   static std::string constant(const Statement& s) {
-    if (s.dtype == DType::kFloat32) return cat(std::bit_cast<float>(static_cast<uint32_t>(s.bits)));
-    if (s.dtype == DType::kFloat64) return cat(std::bit_cast<double>(s.bits));
+    const auto real = [&](auto value, uint64_t bits_of_nan) {
+      if (std::isnan(value)) return s.bits == bits_of_nan ? std::string("nan") : cat("bits ", s.bits);
+      return cat(value);
+    };
+    if (s.dtype == DType::kFloat32) return real(std::bit_cast<float>(static_cast<uint32_t>(s.bits)), 0x7fc00000);
+    if (s.dtype == DType::kFloat64) return real(std::bit_cast<double>(s.bits), 0x7ff8000000000000);
     if (is_signed_integer(s.dtype)) {
       int shift = 64 - 8 * dtype_size(s.dtype);
       return cat(static_cast<int64_t>(s.bits << shift) >> shift);

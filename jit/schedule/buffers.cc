@@ -6,6 +6,7 @@
 
 #include "ir/error.h"
 #include "ir/size.h"
+#include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
 
 namespace ct::jit {
@@ -515,7 +516,7 @@ void assign_offsets(Program& program) {
 // Copies that are left and long become loops: threads share these, and what they write goes past the cache.
 void make_loops_of_long_copies(Program& program) {
   constexpr int64_t kLong = 1 << 18;  // bytes
-  for (loop::BlockId block = 0, blocks = static_cast<loop::BlockId>(program.blocks.size()); block < blocks; ++block) {
+  for (BlockId block = 0, blocks = static_cast<BlockId>(program.blocks.size()); block < blocks; ++block) {
     for (size_t i = 0; i < program.blocks[block].statements.size(); ++i) {
       const Statement copy = program.blocks[block].statements[i];
       if (copy.kind != StatementKind::kCopy) continue;
@@ -523,29 +524,14 @@ void make_loops_of_long_copies(Program& program) {
       const DType dtype = program.buffers[range.source].dtype;
       if (!range.count.is_constant() || range.count.constant() * dtype_size(dtype) < kLong) continue;
       const int64_t parts = is_complex(dtype) ? 2 : 1;
-      const DType element = is_complex(dtype) ? real_dtype(dtype) : dtype;
-      const int64_t extent = range.count.constant() * parts;
-      const auto variable = static_cast<loop::Value>(program.values.size());
-      program.values.push_back({DType::kInt64, {0, extent - 1}});
-      const auto value = static_cast<loop::Value>(program.values.size());
-      program.values.push_back({element, {}});
-
-      const auto at = [&](const loop::Index& offset) { return offset * parts + loop::Index::of(variable); };
-      Statement load{.kind = StatementKind::kLoad, .dtype = element, .result = value};
-      load.buffer = range.source;
-      load.index = at(range.source_offset);
-      load.bits = 1;
-      Statement store{.kind = StatementKind::kStore, .dtype = element};
-      store.operands[0] = value;
-      store.buffer = range.destination;
-      store.index = at(range.destination_offset);
-      const auto body = static_cast<loop::BlockId>(program.blocks.size());
-      program.blocks.push_back({{load, store}});
-      program.fors.push_back({variable, extent, body, {.vectorize = true, .parallel = true}, {}});
-      Statement loop{.kind = StatementKind::kFor};
-      loop.detail = static_cast<uint32_t>(program.fors.size() - 1);
-      loop.group = copy.group;
-      program.blocks[block].statements[i] = loop;
+      const BlockId made = loop::new_block(program);
+      const loop::NewLoop loop =
+          loop::append_for(program, made, range.count.constant() * parts, {.vectorize = true, .parallel = true});
+      const auto at = [&](const loop::Index& offset) { return offset * parts + loop::Index::of(loop.variable); };
+      const loop::Value element = loop::append_load(program, loop.body, range.source, at(range.source_offset));
+      loop::append_store(program, loop.body, range.destination, at(range.destination_offset), element);
+      program.blocks[block].statements[i] = std::move(program.blocks[made].statements.back());
+      program.blocks[block].statements[i].group = copy.group;
     }
   }
 }

@@ -119,9 +119,7 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
     copies *= loop.extent;
   }
   for (const Carry& carry : inner.carries) {
-    program.buffers.push_back(
-        {loop::BufferKind::kTemporary, program.values[carry.init].dtype, copies * columns, 0, {}});
-    accumulators.push_back(static_cast<BufferId>(program.buffers.size() - 1));
+    accumulators.push_back(loop::new_temporary(program, program.values[carry.init].dtype, copies * columns));
   }
   int64_t rows_of_block = rows;
   for (const Carry& carry : inner.carries) {
@@ -134,8 +132,8 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
   }
   std::vector<BufferId> of_blocks;
   for (size_t c = 0; rows_of_block < rows && c < accumulators.size(); ++c) {
-    program.buffers.push_back(program.buffers[accumulators[c]]);
-    of_blocks.push_back(static_cast<BufferId>(program.buffers.size() - 1));
+    const loop::Buffer whole = program.buffers[accumulators[c]];
+    of_blocks.push_back(loop::new_temporary(program, whole.dtype, whole.elements));
   }
   const BlockId made = loop::new_block(program);
   BlockId around = made;
@@ -147,21 +145,11 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
     first = Index::of(tiles.variable, kColumns);
     count = kColumns;
   }
-  auto load = [&](BufferId buffer, const Index& column, BlockId where) {
-    Statement s{.kind = StatementKind::kLoad, .dtype = program.buffers[buffer].dtype};
-    s.buffer = buffer;
-    s.index = own + column;
-    s.bits = 1;
-    s.result = loop::new_value(program, s.dtype);
-    program.blocks[where].statements.push_back(s);
-    return s.result;
+  const auto load = [&](BufferId buffer, const Index& column, BlockId where) {
+    return loop::append_load(program, where, buffer, own + column);
   };
-  auto store = [&](BufferId buffer, const Index& column, Value value, BlockId where) {
-    Statement s{.kind = StatementKind::kStore, .dtype = program.buffers[buffer].dtype};
-    s.buffer = buffer;
-    s.index = own + column;
-    s.operands[0] = value;
-    program.blocks[where].statements.push_back(s);
+  const auto store = [&](BufferId buffer, const Index& column, Value value, BlockId where) {
+    loop::append_store(program, where, buffer, own + column, value);
   };
   const loop::LoopOptions alike{.vectorize = true, .parallel = true}, columns_only{.vectorize = true};
   {
@@ -175,12 +163,7 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
     }
   }
   const auto combine = [&](size_t c, Value sum, Value value, BlockId where) {
-    Statement s{.kind = StatementKind::kScalar, .op = *inner.carries[c].combine, .dtype = program.values[sum].dtype};
-    s.operands[0] = sum;
-    s.operands[1] = value;
-    s.result = loop::new_value(program, s.dtype);
-    program.blocks[where].statements.push_back(s);
-    return s.result;
+    return loop::append_scalar(program, where, *inner.carries[c].combine, sum, value);
   };
   const auto combine_into = [&](const std::vector<BufferId>& buffers, size_t c, const Index& place, Value value,
                                 BlockId where) {
@@ -216,10 +199,9 @@ bool fold_by_rows(Program& program, BlockId block, size_t position, const std::v
   const auto add_block = [&](const Index& from, int64_t size, BlockId where) {
     const NewLoop start = loop::append_for(program, where, count, columns_only);
     for (BufferId buffer : of_blocks) {
-      Statement zero{.kind = StatementKind::kConstant, .dtype = program.buffers[buffer].dtype};
-      zero.result = loop::new_value(program, zero.dtype);
-      program.blocks[start.body].statements.push_back(zero);
-      store(buffer, first + Index::of(start.variable), zero.result, start.body);
+      const Value zero =
+          loop::append(program, start.body, {.kind = StatementKind::kConstant, .dtype = program.buffers[buffer].dtype});
+      store(buffer, first + Index::of(start.variable), zero, start.body);
     }
     add_rows(of_blocks, from, size, where);
     const NewLoop end = loop::append_for(program, where, count, columns_only);
@@ -335,22 +317,16 @@ void copy_columns(Program& program, BlockId where, const std::vector<Statement>&
     bool affine = true;
     loop::visit_index(load.index, [&](Value value) { affine = affine && known(value); });
     if (!affine) continue;
-    program.buffers.push_back(
-        {loop::BufferKind::kTemporary, load.dtype, instances * tile_elements(rows, columns), 0, {}});
-    copies[number] = static_cast<BufferId>(program.buffers.size() - 1);
+    copies[number] = loop::new_temporary(program, load.dtype, instances * tile_elements(rows, columns));
     const NewLoop column = loop::append_for(program, where, columns.size, {});
     const NewLoop row = loop::append_for(program, column.body, rows.size, {.vectorize = true});
     Cloner cloner(program);
     cloner.replace(outer.variable, first_row + Index::of(row.variable));
     cloner.replace(inner.variable, first_column + Index::of(column.variable));
     load.index = cloner.index(load.index);
-    load.result = loop::new_value(program, load.dtype);
-    Statement store{.kind = StatementKind::kStore, .dtype = load.dtype};
-    store.operands[0] = load.result;
-    store.buffer = copies[number];
-    store.index = own + Index::of(row.variable, tile_stride(columns)) + Index::of(column.variable);
-    program.blocks[row.body].statements.push_back(load);
-    program.blocks[row.body].statements.push_back(store);
+    const Value element = loop::append(program, row.body, std::move(load));
+    loop::append_store(program, row.body, copies[number],
+                       own + Index::of(row.variable, tile_stride(columns)) + Index::of(column.variable), element);
   }
 }
 

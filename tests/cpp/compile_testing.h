@@ -17,6 +17,7 @@
 #include "jit/compile.h"
 #include "jit/llvm/compiler.h"
 #include "jit/loop/check.h"
+#include "jit/loop/parse.h"
 
 namespace ct {
 
@@ -79,6 +80,8 @@ inline void expect_compiles(const GraphPtr& graph, const std::vector<Tensor>& in
   jit::HostFunctions host_functions;
   const loop::Program program = lower_prepared(*graph, "test", false, &host_functions);
   ASSERT_EQ(loop::check(program), "") << loop::to_string(program);
+  const std::string text = loop::to_string(program);
+  ASSERT_EQ(loop::to_string(loop::parse(text)), text);
   // CT_TEST_CPU=x86-64-v2 runs these tests on a lesser processor than this one.
   const char* cpu = std::getenv("CT_TEST_CPU");
   auto function = jit::compile(program, {.triple = "", .cpu = cpu == nullptr ? "" : cpu, .vector_bits = 0});

@@ -242,7 +242,7 @@ TEST(HostCall, FromDisk) {
     EXPECT_EQ(cache_statistics().disk_hits, round);
     const Tensor actual = (*executable)({input})[0];
     EXPECT_EQ(std::memcmp(actual.data(), expected.data(), 32), 0);
-    EXPECT_THAT(loop_text(*executable), HasSubstr("host call 1 'test_sort'"));
+    EXPECT_THAT(loop_text(*executable), HasSubstr("host call 1 \"test_sort\""));
   }
   setenv("CT_CACHE_DIR", "", 1);
   std::filesystem::remove_all(directory);
@@ -298,7 +298,7 @@ TEST(HostCall, IsCheckedAndPrinted) {
   };
   EXPECT_EQ(loop::check(program({0, "f", {{in, 0, 10}}, {{out, 2, 8}}})), "");
   EXPECT_THAT(loop::to_string(program({3, "f", {{in, 0, 10}}, {{out, 2, 8}}})),
-              HasSubstr("host call 3 'f' (out0[2] count 8) = (in0[0] count 10)"));
+              HasSubstr("host call 3 \"f\" (out0[2] count 8) = (in0[0] count 10)"));
   EXPECT_THAT(loop::check(program({0, "f", {{in, 1, 10}}, {}})), HasSubstr("input of a host call"));
   EXPECT_THAT(loop::check(program({0, "f", {}, {{out, 3, 8}}})), HasSubstr("output of a host call"));
   EXPECT_THAT(loop::check(program({0, "f", {{out, 0, 2}}, {{out, 2, 2}}})),

@@ -1,40 +1,26 @@
-// Runs the programs in tests/ir_text: each file holds cases of the form
-//
-//   # what the case shows
-//   pass: simplify
-//   graph (...) { ... } -> (...)
-//   expected:
-//   graph (...) { ... } -> (...)
-//   ----
-//
-// A pass may have arguments: `value_and_grad wrt=0`, `vmap in=0,-1 size=4 out=0`. Passes that give several programs
-// print them one after the other. With `lengths=1` their result is to be masked. A pass that fails prints its error.
-// CT_UPDATE_IR_TEXT=1 writes what comes out into the files instead of comparing: read the difference before committing
-// it.
+// Runs the programs in tests/ir_text (tests/cpp/text_cases.h). A pass may have arguments: `value_and_grad wrt=0`,
+// `vmap in=0,-1 size=4 out=0`. Passes that give several programs print them one after the other. With `lengths=1` their
+// result is to be masked. A pass that fails prints its error.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <optional>
-#include <sstream>
 
 #include "ir/check.h"
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "tests/cpp/text_cases.h"
 #include "transforms/transforms.h"
 #include "transforms/windows.h"
 
 namespace ct {
 namespace {
 
-namespace fs = std::filesystem;
-
-using Arguments = std::map<std::string, std::vector<int>>;
+using text_cases::Arguments;
+using text_cases::Case;
 using Pass = std::function<std::vector<GraphPtr>(const Graph&, const Arguments&)>;
 
 std::vector<bool> mask(const Graph& graph, const Arguments& arguments, const std::string& key) {
@@ -76,50 +62,8 @@ const std::map<std::string, Pass>& passes() {
   return table;
 }
 
-struct Case {
-  std::string comment;
-  std::string pass;
-  std::string input;
-  std::string expected;
-};
-
-std::vector<Case> read(const fs::path& path) {
-  std::ifstream file(path);
-  std::vector<Case> cases(1);
-  std::string line;
-  bool in_expected = false;
-  while (std::getline(file, line)) {
-    Case& current = cases.back();
-    if (line == "----") {
-      cases.emplace_back();
-      in_expected = false;
-    } else if (line.starts_with("pass: ")) {
-      current.pass = line.substr(6);
-    } else if (line == "expected:") {
-      in_expected = true;
-    } else if (in_expected) {
-      current.expected += line + "\n";
-    } else if (line.starts_with("#")) {
-      current.comment += line + "\n";
-    } else {
-      current.input += line + "\n";
-    }
-  }
-  if (cases.back().pass.empty()) cases.pop_back();
-  return cases;
-}
-
 std::string run(const Case& test) {
-  std::istringstream words(test.pass);
-  std::string name;
-  words >> name;
-  Arguments arguments;
-  for (std::string word; words >> word;) {
-    const size_t equals = word.find('=');
-    std::istringstream numbers(word.substr(equals + 1));
-    std::vector<int>& values = arguments[word.substr(0, equals)];
-    for (std::string number; std::getline(numbers, number, ',');) values.push_back(std::stoi(number));
-  }
+  const auto [name, arguments] = text_cases::pass_of(test);
   const GraphPtr input = parse(test.input, "input");
   EXPECT_EQ(check(*input), "");
   std::string text;
@@ -137,34 +81,7 @@ std::string run(const Case& test) {
   return text;
 }
 
-fs::path directory() {
-  for (fs::path at = fs::current_path();; at = at.parent_path()) {
-    if (fs::exists(at / "tests" / "ir_text")) return at / "tests" / "ir_text";
-    if (at == at.root_path()) return {};
-  }
-}
-
-TEST(IrText, Programs) {
-  ASSERT_FALSE(directory().empty()) << "run this inside the repository";
-  const bool update = std::getenv("CT_UPDATE_IR_TEXT") != nullptr;
-  int count = 0;
-  for (const auto& entry : fs::directory_iterator(directory())) {
-    if (entry.path().extension() != ".txt") continue;
-    std::string rewritten;
-    for (Case& test : read(entry.path())) {
-      SCOPED_TRACE(entry.path().filename().string() + ": " + test.comment);
-      ++count;
-      const std::string actual = run(test);
-      if (update) {
-        rewritten += test.comment + "pass: " + test.pass + "\n" + test.input + "expected:\n" + actual + "----\n";
-      } else {
-        EXPECT_EQ(actual, test.expected);
-      }
-    }
-    if (update) std::ofstream(entry.path()) << rewritten;
-  }
-  EXPECT_GT(count, 20);
-}
+TEST(IrText, Programs) { EXPECT_GT(text_cases::run_all("ir_text", run), 20); }
 
 }  // namespace
 }  // namespace ct

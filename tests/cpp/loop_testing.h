@@ -13,6 +13,7 @@
 #include "jit/llvm/compiler.h"
 #include "jit/loop/check.h"
 #include "jit/loop/loop.h"
+#include "jit/loop/parse.h"
 
 namespace ct::loop {
 
@@ -33,7 +34,11 @@ inline const std::vector<jit::TargetOptions>& test_targets() {
 class Runner {
  public:
   explicit Runner(const Program& program, const jit::TargetOptions& target = {}) {
-    EXPECT_EQ(check(program), "") << to_string(program);
+    const std::string text = to_string(program);
+    EXPECT_EQ(check(program), "") << text;
+    const Program parsed = parse(text);
+    EXPECT_EQ(to_string(parsed), text);
+    EXPECT_EQ(check(parsed), "") << text;
     auto compiled = jit::compile(program, target);
     EXPECT_TRUE(compiled.ok()) << compiled.status().ToString() << to_string(program);
     if (compiled.ok()) function_ = *compiled;

@@ -56,9 +56,7 @@ Value start(Program& program, const Carry& carry, BlockId block) {
   const DType dtype = program.values[carry.init].dtype;
   Statement s{.kind = StatementKind::kConstant, .dtype = dtype};
   s.bits = adds ? 0 : bits_of_one(dtype);
-  s.result = loop::new_value(program, dtype);
-  program.blocks[block].statements.push_back(s);
-  return s.result;
+  return loop::append(program, block, std::move(s));
 }
 
 // The fold of `count` iterations from `first` on, at the end of `block`; results in the order of the carries.
@@ -95,12 +93,7 @@ std::vector<Statement> in_blocks(Program& program, uint32_t detail) {
   if (rest > 0) {
     const std::vector<Value> last = fold(program, loop, length - rest, rest, made);
     for (size_t i = 0; i < carries.size(); ++i) {
-      Statement s{.kind = StatementKind::kScalar, .op = *carries[i].combine, .dtype = program.values[last[i]].dtype};
-      s.operands[0] = carries[i].init;
-      s.operands[1] = last[i];
-      s.result = loop::new_value(program, s.dtype);
-      program.blocks[made].statements.push_back(s);
-      carries[i].init = s.result;
+      carries[i].init = loop::append_scalar(program, made, *carries[i].combine, carries[i].init, last[i]);
     }
   }
   const NewLoop blocks = loop::append_for(program, made, length / size, {});
