@@ -204,6 +204,12 @@ SPECIAL: dict[str, Callable[[Any, SimpleNamespace], tuple[Callable[..., Any], li
     "numpy.matmul matrix by vector": lambda m, o: (lambda x, v: x @ v, [o.x, o.row]),
     "numpy.matmul vector by matrix": lambda m, o: (lambda x, v: v @ x.T, [o.x, o.row]),
     "numpy.matmul": lambda m, o: (lambda x, y: x @ y.T, [o.x, o.y]),
+    "numpy.matmul complex": lambda m, o: (lambda c: c @ c.T, [o.c]),
+    "numpy.matmul complex adjoint": lambda m, o: (lambda c: m.numpy.conj(c.T) @ c, [o.c]),
+    "numpy.matmul complex batches": lambda m, o: (
+        lambda c: (lambda z: z @ m.numpy.swapaxes(z, 1, 2))(c.reshape(4, o.rows // 4, -1)), [o.c]),
+    "numpy.matmul complex parts": lambda m, o: (
+        lambda x, y: m.numpy.real(m.lax.complex(x, y) @ m.lax.complex(y, x).T), [o.x, o.y]),
     "numpy.sum rows": lambda m, o: (lambda x: m.numpy.sum(x, axis=1), [o.x]),
     "numpy.sum columns": lambda m, o: (lambda x: m.numpy.sum(x, axis=0), [o.x]),
     "numpy.cumsum columns": lambda m, o: (lambda x: m.numpy.cumsum(x, axis=0), [o.x]),
