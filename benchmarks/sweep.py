@@ -99,7 +99,6 @@ REASONS = {
     "scipy.linalg.svd": _GESDD,
     "scipy.linalg.svdvals": _GESDD,
     "scipy.linalg.qr_multiply": "a product with Q, which has a derivative, where JAX's is LAPACK's ormqr and has none",
-    "scipy.linalg.sqrtm": "two products of complex matrices are 2.3 s of it: a loop, 4 times as long as JAX's",
     "scipy.linalg.hessenberg": "loops that have derivatives, where JAX's is LAPACK's gehrd and has none",
     "numpy.exp2": "1.1 ulp, and exact at whole numbers; JAX's is exp(x log 2), off by up to 67",
     "lax.exp2": "as numpy.exp2",
