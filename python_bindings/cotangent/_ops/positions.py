@@ -16,7 +16,8 @@ from cotangent._core import Array
 from cotangent._ops.arithmetic import clip, maximum
 from cotangent._ops.binding import choose, is_integer, kind, literal
 from cotangent._ops.comparisons import truth
-from cotangent._ops.shapes import ravel, stack
+from cotangent._ops.joining import stack
+from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
     Size,
     as_dtype,

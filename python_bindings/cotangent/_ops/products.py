@@ -14,7 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind, no_out, own
-from cotangent._ops.creation import diagonal
+from cotangent._ops.diagonals import diagonal
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import bound_size, insert_axes, move_last, normalize_axis, refuse_ragged

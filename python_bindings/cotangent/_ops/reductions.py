@@ -1,8 +1,7 @@
-"""Folds along axes: sums, products, extremes, means, positions of extremes, running sums.
+"""Folds along axes: sums, products, extremes, means, deviations.
 
-``axis`` is None (all axes), an int or a tuple; negative counts from the end. ``where`` is a bool array that says which
-elements take
-part, ``initial`` a number that takes part too. Means over a ragged axis divide by its length, not by its bound.
+``axis`` is None (all axes), an int or a tuple; negative counts from the end. ``where`` is a bool array that says which elements
+take part, ``initial`` a number that takes part too. Means over a ragged axis divide by its length, not by its bound.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from cotangent._ops.binding import (
     choose,
     convert,
     inexact,
-    is_inexact,
     kind,
     larger,
     literal,
@@ -31,9 +29,7 @@ from cotangent._ops.binding import (
 from cotangent._ops.comparisons import truth
 from cotangent._ops.sizes import (
     as_dtype,
-    bound_size,
     element_count,
-    flattened,
     keep_axes,
     normalize_axes,
     normalize_axis,
@@ -46,28 +42,11 @@ __all__ = [
     "amax",
     "amin",
     "any",
-    "argmax",
-    "argmin",
     "average",
     "count_nonzero",
-    "cumprod",
-    "cumsum",
-    "cumulative_prod",
-    "cumulative_sum",
     "max",
     "mean",
     "min",
-    "nanargmax",
-    "nanargmin",
-    "nancumprod",
-    "nancumsum",
-    "nanmax",
-    "nanmean",
-    "nanmin",
-    "nanprod",
-    "nanstd",
-    "nansum",
-    "nanvar",
     "prod",
     "ptp",
     "std",
@@ -454,247 +433,6 @@ def std(
     wide, narrow = _deviation_dtypes(a, dtype)
     variance = var(a, axis, wide, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     return _narrowed(primitives.sqrt(variance), narrow)
-
-
-# ---- Positions of extremes -------------------------------------------------------------------------------------------
-
-
-def _position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool) -> Array:
-    x = _core.array(a)
-    original_rank = x.ndim
-    if axis is None:
-        x = primitives.reshape(x, shape=[bound_size(x)])
-        position = 0
-    else:
-        position = normalize_axis(axis, x.ndim, name)
-    size = x._bound_shape[position]
-    if size == 0:
-        raise ValueError(f"{name} of zero elements along axis {axis} has no value")
-    x = primitives.stop_gradient(x) if is_inexact(x) else x
-    best = keep_axes(largest(extreme, x, [position]), x, [position])
-    hit = primitives.eq(x, _core.broadcast_to(best, x._bound_shape))
-    if is_inexact(x):
-        hit = primitives.or_(hit, primitives.ne(x, x))
-    dtype = _core.default_int_dtype()
-    index = primitives.iota(shape=list(x._bound_shape), dtype=dtype, axis=position)
-    result = primitives.reduce_min(primitives.select(hit, index, literal(index, size)), axes=[position])
-    if keepdims:
-        return (
-            primitives.reshape(result, shape=[1] * original_rank) if axis is None else keep_axes(result, x, [position])
-        )
-    return result
-
-
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the first largest element along an axis, or in the flattened array.
-
-    The first NaN counts as largest.
-
-    Raises:
-        ValueError: there are no elements.
-    """
-    no_out(out, "argmax")
-    return _position("argmax", "max", a, axis, bool(keepdims))
-
-
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the first smallest element along an axis, or in the flattened array; NaN counts as smallest."""
-    no_out(out, "argmin")
-    return _position("argmin", "min", a, axis, bool(keepdims))
-
-
-# ---- Running sums ----------------------------------------------------------------------------------------------------
-
-
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Running sums along an axis, or over the flattened array.
-
-    >>> import cotangent as ct
-    >>> ct.numpy.cumsum(ct.numpy.array([1, 2, 3])).tolist()
-    [1, 3, 6]
-    """
-    no_out(out, "cumsum")
-    x, position = flattened(_core.array(a), axis, "cumsum")
-    return _running(primitives.cumsum, x, position, dtype)
-
-
-def _running(primitive: Primitive, x: Array, axis: int, dtype: Any) -> Array:
-    result_dtype = _accumulator(x, dtype, promote_integers=False)
-    x = _core.convert(x, working_dtype(result_dtype))
-    if kind(x) == "bool":
-        x = _core.convert(x, _core.default_int_dtype())
-    return convert(primitive(x, axis=axis, reverse=False), result_dtype)
-
-
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Running sums along an axis, optionally with a leading 0; narrow integers become the default width."""
-    return _with_initial(cumsum, x, axis, dtype, include_initial, "cumulative_sum", 0)
-
-
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Running products along an axis, or over the flattened array."""
-    no_out(out, "cumprod")
-    x, position = flattened(_core.array(a), axis, "cumprod")
-    return _running(primitives.cumprod, x, position, dtype)
-
-
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Array:
-    """Running products along an axis, optionally with a leading 1; narrow integers become the default width."""
-    return _with_initial(cumprod, x, axis, dtype, include_initial, "cumulative_prod", 1)
-
-
-def _with_initial(
-    function: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, name: str, initial: int
-) -> Array:
-    array = _core.array(x)
-    if axis is None:
-        if array.ndim != 1:
-            raise ValueError(f"{name}: an array with {array.ndim} axes needs an axis")
-        axis = 0
-    result: Array = function(array, axis, _accumulator(array, dtype))
-    if not include_initial:
-        return result
-    position = normalize_axis(axis, array.ndim, name)
-    shape = list(result._bound_shape)
-    shape[position] = 1
-    return primitives.concatenate(_core.full(shape, initial, result.dtype), result, axis=position)
-
-
-# ---- Ignoring NaN ----------------------------------------------------------------------------------------------------
-
-
-def _without_nan(a: Any, replacement: complex) -> tuple[Array, Array]:
-    """The array with NaN replaced, and where it was not NaN."""
-    x = _core.array(a)
-    valid = primitives.eq(x, x)
-    return (primitives.select(valid, x, literal(x, replacement)) if is_inexact(x) else x), valid
-
-
-def nansum(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """The sum of elements that are not NaN."""
-    return sum(_without_nan(a, 0)[0], axis, dtype, out, keepdims, initial, where)
-
-
-def nanprod(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
-) -> Array:
-    """The product of elements that are not NaN."""
-    return prod(_without_nan(a, 1)[0], axis, dtype, out, keepdims, initial, where)
-
-
-def nancumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Running sums, NaN counting as 0."""
-    return cumsum(_without_nan(a, 0)[0], axis, dtype, out)
-
-
-def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Array:
-    """Running products, NaN counting as 1."""
-    return cumprod(_without_nan(a, 1)[0], axis, dtype, out)
-
-
-def _nan_extreme(name: str, function: Any, a: Any, axis: Axis, keepdims: bool, initial: Any, where: Any) -> Array:
-    x = _core.array(a)
-    if kind(x) != "float":
-        return function(x, axis, None, keepdims, initial, where)  # type: ignore[no-any-return]
-    filled, valid = _without_nan(x, _lowest(x, name))
-    result: Array = function(filled, axis, None, keepdims, initial, where)
-    if initial is not None:
-        return result
-    present = any(valid, axis, keepdims=keepdims)
-    return primitives.select(present, result, literal(result, math.nan))
-
-
-def nanmax(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Array:
-    """The largest element that is not NaN; NaN if all are."""
-    no_out(out, "nanmax")
-    return _nan_extreme("max", max, a, axis, keepdims, initial, where)
-
-
-def nanmin(
-    a: Any, axis: Axis = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Array:
-    """The smallest element that is not NaN; NaN if all are."""
-    no_out(out, "nanmin")
-    return _nan_extreme("min", min, a, axis, keepdims, initial, where)
-
-
-def _valid(a: Any, where: Any) -> Any:
-    valid = _without_nan(a, 0)[1]
-    return valid if where is None else primitives.and_(*_core.promote([valid, _chosen(where)]))
-
-
-def nanmean(
-    a: Any, axis: Axis = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
-) -> Array:
-    """The mean of elements that are not NaN."""
-    return mean(a, axis, dtype, out, keepdims, where=_valid(a, where))
-
-
-def nanvar(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Array:
-    """The variance of elements that are not NaN."""
-    return var(_without_nan(a, 0)[0], axis, dtype, out, ddof, keepdims, where=_valid(a, where), mean=mean)
-
-
-def nanstd(
-    a: Any,
-    axis: Axis = None,
-    dtype: Any = None,
-    out: None = None,
-    ddof: float = 0,
-    keepdims: bool = False,
-    where: Any = None,
-    mean: Any = None,
-) -> Array:
-    """The standard deviation of elements that are not NaN."""
-    wide, narrow = _deviation_dtypes(a, dtype)
-    return _narrowed(primitives.sqrt(nanvar(a, axis, wide, out, ddof, keepdims, where, mean)), narrow)
-
-
-def _nan_position(name: str, function: Any, a: Any, axis: int | None, keepdims: bool) -> Array:
-    x = _core.array(a)
-    if kind(x) != "float":
-        return function(x, axis, None, keepdims)  # type: ignore[no-any-return]
-    filled, valid = _without_nan(x, _lowest(x, name))
-    result: Array = function(filled, axis, None, keepdims)
-    present = any(valid, axis, keepdims=keepdims)
-    return primitives.select(present, result, literal(result, -1))
-
-
-def nanargmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the first largest element that is not NaN; -1 if all are."""
-    no_out(out, "nanargmax")
-    return _nan_position("max", argmax, a, axis, bool(keepdims))
-
-
-def nanargmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
-    """The position of the first smallest element that is not NaN; -1 if all are."""
-    no_out(out, "nanargmin")
-    return _nan_position("min", argmin, a, axis, bool(keepdims))
 
 
 check_arguments(globals())

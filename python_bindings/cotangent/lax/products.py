@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.binding import kind, literal
-from cotangent._ops.reductions import cumsum
+from cotangent._ops.running import cumsum
 from cotangent._ops.sizes import insert_axes
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.lax._operands import as_array

@@ -10,7 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops import reductions
+from cotangent._ops import extreme_positions
 from cotangent._ops.binding import convert
 from cotangent._ops.indexing import take_along_axis
 from cotangent._ops.sizes import axis_size, normalize_axis
@@ -71,7 +71,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if not 0 <= k <= x._bound_shape[at]:
         raise ValueError(f"lax.top_k: k must be from 0 to {x._bound_shape[at]}, the size of axis {at}; got {k}")
     if k == 1 and not isinstance(axis_size(x, at), Array):
-        place = reductions.argmax(x, at, keepdims=True)
+        place = extreme_positions.argmax(x, at, keepdims=True)
         return take_along_axis(x, place, at, mode="clip"), convert(place, _INT32)
     places = primitives.iota(shape=list(x._bound_shape), dtype=_INT32, axis=at)
     values, found = primitives.sort(x, places, axis=at, num_keys=1, descending=True, count=k)
@@ -132,7 +132,7 @@ def _position(name: str, operand: Any, axis: int, index_dtype: Any) -> Array:
         raise DTypeError(f"lax.{name}: index_dtype must be an integer dtype; got {_core.canonical_dtype(index_dtype)}")
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, f"lax.{name}")
-    return convert(getattr(reductions, name)(x, at), index_dtype)
+    return convert(getattr(extreme_positions, name)(x, at), index_dtype)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:

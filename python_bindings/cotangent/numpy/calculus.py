@@ -14,9 +14,10 @@ from cotangent._core import Array
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import choose, inexact, is_inexact, kind, literal, own, working_dtype
 from cotangent._ops.choice import where
-from cotangent._ops.reductions import cumsum
+from cotangent._ops.joining import concatenate
 from cotangent._ops.reductions import sum as _sum
-from cotangent._ops.shapes import concatenate, ravel, slice_axis
+from cotangent._ops.running import cumsum
+from cotangent._ops.shapes import ravel, slice_axis
 from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, ragged_length, several
 from cotangent._ops.sorting import argsort, searchsorted
 from cotangent.errors import ShapeError

@@ -14,7 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import truth
-from cotangent._ops.creation import arange
+from cotangent._ops.ranges import arange
 from cotangent._ops.shapes import expand_dims, moveaxis
 from cotangent._ops.sizes import insert_axes, normalize_axis, several
 from cotangent._transforms.batching import vmap

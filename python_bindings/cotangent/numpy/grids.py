@@ -8,8 +8,9 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._core import Array
-from cotangent._ops.creation import arange, linspace, meshgrid
-from cotangent._ops.shapes import concatenate, stack, transpose
+from cotangent._ops.joining import concatenate, stack
+from cotangent._ops.ranges import arange, linspace, meshgrid
+from cotangent._ops.shapes import transpose
 from cotangent._ops.sizes import insert_axes
 
 __all__ = ["c_", "index_exp", "mgrid", "ogrid", "r_", "s_"]

@@ -10,10 +10,12 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops import creation, reductions
+from cotangent._ops import reductions
 from cotangent._ops.arithmetic import round as _round
 from cotangent._ops.binding import own
-from cotangent._ops.shapes import concatenate, flip, slice_axis
+from cotangent._ops.joining import concatenate
+from cotangent._ops.ranges import linspace
+from cotangent._ops.shapes import flip, slice_axis
 from cotangent._ops.sizes import (
     normalize_axis,
 )
@@ -183,7 +185,7 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
         if mode == "linear_ramp":
             edge = slice_axis(x, axis, 0, 1) if front else slice_axis(x, axis, size - 1, size)
             edge = primitives.reshape(edge, shape=[s for i, s in enumerate(edge._bound_shape) if i != axis])
-            ramp = creation.linspace(value, edge, width, endpoint=False, axis=axis)
+            ramp = linspace(value, edge, width, endpoint=False, axis=axis)
             ramp = primitives.floor(ramp) if whole else ramp
             piece = _core.convert(ramp if front else flip(ramp, axis), x.dtype)
         else:

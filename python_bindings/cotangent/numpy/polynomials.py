@@ -14,12 +14,13 @@ from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.arithmetic import real as _real
 from cotangent._ops.binding import convert, inexact, literal, own
 from cotangent._ops.choice import where
-from cotangent._ops.creation import arange, vander
 from cotangent._ops.dtypes import finfo
+from cotangent._ops.joining import concatenate
 from cotangent._ops.products import outer
+from cotangent._ops.ranges import arange, vander
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.selection import trim_zeros
-from cotangent._ops.shapes import broadcast_arrays, concatenate, matrix_transpose
+from cotangent._ops.shapes import broadcast_arrays, matrix_transpose
 from cotangent._ops.sizes import axis_size, bound_size, insert_axes, refuse_ragged, static_count
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError

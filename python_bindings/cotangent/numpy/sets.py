@@ -16,8 +16,9 @@ from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
+from cotangent._ops.joining import concatenate
 from cotangent._ops.positions import known, true_positions
-from cotangent._ops.shapes import concatenate, moveaxis, ravel, reshape
+from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     as_dtype,
     axis_size,

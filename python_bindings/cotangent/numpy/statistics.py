@@ -27,14 +27,15 @@ from cotangent._ops.binding import (
     working_dtype,
 )
 from cotangent._ops.choice import where
-from cotangent._ops.creation import diagonal
+from cotangent._ops.diagonals import diagonal
+from cotangent._ops.joining import concatenate
 from cotangent._ops.positions import known
 from cotangent._ops.products import dot
 from cotangent._ops.reductions import average
 from cotangent._ops.reductions import max as _max
 from cotangent._ops.reductions import min as _min
 from cotangent._ops.reductions import sum as _sum
-from cotangent._ops.shapes import concatenate, ravel, reshape, transpose
+from cotangent._ops.shapes import ravel, reshape, transpose
 from cotangent._ops.sizes import (
     as_dtype,
     bound_size,

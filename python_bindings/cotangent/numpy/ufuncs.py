@@ -20,7 +20,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
 from cotangent._ops import arithmetic as elementwise
-from cotangent._ops import bits, comparisons, functions, reductions
+from cotangent._ops import bits, comparisons, functions, reductions, running
 from cotangent._ops.binding import convert, is_host_value, kind, no_out
 from cotangent._ops.choice import where as _where
 from cotangent._ops.positions import known
@@ -457,9 +457,9 @@ def _logic(function: Function, quantifier: Function, identity: bool) -> ufunc[Ar
     return ufunc(function, 2, 1, identity=identity, associative=True, reduce=_quantifier(quantifier, function))
 
 
-add = ufunc[Array](elementwise.add, 2, 1, identity=0, reduce=_sum, accumulate=reductions.cumsum, at="add")
+add = ufunc[Array](elementwise.add, 2, 1, identity=0, reduce=_sum, accumulate=running.cumsum, at="add")
 multiply = ufunc[Array](
-    elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=reductions.cumprod, at="multiply"
+    elementwise.multiply, 2, 1, identity=1, reduce=_product, accumulate=running.cumprod, at="multiply"
 )
 subtract = ufunc[Array](elementwise.subtract, 2, 1, reduce=_difference, at="subtract")
 negative = ufunc[Array](elementwise.negative, 1, 1)

@@ -11,9 +11,10 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extreme_positions import argmax
 from cotangent._ops.indexing import take
-from cotangent._ops.reductions import argmax, cumsum
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.running import cumsum
 from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import (
     insert_axes,

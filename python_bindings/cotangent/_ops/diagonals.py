@@ -1,0 +1,199 @@
+"""Diagonals and triangles of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
+from cotangent._base.device import check_device
+from cotangent._core import Array, Primitive
+from cotangent._ops.binding import literal
+from cotangent._ops.ranges import _iota
+from cotangent._ops.sizes import (
+    axis_size,
+    bound_size,
+    normalize_axis,
+    static_shape,
+)
+
+__all__ = [
+    "diag",
+    "diag_indices",
+    "diagflat",
+    "diagonal",
+    "eye",
+    "identity",
+    "tri",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+]
+
+
+def _offsets(rows: int, columns: int) -> Array:
+    """Column - row of each element of a matrix."""
+    int32 = np.dtype("int32")
+    return primitives.iota(shape=[rows, columns], dtype=int32, axis=1) - primitives.iota(
+        shape=[rows, columns], dtype=int32, axis=0
+    )
+
+
+def _diagonal(k: Any, rows: int, columns: int) -> int:
+    """The number of a diagonal, one just outside of the matrix for all that are outside."""
+    return max(-rows, min(int(k), columns))
+
+
+def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
+    """A matrix with ones on the k-th diagonal."""
+    check_device(device, "eye")
+    (rows, columns), lengths = static_shape((N, N if M is None else M), "eye")
+    offset = _offsets(rows, columns)
+    ones = _core.convert(
+        _compared(primitives.eq, offset, k),
+        _core.default_float_dtype() if dtype is None else dtype,
+    )
+    return give_lengths(ones, lengths)
+
+
+def identity(n: int, dtype: Any = None) -> Array:
+    """The identity matrix."""
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:
+    """A matrix with ones on and below the k-th diagonal."""
+    (rows, columns), lengths = static_shape((N, N if M is None else M), "tri")
+    ones = _core.convert(_up_to(_offsets(rows, columns), k), _core.default_float_dtype() if dtype is None else dtype)
+    return give_lengths(ones, lengths)
+
+
+def _compared(primitive: Primitive, offset: Array, k: Any) -> Array:
+    """Offsets compared with ``k``, which may be a value, or beyond what offsets can be."""
+    if isinstance(k, Array):
+        wide = np.dtype("int64")
+        return primitive(_core.convert(offset, wide), _core.broadcast_to(_core.convert(k, wide), offset._bound_shape))
+    return primitive(offset, literal(offset, _diagonal(k, *offset._bound_shape)))
+
+
+def _up_to(offset: Array, k: Any) -> Array:
+    return _compared(primitives.le, offset, k)
+
+
+def _triangle(m: Any, k: int, lower: bool, name: str) -> Array:
+    x = _core.array(m)
+    if x.ndim < 2:
+        raise ValueError(f"{name} needs at least two axes; got shape {x.shape}")
+    rows, columns = x._bound_shape[-2:]
+    offset = _offsets(rows, columns)
+    keep = _up_to(offset, k) if lower else primitives.not_(_up_to(offset, k - 1))
+    keep = primitives.broadcast(keep, shape=list(x._bound_shape), axes=[x.ndim - 2, x.ndim - 1])
+    return primitives.select(keep, x, literal(x, 0))
+
+
+def tril(m: Any, k: int = 0) -> Array:
+    """The matrix with zeros above the k-th diagonal."""
+    return _triangle(m, k, True, "tril")
+
+
+def triu(m: Any, k: int = 0) -> Array:
+    """The matrix with zeros below the k-th diagonal."""
+    return _triangle(m, k, False, "triu")
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the elements on and below the k-th diagonal."""
+    rows, columns = np.tril_indices(n, k, m)
+    return _int_array(rows), _int_array(columns)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The indices of the elements on and above the k-th diagonal."""
+    rows, columns = np.triu_indices(n, k, m)
+    return _int_array(rows), _int_array(columns)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal."""
+    (size,), lengths = static_shape(n, "diag_indices")
+    return (give_lengths(_iota(size, _core.default_int_dtype()), lengths),) * ndim
+
+
+def _int_array(values: Any) -> Array:
+    return _core.array(np.asarray(values, dtype=_core.default_int_dtype()))
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """The diagonals of the matrices in two axes, as a new last axis."""
+    x = _core.array(a)
+    if x.ndim < 2:
+        raise ValueError(f"diagonal needs at least two axes; got shape {x.shape}")
+    i, j = normalize_axis(axis1, x.ndim, "diagonal"), normalize_axis(axis2, x.ndim, "diagonal")
+    if i == j:
+        raise ValueError("diagonal: axis1 and axis2 must be different")
+    rest = [axis for axis in range(x.ndim) if axis not in (i, j)]
+    x = primitives.transpose(x, permutation=[*rest, i, j])
+    shape = list(x._bound_shape)
+    rows, columns = shape[-2:]
+    start_row, start_column = max(0, -offset), max(0, offset)
+    size = max(0, min(rows - start_row, columns - start_column))
+    if any(axis >= x.ndim - 2 for axis in _core.ragged_axes(x)):
+        return _ragged_diagonal(x, offset, start_row, start_column, size)
+    flat = primitives.reshape(x, shape=[*shape[:-2], rows * columns])
+    position = _iota(size, "int32") * literal(_iota(size, "int32"), columns + 1)
+    position = position + literal(position, start_row * columns + start_column)
+    return primitives.gather(flat, position, axis=x.ndim - 2, batch_dims=0)
+
+
+def _ragged_diagonal(x: Array, offset: int, start_row: int, start_column: int, bound: int) -> Array:
+    """A diagonal of matrices whose sizes are values, the elements alone in their rows."""
+    last = x.ndim - 2
+    between = _offsets(*x._bound_shape[-2:])
+    chosen = primitives.broadcast(
+        primitives.eq(between, literal(between, offset)), shape=list(x._bound_shape), axes=[last, last + 1]
+    )
+    rows = primitives.reduce_sum(primitives.select(chosen, x, literal(x, 0)), axes=[last + 1])
+    if last in _core.ragged_axes(rows):
+        rows = primitives.fill_padding(rows, axes=[last], value=0.0)
+    start, limit = [0] * last + [start_row], [*rows._bound_shape[:last], start_row + bound]
+    found = primitives.slice(rows, start=start, limit=limit, stride=[1] * (last + 1))
+    zero = _core.full((), 0, "int32")
+    left = [
+        primitives.sub(_core.array(axis_size(x, axis)).astype("int32"), _core.full((), start, "int32"))
+        for axis, start in ((last, start_row), (last + 1, start_column))
+    ]
+    return primitives.set_length(found, primitives.max(primitives.min(*left), zero), axis=last)
+
+
+def diag(v: Any, k: int = 0) -> Array:
+    """The k-th diagonal of a matrix, or the matrix with ``v`` on its k-th diagonal.
+
+    Raises:
+        ValueError: ``v`` has no axes, or more than two.
+    """
+    x = _core.array(v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError(f"diag needs one or two axes; got shape {x.shape}")
+    size = x._bound_shape[0] + abs(k)
+    padded = primitives.pad(x, _core.full((), 0, x.dtype), low=[max(k, 0)], high=[max(-k, 0)], interior=[0])
+    offset = _offsets(size, size)
+    wide = primitives.broadcast(padded, shape=[size, size], axes=[1])
+    if _core.ragged_axes(padded):
+        wide = primitives.set_length(wide, primitives.dimension_size(padded, axis=0), axis=0)
+    return primitives.select(primitives.eq(offset, literal(offset, k)), wide, literal(wide, 0))
+
+
+def diagflat(v: Any, k: int = 0) -> Array:
+    """The matrix with the elements of ``v`` on its k-th diagonal."""
+    x = _core.array(v)
+    return diag(primitives.reshape(x, shape=[bound_size(x)]), k)
+
+
+check_arguments(globals())

@@ -1,0 +1,73 @@
+"""Positions of extremes along an axis: argmax and argmin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.binding import (
+    is_inexact,
+    literal,
+    no_out,
+)
+from cotangent._ops.reductions import largest
+from cotangent._ops.sizes import (
+    bound_size,
+    keep_axes,
+    normalize_axis,
+)
+
+__all__ = [
+    "argmax",
+    "argmin",
+]
+
+
+def extreme_position(name: str, extreme: str, a: Any, axis: int | None, keepdims: bool) -> Array:
+    x = _core.array(a)
+    original_rank = x.ndim
+    if axis is None:
+        x = primitives.reshape(x, shape=[bound_size(x)])
+        position = 0
+    else:
+        position = normalize_axis(axis, x.ndim, name)
+    size = x._bound_shape[position]
+    if size == 0:
+        raise ValueError(f"{name} of zero elements along axis {axis} has no value")
+    x = primitives.stop_gradient(x) if is_inexact(x) else x
+    best = keep_axes(largest(extreme, x, [position]), x, [position])
+    hit = primitives.eq(x, _core.broadcast_to(best, x._bound_shape))
+    if is_inexact(x):
+        hit = primitives.or_(hit, primitives.ne(x, x))
+    dtype = _core.default_int_dtype()
+    index = primitives.iota(shape=list(x._bound_shape), dtype=dtype, axis=position)
+    result = primitives.reduce_min(primitives.select(hit, index, literal(index, size)), axes=[position])
+    if keepdims:
+        return (
+            primitives.reshape(result, shape=[1] * original_rank) if axis is None else keep_axes(result, x, [position])
+        )
+    return result
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first largest element along an axis, or in the flattened array.
+
+    The first NaN counts as largest.
+
+    Raises:
+        ValueError: there are no elements.
+    """
+    no_out(out, "argmax")
+    return extreme_position("argmax", "max", a, axis, bool(keepdims))
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
+    """The position of the first smallest element along an axis, or in the flattened array; NaN counts as smallest."""
+    no_out(out, "argmin")
+    return extreme_position("argmin", "min", a, axis, bool(keepdims))
+
+
+check_arguments(globals())

@@ -1,0 +1,230 @@
+"""Arrays joined into one along an axis, and one split into several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.binding import convert, own
+from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel, slice_axis
+from cotangent._ops.sizes import (
+    insert_axes,
+    normalize_axis,
+    refuse_ragged,
+    static_int,
+)
+
+__all__ = [
+    "append",
+    "array_split",
+    "block",
+    "column_stack",
+    "concat",
+    "concatenate",
+    "dsplit",
+    "dstack",
+    "hsplit",
+    "hstack",
+    "split",
+    "stack",
+    "unstack",
+    "vsplit",
+    "vstack",
+]
+
+
+# ---- Joining ---------------------------------------------------------------------------------------------------------
+
+
+def _joined_dtype(arrays: list[Array], dtype: Any) -> list[Array]:
+    if dtype is None:
+        common = _core.promote_types([(x.dtype, x.weak_type) for x in arrays])[0]
+        return [_core.convert(x, common) for x in arrays]
+    return [convert(x, dtype) for x in arrays]
+
+
+def concatenate(arrays: Any, axis: int | None = 0, dtype: Any = None) -> Array:
+    """Arrays joined along an axis; with None, flattened first.
+
+    Raises:
+        ValueError: there are no arrays, or one has no axes. ShapeError: shapes differ on another axis.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.concatenate([ct.numpy.zeros(1), ct.numpy.ones(2)]).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    items = [_core.array(x) for x in arrays]
+    if not items:
+        raise ValueError("concatenate needs at least one array")
+    if axis is None:
+        items, axis = [ravel(x) for x in items], 0
+    if any(x.ndim == 0 for x in items):
+        raise ValueError(
+            "concatenate: arrays without axes cannot be joined\n  use stack, or give them an axis with reshape(1)"
+        )
+    axis = normalize_axis(axis, items[0].ndim, "concatenate")
+    return primitives.concatenate(*_joined_dtype(items, dtype), axis=axis)
+
+
+def concat(arrays: Any, /, *, axis: int | None = 0) -> Array:
+    """Arrays joined along an axis; with None, flattened first."""
+    return concatenate(arrays, axis)
+
+
+def stack(arrays: Any, axis: int = 0, out: None = None, dtype: Any = None) -> Array:
+    """Arrays of one shape joined along a new axis.
+
+    Raises:
+        ValueError: there are no arrays, or shapes differ.
+    """
+    if out is not None:
+        raise NotImplementedError("stack: the out argument is not supported")
+    items = [_core.array(x) for x in arrays]
+    if not items:
+        raise ValueError("stack needs at least one array")
+    if any(x._bound_shape != items[0]._bound_shape for x in items):
+        raise ValueError(f"stack: all arrays must have the same shape; got {[x.shape for x in items]}")
+    position = normalize_axis(axis, items[0].ndim + 1, "stack")
+    return primitives.concatenate(*_joined_dtype([insert_axes(x, [position]) for x in items], dtype), axis=position)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The slices of an axis."""
+    moved = moveaxis(x, axis, 0)
+    refuse_ragged("unstack", moved, [0], "the number of slices depends on its length")
+    return tuple(moved[i] for i in range(moved._bound_shape[0]))
+
+
+def vstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays of at least two axes joined along the first."""
+    return concatenate([atleast_2d(x) for x in tup], 0, dtype)
+
+
+def hstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays joined along the second axis, or the only one."""
+    items = [atleast_1d(x) for x in tup]
+    if not items:
+        raise ValueError("hstack needs at least one array")
+    return concatenate(items, 0 if items[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Any, dtype: Any = None) -> Array:
+    """Arrays of at least three axes joined along the third."""
+    return concatenate([atleast_3d(x) for x in tup], 2, dtype)
+
+
+def column_stack(tup: Any) -> Array:
+    """One-axis arrays as columns, and two-axis arrays, side by side."""
+    items = [_core.array(x) for x in tup]
+    return concatenate([insert_axes(atleast_1d(x), [1]) if x.ndim < 2 else x for x in items], 1)
+
+
+@own
+def block(arrays: Any) -> Array:
+    """An array from nested lists of blocks: the innermost lists are joined along the last axis, the next along the one before.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.block([[ct.numpy.ones((1, 1)), ct.numpy.zeros((1, 2))]]).tolist()
+    [[1.0, 0.0, 0.0]]
+    """
+
+    def depth_of(item: Any, above: int = 0) -> int:
+        if not isinstance(item, list):
+            return 0
+        if not item:
+            raise ValueError("block: a list is empty")
+        if above == 64:
+            raise ValueError("block: lists nest deeper than the 64 axes of an array, or contain themselves")
+        depths = {depth_of(part, above + 1) for part in item}
+        if len(depths) != 1:
+            raise ValueError(f"block: lists are nested to different depths, {sorted(depths)}")
+        return depths.pop() + 1
+
+    def rank_of(item: Any) -> int:
+        return max(map(rank_of, item)) if isinstance(item, list) else _core.array(item).ndim
+
+    depth = depth_of(arrays)
+    rank = max(depth, rank_of(arrays))
+
+    def join(item: Any, axis: int) -> Array:
+        if isinstance(item, list):
+            return concatenate([join(part, axis + 1) for part in item], axis)
+        array = _core.array(item)
+        return insert_axes(array, list(range(rank - array.ndim))) if array.ndim < rank else array
+
+    return join(arrays, rank - depth)
+
+
+def append(arr: Any, values: Any, axis: int | None = None) -> Array:
+    """``values`` joined to the end of ``arr``."""
+    return concatenate([arr, values], axis)
+
+
+# ---- Splitting -------------------------------------------------------------------------------------------------------
+
+
+def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool) -> list[Array]:
+    array = _core.array(ary)
+    axis = normalize_axis(axis, array.ndim, name)
+    if axis in _core.ragged_axes(array):
+        raise NotImplementedError(
+            f"{name} along a ragged axis is not supported\n  take slices with static bounds instead"
+        )
+    total = array._bound_shape[axis]
+    if isinstance(indices_or_sections, (tuple, list, np.ndarray, Array)) and np.ndim(indices_or_sections) > 0:
+        cuts = [static_int(i, f"{name}: an index") for i in indices_or_sections]
+        cuts = [min(max(i + total if i < 0 else i, 0), total) for i in cuts]
+        bounds = [0, *cuts, total]
+    else:
+        sections = static_int(indices_or_sections, f"{name}: the number of sections")
+        if sections <= 0:
+            raise ValueError(f"{name}: the number of sections must be positive; got {sections}")
+        if equal and total % sections:
+            raise ValueError(
+                f"{name}: {total} elements along axis {axis} do not divide into {sections} equal parts\n"
+                "  use array_split"
+            )
+        base, extra = divmod(total, sections)
+        bounds = [0]
+        for i in range(sections):
+            bounds.append(bounds[-1] + base + (1 if i < extra else 0))
+    return [
+        slice_axis(array, axis, start, max(start, limit)) for start, limit in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Parts of an axis: so many equal ones, or cut at indices.
+
+    Raises:
+        ValueError: the axis does not divide into equal parts.
+    """
+    return _split("split", ary, indices_or_sections, axis, True)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
+    """Parts of an axis of sizes that differ by at most 1, or cut at indices."""
+    return _split("array_split", ary, indices_or_sections, axis, False)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the first axis."""
+    return _split("vsplit", ary, indices_or_sections, 0, True)
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the second axis, or the only one."""
+    return _split("hsplit", ary, indices_or_sections, 0 if _core.array(ary).ndim == 1 else 1, True)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Array]:
+    """Parts along the third axis."""
+    return _split("dsplit", ary, indices_or_sections, 2, True)
+
+
+check_arguments(globals())

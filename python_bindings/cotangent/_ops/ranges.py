@@ -1,0 +1,252 @@
+"""Ranges of numbers, and the grids that are made of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
+from cotangent._base.device import check_device, check_placement
+from cotangent._core import Array
+from cotangent._ops.binding import convert, literal
+from cotangent._ops.creation import asarray, zeros
+from cotangent._ops.sizes import (
+    insert_axes,
+    is_dimension,
+    normalize_axis,
+    ragged_length,
+    static_count,
+    static_shape,
+)
+
+__all__ = [
+    "arange",
+    "geomspace",
+    "indices",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "vander",
+]
+
+
+def _iota(size: int, dtype: Any) -> Array:
+    return primitives.iota(shape=[size], dtype=_core.canonical_dtype(dtype), axis=0)
+
+
+def _number(value: Any, name: str) -> Any:
+    """A bound of a range as a Python number."""
+    if _core.is_python_scalar(value):
+        return value
+    if np.ndim(value) != 0 and not (isinstance(value, Array) and value.ndim == 0):
+        raise TypeError(f"{name}: bounds must be scalars; got shape {np.shape(value)}")
+    return _core.to_numpy(value).item()
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
+) -> Array:
+    """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known.
+
+    Inside ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged axis.
+
+    Raises:
+        ValueError: step is 0.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.arange(3).tolist()
+    [0, 1, 2]
+    """
+    check_placement(out_sharding, "arange")
+    check_device(device, "arange")
+    if stop is None and step is None and is_dimension(start):
+        sizes, lengths = static_shape((start,), "arange")
+        return give_lengths(_iota(sizes[0], _core.default_int_dtype() if dtype is None else dtype), lengths)
+    parts = [part for part in (start, stop, step) if part is not None]
+    if dtype is None:
+        dtype, _ = _core.promote_types([(lambda a: (a.dtype, a.weak_type))(_core.array(part)) for part in parts])
+    dtype = _core.canonical_dtype(dtype)
+    if stop is None:
+        start, stop = 0, start
+    if builtins_any(_core.dtype_kind(_core.array(part).dtype) == "complex" for part in parts):
+        raise ValueError("arange takes real start, stop and step")
+    begin, end, stride = (
+        _number(start, "arange"),
+        _number(stop, "arange"),
+        1 if step is None else _number(step, "arange"),
+    )
+    if stride == 0:
+        raise ValueError("arange: step must not be 0")
+    size = max(0, math.ceil((end - begin) / stride))
+    wide = np.dtype("float32") if dtype.itemsize == 2 and _core.dtype_kind(dtype) == "float" else dtype
+    whole = isinstance(begin, int) and isinstance(stride, int)
+    if not whole and _core.dtype_kind(dtype) not in ("float", "complex"):
+        return convert(_core.array(np.arange(begin, end, stride)), dtype)
+    result = _iota(size, wide)
+    if stride != 1:
+        result = result * literal(result, stride)
+    if begin != 0:
+        result = result + literal(result, begin)
+    return _core.convert(result, dtype)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """``num`` evenly spaced numbers from ``start`` to ``stop``, with or without the end; arrays give a new axis.
+
+    Raises:
+        ValueError: ``num`` is negative.
+    """
+    check_device(device, "linspace")
+    num = static_count(num, "linspace: num")
+    if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
+        start, stop = asarray(start, dtype), asarray(stop, dtype)
+    start, stop = _core.promote([start, stop], inexact=True)
+    out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
+    start, stop = convert(start, start.dtype), convert(stop, stop.dtype)
+    divisions = num - 1 if endpoint else num
+    shape = [num, *start._bound_shape]
+    if divisions > 0:
+        fraction = _iota(num, start.dtype) / literal(_iota(num, start.dtype), divisions)
+        fraction = primitives.broadcast(fraction, shape=shape, axes=[0])
+        first, last = _core.broadcast_to(start, shape), _core.broadcast_to(stop, shape)
+        result = first * (literal(fraction, 1) - fraction) + last * fraction
+        if endpoint:
+            position = primitives.iota(shape=shape, dtype=np.dtype("int32"), axis=0)
+            result = primitives.select(primitives.eq(position, literal(position, num - 1)), last, result)
+        gap = (stop - start) / divisions
+    else:
+        result = _core.broadcast_to(start, shape)
+        gap = _core.full((), math.nan, start.dtype)
+    if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
+        result = primitives.floor(result)
+    result = _core.convert(result, out_dtype)
+    result = _first_axis_to(result, axis, "linspace")
+    return (result, gap) if retstep else result
+
+
+def _first_axis_to(x: Array, axis: int, name: str) -> Array:
+    position = normalize_axis(axis, x.ndim, name)
+    if position == 0:
+        return x
+    order = list(range(1, x.ndim))
+    order.insert(position, 0)
+    return primitives.transpose(x, permutation=order)
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Array:
+    """``base ** linspace(start, stop)``."""
+    exponents = linspace(start, stop, static_count(num, "logspace: num"), endpoint, axis=axis)
+    result = primitives.pow(*_core.promote([base, exponents], inexact=True))
+    return result if dtype is None else convert(result, dtype)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
+    """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, both negative, or complex."""
+    num = static_count(num, "geomspace: num")
+    start, stop = _core.promote([start, stop], inexact=True)
+    narrow = _core.dtype_kind(start.dtype) == "float" and start.dtype.itemsize == 2
+    out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
+    if narrow:
+        start, stop = _core.convert(start, "float32"), _core.convert(stop, "float32")
+    sign = primitives.sign(start)
+    exponents = linspace(primitives.log(start / sign), primitives.log(stop / sign), num, endpoint)
+    sized = [num, *start._bound_shape]
+    result = primitives.exp(exponents) * sign
+    # The ends are exact.
+    position = primitives.iota(shape=sized, dtype=np.dtype("int32"), axis=0)
+    for place, value in ((0, start), (num - 1, stop)):
+        if place == 0 or (endpoint and num > 1):
+            result = primitives.select(position == place, _core.broadcast_to(value, sized), result)
+    return _first_axis_to(convert(result, out_dtype), axis, "geomspace")
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
+    """Coordinate arrays of a grid from the coordinates along each axis.
+
+    Args:
+        indexing: ``"xy"``: the first two axes of the results are exchanged; ``"ij"``: they are not.
+        sparse: axes of size 1 instead of repeated values.
+    """
+    del copy
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij'; got {indexing!r}")
+    arrays = [_core.array(x) for x in xi]
+    if builtins_any(x.ndim > 1 for x in arrays):
+        raise ValueError("meshgrid: coordinates must have one axis")
+    arrays = [insert_axes(x, [0]) if x.ndim == 0 else x for x in arrays]
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(arrays) > 1:
+        order[0], order[1] = 1, 0
+    sizes = [x._bound_shape[0] for x in arrays]
+    shape = [0] * len(arrays)
+    for i, axis in enumerate(order):
+        shape[axis] = sizes[i]
+    results = []
+    for i, x in enumerate(arrays):
+        target = [1] * len(arrays) if sparse else list(shape)
+        target[order[i]] = sizes[i]
+        results.append(primitives.broadcast(x, shape=target, axes=[order[i]]))
+    if not sparse:
+        lengths = {order[i]: ragged_length(x, 0) for i, x in enumerate(arrays) if _core.ragged_axes(x)}
+        results = [give_lengths(result, lengths) for result in results]
+    return results
+
+
+builtins_any = any
+
+
+def indices(dimensions: Sequence[int], dtype: Any = None, sparse: bool = False) -> Any:
+    """The index of every element of a grid along each axis."""
+    dtype = _core.default_int_dtype() if dtype is None else dtype
+    sizes, lengths = static_shape(tuple(dimensions), "indices")
+    grids = []
+    for axis, size in enumerate(sizes):
+        target = [1] * len(sizes) if sparse else sizes
+        target = [*target[:axis], size, *target[axis + 1 :]]
+        grid = primitives.broadcast(_iota(size, dtype), shape=target, axes=[axis])
+        grids.append(give_lengths(grid, {at: length for at, length in lengths.items() if at == axis or not sparse}))
+    if sparse:
+        return tuple(grids)
+    if not grids:
+        return zeros((0,), dtype)
+    return primitives.concatenate(*[insert_axes(grid, [0]) for grid in grids], axis=0)
+
+
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Array:
+    """Powers of the elements as columns, the highest first unless ``increasing``."""
+    array = _core.array(x)
+    if array.ndim != 1:
+        raise ValueError(f"vander needs one axis; got shape {array.shape}")
+    (count,), lengths = static_shape(array.shape if N is None else (N,), "vander")
+    powers = _iota(count, array.dtype)
+    if lengths:
+        length = lengths[0]
+        if not increasing:
+            powers = (
+                primitives.broadcast(convert(length, array.dtype), shape=[count], axes=[]) - literal(powers, 1) - powers
+            )
+        powers = primitives.set_length(powers, length, axis=0)
+    elif not increasing:
+        powers = literal(powers, count - 1) - powers
+    return primitives.pow(*_core.promote([insert_axes(array, [1]), powers]))
+
+
+check_arguments(globals())

@@ -1,0 +1,115 @@
+"""Elements repeated: tile and repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
+from cotangent._base.device import check_placement
+from cotangent._core import Array
+from cotangent._ops.binding import own
+from cotangent._ops.running import cumsum
+from cotangent._ops.shapes import ravel, slice_axis
+from cotangent._ops.sizes import (
+    insert_axes,
+    normalize_axis,
+    ragged_length,
+    several,
+    static_count,
+    static_int,
+)
+from cotangent._ops.sorting import searchsorted
+
+__all__ = [
+    "repeat",
+    "tile",
+]
+
+
+@own
+def tile(A: Any, reps: int | Sequence[int]) -> Array:
+    """The array repeated as a whole, so many times along each axis."""
+    counts = [static_int(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
+    if any(count < 0 for count in counts):
+        raise ValueError(f"tile: counts must not be negative; got {reps}")
+    array = _core.array(A)
+    if len(counts) > array.ndim:
+        array = insert_axes(array, list(range(len(counts) - array.ndim)))
+    counts = [1] * (array.ndim - len(counts)) + counts
+    ragged = _core.ragged_axes(array)
+    for axis in ragged:
+        if counts[axis] > 1:
+            array = primitives.concatenate(*[array] * counts[axis], axis=axis)
+            counts[axis] = 1
+    if all(count == 1 for count in counts):
+        return array
+    sizes = array._bound_shape
+    wide: list[int] = []
+    kept: list[int] = []
+    for count, item in zip(counts, sizes, strict=True):
+        if count != 1:
+            wide.append(count)
+        kept.append(len(wide))
+        wide.append(item)
+    repeated = primitives.broadcast(array, shape=wide, axes=kept)
+    return primitives.reshape(repeated, shape=[count * item for count, item in zip(counts, sizes, strict=True)])
+
+
+def repeat(
+    a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
+) -> Array:
+    """Each element repeated in place: so many times, or a number for each.
+
+    Args:
+        total_repeat_length: the size of the result, cut off or filled up with the last element; needed where the numbers are not known.
+    """
+    check_placement(out_sharding, "repeat")
+    array = _core.array(a)
+    if axis is None:
+        array, axis = ravel(array), 0
+    axis = normalize_axis(axis, array.ndim, "repeat")
+    length = array._bound_shape[axis]
+    ragged = axis in _core.ragged_axes(array)
+    # Behind a length that is a value nothing can be cut or filled up by numbers: the elements are counted in the program.
+    counted = ragged and total_repeat_length is not None
+    number = None
+    if np.ndim(repeats) == 0 and not isinstance(repeats, Array):
+        number = static_count(repeats, "repeat: counts")
+    if number is not None and not counted:
+        sizes = list(array._bound_shape)
+        wide = [*sizes[: axis + 1], number, *sizes[axis + 1 :]]
+        kept = [i if i <= axis else i + 1 for i in range(array.ndim)]
+        sizes[axis] *= number
+        result = primitives.reshape(primitives.broadcast(array, shape=wide, axes=kept), shape=sizes)
+    elif total_repeat_length is not None and length > 0:
+        times = _core.broadcast_to(_core.array(repeats), [length])
+        if ragged and not _core.ragged_axes(times):
+            times = set_length(times, ragged_length(array, axis), 0)
+        ends = cumsum(times)
+        position = primitives.iota(shape=[total_repeat_length], dtype=ends.dtype, axis=0)
+        reached = _core.convert(searchsorted(ends, position, side="right"), "int32")
+        last = _core.full(reached._bound_shape, length - 1, reached.dtype)
+        if _core.ragged_axes(ends):
+            last = primitives.max(_core.broadcast_to(ragged_length(ends, 0) - 1, last._bound_shape), last - last)
+        reached = primitives.min(reached, last)
+        return primitives.gather(array, reached, axis=axis, batch_dims=0)
+    else:
+        counts = np.broadcast_to(_core.to_numpy(repeats), (length,))
+        index = np.repeat(np.arange(length, dtype=np.int32), counts)
+        result = primitives.gather(array, _core.array(index), axis=axis, batch_dims=0)
+    if total_repeat_length is None:
+        return result
+    available = result._bound_shape[axis]
+    if total_repeat_length <= available:
+        return slice_axis(result, axis, 0, total_repeat_length)
+    index = np.minimum(np.arange(total_repeat_length, dtype=np.int32), available - 1)
+    return primitives.gather(result, _core.array(index), axis=axis, batch_dims=0)
+
+
+check_arguments(globals())
