@@ -34,13 +34,15 @@ from cotangent._ops.sorting import *
 from cotangent.numpy.array_api import *
 from cotangent.numpy.calculus import *
 from cotangent.numpy.convolutions import *
+from cotangent.numpy.covariances import *
 from cotangent.numpy.exchange import *
 from cotangent.numpy.functional import *
 from cotangent.numpy.grids import *
+from cotangent.numpy.histograms import *
 from cotangent.numpy.padding import *
 from cotangent.numpy.polynomials import *
+from cotangent.numpy.quantiles import *
 from cotangent.numpy.sets import *
-from cotangent.numpy.statistics import *
 from cotangent.numpy.ufuncs import *
 from cotangent.numpy.windows import *
 

@@ -19,8 +19,8 @@ from cotangent._ops.shapes import flip, slice_axis
 from cotangent._ops.sizes import (
     normalize_axis,
 )
-from cotangent.numpy import statistics
 from cotangent.numpy.functional import apply_along_axis
+from cotangent.numpy.quantiles import median
 
 __all__ = ["pad"]
 
@@ -195,7 +195,7 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
                 "maximum": reductions.max,
                 "minimum": reductions.min,
                 "mean": reductions.mean,
-                "median": statistics.median,
+                "median": median,
             }[mode]
             shape = list(x._bound_shape)
             shape[axis] = width

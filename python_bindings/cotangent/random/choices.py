@@ -26,7 +26,7 @@ from cotangent._ops.sizes import (
 )
 from cotangent._ops.sorting import argsort
 from cotangent.random.basic import gumbel, randint, uniform
-from cotangent.random.distributions import permutation
+from cotangent.random.permutations import permutation
 
 __all__ = ["categorical", "choice"]
 

@@ -1,0 +1,134 @@
+"""Covariances and correlations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.arithmetic import clip, conjugate, real
+from cotangent._ops.binding import (
+    choose,
+    convert,
+    inexact,
+    is_integer,
+    working_dtype,
+)
+from cotangent._ops.diagonals import diagonal
+from cotangent._ops.joining import concatenate
+from cotangent._ops.products import dot
+from cotangent._ops.reductions import average
+from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.sizes import (
+    insert_axes,
+)
+from cotangent.errors import ConcretizationError
+
+__all__ = [
+    "corrcoef",
+    "cov",
+]
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    dtype: Any = None,
+) -> Array:
+    """The covariances of variables, which are rows (columns if not ``rowvar``) of observations.
+
+    Args:
+        y: further variables.
+        bias: divide by the number of observations N, and not by N - 1.
+        ddof: divide by N - ddof.
+        fweights: how often each observation was made; integers.
+        aweights: the importance of each observation.
+
+    The result for one variable has no axes.
+
+    Raises:
+        ConcretizationError: the number of variables is ragged inside ``ct.mask``, so whether there is one is a matter of the length.
+    """
+    x = inexact(m)
+    parts = [x] if y is None else [x, inexact(y)]
+    if dtype is not None:
+        if _core.dtype_kind(_core.canonical_dtype(dtype)) not in ("float", "complex"):
+            raise ValueError(f"cov: the dtype must be floating or complex; got {_core.canonical_dtype(dtype)}")
+        parts = [convert(part, dtype) for part in parts]
+    for part in parts:
+        if part.ndim > 2:
+            raise ValueError(f"cov takes one or two axes; got shape {part.shape}")
+    rows = [insert_axes(part, list(np.arange(2 - part.ndim).tolist())) if part.ndim < 2 else part for part in parts]
+    rows = [
+        primitives.transpose(row, permutation=[1, 0]) if not rowvar and part.ndim == 2 else row
+        for row, part in zip(rows, parts, strict=True)
+    ]
+    x = concatenate(rows) if len(rows) > 1 else rows[0]
+    if working_dtype(x.dtype) != x.dtype:
+        wide = convert(x, working_dtype(x.dtype))
+        return convert(cov(wide, None, True, bias, ddof, fweights, aweights), x.dtype)
+    if ddof is None:
+        ddof = 0 if bias else 1
+    w: Array | None = None
+    for name, given in (("fweights", fweights), ("aweights", aweights)):
+        if given is None:
+            continue
+        one = _core.array(given)
+        if one._bound_shape != (x._bound_shape[1],):
+            raise ValueError(f"cov: {x._bound_shape[1]} observations need as many {name}; got shape {one.shape}")
+        if name == "fweights" and not is_integer(one):
+            raise TypeError(f"cov: fweights must be integers; got {one.dtype}")
+        w = one if w is None else w * one
+    if x._bound_shape[0] == 0:
+        return _core.full((0, 0), 0.0, x.dtype)
+    if 0 in _core.ragged_axes(x):
+        raise ConcretizationError(
+            "cov: the number of variables is ragged, and for one variable the result has no axes\n"
+            "  write the product out: d = x - x.mean(1, keepdims=True); d @ d.T / (x.shape[1] - 1)"
+        )
+    mean, total = average(x, axis=1, weights=w, returned=True)
+    total = total[0]
+    if w is None:
+        factor = total - ddof
+    elif ddof == 0:
+        factor = total
+    elif aweights is None:
+        factor = total - ddof
+    else:
+        factor = total - ddof * _sum(w * _core.array(aweights)) / total
+    factor = choose(real(factor) > 0, factor, 0.0)
+    centered = x - insert_axes(mean, [1])
+    weighted = centered if w is None else centered * w
+    result = dot(weighted, conjugate(primitives.transpose(centered, permutation=[1, 0]))) / factor
+    return primitives.reshape(result, shape=[]) if result._bound_shape == (1, 1) else result
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:
+    """The correlation coefficients of variables: covariances divided by the standard deviations of both."""
+    result_dtype = (
+        _core.canonical_dtype(dtype)
+        if dtype is not None
+        else inexact(_core.promote([x] if y is None else [x, y])[0]).dtype
+    )
+    if working_dtype(result_dtype) != result_dtype:
+        return convert(corrcoef(x, y, rowvar, working_dtype(result_dtype)), result_dtype)
+    c = cov(x, y, rowvar, dtype=dtype)
+    if c.ndim == 0:
+        return c / c
+    deviation = primitives.sqrt(real(diagonal(c)))
+    c = c / insert_axes(deviation, [1]) / insert_axes(deviation, [0])
+    if c.dtype.kind == "c":
+        return primitives.complex(clip(real(c), -1, 1), clip(primitives.imag(c), -1, 1))
+    return clip(c, -1, 1)
+
+
+check_arguments(globals())
