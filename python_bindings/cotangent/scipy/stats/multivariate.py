@@ -1,0 +1,125 @@
+"""Distributions of vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import _core
+from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent.lax.linalg import cholesky, triangular_solve
+from cotangent.scipy._distributions import inside
+from cotangent.scipy.special import (
+    gammaln,
+    xlogy,
+)
+
+__all__ = [
+    "dirichlet",
+    "multinomial",
+    "multivariate_normal",
+]
+
+_HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
+
+
+class _Multinomial:
+    """Counts of n draws among categories with probabilities p, along the last axis."""
+
+    @staticmethod
+    def logpmf(x: Any, n: Any, p: Any) -> Array:
+        """The logarithm of the probability of the counts ``x``."""
+        x, p = _core.promote([x, p], inexact=True)
+        n = cnp.asarray(n, x.dtype)
+        possible = (cnp.sum(x, axis=-1) == n) & cnp.all((x >= 0) & (x == cnp.floor(x)), axis=-1)
+        value = gammaln(n + 1) + cnp.sum(xlogy(x, p) - gammaln(x + 1), axis=-1)
+        return inside(possible, value)
+
+    @staticmethod
+    def pmf(x: Any, n: Any, p: Any) -> Array:
+        """The probability of the counts ``x``."""
+        return cnp.exp(_Multinomial.logpmf(x, n, p))
+
+
+multinomial = _Multinomial()
+
+
+class _Dirichlet:
+    """Points of the simplex, along the first axis, with concentrations alpha."""
+
+    @staticmethod
+    def logpdf(x: Any, alpha: Any) -> Array:
+        """The logarithm of the density at ``x``, of shape (k, ...) or (k - 1, ...) without the last coordinate."""
+        alpha = cnp.asarray(alpha)
+        x = cnp.asarray(x)
+        x, alpha = x.astype(cnp.result_type(x, alpha, 1.0)), alpha.astype(cnp.result_type(x, alpha, 1.0))
+        if alpha.ndim != 1:
+            raise ValueError(f"dirichlet.logpdf: alpha must have one axis; got shape {alpha.shape}")
+        if x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):
+            raise ValueError(f"dirichlet.logpdf: x has {x.shape[0]} coordinates for {alpha.shape[0]} concentrations")
+        if x.shape[0] == alpha.shape[0] - 1:
+            x = cnp.concatenate([x, 1 - cnp.sum(x, axis=0, keepdims=True)])
+        on_simplex = cnp.all(x > 0, axis=0) & (cnp.abs(cnp.sum(x, axis=0) - 1) < 1e-6)
+        column = alpha.reshape(-1, *[1] * (x.ndim - 1))
+        value = gammaln(cnp.sum(alpha)) - cnp.sum(gammaln(alpha)) + cnp.sum(xlogy(column - 1, x), axis=0)
+        return inside(on_simplex, value)
+
+    @staticmethod
+    def pdf(x: Any, alpha: Any) -> Array:
+        """The density at ``x``."""
+        return cnp.exp(_Dirichlet.logpdf(x, alpha))
+
+
+dirichlet = _Dirichlet()
+
+
+class _MultivariateNormal:
+    """Normal vectors along the last axis."""
+
+    @staticmethod
+    def logpdf(x: Any, mean: Any, cov: Any, allow_singular: None = None) -> Array:
+        """The logarithm of the density at ``x``.
+
+        Args:
+            x: points, of shape (..., n).
+            mean: of shape (n,), or a scalar.
+            cov: covariance matrix (..., n, n); or variances: a scalar, or a vector of one.
+
+        Raises:
+            NotImplementedError: ``allow_singular`` is given.
+        """
+        if allow_singular is not None:
+            raise NotImplementedError("multivariate_normal: allow_singular is not supported")
+        dtype = cnp.result_type(x, mean, cov, 1.0)
+        x, mean, cov = (cnp.asarray(value).astype(dtype) for value in (x, mean, cov))
+        if mean.ndim == 0:
+            value: Array = -0.5 * (x - mean) ** 2 / cov - 0.5 * cnp.log(2 * math.pi * cov)
+            return value
+        n = mean.shape[-1]
+        if cov.ndim == 0:
+            cov = cov * cnp.eye(n, dtype=dtype)
+        if cov.ndim < 2 or cov.shape[-2:] != (n, n):
+            raise ValueError(f"multivariate_normal.logpdf: cov has shape {cov.shape} for vectors of {n}")
+        lower = cholesky(cov)
+        centred = x - mean
+        batch = cnp.broadcast_shapes(centred.shape[:-1], lower.shape[:-2])
+        lower_all = cnp.broadcast_to(lower, (*batch, n, n))
+        solved = triangular_solve(
+            lower_all, cnp.broadcast_to(centred, (*batch, n))[..., None], left_side=True, lower=True
+        )[..., 0]
+        log_determinant = cnp.sum(cnp.log(cnp.diagonal(lower, axis1=-2, axis2=-1)), axis=-1)
+        result: Array = -0.5 * cnp.sum(solved * solved, axis=-1) - n * _HALF_LOG_TWO_PI - log_determinant
+        return result
+
+    @staticmethod
+    def pdf(x: Any, mean: Any, cov: Any) -> Array:
+        """The density at ``x``."""
+        return cnp.exp(_MultivariateNormal.logpdf(x, mean, cov))
+
+
+multivariate_normal = _MultivariateNormal()
+
+
+check_arguments(globals())

@@ -1,0 +1,142 @@
+"""Statistics of samples: mode, ranks, the error of the mean."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from cotangent import _core
+from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.sizes import as_dtype, bound_size, element_count, normalize_axis
+from cotangent._transforms.batching import vmap
+
+__all__ = [
+    "ModeResult",
+    "mode",
+    "rankdata",
+    "sem",
+]
+
+
+class ModeResult(NamedTuple):
+    """The commonest values, and how often they occur."""
+
+    mode: Any
+    count: Any
+
+
+def _nan_policy(name: str, nan_policy: str) -> None:
+    if nan_policy not in ("propagate", "omit", "raise"):
+        raise ValueError(f"{name}: nan_policy must be 'propagate', 'omit' or 'raise'; got {nan_policy!r}")
+    if nan_policy == "raise":
+        raise NotImplementedError(f"{name}: nan_policy='raise' depends on values; check them before the call")
+
+
+def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+    """The commonest value along an axis; the smallest of several.
+
+    Raises:
+        NotImplementedError: for a ``nan_policy`` other than "propagate".
+    """
+    _nan_policy("mode", nan_policy)
+    if nan_policy == "omit":
+        raise NotImplementedError("mode: nan_policy='omit' is not supported")
+    a = cnp.asarray(a)
+    rank = a.ndim
+    if axis is None:
+        a, axis = a.reshape(-1), 0
+    axis = axis % max(a.ndim, 1)
+    if a.ndim == 0:
+        a = a.reshape(1)
+    rows = cnp.moveaxis(cnp.sort(a, axis=axis), axis, -1)
+    equal = rows[..., :, None] == rows[..., None, :]
+    if cnp.issubdtype(a.dtype, cnp.inexact):
+        equal = equal | (cnp.isnan(rows)[..., :, None] & cnp.isnan(rows)[..., None, :])
+    counts = cnp.sum(equal, axis=-1)
+    best = cnp.argmax(counts, axis=-1)[..., None]
+    value = cnp.take_along_axis(rows, best, axis=-1)[..., 0]
+    count = cnp.take_along_axis(counts, best, axis=-1)[..., 0]
+    if keepdims:
+        if axis == 0 and rank != a.ndim:
+            value, count = value.reshape((1,) * rank), count.reshape((1,) * rank)
+        else:
+            value, count = cnp.expand_dims(value, axis), cnp.expand_dims(count, axis)
+    return ModeResult(value, count)
+
+
+def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
+    """Ranks from 1 on.
+
+    Args:
+        a: array.
+        method: what equal elements get: "average", "min", "max", "dense" (ranks without gaps) or "ordinal" (in order).
+        axis: along which; by default of all elements, in one row.
+        nan_policy: only "propagate": a row with a NaN is NaN.
+
+    Raises:
+        ValueError: for an unknown method.
+    """
+    _nan_policy("rankdata", nan_policy)
+    if nan_policy == "omit":
+        raise NotImplementedError("rankdata: nan_policy='omit' is not supported")
+    if method not in ("average", "min", "max", "dense", "ordinal"):
+        raise ValueError(f"rankdata: unknown method {method!r}; choose average, min, max, dense or ordinal")
+    a = cnp.asarray(a)
+    if axis is None:
+        return _ranks(a.reshape(-1), method)
+    if bound_size(a) == 0:
+        return cnp.zeros_like(a, cnp.result_type(float))
+    moved = cnp.moveaxis(a, axis, -1)
+    rows = moved.reshape(-1, moved.shape[-1])
+    ranks = vmap(lambda row: _ranks(row, method))(rows).reshape(moved.shape)
+    return cnp.moveaxis(ranks, -1, axis)
+
+
+def _ranks(row: Array, method: str) -> Array:
+    if not cnp.issubdtype(row.dtype, cnp.inexact):
+        return _ranks_of_numbers(row, method)
+    ranks = _ranks_of_numbers(row, method).astype(cnp.result_type(float))
+    result: Array = cnp.where(cnp.any(cnp.isnan(row)), math.nan, ranks)
+    return result
+
+
+def _ranks_of_numbers(row: Array, method: str) -> Array:
+    order = cnp.argsort(row, stable=True)
+    places = cnp.argsort(order, stable=True)  # of every element in the sorted row
+    if method == "ordinal":
+        return places + 1
+    ordered = row[order]
+    place = cnp.arange(row.shape[0])
+    starts = (place == 0) | (ordered != cnp.roll(ordered, 1))
+    dense = cnp.cumsum(starts)[places]
+    if method == "dense":
+        return dense
+    first = cnp.searchsorted(ordered, row, side="left")
+    last = cnp.searchsorted(ordered, row, side="right")
+    if method == "min":
+        return first + 1
+    if method == "max":
+        return last
+    average: Array = 0.5 * (first + last + 1).astype(cnp.result_type(float))
+    return average
+
+
+def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Array:
+    """The standard error of the mean: the deviation over the square root of the number of elements."""
+    _nan_policy("sem", nan_policy)
+    (a,) = _core.promote([a], inexact=True)
+    if axis is None:
+        error = sem(a.reshape(-1), 0, ddof, nan_policy)
+        return error.reshape((1,) * a.ndim) if keepdims else error
+    if nan_policy == "omit":
+        count = cnp.sum(~cnp.isnan(a), axis=axis, keepdims=keepdims)
+        spread: Array = cnp.nanstd(a, axis=axis, ddof=ddof, keepdims=keepdims)
+        result: Array = spread / cnp.sqrt(count.astype(spread.dtype))
+        return result
+    size = as_dtype(element_count(a, [normalize_axis(axis, a.ndim, "sem")]), cnp.real(a).dtype)
+    return cnp.std(a, axis=axis, ddof=ddof, keepdims=keepdims) / cnp.sqrt(size)
+
+
+check_arguments(globals())
