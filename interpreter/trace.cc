@@ -14,6 +14,7 @@
 #include "ir/length_form.h"
 #include "ir/lengths.h"
 #include "ir/masking.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -307,9 +308,8 @@ std::optional<Traced> Capture::length(const Traced& value, int axis) {
       return Traced{capture->shared_from_this(), it->second};
     }
   }
-  static const Primitive& dimension_size = get_primitive("dimension_size");
   const std::vector<Datum> size =
-      bind(dimension_size, {Datum(value)}, Attrs::make({{"axis", static_cast<int64_t>(axis)}}));
+      bind(kDimensionSize, {Datum(value)}, Attrs::make({{"axis", static_cast<int64_t>(axis)}}));
   return std::get<Traced>(size[0]);
 }
 

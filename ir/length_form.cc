@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -215,7 +216,7 @@ class Reader {
   }
 
   std::optional<Form> read_equation(const Equation& equation) {
-    const std::string& name = equation.primitive->name;
+    const Primitive* const primitive = equation.primitive;
     const absl::Span<const Var> operands = builder_->operands(equation);
     const auto is_integer_scalar = [&](Var var) {
       const Aval aval = builder_->aval(var);
@@ -223,19 +224,19 @@ class Reader {
     };
     if (!is_integer_scalar(equation.first_output)) return std::nullopt;
     if (!std::all_of(operands.begin(), operands.end(), is_integer_scalar)) return std::nullopt;
-    if (name == "full") return form_of(number(builder_->attrs(equation).integer("value")));
-    if (name == "convert" || name == "stop_gradient") return read(operands[0]);
-    if (name == "clamp_length") return clamped(read(operands[0]), read(operands[1]));
-    if (name == "neg") return negated(read(operands[0]));
+    if (primitive == &kFull) return form_of(number(builder_->attrs(equation).integer("value")));
+    if (primitive == &kConvert || primitive == &kStopGradient) return read(operands[0]);
+    if (primitive == &kClampLength) return clamped(read(operands[0]), read(operands[1]));
+    if (primitive == &kNeg) return negated(read(operands[0]));
     if (operands.size() != 2) return std::nullopt;
     const Form& x = read(operands[0]);
     const Form& y = read(operands[1]);
-    if (name == "add") return added(x, y);
-    if (name == "sub") return added(x, negated(y));
-    if (name == "max") return larger(x, y);
-    if (name == "min") return smaller(x, y);
-    if (name == "mul") return multiplied(x, y);
-    if (name == "div") return divided(x, number_of(y).value_or(0));
+    if (primitive == &kAdd) return added(x, y);
+    if (primitive == &kSub) return added(x, negated(y));
+    if (primitive == &kMax) return larger(x, y);
+    if (primitive == &kMin) return smaller(x, y);
+    if (primitive == &kMul) return multiplied(x, y);
+    if (primitive == &kDiv) return divided(x, number_of(y).value_or(0));
     return std::nullopt;
   }
 

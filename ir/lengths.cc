@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -25,8 +26,8 @@ int32_t checked(int64_t length) {
 // program is to be linear in, and then its size would be too.
 Value length_of(Value x, int axis) {
   const Equation* equation = x.builder->producer(x.var);
-  const bool set = equation != nullptr && equation->primitive->name == "set_length" &&
-                   x.builder->attrs(*equation).integer("axis") == axis;
+  const bool set =
+      equation != nullptr && equation->primitive == &kSetLength && x.builder->attrs(*equation).integer("axis") == axis;
   return set ? Value{x.builder, x.builder->operands(*equation)[1]} : dimension_size(x, axis);
 }
 
@@ -123,9 +124,9 @@ Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axe
 }
 
 bool means_lengths(const Primitive& primitive, const Attrs& attrs) {
-  if (primitive.name == "dimension_size" || primitive.name == "fill_padding") return true;
-  if (primitive.name == "mask") return false;
-  if (primitive.name == "scan" && attrs.has("counted")) return true;
+  if (&primitive == &kDimensionSize || &primitive == &kFillPadding) return true;
+  if (&primitive == &kMask) return false;
+  if (&primitive == &kScan && attrs.has("counted")) return true;
   const auto inside = [](const GraphPtr& graph) {
     const absl::Span<const Equation> equations = graph->equations();
     return std::any_of(equations.begin(), equations.end(), [&](const Equation& equation) {

@@ -4,6 +4,7 @@
 
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/print.h"
 #include "ir/text.h"
 #include "python_bindings/array.h"
@@ -185,7 +186,6 @@ std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<con
 
 Datum convert_datum(const Datum& x, DType dtype, bool weak) {
   if (datum_aval(x).dtype() == dtype) return x;
-  static const Primitive& primitive = get_primitive("convert");
   static const auto* attributes = [] {
     auto* table = new std::array<AttrsPtr, 2 * kNumDTypes>;
     for (int i = 0; i < kNumDTypes; ++i) {
@@ -197,7 +197,7 @@ Datum convert_datum(const Datum& x, DType dtype, bool weak) {
   }();
   const Datum* operand = &x;
   const size_t row = static_cast<size_t>(dtype) + (weak ? kNumDTypes : 0);
-  return bind1_with_location(primitive, {&operand, 1}, (*attributes)[row]);
+  return bind1_with_location(kConvert, {&operand, 1}, (*attributes)[row]);
 }
 
 Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b) {
@@ -220,7 +220,6 @@ Shape broadcast_shapes(absl::Span<const int64_t> a, absl::Span<const int64_t> b)
 Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
   const Aval aval = datum_aval(x);
   if (absl::MakeConstSpan(aval.shape()) == shape) return x;
-  static const Primitive& primitive = get_primitive("broadcast");
   Ints axes;
   const int64_t offset = static_cast<int64_t>(shape.size()) - aval.rank();
   if (offset < 0) {
@@ -231,7 +230,7 @@ Datum broadcast_datum(const Datum& x, absl::Span<const int64_t> shape) {
   }
   for (int64_t axis = 0; axis < aval.rank(); ++axis) axes.push_back(offset + axis);
   const Datum* operand = &x;
-  return bind1_with_location(primitive, {&operand, 1},
+  return bind1_with_location(kBroadcast, {&operand, 1},
                              Attrs::make({{"shape", Ints(shape.begin(), shape.end())}, {"axes", std::move(axes)}}));
 }
 

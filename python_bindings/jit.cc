@@ -25,6 +25,7 @@
 #include "ir/interrupt.h"
 #include "ir/lengths.h"
 #include "ir/primitive.h"
+#include "ir/primitives.h"
 #include "ir/process.h"
 #include "ir/text.h"
 #include "jit/compile.h"
@@ -546,12 +547,11 @@ py::object rebuild(const Entry& entry, absl::Span<py::object> outputs) {
 }
 
 py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
-  static const Primitive& call = get_primitive("call");
   std::vector<Datum> operands = std::move(leaves.data);
   operands.insert(operands.end(), entry->captured.begin(), entry->captured.end());
   const AttrsPtr attrs = Attrs::make({{"graph", entry->graph}, {"name", *self->name}});
   std::vector<py::object> outputs;
-  for (Datum& datum : bind_with_location(call, operands, attrs)) outputs.push_back(array_object(std::move(datum)));
+  for (Datum& datum : bind_with_location(kCall, operands, attrs)) outputs.push_back(array_object(std::move(datum)));
   return rebuild(*entry, absl::MakeSpan(outputs));
 }
 

@@ -22,6 +22,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 
@@ -30,23 +31,6 @@ namespace {
 
 constexpr size_t kMostNodes = 64;    // of element-wise equations that are looked through
 constexpr size_t kMostPieces = 256;  // folds that one fold may become
-
-const Primitive& reshape_primitive() {
-  static const Primitive& primitive = get_primitive("reshape");
-  return primitive;
-}
-const Primitive& concatenate_primitive() {
-  static const Primitive& primitive = get_primitive("concatenate");
-  return primitive;
-}
-const Primitive& slice_primitive() {
-  static const Primitive& primitive = get_primitive("slice");
-  return primitive;
-}
-const Primitive& broadcast_primitive() {
-  static const Primitive& primitive = get_primitive("broadcast");
-  return primitive;
-}
 
 // The element-wise primitive that folds by this one combine with.
 const Primitive* combiner(const Primitive& fold) {
@@ -99,7 +83,7 @@ class Context {
       for (size_t i = 0; i < operands.size(); ++i) {
         if (std::find(operands.begin(), operands.begin() + i, operands[i]) != operands.begin() + i) continue;
         ++used_by_[operands[i]].equations;
-        if (equation.primitive == &slice_primitive()) ++used_by_[operands[i]].slices;
+        if (equation.primitive == &kSlice) ++used_by_[operands[i]].slices;
       }
     }
     for (Var var : graph.outputs()) ++used_by_[var].equations;
@@ -190,7 +174,7 @@ Value canonical_fold(Context& context, const Fold& fold, Value x, const Ints& ax
 // Whether `x` was concatenated along this axis, by which equation.
 std::optional<Equation> concatenation(Context& context, Value x, int axis) {
   const auto equation = context.made_by(x);
-  if (!equation || equation->primitive != &concatenate_primitive()) return std::nullopt;
+  if (!equation || equation->primitive != &kConcatenate) return std::nullopt;
   return context.builder().attrs(*equation).integer("axis") == axis ? equation : std::nullopt;
 }
 
@@ -228,7 +212,7 @@ Value fold_of_pieces(Context& context, const Fold& fold, Value x, const Values& 
   Ints bounds;
   for (const Value& leaf : leaves) {
     const auto equation = context.made_by(leaf);
-    if (!equation || equation->primitive != &concatenate_primitive()) continue;
+    if (!equation || equation->primitive != &kConcatenate) continue;
     const auto along = static_cast<int>(context.builder().attrs(*equation).integer("axis"));
     if (!contains(axes, along) || (axis >= 0 && along != axis)) continue;
     axis = along;
@@ -281,11 +265,11 @@ std::optional<Ints> axes_before(const std::vector<AxisGroup>& groups, const Ints
 Value under_shape(Context& context, Value x, absl::Span<const int64_t> shape, const std::vector<AxisGroup>& groups) {
   const auto equation = context.made_by(x);
   if (!equation) return reshape(x, shape);
-  if (equation->primitive == &reshape_primitive()) {
+  if (equation->primitive == &kReshape) {
     const Value source = context.operand(*equation, 0);
     if (source.shape() == shape) return source;
   }
-  if (equation->primitive != &broadcast_primitive()) return reshape(x, shape);
+  if (equation->primitive != &kBroadcast) return reshape(x, shape);
   const Value source = context.operand(*equation, 0);
   const Ints axes = context.builder().attrs(*equation).ints("axes");
   Shape split;
@@ -310,7 +294,7 @@ Value fold_of_reshaped(Context& context, const Fold& fold, Value x, const Values
   seen.emplace_back(x.shape().begin(), x.shape().end());
   for (const Value& leaf : leaves) {
     const auto equation = context.made_by(leaf);
-    if (!equation || equation->primitive != &reshape_primitive()) continue;
+    if (!equation || equation->primitive != &kReshape) continue;
     const Value source = context.operand(*equation, 0);
     if (!is_computed_in_loops(context, source)) continue;
     const Shape shape(source.shape().begin(), source.shape().end());
@@ -424,9 +408,8 @@ Value sum_of_products(Context& context, absl::Span<const Value> operands, const 
   const Value rhs = convert(in_order(operands[1], rhs_batch, rhs_contract), wide);
   Ints axes;
   for (size_t i = 0; i < lhs_contract.size(); ++i) axes.push_back(static_cast<int64_t>(lhs_batch.size() + i));
-  static const Primitive& sum = get_primitive("reduce_sum");
   const AttrsPtr sum_attrs = Attrs::make({{"axes", axes}});
-  const Value total = canonical_fold(context, {sum, sum_attrs}, mul(lhs, rhs), axes);
+  const Value total = canonical_fold(context, {kReduceSum, sum_attrs}, mul(lhs, rhs), axes);
   return reshape(convert(total, dtype), result.shape());
 }
 
@@ -494,9 +477,8 @@ Value slice_of_product(Context& context, Value x, const Attrs& attrs, int64_t si
 // Null unless the slice is of a diagonal of matrices that lie next to each other, which are products: the elements of
 // the last axis are those of two axes, and the stride is one more than the length of the second.
 Value diagonal_of_product(Context& context, Value x, const Attrs& attrs) {
-  static const Primitive& transpose_primitive = get_primitive("transpose");
   const auto flattened = context.made_by(x);
-  if (!flattened || flattened->primitive != &reshape_primitive() || !context.is_used_once(x)) return {};
+  if (!flattened || flattened->primitive != &kReshape || !context.is_used_once(x)) return {};
   Value whole = context.operand(*flattened, 0);
   const int last = x.rank() - 1, rank = whole.rank();
   if (last < 0 || rank != last + 2) return {};
@@ -512,7 +494,7 @@ Value diagonal_of_product(Context& context, Value x, const Attrs& attrs) {
   if (length <= 0 || first[1] + length > columns) return {};
   Ints order(rank);
   std::iota(order.begin(), order.end(), 0);
-  for (auto equation = context.made_by(whole); equation && equation->primitive == &transpose_primitive;
+  for (auto equation = context.made_by(whole); equation && equation->primitive == &kTranspose;
        equation = context.made_by(whole)) {
     if (!context.is_used_once(whole)) return {};
     for (int64_t& axis : order) axis = context.builder().attrs(*equation).ints("permutation")[axis];
@@ -563,8 +545,7 @@ struct Progression {
 std::optional<Progression> progression(Context& context, Value x) {
   const auto equation = context.made_by(x);
   if (!equation || x.rank() != 1 || !is_integer(x.dtype())) return std::nullopt;
-  static const Primitive &iota_primitive = get_primitive("iota"), &full_primitive = get_primitive("full"),
-                         &add_primitive = get_primitive("add"), &mul_primitive = get_primitive("mul");
+  static const Primitive &iota_primitive = kIota, &full_primitive = kFull, &add_primitive = kAdd, &mul_primitive = kMul;
   const Primitive* const primitive = equation->primitive;
   if (primitive == &iota_primitive) return Progression{0, 1};
   if (primitive == &full_primitive) return Progression{context.builder().attrs(*equation).integer("value"), 0};
@@ -608,7 +589,7 @@ Value gather_of_product(Context& context, Value x, Value indices, const Attrs& a
   if (length > std::numeric_limits<int32_t>::max()) return {};
   if (dtype_size(indices.dtype()) < 4) indices = convert(indices, DType::kInt32);
   const auto flattened = context.made_by(x);
-  if (flattened && flattened->primitive == &reshape_primitive() && context.is_used_once(x) && x.rank() == 1) {
+  if (flattened && flattened->primitive == &kReshape && context.is_used_once(x) && x.rank() == 1) {
     const Value whole = context.operand(*flattened, 0);
     const auto equation = product(context, whole);
     if (!equation || whole.rank() != 2) return {};
@@ -645,7 +626,6 @@ Value gather_of_product(Context& context, Value x, Value indices, const Attrs& a
 // Null unless the free axes of an operand are in another order than in what it was transposed from, and the result is
 // smaller than that.
 Value product_of_untransposed(Context& context, absl::Span<const Value> operands, const Attrs& attrs) {
-  static const Primitive& transpose_primitive = get_primitive("transpose");
   Value sources[] = {operands[0], operands[1]};
   Ints contract[] = {attrs.ints("lhs_contract"), attrs.ints("rhs_contract")};
   Ints batch[] = {attrs.ints("lhs_batch"), attrs.ints("rhs_batch")};
@@ -662,7 +642,7 @@ Value product_of_untransposed(Context& context, absl::Span<const Value> operands
       products *= operand.shape()[axis];
     }
     const auto equation = context.made_by(operand);
-    if (equation && equation->primitive == &transpose_primitive) {
+    if (equation && equation->primitive == &kTranspose) {
       const AttrsPtr transposition = context.builder().attrs_ptr(*equation);
       const auto before = [&](Ints axes) {
         for (int64_t& axis : axes) axis = transposition->ints("permutation")[axis];
@@ -693,19 +673,18 @@ GraphPtr canonical_folds(const Graph& graph) {
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         if (!context) context.emplace(graph, builder);
         const Primitive& primitive = *equation.primitive;
-        static const Primitive& gather_primitive = get_primitive("gather");
         const auto result = [&]() -> Values {
           if (primitive.lowering == Lowering::kReduce && equation.operand_count == 1) {
             return {canonical_fold(*context, {primitive, attrs}, operands[0], attrs->ints("axes"))};
           }
-          if (&primitive == &slice_primitive()) {
+          if (&primitive == &kSlice) {
             if (const Value part = slice_of_piece(*context, operands[0], *attrs)) return {part};
             if (const Value part = slice_of_fold(*context, operands[0], *attrs)) return {part};
             const int64_t size = graph.aval(equation.first_output).size();
             if (const Value part = slice_of_product(*context, operands[0], *attrs, size)) return {part};
             if (const Value part = diagonal_of_product(*context, operands[0], *attrs)) return {part};
           }
-          if (&primitive == &gather_primitive) {
+          if (&primitive == &kGather) {
             if (const auto as = as_slice(*context, operands[0], operands[1], *attrs)) {
               if (const Value part = diagonal_of_product(*context, operands[0], **as)) return {part};
             }

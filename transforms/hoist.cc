@@ -337,15 +337,15 @@ class Hoister {
     }
     return value;
   }
-  const Equation* made_by(Var var, const char* primitive) const {
+  const Equation* made_by(Var var, const Primitive& primitive) const {
     const Equation* equation = definition_[var];
-    return equation != nullptr && equation->primitive->name == primitive ? equation : nullptr;
+    return equation != nullptr && equation->primitive == &primitive ? equation : nullptr;
   }
 
   // Through transposes, to what they transpose; the permutations in the order in which they are applied.
   Seen see_through(Var var) const {
     Seen seen{var, {}};
-    while (const Equation* equation = made_by(seen.var, "transpose")) {
+    while (const Equation* equation = made_by(seen.var, kTranspose)) {
       seen.permutations.insert(seen.permutations.begin(), body_.attrs(*equation).ints("permutation"));
       seen.var = body_.operands(*equation)[0];
     }
@@ -354,12 +354,12 @@ class Hoister {
 
   std::optional<Accumulation> accumulation(size_t carry) const {
     const Var input = static_cast<Var>(constants_ + carry), output = body_.outputs()[carry];
-    const Equation* sum = made_by(output, "add");
+    const Equation* sum = made_by(output, kAdd);
     if (sum == nullptr || uses_[input] != 1 || uses_[output] != 1) return std::nullopt;
     const absl::Span<const Var> terms = body_.operands(*sum);
     if ((terms[0] == input) == (terms[1] == input)) return std::nullopt;
     const Seen product = see_through(terms[0] == input ? terms[1] : terms[0]);
-    const Equation* dot = made_by(product.var, "dot_general");
+    const Equation* dot = made_by(product.var, kDotGeneral);
     if (dot == nullptr) return std::nullopt;
     const Attrs& attrs = body_.attrs(*dot);
     const absl::Span<const Var> factors = body_.operands(*dot);
@@ -385,7 +385,7 @@ class Hoister {
   std::optional<Product> product(size_t output) const {
     const Var var = body_.outputs()[output];
     const Seen seen = see_through(var);
-    const Equation* dot = made_by(seen.var, "dot_general");
+    const Equation* dot = made_by(seen.var, kDotGeneral);
     // What else reads the product, or a transpose of it, needs it in its step.
     if (dot == nullptr || contracted_size(body_, *dot) < kLeastContracted) return std::nullopt;
     for (Var at = var;; at = body_.operands(*definition_[at])[0]) {

@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 
@@ -21,14 +22,14 @@ namespace ct {
 namespace {
 
 struct Names {
-  const Primitive& add = get_primitive("add");
-  const Primitive& broadcast = get_primitive("broadcast");
-  const Primitive& concatenate = get_primitive("concatenate");
-  const Primitive& full = get_primitive("full");
-  const Primitive& pad = get_primitive("pad");
-  const Primitive& reduce_sum = get_primitive("reduce_sum");
-  const Primitive& reshape = get_primitive("reshape");
-  const Primitive& slice = get_primitive("slice");
+  const Primitive& add = kAdd;
+  const Primitive& broadcast = kBroadcast;
+  const Primitive& concatenate = kConcatenate;
+  const Primitive& full = kFull;
+  const Primitive& pad = kPad;
+  const Primitive& reduce_sum = kReduceSum;
+  const Primitive& reshape = kReshape;
+  const Primitive& slice = kSlice;
 };
 const Names& names() {
   static const Names result{};

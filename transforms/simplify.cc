@@ -12,6 +12,7 @@
 #include "interpreter/evaluate.h"
 #include "ir/error.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 
@@ -26,16 +27,16 @@ struct Match {
   Aval output;
 
   // The equation that made `value` when its primitive has this name, else null.
-  const Equation* made_by(Value value, std::string_view name) const {
+  const Equation* made_by(Value value, const Primitive& by) const {
     const Equation* equation = builder.producer(value.var);
-    return equation != nullptr && equation->primitive->name == name ? equation : nullptr;
+    return equation != nullptr && equation->primitive == &by ? equation : nullptr;
   }
   Value operand(const Equation& equation, int index) const { return {&builder, builder.operands(equation)[index]}; }
 
-  bool is_full(Value value) const { return made_by(value, "full") != nullptr; }
+  bool is_full(Value value) const { return made_by(value, kFull) != nullptr; }
   // A constant of any numeric dtype equal to `wanted`.
   bool is_full(Value value, double wanted) const {
-    const Equation* equation = made_by(value, "full");
+    const Equation* equation = made_by(value, kFull);
     if (equation == nullptr) return false;
     const Attrs& constant = builder.attrs(*equation);
     if (is_complex(value.dtype())) {
@@ -49,12 +50,12 @@ struct Match {
   }
   // A constant of a real floating dtype that is neither infinite nor NaN.
   bool is_finite_full(Value value) const {
-    const Equation* equation = made_by(value, "full");
+    const Equation* equation = made_by(value, kFull);
     return equation != nullptr && std::isfinite(builder.attrs(*equation).real("value"));
   }
   // The constant that made `value`, in another shape.
   Value full_of(Value value, absl::Span<const int64_t> shape) const {
-    const Equation* equation = made_by(value, "full");
+    const Equation* equation = made_by(value, kFull);
     const AttrsPtr constant = builder.attrs_ptr(*equation);
     return builder.bind1(*equation->primitive, {}, constant->with("shape", Ints(shape.begin(), shape.end())));
   }
@@ -66,14 +67,14 @@ using Rule = Value (*)(const Match& match);
 // cotangents of what a loop reads by index are summed in this way. Only where no element is updated twice, which would
 // change the order of the sum.
 Value simplify_sum_with_update(const Match& m, Value x, Value update) {
-  const Equation* found = m.made_by(update, "dynamic_update_slice");
-  if (found == nullptr) found = m.made_by(update, "scatter_add");
+  const Equation* found = m.made_by(update, kDynamicUpdateSlice);
+  if (found == nullptr) found = m.made_by(update, kScatterAdd);
   if (found == nullptr || !m.is_full(m.operand(*found, 0), 0)) return {};
   // Copies: what is found moves when equations are added.
   const Equation equation = *found;
   const AttrsPtr attrs = m.builder.attrs_ptr(equation);
   const int64_t batch_dims = attrs->integer("batch_dims");
-  if (equation.primitive->name == "scatter_add") {
+  if (equation.primitive == &kScatterAdd) {
     const Value indices = m.operand(equation, 1);
     const bool once = num_elements(absl::MakeConstSpan(indices.shape()).subspan(batch_dims)) <= 1 ||
                       (attrs->has("unique") && attrs->flag("unique"));
@@ -84,7 +85,7 @@ Value simplify_sum_with_update(const Match& m, Value x, Value update) {
   Values operands{x};
   for (size_t i = 2; i < equation.operand_count; ++i) operands.push_back(m.operand(equation, static_cast<int>(i)));
   const Ints sizes(term.shape().begin() + batch_dims, term.shape().end());
-  const Value read = m.builder.bind1(get_primitive("dynamic_slice"), operands, attrs->with("sizes", sizes));
+  const Value read = m.builder.bind1(kDynamicSlice, operands, attrs->with("sizes", sizes));
   operands.insert(operands.begin() + 1, read + term);
   return m.builder.bind1(*equation.primitive, operands, attrs);
 }
@@ -154,7 +155,7 @@ Value simplify_pow(const Match& m) {
 
 // neg neg, not not, conj conj, and reverses of the same axes.
 Value simplify_involution(const Match& m) {
-  const Equation* inner = m.made_by(m.operands[0], m.primitive.name);
+  const Equation* inner = m.made_by(m.operands[0], m.primitive);
   return inner != nullptr && m.builder.attrs(*inner) == *m.attrs ? m.operand(*inner, 0) : Value{};
 }
 
@@ -177,15 +178,15 @@ Value simplify_or(const Match& m) {
 }
 
 Value simplify_part(const Match& m) {
-  const Equation* parts = m.made_by(m.operands[0], "complex");
-  return parts == nullptr ? Value{} : m.operand(*parts, m.primitive.name == "real" ? 0 : 1);
+  const Equation* parts = m.made_by(m.operands[0], kComplex);
+  return parts == nullptr ? Value{} : m.operand(*parts, &m.primitive == &kReal ? 0 : 1);
 }
 
 Value simplify_select(const Match& m) {
   if (m.operands[1] == m.operands[2]) return m.operands[1];
   if (m.is_full(m.operands[0], 1)) return m.operands[1];
   if (m.is_full(m.operands[0], 0)) return m.operands[2];
-  const Equation* inverted = m.made_by(m.operands[0], "not");
+  const Equation* inverted = m.made_by(m.operands[0], kNot);
   return inverted == nullptr ? Value{} : select(m.operand(*inverted, 0), m.operands[2], m.operands[1]);
 }
 
@@ -200,7 +201,7 @@ bool widens(DType from, DType to) {
 Value simplify_convert(const Match& m) {
   const Value x = m.operands[0];
   if (x.dtype() == m.output.dtype()) return x;
-  const Equation* inner = m.made_by(x, "convert");
+  const Equation* inner = m.made_by(x, kConvert);
   if (inner == nullptr) return {};
   const Value source = m.operand(*inner, 0);
   return widens(source.dtype(), x.dtype()) ? convert(source, m.output.dtype()) : Value{};
@@ -210,7 +211,7 @@ Value simplify_broadcast(const Match& m) {
   const Value x = m.operands[0];
   if (m.is_full(x)) return m.full_of(x, m.output.shape());
   if (x.shape() == m.output.shape()) return x;
-  const Equation* inner = m.made_by(x, "broadcast");
+  const Equation* inner = m.made_by(x, kBroadcast);
   if (inner == nullptr) return {};
   Ints axes = m.builder.attrs(*inner).ints("axes");
   for (int64_t& axis : axes) axis = m.attrs->ints("axes")[axis];
@@ -221,7 +222,7 @@ Value simplify_reshape(const Match& m) {
   const Value x = m.operands[0];
   if (m.is_full(x)) return m.full_of(x, m.output.shape());
   if (x.shape() == m.output.shape()) return x;
-  const Equation* inner = m.made_by(x, "reshape");
+  const Equation* inner = m.made_by(x, kReshape);
   return inner == nullptr ? Value{} : reshape(m.operand(*inner, 0), m.output.shape());
 }
 
@@ -230,7 +231,7 @@ Value simplify_transpose(const Match& m) {
   if (m.is_full(x)) return m.full_of(x, m.output.shape());
   Ints permutation = m.attrs->ints("permutation");
   if (std::is_sorted(permutation.begin(), permutation.end())) return x;
-  const Equation* inner = m.made_by(x, "transpose");
+  const Equation* inner = m.made_by(x, kTranspose);
   if (inner == nullptr) return {};
   for (int64_t& axis : permutation) axis = m.builder.attrs(*inner).ints("permutation")[axis];
   return transpose(m.operand(*inner, 0), permutation);
@@ -285,8 +286,8 @@ Value simplify_reduce(const Match& m) {
   const Ints& axes = m.attrs->ints("axes");
   const bool trivial = std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.shape()[axis] == 1; });
   if (trivial) return reshape(x, m.output.shape());
-  if (m.is_full(x, 0) && m.primitive.name == "reduce_sum") return zeros(m.builder, m.output);
-  const bool extremum = m.primitive.name == "reduce_max" || m.primitive.name == "reduce_min";
+  if (m.is_full(x, 0) && &m.primitive == &kReduceSum) return zeros(m.builder, m.output);
+  const bool extremum = &m.primitive == &kReduceMax || &m.primitive == &kReduceMin;
   return extremum && x.aval().size() > 0 && m.is_full(x) ? m.full_of(x, m.output.shape()) : Value{};
 }
 
@@ -299,7 +300,7 @@ Value simplify_gather(const Match& m) {
   const Value x = m.operands[0];
   const int64_t axis = m.attrs->integer("axis");
   const bool all = m.operands[1].rank() == 1 && m.operands[1].shape()[0] == x.shape()[axis];
-  return all && m.attrs->integer("batch_dims") == 0 && m.made_by(m.operands[1], "iota") != nullptr ? x : Value{};
+  return all && m.attrs->integer("batch_dims") == 0 && m.made_by(m.operands[1], kIota) != nullptr ? x : Value{};
 }
 
 // Outside of mask regions sizes are what the shapes say.
@@ -314,7 +315,7 @@ std::optional<Values> simplify_counted_scan(Builder& builder, const Primitive& s
                                             const AttrsPtr& attrs) {
   if (!attrs->has("counted")) return std::nullopt;
   const Equation* count = builder.producer(operands.back().var);
-  if (count == nullptr || count->primitive->name != "full") return std::nullopt;
+  if (count == nullptr || count->primitive != &kFull) return std::nullopt;
   if (builder.attrs(*count).integer("value") < attrs->integer("length")) return std::nullopt;
   std::vector<Attrs::Item> rest;
   for (const Attrs::Item& item : attrs->items()) {
@@ -335,14 +336,14 @@ Value constant_of(Builder& builder, const Aval& aval, const Tensor& scalar) {
 
 // Scalar functions of constants, computed now.
 Value fold(const Match& m) {
-  const bool elementwise = m.primitive.scalar || m.primitive.name == "convert";
+  const bool elementwise = m.primitive.scalar || &m.primitive == &kConvert;
   if (!elementwise || m.operands.empty() || m.output.dtype() == DType::kKey) return {};
   for (const Value& operand : m.operands) {
     if (!m.is_full(operand)) return {};
   }
   std::vector<Tensor> scalars;
   for (const Value& operand : m.operands) {
-    const Equation* constant = m.made_by(operand, "full");
+    const Equation* constant = m.made_by(operand, kFull);
     const AttrsPtr attrs = m.builder.attrs(*constant).with("shape", Ints{});
     scalars.push_back(evaluate_primitive(*constant->primitive, {}, attrs)[0]);
   }
@@ -405,8 +406,8 @@ const absl::flat_hash_map<const Primitive*, Rule>& rule_table() {
 
 GraphPtr simplify(const Graph& graph) {
   const auto& rules = rule_table();
-  const Primitive* const mask = find_primitive("mask");
-  const Primitive* const scan = find_primitive("scan");
+  const Primitive* const mask = &kMask;
+  const Primitive* const scan = &kScan;
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;

@@ -1,6 +1,7 @@
 #include "transforms/split.h"
 
 #include "ir/error.h"
+#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 
@@ -9,10 +10,9 @@ namespace {
 
 bool is_free(const Builder& builder, const Equation& equation) {
   static const Primitive* const free_of_cost[] = {
-      &get_primitive("full"),    &get_primitive("iota"),      &get_primitive("broadcast"),
-      &get_primitive("reshape"), &get_primitive("transpose"),
+      &kFull, &kIota, &kBroadcast, &kReshape, &kTranspose,
   };
-  static const Primitive* const convert = &get_primitive("convert");
+  static const Primitive* const convert = &kConvert;
   for (const Primitive* primitive : free_of_cost) {
     if (equation.primitive == primitive) return true;
   }

@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "transforms/common.h"
 
 namespace ct {
@@ -26,10 +27,10 @@ namespace {
 constexpr int64_t kLeastWindow = 8;  // shorter ones are cheap, and fuse with what made the factors
 
 struct Names {
-  const Primitive& dot_general = get_primitive("dot_general");
-  const Primitive& reduce_sum = get_primitive("reduce_sum");
-  const Primitive& set_length = get_primitive("set_length");
-  const Primitive& window_slice = get_primitive("window_slice");
+  const Primitive& dot_general = kDotGeneral;
+  const Primitive& reduce_sum = kReduceSum;
+  const Primitive& set_length = kSetLength;
+  const Primitive& window_slice = kWindowSlice;
 };
 const Names& names() {
   static const Names result{};

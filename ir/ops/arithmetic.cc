@@ -21,11 +21,16 @@ Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool neg
   return result;
 }
 
+}  // namespace
+
 const Primitive& kNeg = define(linear_unary("neg", ScalarOp::kNeg, kNumbers,
                                             [](Value cotangent, const Aval&, const AttrsPtr&) { return -cotangent; }));
 
 const Primitive& kAdd = define(linear_binary("add", ScalarOp::kAdd, kArithmetic, false));
+
 const Primitive& kSub = define(linear_binary("sub", ScalarOp::kSub, kNumbers, true));
+
+namespace {
 
 Primitive multiplication() {
   Primitive result = binary(
@@ -46,7 +51,11 @@ Primitive multiplication() {
   };
   return result;
 }
+}  // namespace
+
 const Primitive& kMul = define(multiplication());
+
+namespace {
 
 Primitive division() {
   Primitive result = binary(
@@ -104,10 +113,11 @@ Primitive extremum(std::string name, ScalarOp op) {
       [](Value tangent, Value x, Value y, Value result) { return share(tangent, x, y, result); },
       [](Value tangent, Value x, Value y, Value result) { return share(tangent, y, x, result); });
 }
-const Primitive& kMax = define(extremum("max", ScalarOp::kMax));
-const Primitive& kMin = define(extremum("min", ScalarOp::kMin));
-
 }  // namespace
+
+const Primitive& kMax = define(extremum("max", ScalarOp::kMax));
+
+const Primitive& kMin = define(extremum("min", ScalarOp::kMin));
 
 Value neg(Value x) { return x.builder->bind1(kNeg, {x}); }
 Value add(Value x, Value y) { return x.builder->bind1(kAdd, {x, y}); }

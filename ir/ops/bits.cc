@@ -1,6 +1,7 @@
 // Bitwise logic, of bools and integers, and shifts, of integers.
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -8,7 +9,11 @@ namespace {
 constexpr DTypeSet kBits = kBools | kIntegers;
 constexpr const char* kDiscrete = "integers and bools carry no derivative";
 
+}  // namespace
+
 const Primitive& kNot = define(flat_unary("not", ScalarOp::kNot, kBits, kDiscrete));
+
+namespace {
 const Primitive& kAnd = define(flat_binary("and", ScalarOp::kAnd, kBits, kDiscrete));
 const Primitive& kOr = define(flat_binary("or", ScalarOp::kOr, kBits, kDiscrete));
 const Primitive& kXor = define(flat_binary("xor", ScalarOp::kXor, kBits, kDiscrete));

@@ -2,6 +2,7 @@
 // t is Re(c * t), without conjugation, as in JAX: hence the signs of the imaginary parts below.
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -15,9 +16,13 @@ Primitive part(std::string name, ScalarOp op, LinearTranspose transpose) {
   return result;
 }
 
+}  // namespace
+
 const Primitive& kReal = define(part("real", ScalarOp::kReal, [](Value cotangent, const Aval&, const AttrsPtr&) {
   return make_complex(cotangent, zeros_like(cotangent));
 }));
+
+namespace {
 
 const Primitive& kImag = define(part("imag", ScalarOp::kImag, [](Value cotangent, const Aval&, const AttrsPtr&) {
   return make_complex(zeros_like(cotangent), -cotangent);
@@ -49,9 +54,9 @@ Primitive from_parts() {
   };
   return result;
 }
-const Primitive& kComplex = define(from_parts());
-
 }  // namespace
+
+const Primitive& kComplex = define(from_parts());
 
 Value real(Value x) { return x.builder->bind1(kReal, {x}); }
 Value imag(Value x) { return x.builder->bind1(kImag, {x}); }

@@ -109,10 +109,11 @@ const Primitive& kFull = define(constant("full",
                                           {"weak", AttributeKind::kFlag}},
                                          full_type, full_element));
 
-namespace {
 const Primitive& kIota = define(constant(
     "iota", {{"axis", AttributeKind::kInteger}, {"dtype", AttributeKind::kDType}, {"shape", AttributeKind::kIntegers}},
     iota_type, iota_element));
+
+namespace {
 
 Value bind_full(Builder& builder, const Aval& aval, AttrValue value) {
   Ints shape(aval.shape().begin(), aval.shape().end());

@@ -10,6 +10,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -251,9 +252,9 @@ Primitive general_dot() {
   result.absent["element"] = "elements mix: lowered as a matrix product";
   return result;
 }
-const Primitive& kDotGeneral = define(general_dot());
-
 }  // namespace
+
+const Primitive& kDotGeneral = define(general_dot());
 
 Value dot_general(Value lhs, Value rhs, const DotDimensions& dimensions) {
   return lhs.builder->bind1(kDotGeneral, {lhs, rhs}, attrs_of(dimensions));

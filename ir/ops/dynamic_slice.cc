@@ -11,6 +11,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -193,7 +194,7 @@ Ints cut_axes(const Aval& x, const Attrs& attrs) {
 
 JvpResult dynamic_slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                             const AttrsPtr& attrs) {
-  const Primitive& self = get_primitive("dynamic_slice");
+  const Primitive& self = kDynamicSlice;
   const Value result = builder.bind1(self, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
   Values operands{with_lengths_of(tangents[0], primals[0], cut_axes(primals[0].aval(), *attrs))};
@@ -207,7 +208,7 @@ Values dynamic_slice_transpose(Builder& builder, const TransposeInput& input, co
   Values operands{zeros(builder, input.avals[0]), input.cotangents[0]};
   append(operands, starts_of(input.operands, 1));
   Values result(input.avals.size());
-  result[0] = builder.bind1(get_primitive("dynamic_update_slice"), operands, update_attrs(*attrs));
+  result[0] = builder.bind1(kDynamicUpdateSlice, operands, update_attrs(*attrs));
   return result;
 }
 
@@ -225,7 +226,7 @@ std::vector<Masked> dynamic_slice_mask(Builder& builder, absl::Span<const Masked
     if (!whole) values[0] = fill_padded({values[0], x.lengths}, axis, 0);
     result.lengths.push_back(whole ? x.lengths[axis] : Value());
   }
-  result.value = builder.bind1(get_primitive("dynamic_slice"), values, attrs);
+  result.value = builder.bind1(kDynamicSlice, values, attrs);
   return {result};
 }
 
@@ -241,7 +242,11 @@ Primitive dynamic_slicing() {
   result.element = dynamic_slice_element;
   return result;
 }
+}  // namespace
+
 const Primitive& kDynamicSlice = define(dynamic_slicing());
+
+namespace {
 
 // ---- dynamic_update_slice -----------------------------------------------------------------------------------------
 
@@ -290,7 +295,7 @@ Scalar dynamic_update_slice_element(ElementBuilder& element, const Attrs& attrs,
 
 JvpResult dynamic_update_slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                                    const AttrsPtr& attrs) {
-  const Primitive& self = get_primitive("dynamic_update_slice");
+  const Primitive& self = kDynamicUpdateSlice;
   const Value result = builder.bind1(self, primals, attrs);
   if (!tangents[0] && !tangents[1]) return {{result}, {Value()}};
   Ints axes;
@@ -311,13 +316,12 @@ Values dynamic_update_slice_transpose(Builder& builder, const TransposeInput& in
   if (input.linear(0)) {
     Values operands{cotangent, zeros(builder, input.avals[1])};
     append(operands, starts);
-    result[0] = builder.bind1(get_primitive("dynamic_update_slice"), operands, attrs);
+    result[0] = builder.bind1(kDynamicUpdateSlice, operands, attrs);
   }
   if (input.linear(1)) {
     Values operands{cotangent};
     append(operands, starts);
-    result[1] = builder.bind1(get_primitive("dynamic_slice"), operands,
-                              attrs->with("sizes", without_batch(input.avals[1], *attrs)));
+    result[1] = builder.bind1(kDynamicSlice, operands, attrs->with("sizes", without_batch(input.avals[1], *attrs)));
   }
   return result;
 }
@@ -342,7 +346,7 @@ std::vector<Masked> dynamic_update_slice_mask(Builder& builder, absl::Span<const
   }
   Values values{x.value, update.value};
   for (const Value& start : starts_inside(x, starts_of(operands, 2), sizes, batch_dims)) values.push_back(start);
-  result.value = builder.bind1(get_primitive("dynamic_update_slice"), values, attrs);
+  result.value = builder.bind1(kDynamicUpdateSlice, values, attrs);
   return {result};
 }
 
@@ -359,7 +363,11 @@ Primitive dynamic_updating() {
   result.lowering = Lowering::kUpdate;
   return result;
 }
+}  // namespace
+
 const Primitive& kDynamicUpdateSlice = define(dynamic_updating());
+
+namespace {
 
 Values joined(Values operands, absl::Span<const Value> starts) {
   append(operands, starts);

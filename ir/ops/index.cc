@@ -16,6 +16,7 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -172,6 +173,8 @@ std::vector<Masked> gather_mask(Builder&, absl::Span<const Masked> operands, con
   return {result};
 }
 
+}  // namespace
+
 const Primitive& kGather = define({
     .name = "gather",
     .attributes = {{"axis", AttributeKind::kInteger}, {"batch_dims", AttributeKind::kInteger}},
@@ -185,6 +188,8 @@ const Primitive& kGather = define({
     .expand = {},
     .split = {},
 });
+
+namespace {
 
 // ---- The scatters: what they share --------------------------------------------------------------------------------
 
@@ -206,7 +211,7 @@ Value gather_like(Value operand, Value indices, const AttrsPtr& attrs) {
 
 // The sum, with every update that an index brings to one element. Attributes say more than scatter_add_primitive needs.
 Value sum_at(Value operand, Value indices, Value updates, const AttrsPtr& attrs) {
-  return operand.builder->bind1(get_primitive("scatter_add"), {operand, indices, updates}, attrs);
+  return operand.builder->bind1(kScatterAdd, {operand, indices, updates}, attrs);
 }
 
 TypeRule scatter_type(DTypeSet dtypes) {
@@ -327,7 +332,11 @@ Primitive scatter_add_primitive() {
   result.transpose = scatter_add_transpose;
   return result;
 }
+}  // namespace
+
 const Primitive& kScatterAdd = define(scatter_add_primitive());
+
+namespace {
 
 // ---- scatter ------------------------------------------------------------------------------------------------------
 
@@ -360,7 +369,7 @@ Values replace_transpose(Builder& builder, const TransposeInput& input, const At
   const Value indices = last_of_equal(input.operands[1], input.avals[0].dim(attrs->integer("axis")), attrs);
   Values result(3);
   if (input.linear(0)) {
-    result[0] = builder.bind1(get_primitive("scatter"), {cotangent, indices, zeros(builder, input.avals[2])}, attrs);
+    result[0] = builder.bind1(kScatter, {cotangent, indices, zeros(builder, input.avals[2])}, attrs);
   }
   if (input.linear(2)) result[2] = gather_like(cotangent, indices, attrs);
   return result;
@@ -373,7 +382,11 @@ Primitive replacing() {
   result.transpose = replace_transpose;
   return result;
 }
+}  // namespace
+
 const Primitive& kScatter = define(replacing());
+
+namespace {
 
 // ---- scatter_mul --------------------------------------------------------------------------------------------------
 
@@ -444,7 +457,7 @@ Value product_of_others(Value indices, Value updates, const AttrsPtr& attrs) {
 JvpResult scatter_mul_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                           const AttrsPtr& attrs) {
   const Value operand = primals[0], indices = primals[1], updates = primals[2];
-  const Primitive& self = get_primitive("scatter_mul");
+  const Primitive& self = kScatterMul;
   const Value result = builder.bind1(self, primals, attrs);
   Value tangent;
   if (tangents[0]) {
@@ -467,12 +480,15 @@ Primitive scatter_mul_primitive() {
   result.jvp = scatter_mul_jvp;
   result.transpose = [](Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
     const Value cotangent = input.cotangents[0];
-    return Values{
-        builder.bind1(get_primitive("scatter_mul"), {cotangent, input.operands[1], input.operands[2]}, attrs), {}, {}};
+    return Values{builder.bind1(kScatterMul, {cotangent, input.operands[1], input.operands[2]}, attrs), {}, {}};
   };
   return result;
 }
+}  // namespace
+
 const Primitive& kScatterMul = define(scatter_mul_primitive());
+
+namespace {
 
 // ---- scatter_min, scatter_max -------------------------------------------------------------------------------------
 

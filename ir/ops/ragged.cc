@@ -172,9 +172,9 @@ Primitive clamp_length_primitive() {
   result.absent["reference"] = "expands to other equations";
   return result;
 }
-const Primitive& kClampLength = define(clamp_length_primitive());
-
 }  // namespace
+
+const Primitive& kClampLength = define(clamp_length_primitive());
 
 Value dimension_size(Value x, int axis) {
   return x.builder->bind1(kDimensionSize, {x}, Attrs::make({{"axis", int64_t{axis}}}));

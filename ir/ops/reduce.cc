@@ -8,6 +8,7 @@
 #include "ir/combinators.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -105,7 +106,11 @@ Primitive sum() {
   });
   return result;
 }
+}  // namespace
+
 const Primitive& kReduceSum = define(sum());
+
+namespace {
 
 // ---- Product ------------------------------------------------------------------------------------------------------
 
@@ -185,8 +190,13 @@ Primitive extremum(std::string name, ScalarOp op, double identity) {
   result.absent["transpose"] = "not linear";
   return result;
 }
+}  // namespace
+
 const Primitive& kReduceMax = define(extremum("reduce_max", ScalarOp::kMax, -kInfinity));
+
 const Primitive& kReduceMin = define(extremum("reduce_min", ScalarOp::kMin, kInfinity));
+
+namespace {
 
 Value reduce(const Primitive& primitive, Value x, absl::Span<const int64_t> axes) {
   if (axes.empty()) return x;

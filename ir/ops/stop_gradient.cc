@@ -1,6 +1,7 @@
 // The identity, whose derivative is taken as zero. Nothing is left of it once all derivatives are taken.
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -24,9 +25,9 @@ Primitive barrier() {
   };
   return result;
 }
-const Primitive& kStopGradient = define(barrier());
-
 }  // namespace
+
+const Primitive& kStopGradient = define(barrier());
 
 Value stop_gradient(Value x) { return x.builder->bind1(kStopGradient, {x}); }
 

@@ -9,6 +9,7 @@
 #include "ir/error.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/dead_rows.h"
@@ -89,8 +90,7 @@ Flags lengths_of_sizes(const Graph& graph) {
 // The residuals of one branch that are made of sizes alone, computed outside of it: a length that only the branch knew
 // could not be compared with others. Null for the others.
 Values size_residuals(Builder& known, const SplitGraph& sheet, absl::Span<const Value> operands) {
-  static const Primitive* const kDimensionSize = &get_primitive("dimension_size");
-  const Flags varies = depends_on(*sheet.known, Flags(operands.size(), true), kDimensionSize);
+  const Flags varies = depends_on(*sheet.known, Flags(operands.size(), true), &kDimensionSize);
   const Flags lengths = lengths_of_sizes(*sheet.known);
   std::vector<size_t> chosen;
   Flags places;
@@ -139,7 +139,7 @@ Places share_residuals(Builder& known, const std::vector<SplitGraph>& sheets, ab
 
 std::vector<SplitValue> cond_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                    const AttrsPtr& attrs) {
-  if (!operands[0].is_known()) return split_whole(context, get_primitive("cond"), operands, attrs);
+  if (!operands[0].is_known()) return split_whole(context, kCond, operands, attrs);
   const Branches& branches = attrs->graphs("branches");
   const Flags in = unknown_mask(operands.subspan(1));
   Flags unknown(branches[0]->outputs().size(), false);
@@ -366,9 +366,9 @@ Primitive cond_primitive() {
   result.absent["expand"] = "the compiler lowers it to a branch";
   return result;
 }
-const Primitive& kCond = define(cond_primitive());
-
 }  // namespace
+
+const Primitive& kCond = define(cond_primitive());
 
 Values cond(Builder& builder, std::vector<GraphPtr> branches, absl::Span<const Value> operands) {
   return builder.bind(kCond, operands, Attrs::make({{"branches", std::move(branches)}}));

@@ -5,6 +5,7 @@
 
 #include "ir/error.h"
 #include "ir/lengths.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 
@@ -37,7 +38,7 @@ class BatchedRule final : public Opaque, public RuleMaker {
 };
 
 bool has_rule(const Graph& graph, const Equation& equation) {
-  return equation.primitive->name == "custom_jvp" && graph.attrs(equation).has("rule");
+  return equation.primitive == &kCustomJvp && graph.attrs(equation).has("rule");
 }
 
 bool any_rule(const Graph& graph) {
@@ -50,7 +51,7 @@ bool any_rule(const Graph& graph) {
 // The equation with other rules: `captured` gives the sub-graph, or null for none.
 Values rebind(Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs,
               const std::function<GraphPtr(const Graph&)>& inside, const std::function<GraphPtr()>& captured) {
-  if (equation.primitive->name != "custom_jvp" || !attrs->has("rule")) {
+  if (equation.primitive != &kCustomJvp || !attrs->has("rule")) {
     return builder.bind(*equation.primitive, operands, map_graphs(attrs, inside));
   }
   std::vector<Attrs::Item> items{{"graph", inside(*attrs->graph("graph"))}};
@@ -74,7 +75,7 @@ GraphPtr captured_to(const Graph& graph, int depth) {
   return rewrite(graph, [depth](Builder& builder, const Equation& equation, absl::Span<const Value> operands,
                                 const AttrsPtr& attrs) {
     std::optional<KeepLengths> lengths;
-    if (equation.primitive == &get_primitive("mask")) lengths.emplace();
+    if (equation.primitive == &kMask) lengths.emplace();
     const auto inside = [depth](const Graph& inner) { return captured_to(inner, depth); };
     return rebind(builder, equation, operands, attrs, inside, [&]() -> GraphPtr {
       if (depth >= kDeepestRule) return nullptr;

@@ -186,7 +186,7 @@ std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const Split
   const Ints& out_ragged = attributes->ints("out_ragged");
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
   for (const SplitValue& length : operands.subspan(0, num_lengths)) {
-    if (!length.is_known()) return split_whole(context, get_primitive("mask"), operands, attributes);
+    if (!length.is_known()) return split_whole(context, kMask, operands, attributes);
   }
   const SplitGraph sheets = split_of(attrs.graph, unknown_mask(operands));
   const size_t num_known = count(sheets.out_known);
@@ -408,7 +408,7 @@ std::vector<Masked> mask_mask(Builder& builder, absl::Span<const Masked> operand
     Value& length = held[static_cast<size_t>(attrs.in_ragged[3 * t + 2])].value;
     if (size && size != length) length = clamp_length(length, size);
   }
-  return mask_expansion(builder, get_primitive("mask"), held, attributes);
+  return mask_expansion(builder, kMask, held, attributes);
 }
 
 Primitive mask_primitive() {
@@ -424,9 +424,7 @@ Primitive mask_primitive() {
   result.transpose = mask_transpose;
   result.mask = mask_mask;
   result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
-                    const AttrsPtr& attrs) {
-    return batch_later(builder, get_primitive("mask"), operands, axis, attrs);
-  };
+                    const AttrsPtr& attrs) { return batch_later(builder, kMask, operands, axis, attrs); };
   return result;
 }
 }  // namespace

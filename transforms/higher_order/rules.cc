@@ -7,6 +7,7 @@
 #include "ir/length_form.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 
@@ -165,7 +166,7 @@ Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>&
     if (!operands.back()) return {};
   }
   // As add_lengths orders them.
-  if (equation.primitive->name == "add" && operands[0].var > operands[1].var) std::swap(operands[0], operands[1]);
+  if (equation.primitive == &kAdd && operands[0].var > operands[1].var) std::swap(operands[0], operands[1]);
   const Value result = bind_shared(to, *equation.primitive, operands, from.attrs_ptr(equation));
   base.emplace(length.var, result);
   return result;

@@ -163,8 +163,7 @@ JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
 // Residuals that depend on constants alone are the same in every step: computed once, outside. So are sizes, of
 // whatever.
 Flags invariant_outputs(const Graph& graph, const Flags& varying) {
-  static const Primitive* const kDimensionSize = &get_primitive("dimension_size");
-  Flags result = depends_on(graph, varying, kDimensionSize);
+  Flags result = depends_on(graph, varying, &kDimensionSize);
   result.flip();
   return result;
 }
@@ -180,7 +179,7 @@ std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const Split
   const ScanAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   if (attrs.counted && !all_operands.back().is_known()) {
-    return split_whole(context, get_primitive("scan"), all_operands, attributes);
+    return split_whole(context, kScan, all_operands, attributes);
   }
   const absl::Span<const SplitValue> operands = all_operands.subspan(0, layout.operands());
   const Flags in = unknown_mask(operands);
@@ -294,9 +293,9 @@ std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const Split
 
 // Carries that are not linear have to be run forward first: the loop is divided, and its linear part transposed.
 Values divide_and_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
-  const GraphPtr whole = build_graph(
-      Avals(input.avals.begin(), input.avals.end()),
-      [&](Builder& inner, const Values& operands) { return inner.bind(get_primitive("scan"), operands, attributes); });
+  const GraphPtr whole =
+      build_graph(Avals(input.avals.begin(), input.avals.end()),
+                  [&](Builder& inner, const Values& operands) { return inner.bind(kScan, operands, attributes); });
   const SplitGraph sheets = split_of(whole, linear_operands(input), Flags(whole->outputs().size(), false));
   const Values known = builder.inline_graph(*sheets.known, only_present(input.operands));
   Values operands(known.end() - sheets.num_residuals, known.end());

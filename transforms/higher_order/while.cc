@@ -193,7 +193,7 @@ Values counted_loop(Builder& builder, const Divided& divided, size_t num_conditi
 // on the unknown sheet.
 std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                     const AttrsPtr& attributes) {
-  const Primitive& self = get_primitive("while");
+  const Primitive& self = kWhile;
   const WhileAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   const Flags in = unknown_mask(operands);

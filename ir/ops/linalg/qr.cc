@@ -38,7 +38,7 @@ Avals qr_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult qr_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                  const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Values outputs = builder.bind(get_primitive("qr"), primals, attrs);
+  const Values outputs = builder.bind(kQr, primals, attrs);
   Values results(outputs.size());
   if (!tangents[0]) return {outputs, results};
   Value a = primals[0];
@@ -92,7 +92,7 @@ std::vector<Masked> qr_mask(Builder& builder, absl::Span<const Masked> operands,
     append_size(builder, values, rows, row_bound, a.value.aval());
     append_size(builder, values, columns, column_bound, a.value.aval());
   }
-  const Values outputs = builder.bind(get_primitive("qr"), values, attrs);
+  const Values outputs = builder.bind(kQr, values, attrs);
   std::vector<Masked> results{{outputs[0], result_lengths(a, {rows, k})},
                               {outputs[1], result_lengths(a, {k, columns})}};
   if (outputs.size() > 2) results.push_back({outputs[2], result_lengths(a, {columns})});

@@ -6,6 +6,7 @@
 #include "ir/lengths.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
+#include "ir/primitives.h"
 #include "ir/text.h"
 
 namespace ct::linalg {
@@ -36,7 +37,7 @@ Avals svd_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult svd_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                   const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Primitive& self = get_primitive("svd");
+  const Primitive& self = kSvd;
   const bool vectors = attrs->flag("compute_uv");
   if (!tangents[0]) {
     Values outputs = builder.bind(self, primals, attrs);
@@ -98,7 +99,7 @@ std::vector<Masked> svd_mask(Builder& builder, absl::Span<const Masked> operands
     append_size(builder, values, rows, row_bound, a.value.aval());
     append_size(builder, values, columns, column_bound, a.value.aval());
   }
-  const Values outputs = builder.bind(get_primitive("svd"), values, attrs);
+  const Values outputs = builder.bind(kSvd, values, attrs);
   std::vector<Masked> results{{outputs[0], result_lengths(a, {k})}};
   if (outputs.size() == 1) return results;
   results.push_back({outputs[1], result_lengths(a, {rows, full ? rows : k})});
@@ -166,7 +167,8 @@ Primitive svd_primitive() {
   result.absent["element"] = "elements mix: LAPACK";
   return result;
 }
+}  // namespace
+
 const Primitive& kSvd = define(svd_primitive());
 
-}  // namespace
 }  // namespace ct::linalg
