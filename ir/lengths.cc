@@ -125,8 +125,9 @@ Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axe
 
 bool means_lengths(const Primitive& primitive, const Attrs& attrs) {
   if (&primitive == &kDimensionSize || &primitive == &kFillPadding) return true;
-  if (&primitive == &kMask) return false;
-  if (&primitive == &kScan && attrs.has("counted")) return true;
+  // Regions and loops are defined above this layer: by name.
+  if (primitive.name == "mask") return false;
+  if (primitive.name == "scan" && attrs.has("counted")) return true;
   const auto inside = [](const GraphPtr& graph) {
     const absl::Span<const Equation> equations = graph->equations();
     return std::any_of(equations.begin(), equations.end(), [&](const Equation& equation) {

@@ -36,7 +36,7 @@ Values column_loop(Builder& builder, const Values& constants, const Values& carr
   Values operands = constants;
   operands.insert(operands.end(), carries.begin(), carries.end());
   operands.push_back(iota(builder, Aval(DType::kInt32, {steps}), 0));
-  return builder.bind(kScan, operands,
+  return builder.bind(get_primitive("scan"), operands,
                       Attrs::make({{"graph", graph},
                                    {"length", steps},
                                    {"num_carries", static_cast<int64_t>(carries.size())},
