@@ -25,7 +25,7 @@ namespace {
 using Json = nlohmann::json;
 
 // Takes any operands and attributes; as many results of its operands' types as `results` says, which it may lack.
-const Primitive& kHolder = define_by_user({  // takes whatever attributes there are
+const Primitive& kHolder = define_by_user({
     .name = "test_holder",
     .type =
         [](absl::Span<const Aval> operands, const Attrs& attrs) {
