@@ -1,5 +1,5 @@
-// The primitives that C++ code binds or looks for by themselves. Each is defined by its record, in ops/ or
-// transforms/higher_order/; the functions of ops.h bind most of them in a more readable way.
+// The primitives that C++ code binds or looks for by themselves. Each is defined by its record, in ops/; the functions
+// of ops.h bind most of them in a more readable way.
 #pragma once
 
 #include "ir/primitive.h"
@@ -8,29 +8,20 @@ namespace ct {
 
 extern const Primitive& kAdd;
 extern const Primitive& kBroadcast;
-extern const Primitive& kCall;
-extern const Primitive& kCheckpoint;
 extern const Primitive& kClampLength;
 extern const Primitive& kComplex;
 extern const Primitive& kConcatenate;
-extern const Primitive& kCond;
 extern const Primitive& kConvert;
-extern const Primitive& kCustomJvp;
-extern const Primitive& kCustomVjpLinear;
 extern const Primitive& kDimensionSize;
 extern const Primitive& kDiv;
 extern const Primitive& kDotGeneral;
 extern const Primitive& kDynamicSlice;
 extern const Primitive& kDynamicUpdateSlice;
-extern const Primitive& kElementwise;
 extern const Primitive& kFft;
 extern const Primitive& kFillPadding;
 extern const Primitive& kFull;
 extern const Primitive& kGather;
-extern const Primitive& kHostCallback;
 extern const Primitive& kIota;
-extern const Primitive& kLinearSolve;
-extern const Primitive& kMask;
 extern const Primitive& kMax;
 extern const Primitive& kMin;
 extern const Primitive& kMul;
@@ -43,7 +34,6 @@ extern const Primitive& kReduceMin;
 extern const Primitive& kReduceSum;
 extern const Primitive& kReshape;
 extern const Primitive& kReverse;
-extern const Primitive& kScan;
 extern const Primitive& kScatter;
 extern const Primitive& kScatterAdd;
 extern const Primitive& kScatterMul;
@@ -55,8 +45,6 @@ extern const Primitive& kStopGradient;
 extern const Primitive& kSub;
 extern const Primitive& kTag;
 extern const Primitive& kTranspose;
-extern const Primitive& kVmapRegion;
-extern const Primitive& kWhile;
 extern const Primitive& kWindowSlice;
 
 namespace linalg {

@@ -77,10 +77,4 @@ py::dict attrs_to_python(const Attrs& attrs) {
   return result;
 }
 
-AttrsPtr attrs_from_python(const py::kwargs& attributes) {
-  std::vector<Attrs::Item> items;
-  for (const auto& [key, value] : attributes) items.emplace_back(py::cast<std::string>(key), attr_from_python(value));
-  return items.empty() ? Attrs::empty() : Attrs::make(std::move(items));
-}
-
 }  // namespace ct::python

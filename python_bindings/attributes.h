@@ -10,6 +10,5 @@ namespace ct::python {
 AttrValue attr_from_python(py::handle value);
 py::object attr_to_python(const AttrValue& value);
 py::dict attrs_to_python(const Attrs& attrs);
-AttrsPtr attrs_from_python(const py::kwargs& attributes);
 
 }  // namespace ct::python

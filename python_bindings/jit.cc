@@ -25,7 +25,6 @@
 #include "ir/interrupt.h"
 #include "ir/lengths.h"
 #include "ir/primitive.h"
-#include "ir/primitives.h"
 #include "ir/process.h"
 #include "ir/text.h"
 #include "jit/compile.h"
@@ -37,6 +36,7 @@
 #include "python_bindings/tree.h"
 #include "transforms/find_nan.h"
 #include "transforms/higher_order/custom_rule.h"
+#include "transforms/higher_order/primitives.h"
 
 namespace ct::python {
 namespace {

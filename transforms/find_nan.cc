@@ -11,6 +11,7 @@
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/host_callback.h"
+#include "transforms/higher_order/primitives.h"
 
 namespace ct {
 namespace {

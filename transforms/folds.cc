@@ -545,11 +545,10 @@ struct Progression {
 std::optional<Progression> progression(Context& context, Value x) {
   const auto equation = context.made_by(x);
   if (!equation || x.rank() != 1 || !is_integer(x.dtype())) return std::nullopt;
-  static const Primitive &iota_primitive = kIota, &full_primitive = kFull, &add_primitive = kAdd, &mul_primitive = kMul;
   const Primitive* const primitive = equation->primitive;
-  if (primitive == &iota_primitive) return Progression{0, 1};
-  if (primitive == &full_primitive) return Progression{context.builder().attrs(*equation).integer("value"), 0};
-  if (primitive != &add_primitive && primitive != &mul_primitive) return std::nullopt;
+  if (primitive == &kIota) return Progression{0, 1};
+  if (primitive == &kFull) return Progression{context.builder().attrs(*equation).integer("value"), 0};
+  if (primitive != &kAdd && primitive != &kMul) return std::nullopt;
   const auto lhs = progression(context, context.operand(*equation, 0));
   const auto rhs = progression(context, context.operand(*equation, 1));
   if (!lhs || !rhs) return std::nullopt;
@@ -558,7 +557,7 @@ std::optional<Progression> progression(Context& context, Value x) {
   for (const int64_t each : {lhs->first, lhs->step, rhs->first, rhs->step}) {
     if (std::abs(each) > kMost) return std::nullopt;
   }
-  if (primitive == &add_primitive) return Progression{lhs->first + rhs->first, lhs->step + rhs->step};
+  if (primitive == &kAdd) return Progression{lhs->first + rhs->first, lhs->step + rhs->step};
   if (lhs->step != 0 && rhs->step != 0) return std::nullopt;
   return Progression{lhs->first * rhs->first, lhs->first * rhs->step + lhs->step * rhs->first};
 }

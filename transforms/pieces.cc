@@ -20,22 +20,6 @@
 
 namespace ct {
 namespace {
-
-struct Names {
-  const Primitive& add = kAdd;
-  const Primitive& broadcast = kBroadcast;
-  const Primitive& concatenate = kConcatenate;
-  const Primitive& full = kFull;
-  const Primitive& pad = kPad;
-  const Primitive& reduce_sum = kReduceSum;
-  const Primitive& reshape = kReshape;
-  const Primitive& slice = kSlice;
-};
-const Names& names() {
-  static const Names result{};
-  return result;
-}
-
 // What an array is, outside of which it is zero: `value`, whose first element is at `low`.
 struct Region {
   Value value;
@@ -81,19 +65,19 @@ class Pieces {
     for (Var var : graph.outputs()) ++uses[var];
     is_term_.assign(graph.num_vars(), false);
     for (Var var = 0; var < graph.num_vars(); ++var) {
-      is_term_[var] = uses[var] == 1 && user[var] != nullptr && user[var]->primitive == &names().add;
+      is_term_[var] = uses[var] == 1 && user[var] != nullptr && user[var]->primitive == &kAdd;
     }
   }
 
   // Null where the equation stays as it is.
   Value replaced(const Equation& equation, absl::Span<const Value> operands, const Attrs& attrs) {
-    if (equation.primitive == &names().concatenate) return joined(operands, static_cast<int>(attrs.integer("axis")));
-    if (equation.primitive == &names().add && !is_term_[equation.first_output]) return sum(operands);
+    if (equation.primitive == &kConcatenate) return joined(operands, static_cast<int>(attrs.integer("axis")));
+    if (equation.primitive == &kAdd && !is_term_[equation.first_output]) return sum(operands);
     return {};
   }
   // That `value` is what the equation became.
   void note(const Equation& equation, Value value) {
-    if (equation.primitive == &names().add && is_term_[equation.first_output]) sums_.insert(value.var);
+    if (equation.primitive == &kAdd && is_term_[equation.first_output]) sums_.insert(value.var);
   }
 
  private:
@@ -113,9 +97,9 @@ class Pieces {
   }
 
   std::optional<Region> region(Value term) {
-    const auto padded = made_by(term, names().pad);
+    const auto padded = made_by(term, kPad);
     if (!padded || term.aval().size() == 0) return std::nullopt;
-    const auto around = made_by(operand(*padded, 1), names().full);
+    const auto around = made_by(operand(*padded, 1), kFull);
     if (!around) return std::nullopt;
     if (!is_zero(term.dtype(), builder_.attrs(*around))) return std::nullopt;
     const Attrs& attrs = builder_.attrs(*padded);
@@ -179,7 +163,7 @@ class Pieces {
       const Value term = waiting.back();
       waiting.pop_back();
       if (sums_.contains(term.var)) {
-        const Equation equation = *made_by(term, names().add);
+        const Equation equation = *made_by(term, kAdd);
         waiting.push_back(operand(equation, 1));
         waiting.push_back(operand(equation, 0));
       } else if (auto found = region(term)) {
@@ -229,9 +213,9 @@ class Pieces {
   // The equation that made it of the same elements in the same order: a reshape, also one that is written as a
   // broadcast to, or a sum over, axes of size 1.
   std::optional<Equation> reshaped(Value value) {
-    if (auto equation = made_by(value, names().reshape)) return equation;
-    auto equation = made_by(value, names().reduce_sum);
-    if (!equation) equation = made_by(value, names().broadcast);
+    if (auto equation = made_by(value, kReshape)) return equation;
+    auto equation = made_by(value, kReduceSum);
+    if (!equation) equation = made_by(value, kBroadcast);
     if (!equation || operand(*equation, 0).aval().size() != value.aval().size()) return std::nullopt;
     const Ints& axes = builder_.attrs(*equation).ints("axes");
     return std::is_sorted(axes.begin(), axes.end()) ? equation : std::nullopt;
@@ -241,7 +225,7 @@ class Pieces {
     Run run{.first = piece, .extent = piece.shape()[axis]};
     Value source = piece;
     while (const auto equation = reshaped(source)) source = operand(*equation, 0);
-    if (const auto equation = made_by(source, names().slice)) {
+    if (const auto equation = made_by(source, kSlice)) {
       const Value base = operand(*equation, 0);
       const Attrs& attrs = builder_.attrs(*equation);
       int cut = -1, cuts = 0;
@@ -261,14 +245,14 @@ class Pieces {
       return run;
     }
     while (source.aval().size() > 0) {
-      if (const auto equation = made_by(source, names().full)) {
+      if (const auto equation = made_by(source, kFull)) {
         run.constant = builder_.attrs(*equation).with("shape", Ints{});
         run.number = {};
         return run;
       }
       if (source.aval().size() == 1) run.number = source;
-      auto equation = made_by(source, names().reshape);
-      if (!equation) equation = made_by(source, names().broadcast);
+      auto equation = made_by(source, kReshape);
+      if (!equation) equation = made_by(source, kBroadcast);
       if (!equation) return run;
       source = operand(*equation, 0);
     }
@@ -301,7 +285,7 @@ class Pieces {
     Shape shape = piece;
     shape[axis] = run.extent;
     if (run.constant) {
-      return builder_.bind1(names().full, {}, run.constant->with("shape", Ints(shape.begin(), shape.end())));
+      return builder_.bind1(kFull, {}, run.constant->with("shape", Ints(shape.begin(), shape.end())));
     }
     if (run.number) return broadcast_scalar(reshape(run.number, {}), shape);
     const int64_t limit = run.start + run.size;

@@ -14,6 +14,7 @@
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/transforms.h"
 
 namespace ct {
@@ -406,8 +407,6 @@ const absl::flat_hash_map<const Primitive*, Rule>& rule_table() {
 
 GraphPtr simplify(const Graph& graph) {
   const auto& rules = rule_table();
-  const Primitive* const mask = &kMask;
-  const Primitive* const scan = &kScan;
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;
@@ -421,13 +420,13 @@ GraphPtr simplify(const Graph& graph) {
             if (const Value replacement = rule->second(match)) return Values{replacement};
           }
         }
-        if (&primitive == scan) {
+        if (&primitive == &kScan) {
           const AttrsPtr simpler = map_graphs(attrs, simplify);
           if (auto results = simplify_counted_scan(builder, primitive, operands, simpler)) return *results;
           return builder.bind(primitive, operands, simpler);
         }
-        // Inside a mask region sizes are not what the shapes say; its equations are simplified once it is expanded.
-        return builder.bind(primitive, operands, &primitive == mask ? attrs : map_graphs(attrs, simplify));
+        // Inside a &kMask region sizes are not what the shapes say; its equations are simplified once it is expanded.
+        return builder.bind(primitive, operands, &primitive == &kMask ? attrs : map_graphs(attrs, simplify));
       });
 }
 

@@ -12,12 +12,11 @@ bool is_free(const Builder& builder, const Equation& equation) {
   static const Primitive* const free_of_cost[] = {
       &kFull, &kIota, &kBroadcast, &kReshape, &kTranspose,
   };
-  static const Primitive* const convert = &kConvert;
   for (const Primitive* primitive : free_of_cost) {
     if (equation.primitive == primitive) return true;
   }
-  return equation.primitive == convert && dtype_size(builder.aval(builder.operands(equation)[0]).dtype()) <=
-                                              dtype_size(builder.aval(equation.first_output).dtype());
+  return equation.primitive == &kConvert && dtype_size(builder.aval(builder.operands(equation)[0]).dtype()) <=
+                                                dtype_size(builder.aval(equation.first_output).dtype());
 }
 
 }  // namespace

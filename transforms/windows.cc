@@ -25,18 +25,6 @@ namespace ct {
 namespace {
 
 constexpr int64_t kLeastWindow = 8;  // shorter ones are cheap, and fuse with what made the factors
-
-struct Names {
-  const Primitive& dot_general = kDotGeneral;
-  const Primitive& reduce_sum = kReduceSum;
-  const Primitive& set_length = kSetLength;
-  const Primitive& window_slice = kWindowSlice;
-};
-const Names& names() {
-  static const Names result{};
-  return result;
-}
-
 bool contains(const Ints& axes, int64_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
 
 // Elements of the result along one spatial axis.
@@ -64,7 +52,7 @@ class SumOfWindows {
   // Copies: what is found moves when equations are added. Outside of mask regions set_length does nothing.
   std::optional<Equation> made_by(Value& value, const Primitive& primitive) {
     const Equation* equation = builder_.producer(value.var);
-    while (equation != nullptr && equation->primitive == &names().set_length) {
+    while (equation != nullptr && equation->primitive == &kSetLength) {
       value = {&builder_, builder_.operands(*equation)[0]};
       equation = builder_.producer(value.var);
     }
@@ -72,11 +60,11 @@ class SumOfWindows {
   }
 
   bool matches(Value x) {
-    const auto windows = made_by(x, names().window_slice);
+    const auto windows = made_by(x, kWindowSlice);
     if (!windows) return false;
     attrs_ = builder_.attrs_ptr(*windows);
     product_ = {&builder_, builder_.operands(*windows)[0]};
-    const auto outer = made_by(product_, names().dot_general);
+    const auto outer = made_by(product_, kDotGeneral);
     if (!outer || !builder_.attrs(*outer).ints("lhs_contract").empty()) return false;
     factors_[0] = {&builder_, builder_.operands(*outer)[0]};
     factors_[1] = {&builder_, builder_.operands(*outer)[1]};
@@ -185,7 +173,7 @@ class SumOfWindows {
     }
     const AttrsPtr attrs =
         attrs_->with("sizes", sizes)->with("offset", offsets)->with("axes", axes)->with("window_axes", window_axes);
-    return builder_.bind1(names().window_slice, {x}, attrs);
+    return builder_.bind1(kWindowSlice, {x}, attrs);
   }
 
   Value sum() { return reduce_sum(windows(product_, attrs_->ints("axes"), attrs_->ints("window_axes")), sum_axes_); }
@@ -215,7 +203,7 @@ class SumOfWindows {
             ->with("window_axes", Ints{window_axis})
             ->with("sizes", Ints{ranges_[0].size()})
             ->with("offset", Ints{backwards ? 1 - ranges_[0].end - offset : ranges_[0].begin + offset});
-    const Value seen = builder_.bind1(names().window_slice, {source}, attrs);
+    const Value seen = builder_.bind1(kWindowSlice, {source}, attrs);
     Value result = product_of(seen, {window_axis}, {in_factor(axis, from_lhs_)}, !from_lhs_);
     // The elements lie where the places were.
     const int from = axis_of_sum(place) - (axis < place ? 1 : 0), to = axis_of_sum(axis);
@@ -257,7 +245,7 @@ GraphPtr canonical_windows(const Graph& graph) {
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;
-        if (&primitive == &names().reduce_sum) {
+        if (&primitive == &kReduceSum) {
           const Value sum = SumOfWindows::product(builder, operands[0], attrs->ints("axes"));
           if (sum) return Values{sum};
         }

@@ -194,12 +194,11 @@ Ints cut_axes(const Aval& x, const Attrs& attrs) {
 
 JvpResult dynamic_slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                             const AttrsPtr& attrs) {
-  const Primitive& self = kDynamicSlice;
-  const Value result = builder.bind1(self, primals, attrs);
+  const Value result = builder.bind1(kDynamicSlice, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
   Values operands{with_lengths_of(tangents[0], primals[0], cut_axes(primals[0].aval(), *attrs))};
   append(operands, written_out(primals[0], starts_of(primals, 1), attrs->ints("sizes"), batch_dims_of(*attrs)));
-  return {{result}, {builder.bind1(self, operands, attrs)}};
+  return {{result}, {builder.bind1(kDynamicSlice, operands, attrs)}};
 }
 
 AttrsPtr update_attrs(const Attrs& attrs) { return Attrs::make({{"batch_dims", attrs.integer("batch_dims")}}); }
@@ -295,8 +294,7 @@ Scalar dynamic_update_slice_element(ElementBuilder& element, const Attrs& attrs,
 
 JvpResult dynamic_update_slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                                    const AttrsPtr& attrs) {
-  const Primitive& self = kDynamicUpdateSlice;
-  const Value result = builder.bind1(self, primals, attrs);
+  const Value result = builder.bind1(kDynamicUpdateSlice, primals, attrs);
   if (!tangents[0] && !tangents[1]) return {{result}, {Value()}};
   Ints axes;
   for (int axis = batch_dims_of(*attrs); axis < result.rank(); ++axis) {
@@ -306,7 +304,7 @@ JvpResult dynamic_update_slice_jvp(Builder& builder, absl::Span<const Value> pri
                   instantiate(builder, tangents[1], primals[1].aval())};
   append(operands, written_out(primals[0], starts_of(primals, 2), without_batch(primals[1].aval(), *attrs),
                                batch_dims_of(*attrs)));
-  return {{result}, {with_lengths_of(builder.bind1(self, operands, attrs), primals[0], axes)}};
+  return {{result}, {with_lengths_of(builder.bind1(kDynamicUpdateSlice, operands, attrs), primals[0], axes)}};
 }
 
 Values dynamic_update_slice_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {

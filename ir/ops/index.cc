@@ -457,12 +457,11 @@ Value product_of_others(Value indices, Value updates, const AttrsPtr& attrs) {
 JvpResult scatter_mul_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                           const AttrsPtr& attrs) {
   const Value operand = primals[0], indices = primals[1], updates = primals[2];
-  const Primitive& self = kScatterMul;
-  const Value result = builder.bind1(self, primals, attrs);
+  const Value result = builder.bind1(kScatterMul, primals, attrs);
   Value tangent;
   if (tangents[0]) {
     const Value base = with_indexed_length(tangents[0], operand, attrs);
-    tangent = with_indexed_length(builder.bind1(self, {base, indices, updates}, attrs), operand, attrs);
+    tangent = with_indexed_length(builder.bind1(kScatterMul, {base, indices, updates}, attrs), operand, attrs);
   }
   if (tangents[2]) {
     Value factor = gather_like(operand, indices, attrs);

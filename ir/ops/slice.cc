@@ -66,11 +66,10 @@ Ints sliced_axes(const Aval& x, const Attrs& attrs) {
 
 JvpResult slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                     const AttrsPtr& attrs) {
-  const Primitive& self = kSlice;
-  const Value result = builder.bind1(self, primals, attrs);
+  const Value result = builder.bind1(kSlice, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
   const Value tangent = with_lengths_of(tangents[0], primals[0], sliced_axes(primals[0].aval(), *attrs));
-  return {{result}, {builder.bind1(self, {tangent}, attrs)}};
+  return {{result}, {builder.bind1(kSlice, {tangent}, attrs)}};
 }
 
 Value slice_transpose(Value cotangent, const Aval& operand, const AttrsPtr& attrs) {

@@ -216,17 +216,16 @@ Values sort_expand(Builder& builder, absl::Span<const Value> operands, const Att
 // The positions, sorted along, say where tangents go.
 JvpResult sort_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attrs) {
-  const Primitive& self = kSort;
   const bool moves = std::any_of(tangents.begin(), tangents.end(), [](const Value& t) { return static_cast<bool>(t); });
   if (!moves) {
-    Values outputs = builder.bind(self, primals, attrs);
+    Values outputs = builder.bind(kSort, primals, attrs);
     return {outputs, Values(outputs.size())};
   }
   const auto axis = static_cast<int>(attrs->integer("axis"));
   const int last = primals[0].rank() - 1;
   Values operands(primals.begin(), primals.end());
   operands.push_back(iota(builder, Aval(DType::kInt32, primals[0].shape()), axis));
-  Values outputs = builder.bind(self, operands, attrs);
+  Values outputs = builder.bind(kSort, operands, attrs);
   const Value order = move_axis(outputs.back(), axis, last);
   outputs.pop_back();
   Values results;

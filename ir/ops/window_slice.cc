@@ -128,10 +128,10 @@ Scalar window_slice_element(ElementBuilder& element, const Attrs& attrs, const A
 
 JvpResult window_slice_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                            const AttrsPtr& attrs) {
-  const Primitive& self = kWindowSlice;
-  const Value result = builder.bind1(self, primals, attrs);
+  const Value result = builder.bind1(kWindowSlice, primals, attrs);
   if (!tangents[0]) return {{result}, {Value()}};
-  return {{result}, {builder.bind1(self, {with_lengths_of(tangents[0], primals[0], attrs->ints("axes"))}, attrs)}};
+  return {{result},
+          {builder.bind1(kWindowSlice, {with_lengths_of(tangents[0], primals[0], attrs->ints("axes"))}, attrs)}};
 }
 
 Ints negated(const Ints& values) {

@@ -14,6 +14,7 @@
 #include "transforms/common.h"
 #include "transforms/higher_order/dead_rows.h"
 #include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {

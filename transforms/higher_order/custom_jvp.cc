@@ -7,11 +7,11 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/custom_rule.h"
 #include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {
@@ -58,8 +58,8 @@ Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 // What the user has called the function.
 std::string kind_of(const Graph& rule) {
-  const Primitive& linear = kCustomVjpLinear;
-  const bool reverse = any_equation(rule, [&](const Equation& equation) { return equation.primitive == &linear; });
+  const bool reverse =
+      any_equation(rule, [&](const Equation& equation) { return equation.primitive == &kCustomVjpLinear; });
   return reverse ? "custom_vjp" : "custom_jvp";
 }
 

@@ -5,9 +5,9 @@
 
 #include "ir/error.h"
 #include "ir/lengths.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/primitives.h"
 
 namespace ct {
 

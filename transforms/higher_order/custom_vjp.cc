@@ -6,10 +6,10 @@
 #include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {
@@ -125,8 +125,7 @@ JvpResult custom_vjp_linear_jvp(Builder& builder, absl::Span<const Value> primal
       no_forward_mode();
     }
   }
-  const Primitive& self = kCustomVjpLinear;
-  return {builder.bind(self, primals, attrs), builder.bind(self, operands, attrs)};
+  return {builder.bind(kCustomVjpLinear, primals, attrs), builder.bind(kCustomVjpLinear, operands, attrs)};
 }
 
 Values custom_vjp_linear_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {

@@ -4,8 +4,8 @@
 
 #include "ir/combinators.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/primitives.h"
 
 namespace ct {
 Value any_row(Value rows) {

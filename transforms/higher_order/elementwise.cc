@@ -14,10 +14,10 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {
@@ -88,8 +88,7 @@ GraphPtr forward_partial(const GraphPtr& graph, size_t operand) {
 
 JvpResult elementwise_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                           const AttrsPtr& attrs) {
-  const Primitive& self = kElementwise;
-  const Value result = builder.bind1(self, primals, attrs);
+  const Value result = builder.bind1(kElementwise, primals, attrs);
   if (!is_inexact(result.dtype())) return {{result}, {Value()}};
   Values given(primals.begin(), primals.end());
   given.push_back(result);
@@ -101,8 +100,9 @@ JvpResult elementwise_jvp(Builder& builder, absl::Span<const Value> primals, abs
     if (!tangents[i]) continue;
     const GraphPtr partial =
         attrs->has("partials") ? attrs->graphs("partials")[position] : forward_partial(attrs->graph("graph"), i);
-    const Value slope = builder.bind1(
-        self, given, Attrs::make({{"name", concat("d", inexact, "_", attrs->text("name"))}, {"graph", partial}}));
+    const Value slope =
+        builder.bind1(kElementwise, given,
+                      Attrs::make({{"name", concat("d", inexact, "_", attrs->text("name"))}, {"graph", partial}}));
     const Value part = mul_no_nan(convert(tangents[i], slope.dtype()), slope);  // slopes may be infinite
     tangent = tangent ? tangent + part : part;
   }

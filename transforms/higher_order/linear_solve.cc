@@ -13,9 +13,9 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {
@@ -70,10 +70,9 @@ Avals linear_solve_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 JvpResult linear_solve_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                            const AttrsPtr& attrs) {
-  const Primitive& self = kLinearSolve;
   const Layout layout(*attrs);
   const absl::Span<const Value> b = primals.subspan(layout.num_constants);
-  JvpResult result{builder.bind(self, primals, attrs), {}};
+  JvpResult result{builder.bind(kLinearSolve, primals, attrs), {}};
   result.tangents.resize(result.outputs.size());
 
   const absl::Span<const Value> moving = layout.constants(kMatvec, tangents);
@@ -94,7 +93,7 @@ JvpResult linear_solve_jvp(Builder& builder, absl::Span<const Value> primals, ab
   if (only_present(right).empty()) return result;
   Values operands(primals.begin(), primals.begin() + static_cast<ptrdiff_t>(layout.num_constants));
   for (size_t k = 0; k < b.size(); ++k) operands.push_back(instantiate(builder, right[k], b[k].aval()));
-  const Values solved = builder.bind(self, operands, attrs);
+  const Values solved = builder.bind(kLinearSolve, operands, attrs);
   std::copy(solved.begin(), solved.begin() + static_cast<ptrdiff_t>(b.size()), result.tangents.begin());
   return result;
 }

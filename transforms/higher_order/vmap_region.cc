@@ -4,10 +4,10 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {

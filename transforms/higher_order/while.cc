@@ -9,11 +9,11 @@
 #include "ir/error.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/dead_rows.h"
 #include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 #include "transforms/higher_order/while_reverse.h"
 
@@ -193,13 +193,12 @@ Values counted_loop(Builder& builder, const Divided& divided, size_t num_conditi
 // on the unknown sheet.
 std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                     const AttrsPtr& attributes) {
-  const Primitive& self = kWhile;
   const WhileAttrs attrs = read(*attributes);
   const Layout layout = layout_of(attrs);
   const Flags in = unknown_mask(operands);
   const Divided divided(attrs, in);
   if (!divided.test.known || count(divided.step.out_known) == 0) {
-    return split_whole(context, self, operands, attributes);
+    return split_whole(context, kWhile, operands, attributes);
   }
   Values known_operands;
   size_t num_condition = 0;
@@ -209,7 +208,7 @@ std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const Spli
     if (i < layout.body_constants) ++num_condition;
   }
   const Values known = counted_loop(context.known(), divided, num_condition, known_operands, Builder::Keep::kNeeded);
-  const Values whole = context.unknown().bind(self, context.on_unknown(operands), attributes);
+  const Values whole = context.unknown().bind(kWhile, context.on_unknown(operands), attributes);
   std::vector<SplitValue> results;
   size_t next = 1;
   for (size_t k = 0; k < layout.num_carries; ++k) {

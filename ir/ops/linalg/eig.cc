@@ -64,15 +64,14 @@ EigenTangents eigen_tangents(Value w, Value v, Value change) {
 JvpResult eig_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                   const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Primitive& self = kEig;
   if (!tangents[0]) {
-    Values outputs = builder.bind(self, primals, attrs);
+    Values outputs = builder.bind(kEig, primals, attrs);
     Values zero(outputs.size());
     return {std::move(outputs), std::move(zero)};
   }
   const bool left = attrs->flag("left"), right = attrs->flag("right");
   const bool only_values = !left && !right;
-  Values outputs = builder.bind(self, primals, only_values ? attrs->with("right", true) : attrs);
+  Values outputs = builder.bind(kEig, primals, only_values ? attrs->with("right", true) : attrs);
   const Value w = outputs[0];
   const Value change = convert(with_lengths(tangents[0], primals[0]), w.dtype());
   Values results{Value()};

@@ -29,14 +29,13 @@ Avals eigh_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult eigh_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Primitive& self = kEigh;
   const bool vectors = attrs->flag("compute_vectors");
   if (!tangents[0]) {
-    Values outputs = builder.bind(self, primals, attrs);
+    Values outputs = builder.bind(kEigh, primals, attrs);
     Values zero(outputs.size());
     return {std::move(outputs), std::move(zero)};
   }
-  const Values outputs = builder.bind(self, primals, attrs->with("compute_vectors", true));
+  const Values outputs = builder.bind(kEigh, primals, attrs->with("compute_vectors", true));
   const Value w = outputs[0], v = outputs[1];
   const Value change = hermitian_of_triangle(with_lengths(tangents[0], primals[0]), attrs->flag("lower"));
   const Value p = multiply(adjoint(v), multiply(change, v));

@@ -37,10 +37,9 @@ Avals svd_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 JvpResult svd_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                   const AttrsPtr& attrs) {
   check_without_sizes(primals, 1);
-  const Primitive& self = kSvd;
   const bool vectors = attrs->flag("compute_uv");
   if (!tangents[0]) {
-    Values outputs = builder.bind(self, primals, attrs);
+    Values outputs = builder.bind(kSvd, primals, attrs);
     Values zero(outputs.size());
     return {std::move(outputs), std::move(zero)};
   }
@@ -51,7 +50,7 @@ JvpResult svd_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<
                 concat("the full U or V of ", a.aval().to_string(), " has vectors that A does not determine"))
         .hint("use full_matrices=False");
   }
-  Values outputs = builder.bind(self, primals, Attrs::make({{"compute_uv", true}, {"full_matrices", false}}));
+  Values outputs = builder.bind(kSvd, primals, Attrs::make({{"compute_uv", true}, {"full_matrices", false}}));
   const Value s = outputs[0], u = outputs[1], v = adjoint(outputs[2]);
   const Value change = with_lengths(tangents[0], a);
   const Value change_v = multiply(change, v);

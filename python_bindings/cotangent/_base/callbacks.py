@@ -81,7 +81,7 @@ def bind_callback(
     """One ``host_callback`` equation: ``adapter(list of NumPy arrays)`` returns a sequence of ``results``."""
     types = " ".join(f"{_core.dtype_name(dtype)}[{','.join(map(str, shape))}]" for shape, dtype in results)
     return primitives.host_callback(
-        *list(operands),
+        *operands,
         callback=adapter,
         effect=effect,
         results=types,

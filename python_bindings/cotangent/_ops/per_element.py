@@ -54,7 +54,7 @@ class Elementwise:
         if attributes is None:
             attributes = self._capture(dtypes)
             self._captured[(*dtypes, self._depth)] = attributes
-        return primitives.elementwise(*list(operands), **attributes)
+        return primitives.elementwise(*operands, **attributes)
 
     def _capture(self, dtypes: tuple[Any, ...]) -> dict[str, Any]:
         scalars = [((), dtype, False) for dtype in dtypes]

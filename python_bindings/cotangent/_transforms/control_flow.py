@@ -379,7 +379,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         parts.append(batched(structure.unflatten([_cut(leaf, size - rest, size, (rest,)) for leaf in leaves])))
     if len(parts) == 1:
         return parts[0]
-    return _each(parts[0], lambda *ys: primitives.concatenate(*list(ys), axis=0), parts[1])
+    return _each(parts[0], lambda *ys: primitives.concatenate(*ys, axis=0), parts[1])
 
 
 def _each(tree: Any, function: Callable[..., Any], *more: Any) -> Any:
