@@ -64,7 +64,7 @@ class ScalarEmitter {
 // more lanes.
 inline constexpr int64_t kVectorMultiple = 64;
 
-// How a loop is vectorised on a target (emit_loop.cc).
+// How a loop is vectorised on a target (vectorize.cc).
 struct Vectorization {
   unsigned width = 0;  // 0: the loop stays scalar
   unsigned unroll = 1;
@@ -170,6 +170,7 @@ class Emitter {
   void emit_for(const loop::For& loop);
   // Iterations [begin, end), where begin is a multiple of any vector's width.
   void emit_scalar_for(const loop::For& loop, llvm::Value* begin, llvm::Value* end);
+  class VectorLoop;  // emit_vectors.cc
   void emit_vector_for(const loop::For& loop, Vectorization how, llvm::Value* begin, llvm::Value* end);
   void emit_while(const loop::While& loop);
   void emit_if(const loop::If& branch);

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
+#include "jit/llvm/crossings.h"
 #include "jit/llvm/periods.h"
 #include "jit/llvm/statement_form.h"
 #include "jit/loop/visit.h"
@@ -66,23 +67,12 @@ class Outliner {
     } else {
       result_.functions[0].weight = weight_of_block(0);
     }
-    slots_end_ = (program_.arena_bytes + 7) / 8 * 8;
-    find_swaps();
-    for (const OutlinedFunction& f : result_.functions) {
-      if (f.part) give_slots_inside(f);
-    }
-    owners_.assign(program_.values.size(), kNobody);
-    parents_.assign(result_.functions.size(), kNobody);
-    trace(0, 0, 0, result_.functions[0].end, result_.functions[0].calls);
+    find_crossings(program_, constants_, result_);
     bundle();
-    // Without slots the program's own arena will do.
-    result_.arena_bytes = result_.slots.empty() && result_.pointer_slots.empty() ? program_.arena_bytes : slots_end_;
     return std::move(result_);
   }
 
  private:
-  static constexpr uint32_t kNobody = ~0u;
-
   // A statement, or a call in place of some.
   struct Item {
     uint32_t begin, end;
@@ -410,26 +400,6 @@ class Outliner {
     return true;
   }
 
-  // Results of calls that a part makes.
-  void give_slots_inside(const OutlinedFunction& f) {
-    const auto give = [&](absl::Span<const OutlinedCall> calls) {
-      for (const OutlinedCall& call : calls) {
-        for (Value value : call.results) give_slot(value);
-      }
-    };
-    give(f.calls);
-    for (uint32_t i = f.begin; i < f.end; ++i) {
-      const auto visit = [&](BlockId inner, auto& again) -> void {
-        give(result_.calls_in(inner));
-        for (const Statement& s : program_.blocks[inner].statements) {
-          loop::visit_blocks_of(program_, s, [&](BlockId deeper) { again(deeper, again); });
-        }
-      };
-      loop::visit_blocks_of(program_, program_.blocks[f.block].statements[i],
-                            [&](BlockId inner) { visit(inner, visit); });
-    }
-  }
-
   // --------------------------------------------------------------------------------------------------------- cutting
 
   // `parts`: whether what repeats back to back may become functions of its own.
@@ -522,120 +492,6 @@ class Outliner {
     }
   }
 
-  // ------------------------------------------------------------------------------------------------ values that cross
-
-  void find_swaps() {
-    for (const Block& block : program_.blocks) {
-      for (const Statement& s : block.statements) {
-        if (s.kind != StatementKind::kSwap) continue;
-        for (BufferId id : {s.buffer, s.other}) {
-          if (result_.pointer_slots.emplace(id, slots_end_).second) {
-            result_.swapped.push_back(id);
-            slots_end_ += 8;
-          }
-        }
-      }
-    }
-  }
-
-  void give_slot(Value value) {
-    if (result_.slots.emplace(value, slots_end_).second) slots_end_ += 8;
-  }
-
-  void define(uint32_t f, Value value) { owners_[value] = f; }
-
-  void use(uint32_t f, Value value) {
-    if (value == loop::kNoValue) return;
-    const uint32_t owner = owners_[value];
-    if (owner == f || !seen_values_.emplace(f, value).second) return;
-    if (!constants_.empty() && constants_[value] != nullptr) {
-      result_.functions[f].constants.push_back(constants_[value]);
-      return;
-    }
-    give_slot(value);
-    uint32_t callee = owner;
-    while (callee != kNobody && parents_[callee] != f) callee = parents_[callee];
-    if (callee == kNobody) {
-      result_.functions[f].entry_values.push_back(value);
-    } else {
-      result_.functions[callee].results.push_back(value);
-    }
-  }
-
-  void use_buffer(uint32_t f, BufferId buffer) {
-    if (seen_buffers_.emplace(f, buffer).second) result_.functions[f].buffers.push_back(buffer);
-  }
-
-  // Everything that function f does in these statements, in order.
-  void trace(uint32_t f, BlockId block, uint32_t begin, uint32_t end, absl::Span<const OutlinedCall> calls) {
-    size_t next = 0;
-    for (uint32_t i = begin; i < end; ++i) {
-      if (next < calls.size() && calls[next].begin == i) {
-        const OutlinedCall& call = calls[next++];
-        trace_call(f, call);
-        i = call.end - 1;
-      } else {
-        trace_statement(f, program_.blocks[block].statements[i]);
-      }
-    }
-  }
-
-  void trace_call(uint32_t f, const OutlinedCall& call) {
-    const OutlinedFunction& callee = result_.functions[call.function];
-    if (!callee.shared) {
-      parents_[call.function] = f;
-      return trace(call.function, callee.block, callee.begin, callee.end, callee.calls);
-    }
-    for (Value value : call.values) use(f, value);
-    if (!callee.part) {
-      for (const OutlinedCall::Array& array : call.arrays) use_buffer(f, array.buffer);
-    }
-    for (Value value : call.results) {
-      give_slot(value);
-      define(f, value);
-    }
-  }
-
-  void trace_statement(uint32_t f, const Statement& s) {
-    loop::visit_inputs(program_, s, [&](Value value) { use(f, value); });
-    for_each_buffer(s, [&](BufferId buffer) { use_buffer(f, buffer); });
-    loop::visit_arguments(program_, s, [&](Value value) { define(f, value); });
-    loop::visit_blocks_of(program_, s, [&](BlockId inner) {
-      trace(f, inner, 0, static_cast<uint32_t>(program_.blocks[inner].statements.size()), result_.calls_in(inner));
-    });
-    loop::visit_yields(program_, s, [&](Value value) { use(f, value); });
-    loop::visit_results(program_, s, [&](Value value) { define(f, value); });
-  }
-
-  template <typename Visit>
-  void for_each_buffer(const Statement& s, Visit&& visit) const {
-    switch (s.kind) {
-      case StatementKind::kSwap:
-        visit(s.other);
-        [[fallthrough]];
-      case StatementKind::kLoad:
-      case StatementKind::kStore:
-        return visit(s.buffer);
-      case StatementKind::kGemm:
-        for (const loop::Matrix* m :
-             {&program_.gemms[s.detail].a, &program_.gemms[s.detail].b, &program_.gemms[s.detail].c}) {
-          visit(m->buffer);
-        }
-        return;
-      case StatementKind::kCopy:
-        visit(program_.ranges[s.detail].source);
-        [[fallthrough]];
-      case StatementKind::kFill:
-        return visit(program_.ranges[s.detail].destination);
-      case StatementKind::kHostCall:
-        for (const loop::HostCall::Array& array : program_.host_calls[s.detail].inputs) visit(array.buffer);
-        for (const loop::HostCall::Array& array : program_.host_calls[s.detail].outputs) visit(array.buffer);
-        return;
-      default:
-        return;
-    }
-  }
-
   // --------------------------------------------------------------------------------------------------------- modules
 
   // Many small modules use many cores; each costs more than a small function does.
@@ -670,11 +526,6 @@ class Outliner {
   bool in_part_ = false;                            // what is planned
   absl::flat_hash_map<Value, uint32_t> last_uses_;  // positions of statements in the block that is searched for parts
   absl::flat_hash_set<Value> yielded_;              // used at the end of a block
-  std::vector<uint32_t> owners_;                    // by value: the function that defines it
-  std::vector<uint32_t> parents_;                   // by function: of a chunk, its caller
-  absl::flat_hash_set<std::pair<uint32_t, Value>> seen_values_;
-  absl::flat_hash_set<std::pair<uint32_t, BufferId>> seen_buffers_;
-  int64_t slots_end_ = 0;
 };
 
 }  // namespace

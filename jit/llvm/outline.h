@@ -2,15 +2,17 @@
 // and nothing keeps a program small: an unrolled loop of the user's is thousands of statements in one block.
 //
 // Three kinds of functions, all found among the statements that run one after the other (outside of vectorised loops):
-//   - shared: one statement that occurs several times, with other buffers, offsets and scalars (the layers of a
-//   network,
-//     the steps of an unrolled recurrence). Its first occurrence becomes the code; the arrays, the values that it takes
-//     from outside and a few float constants that differ are parameters, and so is where each of its results goes. Of
-//     an elementwise loop the extent may differ, too (an optimiser's step over weights of many shapes).
-//   - parts: several statements that come again and again back to back (a layer; some steps of a loop), calls of the
-//     others among them. Where its arrays are a part finds in a table, of which each call has its own.
-//   - chunks: runs of statements of about the same weight, in order, including calls of the others; and chunks of
-//     chunks, until what is left is small. They take what the entry point takes.
+//
+//   shared  One statement that occurs several times, with other buffers, offsets and scalars (the layers of a network,
+//           the steps of an unrolled recurrence). Its first occurrence becomes the code; the arrays, the values that it
+//           takes from outside and a few float constants that differ are parameters, and so is where each of its
+//           results goes. Of an elementwise loop the extent may differ, too (an optimiser's step over weights of many
+//           shapes).
+//   parts   Several statements that come again and again back to back (a layer; some steps of a loop), calls of the
+//           others among them. Each call has a table, in which the part finds where its arrays are.
+//   chunks  Runs of statements of about the same weight, in order, including calls of the others; and chunks of chunks,
+//           until what is left is small. They take what the entry point takes.
+//
 // Values that cross from one function into another have a slot in the arena; constants are made again.
 //
 // A small program is one function, the entry. Functions are bundled into modules of some weight, which are compiled

@@ -180,88 +180,125 @@ class Checker {
     }
   }
 
-  void statement(const Statement& s, std::vector<Value>& scope) {
-    visit_inputs(program_, s, [&](Value value) { use(value); });
+  void access(const Statement& s) {
+    in_bounds(s.buffer, s.index, 0, s.kind == StatementKind::kLoad ? "load" : "store");
+    if (!error_.empty()) return;
+    require(machine_dtype(program_.buffers[s.buffer].dtype) == s.dtype, "an access has another dtype than its buffer");
+    if (s.kind == StatementKind::kLoad) return;
+    has_dtype(s.operands[0], s.dtype, "stored value");
+    require(program_.buffers[s.buffer].kind != BufferKind::kConstant, "a store to a constant");
+  }
+
+  void for_loop(const Statement& s) {
+    const For& loop = program_.fors[s.detail];
+    carries(loop.carries, loop.options.vectorize || loop.options.parallel);
+    std::vector<Value> arguments;
+    visit_arguments(program_, s, [&](Value value) { define(value, arguments); });
+    const bool never_runs = program_.range_of(loop.extent).high <= 0;
+    guards_ += never_runs;
+    open_loops_.push_back(&loop);
+    block(loop.body, [&] { yields(loop.carries); });
+    open_loops_.pop_back();
+    guards_ -= never_runs;
+    close(arguments);
+  }
+
+  void while_loop(const Statement& s) {
+    const While& loop = program_.whiles[s.detail];
+    carries(loop.carries, false);
+    std::vector<Value> arguments;
+    visit_arguments(program_, s, [&](Value value) { define(value, arguments); });
+    block(loop.condition_block, [&] {
+      use(loop.condition);
+      has_dtype(loop.condition, DType::kBool, "condition");
+      ++guards_;
+      block(loop.body, [&] { yields(loop.carries); });
+      --guards_;
+    });
+    close(arguments);
+  }
+
+  void branch(const If& branch) {
+    has_dtype(branch.condition, DType::kBool, "condition");
+    ++guards_;
+    block(branch.then_block, [&] {
+      for (const If::Merge& merge : branch.merges) use(merge.then_value);
+    });
+    block(branch.else_block, [&] {
+      for (const If::Merge& merge : branch.merges) use(merge.else_value);
+    });
+    --guards_;
+    for (const If::Merge& merge : branch.merges) {
+      has_dtype(merge.else_value, dtype(merge.then_value), "merged value");
+      has_dtype(merge.result, dtype(merge.then_value), "merged value");
+    }
+  }
+
+  void memory_range(const Statement& s) {
+    const MemoryRange& range = program_.ranges[s.detail];
+    const Range count = program_.range_of(range.count);
+    if (count.high <= 0 || count.high == INT64_MAX) return;
+    // The range of the end, not the sum of both ends: offset and count may share terms.
+    auto inside = [&](BufferId id, const Index& offset, const char* what) {
+      const int64_t parts = id < program_.buffers.size() && is_complex(program_.buffers[id].dtype) ? 2 : 1;
+      in_bounds(id, (offset + range.count) * parts - 1, 0, what);
+    };
+    inside(range.destination, range.destination_offset, "destination");
+    if (s.kind == StatementKind::kCopy) inside(range.source, range.source_offset, "source");
+  }
+
+  void swap(const Statement& s) {
+    require(s.buffer < program_.buffers.size() && s.other < program_.buffers.size(),
+            "a swap names a buffer that does not exist");
+    if (!error_.empty()) return;
+    const Buffer &a = program_.buffers[s.buffer], &b = program_.buffers[s.other];
+    require(a.elements == b.elements && a.dtype == b.dtype, "a swap of buffers of different size");
+    require(a.kind != BufferKind::kConstant && b.kind != BufferKind::kConstant, "a swap of a constant");
+  }
+
+  void instruction(const Statement& s) {
     switch (s.kind) {
       case StatementKind::kScalar:
-        operation(s);
-        break;
+        return operation(s);
       case StatementKind::kFma:
       case StatementKind::kMulHigh:
         for (Value operand : s.operands) {
           if (operand != kNoValue) has_dtype(operand, s.dtype, "operand");
         }
-        break;
+        return;
       case StatementKind::kScale:
         has_dtype(s.operands[0], s.dtype, "operand");
         has_dtype(s.operands[1], s.dtype == DType::kFloat64 ? DType::kInt64 : DType::kInt32, "exponent");
         has_dtype(s.operands[2], s.dtype, "exponent");
-        break;
+        return;
       case StatementKind::kSelect:
         has_dtype(s.operands[0], DType::kBool, "condition");
         has_dtype(s.operands[1], s.dtype, "choice");
         has_dtype(s.operands[2], s.dtype, "choice");
-        break;
+        return;
       case StatementKind::kBitcast:
-        require(dtype_size(dtype(s.operands[0])) == dtype_size(s.dtype), "a bitcast changes the size");
-        break;
+        return require(dtype_size(dtype(s.operands[0])) == dtype_size(s.dtype), "a bitcast changes the size");
+      default:
+        return;
+    }
+  }
+
+  void statement(const Statement& s, std::vector<Value>& scope) {
+    visit_inputs(program_, s, [&](Value value) { use(value); });
+    switch (s.kind) {
       case StatementKind::kLoad:
       case StatementKind::kStore:
-        in_bounds(s.buffer, s.index, 0, s.kind == StatementKind::kLoad ? "load" : "store");
-        if (!error_.empty()) return;
-        require(machine_dtype(program_.buffers[s.buffer].dtype) == s.dtype,
-                "an access has another dtype than its buffer");
-        if (s.kind == StatementKind::kStore) {
-          has_dtype(s.operands[0], s.dtype, "stored value");
-          require(program_.buffers[s.buffer].kind != BufferKind::kConstant, "a store to a constant");
-        }
+        access(s);
         break;
-      case StatementKind::kFor: {
-        const For& loop = program_.fors[s.detail];
-        carries(loop.carries, loop.options.vectorize || loop.options.parallel);
-        std::vector<Value> arguments;
-        visit_arguments(program_, s, [&](Value value) { define(value, arguments); });
-        bool never_runs = program_.range_of(loop.extent).high <= 0;
-        guards_ += never_runs;
-        open_loops_.push_back(&loop);
-        block(loop.body, [&] { yields(loop.carries); });
-        open_loops_.pop_back();
-        guards_ -= never_runs;
-        close(arguments);
+      case StatementKind::kFor:
+        for_loop(s);
         break;
-      }
-      case StatementKind::kWhile: {
-        const While& loop = program_.whiles[s.detail];
-        carries(loop.carries, false);
-        std::vector<Value> arguments;
-        visit_arguments(program_, s, [&](Value value) { define(value, arguments); });
-        block(loop.condition_block, [&] {
-          use(loop.condition);
-          has_dtype(loop.condition, DType::kBool, "condition");
-          ++guards_;
-          block(loop.body, [&] { yields(loop.carries); });
-          --guards_;
-        });
-        close(arguments);
+      case StatementKind::kWhile:
+        while_loop(s);
         break;
-      }
-      case StatementKind::kIf: {
-        const If& branch = program_.ifs[s.detail];
-        has_dtype(branch.condition, DType::kBool, "condition");
-        ++guards_;
-        block(branch.then_block, [&] {
-          for (const If::Merge& merge : branch.merges) use(merge.then_value);
-        });
-        block(branch.else_block, [&] {
-          for (const If::Merge& merge : branch.merges) use(merge.else_value);
-        });
-        --guards_;
-        for (const If::Merge& merge : branch.merges) {
-          has_dtype(merge.else_value, dtype(merge.then_value), "merged value");
-          has_dtype(merge.result, dtype(merge.then_value), "merged value");
-        }
+      case StatementKind::kIf:
+        branch(program_.ifs[s.detail]);
         break;
-      }
       case StatementKind::kGemm: {
         const Gemm& gemm = program_.gemms[s.detail];
         matrix(gemm.a, gemm.m, gemm.k, "operand a");
@@ -270,37 +307,19 @@ class Checker {
         break;
       }
       case StatementKind::kFill:
-      case StatementKind::kCopy: {
-        const MemoryRange& range = program_.ranges[s.detail];
-        Range count = program_.range_of(range.count);
-        if (count.high <= 0 || count.high == INT64_MAX) break;
-        // The range of the end, not the sum of both ends: offset and count may share terms.
-        auto inside = [&](BufferId id, const Index& offset, const char* what) {
-          int64_t parts = id < program_.buffers.size() && is_complex(program_.buffers[id].dtype) ? 2 : 1;
-          in_bounds(id, (offset + range.count) * parts - 1, 0, what);
-        };
-        inside(range.destination, range.destination_offset, "destination");
-        if (s.kind == StatementKind::kCopy) inside(range.source, range.source_offset, "source");
+      case StatementKind::kCopy:
+        memory_range(s);
         break;
-      }
       case StatementKind::kSwap:
-        require(s.buffer < program_.buffers.size() && s.other < program_.buffers.size(),
-                "a swap names a buffer that does not exist");
-        if (!error_.empty()) return;
-        require(program_.buffers[s.buffer].elements == program_.buffers[s.other].elements &&
-                    program_.buffers[s.buffer].dtype == program_.buffers[s.other].dtype,
-                "a swap of buffers of different size");
-        require(program_.buffers[s.buffer].kind != BufferKind::kConstant &&
-                    program_.buffers[s.other].kind != BufferKind::kConstant,
-                "a swap of a constant");
+        swap(s);
         break;
       case StatementKind::kHostCall:
         host_call(program_.host_calls[s.detail]);
         break;
       default:
-        break;
+        instruction(s);
     }
-    visit_results(program_, s, [&](Value value) { define(value, scope); });
+    if (error_.empty()) visit_results(program_, s, [&](Value value) { define(value, scope); });
   }
 
   template <typename AtEnd>

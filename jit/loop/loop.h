@@ -1,12 +1,13 @@
 // The loop IR: what a compiled program does, as loop nests over scalars. It sits between the graph (arrays, no order)
 // and machine code (registers, no arrays), and knows neither: lowering builds it, the emitter in jit/llvm consumes it.
 //
-// A `Program` is one native entry function. Three data structures:
-//   - buffers: flat runs of elements, each an input, an output, a piece of one arena of temporaries, or constant bytes;
-//   - blocks of statements: For, While, If, Store, Gemm, Fill, Copy, Swap, HostCall, and instructions that define one
-//   value each;
-//   - values: scalars in SSA form, of *machine* dtypes only. Inside a vectorised loop the emitter widens them; nothing
-//   here mentions vectors.
+// A `Program` is one native entry function. It has three data structures:
+//
+//   buffers  flat runs of elements, each an input, an output, a piece of one arena of temporaries, or constant bytes
+//   blocks   of statements: For, While, If, Store, Gemm, Fill, Copy, Swap, HostCall, and instructions that define one
+//            value each
+//   values   scalars in SSA form, of *machine* dtypes only. Inside a vectorised loop the emitter widens them; nothing
+//            here mentions vectors.
 //
 // Addresses are `Index`: constant + sum of coefficient * value, where a value is a loop variable or any int64 scalar (a
 // loaded gather index, the result of a division). So the emitter reads off the stride of an access along the loop it

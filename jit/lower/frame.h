@@ -8,8 +8,9 @@
 // `element` is the heart: the value of a variable at a position, loaded, remembered, or computed by running its element
 // rule (lower/element.cc). A nest that turns out to tell apart axes of one group notes a *cut* there and is emitted
 // anew. Likewise a nest whose body asks, for each element, on which side of some place of an axis it is (a padding, the
-// pieces of a concatenation) is emitted once for each segment between such places. Read emit_nest in lower/lower.cc,
-// then lower/element.cc; lower/products.cc has dot, cumulative and scatter, lower/control.cc loops and branches.
+// pieces of a concatenation) is emitted once for each segment between such places. Read emit_nest in lower/nest.cc,
+// then lower/element.cc; lower/dot.cc has products of matrices, lower/updates.cc running folds and scatters,
+// lower/control.cc loops and branches.
 #pragma once
 
 #include <optional>
@@ -64,6 +65,8 @@ struct Segment {
 };
 using Segments = std::vector<Segment>;
 
+inline bool is_half(DType dtype) { return is_float(dtype) && dtype_size(dtype) < 4; }  // summed in a wider type
+
 class Frame {
  public:
   // `wanted`: where outputs should be written if they are stored; may be shorter than the outputs.
@@ -84,17 +87,19 @@ class Frame {
   void set_result(Var var, loop::Scalar value);  // of one element
   void emit_step(const Step& step);
   std::string group_name(const Step& step) const;
-  void emit_nest(const Step& step);
-  bool try_nest(const Step& step, Cuts cuts);
-  void emit_cut_nest(const Step& step);
-  std::optional<Segments> choose_segments(const Step& step) const;
-  void find_segments(const Step& step, size_t nests, std::vector<Segments>& found);
-  const Segment* segment_of(int axis) const;
   void emit_straight(const Step& step);
   loop::Scalar identity(const Primitive& primitive, DType dtype);  // of a fold
   void store_at(Var var, const Position& position, loop::Scalar value);
   void finish_outputs(std::vector<Source>& results);
   void copy_to(const Source& source, const Aval& aval, const Place& to);
+
+  // ---- lower/nest.cc
+  class Nest;
+  void emit_nest(const Step& step);
+  void emit_cut_nest(const Step& step);
+  std::optional<Segments> choose_segments(const Step& step) const;
+  void find_segments(const Step& step, size_t nests, std::vector<Segments>& found);
+  const Segment* segment_of(int axis) const;
 
   // ---- lower/element.cc
   loop::Scalar element(Var var, const Position& position);
@@ -113,8 +118,11 @@ class Frame {
     Frame& frame;
   };
 
-  // ---- lower/products.cc
+  // ---- lower/dot.cc
+  class Product;
   void emit_dot(const Equation& equation);
+
+  // ---- lower/updates.cc
   void emit_cumulative(const Equation& equation);
   void emit_scatter(const Equation& equation);
   void emit_update(const Equation& equation);

@@ -179,135 +179,164 @@ JvpResult mask_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
 
 // ---- split ---------------------------------------------------------------------------------------------------------
 
+// A region on each sheet. The unknown one has as inputs the lengths, further lengths that only the known region can
+// compute, and as arrays the residuals and the unknown operands.
+class MaskSplit {
+ public:
+  MaskSplit(SplitContext& context, absl::Span<const SplitValue> operands, const AttrsPtr& attributes)
+      : context_(context),
+        operands_(operands),
+        attrs_(read(*attributes)),
+        out_ragged_(attributes->ints("out_ragged")),
+        num_lengths_(static_cast<size_t>(attrs_.num_lengths)),
+        sheets_(split_of(attrs_.graph, unknown_mask(operands))),
+        known_{sheets_.known, attrs_.num_lengths, {}} {}
+
+  std::vector<SplitValue> run() {
+    make_known();
+    const Trial trial(known_);
+    make_unknown(trial);
+    std::vector<SplitValue> results = merge_sheets(sheets_.out_known, known_results_, unknown_results_);
+    results.resize(sheets_.out_known.size() + static_cast<size_t>(num_positions(out_ragged_)));
+    find_lengths(true, results);
+    find_lengths(false, results);
+    return results;
+  }
+
+ private:
+  void make_known() {
+    const Ints bounds = bounds_of(attrs_);
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      const Value operand = operands_[i].known;
+      if (!operands_[i].is_known()) continue;
+      if (i >= num_lengths_) {
+        copy_triples(attrs_.in_ragged, i - num_lengths_, known_operands_.size() - num_lengths_, known_.in_ragged);
+      }
+      known_operands_.push_back(i < num_lengths_ ? held_length(operand, bounds[i]) : operand);
+    }
+    known_ragged_ = ragged_outputs(known_);
+    known_results_ = mask_region(context_.known(), known_, known_operands_);
+  }
+
+  void make_unknown(const Trial& trial) {
+    for (size_t i = 0; i < num_lengths_; ++i) add_length(context_.residual(known_operands_[i]));
+    LengthMap base = trial.base(lengths_);
+    Values arguments;
+    const size_t first_residual = count(sheets_.out_known);
+    for (size_t r = 0; r < sheets_.num_residuals; ++r) {
+      arguments.push_back(residual(r, first_residual + r, trial.outputs[first_residual + r], base));
+    }
+    MaskAttrs unknown{nullptr, static_cast<int64_t>(lengths_.size()), in_ragged_};
+    for (size_t i = num_lengths_; i < operands_.size(); ++i) {
+      if (operands_[i].is_known()) continue;
+      copy_triples(attrs_.in_ragged, i - num_lengths_, arrays_.size(), unknown.in_ragged);
+      arguments.push_back(add_array(operands_[i].unknown));
+    }
+    const Values outputs = builder_.inline_graph(*sheets_.unknown, arguments);
+    append(lengths_, arrays_);
+    append(length_operands_, array_operands_);
+    builder_.arrange_inputs(lengths_);
+    unknown.graph = builder_.finish(outputs);
+    unknown_results_ = mask_region(context_.unknown(), unknown, length_operands_);
+    unknown_ragged_ = ragged_outputs(unknown);
+    num_unknown_ = outputs.size();
+  }
+
+  Value add_length(Value operand) {
+    length_operands_.push_back(operand);
+    lengths_.push_back(builder_.input(Aval(DType::kInt32, {})));
+    return lengths_.back();
+  }
+  Value add_array(Value operand) {
+    array_operands_.push_back(operand);
+    arrays_.push_back(builder_.input(operand.aval()));
+    return arrays_.back();
+  }
+
+  // A residual inside of the unknown region. `base` has what the known region's lengths are there.
+  Value residual(size_t index, size_t output, const Masked& made, LengthMap& base) {
+    const bool is_length = same_type(made.value.aval(), Aval(DType::kInt32, {}));
+    // A residual that is a length stays one: equal lengths must be the same value inside.
+    if (is_length) {
+      if (const Value same = rebuild_length(made.value, builder_, base)) return same;
+    }
+    const int input = sheets_.residual_input[index];
+    const Value known = input >= 0 ? known_operands_[static_cast<size_t>(input)] : known_results_[output];
+    Value array = add_array(context_.residual(known));
+    if (is_length) base.emplace(made.value.var, array);
+    const auto position = static_cast<int64_t>(arrays_.size()) - 1;
+    for (size_t axis = 0; axis < made.lengths.size(); ++axis) {
+      if (!made.lengths[axis]) continue;
+      Value length = rebuild_length(made.lengths[axis], builder_, base);
+      if (!length) {
+        length = add_length(context_.residual(known_length(output, axis)));
+        base.emplace(made.lengths[axis].var, length);
+      }
+      const auto at = std::find(lengths_.begin(), lengths_.end(), length);
+      if (at != lengths_.end()) {
+        in_ragged_.insert(in_ragged_.end(), {position, static_cast<int64_t>(axis), at - lengths_.begin()});
+      } else {
+        array = set_length(array, length, static_cast<int>(axis));
+      }
+    }
+    return array;
+  }
+
+  Value known_length(size_t output, size_t axis) const {
+    return length_of(known_ragged_, output, axis, known_results_, sheets_.known->outputs().size());
+  }
+  // Results are a region's outputs and then the lengths that these have.
+  static Value length_of(const Ints& ragged, size_t output, size_t axis, const Values& results, size_t num_outputs) {
+    const int64_t position = positions_of(ragged, output, results[output].rank())[axis];
+    CT_CHECK(position >= 0);
+    return results[num_outputs + static_cast<size_t>(position)];
+  }
+
+  // Lengths are known when any output that has them is.
+  void find_lengths(bool of_known, std::vector<SplitValue>& results) const {
+    size_t next = 0;  // among the outputs of the sheet
+    for (size_t k = 0; k < sheets_.out_known.size(); ++k) {
+      if (sheets_.out_known[k] != of_known) continue;
+      const size_t own = next++;
+      for (size_t t = 0; t < num_triples(out_ragged_); ++t) {
+        if (out_ragged_[3 * t] != static_cast<int64_t>(k)) continue;
+        const auto axis = static_cast<size_t>(out_ragged_[3 * t + 1]);
+        SplitValue& length = results[sheets_.out_known.size() + static_cast<size_t>(out_ragged_[3 * t + 2])];
+        if (length.known || length.unknown) continue;
+        length = of_known
+                     ? SplitValue::on_known(known_length(own, axis))
+                     : SplitValue::on_unknown(length_of(unknown_ragged_, own, axis, unknown_results_, num_unknown_));
+      }
+    }
+  }
+
+  SplitContext& context_;
+  const absl::Span<const SplitValue> operands_;
+  const MaskAttrs attrs_;
+  const Ints& out_ragged_;
+  const size_t num_lengths_;
+  const SplitGraph sheets_;
+
+  MaskAttrs known_;
+  Values known_operands_, known_results_;
+  Ints known_ragged_;
+
+  Builder builder_;                          // of the unknown region
+  Values lengths_, arrays_;                  // its inputs,
+  Values length_operands_, array_operands_;  // what they are given,
+  Ints in_ragged_;                           // and which axes of residuals are ragged
+  Values unknown_results_;
+  Ints unknown_ragged_;
+  size_t num_unknown_ = 0;
+};
+
 std::vector<SplitValue> mask_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                    const AttrsPtr& attributes) {
   const KeepLengths lengths_kept;
-  const MaskAttrs attrs = read(*attributes);
-  const Ints& out_ragged = attributes->ints("out_ragged");
-  const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
-  for (const SplitValue& length : operands.subspan(0, num_lengths)) {
+  for (const SplitValue& length : operands.subspan(0, static_cast<size_t>(read(*attributes).num_lengths))) {
     if (!length.is_known()) return split_whole(context, kMask, operands, attributes);
   }
-  const SplitGraph sheets = split_of(attrs.graph, unknown_mask(operands));
-  const size_t num_known = count(sheets.out_known);
-
-  MaskAttrs known{sheets.known, attrs.num_lengths, {}};
-  const Ints bounds = bounds_of(attrs);
-  Values known_operands;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].is_known()) continue;
-    if (i >= num_lengths) {
-      copy_triples(attrs.in_ragged, i - num_lengths, known_operands.size() - num_lengths, known.in_ragged);
-    }
-    known_operands.push_back(i < num_lengths ? held_length(operands[i].known, bounds[i]) : operands[i].known);
-  }
-  const Trial trial(known);
-  const Ints known_ragged = ragged_outputs(known);
-  const Values known_results = mask_region(context.known(), known, known_operands);
-  const size_t num_known_results = sheets.known->outputs().size();
-  const auto known_length = [&](size_t output, size_t axis) {
-    const int64_t position = positions_of(known_ragged, output, trial.outputs[output].value.rank())[axis];
-    CT_CHECK(position >= 0);
-    return known_results[num_known_results + static_cast<size_t>(position)];
-  };
-
-  // The unknown region: lengths, further lengths that only the known region can compute, residuals, unknown operands.
-  Builder builder;
-  Values lengths, more_lengths, arrays;
-  for (size_t i = 0; i < num_lengths; ++i) lengths.push_back(builder.input(Aval(DType::kInt32, {})));
-  LengthMap base = trial.base(lengths);
-  struct Ragged {
-    size_t array, axis;
-    Value length;  // an input of the unknown region
-  };
-  std::vector<Ragged> ragged;
-  Values unknown_lengths, unknown_arrays;  // operands, on the unknown sheet
-  for (size_t i = 0; i < num_lengths; ++i) unknown_lengths.push_back(context.residual(known_operands[i]));
-  Values arguments;
-  for (size_t r = 0; r < sheets.num_residuals; ++r) {
-    const size_t output = num_known + r;
-    const Masked& residual = trial.outputs[output];
-    // A residual that is a length stays one: equal lengths must be the same value inside.
-    if (same_type(residual.value.aval(), Aval(DType::kInt32, {}))) {
-      if (const Value same = rebuild_length(residual.value, builder, base)) {
-        arguments.push_back(same);
-        continue;
-      }
-    }
-    Value array = builder.input(residual.value.aval());
-    if (same_type(array.aval(), Aval(DType::kInt32, {}))) base.emplace(residual.value.var, array);
-    const int input = sheets.residual_input[r];
-    unknown_arrays.push_back(
-        context.residual(input >= 0 ? known_operands[static_cast<size_t>(input)] : known_results[output]));
-    arrays.push_back(array);
-    for (size_t axis = 0; axis < residual.lengths.size(); ++axis) {
-      const Value length = residual.lengths[axis];
-      if (!length) continue;
-      Value inside = rebuild_length(length, builder, base);
-      if (!inside) {
-        inside = builder.input(Aval(DType::kInt32, {}));
-        more_lengths.push_back(inside);
-        unknown_lengths.push_back(context.residual(known_length(output, axis)));
-        base.emplace(length.var, inside);
-      }
-      const bool is_input = std::find(lengths.begin(), lengths.end(), inside) != lengths.end() ||
-                            std::find(more_lengths.begin(), more_lengths.end(), inside) != more_lengths.end();
-      if (is_input) {
-        ragged.push_back({arrays.size() - 1, axis, inside});
-      } else {
-        array = set_length(array, inside, static_cast<int>(axis));
-      }
-    }
-    arguments.push_back(array);
-  }
-  append(lengths, more_lengths);
-  MaskAttrs unknown{nullptr, static_cast<int64_t>(lengths.size()), {}};
-  for (const Ragged& axis : ragged) {
-    const auto length = std::find(lengths.begin(), lengths.end(), axis.length) - lengths.begin();
-    unknown.in_ragged.insert(unknown.in_ragged.end(),
-                             {static_cast<int64_t>(axis.array), static_cast<int64_t>(axis.axis), length});
-  }
-  for (size_t i = num_lengths; i < operands.size(); ++i) {
-    if (operands[i].is_known()) continue;
-    copy_triples(attrs.in_ragged, i - num_lengths, arrays.size(), unknown.in_ragged);
-    arrays.push_back(builder.input(operands[i].aval()));
-    arguments.push_back(arrays.back());
-    unknown_arrays.push_back(operands[i].unknown);
-  }
-  const Values outputs = builder.inline_graph(*sheets.unknown, arguments);
-  Values order = lengths;
-  append(order, arrays);
-  builder.arrange_inputs(order);
-  unknown.graph = builder.finish(outputs);
-  Values unknown_operands = unknown_lengths;
-  append(unknown_operands, unknown_arrays);
-  const Values unknown_results = mask_region(context.unknown(), unknown, unknown_operands);
-  const Ints unknown_ragged = ragged_outputs(unknown);
-
-  std::vector<SplitValue> results = merge_sheets(sheets.out_known, known_results, unknown_results);
-  results.resize(sheets.out_known.size() + static_cast<size_t>(num_positions(out_ragged)));
-  // Lengths are known when any output that has them is.
-  for (const bool from_known : {true, false}) {
-    size_t next = 0;  // among the outputs of the sheet
-    for (size_t k = 0; k < sheets.out_known.size(); ++k) {
-      if (sheets.out_known[k] != from_known) continue;
-      const size_t own = next++;
-      for (size_t t = 0; t < num_triples(out_ragged); ++t) {
-        if (out_ragged[3 * t] != static_cast<int64_t>(k)) continue;
-        const auto axis = static_cast<size_t>(out_ragged[3 * t + 1]);
-        SplitValue& length = results[sheets.out_known.size() + static_cast<size_t>(out_ragged[3 * t + 2])];
-        if (length.known || length.unknown) continue;
-        if (from_known) {
-          length = SplitValue::on_known(known_length(own, axis));
-          continue;
-        }
-        const int64_t position = positions_of(unknown_ragged, own, unknown_results[own].rank())[axis];
-        CT_CHECK(position >= 0);
-        length = SplitValue::on_unknown(unknown_results[outputs.size() + static_cast<size_t>(position)]);
-      }
-    }
-  }
-  return results;
+  return MaskSplit(context, operands, attributes).run();
 }
 
 // ---- transpose -----------------------------------------------------------------------------------------------------

@@ -175,119 +175,163 @@ Value any_slice(Value sequence) {
   return squeeze(slice_axis(sequence, 0, 0, 1), 0);
 }
 
-std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> all_operands,
-                                   const AttrsPtr& attributes) {
-  const ScanAttrs attrs = read(*attributes);
-  const Layout layout = layout_of(attrs);
-  if (attrs.counted && !all_operands.back().is_known()) {
-    return split_whole(context, kScan, all_operands, attributes);
-  }
-  const absl::Span<const SplitValue> operands = all_operands.subspan(0, layout.operands());
-  const Flags in = unknown_mask(operands);
-  const Flags constants = slice_of(in, 0, layout.constants);
-  const Flags sequences = slice_of(in, layout.first_sequence(), layout.operands());
-  Flags carries = slice_of(in, layout.constants, layout.first_sequence());
-  SplitGraph step;
-  Flags unknown_carries;
-  do {
-    step =
-        split_of(attrs.graph, joined({constants, carries, sequences}), joined({carries, Flags(layout.stacked, false)}));
-    unknown_carries = slice_of(step.out_known, 0, layout.carries);
-    unknown_carries.flip();
-  } while (unite(carries, unknown_carries));
+// A loop on each sheet. What the unknown step needs of the known one is a constant of the unknown loop, where every
+// step has the same, or one of its sequences.
+class ScanSplit {
+ public:
+  ScanSplit(SplitContext& context, absl::Span<const SplitValue> operands, const ScanAttrs& attrs)
+      : context_(context),
+        attrs_(attrs),
+        layout_(layout_of(attrs)),
+        operands_(operands.subspan(0, layout_.operands())),
+        steps_(attrs.counted ? operands.back().known : Value{}) {}
 
-  const Flags unknown_in = joined({constants, carries, sequences});
-  const size_t known_constants = layout.constants - count(constants);
-  const size_t known_carries = layout.carries - count(carries);
-  Values known_operands;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (!unknown_in[i]) known_operands.push_back(operands[i].known);
-  }
-  const size_t num_known_in = known_operands.size();
-  const size_t num_known_out = count(step.out_known);
-
-  // Each residual is a constant of the unknown loop, or one of its sequences.
-  Flags varying(num_known_in, true);
-  std::fill(varying.begin(), varying.begin() + static_cast<ptrdiff_t>(known_constants), false);
-  const Flags invariant = invariant_outputs(*step.known, varying);
-  std::vector<size_t> invariant_results, stacked_results;
-  std::vector<size_t> constant_residuals, sequence_residuals;
-  for (size_t r = 0; r < step.num_residuals; ++r) {
-    const int input = step.residual_input[r];
-    const bool is_sequence = input >= static_cast<int>(known_constants + known_carries);
-    (invariant[num_known_out + r] ? constant_residuals : sequence_residuals).push_back(r);
-    if (input >= 0 && (is_sequence || input < static_cast<int>(known_constants))) continue;
-    (invariant[num_known_out + r] ? invariant_results : stacked_results).push_back(num_known_out + r);
+  std::vector<SplitValue> run() {
+    find_unknown();
+    sort_residuals();
+    residual_.resize(step_.num_residuals);
+    hoist_invariants();
+    const Values known_results = make_known();
+    for (size_t r = 0; r < step_.num_residuals; ++r) {
+      if (!residual_[r]) residual_[r] = known_operands_[static_cast<size_t>(step_.residual_input[r])];
+    }
+    return merge_sheets(step_.out_known, known_results, make_unknown());
   }
 
-  std::vector<Value> residual(step.num_residuals);  // on the known sheet
-  if (!invariant_results.empty()) {
-    // Of the varying inputs only the sizes matter.
+ private:
+  // A carry that is unknown in one step is in the next.
+  void find_unknown() {
+    const Flags in = unknown_mask(operands_);
+    const Flags constants = slice_of(in, 0, layout_.constants);
+    const Flags sequences = slice_of(in, layout_.first_sequence(), layout_.operands());
+    Flags carries = slice_of(in, layout_.constants, layout_.first_sequence());
+    Flags unknown_carries;
+    do {
+      step_ = split_of(attrs_.graph, joined({constants, carries, sequences}),
+                       joined({carries, Flags(layout_.stacked, false)}));
+      unknown_carries = slice_of(step_.out_known, 0, layout_.carries);
+      unknown_carries.flip();
+    } while (unite(carries, unknown_carries));
+    unknown_in_ = joined({constants, carries, sequences});
+    unknown_constants_ = count(constants);
+    unknown_carries_ = count(carries);
+    known_constants_ = layout_.constants - unknown_constants_;
+    known_carries_ = layout_.carries - unknown_carries_;
+    for (size_t i = 0; i < operands_.size(); ++i) {
+      if (!unknown_in_[i]) known_operands_.push_back(operands_[i].known);
+    }
+    num_known_out_ = count(step_.out_known);
+  }
+
+  size_t first_known_sequence() const { return known_constants_ + known_carries_; }
+
+  void sort_residuals() {
+    Flags varying(known_operands_.size(), true);
+    std::fill(varying.begin(), varying.begin() + static_cast<ptrdiff_t>(known_constants_), false);
+    const Flags invariant = invariant_outputs(*step_.known, varying);
+    for (size_t r = 0; r < step_.num_residuals; ++r) {
+      const int input = step_.residual_input[r];
+      const bool is_sequence = input >= static_cast<int>(first_known_sequence());
+      const size_t result = num_known_out_ + r;
+      (invariant[result] ? constant_residuals_ : sequence_residuals_).push_back(r);
+      if (input >= 0 && (is_sequence || input < static_cast<int>(known_constants_))) continue;
+      (invariant[result] ? invariant_results_ : stacked_results_).push_back(result);
+    }
+  }
+
+  // What is the same in every step is computed once, before the loop. Of the inputs that vary only the sizes matter.
+  void hoist_invariants() {
+    if (invariant_results_.empty()) return;
     Builder hoisted;
     Values inputs;
-    for (size_t i = 0; i < num_known_in; ++i) {
-      const Value operand = hoisted.input(known_operands[i].aval());
-      const bool slice = i >= known_constants + known_carries;
-      inputs.push_back(!slice             ? operand
-                       : attrs.length > 0 ? any_slice(operand)
-                                          : zeros(hoisted, step.known->aval(static_cast<Var>(i))));
+    for (size_t i = 0; i < known_operands_.size(); ++i) {
+      const Value operand = hoisted.input(known_operands_[i].aval());
+      const bool slice = i >= first_known_sequence();
+      inputs.push_back(!slice              ? operand
+                       : attrs_.length > 0 ? any_slice(operand)
+                                           : zeros(hoisted, step_.known->aval(static_cast<Var>(i))));
     }
-    const Values results = hoisted.inline_graph(*step.known, inputs);
+    const Values results = hoisted.inline_graph(*step_.known, inputs);
     Values chosen;
-    for (size_t k : invariant_results) chosen.push_back(results[k]);
+    for (size_t k : invariant_results_) chosen.push_back(results[k]);
     // The step's effects happen in the loop.
     const GraphPtr graph = hoisted.finish(chosen, Builder::Keep::kOutputs);
-    const Values values = context.known().inline_graph(*graph, known_operands);
-    for (size_t i = 0; i < values.size(); ++i) residual[invariant_results[i] - num_known_out] = values[i];
-  }
-  std::vector<size_t> known_outputs = range(0, num_known_out);
-  append(known_outputs, stacked_results);
-  // The unknown loop takes as many steps as the known one. In a mask region that is the length of the sequences, and
-  // where none of them is known any more, nothing else tells it.
-  Value steps;
-  if (attrs.counted) {
-    steps = all_operands.back().known;
-  } else if (keeps_lengths() && sequence_residuals.empty() && num_known_in > known_constants + known_carries) {
-    steps = dimension_size(known_operands.back(), 0);
-  }
-  Values known_loop = known_operands;
-  if (attrs.counted) known_loop.push_back(steps);
-  const Values known_results =
-      scan(context.known(),
-           {rewire(*step.known, range(0, num_known_in), known_outputs), static_cast<int64_t>(known_constants),
-            static_cast<int64_t>(known_carries), attrs.length, attrs.reverse, attrs.counted},
-           known_loop);
-  for (size_t i = 0; i < stacked_results.size(); ++i) {
-    residual[stacked_results[i] - num_known_out] = known_results[num_known_out + i];
-  }
-  for (size_t r = 0; r < step.num_residuals; ++r) {
-    if (!residual[r]) residual[r] = known_operands[static_cast<size_t>(step.residual_input[r])];
+    const Values values = context_.known().inline_graph(*graph, known_operands_);
+    for (size_t i = 0; i < values.size(); ++i) residual_[invariant_results_[i] - num_known_out_] = values[i];
   }
 
-  // Inputs of the unknown step: residuals, unknown constants, carries, slices.
-  const size_t first = step.num_residuals;
-  const size_t first_carry = first + count(constants), first_slice = first_carry + count(carries);
-  std::vector<size_t> inputs = constant_residuals;
-  append(inputs, range(first, first_slice));
-  append(inputs, sequence_residuals);
-  append(inputs, range(first_slice, step.unknown->num_inputs()));
-  Values unknown_operands;
-  for (size_t r : constant_residuals) unknown_operands.push_back(context.residual(residual[r]));
-  for (size_t i = 0; i < layout.first_sequence(); ++i) {
-    if (unknown_in[i]) unknown_operands.push_back(context.on_unknown(operands[i]));
+  Values make_known() {
+    std::vector<size_t> outputs = range(0, num_known_out_);
+    append(outputs, stacked_results_);
+    // The unknown loop takes as many steps as the known one. In a mask region that is the length of the sequences, and
+    // where none of them is known any more, nothing else tells it.
+    if (!attrs_.counted && keeps_lengths() && sequence_residuals_.empty() &&
+        known_operands_.size() > first_known_sequence()) {
+      steps_ = dimension_size(known_operands_.back(), 0);
+    }
+    Values operands = known_operands_;
+    if (attrs_.counted) operands.push_back(steps_);
+    const Values results =
+        scan(context_.known(),
+             {rewire(*step_.known, range(0, known_operands_.size()), outputs), static_cast<int64_t>(known_constants_),
+              static_cast<int64_t>(known_carries_), attrs_.length, attrs_.reverse, attrs_.counted},
+             operands);
+    for (size_t i = 0; i < stacked_results_.size(); ++i) {
+      residual_[stacked_results_[i] - num_known_out_] = results[num_known_out_ + i];
+    }
+    return results;
   }
-  for (size_t r : sequence_residuals) unknown_operands.push_back(context.residual(residual[r]));
-  for (size_t i = layout.first_sequence(); i < operands.size(); ++i) {
-    if (unknown_in[i]) unknown_operands.push_back(context.on_unknown(operands[i]));
+
+  // Inputs of its step: residuals, unknown constants, carries, slices.
+  Values make_unknown() {
+    const size_t first = step_.num_residuals, first_slice = first + unknown_constants_ + unknown_carries_;
+    std::vector<size_t> inputs = constant_residuals_;
+    append(inputs, range(first, first_slice));
+    append(inputs, sequence_residuals_);
+    append(inputs, range(first_slice, step_.unknown->num_inputs()));
+    Values operands;
+    add_residuals(constant_residuals_, operands);
+    add_unknown(0, layout_.first_sequence(), operands);
+    add_residuals(sequence_residuals_, operands);
+    add_unknown(layout_.first_sequence(), layout_.operands(), operands);
+    if (steps_) operands.push_back(context_.residual(steps_));
+    return scan(context_.unknown(),
+                {rewire(*step_.unknown, inputs, range(0, step_.unknown->outputs().size())),
+                 static_cast<int64_t>(constant_residuals_.size() + unknown_constants_),
+                 static_cast<int64_t>(unknown_carries_), attrs_.length, attrs_.reverse, static_cast<bool>(steps_)},
+                operands);
   }
-  if (steps) unknown_operands.push_back(context.residual(steps));
-  const Values unknown_results =
-      scan(context.unknown(),
-           {rewire(*step.unknown, inputs, range(0, step.unknown->outputs().size())),
-            static_cast<int64_t>(constant_residuals.size() + count(constants)), static_cast<int64_t>(count(carries)),
-            attrs.length, attrs.reverse, static_cast<bool>(steps)},
-           unknown_operands);
-  return merge_sheets(step.out_known, known_results, unknown_results);
+  void add_residuals(const std::vector<size_t>& residuals, Values& operands) {
+    for (size_t r : residuals) operands.push_back(context_.residual(residual_[r]));
+  }
+  void add_unknown(size_t begin, size_t end, Values& operands) {
+    for (size_t i = begin; i < end; ++i) {
+      if (unknown_in_[i]) operands.push_back(context_.on_unknown(operands_[i]));
+    }
+  }
+
+  SplitContext& context_;
+  const ScanAttrs& attrs_;
+  const Layout layout_;
+  const absl::Span<const SplitValue> operands_;
+  Value steps_;  // null where the length says it
+
+  SplitGraph step_;
+  Flags unknown_in_;
+  size_t unknown_constants_ = 0, unknown_carries_ = 0, known_constants_ = 0, known_carries_ = 0;
+  Values known_operands_;
+  size_t num_known_out_ = 0;
+  std::vector<size_t> constant_residuals_, sequence_residuals_;  // by their number
+  // Results of the known step that are residuals and no inputs of it: the same in every step, and others.
+  std::vector<size_t> invariant_results_, stacked_results_;
+  Values residual_;  // on the known sheet
+};
+
+std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> operands,
+                                   const AttrsPtr& attributes) {
+  const ScanAttrs attrs = read(*attributes);
+  if (attrs.counted && !operands.back().is_known()) return split_whole(context, kScan, operands, attributes);
+  return ScanSplit(context, operands, attrs).run();
 }
 
 // ---- transpose -----------------------------------------------------------------------------------------------------

@@ -10,13 +10,16 @@
 //                                     the first pass may read, and the last one write, other arrays.
 //
 // Three arrangements use that (`emit_fourier`):
-//   - along an axis that others follow: the lanes are neighbours along those; a long axis in two steps, as below;
-//   - many rows: they become columns by a transposition on the way into the scratch array, and rows again on the way
-//   out;
-//   - one long row: as the matrix n1 x n2 that it is in memory, it is transformed along its columns and, multiplied
-//   with
-//     roots of unity, stored; then along its rows, in groups of them, which writes the result's columns in order.
-//     (D. H. Bailey, "FFTs in external or hierarchical memory", 1990.)
+//
+//   inner axis    Along an axis that others follow, the lanes are neighbours along those; a long axis is transformed in
+//                 two steps, as a long row is.
+//   many rows     They become columns by a transposition on the way into the scratch array, and rows again on the way
+//                 out.
+//   one long row  As the matrix n1 x n2 that it is in memory, it is transformed along its columns, multiplied with
+//   roots
+//                 of unity and stored; then along its rows, in groups of them, which writes the result's columns in
+//                 order (D. H. Bailey, "FFTs in external or hierarchical memory", 1990).
+//
 // Two real lines are the real and the imaginary part of a complex one, whose result is taken apart by symmetry; and a
 // matrix has only the half of its rows that the others are conjugates of.
 //

@@ -2,8 +2,8 @@
 // that adds up more numbers than a block has becomes one over blocks, each summed by itself. Which blocks follows from
 // the length alone.
 //
-// Loops that keep their sums in memory, row by row, are made in blocks where they are made (schedule/order.cc,
-// lower/lower.cc).
+// Loops that keep their sums in memory, row by row, are made in blocks where they are made (schedule/fold_rows.cc,
+// lower/nest.cc).
 #pragma once
 
 #include "jit/loop/loop.h"

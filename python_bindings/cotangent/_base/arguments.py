@@ -35,9 +35,10 @@ def checked(function: types.FunctionType) -> Any:
         getattr(function, "__wrapped__", None), types.FunctionType
     ):
         function = function.__wrapped__  # type: ignore[attr-defined]
-    kinds = {
-        name: _KINDS[text] for name, text in function.__annotations__.items() if text in _KINDS and name != "return"
-    }
+    annotations = function.__annotations__
+    if _KINDS.keys().isdisjoint(annotations.values()):
+        return outer
+    kinds = {name: _KINDS[text] for name, text in annotations.items() if text in _KINDS and name != "return"}
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     by_name = {name: kinds[name] for name in code.co_varnames[code.co_posonlyargcount : count] if name in kinds}

@@ -8,21 +8,36 @@ for one serves the other. Values that can change (lists, dictionaries, sets, Num
 from __future__ import annotations
 
 import copy
+import functools
 import weakref
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from cotangent._core import Array, Graph
 
 USER_DEFINED: set[str] = set()  # names of primitives whose attributes these are
 
-# Types of elements are texts in the representation, so that they are saved, and are not dtypes: a rule may call them.
-_ELEMENTS: list[type] = [bool, int, float, complex, *np.sctypeDict.values()]
-_ELEMENTS += [kind for kind in vars(ml_dtypes).values() if isinstance(kind, type) and issubclass(kind, np.generic)]
-_TYPES = {f"<type {kind.__module__}.{kind.__qualname__}>": kind for kind in _ELEMENTS}
-_TYPE_NAMES = {kind: name for name, kind in _TYPES.items()}
+_TYPE_PREFIX = "<type "
+
+
+@functools.cache
+def _types() -> dict[str, type]:
+    """Types of elements are texts in the representation, so that they are saved, and are not dtypes: a rule may call them."""
+    import ml_dtypes
+
+    kinds = [bool, int, float, complex, *np.sctypeDict.values(), *vars(ml_dtypes).values()]
+    return {
+        f"{_TYPE_PREFIX}{kind.__module__}.{kind.__qualname__}>": kind
+        for kind in kinds
+        if isinstance(kind, type) and issubclass(kind, (int, float, complex, np.generic))
+    }
+
+
+@functools.cache
+def _type_names() -> dict[type, str]:
+    return {kind: name for name, kind in _types().items()}
+
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
@@ -55,7 +70,7 @@ def _is_native(value: Any) -> bool:
         kinds = {type(item) for item in value}
         return kinds == {float} or (kinds <= {int} and all(_LEAST <= item <= _MOST for item in value))
     if kind is str:
-        return value not in _TYPES
+        return not value.startswith(_TYPE_PREFIX) or value not in _types()
     return kind in (bool, float, Graph) or isinstance(value, np.dtype)
 
 
@@ -91,8 +106,8 @@ def to_attribute(value: Any) -> Any:
     """The value as an equation carries it."""
     if _is_native(value) or isinstance(value, Held):
         return value
-    if isinstance(value, type) and value in _TYPE_NAMES:
-        return _TYPE_NAMES[value]
+    if isinstance(value, type) and value in _type_names():
+        return _type_names()[value]
     key, changes = _key(value)
     held = _HELD.get(key)
     if held is None:
@@ -106,6 +121,6 @@ def from_attribute(value: Any) -> Any:
     if isinstance(value, Held):
         return value.value()
     if isinstance(value, str):
-        return _TYPES.get(value, value)
+        return _types().get(value, value) if value.startswith(_TYPE_PREFIX) else value
     # Lists are held: what the representation has as a list was a tuple.
     return tuple(value) if isinstance(value, list) and not (value and isinstance(value[0], Graph)) else value

@@ -97,27 +97,7 @@ def vmap(
         axes = _flatten_axes(in_axes, args, "in_axes", name) + [0] * (
             len(leaves) - _core.tree_flatten(args, None)[1].num_leaves
         )
-        paths = structure.paths()
-        sizes: dict[str, int] = {}
-        batch_axes: list[int] = []
-        for leaf, axis, path in zip(leaves, axes, paths, strict=True):
-            if axis is None:
-                batch_axes.append(-1)
-                continue
-            if not -leaf.ndim <= axis < leaf.ndim:
-                raise ValueError(
-                    f"vmap of {name}: argument {path[3:]} has shape {leaf.shape}, which has no axis {axis} to map over\n  pass in_axes=None for arguments that are the same for all examples"  # noqa: E501
-                )
-            batch_axes.append(int(axis) % leaf.ndim)
-            sizes[path[3:]] = leaf._bound_shape[axis]
-        if axis_size is not None:
-            sizes.setdefault("axis_size", axis_size)
-        if not sizes:
-            raise ValueError(f"vmap of {name}: at least one argument must be mapped over, or axis_size given")
-        size = next(iter(sizes.values()))
-        if any(other != size for other in sizes.values()):
-            listing = ", ".join(f"{path}: {value}" for path, value in sizes.items())
-            raise ValueError(f"vmap of {name}: the mapped axes have different sizes ({listing})")
+        batch_axes, size = _batch_axes(leaves, axes, structure.paths(), axis_size, name)
         examples = [leaf if axis < 0 else (leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True)]
         named = None if axis_name is None else (axis_text(axis_name), size)
         mapped = [_core.length_of(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]
@@ -128,17 +108,7 @@ def vmap(
             captured = _capture_examples(function, examples, structure, name, named)
         finally:
             RAGGED_NAMES.reset(token)
-        placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
-        positions = []
-        for axis, aval in zip(
-            _flatten_axes(out_axes, placeholder, "out_axes", name), captured.graph.out_avals, strict=True
-        ):
-            rank = len(aval[0]) + 1
-            if axis is not None and not -rank <= axis < rank:
-                raise ValueError(
-                    f"vmap of {name}: out_axes={axis} is out of bounds for a batched output with {rank} axes"
-                )
-            positions.append(-1 if axis is None else int(axis) % rank)
+        positions = _out_positions(captured, out_axes, name)
         graph = _core.graph_vmap(
             captured.graph, batch_axes + [-1] * len(captured.closure), size, positions, named[0] if named else ""
         )
@@ -152,6 +122,46 @@ def vmap(
         return captured.structure.unflatten(results)
 
     return vmap_fun
+
+
+def _batch_axes(
+    leaves: list[Array], axes: list[Any], paths: list[str], axis_size: int | None, name: str
+) -> tuple[list[int], int]:
+    """The axis of each argument that is the batch, -1 for none, and the size of the batch."""
+    sizes: dict[str, int] = {}
+    result: list[int] = []
+    for leaf, axis, path in zip(leaves, axes, paths, strict=True):
+        if axis is None:
+            result.append(-1)
+            continue
+        if not -leaf.ndim <= axis < leaf.ndim:
+            raise ValueError(
+                f"vmap of {name}: argument {path[3:]} has shape {leaf.shape}, which has no axis {axis} to map over\n  pass in_axes=None for arguments that are the same for all examples"  # noqa: E501
+            )
+        result.append(int(axis) % leaf.ndim)
+        sizes[path[3:]] = leaf._bound_shape[axis]
+    if axis_size is not None:
+        sizes.setdefault("axis_size", axis_size)
+    if not sizes:
+        raise ValueError(f"vmap of {name}: at least one argument must be mapped over, or axis_size given")
+    size = next(iter(sizes.values()))
+    if any(other != size for other in sizes.values()):
+        listing = ", ".join(f"{path}: {value}" for path, value in sizes.items())
+        raise ValueError(f"vmap of {name}: the mapped axes have different sizes ({listing})")
+    return result, size
+
+
+def _out_positions(captured: Captured, out_axes: Any, name: str) -> list[int]:
+    """Where each result has the batch, -1 for none."""
+    placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
+    axes = _flatten_axes(out_axes, placeholder, "out_axes", name)
+    positions = []
+    for axis, aval in zip(axes, captured.graph.out_avals, strict=True):
+        rank = len(aval[0]) + 1
+        if axis is not None and not -rank <= axis < rank:
+            raise ValueError(f"vmap of {name}: out_axes={axis} is out of bounds for a batched output with {rank} axes")
+        positions.append(-1 if axis is None else int(axis) % rank)
+    return positions
 
 
 def _capture_examples(

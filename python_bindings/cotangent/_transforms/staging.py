@@ -317,6 +317,60 @@ def _platform(backend: str | None, device: Any) -> str:
     return "llvm" if chosen in (None, "cpu") else str(chosen)
 
 
+class _Arguments:
+    """The arguments of a function that is jitted, by position and by name; where its signature is unknown any may exist."""
+
+    def __init__(self, fun: Function) -> None:
+        self.name = function_name(fun)
+        try:
+            parameters = list(inspect.signature(fun).parameters.values())
+        except (ValueError, TypeError):
+            parameters = []
+        self.names = {p.name for p in parameters}
+        self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        self.takes_any_position = not parameters or any(p.kind == p.VAR_POSITIONAL for p in parameters)
+        self.takes_any_name = not parameters or any(p.kind == p.VAR_KEYWORD for p in parameters)
+
+    def has(self, position: int) -> bool:
+        return -len(self.positional) <= position < len(self.positional)
+
+    def check_position(self, position: int, argnums: Any, option: str) -> None:
+        if not self.has(position) and not self.takes_any_position:
+            raise ValueError(
+                f"jit of {self.name}: {option}={argnums} but the function takes {len(self.positional)} positional arguments"
+            )
+
+    def check_name(self, name: str, option: str) -> None:
+        if name not in self.names and not self.takes_any_name:
+            raise ValueError(f"jit of {self.name}: {option} names {name!r}, which is no argument of the function")
+
+    def static(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
+        """Both ways to say it, each with what only the other said."""
+        positions, names = _numbers(argnums, "static_argnums"), _names(argnames, "static_argnames")
+        for position in list(positions):
+            self.check_position(position, argnums, "static_argnums")
+            if self.has(position):
+                names.append(self.positional[position])
+        for name in list(names):
+            self.check_name(name, "static_argnames")
+            if name in self.positional:
+                positions.append(self.positional.index(name))
+        return positions, names
+
+    def donated(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
+        """By position and by keyword; where one of the two is given, the other follows from it."""
+        positions, names = _numbers(argnums, "donate_argnums"), _names(argnames, "donate_argnames")
+        for name in names:
+            self.check_name(name, "donate_argnames")
+        if argnames is None:
+            names += [self.positional[position] for position in positions if self.has(position)]
+        if argnums is None:
+            positions += [self.positional.index(name) for name in names if name in self.positional]
+        for position in positions:
+            self.check_position(position, argnums, "donate_argnums")
+        return positions, names
+
+
 @overload
 def jit(
     fun: Callable[P, R],
@@ -417,51 +471,12 @@ def jit(
         raise ValueError(f"jit of {function_name(fun)}: threads={threads}; pass a number of threads, or 0 for all")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"jit: {function_name(fun)} is a generator function, which runs only when it is iterated over")
-    positions = _numbers(static_argnums, "static_argnums")
-    names = _names(static_argnames, "static_argnames")
-    try:
-        parameters = list(inspect.signature(fun).parameters.values())
-    except (ValueError, TypeError):
-        parameters = []
-    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    for position in list(positions):
-        if -len(positional) <= position < len(positional):
-            names.append(positional[position])
-        elif parameters and not any(p.kind == p.VAR_POSITIONAL for p in parameters):
-            raise ValueError(
-                f"jit of {function_name(fun)}: static_argnums={static_argnums} but the function takes {len(positional)} positional arguments"
-            )
-    for name in list(names):
-        if name in positional:
-            positions.append(positional.index(name))
-        elif (
-            parameters
-            and name not in {p.name for p in parameters}
-            and not any(p.kind == p.VAR_KEYWORD for p in parameters)
-        ):
-            raise ValueError(
-                f"jit of {function_name(fun)}: static_argnames names {name!r}, which is no argument of the function"
-            )
-    donated = _numbers(donate_argnums, "donate_argnums")
-    keywords = _names(donate_argnames, "donate_argnames")
-    if donate_argnames is None:
-        keywords += [positional[position] for position in donated if -len(positional) <= position < len(positional)]
-    for name in _names(donate_argnames, "donate_argnames"):
-        if name in positional:
-            if donate_argnums is None:
-                donated.append(positional.index(name))
-        elif parameters and not any(p.kind == p.VAR_KEYWORD or p.name == name for p in parameters):
-            raise ValueError(
-                f"jit of {function_name(fun)}: donate_argnames names {name!r}, which is no argument of the function"
-            )
+    arguments = _Arguments(fun)
+    positions, names = arguments.static(static_argnums, static_argnames)
+    donated, keywords = arguments.donated(donate_argnums, donate_argnames)
     for position in donated:
-        if position in positions or position + len(positional) in positions:
+        if position in positions or position + len(arguments.positional) in positions:
             raise ValueError(f"jit of {function_name(fun)}: argument {position} is both static and donated")
-        takes_any = not parameters or any(p.kind == p.VAR_POSITIONAL for p in parameters)
-        if not takes_any and not -len(positional) <= position < len(positional):
-            raise ValueError(
-                f"jit of {function_name(fun)}: donate_argnums={donate_argnums} but the function takes {len(positional)} positional arguments"
-            )
     jitted = _core.make_jit(
         fun,
         _trace_jit,

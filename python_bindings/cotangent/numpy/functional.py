@@ -27,12 +27,12 @@ Function = Callable[..., Any]
 Dims = tuple[str, ...]
 
 _DIMS = r"\(\s*(?:\w+\s*(?:,\s*\w+\s*)*,?\s*)?\)"
-_SIGNATURE = re.compile(rf"\s*({_DIMS}\s*(?:,\s*{_DIMS}\s*)*)?->\s*({_DIMS}\s*(?:,\s*{_DIMS}\s*)*)\s*")
+_SIGNATURE = rf"\s*({_DIMS}\s*(?:,\s*{_DIMS}\s*)*)?->\s*({_DIMS}\s*(?:,\s*{_DIMS}\s*)*)\s*"
 
 
 def _parse_signature(text: str) -> tuple[list[Dims], list[Dims]]:
     """``"(m,n),(n)->(m)"``: the names of the core dimensions of the arguments and of the results."""
-    match = _SIGNATURE.fullmatch(text)
+    match = re.fullmatch(_SIGNATURE, text)
     if match is None:
         raise ValueError(f"vectorize: {text!r} is not a signature\n  write it like '(m,n),(n)->(m)'")
 

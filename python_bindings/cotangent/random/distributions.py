@@ -214,23 +214,30 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
     return basic.normal(keys[0], sizes, dtype) * primitives.sqrt(ratio)
 
 
+def _one_over(p: Any, name: str) -> Any:
+    if isinstance(p, (int, float, np.generic)) and not p > 0:
+        raise ValueError(f"random.{name}: p must be positive; got {p}")
+    return 1 / p
+
+
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Numbers of density proportional to ``exp(-|x|**p)``."""
+    """Numbers of density proportional to ``exp(-|x|**p)``, for p > 0."""
     dtype = basic.float_dtype(dtype, "generalized_normal")
     keys = basic.split(key)
-    power = _core.convert(_core.array(1 / p), dtype)
+    power = _core.convert(_core.array(_one_over(p, "generalized_normal")), dtype)
     draws = gamma(keys[0], power, shape, dtype)
     return basic.rademacher(keys[1], shape, dtype) * cnp.power(draws, power)
 
 
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
-    """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions."""
+    """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions, for p > 0."""
     dtype = basic.float_dtype(dtype, "ball")
+    power = _one_over(p, "ball")
     sizes, count = symbolic_shape(shape, "ball"), symbolic_shape(d, "ball")
     keys = basic.split(key)
     g = generalized_normal(keys[0], p, (*sizes, *count), dtype)
     e = basic.exponential(keys[1], sizes, dtype)
-    size = cnp.power(_total(cnp.power(cnp.abs(g), p)) + e[..., None], 1 / p)
+    size = cnp.power(_total(cnp.power(cnp.abs(g), p)) + e[..., None], power)
     return g / size
 
 

@@ -1,0 +1,153 @@
+#include "interpreter/capture_state.h"
+
+#include <algorithm>
+
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+// Whether the value differs from example to example even where the operands do not.
+bool names_an_axis(const Attrs& attrs) {
+  const auto within = [](const GraphPtr& graph) {
+    return std::any_of(graph->equations().begin(), graph->equations().end(),
+                       [&](const Equation& equation) { return names_an_axis(*graph->attrs_ptr(equation)); });
+  };
+  return std::any_of(attrs.items().begin(), attrs.items().end(), [&](const Attrs::Item& item) {
+    if (const GraphPtr* graph = std::get_if<GraphPtr>(&item.second)) return within(*graph);
+    const std::vector<GraphPtr>* graphs = std::get_if<std::vector<GraphPtr>>(&item.second);
+    return item.first == "axis_name" || (graphs != nullptr && std::any_of(graphs->begin(), graphs->end(), within));
+  });
+}
+
+}  // namespace
+
+bool repeatable(const Primitive& primitive, const Attrs& attrs) {
+  return !has_side_effects(primitive, attrs) && !names_an_axis(attrs);
+}
+
+Remains Capture::State::describe(Var var) const {
+  if (builder == nullptr) return remains[var];
+  const Equation* equation = builder->producer(var);
+  if (equation == nullptr) return {builder->aval(var)};
+  return {builder->aval(var), equation->primitive, equation->location};
+}
+
+void Capture::State::note_remains() {
+  remains.resize(builder->num_vars());
+  for (Var var = 0; var < remains.size(); ++var) remains[var].aval = builder->aval(var);
+  for (const Equation& equation : builder->equations()) {
+    for (uint32_t k = 0; k < equation.output_count; ++k) {
+      Remains& output = remains[equation.first_output + k];
+      output.primitive = equation.primitive;
+      output.location = equation.location;
+    }
+  }
+  if (keeps_outside()) note_outside();
+}
+
+bool Capture::State::keeps_outside() const {
+  return (options.mode == CaptureMode::kTransform || options.mode == CaptureMode::kBatch) && mask == nullptr;
+}
+
+void Capture::State::note_outside() {
+  std::vector<bool> outside(remains.size());
+  for (Var var = declared; var < remains.size(); ++var) {
+    const auto shadow = remains[var].primitive == nullptr ? shadows.find(var) : shadows.end();
+    if (shadow == shadows.end()) continue;
+    outside[var] = true;
+    outside_values.emplace(var, shadow->second);
+  }
+  for (const Equation& equation : builder->equations()) {
+    const auto operands = builder->operands(equation);
+    if (!std::all_of(operands.begin(), operands.end(), [&](Var var) { return outside[var]; })) continue;
+    const AttrsPtr attrs = builder->attrs_ptr(equation);
+    if (!repeatable(*equation.primitive, *attrs)) continue;
+    outside_equations.push_back({equation.primitive,
+                                 attrs,
+                                 {operands.begin(), operands.end()},
+                                 equation.first_output,
+                                 equation.output_count,
+                                 equation.location});
+    for (uint32_t k = 0; k < equation.output_count; ++k) outside[equation.first_output + k] = true;
+  }
+}
+
+const OutsideEquation* Capture::State::outside_producer(Var var) const {
+  const auto after = std::upper_bound(outside_equations.begin(), outside_equations.end(), var,
+                                      [](Var v, const OutsideEquation& e) { return v < e.first_output; });
+  if (after == outside_equations.begin()) return nullptr;
+  const OutsideEquation& equation = *(after - 1);
+  return var < equation.first_output + equation.output_count ? &equation : nullptr;
+}
+
+void Capture::State::end() {
+  builder.reset();
+  enclosing = nullptr;
+  captured = {};
+  lifted_tensors = {};
+  lifted_values = {};
+  stand_ins = {};
+  stood_for = {};
+  values = {};
+  shadows = {};
+  dependence = {};
+  input_dependence = {};
+  mask.reset();
+  lengths_kept.reset();
+  masked = {};
+  length_vars = {};
+}
+
+// ---- words of messages
+
+std::string_view mode_name(CaptureMode mode) {
+  switch (mode) {
+    case CaptureMode::kTransform:
+      return "a transform";
+    case CaptureMode::kJit:
+      return "jit";
+    case CaptureMode::kBatch:
+      return "vmap";
+    case CaptureMode::kMask:
+      return "mask";
+  }
+  return "";
+}
+
+std::string_view concretization_hint(CaptureMode mode) {
+  switch (mode) {
+    case CaptureMode::kTransform:
+      return "the function is captured without values here; use ct.numpy.where or ct.lax.cond for `if` on values and "
+             "ct.lax.while_loop for `while`";
+    case CaptureMode::kJit:
+      return "use ct.numpy.where or ct.lax.cond instead of `if`, ct.lax.while_loop or ct.lax.fori_loop instead of a "
+             "loop that depends on values, or pass the argument as static (static_argnums, static_argnames)";
+    case CaptureMode::kBatch:
+      return "under vmap the value differs from example to example; use ct.numpy.where or ct.lax.cond instead of `if`, "
+             "ct.lax.while_loop instead of `while`";
+    case CaptureMode::kMask:
+      return "one masked program serves every length; use ct.numpy.where or ct.lax.cond for `if` on values. Sizes "
+             "(x.shape[i]) may be compared in Python where the bound settles the answer";
+  }
+  return "";
+}
+
+std::string quoted_function(const CaptureOptions& options) {
+  return options.function_name.empty() ? "the function" : "'" + options.function_name + "'";
+}
+
+std::string described(const Remains& remains) {
+  std::string text = concat("a value of type ", remains.aval.to_string());
+  if (remains.primitive == nullptr) {
+    text += " (an argument)";
+  } else {
+    text += concat(" (made by '", remains.primitive->name, "'");
+    const std::string place = location_string(remains.location);
+    if (!place.empty()) text += " at " + place;
+    text += ")";
+  }
+  return text;
+}
+
+}  // namespace ct

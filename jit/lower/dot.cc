@@ -1,0 +1,247 @@
+// Matrix products: inner products are folds, all others a matrix product of two axes and an inner one, with loops over
+// what else there is around it.
+#include <algorithm>
+
+#include "ir/error.h"
+#include "jit/loop/product_loops.h"
+#include "jit/lower/frame.h"
+
+namespace ct::jit {
+namespace {
+
+// An axis of a product, with its strides in the two operands and the result (0 where it does not occur).
+struct Axis {
+  int64_t size;
+  int64_t lhs = 0, rhs = 0, out = 0;
+};
+
+// Drops axes of size 1 and joins neighbours that are one run in everything they occur in.
+std::vector<Axis> joined(const std::vector<Axis>& axes) {
+  std::vector<Axis> result;
+  for (const Axis& axis : axes) {
+    if (axis.size == 1) continue;
+    if (!result.empty()) {
+      Axis& outer = result.back();
+      if (outer.lhs == axis.lhs * axis.size && outer.rhs == axis.rhs * axis.size && outer.out == axis.out * axis.size) {
+        outer = {outer.size * axis.size, axis.lhs, axis.rhs, axis.out};
+        continue;
+      }
+    }
+    result.push_back(axis);
+  }
+  return result;
+}
+
+// Takes out the longest axis, for the matrix product; what is left are loops around it.
+Axis take_longest(std::vector<Axis>& axes) {
+  if (axes.empty()) return {1};
+  auto at = std::max_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.size <= b.size; });
+  const Axis axis = *at;
+  axes.erase(at);
+  return axis;
+}
+
+// Into how many parts, alike, the sums of a product fall along an axis of so many steps, so that threads have something
+// to share: 1 where the results themselves are enough. It follows from shapes alone, as do the results.
+int64_t parts_of(DType dtype, int64_t products, int64_t rows, int64_t columns, int64_t steps, int64_t outermost) {
+  constexpr int64_t kMost = 16, kLeastWork = 1 << 20, kLeastSteps = 128, kManyResults = 1 << 11;
+  if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return 1;
+  if (products * rows * columns > kManyResults || products >= kMost) return 1;
+  const int64_t work = products * rows * columns * steps;
+  for (int64_t parts = std::min({kMost, work / kLeastWork, steps / kLeastSteps}); parts > 1; --parts) {
+    if (outermost % parts == 0) return parts;
+  }
+  return 1;
+}
+
+}  // namespace
+
+Frame::Operand Frame::operand(Var var) {
+  if (!fusion_.stored[var] && fusion_.views[var]) {
+    const View& view = *fusion_.views[var];
+    Place place = stored_place(view.base);
+    place.offset += view.offset;
+    return {place, view.strides};
+  }
+  return {stored_place(var), dense_strides(graph_.aval(var).shape())};
+}
+
+class Frame::Product {
+ public:
+  Product(Frame& frame, const Equation& equation)
+      : frame_(frame),
+        b_(frame.b_),
+        product_(equation.first_output),
+        aval_(frame.graph_.aval(product_)),
+        axes_(dot_axes(frame.graph_, equation)),
+        lhs_(frame.operand(frame.graph_.operands(equation)[0])),
+        rhs_(frame.operand(frame.graph_.operands(equation)[1])),
+        lhs_at_(lhs_.place.offset),
+        rhs_at_(rhs_.place.offset) {
+    const Var transposed = frame.fusion_.transposed[product_];
+    result_ = transposed != kNoVar ? transposed : product_;
+    find_axes(frame.graph_.aval(frame.graph_.operands(equation)[0]).shape(),
+              frame.graph_.aval(frame.graph_.operands(equation)[1]).shape(), result_strides());
+  }
+
+  void emit() {
+    if (aval_.size() == 0) return frame_.ensure_place(result_);
+    batch_ = joined(batch_);
+    k_ = joined(k_);
+    if (axes_.m == 1 && axes_.n == 1) return emit_inner_products();
+    frame_.ensure_place(result_);
+    const Place out = *frame_.places_[result_];
+    if (axes_.k == 0) return b_.fill(out.buffer, out.offset, aval_.size(), b_.constant(aval_.dtype(), 0));
+    m_ = joined(m_);
+    n_ = joined(n_);
+    row_ = take_longest(m_);
+    column_ = take_longest(n_);
+    inner_ = take_longest(k_);
+    const int64_t products = axes_.batch * (axes_.m / row_.size) * (axes_.n / column_.size);
+    const int64_t outermost = k_.empty() ? inner_.size : k_.front().size;
+    const int64_t parts =
+        frame_.options_.kernels ? 1 : parts_of(aval_.dtype(), products, row_.size, column_.size, axes_.k, outermost);
+    if (parts > 1) return multiply_parts(out, parts);
+    multiply_into(out, {.vectorize = false, .parallel = true}, !k_.empty());
+  }
+
+ private:
+  Shape result_strides() const {
+    if (result_ == product_) return dense_strides(aval_.shape());
+    const Equation& transpose = frame_.graph_.equations()[frame_.fusion_.definition[result_]];
+    return transposed_strides(frame_.graph_, product_, transpose);
+  }
+
+  void find_axes(const Shape& lhs_shape, const Shape& rhs_shape, const Shape& out_strides) {
+    size_t out = 0;
+    for (size_t i = 0; i < axes_.lhs_batch.size(); ++i, ++out) {
+      const int64_t l = axes_.lhs_batch[i], r = axes_.rhs_batch[i];
+      batch_.push_back({lhs_shape[l], lhs_.strides[l], rhs_.strides[r], out_strides[out]});
+    }
+    for (int64_t l : axes_.lhs_free) m_.push_back({lhs_shape[l], lhs_.strides[l], 0, out_strides[out++]});
+    for (int64_t r : axes_.rhs_free) n_.push_back({rhs_shape[r], 0, rhs_.strides[r], out_strides[out++]});
+    for (size_t i = 0; i < axes_.lhs_contract.size(); ++i) {
+      const int64_t l = axes_.lhs_contract[i], r = axes_.rhs_contract[i];
+      k_.push_back({lhs_shape[l], lhs_.strides[l], rhs_.strides[r]});
+    }
+    // Sums may be taken in any order of the axes.
+    std::stable_sort(k_.begin(), k_.end(), [](const Axis& a, const Axis& b) { return a.lhs > b.lhs; });
+  }
+
+  // Loops over the axes, in which the operands and the result are where the iteration finds them.
+  void around(absl::Span<const Axis> loops, loop::LoopOptions options, const std::function<void()>& body) {
+    if (loops.empty()) return body();
+    const loop::Index saved[] = {lhs_at_, rhs_at_, out_at_};
+    b_.for_each(loops[0].size, options, [&](const loop::Index& index) {
+      lhs_at_ += index * loops[0].lhs;
+      rhs_at_ += index * loops[0].rhs;
+      out_at_ += index * loops[0].out;
+      around(loops.subspan(1), options, body);
+    });
+    lhs_at_ = saved[0];
+    rhs_at_ = saved[1];
+    out_at_ = saved[2];
+  }
+
+  // ---- inner products
+
+  // Half floats are summed as float32.
+  DType wide() const { return is_half(aval_.dtype()) ? DType::kFloat32 : aval_.dtype(); }
+  loop::Scalar zero() { return b_.constant(wide(), 0); }
+
+  loop::Scalar fold(size_t axis, const loop::Index& l, const loop::Index& r) {
+    if (axis == k_.size()) {
+      return b_.apply(ScalarOp::kMul, b_.convert(b_.load(lhs_.place.buffer, l), wide()),
+                      b_.convert(b_.load(rhs_.place.buffer, r), wide()));
+    }
+    return b_.reduce(k_[axis].size, {.vectorize = true}, ScalarOp::kAdd, zero(), [&](const loop::Index& index) {
+      return fold(axis + 1, l + index * k_[axis].lhs, r + index * k_[axis].rhs);
+    });
+  }
+
+  void emit_inner_products() {
+    if (!batch_.empty()) {
+      frame_.ensure_place(result_);
+      return around(batch_, {.vectorize = true, .parallel = true}, [&] {
+        const Place& out = *frame_.places_[result_];
+        b_.store(out.buffer, out.offset + out_at_, b_.convert(fold(0, lhs_at_, rhs_at_), aval_.dtype()));
+      });
+    }
+    int64_t each = 1;
+    for (size_t i = 1; i < k_.size(); ++i) each *= k_[i].size;
+    const Chunks chunks = !k_.empty() && !frame_.options_.kernels ? chunks_of(k_[0].size, each) : Chunks{};
+    const loop::Scalar sum = chunks.count > 1 ? fold_chunks(chunks) : fold(0, lhs_at_, rhs_at_);
+    frame_.set_result(result_, b_.convert(sum, aval_.dtype()));
+  }
+
+  loop::Scalar fold_chunks(const Chunks& chunks) {
+    const loop::BufferId partial = b_.temporary(wide(), chunks.count, 0);
+    const auto run = [&](int64_t size, const loop::Index& start) {
+      return b_.reduce(size, {.vectorize = true}, ScalarOp::kAdd, zero(), [&](loop::Index index) {
+        index += start;
+        return fold(1, lhs_at_ + index * k_[0].lhs, rhs_at_ + index * k_[0].rhs);
+      });
+    };
+    b_.for_each(chunks.count, {.vectorize = false, .parallel = true},
+                [&](const loop::Index& chunk) { b_.store(partial, chunk, run(chunks.size, chunk * chunks.size)); });
+    const loop::Scalar sum = b_.reduce(chunks.count, {.vectorize = true}, ScalarOp::kAdd, zero(),
+                                       [&](const loop::Index& chunk) { return b_.load(partial, chunk); });
+    if (chunks.rest == 0) return sum;
+    return b_.apply(ScalarOp::kAdd, sum, run(chunks.rest, chunks.count * chunks.size));
+  }
+
+  // ---- products of matrices
+
+  void multiply(const Place& to, bool accumulate) {
+    const loop::Matrix a{lhs_.place.buffer, lhs_at_, row_.lhs, inner_.lhs};
+    const loop::Matrix b{rhs_.place.buffer, rhs_at_, inner_.rhs, column_.rhs};
+    const loop::Matrix c{to.buffer, to.offset + out_at_, row_.out, column_.out};
+    if (frame_.options_.kernels && is_complex(aval_.dtype())) {
+      return loop::product_loops(b_, row_.size, column_.size, inner_.size, a, b, c, accumulate);
+    }
+    b_.gemm(row_.size, column_.size, inner_.size, a, b, c, accumulate);
+  }
+
+  void multiply_into(const Place& to, loop::LoopOptions options, bool accumulate) {
+    if (accumulate) b_.fill(to.buffer, to.offset, aval_.size(), b_.constant(aval_.dtype(), 0));
+    std::vector<Axis> loops = batch_;
+    loops.insert(loops.end(), m_.begin(), m_.end());
+    loops.insert(loops.end(), n_.begin(), n_.end());
+    around(loops, options, [&] { around(k_, {}, [&] { multiply(to, accumulate); }); });
+  }
+
+  // Few results of long sums: each part of the sums by itself, for threads to share.
+  void multiply_parts(const Place& out, int64_t parts) {
+    const bool accumulate = !k_.empty();
+    const loop::BufferId partial = b_.temporary(aval_.dtype(), parts * aval_.size(), 0);
+    Axis& outermost = k_.empty() ? inner_ : k_.front();
+    outermost.size /= parts;
+    b_.for_each(parts, {.vectorize = false, .parallel = true}, [&](const loop::Index& part) {
+      lhs_at_ += part * (outermost.size * outermost.lhs);
+      rhs_at_ += part * (outermost.size * outermost.rhs);
+      multiply_into({partial, part * aval_.size()}, {}, accumulate);
+    });
+    b_.for_each(aval_.size(), {.vectorize = true, .parallel = true}, [&](const loop::Index& at) {
+      loop::Scalar sum = b_.load(partial, at);
+      for (int64_t part = 1; part < parts; ++part) {
+        sum = b_.apply(ScalarOp::kAdd, sum, b_.load(partial, at + part * aval_.size()));
+      }
+      b_.store(out.buffer, out.offset + at, sum);
+    });
+  }
+
+  Frame& frame_;
+  loop::Builder& b_;
+  const Var product_;
+  const Aval& aval_;
+  const DotAxes axes_;
+  const Operand lhs_, rhs_;
+  Var result_ = kNoVar;                       // the product, or its transpose where that is what is stored
+  std::vector<Axis> batch_, m_, n_, k_;       // loops; of m, n and k but for
+  Axis row_{1}, column_{1}, inner_{1};        // the longest axis of each
+  loop::Index lhs_at_, rhs_at_, out_at_ = 0;  // where the loops that are open have come to
+};
+
+void Frame::emit_dot(const Equation& equation) { Product(*this, equation).emit(); }
+
+}  // namespace ct::jit

@@ -1,0 +1,394 @@
+// Nests: loops over the elements of a step, with the folds inside. See frame.h for what positions, cuts and segments
+// are.
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "ir/error.h"
+#include "jit/loop/passes/sums.h"
+#include "jit/lower/frame.h"
+
+namespace ct::jit {
+namespace {
+
+// A result of as many rows as there are threads to share them, and more, is folded row by row.
+constexpr int64_t kManyRows = 16;
+constexpr int64_t kLongRow = 64;
+
+// The loops of a nest: maximal runs of axes that are longer than 1, alike in being reduced or not, and not cut.
+std::vector<AxisGroup> group_axes(const Shape& shape, const Ints& reduced, Cuts cuts) {
+  auto is_reduced = [&](int axis) { return absl::c_linear_search(reduced, axis); };
+  std::vector<AxisGroup> groups;
+  bool cut = false;
+  for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+    cut = cut || (axis > 0 && (cuts >> (axis - 1) & 1) != 0);
+    if (shape[axis] == 1) continue;
+    if (!groups.empty() && !cut && is_reduced(groups.back().last) == is_reduced(axis)) {
+      groups.back().last = axis;
+    } else {
+      groups.push_back({axis, axis, 0});
+    }
+    cut = false;
+  }
+  return groups;
+}
+
+int64_t extent(const AxisGroup& group, const Shape& shape) {
+  return num_elements(absl::MakeConstSpan(shape).subspan(group.first, group.last - group.first + 1));
+}
+
+// Of the first fold of `groups`.
+Chunks chunks_of(const std::vector<AxisGroup>& groups, const Shape& shape, const Ints& reduced) {
+  int64_t rows = 1, all = 1;
+  size_t first = groups.size();
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const bool is_reduced = std::find(reduced.begin(), reduced.end(), groups[i].first) != reduced.end();
+    if (is_reduced && first == groups.size()) first = i;
+    if (first == groups.size()) rows *= extent(groups[i], shape);
+    all *= extent(groups[i], shape);
+  }
+  if (all == 0 || first == groups.size() || rows >= kManyRows) return {};
+  const int64_t size = extent(groups[first], shape);
+  return ct::jit::chunks_of(size, all / size);
+}
+
+}  // namespace
+
+// One attempt at a nest: kept loops run over the elements of the results, reduced loops fold. A fold over many elements
+// into few is cut in chunks: a first nest folds each, a second one their results.
+class Frame::Nest {
+ public:
+  Nest(Frame& frame, const Step& step, Cuts cuts)
+      : frame_(frame),
+        b_(frame.b_),
+        step_(step),
+        groups_(group_axes(step.shape, step.reduced, cuts)),
+        chunks_(frame.options_.kernels ? Chunks{} : chunks_of(groups_, step.shape, step.reduced)),
+        kept_size_(num_elements(kept_shape(step.shape, step.reduced))) {
+    for (Var var : step.reductions) {
+      identities_.push_back({frame.identity(fold_of(var), frame.graph_.aval(var).dtype()), fold_of(var).combine});
+    }
+    frame.nest_loops_.clear();
+  }
+
+  // The results of the folds if they have one element each, else nothing: they are stored.
+  loop::Scalars emit() {
+    const std::vector<loop::BufferId> partial = fold_chunks();
+    Scope scope(frame_);
+    enter_kept();
+    loop::Scalars results = partial.empty() ? fold(0, std::nullopt) : fold_partial(partial);
+    write(results);
+    if (kept_loops_ > 0) results.clear();
+    leave_kept();
+    return results;
+  }
+
+ private:
+  static constexpr loop::LoopOptions kAlike{.vectorize = true, .parallel = true};
+  static constexpr loop::LoopOptions kFolding{.vectorize = true, .parallel = false};
+
+  bool is_reduced(const AxisGroup& group) const { return absl::c_linear_search(step_.reduced, group.first); }
+  const Primitive& fold_of(Var var) const {
+    return *frame_.graph_.equations()[frame_.fusion_.definition[var]].primitive;
+  }
+  loop::Scalar combine(size_t reduction, loop::Scalar a, loop::Scalar b) {
+    return b_.apply(*identities_[reduction].combine, a, b);
+  }
+
+  void enter_loop(AxisGroup& group, const loop::Index& variable, const loop::Index& index) {
+    frame_.nest_loops_.push_back({*variable.as_value(), group.first, group.last});
+    group.index = index;
+  }
+
+  void enter_kept() {
+    for (AxisGroup& group : groups_) {
+      if (is_reduced(group)) continue;
+      const Segment* part = frame_.segment_of(group.first);
+      const int64_t size = part != nullptr ? part->end - part->begin : extent(group, step_.shape);
+      const loop::Index variable = b_.begin_for(size, kAlike).variable;
+      enter_loop(group, variable, part != nullptr ? variable + part->begin : variable);
+      ++kept_loops_;
+    }
+  }
+
+  void leave_kept() {
+    for (; kept_loops_ > 0; --kept_loops_) b_.end_for();
+  }
+
+  Position kept_position() const {
+    Position kept;
+    for (const AxisGroup& group : groups_) {
+      if (is_reduced(group)) continue;
+      const auto before = [&](int axis) {
+        return static_cast<int>(
+            std::count_if(step_.reduced.begin(), step_.reduced.end(), [&](int64_t r) { return r < axis; }));
+      };
+      kept.push_back({group.first - before(group.first), group.last - before(group.last), group.index});
+    }
+    return kept;
+  }
+
+  // Computes and stores the elements where the loops stand: what goes into each fold.
+  loop::Scalars contributions() {
+    Scope scope(frame_);
+    const Position position(groups_.begin(), groups_.end());
+    for (Var var : step_.elements) {
+      const loop::Scalar value = frame_.compute(var, position);
+      frame_.remember(var, position, value);
+      frame_.store_at(var, position, value);
+    }
+    loop::Scalars results;
+    for (Var var : step_.reductions) {
+      const Equation& equation = frame_.graph_.equations()[frame_.fusion_.definition[var]];
+      results.push_back(frame_.element(frame_.graph_.operands(equation)[0], position));
+    }
+    return results;
+  }
+
+  // The loops inside, of which the first takes `count` of its iterations from `start` on. Each level contributes its
+  // fold to the one around it.
+  loop::Scalars fold(const loop::Index& start, std::optional<int64_t> count) {
+    int reduced_loops = 0;
+    for (AxisGroup& group : groups_) {
+      if (!is_reduced(group)) continue;
+      const bool first = reduced_loops++ == 0;
+      const int64_t size = first && count ? *count : extent(group, step_.shape);
+      const loop::Index variable = b_.begin_for(size, kFolding, identities_).variable;
+      enter_loop(group, variable, first ? start + variable : variable);
+    }
+    loop::Scalars results = contributions();
+    for (; reduced_loops > 0; --reduced_loops) results = b_.end_for(results);
+    return results;
+  }
+
+  std::vector<loop::BufferId> new_partial() {
+    std::vector<loop::BufferId> result;
+    for (Var var : step_.reductions) {
+      result.push_back(b_.temporary(frame_.graph_.aval(var).dtype(), chunks_.count * kept_size_, 0));
+    }
+    return result;
+  }
+
+  // The fold of each chunk, but for what is left over; nothing when there is one chunk only.
+  std::vector<loop::BufferId> fold_chunks() {
+    if (chunks_.count <= 1) return {};
+    // A fold of long rows takes them one after the other, with the sums so far in the cache: memory is read in order.
+    const bool by_rows = groups_.size() == 2 && is_reduced(groups_[0]) && kept_size_ >= kLongRow;
+    const bool sums_floats = std::any_of(step_.reductions.begin(), step_.reductions.end(), [&](Var var) {
+      return is_inexact(frame_.graph_.aval(var).dtype()) && fold_of(var).combine == ScalarOp::kAdd;
+    });
+    const int64_t block = by_rows && sums_floats ? block_of(chunks_.size, kRowsOfBlock, 1) : chunks_.size;
+    const std::vector<loop::BufferId> partial = new_partial();
+    const std::vector<loop::BufferId> of_block = block < chunks_.size ? new_partial() : partial;
+    b_.for_each(chunks_.count, {.vectorize = false, .parallel = true}, [&](const loop::Index& chunk) {
+      Scope scope(frame_);
+      if (by_rows) {
+        fold_rows(chunk, block, partial, of_block);
+        return;
+      }
+      enter_kept();
+      const loop::Scalars results = fold(chunk * chunks_.size, chunks_.size);
+      for (size_t i = 0; i < partial.size(); ++i) b_.store(partial[i], place_in_partial(chunk, i), results[i]);
+      leave_kept();
+    });
+    return partial;
+  }
+
+  // Sums of many rows are made in blocks (loop/passes/sums.h).
+  void fold_rows(const loop::Index& chunk, int64_t block, const std::vector<loop::BufferId>& partial,
+                 const std::vector<loop::BufferId>& of_block) {
+    start_rows(chunk, partial);
+    if (block == chunks_.size) return add_rows(chunk, partial, chunk * chunks_.size, block);
+    const auto add_block = [&](const loop::Index& first, int64_t count) {
+      Scope scope(frame_);
+      start_rows(chunk, of_block);
+      add_rows(chunk, of_block, first, count);
+      b_.for_each(kept_size_, kAlike, [&](const loop::Index& column) {
+        const loop::Index at = chunk * kept_size_ + column;
+        for (size_t i = 0; i < partial.size(); ++i) {
+          b_.store(partial[i], at, combine(i, b_.load(partial[i], at), b_.load(of_block[i], at)));
+        }
+      });
+    };
+    b_.for_each(chunks_.size / block, {},
+                [&](const loop::Index& number) { add_block(chunk * chunks_.size + number * block, block); });
+    const int64_t rest = chunks_.size % block;
+    if (rest > 0) add_block(chunk * chunks_.size + (chunks_.size - rest), rest);
+  }
+
+  void start_rows(const loop::Index& chunk, const std::vector<loop::BufferId>& sums) {
+    b_.for_each(kept_size_, kAlike, [&](const loop::Index& column) {
+      for (size_t i = 0; i < sums.size(); ++i) b_.store(sums[i], chunk * kept_size_ + column, identities_[i].init);
+    });
+  }
+
+  void add_rows(const loop::Index& chunk, const std::vector<loop::BufferId>& sums, const loop::Index& first,
+                int64_t count) {
+    const loop::Index row = b_.begin_for(count).variable;
+    enter_loop(groups_[0], row, first + row);
+    enter_kept();
+    const loop::Scalars terms = contributions();
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const loop::Index at = chunk * kept_size_ + groups_[1].index;
+      b_.store(sums[i], at, combine(i, b_.load(sums[i], at), terms[i]));
+    }
+    leave_kept();
+    b_.end_for();
+  }
+
+  loop::Index place_in_partial(const loop::Index& chunk, size_t reduction) {
+    const Shape& kept = frame_.graph_.aval(step_.reductions[reduction]).shape();
+    return chunk * kept_size_ + frame_.linear(kept_position(), kept);
+  }
+
+  loop::Scalars fold_partial(const std::vector<loop::BufferId>& partial) {
+    const loop::Index chunk = b_.begin_for(chunks_.count, kFolding, identities_).variable;
+    loop::Scalars results;
+    for (size_t i = 0; i < partial.size(); ++i) results.push_back(b_.load(partial[i], place_in_partial(chunk, i)));
+    results = b_.end_for(results);
+    if (chunks_.rest == 0) return results;
+    // By themselves: one after the other they might not count beside what there is.
+    const loop::Scalars rest = fold(chunks_.count * chunks_.size, chunks_.rest);
+    for (size_t i = 0; i < results.size(); ++i) results[i] = combine(i, results[i], rest[i]);
+    return results;
+  }
+
+  // Results of folds and what is computed of them, where the kept loops stand.
+  void write(const loop::Scalars& results) {
+    if (step_.reductions.empty()) return;
+    const Position kept = kept_position();
+    for (size_t i = 0; i < step_.reductions.size(); ++i) {
+      const Var var = step_.reductions[i];
+      frame_.remember(var, kept, results[i]);
+      if (frame_.places_[var] && kept_loops_ > 0) frame_.store_at(var, kept, results[i]);
+    }
+    for (Var var : step_.epilogues) {
+      const loop::Scalar value = frame_.compute(var, kept);
+      frame_.remember(var, kept, value);
+      frame_.store_at(var, kept, value);
+    }
+  }
+
+  Frame& frame_;
+  loop::Builder& b_;
+  const Step& step_;
+  std::vector<AxisGroup> groups_;
+  const Chunks chunks_;
+  const int64_t kept_size_;
+  std::vector<loop::Builder::CarrySpec> identities_;
+  int kept_loops_ = 0;
+};
+
+void Frame::emit_nest(const Step& step) {
+  if (step.reductions.empty() && num_elements(step.shape) == 1) return emit_straight(step);
+  if (num_elements(kept_shape(step.shape, step.reduced)) == 0) {
+    for (Var var : step.elements) ensure_place(var);
+    for (Var var : step.reductions) ensure_place(var);
+    for (Var var : step.epilogues) ensure_place(var);
+    return;
+  }
+  const bool to_registers = !options_.kernels && num_elements(kept_shape(step.shape, step.reduced)) == 1;
+  for (Var var : step.elements) ensure_place(var);
+  for (Var var : step.epilogues) ensure_place(var);
+  if (!to_registers) {
+    for (Var var : step.reductions) ensure_place(var);
+  }
+  CT_CHECK(step.shape.size() < 64);
+  nest_shape_ = &step.shape;
+  const loop::Builder::Mark mark = b_.mark();
+  std::vector<Segments> found;
+  find_segments(step, 1, found);
+  if (std::any_of(found.begin(), found.end(), [](const Segments& each) { return each.size() > 1; })) {
+    b_.rollback(mark);
+    // In the order of the elements, so that loops over the segments of rows can be one loop.
+    const auto begins = [](const Segments& segments) {
+      Ints result;
+      for (const Segment& each : segments) result.push_back(each.begin);
+      return result;
+    };
+    std::stable_sort(found.begin(), found.end(),
+                     [&](const Segments& a, const Segments& b) { return begins(a) < begins(b); });
+    for (const Segments& each : found) {
+      segments_ = each;
+      emit_cut_nest(step);
+    }
+    segments_.clear();
+  }
+  nest_shape_ = nullptr;
+  nest_loops_.clear();
+}
+
+// Emits one nest, or one for each of the parts of it that are found, innermost axes first.
+void Frame::find_segments(const Step& step, size_t nests, std::vector<Segments>& found) {
+  constexpr size_t kMostNests = 4;  // unless they are along one axis
+  const loop::Builder::Mark mark = b_.mark();
+  emit_cut_nest(step);
+  const std::optional<Segments> segments = choose_segments(step);
+  if (!segments || (!segments_.empty() && nests * segments->size() > kMostNests)) return found.push_back(segments_);
+  b_.rollback(mark);
+  for (const Segment& each : *segments) {
+    segments_.insert(segments_.begin(), each);
+    find_segments(step, nests * segments->size(), found);
+    segments_.erase(segments_.begin());
+  }
+}
+
+const Segment* Frame::segment_of(int axis) const {
+  const auto at =
+      std::find_if(segments_.begin(), segments_.end(), [&](const Segment& each) { return each.axis == axis; });
+  return at == segments_.end() ? nullptr : &*at;
+}
+
+// Starts with as few loops as there can be. Each cut that the body asks for makes one more.
+void Frame::emit_cut_nest(const Step& step) {
+  Cuts cuts = 0;
+  for (const Segment& segment : segments_) {
+    if (segment.axis > 0) cuts |= Cuts{1} << (segment.axis - 1);
+    cuts |= Cuts{1} << segment.axis;
+  }
+  for (;;) {
+    const loop::Builder::Mark mark = b_.mark();
+    requested_ = 0;
+    splits_.clear();
+    const loop::Scalars results = Nest(*this, step, cuts).emit();
+    if ((requested_ & ~cuts) == 0) {
+      for (size_t i = 0; i < results.size(); ++i) set_result(step.reductions[i], results[i]);
+      break;
+    }
+    b_.rollback(mark);
+    cuts |= requested_;
+  }
+}
+
+// Loops of their own for what lies between the places where the body changes, along one axis: the innermost of those
+// outside of the axes that are in segments already, where these are few and most of the elements lie in long runs.
+std::optional<Segments> Frame::choose_segments(const Step& step) const {
+  constexpr int64_t kLeastElements = 4096, kLongRun = 128;
+  constexpr size_t kMostSegments = 5;
+  if (options_.kernels || !step.reductions.empty() || num_elements(step.shape) < kLeastElements) return {};
+  int axis = -1;
+  for (const Split& split : splits_) {
+    if (segments_.empty() || split.axis < segments_.front().axis) axis = std::max(axis, split.axis);
+  }
+  if (axis < 0) return {};
+  const int64_t size = step.shape[axis];
+  std::vector<int64_t> limits = {0, size};
+  for (const Split& split : splits_) {
+    if (split.axis == axis && split.at > 0 && split.at < size) limits.push_back(split.at);
+  }
+  std::sort(limits.begin(), limits.end());
+  limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+  if (limits.size() < 3 || limits.size() > kMostSegments + 1) return {};
+  int64_t inner = num_elements(absl::MakeConstSpan(step.shape).subspan(axis + 1));
+  for (const Segment& each : segments_) inner = inner / step.shape[each.axis] * (each.end - each.begin);
+  int64_t in_long_runs = 0;
+  Segments segments;
+  for (size_t i = 0; i + 1 < limits.size(); ++i) {
+    segments.push_back({axis, limits[i], limits[i + 1]});
+    const int64_t length = limits[i + 1] - limits[i];
+    if (length * inner >= kLongRun) in_long_runs += length;
+  }
+  if (in_long_runs * 4 < size * 3) return {};
+  return segments;
+}
+
+}  // namespace ct::jit
