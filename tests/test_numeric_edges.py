@@ -588,3 +588,21 @@ def test_elements_on_an_edge_are_in_the_bin_that_it_begins(tier, dtype):
         np.testing.assert_array_equal(edges, exact.astype(edges.dtype))
         pairs = tier(lambda x, n=count, a=low, b=high: cnp.histogram2d(x, x, n, ((a, b), (a, b)))[0])(x)
         np.testing.assert_array_equal(pairs, np.diag(expected))
+
+
+@pytest.mark.parametrize(
+    ("x", "decimals", "expected"),
+    [
+        (np.float64(1e300), 40, 1e300),  # numpy: inf, as 1e340 is none
+        (np.float64(1.2345), 400, 1.2345),
+        (np.float64(-12345.6), -400, -0.0),
+        (np.float32(1.55), 40, np.float32(1.55)),
+        (np.float64(-np.inf), 2, -np.inf),
+        (np.float64(1.2345), 3, 1.234),
+        (np.float64(12345.6), -2, 12300.0),
+    ],
+)
+def test_rounding_to_any_number_of_decimals(tier, x, decimals, expected):
+    result = np.asarray(tier(lambda v: cnp.round(v, decimals))(x))
+    np.testing.assert_array_equal(result, expected)
+    assert np.signbit(result) == np.signbit(expected)

@@ -294,3 +294,17 @@ def test_many_numbers_are_those_of_a_program():
         )
     ends = random.uniform(key(), (_MANY,), "float32", cnp.full(_MANY, 2.0), 3.0)
     assert float(ends.min()) >= 2.0 and float(ends.max()) < 3.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda p: random.ball(key(), 3, p),
+        lambda p: random.generalized_normal(key(), p),
+        lambda p: random.weibull_min(key(), 1.0, p),
+    ],
+)
+@pytest.mark.parametrize("p", [0, -1.0, np.float32(np.nan)])
+def test_exponents_of_densities_are_positive(call, p):
+    with pytest.raises(ValueError, match="must be positive"):
+        call(p)

@@ -162,3 +162,13 @@ def test_correlations_of_complex_matrices(mode):
     for x, y in [(a, b), (b, a)]:
         np.testing.assert_allclose(signal.correlate2d(x, y, mode), scipy_signal.correlate2d(x, y, mode), 1e-9)
         np.testing.assert_allclose(signal.convolve2d(x, y, mode), scipy_signal.convolve2d(x, y, mode), 1e-9)
+
+
+def test_spectra_that_nothing_can_scale_are_errors():
+    for call in (signal.welch, lambda x, fs: signal.istft(np.ones((5, 3)), fs)):
+        with pytest.raises(ValueError, match="fs, the samples a unit of time, must be positive"):
+            call(np.ones(8), fs=0)
+    with pytest.raises(ValueError, match="the window is 0 everywhere"):
+        signal.welch(np.ones(8), window=np.zeros(4), nperseg=4)
+    with pytest.raises(ValueError, match="sums to 0"):
+        signal.welch(np.ones(8), window=np.array([1.0, -1.0, 1.0, -1.0]), nperseg=4, scaling="spectrum")

@@ -397,10 +397,16 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Array:  # noqa: A001
     if decimals == 0:
         return primitives.round(array)
     wide = _core.convert(array, "float32") if array.dtype.itemsize == 2 else array
-    factor = literal(wide, 10.0 ** (decimals if decimals > 0 else -decimals))
-    scaled = wide * factor if decimals > 0 else wide / factor
-    rounded = primitives.round(scaled)
-    return _core.convert(rounded / factor if decimals > 0 else rounded * factor, array.dtype)
+    places = decimals if decimals > 0 else -decimals
+    if places > (38 if wide.dtype.itemsize == 4 else 308):
+        return array if decimals > 0 else array * literal(array, 0.0)
+    factor = literal(wide, 10.0**places)
+    if decimals < 0:
+        return _core.convert(primitives.round(wide / factor) * factor, array.dtype)
+    scaled = wide * factor
+    # What is too large to scale has no decimals.
+    finite = primitives.select(primitives.is_finite(scaled), primitives.round(scaled) / factor, wide)
+    return _core.convert(finite, array.dtype)
 
 
 around = round

@@ -214,17 +214,17 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: 
     return basic.normal(keys[0], sizes, dtype) * primitives.sqrt(ratio)
 
 
-def _one_over(p: Any, name: str) -> Any:
-    if isinstance(p, (int, float, np.generic)) and not p > 0:
-        raise ValueError(f"random.{name}: p must be positive; got {p}")
-    return 1 / p
+def _one_over(value: Any, function: str, parameter: str) -> Any:
+    if isinstance(value, (int, float, np.generic)) and not float(value) > 0:
+        raise ValueError(f"random.{function}: {parameter} must be positive; got {value}")
+    return 1 / value
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of density proportional to ``exp(-|x|**p)``, for p > 0."""
     dtype = basic.float_dtype(dtype, "generalized_normal")
     keys = basic.split(key)
-    power = _core.convert(_core.array(_one_over(p, "generalized_normal")), dtype)
+    power = _core.convert(_core.array(_one_over(p, "generalized_normal", "p")), dtype)
     draws = gamma(keys[0], power, shape, dtype)
     return basic.rademacher(keys[1], shape, dtype) * cnp.power(draws, power)
 
@@ -232,7 +232,7 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions, for p > 0."""
     dtype = basic.float_dtype(dtype, "ball")
-    power = _one_over(p, "ball")
+    power = _one_over(p, "ball", "p")
     sizes, count = symbolic_shape(shape, "ball"), symbolic_shape(d, "ball")
     keys = basic.split(key)
     g = generalized_normal(keys[0], p, (*sizes, *count), dtype)
@@ -278,7 +278,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
     """Numbers of the Weibull distribution."""
     dtype = basic.float_dtype(dtype, "weibull_min")
     draws = -primitives.log1p(-basic.uniform(key, shape, dtype))
-    return cnp.power(draws, 1.0 / concentration) * scale  # type: ignore[no-any-return]
+    return cnp.power(draws, _one_over(concentration, "weibull_min", "concentration")) * scale  # type: ignore[no-any-return]
 
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:

@@ -286,6 +286,11 @@ def _extended(x: Array, boundary: str | None, count: int) -> Array:
     return cnp.concatenate([first, x, last], axis=-1)
 
 
+def _check_rate(fs: Any, name: str) -> None:
+    if not fs > 0:
+        raise ValueError(f"{name}: fs, the samples a unit of time, must be positive; got {fs}")
+
+
 def _spectra(
     name: str,
     x: Any,
@@ -319,7 +324,10 @@ def _spectra(
         raise ValueError(f"{name}: nperseg must be positive; got {nperseg}")
     if not is_array:
         nperseg = min(nperseg, x.shape[-1])
+    _check_rate(fs, name)
     samples = _window(window, nperseg, real)
+    if not samples.any():
+        raise ValueError(f"{name}: the window is 0 everywhere")
     nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
         raise ValueError(f"{name}: nfft={nfft} must be at least nperseg={nperseg}")
@@ -338,6 +346,8 @@ def _spectra(
     if scaling == "density":
         scale = 1.0 / (fs * float((samples**2).sum()))
     elif scaling == "spectrum":
+        if samples.sum() == 0:
+            raise ValueError(f"{name}: the window sums to 0, so that no spectrum can be scaled by it")
         scale = 1.0 / float(samples.sum()) ** 2
     else:
         raise ValueError(f"{name}: scaling must be 'density' or 'spectrum'; got {scaling!r}")
@@ -496,6 +506,7 @@ def istft(
     Raises:
         ValueError: the segments' sizes do not fit the spectra.
     """
+    _check_rate(fs, "istft")
     (z,) = _core.promote([Zxx], inexact=True)
     z = z.astype(cnp.result_type(z, cnp.complex64))
     if z.ndim < 2:
