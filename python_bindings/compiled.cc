@@ -1,0 +1,156 @@
+// Compiling for Python: entries of jitted functions, the graphs of eager transformed functions, graphs by themselves.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "interpreter/evaluate.h"
+#include "ir/interrupt.h"
+#include "ir/process.h"
+#include "ir/text.h"
+#include "jit/compile.h"
+#include "python_bindings/gil.h"
+#include "python_bindings/graph.h"
+#include "python_bindings/jit_function.h"
+#include "transforms/find_nan.h"
+#include "transforms/higher_order/custom_rule.h"
+
+namespace ct::python {
+namespace {
+
+// What takes less time than this is done before another thread could have made use of the GIL.
+constexpr int64_t kReleaseGilNanoseconds = 5'000;
+
+// What could not be compiled, as the kind of error that it was.
+[[noreturn]] void throw_status(const absl::Status& status, const std::string& what) {
+  ErrorKind kind = ErrorKind::kValue;
+  if (status.code() == absl::StatusCode::kUnimplemented) kind = ErrorKind::kUnsupported;
+  if (status.code() == absl::StatusCode::kResourceExhausted) kind = ErrorKind::kMemory;
+  throw Error(kind, concat(what, " failed: ", std::string_view(status.message().data(), status.message().size())));
+}
+
+// While other threads go on.
+absl::StatusOr<std::shared_ptr<const Executable>> compile_released(const GraphPtr& graph,
+                                                                   const CompileOptions& options = {}) {
+  const WithoutInterpreter released;
+  return compile(graph, options);
+}
+
+}  // namespace
+
+void compile_entry(JitFunction* self, const EntryPtr& entry) {
+  CompileOptions options;
+  options.backend = *self->backend;
+  options.donated = entry->donated;
+  auto executable = compile_released(entry->graph, options);
+  if (!executable.ok()) throw_status(executable.status(), "compiling " + *self->name);
+  entry->executable = *executable;
+  entry->releases_gil = entry->executable->nanoseconds() >= kReleaseGilNanoseconds;
+}
+
+void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
+  if (std::none_of(results.begin(), results.end(), has_nan)) return;
+  if (const auto origin = find_nan(graph, inputs)) throw nan_error(*origin, &graph);
+}
+
+namespace {
+
+// While other threads go on, if it takes long.
+std::vector<Tensor> evaluate_released(const Graph& graph, absl::Span<const Tensor> inputs) {
+  constexpr int64_t kManyElements = 100'000;
+  int64_t elements = 0;
+  bool loops = false;
+  for (Var var = 0; var < graph.num_vars() && elements < kManyElements; ++var) elements += graph.aval(var).size();
+  for (const Equation& equation : graph.equations()) {
+    loops =
+        loops || equation.primitive->lowering == Lowering::kWhile || equation.primitive->lowering == Lowering::kScan;
+  }
+  const Interruptible scope;
+  std::optional<WithoutInterpreter> released;
+  if (loops || elements >= kManyElements) released.emplace();
+  const Working computes(Work::kCompute);
+  return evaluate(graph, inputs);
+}
+
+// Eager transformed functions (grad(f)(x) in a loop) run here: interpreted the first time, compiled from the second on.
+std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Tensor> inputs) {
+  const GraphPtr graph = without_rules(captured);
+  struct Warm {
+    GraphPtr graph;
+    int calls = 0;
+    std::shared_ptr<const Executable> executable;
+  };
+  constexpr size_t kCapacity = 1024;
+  static auto* known = new std::unordered_map<uint64_t, std::shared_ptr<Warm>>;  // guarded by the GIL
+  if (known->size() >= kCapacity && !known->count(graph->hash())) known->clear();
+  std::shared_ptr<Warm>& slot = (*known)[graph->hash()];
+  if (!slot || !same_graph(*slot->graph, *graph)) slot = std::make_shared<Warm>(Warm{graph, 0, nullptr});
+  // The table may change while callbacks or rules written in Python run.
+  const std::shared_ptr<Warm> warm = slot;
+  if (warm->calls++ == 0) return evaluate_released(*graph, inputs);
+  if (!warm->executable) {
+    auto executable = compile_released(graph);
+    // What cannot be compiled (a host-only operation) is interpreted every time.
+    if (!executable.ok()) return evaluate_released(*graph, inputs);
+    warm->executable = *executable;
+  }
+  const std::shared_ptr<const Executable> executable = warm->executable;
+  std::optional<WithoutInterpreter> released;
+  if (executable->nanoseconds() >= kReleaseGilNanoseconds) released.emplace();
+  return (*executable)(inputs);
+}
+
+std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
+  std::vector<Tensor> results =
+      config().disable_jit ? evaluate_released(*graph, inputs) : run_or_compile(graph, inputs);
+  if (config().debug_nans) check_nans(*graph, inputs, results);
+  return results;
+}
+
+struct ExecutableHandle {
+  std::shared_ptr<const Executable> executable;
+};
+
+}  // namespace
+
+void register_compiled(py::module_& module) {
+  set_eager_graph_runner(run_warming_up);
+
+  py::class_<ExecutableHandle>(module, "Executable", "A compiled graph.")
+      .def("__call__",
+           [](const ExecutableHandle& self, const py::list& operands) {
+             std::vector<Tensor> inputs;
+             for (py::handle operand : operands) {
+               Datum datum = datum_from_python(operand);
+               // Its value, where it has one, would carry no derivative.
+               if (!std::holds_alternative<Tensor>(datum)) {
+                 throw Error(ErrorKind::kType, "compiled code takes values, not what a transform traces")
+                     .hint("transform the function that was compiled");
+               }
+               inputs.push_back(std::get<Tensor>(std::move(datum)));
+             }
+             py::list result;
+             for (Tensor& output : (*self.executable)(inputs)) result.append(array_object(std::move(output)));
+             return result;
+           })
+      .def("loop_text", [](const ExecutableHandle& self) { return loop_text(*self.executable); })
+      .def_property_readonly("arena_bytes",
+                             [](const ExecutableHandle& self) { return self.executable->arena_bytes(); });
+  module.def(
+      "compile_graph",
+      [](const GraphHandle& handle, const std::string& backend, const std::string& cpu, bool use_disk_cache) {
+        CompileOptions options;
+        options.backend = backend;
+        options.cpu = cpu;
+        options.use_disk_cache = use_disk_cache;
+        const GraphPtr graph = handle.graph;
+        auto executable = compile_released(graph, options);
+        if (!executable.ok()) throw_status(executable.status(), "compiling");
+        return ExecutableHandle{*executable};
+      },
+      py::arg("graph"), py::arg("backend") = "llvm", py::arg("cpu") = "", py::arg("use_disk_cache") = true);
+}
+
+}  // namespace ct::python
