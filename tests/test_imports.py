@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import check_bounds
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "python_bindings" / "cotangent"
 
@@ -74,3 +76,15 @@ def test_imports_stand_at_the_top() -> None:
     }
     assert found == AT_FIRST_USE
     assert inner_imports("def f():\n    from cotangent.lax import scan\n") == ["cotangent.lax"]
+
+
+def test_nothing_above_the_operations_reads_the_bounds_of_ragged_axes() -> None:
+    assert check_bounds.check_tree() == []
+
+
+def test_a_read_of_the_bounds_is_noticed() -> None:
+    assert "_special" in check_bounds.layers_above("_ops")
+    assert "_transforms" not in check_bounds.layers_above("_ops")
+    assert check_bounds.violations("lax/a.py", "\nn = x._bound_shape[0]\n") == [
+        "lax/a.py:2: _bound_shape is for cotangent._ops and below: use cotangent._ops.extents"
+    ]

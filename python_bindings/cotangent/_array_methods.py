@@ -40,6 +40,7 @@ from cotangent._ops import (
     sorting,
 )
 from cotangent._ops.binding import apart
+from cotangent._ops.extents import capacity
 from cotangent._ops.sizes import several
 from cotangent.errors import ConcretizationError
 from cotangent.numpy import exchange, index_updates
@@ -160,7 +161,7 @@ def _iterate(self: Array) -> Iterator[Array]:
             "iteration over a ragged axis: its length is not known when the program is captured\n"
             "  use ct.vmap or ct.lax.scan over it"
         )
-    return (indexing.get_item(self, i) for i in range(self._bound_shape[0]))
+    return (indexing.get_item(self, i) for i in range(capacity(self, 0)))
 
 
 def _reversed(self: Array) -> Iterator[Array]:
@@ -421,7 +422,7 @@ _MEMBERS: dict[str, Any] = {
     "compress": _compress,
     "delete": _delete,
     "aval": property(
-        lambda self: ShapeDtypeStruct(self._bound_shape, self.dtype, weak_type=self.weak_type),
+        ShapeDtypeStruct.like,
         doc="Its shape and dtype.",
     ),
     "device": property(lambda self: CPU, doc="Where the elements are."),

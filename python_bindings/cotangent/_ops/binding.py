@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -63,9 +63,11 @@ def own(function: Callable[P, T]) -> Callable[P, T]:
     return owning
 
 
-def literal(like: Array, value: complex) -> Array:
-    """A number as an array of the shape and type of ``like``, which is weak if that is."""
-    return _core.full(like._bound_shape, value, like.dtype, like.weak_type)
+def literal(like: Array, value: complex, dtype: Any = None) -> Array:
+    """A number as an array of the shape of ``like``, to stand beside it; by default of its type, which is weak if that is."""
+    if dtype is None:
+        return _core.full(like._bound_shape, value, like.dtype, like.weak_type)
+    return _core.full(like._bound_shape, value, dtype)
 
 
 def constant(like: Array, value: complex, dtype: Any = None) -> Array:
@@ -73,6 +75,16 @@ def constant(like: Array, value: complex, dtype: Any = None) -> Array:
     result = _core.full(like._bound_shape, value, like.dtype if dtype is None else dtype)
     for axis in _core.ragged_axes(like):
         result = primitives.set_length(result, primitives.dimension_size(like, axis=axis), axis=axis)
+    return result
+
+
+def empty_fold(x: Array, axes: Sequence[int], value: complex) -> Array:
+    """A number for each cell of a fold of ``x`` over ``axes``: what folds of no elements are, and what others begin with."""
+    kept = [axis for axis in range(x.ndim) if axis not in axes]
+    result = _core.full([x._bound_shape[axis] for axis in kept], value, x.dtype)
+    for axis in _core.ragged_axes(x):
+        if axis in kept:
+            result = primitives.set_length(result, primitives.dimension_size(x, axis=axis), axis=kept.index(axis))
     return result
 
 

@@ -11,7 +11,8 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, own
-from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel, slice_axis
+from cotangent._ops.extents import slice_axis
+from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
 from cotangent._ops.sizes import (
     insert_axes,
     normalize_axis,

@@ -89,6 +89,11 @@ def identity(x: Array) -> Array:
     return ops.eye(x.shape[-1], dtype=x.dtype)
 
 
+def identities(x: Array) -> Array:
+    """The identity matrix for each of square matrices: [..., n, n], ragged where ``x`` is."""
+    return ops.broadcast_to(identity(x), x.shape)
+
+
 def with_batch(x: Array, batch: tuple[int, ...], kept: int) -> Array:
     """``x`` with its axes before the last ``kept`` ones broadcast to ``batch``."""
     shape = [*batch, *x._bound_shape[x.ndim - kept :]]

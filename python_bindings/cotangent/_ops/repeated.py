@@ -12,12 +12,12 @@ from cotangent._ops.reductions import max as _max
 from cotangent._transforms.control_flow import fori_loop
 
 
-def times_named(index: Any, shape: tuple[int, ...]) -> Any:
-    """How often an index names each element; None where that is not known yet, or it reaches outside."""
+def times_named(index: Any, x: Array) -> Any:
+    """How often an index names each element of ``x``; None where that is not known yet, or it reaches outside."""
     items = index if isinstance(index, tuple) else (index,)
     if any(isinstance(item, Array) and _core.is_traced(item) for item in items):
         return None
-    counts = np.zeros(shape, np.int32)
+    counts = np.zeros(x._bound_shape, np.int32)
     try:
         np.add.at(counts, tuple(np.asarray(item) if isinstance(item, Array) else item for item in items), 1)
     except (IndexError, TypeError, ValueError):

@@ -14,8 +14,9 @@ from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import own
+from cotangent._ops.extents import slice_axis
 from cotangent._ops.running import cumsum
-from cotangent._ops.shapes import ravel, slice_axis
+from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
     insert_axes,
     normalize_axis,

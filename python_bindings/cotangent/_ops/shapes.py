@@ -16,6 +16,7 @@ from cotangent._base.device import check_placement
 from cotangent._core import Array, entrance
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import apart, own
+from cotangent._ops.extents import slice_axis
 from cotangent._ops.sizes import (
     axis_size,
     bound_size,
@@ -288,13 +289,6 @@ def atleast_2d(*args: Any) -> Any:
 def atleast_3d(*args: Any) -> Any:
     """Arrays with at least three axes."""
     return _atleast(3, args)
-
-
-def slice_axis(x: Array, axis: int, start: int, limit: int) -> Array:
-    """The elements [start, limit) of an axis."""
-    starts, limits = [0] * x.ndim, list(x._bound_shape)
-    starts[axis], limits[axis] = start, limit
-    return primitives.slice(x, start=starts, limit=limits, stride=[1] * x.ndim)
 
 
 @own

@@ -15,6 +15,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import bind_callback
 from cotangent._core import Array, PyTreeDef
 from cotangent._ops import indexing
+from cotangent._ops.extents import capacities, stretched
 from cotangent.tree_util import register_pytree_node
 
 __all__ = [
@@ -178,13 +179,13 @@ def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> N
     try:
         if wrong.ndim:
             position = cnp.argmax(cnp.ravel(wrong))
-            value = cnp.take(cnp.ravel(cnp.broadcast_to(index, wrong._bound_shape)), position, mode="clip")
+            value = cnp.take(cnp.ravel(stretched(index, wrong)), position, mode="clip")
         held = cnp.logical_not(cnp.any(wrong))
     finally:
         _core.override_flag("index_checks", before)
     text = "out-of-bounds indexing for array of shape {0}: index {2} is out-of-bounds for axis {1} with size {3}"
     _, structure = _core.tree_flatten(((0, 0, 0, 0), {}), None)
-    static = ((0, str(tuple(x._bound_shape))), (1, axis))
+    static = ((0, str(tuple(capacities(x)))), (1, axis))
     _bind_check(_made("index", text, structure, static, True), held, [value, size])
 
 

@@ -12,6 +12,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, Graph
+from cotangent._ops.binding import literal
 from cotangent.checkify.checks import Checks, Error, _Check, _encode, _made, _Record, _triples, all_checks, user_checks
 from cotangent.ir import Equation, Interpreter, equations
 
@@ -161,7 +162,7 @@ class _Checker(Interpreter):
     def report_length(self, length: Array, size: Any, location: str) -> None:
         """A length is held to its bound: what is computed is of a shorter or longer array than was asked for."""
         if isinstance(size, int):
-            size = _core.full(length._bound_shape, size, "int32")
+            size = literal(length, size, "int32")
         wrong = _core.convert(primitives.clamp_length(length, size), length.dtype) != length
         self.report(
             cnp.any(wrong), "index", "the length of a ragged axis is negative or larger than its bound", location

@@ -11,6 +11,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._core import Array, Primitive
+from cotangent._ops.extents import alike, capacities
 from cotangent.errors import DTypeError, ShapeError
 
 INTEGERS = ("signed", "unsigned")
@@ -98,17 +99,16 @@ def one_shape(name: str, arrays: Sequence[Array]) -> list[Array]:
     Raises:
         ShapeError: they have unequal numbers of axes, or sizes that do not fit.
     """
-    first = arrays[0]._bound_shape
-    if all(x._bound_shape == first for x in arrays):
+    if alike(*arrays):
         return list(arrays)
-    shapes = [x._bound_shape for x in arrays if x.ndim]
+    shapes = [capacities(x) for x in arrays if x.ndim]
     if len({len(shape) for shape in shapes}) > 1:
         listed = ", ".join(map(str, shapes))
         raise ShapeError(
             f"lax.{name} takes arrays with equally many axes; got shapes {listed}\n  add axes with lax.expand_dims"
         )
     shape = _core.broadcast_shapes(shapes)
-    return [x if x._bound_shape == shape else _core.broadcast_to(x, shape) for x in arrays]
+    return [x if capacities(x) == shape else _core.broadcast_to(x, shape) for x in arrays]
 
 
 def operands(name: str, given: Sequence[Any], kinds: Sequence[str]) -> list[Array]:

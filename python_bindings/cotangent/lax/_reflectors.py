@@ -13,6 +13,7 @@ from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.binding import kind
+from cotangent._ops.extents import capacities, capacity
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 
@@ -27,10 +28,10 @@ def _adjoint(x: Array) -> Array:
 
 def _product_factors(a: Array, taus: Array, name: str) -> tuple[Array, Array]:
     """V [..., m, k] and T [..., k, k] with ``H_1 … H_k = I - V T V^H``."""
-    k = taus._bound_shape[-1] if taus.ndim else -1
-    if a.ndim < 2 or k < 0 or k > min(a._bound_shape[-2:]):
+    k = capacity(taus, -1) if taus.ndim else -1
+    if a.ndim < 2 or k < 0 or k > min(capacities(a)[-2:]):
         raise ShapeError(f"{name}: {a.shape} has no place for the reflections of taus of shape {taus.shape}")
-    m = a._bound_shape[-2]
+    m = capacity(a, -2)
     v = ops.tril(a[..., :k], -1) + ops.eye(m, k, dtype=a.dtype)
     # T^-1 = diag(1 / taus) + the strict upper triangle of V^H V, written so that a tau may be 0.
     scaled = taus[..., :, None] * ops.triu(ops.matmul(_adjoint(v), v), 1) + ops.eye(k, dtype=a.dtype)
@@ -58,7 +59,7 @@ def householder_product(a: Any, taus: Any) -> Array:
     """
     matrix, scales = _core.array(a), _core.array(taus)
     v, t = _product_factors(matrix, scales, "householder_product")
-    m, n = matrix._bound_shape[-2:]
+    m, n = capacities(matrix)[-2:]
     return ops.eye(m, n, dtype=matrix.dtype) - ops.matmul(v, ops.matmul(t, _adjoint(v[..., :n, :])))
 
 
@@ -102,9 +103,9 @@ _COLUMNS, _PARTS = 64, 8
 
 def _reduce(a: Array) -> tuple[Array, Array, Array]:
     """The Hessenberg form Q^H a Q, the vectors of Q's reflections as columns, and their taus."""
-    n = a._bound_shape[-1]
+    n = capacity(a, -1)
     if n < 2:
-        return a, ops.zeros_like(a[..., :0]), ops.zeros((*a._bound_shape[:-2], 0), a.dtype)
+        return a, ops.zeros_like(a[..., :0]), ops.zeros((*a.shape[:-2], 0), a.dtype)
     width = max(_COLUMNS, -(-n // _PARTS))
     done, vectors, taus = [], [], []
     rest = a
@@ -140,7 +141,7 @@ def _reduction_from(first: int, n: int) -> Callable[[Array, Array], tuple[Array,
 
 def _square(a: Any, name: str) -> Array:
     matrix = _core.promote([a], inexact=True)[0]
-    if matrix.ndim < 2 or matrix._bound_shape[-1] != matrix._bound_shape[-2]:
+    if matrix.ndim < 2 or capacity(matrix, -1) != capacity(matrix, -2):
         raise ShapeError(f"{name} takes square matrices; got shape {matrix.shape}")
     return matrix
 
@@ -157,7 +158,7 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
     matrix = _square(a, "hessenberg")
     reduced, vectors, taus = _reduce(matrix)
     hidden = ops.concatenate(
-        [ops.tril(vectors, -2), ops.zeros_like(matrix[..., : matrix._bound_shape[-1] - taus._bound_shape[-1]])], -1
+        [ops.tril(vectors, -2), ops.zeros_like(matrix[..., : capacity(matrix, -1) - capacity(taus, -1)])], -1
     )
     return reduced + hidden, taus
 
@@ -176,7 +177,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Array, Array, Array, Arr
     matrix = _square(a, "tridiagonal")
     strict = ops.tril(matrix, -1) if lower else ops.triu(matrix, 1)
     diagonal = ops.real(ops.diagonal(matrix, axis1=-2, axis2=-1)).astype(matrix.dtype)
-    whole = strict + _adjoint(strict) + diagonal[..., None] * ops.eye(matrix._bound_shape[-1], dtype=matrix.dtype)
+    whole = strict + _adjoint(strict) + diagonal[..., None] * ops.eye(capacity(matrix, -1), dtype=matrix.dtype)
     # The upper variant is the lower one of the matrix with its rows and columns reversed.
     turn = (lambda x, *axes: x) if lower else (lambda x, *axes: ops.flip(x, axes))
     packed, taus = hessenberg(turn(whole, -2, -1))
@@ -191,7 +192,7 @@ def packed_reflectors(q: Array) -> tuple[Array, Array]:
 
     ``q - I = V U`` with V unit lower trapezoidal and the taus on the diagonal of -U: an elimination without exchanges.
     """
-    m, k = q._bound_shape[-2:]
+    m, k = capacities(q)[-2:]
     rows, columns = ops.arange(m), ops.arange(k)
 
     def step(rest: Array, j: Array) -> tuple[Array, tuple[Array, Array]]:

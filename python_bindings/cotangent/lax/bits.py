@@ -14,7 +14,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import convert, kind, literal, own
 from cotangent._ops.bits import bitwise_count
 from cotangent._ops.dtypes import finfo
-from cotangent._ops.shapes import slice_axis
+from cotangent._ops.extents import capacity, drop_axes, slice_axis
 from cotangent._ops.sizes import insert_axes
 from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.errors import DTypeError, ShapeError
@@ -174,14 +174,14 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
         ]
         return primitives.bitcast(primitives.concatenate(*parts, axis=bits.ndim), dtype=dtype)
     count = new // old
-    if array.ndim == 0 or array._bound_shape[-1] != count:
+    if array.ndim == 0 or capacity(array, -1) != count:
         raise ShapeError(
             f"lax.bitcast_convert_type: the last axis must hold the {count} parts of one {dtype}; got shape {array.shape}"
         )
     bits = _core.convert(_as_bits(array), _unsigned(dtype))
     total: Array | None = None
     for i in range(count):
-        part = primitives.reshape(slice_axis(bits, -1, i, i + 1), shape=list(bits._bound_shape[:-1]))
+        part = drop_axes(slice_axis(bits, -1, i, i + 1), [bits.ndim - 1])
         part = primitives.shift_left(part, literal(part, 8 * old * i))
         total = part if total is None else primitives.or_(total, part)
     assert total is not None

@@ -16,6 +16,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
 from cotangent._core import Array
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.sizes import refuse_ragged
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import one_dtype
@@ -86,7 +87,7 @@ def _transposed(x: Array, order: Sequence[int]) -> Array:
 
 
 def _reshaped(x: Array, shape: Sequence[int]) -> Array:
-    return x if x._bound_shape == tuple(shape) else primitives.reshape(x, shape=list(shape))
+    return x if capacities(x) == tuple(shape) else primitives.reshape(x, shape=list(shape))
 
 
 def _check_groups(batch: int, channels: int, inputs: int, outputs: int, feature_groups: int, batch_groups: int) -> None:
@@ -149,10 +150,10 @@ def conv_general_dilated(
     x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
     if preferred_element_type is not None:
         x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)
-    numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
+    numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     rank = x.ndim - 2
-    batch, channels = (x._bound_shape[axis] for axis in numbers.lhs_spec[:2])
-    outputs, inputs, *windows = (filters._bound_shape[axis] for axis in numbers.rhs_spec)
+    batch, channels = (capacity(x, axis) for axis in numbers.lhs_spec[:2])
+    outputs, inputs, *windows = (capacity(filters, axis) for axis in numbers.rhs_spec)
     _check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
     refuse_ragged("lax.conv_general_dilated", filters, numbers.rhs_spec[2:], "the windows have its size")
     strides = per_axis("conv_general_dilated", "window_strides", window_strides, rank)
@@ -207,7 +208,7 @@ def _is_spread(x: Array, axes: Sequence[int], counts: Sequence[int]) -> bool:
 
     Products that are rounded to 16 bits before they are summed would lose too much.
     """
-    return math.prod(counts) > 2 * math.prod(x._bound_shape[axis] for axis in axes) and x.itemsize > 2
+    return math.prod(counts) > 2 * math.prod(capacity(x, axis) for axis in axes) and x.itemsize > 2
 
 
 def _spread_products(
@@ -233,9 +234,9 @@ def _spread_products(
 
 def _product(seen: Array, filters: Array, rank: int, feature_groups: int, batch_groups: int) -> Array:
     """[batch, feature, window..., place...] and filters to [batch, output feature, place...], in groups."""
-    batch, channels, *rest = seen._bound_shape
+    batch, channels, *rest = capacities(seen)
     windows, places = rest[:rank], rest[rank:]
-    outputs, inputs = filters._bound_shape[:2]
+    outputs, inputs = capacities(filters)[:2]
     groups = max(feature_groups, batch_groups)
     if feature_groups > 1 and inputs == 1:
         # A filter for each channel: nothing to multiply as matrices.
@@ -358,12 +359,12 @@ def conv_transpose(
     if dimension_numbers is None:
         spatial = "HWD"[:rank]
         dimension_numbers = (f"N{spatial}C", f"{spatial}IO", f"N{spatial}C")
-    numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
+    numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     spacing = per_axis("conv_transpose", "rhs_dilation", rhs_dilation, rank)
     if isinstance(padding, str):
         pads = []
         for axis, stride, gap in zip(numbers.rhs_spec[2:], strides, spacing, strict=True):
-            extent = dilated_size(filters._bound_shape[axis], gap)
+            extent = dilated_size(capacity(filters, axis), gap)
             pads.append(_transposed_pads(extent, stride, padding))
         padding = pads
     if transpose_kernel:
@@ -395,9 +396,9 @@ def conv_general_dilated_patches(
         x = _core.convert(x, preferred_element_type)
     windows = [int(size) for size in filter_shape]
     rank = len(windows)
-    numbers = conv_dimension_numbers(x._bound_shape, [1] * x.ndim, dimension_numbers)
+    numbers = conv_dimension_numbers(capacities(x), [1] * x.ndim, dimension_numbers)
     x = _transposed(x, numbers.lhs_spec)
-    batch, channels = x._bound_shape[:2]
+    batch, channels = capacities(x)[:2]
     strides = per_axis("conv_general_dilated_patches", "window_strides", window_strides, rank)
     dilation = per_axis("conv_general_dilated_patches", "lhs_dilation", lhs_dilation, rank)
     spacing = per_axis("conv_general_dilated_patches", "rhs_dilation", rhs_dilation, rank)
@@ -440,7 +441,7 @@ def conv_general_dilated_local(
     """
     del precision
     x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
-    numbers = conv_dimension_numbers(x._bound_shape, filters._bound_shape, dimension_numbers)
+    numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     rank = len(filter_shape)
     standard = tuple(range(rank + 2))
     patches = conv_general_dilated_patches(
@@ -453,7 +454,7 @@ def conv_general_dilated_local(
         ConvDimensionNumbers(standard, standard, standard),
     )
     filters = _transposed(filters, numbers.rhs_spec)
-    if filters._bound_shape[1:] != patches._bound_shape[1:]:
+    if capacities(filters)[1:] != capacities(patches)[1:]:
         raise ShapeError(
             f"conv_general_dilated_local: the filters must have {patches.shape[1]} inputs (features times the window) and "
             f"the places {tuple(patches.shape[2:])}; got {filters.shape[1]} and {tuple(filters.shape[2:])}"

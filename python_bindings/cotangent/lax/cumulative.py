@@ -13,6 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import kind, larger, literal
+from cotangent._ops.extents import capacity, index_along, slice_axis, spread_over, stretched
 from cotangent._ops.functions import logaddexp
 from cotangent._ops.sizes import axis_size, normalize_axis
 
@@ -56,37 +57,30 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _running_extremum(primitives.cummin, operand, axis, reverse)
 
 
-def _part(x: Array, axis: int, start: int, limit: int, step: int = 1) -> Array:
-    starts, limits, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
-    starts[axis], limits[axis], steps[axis] = start, limit, step
-    return primitives.slice(x, start=starts, limit=limits, stride=steps)
-
-
 def _woven(even: Array, odd: Array, axis: int, size: int) -> Array:
     """Elements of two arrays by turns."""
     spread = []
     for first, x in ((0, even), (1, odd)):
         low, high, interior = [0] * x.ndim, [0] * x.ndim, [0] * x.ndim
         low[axis], interior[axis] = first, 1
-        high[axis] = size - first - (2 * x._bound_shape[axis] - 1)
+        high[axis] = size - first - (2 * capacity(x, axis) - 1)
         spread.append(primitives.pad(x, _core.full((), 0, x.dtype, x.weak_type), low=low, high=high, interior=interior))
-    shape = list(spread[0]._bound_shape)
-    places = primitives.iota(shape=shape, dtype=_core.canonical_dtype("int32"), axis=axis)
-    one = _core.full(shape, 1, "int32")
+    places = index_along(spread[0], axis)
+    one = literal(places, 1)
     return primitives.select(primitives.eq(primitives.and_(places, one), one), spread[1], spread[0])
 
 
 def _scanned(combine: Callable[..., list[Array]], xs: list[Array], axis: int) -> list[Array]:
-    size = xs[0]._bound_shape[axis]
+    size = capacity(xs[0], axis)
     if size < 2:
         return xs
     # Neighbours in pairs; the pairs scanned give every second result, the others are one combination more.
-    pairs = combine([_part(x, axis, 0, size - 1, 2) for x in xs], [_part(x, axis, 1, size, 2) for x in xs])
+    pairs = combine([slice_axis(x, axis, 0, size - 1, 2) for x in xs], [slice_axis(x, axis, 1, size, 2) for x in xs])
     odd = _scanned(combine, pairs, axis)
-    even = [_part(x, axis, 0, 1) for x in xs]
+    even = [slice_axis(x, axis, 0, 1) for x in xs]
     if size > 2:
         later = (size - 1) // 2
-        rest = combine([_part(x, axis, 0, later) for x in odd], [_part(x, axis, 2, size, 2) for x in xs])
+        rest = combine([slice_axis(x, axis, 0, later) for x in odd], [slice_axis(x, axis, 2, size, 2) for x in xs])
         even = [primitives.concatenate(a, b, axis=axis) for a, b in zip(even, rest, strict=True)]
     return [_woven(a, b, axis, size) for a, b in zip(even, odd, strict=True)]
 
@@ -96,15 +90,14 @@ def _continued(x: Array, axis: int) -> Array:
 
     Results in front of it depend on none of that; where a function has no value at 0, derivatives do not, either.
     """
-    shape = list(x._bound_shape)
     length = _core.length_of(x, axis)
     assert length is not None
     filled = primitives.fill_padding(x, axes=[axis], value=0.0)
     last = primitives.max(length - literal(length, 1), literal(length, 0))
     edge = primitives.stop_gradient(primitives.gather(filled, last, axis=axis, batch_dims=0))
-    edge = primitives.broadcast(edge, shape=shape, axes=[i for i in range(x.ndim) if i != axis])
-    position = primitives.iota(shape=shape, dtype=length.dtype, axis=axis)
-    return primitives.select(primitives.lt(position, _core.broadcast_to(length, shape)), filled, edge)
+    edge = spread_over(edge, x, [i for i in range(x.ndim) if i != axis])
+    position = index_along(x, axis, length.dtype)
+    return primitives.select(primitives.lt(position, stretched(length, x)), filled, edge)
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -127,7 +120,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not xs:
         return elems
     at = normalize_axis(axis, xs[0].ndim, "associative_scan")
-    if any(x.ndim <= at or x._bound_shape[at] != xs[0]._bound_shape[at] for x in xs):
+    if any(x.ndim <= at or capacity(x, at) != capacity(xs[0], at) for x in xs):
         shapes = [x.shape for x in xs]
         raise ValueError(f"lax.associative_scan: arrays must have one size along axis {at}; got shapes {shapes}")
 

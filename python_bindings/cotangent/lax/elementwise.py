@@ -12,6 +12,7 @@ from cotangent._core import Array, Primitive
 from cotangent._ops import elementary as _elementary
 from cotangent._ops.arithmetic import integer_power
 from cotangent._ops.binding import apart, choose, kind, literal, own
+from cotangent._ops.extents import alike, stretched
 from cotangent._ops.sizes import static_int
 from cotangent._special.logistic import sigmoid
 from cotangent.errors import DTypeError, ShapeError
@@ -280,14 +281,13 @@ def select_n(which: Any, *cases: Any) -> Array:
 def _choose_case(name: str, which: Any, cases: Any) -> Array:
     index, arrays = as_array(name, which), one_dtype(name, cases)
     check_kind(name, index, ("bool", *INTEGERS))
-    shape = arrays[0]._bound_shape
-    if any(x._bound_shape != shape for x in arrays):
-        raise ShapeError(f"lax.{name}: the cases must have one shape; got {[x._bound_shape for x in arrays]}")
-    if index.ndim and index._bound_shape != shape:
+    if not alike(*arrays):
+        raise ShapeError(f"lax.{name}: the cases must have one shape; got {[x.shape for x in arrays]}")
+    if index.ndim and not alike(index, arrays[0]):
         raise ShapeError(
-            f"lax.{name}: the selector must be a scalar or have the shape of the cases; got {index.shape} and {shape}"
+            f"lax.{name}: the selector must be a scalar or have the shape of the cases; got {index.shape} and {arrays[0].shape}"
         )
-    index = _core.broadcast_to(index, shape)
+    index = stretched(index, arrays[0])
     if kind(index) == "bool":
         if len(arrays) > 2:
             raise TypeError(f"lax.{name}: a bool selector chooses between two cases; got {len(arrays)}")
@@ -306,11 +306,9 @@ def clamp(min: Any, x: Any, max: Any) -> Array:  # noqa: A002
     low, array, high = one_dtype("clamp", (min, x, max))
     check_kind("clamp", array, ORDERED)
     for end in (low, high):
-        if end.ndim and end._bound_shape != array._bound_shape:
+        if end.ndim and not alike(end, array):
             raise ShapeError(f"lax.clamp: the ends must be scalars or have shape {array.shape}; got {end.shape}")
-    shape = array._bound_shape
-    above = primitives.max(array, _core.broadcast_to(low, shape))
-    return primitives.min(above, _core.broadcast_to(high, shape))
+    return primitives.min(primitives.max(array, stretched(low, array)), stretched(high, array))
 
 
 def stop_gradient(x: Any) -> Any:

@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacities, capacity, drop_axes
 from cotangent._ops.sizes import axis_size, insert_axes, normalize_axis, refuse_ragged, several
 from cotangent.errors import DTypeError, ShapeError
 
@@ -33,7 +34,7 @@ def _start(name: str, x: Array, axis: int, start: Any, wraps: bool) -> Array:
             raise ValueError(
                 f"lax.{name}: start {start} of axis {axis} is negative, and allow_negative_indices is false"
             )
-        return _core.array(np.int64(start + x._bound_shape[axis] if start < 0 else start))
+        return _core.array(np.int64(start + capacity(x, axis) if start < 0 else start))
     index = _core.array(start)
     if _core.dtype_kind(index.dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"lax.{name}: starts must be integers; got {index.dtype} for axis {axis}")
@@ -106,7 +107,7 @@ def dynamic_slice_in_dim(
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "dynamic_slice_in_dim")
     starts: list[Any] = [_ZERO] * x.ndim
-    sizes = list(x._bound_shape)
+    sizes = list(capacities(x))
     starts[at], sizes[at] = start_index, int(slice_size)
     return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
 
@@ -136,8 +137,7 @@ def dynamic_index_in_dim(
     result = dynamic_slice_in_dim(x, index, 1, at, allow_negative_indices=allow_negative_indices)
     if keepdims:
         return result
-    shape = [size for i, size in enumerate(result._bound_shape) if i != at]
-    return primitives.reshape(result, shape=shape)
+    return drop_axes(result, [at])
 
 
 def dynamic_update_index_in_dim(

@@ -9,7 +9,6 @@ an iteration that does not converge, input that holds NaN.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,8 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
-from cotangent._ops.matrices import matrices, one_batch, symmetrized, with_batch
+from cotangent._ops.extents import alike, capacities, capacity, index_along, join_axes, shaped_like
+from cotangent._ops.matrices import matrices, one_batch, symmetrized
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
@@ -258,18 +258,14 @@ def solve_factored(a: Array, factors: Array, permutation: Array, b: Array, trans
 
     Derivatives are those with respect to ``a`` and ``b``.
     """
-    batch = b._bound_shape[:-2]
     options = {"transpose_a": trans != 0, "conjugate_a": trans == 2}
-    if a.ndim == 2 and batch and not _core.ragged_axes(b):
+    if a.ndim == 2 and b.ndim > 2 and not _core.ragged_axes(b):
         # One matrix: the right-hand sides of all batches are columns.
         columns = ops.moveaxis(b, -2, 0)
-        rows, *rest = columns._bound_shape
-        flat = primitives.reshape(columns, shape=[rows, math.prod(rest)])
-        x = primitives.lu_solve(a, factors, permutation, flat, **options)
-        return ops.moveaxis(primitives.reshape(x, shape=[rows, *rest]), 0, -2)
-    a, b = one_batch((a, 2), (b, 2))
-    batch = a._bound_shape[:-2]
-    return primitives.lu_solve(a, with_batch(factors, batch, 2), with_batch(permutation, batch, 1), b, **options)
+        x = primitives.lu_solve(a, factors, permutation, join_axes(columns, 1, columns.ndim), **options)
+        return ops.moveaxis(shaped_like(x, columns), 0, -2)
+    a, b, factors, permutation = one_batch((a, 2), (b, 2), (factors, 2), (permutation, 1))
+    return primitives.lu_solve(a, factors, permutation, b, **options)
 
 
 def take_rows(x: Array, order: Array) -> Array:
@@ -280,7 +276,7 @@ def take_rows(x: Array, order: Array) -> Array:
 def inverse_order(order: Array) -> Array:
     """The inverse of permutations [..., n]."""
     axis = order.ndim - 1
-    positions = primitives.iota(shape=list(order._bound_shape), dtype=order.dtype, axis=axis)
+    positions = index_along(order, axis, order.dtype)
     return primitives.scatter_add(literal(order, 0), order, positions, axis=axis, batch_dims=axis)
 
 
@@ -319,7 +315,7 @@ def lu_solve(lu: Any, permutation: Any, b: Any, trans: int = 0) -> Array:
         raise ValueError(f"lu_solve: trans must be 0, 1 or 2; got {trans}")
     vectors = factors.ndim == b.ndim + 1
     right = b[..., None] if vectors else b
-    if factors.ndim < 2 or right.ndim < 2 or factors._bound_shape[-1] != right._bound_shape[-2]:
+    if factors.ndim < 2 or right.ndim < 2 or capacity(factors, -1) != capacity(right, -2):
         raise ShapeError(f"lu_solve: factors of shape {factors.shape} do not fit a right-hand side of shape {b.shape}")
     x: Array = _solve_by_factors(factors, right, order, trans)
     return x[..., 0] if vectors else x
@@ -340,11 +336,11 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     [2, 0, 1]
     """
     exchanges = convert(_core.array(pivots), "int32")
-    if exchanges.ndim == 0 or exchanges._bound_shape[-1] > permutation_size:
+    if exchanges.ndim == 0 or capacity(exchanges, -1) > permutation_size:
         raise ShapeError(
             f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows"
         )
-    *batch, k = exchanges._bound_shape
+    *batch, k = capacities(exchanges)
     places = primitives.iota(shape=[*batch, permutation_size], dtype=exchanges.dtype, axis=len(batch))
     steps = primitives.iota(shape=[k], dtype=exchanges.dtype, axis=0)
 
@@ -378,12 +374,12 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         raise NotImplementedError(
             "tridiagonal_solve: perturb_singular is not supported\n  add to the diagonal yourself"
         )
-    if not dl._bound_shape == d._bound_shape == du._bound_shape == b._bound_shape[:-1] or d.ndim == 0:
+    if not alike(dl, d, du) or capacities(d) != capacities(b)[:-1] or d.ndim == 0:
         raise ShapeError(
             "tridiagonal_solve takes diagonals [..., n] and right-hand sides [..., n, k]; "
             f"got {dl.shape}, {d.shape}, {du.shape} and {b.shape}"
         )
-    if d._bound_shape[-1] == 0:
+    if capacity(d, -1) == 0:
         return ops.zeros_like(b)
     # Along axis 0 a row a step: three coefficients from the column that is next eliminated on, and the right-hand side.
     lower, main, upper = (ops.moveaxis(x, -1, 0)[..., None] for x in (dl, d, du))

@@ -17,6 +17,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import RAGGED_NAMES, axis_text, flatten_arguments
 from cotangent._core import Array, Primitive
+from cotangent._ops.extents import capacity, join_axes, split_axis
 from cotangent._ops.sizes import element_count, normalize_axes
 from cotangent.errors import ShapeError
 
@@ -93,10 +94,6 @@ def _size(axes: Sequence[Axis]) -> int:
     return int(np.prod([size for _, size in axes], dtype=np.int64))
 
 
-def _reshape(x: Array, shape: Sequence[int]) -> Array:
-    return primitives.reshape(x, shape=list(shape))
-
-
 def _move(x: Array, source: int, target: int) -> Array:
     order = [axis for axis in range(x.ndim) if axis != source]
     order.insert(target, source)
@@ -115,18 +112,20 @@ def _gather(x: Array, axes: Sequence[Axis]) -> Array:
     """``x`` of all examples, along a new first axis."""
     for axis in reversed(axes):
         x = _bind(primitives.all_gather, [x], axis)
-    return _reshape(x, (_size(axes), *x._bound_shape[len(axes) :])) if len(axes) != 1 else x
+    if len(axes) == 1:
+        return x
+    _size(axes)  # which must be known
+    return join_axes(x, 0, len(axes))
 
 
 def _exchange(x: Array, axes: Sequence[Axis]) -> Array:
     """Entry j of example i becomes entry i of example j."""
     if len(axes) == 1:
         return _bind(primitives.all_to_all, [x], axes[0])
-    shape = x._bound_shape
-    x = _reshape(x, (*[size for _, size in axes], *shape[1:]))
+    x = split_axis(x, 0, [size for _, size in axes])
     for position, axis in enumerate(axes):
         x = _move(_bind(primitives.all_to_all, [_move(x, position, 0)], axis), 0, position)
-    return _reshape(x, shape)
+    return join_axes(x, 0, len(axes))
 
 
 def _index(axes: Sequence[Axis]) -> Array:
@@ -252,9 +251,7 @@ def all_gather(
         result = _move(_gather_group(leaf, axes, axis_index_groups, "all_gather"), 0, position)
         if not tiled:
             return result
-        shape = list(leaf._bound_shape)
-        shape[position] *= result._bound_shape[position]
-        return _reshape(result, shape)
+        return join_axes(result, position, position + 2)
 
     return _map(gathered, x, "all_gather's argument")
 
@@ -262,15 +259,14 @@ def all_gather(
 def _split(x: Array, axis: int, parts: int, tiled: bool, what: str) -> Array:
     """The parts of an axis along a new first axis."""
     axis = _position(axis, x.ndim, what)
-    size = x._bound_shape[axis]
+    size = capacity(x, axis)
     if not tiled:
         if size != parts:
             raise ShapeError(f"{what}: axis {axis} has size {size}; it must have the size of the named axis, {parts}")
         return _move(x, axis, 0)
     if size % parts:
         raise ShapeError(f"{what}: axis {axis} of size {size} cannot be divided among {parts} examples")
-    shape = x._bound_shape
-    return _move(_reshape(x, (*shape[:axis], parts, size // parts, *shape[axis + 1 :])), axis, 0)
+    return _move(split_axis(x, axis, [parts, size // parts]), axis, 0)
 
 
 def all_to_all(
@@ -295,15 +291,13 @@ def all_to_all(
             parts = _exchange(_split(leaf, split_axis, _size(axes), tiled, "all_to_all"), axes)
         else:
             table, own, place = _grouped(axis_index_groups, axes, "all_to_all")
-            pieces = _split(leaf, split_axis, table._bound_shape[1], tiled, "all_to_all")
+            pieces = _split(leaf, split_axis, capacity(table, 1), tiled, "all_to_all")
             everything = _move(_gather(pieces, axes), 1, 0)  # piece, example, ...
             parts = _take(_take(_take(everything, place), table), own)
         position = _position(concat_axis, parts.ndim - tiled, "all_to_all")
         if not tiled:
             return _move(parts, 0, position)
-        shape = list(parts._bound_shape[1:])
-        shape[position] *= parts._bound_shape[0]
-        return _reshape(_move(parts, 0, position), shape)
+        return join_axes(_move(parts, 0, position), position, position + 2)
 
     return _map(exchanged, x, "all_to_all's argument")
 

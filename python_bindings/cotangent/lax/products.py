@@ -10,6 +10,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.binding import kind, literal
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.running import cumsum
 from cotangent._ops.sizes import insert_axes
 from cotangent.errors import DTypeError, ShapeError
@@ -138,7 +139,7 @@ def dot_general(
     _check_axes("dot_general", "left", left, lhs_contract, lhs_batch)
     _check_axes("dot_general", "right", right, rhs_contract, rhs_batch)
     for what, ours, theirs in (("contracting", lhs_contract, rhs_contract), ("batch", lhs_batch, rhs_batch)):
-        sizes, others = [left._bound_shape[i] for i in ours], [right._bound_shape[i] for i in theirs]
+        sizes, others = [capacity(left, i) for i in ours], [capacity(right, i) for i in theirs]
         if sizes != others:
             raise ShapeError(f"lax.dot_general: {what} axes have sizes {tuple(sizes)} and {tuple(others)}")
     common, _ = _core.promote_types([(left.dtype, left.weak_type), (right.dtype, right.weak_type)])
@@ -180,7 +181,7 @@ def dot(
     """
     left, right = as_array("dot", lhs), as_array("dot", rhs)
     if dimension_numbers is None:
-        fits = left.ndim in (1, 2) and right.ndim in (1, 2) and left._bound_shape[-1] == right._bound_shape[0]
+        fits = left.ndim in (1, 2) and right.ndim in (1, 2) and capacity(left, -1) == capacity(right, 0)
         if not fits:
             raise ShapeError(
                 f"lax.dot multiplies vectors and matrices; got shapes {left.shape} and {right.shape}\n"
@@ -305,8 +306,8 @@ def _group_first(
 
 def _groups(left: Array, axis: int, sizes: Array, lead: list[int]) -> Array:
     """Bools of shape (batch..., size of the axis, groups): whether a position is in a group."""
-    count = sizes._bound_shape[-1]
-    shape = [left._bound_shape[i] for i in lead] + [left._bound_shape[axis], count]
+    count = capacity(sizes, -1)
+    shape = [*(capacity(left, i) for i in [*lead, axis]), count]
     ends = cumsum(sizes, axis=-1)
     starts = ends - sizes
     lead_axes = list(range(len(lead)))
@@ -322,10 +323,10 @@ def _to_front(inside: Array) -> Array:
 
 def _times(x: Array, mask: Array, axes: list[int], groups: bool = False) -> Array:
     """``x``, zero where the mask over some of its axes (and over the groups, its first) is false."""
-    shape = list(x._bound_shape)
+    shape = list(capacities(x))
     places = list(axes)
     if groups:
-        shape[0] = mask._bound_shape[0]
+        shape[0] = capacity(mask, 0)
         places = [0, *places]
     order = sorted(range(len(places)), key=places.__getitem__)
     mask = primitives.transpose(mask, permutation=order)

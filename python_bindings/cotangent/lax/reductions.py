@@ -12,7 +12,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array, Primitive
-from cotangent._ops.binding import kind
+from cotangent._ops.binding import empty_fold, kind
+from cotangent._ops.extents import alike, capacities, capacity, drop_axes, join_axes, slice_axis, stretched
 from cotangent._ops.reductions import largest
 from cotangent._ops.sizes import normalize_axes
 from cotangent._transforms.control_flow import scan
@@ -41,9 +42,8 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
 def _extremum(name: str, operand: Any, axes: Sequence[int]) -> Array:
     x = _core.array(operand)
     over = normalize_axes(tuple(axes), x.ndim, f"lax.reduce_{name}")
-    if kind(x) == "complex" and 0 in [x._bound_shape[axis] for axis in over]:
-        shape = [size for axis, size in enumerate(x._bound_shape) if axis not in over]
-        return _core.full(shape, -math.inf if name == "max" else math.inf, x.dtype)
+    if kind(x) == "complex" and 0 in [capacity(x, axis) for axis in over]:
+        return empty_fold(x, over, -math.inf if name == "max" else math.inf)
     return largest(name, x, over)
 
 
@@ -72,24 +72,17 @@ def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], ne
     if ragged:
         x = primitives.fill_padding(x, axes=ragged, value=float(neutral))
     kept = [axis for axis in range(x.ndim) if axis not in over]
-    count = math.prod(x._bound_shape[axis] for axis in over)
-    x = primitives.transpose(x, permutation=[*over, *kept])
-    shape = list(x._bound_shape[len(over) :])
-    if count == 0:
-        return _core.full(shape, neutral, x.dtype)
-    x = primitives.reshape(x, shape=[count, *shape])
-
-    def part(x: Array, start: int, limit: int) -> Array:
-        rest = [0] * len(shape)
-        return primitives.slice(x, start=[start, *rest], limit=[limit, *shape], stride=[1] * x.ndim)
-
+    if 0 in [capacity(x, axis) for axis in over]:
+        return empty_fold(x, over, neutral)
+    x = join_axes(primitives.transpose(x, permutation=[*over, *kept]), 0, len(over))
+    count = capacity(x, 0)
     while count > 1:
         half = count // 2
-        folded = primitive(part(x, 0, half), part(x, half, 2 * half))
+        folded = primitive(slice_axis(x, 0, 0, half), slice_axis(x, 0, half, 2 * half))
         if count % 2:
-            folded = primitives.concatenate(folded, part(x, count - 1, count), axis=0)
+            folded = primitives.concatenate(folded, slice_axis(x, 0, count - 1, count), axis=0)
         x, count = folded, half + count % 2
-    return primitives.reshape(x, shape=shape)
+    return drop_axes(x, [0])
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
@@ -142,14 +135,14 @@ def reduce(
     for init in inits:
         if init.ndim:
             raise ShapeError(f"lax.reduce: init_values must be scalars; got shape {init.shape}")
-    if any(x._bound_shape != arrays[0]._bound_shape for x in arrays):
+    if not alike(*arrays):
         raise ShapeError(f"lax.reduce: operands must have one shape; got {[x.shape for x in arrays]}")
     axes = normalize_axes(tuple(dimensions), arrays[0].ndim, "lax.reduce")
     if operands is leaves[0]:
         fold = fold_of(computation, arrays[0].dtype)
         if fold is not None:
             result = fold.reduce(*arrays, axes=axes)
-            return fold.combine(_core.broadcast_to(inits[0], result._bound_shape), result)
+            return fold.combine(stretched(inits[0], result), result)
     ragged = {axis for x in arrays for axis in _core.ragged_axes(x)} & set(axes)
     # A ragged axis is walked alone: it cannot be joined with others.
     for axis in sorted(ragged, reverse=True):
@@ -167,10 +160,9 @@ def _walked(
     rank = arrays[0].ndim
     kept = [axis for axis in range(rank) if axis not in axes]
     lines = [primitives.transpose(x, permutation=[*axes, *kept]) for x in arrays]
-    shape = list(lines[0]._bound_shape[len(axes) :])
+    shape = capacities(lines[0])[len(axes) :]
     if len(axes) != 1:
-        count = math.prod(lines[0]._bound_shape[: len(axes)])
-        lines = [primitives.reshape(x, shape=[count, *shape]) for x in lines]
+        lines = [join_axes(x, 0, len(axes)) for x in lines]
     starts = []
     for init, x in zip(inits, arrays, strict=True):
         start = _core.broadcast_to(init, shape)

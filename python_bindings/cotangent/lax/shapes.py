@@ -14,12 +14,13 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
+from cotangent._ops.extents import alike, capacities, capacity, drop_axes, exact_size, join_axes
 from cotangent._ops.sizes import (
     bound_size,
     check_rank,
     common_shape,
+    insert_axes,
     normalize_axis,
-    refuse_ragged,
     static_int,
     static_shape,
     symbolic_shape,
@@ -101,7 +102,7 @@ def broadcast_in_dim(
         raise ShapeError(
             f"lax.broadcast_in_dim: {array.ndim} axes need as many positions; got {tuple(broadcast_dimensions)}"
         )
-    for size, axis in zip(array._bound_shape, axes, strict=True):
+    for size, axis in zip(capacities(array), axes, strict=True):
         if size not in (1, sizes[axis]):
             raise ShapeError(
                 f"lax.broadcast_in_dim: shape {array.shape} does not fit {tuple(sizes)} at axes {tuple(axes)}"
@@ -153,7 +154,7 @@ def reshape(
     sizes, _ = static_shape(new_sizes, "lax.reshape", negative="ct.numpy.reshape takes -1")
     if math.prod(sizes) != bound_size(array):
         raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
-    return array if tuple(sizes) == array._bound_shape else primitives.reshape(array, shape=sizes)
+    return array if tuple(sizes) == capacities(array) else primitives.reshape(array, shape=sizes)
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -164,20 +165,15 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     (6, 4)
     """
     array = as_array("collapse", operand)
-    shape = list(array._bound_shape)
-    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
-    stop = max(start, stop)
-    return reshape(array, [*shape[:start], math.prod(shape[start:stop]), *shape[stop:]])
+    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(array.ndim)
+    return array if stop == start + 1 else join_axes(array, start, max(start, stop))
 
 
 def expand_dims(array: Any, dimensions: Sequence[int]) -> Array:
     """New axes of size 1 at the positions they have in the result."""
     operand = as_array("expand_dims", array)
     rank = check_rank(operand.ndim + len(dimensions), "lax.expand_dims")
-    new = set(_axes("expand_dims", dimensions, rank))
-    sizes = iter(operand._bound_shape)
-    shape = [1 if axis in new else next(sizes) for axis in range(rank)]
-    return primitives.broadcast(operand, shape=shape, axes=[axis for axis in range(rank) if axis not in new])
+    return insert_axes(operand, _axes("expand_dims", dimensions, rank))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
@@ -189,9 +185,9 @@ def squeeze(array: Any, dimensions: Sequence[int]) -> Array:
     operand = as_array("squeeze", array)
     axes = _axes("squeeze", dimensions, operand.ndim)
     for axis in axes:
-        if operand._bound_shape[axis] != 1:
+        if capacity(operand, axis) != 1 or axis in _core.ragged_axes(operand):
             raise ValueError(f"lax.squeeze: axis {axis} of shape {operand.shape} has not size 1")
-    return primitives.reshape(operand, shape=[n for i, n in enumerate(operand._bound_shape) if i not in axes])
+    return drop_axes(operand, axes)
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
@@ -226,7 +222,7 @@ def slice(  # noqa: A001
     steps = [1] * len(start) if strides is None else _integers("slice", strides, "the steps")
     if not len(start) == len(limit) == len(steps) == array.ndim:
         raise ValueError(f"lax.slice: an array of shape {array.shape} needs {array.ndim} starts, limits and steps")
-    for axis, size in enumerate(array._bound_shape):
+    for axis, size in enumerate(capacities(array)):
         if not 0 <= start[axis] <= limit[axis] <= size or steps[axis] < 1:
             raise ValueError(
                 f"lax.slice: axis {axis} of shape {array.shape} cannot be cut from {start[axis]} to {limit[axis]} in "
@@ -243,12 +239,12 @@ def slice_in_dim(
     axis = normalize_axis(axis, array.ndim, "lax.slice_in_dim")
     if axis in _core.ragged_axes(array):  # whose end is not where the bound is
         return array[(builtins.slice(None),) * axis + (builtins.slice(start_index, limit_index, stride),)]
-    size = array._bound_shape[axis]
+    size = capacity(array, axis)
     first, last = (
         default if given is None else operator.index(given) + (size if operator.index(given) < 0 else 0)
         for given, default in ((start_index, 0), (limit_index, size))
     )
-    start, limit, strides = [0] * array.ndim, list(array._bound_shape), [1] * array.ndim
+    start, limit, strides = [0] * array.ndim, list(capacities(array)), [1] * array.ndim
     start[axis], limit[axis], strides[axis] = first, last, stride
     return slice(array, start, limit, strides)
 
@@ -261,7 +257,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
     """
     array = as_array("index_in_dim", operand)
     axis = normalize_axis(axis, array.ndim, "lax.index_in_dim")
-    position, size = static_int(index, "the index of index_in_dim"), array._bound_shape[axis]
+    position, size = static_int(index, "the index of index_in_dim"), capacity(array, axis)
     if not -size <= position < size:
         raise IndexError(f"lax.index_in_dim: index {position} is out of bounds for axis {axis} with size {size}")
     if axis in _core.ragged_axes(array):
@@ -280,9 +276,9 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     array = as_array("split", operand)
     axis = normalize_axis(axis, array.ndim, "lax.split")
     counts = _integers("split", sizes, "the sizes")
-    if sum(counts) != array._bound_shape[axis] or any(count < 0 for count in counts):
+    if sum(counts) != capacity(array, axis) or any(count < 0 for count in counts):
         raise ValueError(
-            f"lax.split: sizes {tuple(counts)} do not add up to {array._bound_shape[axis]}, the size of axis {axis}"
+            f"lax.split: sizes {tuple(counts)} do not add up to {capacity(array, axis)}, the size of axis {axis}"
         )
     ends = [sum(counts[:i]) for i in range(len(counts) + 1)]
     return [slice_in_dim(array, ends[i], ends[i + 1], 1, axis) for i in range(len(counts))]
@@ -292,8 +288,8 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an axis, without it."""
     array = as_array("unstack", x)
     axis = normalize_axis(axis, array.ndim, "lax.unstack")
-    refuse_ragged("lax.unstack", array, [axis], "the number of slices depends on its length")
-    return tuple(index_in_dim(array, i, axis, keepdims=False) for i in range(array._bound_shape[axis]))
+    count = exact_size(array, axis, "lax.unstack", "the number of slices depends on its length")
+    return tuple(index_in_dim(array, i, axis, keepdims=False) for i in range(count))
 
 
 # ---- Joining ---------------------------------------------------------------------------------------------------------
@@ -310,7 +306,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     if not pieces:
         raise ValueError("lax.concatenate needs at least one array")
     arrays = one_dtype("concatenate", pieces)
-    shapes = [x._bound_shape for x in arrays]
+    shapes = [capacities(x) for x in arrays]
     axis = static_int(dimension, "the axis of concatenate")
     if not 0 <= axis < arrays[0].ndim:
         raise ValueError(f"lax.concatenate: axis {axis} is out of bounds for arrays with {arrays[0].ndim} axes")
@@ -325,7 +321,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     if not pieces:
         raise ValueError("lax.stack needs at least one array")
     arrays = one_dtype("stack", pieces)
-    if any(x._bound_shape != arrays[0]._bound_shape for x in arrays):
+    if not alike(*arrays):
         raise ShapeError(f"lax.stack: shapes {', '.join(str(x.shape) for x in arrays)} are not equal")
     position = normalize_axis(axis, arrays[0].ndim + 1, "lax.stack")
     return primitives.concatenate(*[expand_dims(x, (position,)) for x in arrays], axis=position)
@@ -338,7 +334,9 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
         raise ValueError(
             f"lax.tile: an array of shape {array.shape} needs {array.ndim} repetitions; got {tuple(counts)}"
         )
-    shape = array._bound_shape
+    if any(counts[axis] != 1 for axis in _core.ragged_axes(array)):
+        return ops.tile(array, counts)
+    shape = capacities(array)
     pairs = [number for pair in zip(counts, shape, strict=True) for number in pair]
     wide = primitives.broadcast(array, shape=pairs, axes=list(range(1, 2 * array.ndim, 2)))
     return primitives.reshape(wide, shape=[n * size for n, size in zip(counts, shape, strict=True)])

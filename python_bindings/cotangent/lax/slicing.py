@@ -17,6 +17,8 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
+from cotangent._ops.binding import literal
+from cotangent._ops.extents import capacities, capacity, drop_axes, join_axes, slice_axis
 from cotangent._ops.indexing import fill_outside
 from cotangent._ops.repeated import repeated
 from cotangent._ops.sizes import insert_axes, normalize_axis
@@ -98,16 +100,13 @@ def _index_columns(name: str, indices: Any, count: int) -> tuple[list[Array], tu
     array = _core.array(indices)
     if _core.dtype_kind(array.dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"lax.{name}: indices must be integers; got {array.dtype}")
-    if array.ndim == 0 or array._bound_shape[-1] != count:
+    if array.ndim == 0 or capacity(array, -1) != count:
         raise ShapeError(f"lax.{name}: the last axis of the indices must hold {count} numbers; got shape {array.shape}")
-    batch = array._bound_shape[:-1]
+    batch = capacities(array)[:-1]
     wide = _core.convert(array, _INT64)
     columns = []
     for k in range(count):
-        start, limit = [0] * array.ndim, list(array._bound_shape)
-        start[-1], limit[-1] = k, k + 1
-        column = primitives.slice(wide, start=start, limit=limit, stride=[1] * array.ndim)
-        columns.append(primitives.reshape(column, shape=list(batch)))
+        columns.append(drop_axes(slice_axis(wide, -1, k, k + 1), [array.ndim - 1]))
     return columns, batch
 
 
@@ -155,7 +154,7 @@ def _places(
     if _core.ragged_axes(x):
         raise NotImplementedError(f"lax.{name} of a ragged array is not supported\n  use x[...] or x.at[...]")
     columns, batch = _index_columns(name, indices, len(numbers.start_index_map))
-    shape = x._bound_shape
+    shape = capacities(x)
     rank = len(shape)
     if len(sizes) != rank or any(not 0 <= size <= n for size, n in zip(sizes, shape, strict=True)):
         raise ShapeError(f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}")
@@ -209,8 +208,7 @@ def _places(
 def _flattened(x: Array, places: _Places) -> Array:
     if places.permutation != list(range(x.ndim)):
         x = primitives.transpose(x, permutation=places.permutation)
-    shape = [math.prod(x._bound_shape[: places.indexed]), *x._bound_shape[places.indexed :]]
-    return primitives.reshape(x, shape=shape)
+    return join_axes(x, 0, places.indexed)
 
 
 def gather(
@@ -248,7 +246,7 @@ def gather(
 
 def _window_sizes(x: Array, updates: Array, numbers: ScatterDimensionNumbers) -> list[int]:
     """The sizes of the slices that updates hold, an axis of the operand."""
-    shape = updates._bound_shape
+    shape = capacities(updates)
     if any(not 0 <= axis < len(shape) for axis in numbers.update_window_dims):
         raise ShapeError(
             f"lax.scatter: window axes {tuple(numbers.update_window_dims)} must be axes of the updates' {tuple(shape)}"
@@ -288,7 +286,7 @@ def _scatter(
         given = primitives.transpose(given, permutation=back)
     options: dict[str, Any] = {"unique": True} if unique else {}
     result = primitive(_flattened(x, places), places.positions, given, axis=0, batch_dims=0, **options)
-    result = primitives.reshape(result, shape=[x._bound_shape[axis] for axis in places.permutation])
+    result = primitives.reshape(result, shape=[capacity(x, axis) for axis in places.permutation])
     if places.permutation == list(range(x.ndim)):
         return result
     return primitives.transpose(result, permutation=[places.permutation.index(axis) for axis in range(x.ndim)])
@@ -401,7 +399,7 @@ def scatter_apply(
     sizes = _window_sizes(x, shaped, dimension_numbers)
     hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
     ones = _core.full(tuple(update_shape), 1, np.dtype("int32"))
-    none = _core.full(x._bound_shape, 0, np.dtype("int32"))
+    none = literal(x, 0, np.dtype("int32"))
     counts = scatter_add(none, scatter_indices, ones, dimension_numbers, **hints)
 
     def slices(x: Array) -> Array:
@@ -433,12 +431,12 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
         if column.ndim != 1:
             raise ShapeError(f"lax.index_take: indices must have one axis; got shape {column.shape}")
         column = _core.convert(column, np.int64)
-        size = _core.full(column._bound_shape, x._bound_shape[axis], np.int64)
+        size = literal(column, capacity(x, axis))
         remainder = primitives.rem(column, size)
-        negative = primitives.lt(remainder, _core.full(column._bound_shape, 0, np.int64))
+        negative = primitives.lt(remainder, literal(column, 0))
         columns.append(insert_axes(primitives.select(negative, remainder + size, remainder), [1]))
     indices = primitives.concatenate(*columns, axis=1)
-    sizes = [1 if axis in places else size for axis, size in enumerate(x._bound_shape)]
+    sizes = [1 if axis in places else size for axis, size in enumerate(capacities(x))]
     numbers = GatherDimensionNumbers(
         offset_dims=tuple(range(1, x.ndim - len(places) + 1)),
         collapsed_slice_dims=tuple(sorted(places)),

@@ -13,6 +13,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name, is_inexact_dtype
 from cotangent._core import Array, PyTreeDef
+from cotangent._ops.extents import capacities
 from cotangent._transforms.control_flow import _capture_body, _constants_first
 from cotangent._transforms.custom_rules import custom_jvp
 from cotangent._transforms.forward import jvp, linearize
@@ -29,7 +30,7 @@ def _check_output(captured: Captured, leaves: list[Array], structure: PyTreeDef,
             f"{what} must return the structure that it is given\n  given: {structure}\n  returned: {captured.structure}"
         )
     for leaf, (shape, dtype, _), path in zip(leaves, captured.graph.out_avals, structure.paths(), strict=True):
-        if tuple(shape) != leaf._bound_shape or dtype != leaf.dtype:
+        if tuple(shape) != capacities(leaf) or dtype != leaf.dtype:
             raise TypeError(
                 f"{what} must return the types that it is given: output{path} is {dtype}{list(shape)}, given {leaf.dtype}{list(leaf.shape)}"
             )

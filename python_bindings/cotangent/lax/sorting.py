@@ -12,6 +12,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops import extreme_positions
 from cotangent._ops.binding import convert
+from cotangent._ops.extents import capacity, index_along
 from cotangent._ops.indexing import take_along_axis
 from cotangent._ops.sizes import axis_size, normalize_axis
 from cotangent.errors import DTypeError, ShapeError
@@ -68,12 +69,12 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if _core.dtype_kind(x.dtype) in ("complex", "bool"):
         raise DTypeError(f"lax.top_k takes real numbers; got {x.dtype}")
     at = normalize_axis(axis, x.ndim, "lax.top_k")
-    if not 0 <= k <= x._bound_shape[at]:
-        raise ValueError(f"lax.top_k: k must be from 0 to {x._bound_shape[at]}, the size of axis {at}; got {k}")
+    if not 0 <= k <= capacity(x, at):
+        raise ValueError(f"lax.top_k: k must be from 0 to {capacity(x, at)}, the size of axis {at}; got {k}")
     if k == 1 and not isinstance(axis_size(x, at), Array):
         place = extreme_positions.argmax(x, at, keepdims=True)
         return take_along_axis(x, place, at, mode="clip"), convert(place, _INT32)
-    places = primitives.iota(shape=list(x._bound_shape), dtype=_INT32, axis=at)
+    places = index_along(x, at)
     values, found = primitives.sort(x, places, axis=at, num_keys=1, descending=True, count=k)
     return values, found
 

@@ -14,6 +14,8 @@ import numpy as np
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._core import Array, Primitive
+from cotangent._ops.binding import literal
+from cotangent._ops.extents import capacities, capacity, index_along, slice_axis, split_axis, stretched
 from cotangent._ops.indexing import take_along_axis
 from cotangent._transforms.control_flow import scan
 from cotangent._transforms.custom_rules import custom_jvp
@@ -64,13 +66,11 @@ def extremum(fold: Fold, x: Array, axis: int, window: int, stride: int, spacing:
 
     Windows are short, so that they are written out: slices fuse with what reads them, and no window is ever stored.
     """
-    places = window_count(x._bound_shape[axis], dilated_size(window, spacing), stride)
+    places = window_count(capacity(x, axis), dilated_size(window, spacing), stride)
 
     def seen(x: Array, k: int) -> Array:
-        start, limit, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
-        start[axis], steps[axis] = k * spacing if places else 0, stride
-        limit[axis] = k * spacing + (places - 1) * stride + 1 if places else start[axis]
-        return primitives.slice(x, start=start, limit=limit, stride=steps)
+        start = k * spacing if places else 0
+        return slice_axis(x, axis, start, start + (places - 1) * stride + 1 if places else start, stride)
 
     def value(x: Array) -> Array:
         result = seen(x, 0)
@@ -83,26 +83,19 @@ def extremum(fold: Fold, x: Array, axis: int, window: int, stride: int, spacing:
     def tangent_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
         (x,), (t,) = primals, tangents
         result = chosen(x)
-        shape = list(result._bound_shape)
-        first = _core.full(shape, window, _INT32)
+        first = literal(result, window, _INT32)
         for k in reversed(range(window)):
             attains = primitives.eq(seen(x, k), result)
-            first = primitives.select(attains, _core.full(shape, k, _INT32), first)
+            first = primitives.select(attains, literal(result, k, _INT32), first)
         total = None
         for k in range(window):
-            is_first = primitives.eq(first, _core.full(shape, k, _INT32))
-            kept = primitives.select(is_first, seen(t, k), _core.full(shape, 0, t.dtype))
+            is_first = primitives.eq(first, literal(result, k, _INT32))
+            kept = primitives.select(is_first, seen(t, k), literal(result, 0, t.dtype))
             total = kept if total is None else primitives.add(total, kept)
-        return result, total if total is not None else _core.full(shape, 0, t.dtype)
+        return result, total if total is not None else literal(result, 0, t.dtype)
 
     chosen.defjvp(tangent_rule)
     return _core.array(chosen(x))
-
-
-def _sliced(x: Array, axis: int, start: int, limit: int, stride: int = 1) -> Array:
-    starts, limits, steps = [0] * x.ndim, list(x._bound_shape), [1] * x.ndim
-    starts[axis], limits[axis], steps[axis] = start, limit, stride
-    return primitives.slice(x, start=starts, limit=limits, stride=steps)
 
 
 def _doubled(
@@ -123,14 +116,14 @@ def _doubled(
     while True:
         if window & width:
             start = begin * spacing
-            seen = [_sliced(y, axis, start, start + (places - 1) * stride + 1, stride) for y in piece]
+            seen = [slice_axis(y, axis, start, start + (places - 1) * stride + 1, stride) for y in piece]
             result = seen if result is None else combine(result, seen)
             begin += width
         if begin == window:
             return result  # type: ignore[return-value]
-        size, shift = piece[0]._bound_shape[axis], width * spacing
+        size, shift = capacity(piece[0], axis), width * spacing
         piece = combine(
-            [_sliced(y, axis, 0, size - shift) for y in piece], [_sliced(y, axis, shift, size) for y in piece]
+            [slice_axis(y, axis, 0, size - shift) for y in piece], [slice_axis(y, axis, shift, size) for y in piece]
         )
         width *= 2
 
@@ -138,7 +131,7 @@ def _doubled(
 def along_one(fold: Fold, x: Array, axis: int, window: int, stride: int, spacing: int, places: int) -> Array:
     """A fold of windows along one axis, which are at so many places; no window is stored."""
     if places == 0 or window == 1:
-        return _sliced(x, axis, 0, (places - 1) * stride + 1 if places else 0, stride)
+        return slice_axis(x, axis, 0, (places - 1) * stride + 1 if places else 0, stride)
 
     def value(x: Array) -> Array:
         if spacing > 1 or (stride < window and places > 1):
@@ -149,20 +142,18 @@ def along_one(fold: Fold, x: Array, axis: int, window: int, stride: int, spacing
             return _doubled(combine, [x], axis, window, stride, spacing, places)[0]
         # Windows beside each other.
         if places == 1:
-            lines, reduced = _sliced(x, axis, 0, window), axis
+            lines, reduced = slice_axis(x, axis, 0, window), axis
         else:
-            covered = _sliced(x, axis, 0, min(x._bound_shape[axis], places * stride))
+            covered = slice_axis(x, axis, 0, min(capacity(x, axis), places * stride))
             high, none = [0] * x.ndim, [0] * x.ndim
-            high[axis] = places * stride - covered._bound_shape[axis]
+            high[axis] = places * stride - capacity(covered, axis)
             if high[axis]:
                 zero = _core.full((), 0, x.dtype)
                 covered = primitives.pad(covered, zero, low=none, high=high, interior=none)
-            shape = list(covered._bound_shape)
-            shape[axis : axis + 1] = [places, stride]
-            lines, reduced = primitives.reshape(covered, shape=shape), axis + 1
-            lines = _sliced(lines, reduced, 0, window)
+            lines, reduced = split_axis(covered, axis, [places, stride]), axis + 1
+            lines = slice_axis(lines, reduced, 0, window)
         result = fold.reduce(lines, axes=[reduced])
-        shape = list(x._bound_shape)
+        shape = list(capacities(x))
         shape[axis] = places
         return primitives.reshape(result, shape=shape)
 
@@ -180,7 +171,7 @@ def along_one(fold: Fold, x: Array, axis: int, window: int, stride: int, spacing
             other = better | first_nan
             return [primitives.select(other, b, a) for a, b in zip(x, y, strict=True)]
 
-        position = primitives.iota(shape=list(x._bound_shape), dtype=_INT32, axis=axis)
+        position = index_along(x, axis)
         _, index = _doubled(later, [x, position], axis, window, stride, spacing, places)
         return chosen(x), take_along_axis(t, index, axis, mode="clip")
 
@@ -197,7 +188,7 @@ def folded_by_slices(
 ) -> list[Array]:
     """A fold by any function of large windows: one place of the window after the other, each cut out when it is needed."""
     x = fitted[0].array
-    shape, spans, steps = list(x._bound_shape), list(x._bound_shape), [1] * x.ndim
+    shape, spans, steps = list(capacities(x)), list(capacities(x)), [1] * x.ndim
     for (axis, _, stride, _), count in zip(geometry, fitted[0].counts, strict=True):
         shape[axis], spans[axis], steps[axis] = count, max((count - 1) * stride + 1, 0), stride
     places = np.stack([grid.ravel() for grid in np.indices([window for _, window, _, _ in geometry])], 1)
@@ -206,7 +197,7 @@ def folded_by_slices(
         offsets[:, axis] = places[:, k] * spacing
 
     def step(carry: Any, offset: Array) -> tuple[Any, None]:
-        starts = [primitives.reshape(_sliced(offset, 0, i, i + 1), shape=[]) for i in range(x.ndim)]
+        starts = [primitives.reshape(slice_axis(offset, 0, i, i + 1), shape=[]) for i in range(x.ndim)]
         seen = []
         for fit_x in fitted:
             part = primitives.dynamic_slice(fit_x.array, *starts, sizes=spans, batch_dims=0)
@@ -240,9 +231,9 @@ def folded_by_elements(
         result = arrays[0]
         for axis, slide in reversed(list(zip(moving, slides, strict=True))):
             result = _along_elements(fold, result, inits[0], axis, slide.sees())
-        return [fold.combine(_core.broadcast_to(inits[0], result._bound_shape), result)]
+        return [fold.combine(stretched(inits[0], result), result)]
     sees = [slide.sees() for slide in slides]
-    shape = list(arrays[0]._bound_shape)
+    shape = list(capacities(arrays[0]))
     for axis, slide in zip(moving, slides, strict=True):
         shape[axis] = slide.places
     grid = np.indices([slide.size for slide in slides]).reshape(len(slides), -1).T
@@ -251,11 +242,11 @@ def folded_by_elements(
         seen = list(arrays)
         condition = _core.broadcast_to(_core.full((), True, "bool"), shape)
         for k, axis in enumerate(moving):
-            position = primitives.reshape(_sliced(place, 0, k, k + 1), shape=[])
+            position = primitives.reshape(slice_axis(place, 0, k, k + 1), shape=[])
 
             def taken(x: Array, axis: int, position: Array = position) -> Array:
                 starts = [position if i == axis else _core.full((), 0, _INT32) for i in range(x.ndim)]
-                sizes = [1 if i == axis else size for i, size in enumerate(x._bound_shape)]
+                sizes = [1 if i == axis else size for i, size in enumerate(capacities(x))]
                 return primitives.dynamic_slice(x, *starts, sizes=sizes, batch_dims=0)
 
             seen = [taken(x, axis) for x in seen]
@@ -271,7 +262,7 @@ def folded_by_elements(
 
 def _along_elements(fold: Fold, x: Array, init: Array, axis: int, sees: Array) -> Array:
     """A fold of the elements along an axis that each window sees, [places, size], and of the initial value."""
-    count, size = sees._bound_shape
+    count, size = capacities(sees)
     if fold.neutral is not None:
         outside = _core.full((), fold.neutral, x.dtype)
     else:
@@ -282,7 +273,7 @@ def _along_elements(fold: Fold, x: Array, init: Array, axis: int, sees: Array) -
         all_see = _core.full((), True, "bool")
         sees = primitives.pad(sees, all_see, low=[0, 0], high=[0, 1], interior=[0, 0])
         size, outside = size + 1, init
-    spread = [*x._bound_shape[:axis], count, *x._bound_shape[axis:]]
+    spread = [*capacities(x)[:axis], count, *capacities(x)[axis:]]
     kept = [i for i in range(x.ndim + 1) if i != axis]
     condition = primitives.broadcast(sees, shape=spread, axes=[axis, axis + 1])
 
@@ -316,7 +307,7 @@ def folded(
     computation: Callable[[Any, Any], Any], structure: Any, seen: list[Array], inits: list[Array], number: int
 ) -> list[Array]:
     """A fold by any function, one place of the window after the other."""
-    shape = list(seen[0]._bound_shape)
+    shape = list(capacities(seen[0]))
     lines = [primitives.reshape(x, shape=[math.prod(shape[:number]), *shape[number:]]) for x in seen]
     starts = [_core.broadcast_to(init, shape[number:]) for init in inits]
 

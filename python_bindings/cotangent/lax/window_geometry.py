@@ -15,6 +15,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacities, capacity, index_along, stretched
 
 __all__ = ["padtype_to_pads"]
 
@@ -167,7 +168,7 @@ def fit(
         padding: "SAME", "SAME_LOWER", "VALID", or a pair an axis.
         outside: what stands outside of the array, a scalar; zero by default.
     """
-    sizes = [dilated_size(x._bound_shape[axis], gap) for axis, gap in zip(axes, dilation, strict=True)]
+    sizes = [dilated_size(capacity(x, axis), gap) for axis, gap in zip(axes, dilation, strict=True)]
     pads = resolve_pads(name, sizes, extents, strides, padding)
     word = "" if isinstance(padding, (list, tuple)) else str(getattr(padding, "name", padding)).upper()
     lengths: dict[int, Array] = {}
@@ -193,7 +194,7 @@ def fit(
             front = primitives.div(total if word == "SAME" else total + _int(1), _int(2))
             places = -(-sizes[place] // stride)
             x = _moved(x, axis, extent // 2, front, (places - 1) * stride + extent, outside)
-            pads[place], sizes[place] = (0, 0), x._bound_shape[axis]
+            pads[place], sizes[place] = (0, 0), capacity(x, axis)
         else:
             raise NotImplementedError(
                 f"lax.{name}: {word} padding of ragged axis {axis} with both a stride and a dilation is not supported\n"
@@ -217,21 +218,19 @@ def _without_padding(x: Array, axis: int, length: Array, outside: Array | None) 
     filled = primitives.fill_padding(x, axes=[axis], value=0.0)
     if outside is None:
         return filled
-    shape = list(x._bound_shape)
-    position = primitives.iota(shape=shape, dtype=_INT32, axis=axis)
-    valid = position < _core.broadcast_to(length, shape)
-    return primitives.select(valid, filled, _core.broadcast_to(outside, shape))
+    valid = index_along(x, axis) < stretched(length, x)
+    return primitives.select(valid, filled, stretched(outside, x))
 
 
 def _moved(x: Array, axis: int, most: int, front: Array, size: int, outside: Array | None) -> Array:
     """``size`` elements along an axis that begin ``front`` places, at most ``most``, in front of the array."""
     none = [0] * x.ndim
     low, high = list(none), list(none)
-    low[axis], high[axis] = most, max(size - x._bound_shape[axis], 0)
+    low[axis], high[axis] = most, max(size - capacity(x, axis), 0)
     fill = _core.full((), 0, x.dtype) if outside is None else outside
     padded = primitives.pad(x, fill, low=low, high=high, interior=none)
     starts = [_int(most) - front if i == axis else _int(0) for i in range(x.ndim)]
-    shape = list(x._bound_shape)
+    shape = list(capacities(x))
     shape[axis] = size
     return primitives.dynamic_slice(padded, *starts, sizes=shape, batch_dims=0)
 
@@ -249,7 +248,7 @@ def sliding(
 ) -> Array:
     """What windows see: an array with an axis for each window, the first of them axis ``at``. Zero outside of ``x``."""
     number = len(axes)
-    sizes = x._bound_shape
+    sizes = capacities(x)
     place = [axis if axis < at else axis + number for axis in range(x.ndim)]
     spread = primitives.broadcast(x, shape=[*sizes[:at], *windows, *sizes[at:]], axes=place)
     return slid(

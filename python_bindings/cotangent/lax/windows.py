@@ -11,6 +11,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
+from cotangent._ops.extents import alike, capacities, stretched
 from cotangent.errors import ShapeError
 from cotangent.lax.window_folds import (
     Fold,
@@ -80,7 +81,7 @@ def reduce_window(
         )
     arrays = [_core.array(leaf) for leaf in leaves]
     rank = arrays[0].ndim
-    if any(x._bound_shape != arrays[0]._bound_shape for x in arrays):
+    if not alike(*arrays):
         raise ShapeError(f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}")
     windows = per_axis("reduce_window", "window_dimensions", window_dimensions, rank)
     strides = per_axis("reduce_window", "window_strides", window_strides, rank)
@@ -109,7 +110,7 @@ def reduce_window(
     fold = fold_of(computation, arrays[0].dtype) if len(arrays) == 1 and operand is leaves[0] else None
     ragged = [axis for x in arrays for axis in range(rank) if _core.length_of(x, axis) is not None]
     if not any(axis in moving for axis in ragged):
-        whole = arrays[0]._bound_shape
+        whole = capacities(arrays[0])
         sizes = [dilated_size(whole[axis], base[axis]) for axis in moving]
         pairs = resolve_pads("reduce_window", sizes, extents, of_axes(strides), pads)
         geometry = [
@@ -158,12 +159,12 @@ def reduce_window(
     geometry_of = {axis: (windows[axis], strides[axis], spacing[axis]) for axis in moving}
     if fold is not None:
         result = _folded_by(fold, fitted[0], geometry_of, seen)
-        return give_lengths(fold.combine(_core.broadcast_to(inits[0], result._bound_shape), result), lengths)
+        return give_lengths(fold.combine(stretched(inits[0], result), result), lengths)
 
     computation_within, both, starts = computation, structure, inits
     if lengths or any(gap > 1 for gap in base) or any(map(any, fitted[0].pads)):
         # Which elements are the array's own goes along.
-        inside = _core.broadcast_to(_core.full((), True, "bool"), arrays[0]._bound_shape)
+        inside = stretched(_core.full((), True, "bool"), arrays[0])
         known = ((axis, _core.length_of(arrays[0], axis)) for axis in range(rank))
         inside = give_lengths(inside, {axis: length for axis, length in known if length is not None})
         fitted = [*fitted, padded(inside, _core.full((), False, "bool"))]

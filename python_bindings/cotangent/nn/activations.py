@@ -11,8 +11,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import choose, inexact, kind, literal, own
 from cotangent._ops.choice import where
+from cotangent._ops.extents import exact_size, slice_axis
 from cotangent._ops.per_element import by_precision, elementwise, pick
-from cotangent._ops.shapes import slice_axis
 from cotangent._ops.sizes import normalize_axis
 from cotangent._special.error import gelu_of_one
 from cotangent._special.logistic import is_below, sigmoid, small_exponential
@@ -305,7 +305,7 @@ def glu(x: Any, axis: int = -1) -> Array:
     """
     array = inexact(x)
     axis = normalize_axis(axis, array.ndim, "glu")
-    size = array._bound_shape[axis]
+    size = exact_size(array, axis, "glu", "where its halves meet depends on its length")
     if size % 2:
         raise ShapeError(f"glu: axis {axis} of shape {array.shape} must have an even size")
     return slice_axis(array, axis, 0, size // 2) * sigmoid(slice_axis(array, axis, size // 2, size))

@@ -12,6 +12,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import kind
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.sizes import axis_size
 from cotangent.errors import DTypeError, ShapeError
 from cotangent.nn.normalization import logsumexp, softmax
@@ -64,9 +65,9 @@ def dot_product_attention(
             raise ShapeError(
                 f"dot_product_attention: {name} must have axes of positions, heads and features; got shape {given.shape}"
             )
-    positions, heads, features = query._bound_shape[-3:]
-    seen, groups = key._bound_shape[-3:-1]
-    if heads % groups or key._bound_shape[-1] != features or key._bound_shape[:-1] != value._bound_shape[:-1]:
+    positions, heads, features = capacities(query)[-3:]
+    seen, groups = capacities(key)[-3:-1]
+    if heads % groups or capacity(key, -1) != features or capacities(key)[:-1] != capacities(value)[:-1]:
         raise ShapeError(
             f"dot_product_attention: query {query.shape}, key {key.shape} and value {value.shape} do not fit\n"
             "  the heads of query must be a multiple of those of key and value, which have equal shapes"

@@ -14,6 +14,7 @@ from cotangent._ops import reductions
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import choose, constant, inexact, kind, literal
 from cotangent._ops.comparisons import truth
+from cotangent._ops.extents import drop_axes, index_along, stretched
 from cotangent._ops.per_element import Elementwise, pick
 from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, static_shape
 from cotangent._special.logistic import is_below
@@ -26,11 +27,11 @@ Axis = Any
 def _shifted(x: Array, axis: Axis, chosen: Any) -> Array:
     """``x`` less its largest element, which carries no derivative."""
     largest = reductions.max(x, axis, keepdims=True, initial=-math.inf, where=chosen)
-    return primitives.sub(x, _core.broadcast_to(primitives.stop_gradient(largest), x._bound_shape))
+    return primitives.sub(x, stretched(primitives.stop_gradient(largest), x))
 
 
 def _choice(x: Array, chosen: Any) -> Array | None:
-    return None if chosen is None else _core.broadcast_to(truth(chosen), x._bound_shape)
+    return None if chosen is None else stretched(truth(chosen), x)
 
 
 def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Array:
@@ -85,7 +86,7 @@ def logsumexp(
     if kind(array) == "complex":
         exponentials = primitives.exp(array - largest)
     else:
-        exponentials = primitives.exp(_less(array, _core.broadcast_to(largest, array._bound_shape)))
+        exponentials = primitives.exp(_less(array, stretched(largest, array)))
     if weights is not None:
         exponentials = weights * exponentials
     total = reductions.sum(exponentials, axes, keepdims=True, where=chosen)
@@ -98,8 +99,7 @@ def logsumexp(
         magnitude = total
     result = primitives.log(magnitude) + largest
     if not keepdims:
-        shape = [size for i, size in enumerate(result._bound_shape) if i not in axes]
-        result, sign = primitives.reshape(result, shape=shape), primitives.reshape(sign, shape=shape)
+        result, sign = drop_axes(result, axes), drop_axes(sign, axes)
     return (result, sign) if return_sign else result
 
 
@@ -159,12 +159,9 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     array = _core.array(x)
     (count,), lengths = static_shape(num_classes, "one_hot")
     position = normalize_axis(axis, array.ndim + 1, "one_hot")
-    shape = list(array._bound_shape)
-    shape.insert(position, count)
-    wide = _core.broadcast_to(insert_axes(array, [position]), shape)
-    classes = primitives.iota(
-        shape=shape, dtype=_core.default_int_dtype() if kind(array) == "bool" else array.dtype, axis=position
-    )
+    column = insert_axes(array, [position])
+    wide = stretched(column, column, {position: count})
+    classes = index_along(wide, position, _core.default_int_dtype() if kind(array) == "bool" else array.dtype)
     hit = primitives.eq(*_core.promote([wide, classes]))
     result = _core.convert(hit, _core.default_float_dtype() if dtype is None else dtype)
     return give_lengths(result, {position: lengths[0]} if lengths else {})

@@ -14,10 +14,11 @@ from cotangent._core import Array
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import choose, inexact, is_inexact, kind, literal, own, working_dtype
 from cotangent._ops.choice import where
+from cotangent._ops.extents import capacity, exact_size, slice_axis, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.running import cumsum
-from cotangent._ops.shapes import ravel, slice_axis
+from cotangent._ops.shapes import broadcast_to, ravel
 from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, ragged_length, several
 from cotangent._ops.sorting import argsort, searchsorted
 from cotangent.errors import ShapeError
@@ -42,13 +43,11 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
             continue
         piece = _core.array(extra)
         if piece.ndim == 0:
-            shape = list(x._bound_shape)
-            shape[axis] = 1
-            piece = _core.broadcast_to(piece, shape)
+            piece = stretched(piece, x, {axis: 1})
         pieces = [piece, *pieces] if front else [*pieces, piece]
     if len(pieces) > 1:
         x = concatenate(pieces, axis)
-    for _ in range(min(n, x._bound_shape[axis])):  # then there is none left
+    for _ in range(min(n, capacity(x, axis))):  # then there is none left
         ahead, behind = _neighbours(x, axis)
         x = (primitives.ne if kind(x) == "bool" else primitives.sub)(ahead, behind)
     return x
@@ -56,7 +55,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 def _neighbours(x: Array, axis: int) -> tuple[Array, Array]:
     """All but the first, and all but the last element of an axis."""
-    size = x._bound_shape[axis]
+    size = capacity(x, axis)
     # Slices from 1 first: its length is the smaller one when the axis is ragged.
     ahead = slice_axis(x, axis, min(1, size), size)
     behind = slice_axis(x, axis, 0, max(size - 1, 0))
@@ -99,17 +98,16 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     results = []
     for position, spacing in zip(axes, spacings, strict=True):
-        if x._bound_shape[position] < 2:
+        size = exact_size(x, position, "gradient", "which of its slopes are at the end depends on its length")
+        if size < 2:
             raise ValueError(f"gradient needs two elements along axis {position}; the shape is {x.shape}")
-        if position in _core.ragged_axes(x):
-            raise NotImplementedError(f"gradient along ragged axis {position} is not supported")
         results.append(_gradient(x, _core.array(spacing), position))
     return results[0] if len(results) == 1 else results
 
 
 def _gradient(x: Array, spacing: Array, axis: int) -> Array:
     ahead, behind = _neighbours(x, axis)
-    size = x._bound_shape[axis]
+    size = capacity(x, axis)
     if spacing.ndim == 0:
         # Not the mean of the slopes on both sides, which would lose the digits, or an infinity, of the element between.
         slopes = (ahead - behind) / spacing
@@ -125,7 +123,7 @@ def _gradient(x: Array, spacing: Array, axis: int) -> Array:
         later, earlier = _neighbours(slopes, axis)
         step_later, step_earlier = _neighbours(steps, axis)
         middle = (later * step_earlier + earlier * step_later) / (step_earlier + step_later)
-    count = slopes._bound_shape[axis]
+    count = capacity(slopes, axis)
     return concatenate([slice_axis(slopes, axis, 0, 1), middle, slice_axis(slopes, axis, count - 1, count)], axis)
 
 
@@ -163,8 +161,8 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.p
     wrapped = remainder(step - ends, period) + ends
     wrapped = where((wrapped == ends) & (step > 0), _core.convert(_core.array(half), wrapped.dtype), wrapped)
     correction = where(abs(step) < (half if discont is None else discont), literal(wrapped, 0), wrapped - step)
-    first = slice_axis(x, axis, 0, min(1, x._bound_shape[axis]))
-    rest = slice_axis(x, axis, min(1, x._bound_shape[axis]), x._bound_shape[axis])
+    first = slice_axis(x, axis, 0, min(1, capacity(x, axis)))
+    rest = slice_axis(x, axis, min(1, capacity(x, axis)), capacity(x, axis))
     return concatenate([first, rest + cumsum(correction, axis)], axis)
 
 
@@ -202,7 +200,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         values = concatenate([values[-1:], values, values[:1]])
     count = points.size
     if count == 1:
-        result: Array = _core.broadcast_to(values[0], where_to._bound_shape)
+        result: Array = broadcast_to(values[0], where_to.shape)
     else:
         upper = searchsorted(points, where_to, side="right")
         upper = primitives.max(primitives.min(upper, literal(upper, count - 1)), literal(upper, 1))

@@ -19,6 +19,7 @@ from cotangent._ops.binding import (
     working_dtype,
 )
 from cotangent._ops.diagonals import diagonal
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.joining import concatenate
 from cotangent._ops.products import dot
 from cotangent._ops.reductions import average
@@ -83,12 +84,12 @@ def cov(
         if given is None:
             continue
         one = _core.array(given)
-        if one._bound_shape != (x._bound_shape[1],):
-            raise ValueError(f"cov: {x._bound_shape[1]} observations need as many {name}; got shape {one.shape}")
+        if capacities(one) != (capacity(x, 1),):
+            raise ValueError(f"cov: {capacity(x, 1)} observations need as many {name}; got shape {one.shape}")
         if name == "fweights" and not is_integer(one):
             raise TypeError(f"cov: fweights must be integers; got {one.dtype}")
         w = one if w is None else w * one
-    if x._bound_shape[0] == 0:
+    if capacity(x, 0) == 0:
         return _core.full((0, 0), 0.0, x.dtype)
     if 0 in _core.ragged_axes(x):
         raise ConcretizationError(
@@ -109,7 +110,7 @@ def cov(
     centered = x - insert_axes(mean, [1])
     weighted = centered if w is None else centered * w
     result = dot(weighted, conjugate(primitives.transpose(centered, permutation=[1, 0]))) / factor
-    return primitives.reshape(result, shape=[]) if result._bound_shape == (1, 1) else result
+    return primitives.reshape(result, shape=[]) if capacities(result) == (1, 1) else result
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, dtype: Any = None) -> Array:

@@ -18,6 +18,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
+from cotangent._ops.extents import capacity, slice_axis
 from cotangent._ops.sizes import axis_size, normalize_axis, several
 from cotangent.lax.fourier import transform as _transform
 
@@ -47,12 +48,9 @@ def _fit(x: Array, axis: int, size: int) -> Array:
     """``x`` cut or padded with zeros to ``size`` elements along an axis."""
     if axis in _core.ragged_axes(x):
         x = primitives.fill_padding(x, axes=[axis], value=0.0)
-    have = x._bound_shape[axis]
+    have = capacity(x, axis)
     if have > size:
-        start = [0] * x.ndim
-        limit = list(x._bound_shape)
-        limit[axis] = size
-        return primitives.slice(x, start=start, limit=limit, stride=[1] * x.ndim)
+        return slice_axis(x, axis, 0, size)
     if have < size:
         none, high = [0] * x.ndim, [0] * x.ndim
         high[axis] = size - have
@@ -93,7 +91,7 @@ def _fft(
     last = list(range(x.ndim - len(where), x.ndim)) if kind in ("RFFT", "IRFFT") else where
     x = ops.moveaxis(x, where, last) if where != last else x
     if sizes is None:
-        sizes = [x._bound_shape[axis] for axis in last]
+        sizes = [capacity(x, axis) for axis in last]
         if kind == "IRFFT" and sizes:
             sizes[-1] = 2 * (sizes[-1] - 1)
         if any(n <= 0 for n in sizes):

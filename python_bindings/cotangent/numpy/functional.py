@@ -14,6 +14,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import truth
+from cotangent._ops.extents import capacities, stretched
 from cotangent._ops.ranges import arange
 from cotangent._ops.shapes import expand_dims, moveaxis
 from cotangent._ops.sizes import insert_axes, normalize_axis, several
@@ -111,8 +112,8 @@ def _broadcast_map(core: Function, arrays: list[Array], inputs: list[Dims] | Non
         if x.ndim < len(dims):
             raise ShapeError(f"vectorize: argument {i} of shape {x.shape} needs the axes ({','.join(dims)})")
         split = x.ndim - len(dims)
-        leads.append(x._bound_shape[:split])
-        for name, size in zip(dims, x._bound_shape[split:], strict=True):
+        leads.append(capacities(x)[:split])
+        for name, size in zip(dims, capacities(x)[split:], strict=True):
             if sizes.setdefault(name, size) != size:
                 raise ShapeError(f"vectorize: dimension {name!r} is {sizes[name]}, but {size} in argument {i}")
     lead = _core.broadcast_shapes(leads)
@@ -124,7 +125,7 @@ def _broadcast_map(core: Function, arrays: list[Array], inputs: list[Dims] | Non
         wide = (1,) * (rank - len(own)) + own
         mapped.append([size != 1 for size in wide])
         kept = [size for size in own if size != 1]
-        shape = [*kept, *x._bound_shape[len(own) :]]
+        shape = [*kept, *capacities(x)[len(own) :]]
         squeezed.append(x if len(kept) == len(own) else primitives.reshape(x, shape=shape))
     function = _checked(core, outputs, sizes)
     for axis in reversed(range(rank)):
@@ -157,7 +158,7 @@ def _checked(core: Function, outputs: list[Dims] | None, sizes: dict[str, int]) 
             )
         known = dict(sizes)
         for dims, x in zip(outputs, results, strict=True):
-            shape = _core.array(x)._bound_shape
+            shape = capacities(_core.array(x))
             if len(shape) != len(dims) or any(known.setdefault(n, s) != s for n, s in zip(dims, shape, strict=True)):
                 raise ShapeError(
                     f"vectorize: the function returned shape {shape}, but the signature has ({','.join(dims)}) "
@@ -240,7 +241,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     def value(function: Any) -> Array:
         made = _core.array(function(array, *args, **kw) if callable(function) else function)
-        return _core.broadcast_to(_core.convert(made, array.dtype), array._bound_shape)
+        return stretched(_core.convert(made, array.dtype), array)
 
     result = value(other)
     for condition, function in zip(condlist, functions, strict=True):

@@ -26,6 +26,7 @@ from cotangent._ops.binding import (
     working_dtype,
 )
 from cotangent._ops.choice import where
+from cotangent._ops.extents import alike, capacity, exact_size, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.positions import known
 from cotangent._ops.reductions import max as _max
@@ -36,7 +37,6 @@ from cotangent._ops.sizes import (
     bound_size,
     element_count,
     insert_axes,
-    refuse_ragged,
     static_count,
 )
 from cotangent._ops.sorting import searchsorted
@@ -74,10 +74,10 @@ def bincount(
         length = max(int(values.max()) + 1 if values.size else 0, least)
     index = clip(_core.convert(index, index.dtype if is_integer(index) else _INT32), 0)
     if weights is None:
-        updates = _core.full(index._bound_shape, 1, _core.default_int_dtype())
+        updates = literal(index, 1, _core.default_int_dtype())
     else:
         updates = _core.array(weights)
-        if updates._bound_shape != index._bound_shape:
+        if not alike(updates, index):
             raise ValueError(f"bincount: {index.size} numbers need as many weights; got shape {updates.shape}")
     start = _core.full((static_count(length, "bincount: length"),), 0, updates.dtype)
     if bound_size(index) == 0:
@@ -97,13 +97,9 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     if edges.size == 0:
         return constant(values, 0, _core.default_int_dtype())
     increasing = edges[-1] >= edges[0]
-    rising = primitives.select(
-        _core.broadcast_to(increasing, edges._bound_shape), edges, primitives.reverse(edges, axes=[0])
-    )
+    rising = primitives.select(stretched(increasing, edges), edges, primitives.reverse(edges, axes=[0]))
     found = searchsorted(rising, values, "left" if right else "right", method=method or "scan")
-    return primitives.select(
-        _core.broadcast_to(increasing, found._bound_shape), found, literal(found, edges.size) - found
-    )
+    return primitives.select(stretched(increasing, found), found, literal(found, edges.size) - found)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:  # noqa: A002
@@ -156,8 +152,8 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     x = ravel(a)
     edges = histogram_bin_edges(x, bins, range)
     dtype = inexact(x).dtype
-    w = _core.full(x._bound_shape, 1, dtype) if weights is None else inexact(ravel(weights))
-    if w._bound_shape != x._bound_shape:
+    w = literal(x, 1, dtype) if weights is None else inexact(ravel(weights))
+    if not alike(w, x):
         raise ValueError(f"histogram: {x.size} elements need as many weights; got {w.size}")
     # Counts in narrow numbers would stop where 1 is less than their rounding.
     result_dtype = w.dtype
@@ -210,8 +206,7 @@ def histogramdd(
         points = insert_axes(points, [1])
     if points.ndim != 2:
         raise ValueError(f"histogramdd takes points as rows; got shape {points.shape}")
-    refuse_ragged("histogramdd", points, [1], "it says how many axes the result has")
-    number, rank = points._bound_shape
+    rank = exact_size(points, 1, "histogramdd", "it says how many axes the result has")
     if rank == 0:
         raise ValueError(f"histogramdd needs points of one coordinate or more; got shape {points.shape}")
     if range is not None and len(range) != rank:
@@ -225,6 +220,7 @@ def histogramdd(
         for i in np.arange(rank).tolist()
     ]
     shape = [edge.size - 1 for edge in edges]
+    number = capacity(points, 0)
     w = _core.full((number,), 1, _core.default_int_dtype()) if weights is None else inexact(weights)
     result_dtype = inexact(w).dtype if density else w.dtype
     w = _core.convert(w, working_dtype(w.dtype))

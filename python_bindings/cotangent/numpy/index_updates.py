@@ -17,10 +17,10 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
-from cotangent._ops.binding import kind
+from cotangent._ops.binding import constant, kind, literal
+from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis, spread_over, stretched
 from cotangent._ops.indexing import (
     Lookup,
     Plan,
@@ -49,7 +49,7 @@ class AxesMask:
     def spread_over(self, x: Array) -> Array:
         """The mask with the shape of the array."""
         axes = [self.axis + i for i in range(self.mask.ndim)]
-        return primitives.broadcast(self.mask, shape=list(x._bound_shape), axes=axes)
+        return spread_over(self.mask, x, axes)
 
 
 def _is_whole(item: Any) -> bool:
@@ -87,13 +87,12 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
         return None
     updates = _core.convert(_core.array(values), x.dtype)
     # The elements that the mask names stand along one axis, in the place of those of the mask.
-    shape = list(updates._bound_shape)
-    place = len(shape) - (x.ndim - found.axis - found.mask.ndim) - 1
+    place = updates.ndim - (x.ndim - found.axis - found.mask.ndim) - 1
     if place >= 0:
-        if shape[place] != 1 or place > found.axis:
+        if capacity(updates, place) != 1 or place > found.axis:
             return None
-        updates = primitives.reshape(updates, shape=shape[:place] + [1] * found.mask.ndim + shape[place + 1 :])
-    updates = _core.broadcast_to(updates, x._bound_shape)
+        updates = split_axis(updates, place, [1] * found.mask.ndim)
+    updates = stretched(updates, x)
     if operation != "set":
         updates = _combined(operation, x, updates)
     return primitives.select(found.spread_over(x), updates, x)
@@ -178,9 +177,9 @@ class IndexUpdate:
         plan = resolve(self._index, self._array)
         if plan is None or not plan.looked_up or hints.get("unique_indices"):
             return self._update("set", function(get_item(self._array, self._index)), mode, {})
-        counts = times_named(self._index, self._array._bound_shape)
+        counts = times_named(self._index, self._array)
         if counts is None:
-            none = _core.full(self._array._bound_shape, 0, np.dtype("int32"))
+            none = literal(self._array, 0, np.dtype("int32"))
             counts = IndexUpdate(none, self._index)._update("add", 1, mode, {})
         chosen = get_item(_core.array(counts), self._index)
 
@@ -252,11 +251,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         given = _core.array(values)
         common = _core.promote_types([(x.dtype, x.weak_type), (given.dtype, given.weak_type)])[0]
         dtype = x.dtype if operation == "div" else common
-        ones = give_lengths(
-            _core.full(x._bound_shape, 1, dtype),
-            {axis: primitives.dimension_size(x, axis=axis) for axis in _core.ragged_axes(x)},
-        )
-        factors = update_item(ones, index, "mul", values, mode, unique)
+        factors = update_item(constant(x, 1, dtype), index, "mul", values, mode, unique)
         return elementwise.divide(x, factors) if operation == "div" else elementwise.power(x, factors)
     updated = _update_masked(x, index, operation, values)
     if updated is not None:
@@ -265,7 +260,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     if plan is None:
         index, wide = with_mask_axes(index, x)
         updated = update_item(wide, index, operation, values, mode, unique)
-        return primitives.reshape(updated, shape=list(x._bound_shape))
+        return shaped_like(updated, x)
     if plan.lengths or _cuts_ragged(x, plan):
         raise NotImplementedError(
             "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"
@@ -281,9 +276,9 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
     # The shape of the indexed elements, and of the window or lookup they come from.
     if found is not None:
         flat = gathered(window, found)
-        shape = [*flat._bound_shape[: found.axis], *found.indices._bound_shape, *flat._bound_shape[found.axis + 1 :]]
+        shape = [*capacities(flat)[: found.axis], *capacities(found.indices), *capacities(flat)[found.axis + 1 :]]
     else:
-        shape = list(window._bound_shape)
+        shape = capacities(window)
     dropped, inserted = result_shape(shape, plan, x.ndim, found)
     kept = [size for axis, size in enumerate(shape) if axis not in dropped]
     for position in inserted:
@@ -317,7 +312,7 @@ _COMBINES = {
 def _cuts_ragged(x: Array, plan: Plan) -> bool:
     """Whether a slice takes a part of a ragged axis; single elements are fine."""
     return any(
-        (plan.start[axis], plan.limit[axis], plan.stride[axis]) != (0, x._bound_shape[axis], 1)
+        (plan.start[axis], plan.limit[axis], plan.stride[axis]) != (0, capacity(x, axis), 1)
         or axis in plan.reversed_axes
         for axis in _core.ragged_axes(x)
         if axis not in plan.dropped
@@ -329,8 +324,8 @@ def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
     if plan.reversed_axes:
         updates = primitives.reverse(updates, axes=sorted(plan.reversed_axes))
     low, high, interior = [], [], []
-    for axis, size in enumerate(x._bound_shape):
-        stride, count = plan.stride[axis], updates._bound_shape[axis]
+    for axis, size in enumerate(capacities(x)):
+        stride, count = plan.stride[axis], capacity(updates, axis)
         covered = (count - 1) * stride + 1 if count else 0
         low.append(plan.start[axis])
         interior.append(stride - 1)
@@ -339,7 +334,7 @@ def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
     padded = primitives.pad(updates, zero, low=low, high=high, interior=interior)
     if operation == "add" and kind(x) != "bool":
         return primitives.add(x, padded)
-    inside = _core.full(updates._bound_shape, True, bool)
+    inside = literal(updates, True, bool)
     inside = primitives.pad(inside, _core.full((), False, bool), low=low, high=high, interior=interior)
     if operation == "add":
         padded = primitives.or_(x, padded)

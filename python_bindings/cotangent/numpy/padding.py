@@ -13,9 +13,10 @@ from cotangent._core import Array
 from cotangent._ops import reductions
 from cotangent._ops.arithmetic import round as _round
 from cotangent._ops.binding import own
+from cotangent._ops.extents import capacity, drop_axes, slice_axis, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.ranges import linspace
-from cotangent._ops.shapes import flip, slice_axis
+from cotangent._ops.shapes import flip
 from cotangent._ops.sizes import (
     normalize_axis,
 )
@@ -105,7 +106,7 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
         if odd:
             x = _pad_odd(x, axis, low, high, mode == "reflect")
             continue
-        index = np.pad(np.arange(x._bound_shape[axis], dtype=np.int32), (low, high), mode=mode, **kwargs)
+        index = np.pad(np.arange(capacity(x, axis), dtype=np.int32), (low, high), mode=mode, **kwargs)
         x = _at_known(x, axis, index)
     return x
 
@@ -130,9 +131,7 @@ def _at_known(x: Array, axis: int, index: np.ndarray[Any, Any]) -> Array:
         elif step == -1:
             parts.append(flip(slice_axis(x, axis, first - count + 1, first + 1), axis))
         else:
-            shape = list(x._bound_shape)
-            shape[axis] = count
-            parts.append(_core.broadcast_to(slice_axis(x, axis, first, first + 1), shape))
+            parts.append(stretched(slice_axis(x, axis, first, first + 1), x, {axis: count}))
     return parts[0] if len(parts) == 1 else primitives.concatenate(*parts, axis=axis)
 
 
@@ -140,7 +139,7 @@ def _pad_odd(x: Array, axis: int, low: int, high: int, skip_edge: bool) -> Array
     """Reflected in the element at each end: twice that element less the reflection, again and again until it is long enough."""
     skip = 1 if skip_edge else 0
     while low > 0 or high > 0:
-        size = x._bound_shape[axis]
+        size = capacity(x, axis)
         if size - skip < 1:
             # Of one element without its edge, the element itself.
             index = np.zeros(size + low + high, np.int32)
@@ -150,10 +149,10 @@ def _pad_odd(x: Array, axis: int, low: int, high: int, skip_edge: bool) -> Array
         parts = [x]
         if before:
             near = flip(slice_axis(x, axis, skip, skip + before), axis)
-            parts.insert(0, primitives.sub(_core.broadcast_to(first + first, near._bound_shape), near))
+            parts.insert(0, primitives.sub(stretched(first + first, near), near))
         if after:
             near = flip(slice_axis(x, axis, size - skip - after, size - skip), axis)
-            parts.append(primitives.sub(_core.broadcast_to(last + last, near._bound_shape), near))
+            parts.append(primitives.sub(stretched(last + last, near), near))
         x = primitives.concatenate(*parts, axis=axis)
         low, high = low - before, high - after
     return x
@@ -169,7 +168,7 @@ def _pad_by_function(x: Array, widths: list[tuple[int, int]], function: Any, opt
 
 def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, options: dict[str, Any]) -> Array:
     """Both ends of one axis filled with a number made of the elements next to them."""
-    size = x._bound_shape[axis]
+    size = capacity(x, axis)
     whole = _core.dtype_kind(x.dtype) not in ("float", "complex")
 
     def of_dtype(y: Array) -> Array:
@@ -184,7 +183,7 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
             continue
         if mode == "linear_ramp":
             edge = slice_axis(x, axis, 0, 1) if front else slice_axis(x, axis, size - 1, size)
-            edge = primitives.reshape(edge, shape=[s for i, s in enumerate(edge._bound_shape) if i != axis])
+            edge = drop_axes(edge, [axis])
             ramp = linspace(value, edge, width, endpoint=False, axis=axis)
             ramp = primitives.floor(ramp) if whole else ramp
             piece = _core.convert(ramp if front else flip(ramp, axis), x.dtype)
@@ -197,9 +196,7 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
                 "mean": reductions.mean,
                 "median": median,
             }[mode]
-            shape = list(x._bound_shape)
-            shape[axis] = width
-            piece = _core.broadcast_to(of_dtype(fold(near, axis, keepdims=True)), shape)
+            piece = stretched(of_dtype(fold(near, axis, keepdims=True)), x, {axis: width})
         parts = [piece, *parts] if front else [*parts, piece]
     return concatenate(parts, axis)
 

@@ -12,16 +12,17 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.arithmetic import real as _real
-from cotangent._ops.binding import convert, inexact, literal, own
+from cotangent._ops.binding import convert, empty_fold, inexact, literal, own
 from cotangent._ops.choice import where
 from cotangent._ops.dtypes import finfo
+from cotangent._ops.extents import capacities, capacity, exact_size, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.products import outer
 from cotangent._ops.ranges import arange, vander
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.selection import trim_zeros
 from cotangent._ops.shapes import broadcast_arrays, matrix_transpose
-from cotangent._ops.sizes import axis_size, bound_size, insert_axes, refuse_ragged, static_count
+from cotangent._ops.sizes import axis_size, bound_size, insert_axes, static_count
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.numpy.convolutions import convolve
@@ -48,11 +49,11 @@ def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
     if x.shape[0] == y.shape[0]:
         return convert(x, dtype), convert(y, dtype)
     for p in (x, y):
-        refuse_ragged(name, p, [0], "the powers of its coefficients depend on its length")
+        exact_size(p, 0, name, "the powers of its coefficients depend on its length")
     long, short = (x, y) if x.shape[0] > y.shape[0] else (y, x)
     count, size = short.shape[0], long.shape[0]
     try:
-        short = _core.broadcast_to(short, [count, *long._bound_shape[1:]])
+        short = stretched(short, long, {0: count})
     except ValueError:
         raise ShapeError(
             f"{name}: {count} coefficients of shape {short.shape} do not fit the last {count} of shape {long.shape}"
@@ -148,7 +149,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     constants = insert_axes(constants, [0]) if constants.ndim == 0 else constants
     if constants.size == 1:
         constants = _core.broadcast_to(constants, (count,))
-    if constants._bound_shape != (count,):
+    if capacities(constants) != (count,):
         raise ValueError(f"polyint: {count} integrals need as many constants, or one; got shape {constants.shape}")
     dtype = _core.promote_types([(x.dtype, x.weak_type), (constants.dtype, constants.weak_type)])[0]
     x, constants = convert(x, dtype), convert(constants, dtype)
@@ -174,12 +175,12 @@ def polyval(p: Any, x: Any, *, unroll: int = 16) -> Array:
     coefficients = _core.array(p)
     if coefficients.ndim == 0:
         raise ValueError("polyval: coefficients need an axis")
-    start = _core.full(coefficients._bound_shape[1:], 0, coefficients.dtype)
+    start = empty_fold(coefficients, [0], 0)
     result, points = _core.promote([start, x])
-    if coefficients._bound_shape[0] > _MOST_UNROLLED:
+    if capacity(coefficients, 0) > _MOST_UNROLLED:
         return _horner(coefficients, result, points)
     count = axis_size(coefficients, 0)
-    for i in range(coefficients._bound_shape[0]):
+    for i in range(capacity(coefficients, 0)):
         step = result * points + coefficients[i]
         result = where(count > i, step, result) if isinstance(count, Array) else step
     return result
@@ -189,14 +190,14 @@ def _horner(coefficients: Array, start: Array, points: Array) -> Array:
     """Horner's scheme as a loop over a few coefficients at a time."""
 
     def steps(result: Array, rows: Array) -> Array:
-        for i in range(rows._bound_shape[0]):
+        for i in range(capacity(rows, 0)):
             result = result * points + rows[i]
         return result
 
     first = broadcast_arrays(start, points)[0]
     if isinstance(axis_size(coefficients, 0), Array):
         return scan(lambda result, row: (result * points + row, None), first, coefficients)[0]  # type: ignore[no-any-return]
-    shape = coefficients._bound_shape
+    shape = capacities(coefficients)
     odd = shape[0] % _AT_ONCE
     groups = coefficients[odd:].reshape((shape[0] // _AT_ONCE, _AT_ONCE, *shape[1:]))
     return scan(lambda result, rows: (steps(result, rows), None), steps(first, coefficients[:odd]), groups)[0]  # type: ignore[no-any-return]
@@ -213,7 +214,7 @@ def poly(seq_of_zeros: Any) -> Array:
     """The polynomial with given zeros, or the characteristic polynomial of a matrix."""
     zeros = inexact(seq_of_zeros)
     zeros = insert_axes(zeros, [0]) if zeros.ndim == 0 else zeros
-    if zeros.ndim == 2 and zeros.size and zeros._bound_shape[0] == zeros._bound_shape[1]:
+    if zeros.ndim == 2 and zeros.size and capacity(zeros, 0) == capacity(zeros, 1):
         zeros = _linalg().eigvals(zeros)
     if zeros.ndim != 1:
         raise ValueError(f"poly takes zeros along one axis, or a square matrix; got shape {zeros.shape}")
@@ -280,7 +281,7 @@ def polyfit(
         raise ValueError(f"polyfit: the degree must not be negative; got {deg}")
     if points.ndim != 1 or points.size == 0:
         raise TypeError(f"polyfit: x must have one axis and elements; got shape {points.shape}")
-    if values.ndim not in (1, 2) or values._bound_shape[0] != points.size:
+    if values.ndim not in (1, 2) or capacity(values, 0) != points.size:
         raise TypeError(f"polyfit: y must have {points.size} rows; got shape {values.shape}")
     dtype = _core.promote_types([(points.dtype, points.weak_type), (values.dtype, values.weak_type)])
     points, values = inexact(_core.convert(points, dtype[0])), inexact(_core.convert(values, dtype[0]))
@@ -288,7 +289,7 @@ def polyfit(
     matrix = vander(points, deg + 1)
     if w is not None:
         weights = convert(_core.array(w), matrix.dtype)
-        if weights._bound_shape != (points.size,):
+        if capacities(weights) != (points.size,):
             raise TypeError(f"polyfit: {points.size} points need as many weights; got shape {weights.shape}")
         matrix = matrix * weights[:, None]
         values = values * (weights if values.ndim == 1 else weights[:, None])

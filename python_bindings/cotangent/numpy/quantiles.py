@@ -12,13 +12,8 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._ops.binding import (
-    choose,
-    convert,
-    inexact,
-    literal,
-    no_out,
-)
+from cotangent._ops.binding import choose, convert, inexact, literal, no_out
+from cotangent._ops.extents import alike, capacities, capacity, join_axes, spread_over, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.shapes import reshape
 from cotangent._ops.sizes import (
@@ -114,16 +109,14 @@ def _quantile(
     if levels.ndim > 1:
         raise ValueError(f"{name}: q must be a number or have one axis; got shape {levels.shape}")
     axes = normalize_axes(axis, x.ndim, name)
-    kept = [1 if i in axes else size for i, size in enumerate(x._bound_shape)]
+    kept = [1 if i in axes else capacity(x, i) for i in range(x.ndim)]
     # The reduced axes are brought to the end and made one.
     rest = [i for i in range(x.ndim) if i not in axes]
     lines = primitives.transpose(x, permutation=[*rest, *axes]) if axes != list(range(x.ndim))[len(rest) :] else x
     total = element_count(x, axes)
     if len(axes) != 1:
-        lines = primitives.reshape(
-            lines, shape=[*(x._bound_shape[i] for i in rest), math.prod(x._bound_shape[i] for i in axes)]
-        )
-    if lines._bound_shape[-1] == 0:
+        lines = join_axes(lines, len(rest), x.ndim)
+    if capacity(lines, -1) == 0:
         raise ValueError(f"{name} of zero elements has no value")
     if weights is not None:
         found = _weighted(name, x, lines, levels, axes, rest, method, weights, skip_nan)
@@ -131,8 +124,8 @@ def _quantile(
         found = _unweighted(lines, levels, total, method, skip_nan)
     # The axis of q first.
     found = primitives.transpose(found, permutation=[found.ndim - 1, *range(found.ndim - 1)])
-    lead = list(levels._bound_shape)
-    shape = kept if keepdims else [x._bound_shape[i] for i in rest]
+    lead = list(capacities(levels))
+    shape = kept if keepdims else [capacity(x, i) for i in rest]
     return convert(reshape(found, [*lead, *shape]), x.dtype)
 
 
@@ -148,11 +141,11 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
     if skip_nan:
         valid = primitives.reduce_sum(_core.convert(~missing, _INT32), axes=[axis])
         count = _core.convert(valid, wide)
-        shape = [*count._bound_shape, flat.size]
+        shape = [*capacities(count), flat.size]
         q = primitives.broadcast(flat, shape=shape, axes=[len(shape) - 1])
         count = primitives.broadcast(count, shape=shape, axes=list(range(count.ndim)))
     else:
-        q, count = flat, _core.broadcast_to(as_dtype(total, wide), flat._bound_shape)
+        q, count = flat, stretched(as_dtype(total, wide), flat)
     low, high, fraction = _places(q, count, method, rounding)
     below, above = (
         primitives.gather(ordered, _core.convert(at, _INT32), axis=axis, batch_dims=axis if skip_nan else 0)
@@ -160,7 +153,7 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
     )
     fraction = _core.convert(fraction, lines.dtype)
     if not skip_nan:
-        fraction = primitives.broadcast(fraction, shape=list(below._bound_shape), axes=[axis])
+        fraction = spread_over(fraction, below, [axis])
     # Equal neighbours, infinite ones too, are the quantile; half the gap between others is finite where both are.
     same = below == above
     half, one, two = (literal(fraction, number) for number in (0.5, 1.0, 2.0))
@@ -172,9 +165,7 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
     result = primitives.select(same | (infinite & (fraction == literal(fraction, 0.0))), below, result)
     result = primitives.select(infinite & (fraction == one), above, result)
     empty = (primitives.reduce_min if skip_nan else primitives.reduce_max)(missing, axes=[axis])
-    return choose(
-        primitives.broadcast(empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result
-    )
+    return choose(spread_over(empty, result, range(axis)), math.nan, result)
 
 
 def _weighted(
@@ -192,11 +183,11 @@ def _weighted(
     if method != "inverted_cdf":
         raise ValueError(f"{name}: weights need method='inverted_cdf'; got {method!r}")
     w = inexact(weights)
-    if w._bound_shape != x._bound_shape:
-        if w.ndim != 1 or len(axes) != 1 or w._bound_shape[0] != x._bound_shape[axes[0]]:
+    if not alike(w, x):
+        if w.ndim != 1 or len(axes) != 1 or capacity(w, 0) != capacity(x, axes[0]):
             raise ValueError(f"{name}: weights of shape {w.shape} do not fit an array of shape {x.shape}")
-        w = primitives.broadcast(w, shape=list(x._bound_shape), axes=axes)
-    w = reshape(primitives.transpose(w, permutation=[*rest, *axes]), lines._bound_shape)
+        w = spread_over(w, x, axes)
+    w = reshape(primitives.transpose(w, permutation=[*rest, *axes]), capacities(lines))
     axis = lines.ndim - 1
     missing = lines != lines
     if skip_nan:
@@ -207,20 +198,18 @@ def _weighted(
     found = []
     for i in range(levels.size):
         level = reshape(levels, (levels.size,))[i]
-        target = whole * _core.broadcast_to(_core.convert(level, whole.dtype), whole._bound_shape)
+        target = whole * stretched(_core.convert(level, whole.dtype), whole)
         reached = running >= insert_axes(target, [axis])
         reached = reached & (w > literal(w, 0.0))
         first = primitives.reduce_sum(
             _core.convert(primitives.cumsum(_core.convert(reached, _INT32), axis=axis, reverse=False) == 0, _INT32),
             axes=[axis],
         )
-        first = primitives.min(first, literal(first, lines._bound_shape[axis] - 1))
+        first = primitives.min(first, literal(first, capacity(lines, axis) - 1))
         found.append(insert_axes(primitives.gather(ordered, first, axis=axis, batch_dims=axis), [axis]))
     result = concatenate(found, axis) if found else ordered[..., :0]
     empty = (primitives.reduce_min if skip_nan else primitives.reduce_max)(missing, axes=[axis])
-    return choose(
-        primitives.broadcast(empty, shape=list(result._bound_shape), axes=list(range(axis))), math.nan, result
-    )
+    return choose(spread_over(empty, result, range(axis)), math.nan, result)
 
 
 def quantile(

@@ -16,6 +16,7 @@ from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.joining import concatenate
 from cotangent._ops.positions import known, true_positions
 from cotangent._ops.shapes import moveaxis, ravel, reshape
@@ -77,7 +78,7 @@ def _differs(x: Array, equal_nan: bool) -> Array:
         differs = differs & ~((ahead != ahead) & (behind != behind))
     if x.ndim > 1:
         differs = primitives.reduce_max(differs, axes=list(range(1, x.ndim)))
-    first = concatenate([_core.full((min(1, x._bound_shape[0]),), True, bool), differs])
+    first = concatenate([_core.full((min(1, capacity(x, 0)),), True, bool), differs])
     # Of no elements, none is first.
     return set_length(first, ragged_length(x, 0), 0) if 0 in _core.ragged_axes(x) else first
 
@@ -96,7 +97,7 @@ def _filled(x: Array, real: Array | None, fill_value: Any) -> Array:
     if real is None:
         return x
     if fill_value is None:
-        fill = x[:1] if x._bound_shape[0] else x
+        fill = x[:1] if capacity(x, 0) else x
     else:
         fill = _core.convert(_core.array(fill_value), x.dtype)
     return where(real if x.ndim == 1 else insert_axes(real, list(range(1, x.ndim))), x, fill)  # type: ignore[no-any-return]
@@ -131,13 +132,13 @@ def unique(
     """
     del sorted
     x = _core.array(ar)
-    shape = x._bound_shape
+    shape = capacities(x)
     if axis is None:
         rows = ravel(x)
     else:
         axis = normalize_axis(axis, x.ndim, "unique")
         rows = moveaxis(x, axis, 0)
-    count = rows._bound_shape[0]
+    count = capacity(rows, 0)
     index = primitives.iota(shape=[count], dtype=_INT32, axis=0)
     if 0 in _core.ragged_axes(rows):
         index = set_length(index, ragged_length(rows, 0), 0)
@@ -148,14 +149,14 @@ def unique(
         ordered, order = sort_together([rows, index], 0)
     else:
         flat = reshape(rows, (count, bound_size(rows) // max(count, 1)))
-        keys = [flat[:, i] for i in range(flat._bound_shape[1])]
+        keys = [flat[:, i] for i in range(capacity(flat, 1))]
         order = sort_together([*keys, index], 0, max(len(keys), 1))[-1]
         ordered = primitives.gather(rows, order, axis=0, batch_dims=0)
     first = _differs(ordered, equal_nan)
     found, real = _chosen(first, size, "unique")
     values = primitives.gather(ordered, found, axis=0, batch_dims=0) if count else ordered[:0]
     if count == 0 and size:
-        values = _core.full((size, *rows._bound_shape[1:]), 0 if fill_value is None else fill_value, rows.dtype)
+        values = _core.full((size, *capacities(rows)[1:]), 0 if fill_value is None else fill_value, rows.dtype)
     elif count:
         values = _filled(values, real, fill_value)
     results = [values if axis is None else moveaxis(values, 0, axis)]
@@ -307,11 +308,9 @@ def _tagged(x: Array, y: Array, with_index: bool = False) -> Any:
 
 def _in_group(first: Array, flag: Array) -> Array:
     """For each element of a sorted array, whether the flag holds for any of those that are equal to it."""
-    group = primitives.cumsum(_core.convert(first, _INT32), axis=0, reverse=False) - _core.full(
-        first._bound_shape, 1, _INT32
-    )
+    group = primitives.cumsum(_core.convert(first, _INT32), axis=0, reverse=False) - literal(first, 1, _INT32)
     counts = primitives.scatter_add(
-        _core.full(first._bound_shape, 0, _INT32),
+        literal(first, 0, _INT32),
         group,
         _core.convert(flag, _INT32),
         axis=0,
@@ -322,7 +321,7 @@ def _in_group(first: Array, flag: Array) -> Array:
 
 def _taken(values: Array, found: Array, real: Array | None, fill_value: Any) -> Array:
     if values.size == 0:
-        return _core.full(found._bound_shape, 0 if fill_value is None else fill_value, values.dtype)
+        return literal(found, 0 if fill_value is None else fill_value, values.dtype)
     return _filled(primitives.gather(values, found, axis=0, batch_dims=0), real, fill_value)
 
 

@@ -8,7 +8,6 @@ left to right for what `frompyfunc` makes.
 from __future__ import annotations
 
 import itertools
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -21,8 +20,9 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import bits, comparisons, functions, reductions, running
-from cotangent._ops.binding import convert, is_host_value, kind, no_out
+from cotangent._ops.binding import convert, empty_fold, is_host_value, kind, no_out
 from cotangent._ops.choice import where as _where
+from cotangent._ops.extents import capacities, capacity, drop_axes, join_axes, shaped_like, stretched
 from cotangent._ops.positions import known
 from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import bound_size, insert_axes, keep_axes, move_last, normalize_axes, normalize_axis
@@ -164,7 +164,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             raise ValueError(f"{self.__name__}.reduce: where needs initial, as there is no identity")
         result = x if dtype is None else convert(x, dtype)
         if where is not None:
-            where = _core.broadcast_to(comparisons.truth(_core.array(where)), x._bound_shape)
+            where = stretched(comparisons.truth(_core.array(where)), x)
         if self._associative:
             if where is not None:
                 result = _where(where, result, _core.convert(self.identity, result.dtype))
@@ -189,15 +189,15 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
     def _fold(self, x: Array, axis: int) -> Array:
         """All elements along one axis, in pairs; there is an identity."""
         x = move_last(self._padded(x, [axis]), axis)
-        size = x._bound_shape[-1]
+        size = capacity(x, -1)
         if size == 0:
-            return _core.full(x._bound_shape[:-1], self.identity, x.dtype)
+            return empty_fold(x, [x.ndim - 1], self.identity)
         while size > 1:
             half = size // 2
             pairs = convert(self._func(x[..., :half], x[..., half : 2 * half]), x.dtype)
             x = primitives.concatenate(pairs, x[..., 2 * half :], axis=x.ndim - 1) if size % 2 else pairs
-            size = x._bound_shape[-1]
-        return primitives.reshape(x, shape=list(x._bound_shape[:-1]))
+            size = capacity(x, -1)
+        return drop_axes(x, [x.ndim - 1])
 
     def _fold_in_order(self, x: Array, axes: Sequence[int], initial: Any, where: Array | None) -> Array:
         """All elements along axes, from first to last."""
@@ -205,8 +205,8 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
         inside = None if where is None else _rows(where, axes)
         start = self.identity if initial is None else initial
         if start is not None:
-            first = _core.full(x._bound_shape[1:], 0, x.dtype) + _core.convert(start, x.dtype)
-        elif x._bound_shape[0] == 0:
+            first = empty_fold(x, [0], 0) + _core.convert(start, x.dtype)
+        elif capacity(x, 0) == 0:
             raise ValueError(f"{self.__name__}.reduce of zero elements has no value, as there is no identity")
         else:
             first, x = x[0], x[1:]
@@ -252,7 +252,7 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
             raise TypeError(f"{self.__name__}.reduceat: indices must be integers along one axis")
         axis = normalize_axis(axis, x.ndim, f"{self.__name__}.reduceat")
         x = move_last(x, axis)
-        size = x._bound_shape[-1]
+        size = capacity(x, -1)
         if not is_host_value(index):
             folds = self._scanned_folds if self.identity is None else self._masked_folds
             return move_last(folds(x, index, dtype), axis, back=True)
@@ -269,28 +269,29 @@ class ufunc(Generic[Result]):  # noqa: N801 (NumPy's name)
 
     def _masked_folds(self, x: Array, index: Array, dtype: Any) -> Array:
         """Slices along the last axis whose bounds are values: every fold goes over the whole axis, with a mask."""
-        size, count = x._bound_shape[-1], index.size
+        size, count = capacity(x, -1), index.size
         starts, ends = _bounds(index, size)
         position = primitives.iota(shape=[count, size], dtype=np.dtype("int32"), axis=1)
         inside = (position >= starts[:, None]) & (position < ends[:, None])
-        wide = _core.broadcast_to(x[..., None, :], [*x._bound_shape[:-1], count, size])
+        row = x[..., None, :]
+        wide = stretched(row, row, {row.ndim - 2: count})
         return self.reduce(wide, -1, dtype, where=inside)
 
     def _scanned_folds(self, x: Array, index: Array, dtype: Any) -> Array:
         """The same without an identity: one scan over the axis, in which a fold begins at its first element."""
         x = x if dtype is None else convert(x, dtype)
-        starts, ends = _bounds(index, x._bound_shape[-1])
+        starts, ends = _bounds(index, capacity(x, -1))
         rows = _rows(x, [x.ndim - 1])
 
         def step(folds: Array, item: tuple[Array, Array]) -> tuple[Array, None]:
             row, position = item
-            row = _core.broadcast_to(insert_axes(row, [row.ndim]), folds._bound_shape)
+            row = stretched(insert_axes(row, [row.ndim]), folds)
             longer = convert(self._func(folds, row), folds.dtype)
             within = (position > starts) & (position < ends)
             return _where(position == starts, row, _where(within, longer, folds)), None
 
-        positions = primitives.iota(shape=[x._bound_shape[-1]], dtype=np.dtype("int32"), axis=0)
-        start = _core.full((*x._bound_shape[:-1], index.size), 0, x.dtype)
+        positions = primitives.iota(shape=[capacity(rows, 0)], dtype=np.dtype("int32"), axis=0)
+        start = _core.full((*capacities(x)[:-1], index.size), 0, x.dtype)
         folds: Array = scan(step, start, (rows, positions))[0]
         return folds
 
@@ -307,7 +308,7 @@ def _rows(x: Array, axes: Sequence[int]) -> Array:
     rest = [axis for axis in range(x.ndim) if axis not in axes]
     if len(axes) != 1:
         x = primitives.transpose(x, permutation=[*axes, *rest])
-        return primitives.reshape(x, shape=[math.prod(x._bound_shape[: len(axes)]), *x._bound_shape[len(axes) :]])
+        return join_axes(x, 0, len(axes))
     return primitives.transpose(x, permutation=[*axes, *rest])
 
 
@@ -328,7 +329,7 @@ def _running(function: Function, first: Array, rows: Array, inside: Array | None
 def _accumulated(function: Function, x: Array, axis: int) -> Array:
     """The folds of the first 1, 2, 3, … elements along an axis."""
     rows = _rows(x, [axis])
-    if rows._bound_shape[0] > 1:
+    if capacity(rows, 0) > 1:
         rest = _running(function, rows[0], rows[1:])[1]
         rows = primitives.concatenate(convert(rows[:1], rest.dtype), rest, axis=0)
     return moveaxis(rows, 0, axis)
@@ -336,13 +337,13 @@ def _accumulated(function: Function, x: Array, axis: int) -> Array:
 
 def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     """The function applied at each index in turn, so that an element named twice is changed twice."""
-    places = _core.array(np.arange(x.size, dtype=np.int32).reshape(x._bound_shape))[indices]
+    places = _core.array(np.arange(x.size, dtype=np.int32).reshape(capacities(x)))[indices]
     flat = primitives.reshape(x, shape=[bound_size(x)])
     order = primitives.reshape(places, shape=[bound_size(places)])
     if b is None:
         operands: Any = order
     else:
-        values = _core.broadcast_to(_core.array(b), places._bound_shape)
+        values = stretched(_core.array(b), places)
         operands = (order, primitives.reshape(values, shape=[bound_size(places)]))
 
     def step(carry: Array, item: Any) -> tuple[Array, None]:
@@ -350,7 +351,7 @@ def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
         return carry.at[place].set(convert(function(carry[place], *rest), carry.dtype)), None
 
     changed, _ = scan(step, flat, operands)
-    return primitives.reshape(changed, shape=list(x._bound_shape))
+    return shaped_like(changed, x)
 
 
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc[Any]:
@@ -414,7 +415,7 @@ def _difference(x: Array, axis: Any, dtype: Any, keepdims: bool, initial: Any, w
     if initial is not None:
         return convert(initial - reductions.sum(x, axis, x.dtype, None, keepdims), x.dtype)
     last = move_last(x, axis[0])
-    if last._bound_shape[-1] == 0:
+    if capacity(last, -1) == 0:
         raise ValueError("subtract.reduce of zero elements has no value, as there is no identity")
     result = convert(last[..., 0] - reductions.sum(last[..., 1:], -1, last.dtype), x.dtype)
     return keep_axes(result, x, axis) if keepdims else result
@@ -430,11 +431,7 @@ def _log_sum(base: float) -> Function:
         peak = _where(comparisons.isfinite(peak), peak, 0.0)
         total = reductions.sum(functions.exp((x - peak) * scale), axis, None, None, True, None, where)
         result = functions.log(total) / scale + peak
-        result = (
-            result
-            if keepdims
-            else primitives.reshape(result, shape=[s for i, s in enumerate(x._bound_shape) if i not in axis])
-        )
+        result = result if keepdims else drop_axes(result, axis)
         if initial is not None:
             result = (functions.logaddexp if base == np.e else functions.logaddexp2)(result, initial)
         return convert(result, x.dtype)

@@ -18,6 +18,7 @@ from cotangent._ops.binding import convert, is_integer, kind, literal, real_dtyp
 from cotangent._ops.bits import ldexp
 from cotangent._ops.choice import where
 from cotangent._ops.dtypes import finfo
+from cotangent._ops.extents import capacities, stretched
 from cotangent._ops.keys import _like, _words_of
 from cotangent._ops.sizes import (
     common_shape,
@@ -191,7 +192,7 @@ def _uniform(
     floats = primitives.bitcast(primitives.or_(drawn, literal(drawn, one)), dtype=dtype)
     floats = floats - literal(floats, 1.0)
     scaled = floats * (high - low) + low
-    return primitives.max(_core.broadcast_to(low, scaled._bound_shape), scaled)
+    return primitives.max(stretched(low, scaled), scaled)
 
 
 def _end(value: Any, dtype: Any) -> Array:
@@ -240,8 +241,8 @@ def truncated_normal(
     step = float(_finfo(dtype).eps)
     inner_low = smallest + primitives.abs(smallest) * step
     inner_high = largest - primitives.abs(largest) * step
-    draws = primitives.max(draws, _core.broadcast_to(inner_low, draws._bound_shape))
-    return primitives.min(draws, _core.broadcast_to(inner_high, draws._bound_shape))
+    draws = primitives.max(draws, stretched(inner_low, draws))
+    return primitives.min(draws, stretched(inner_high, draws))
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low", *, out_sharding: Any = None) -> Array:
@@ -312,7 +313,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None, *
 
 
 def _same_shape(predicate: Array, x: Array, y: Array) -> list[Array]:
-    shape = _core.broadcast_shapes([predicate._bound_shape, x._bound_shape])
+    shape = _core.broadcast_shapes([capacities(predicate), capacities(x)])
     return [_core.broadcast_to(operand, shape) for operand in (predicate, x, y)]
 
 

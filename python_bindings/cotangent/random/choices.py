@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacities, capacity, exact_size
 from cotangent._ops.extreme_positions import argmax
 from cotangent._ops.indexing import take
 from cotangent._ops.reductions import sum as _sum
@@ -19,7 +20,6 @@ from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import (
     insert_axes,
     normalize_axis,
-    refuse_ragged,
     refuse_ragged_shape,
     static_shape,
     symbolic_shape,
@@ -57,7 +57,7 @@ def categorical(
     """
     array = _core.promote([logits], inexact=True)[0]
     axis = normalize_axis(axis, array.ndim, "categorical")
-    others = [size for i, size in enumerate(array._bound_shape) if i != axis]
+    others = [size for i, size in enumerate(capacities(array)) if i != axis]
     symbolic = array.shape[:axis] + array.shape[axis + 1 :] if shape is None else symbolic_shape(shape, "categorical")
     sizes = static_shape(symbolic, "categorical")[0]
     lead = sizes[: len(sizes) - len(others)]
@@ -71,11 +71,11 @@ def categorical(
     if not replace:
         refuse_ragged_shape("categorical", symbolic, "without replacement it decides which elements are left")
         count = math.prod(lead)
-        if count > array._bound_shape[axis]:
+        if count > capacity(array, axis):
             raise ValueError(
-                f"categorical: {count} different positions were asked for, but there are {array._bound_shape[axis]}"
+                f"categorical: {count} different positions were asked for, but there are {capacity(array, axis)}"
             )
-        noisy = array + gumbel(key, array._bound_shape, array.dtype, mode)
+        noisy = array + gumbel(key, capacities(array), array.dtype, mode)
         order = argsort(primitives.neg(moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
         return primitives.reshape(moveaxis(order, -1, 0), shape=list(sizes))
     drawn = list(symbolic)
@@ -104,8 +104,9 @@ def choice(
         array = _core.array(a)
         if array.ndim:
             at = normalize_axis(axis, array.ndim, "choice")
-            refuse_ragged("choice", array, [at], "a choice among fewer elements takes other random bits")
-        population = int(array) if array.ndim == 0 else array._bound_shape[at]
+            population = exact_size(array, at, "choice", "a choice among fewer elements takes other random bits")
+        else:
+            population = int(array)
     sizes, _ = static_shape(shape, "choice")
     if population <= 0 and 0 not in sizes:
         raise ValueError("choice: there is nothing to choose from")
@@ -118,7 +119,7 @@ def choice(
             index = permutation(key, population)
         else:
             weights = _core.promote([p], inexact=True)[0]
-            if weights._bound_shape != (population,):
+            if capacities(weights) != (population,):
                 raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
             noise = gumbel(key, (population,), weights.dtype, mode) + primitives.log(weights)
             index = argsort(primitives.neg(noise), stable=True)
@@ -127,7 +128,7 @@ def choice(
         index = randint(key, shape, 0, population)
     else:
         weights = _core.promote([p], inexact=True)[0]
-        if weights._bound_shape != (population,):
+        if capacities(weights) != (population,):
             raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
         sums = cumsum(weights)
         draws = sums[-1] * (1 - uniform(key, shape, sums.dtype))

@@ -14,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import literal
+from cotangent._ops.extents import capacity
 from cotangent._ops.keys import _words_of
 from cotangent._ops.sizes import (
     refuse_ragged_shape,
@@ -241,7 +242,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
         count = binomial(words, rest, cnp.clip(ratio, 0, 1), dtype=rest.dtype)
         return rest - count, count
 
-    keys = basic.split(key, ratios._bound_shape[0])
+    keys = basic.split(key, capacity(ratios, 0))
     _, counts = scan(step, trials, (ratios, keys))
     return _core.convert(cnp.moveaxis(counts, 0, -1), dtype)
 

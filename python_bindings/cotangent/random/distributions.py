@@ -13,6 +13,7 @@ from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.per_element import Elementwise, pick
 from cotangent._ops.sizes import (
     common_shape,
@@ -59,7 +60,7 @@ def _parameters(name: str, shape: Any, dtype: Any, *given: Any) -> tuple[Any, An
     arrays = [_core.convert(_core.array(x), dtype) for x in given]
     if shape is None:
         return common_shape([x.shape for x in arrays]), dtype, arrays
-    shapes = [x._bound_shape for x in arrays]
+    shapes = [capacities(x) for x in arrays]
     sizes = tuple(static_shape(shape, name)[0])
     if tuple(_core.broadcast_shapes([sizes, *shapes])) != sizes:
         raise ShapeError(f"{name}: parameters of shapes {', '.join(map(str, shapes))} do not broadcast to {sizes}")
@@ -335,8 +336,8 @@ def multivariate_normal(
     mean, cov = (_core.promote([x], inexact=True)[0] for x in (mean, cov))
     common = _core.promote_types([(mean.dtype, mean.weak_type), (cov.dtype, cov.weak_type)])[0]
     dtype = basic.float_dtype(common if dtype is None else dtype, "multivariate_normal")
-    n = mean._bound_shape[-1] if mean.ndim else 0
-    if mean.ndim < 1 or cov._bound_shape[-2:] != (n, n):
+    n = capacity(mean, -1) if mean.ndim else 0
+    if mean.ndim < 1 or capacities(cov)[-2:] != (n, n):
         raise ShapeError(
             f"multivariate_normal: mean (..., n) and cov (..., n, n) have shapes {mean.shape} and {cov.shape}"
         )

@@ -11,6 +11,7 @@ from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.sizes import (
     normalize_axis,
     refuse_ragged,
@@ -51,7 +52,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
         )
     if independent or array.ndim == 1:
         return _shuffle(key, array, axis)
-    order = _shuffle(key, cnp.arange(array._bound_shape[axis]), 0)
+    order = _shuffle(key, cnp.arange(capacity(array, axis)), 0)
     return cnp.take(array, order, axis)
 
 
@@ -61,7 +62,7 @@ def _shuffle(key: Any, x: Array, axis: int) -> Array:
     for _ in range(rounds):
         keys = basic.split(key)
         key = keys[0]
-        order = cnp.argsort(basic.bits(keys[1], x._bound_shape, "uint32"), axis=axis, stable=True)
+        order = cnp.argsort(basic.bits(keys[1], capacities(x), "uint32"), axis=axis, stable=True)
         x = cnp.take_along_axis(x, order, axis)
     return x
 

@@ -15,6 +15,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
+from cotangent._ops.extents import capacity, exact_size
 from cotangent._ops.sizes import move_last, normalize_axis
 from cotangent.lax.fourier import _fft_dtype
 from cotangent.numpy import fft as cnp_fft
@@ -30,7 +31,7 @@ def _complex_multiple(angles: np.ndarray[Any, Any], like: Array) -> Array:
 
 
 def _type1(x: Array) -> Array:
-    n = x._bound_shape[-1]
+    n = capacity(x, -1)
     if n < 2:
         raise ValueError("dct: type 1 needs at least two elements")
     # Even around both ends: 2 (n - 1) real numbers whose coefficients are real.
@@ -38,7 +39,7 @@ def _type1(x: Array) -> Array:
 
 
 def _type2(x: Array) -> Array:
-    n = x._bound_shape[-1]
+    n = capacity(x, -1)
     # Even elements, then odd ones backwards: Makhoul, "A fast cosine transform in one and two dimensions", 1980.
     ordered = cnp.concatenate([x[..., ::2], cnp.flip(x[..., 1::2], -1)], -1)
     turned = cnp_fft.fft(ordered) * _complex_multiple(-np.pi * np.arange(n) / (2 * n), x)
@@ -46,7 +47,7 @@ def _type2(x: Array) -> Array:
 
 
 def _type3(x: Array) -> Array:
-    n = x._bound_shape[-1]
+    n = capacity(x, -1)
     back = cnp.concatenate([cnp.zeros_like(x[..., :1]), cnp.flip(x[..., 1:], -1)], -1)
     spectrum = (x - 1j * back) * _complex_multiple(np.pi * np.arange(n) / (2 * n), x)
     ordered = n * cnp.real(cnp_fft.ifft(spectrum))
@@ -57,7 +58,7 @@ def _type3(x: Array) -> Array:
 
 
 def _type4(x: Array) -> Array:
-    n = x._bound_shape[-1]
+    n = capacity(x, -1)
     # Of twice the length with zeros; the sum over (2 j + 1) (2 k + 1) is turned into one over j k.
     places = np.arange(n)
     turned = x * _complex_multiple(-np.pi * places / (2 * n), x)
@@ -71,7 +72,7 @@ _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 
 def _one(x: Array, number: int, norm: str | None, inverse: bool) -> Array:
     """The transform, or its inverse, of the last axis."""
-    n = x._bound_shape[-1]
+    n = capacity(x, -1)
     # The inverse is the transform of the opposite type, divided by this.
     length = 2 * (n - 1) if number == 1 else 2 * n
     actual = _INVERSE[number] if inverse else number
@@ -124,7 +125,7 @@ def _along(
             if size < 1:
                 raise ValueError(f"{name}: invalid number of data points ({size})")
             array = _fit(array, place, size)
-        if array._bound_shape[place] == 0:
+        if exact_size(array, place, name, "a transform has one length, which n or s gives") == 0:
             raise ValueError(f"{name}: invalid number of data points (0)")
         array = move_last(_one(move_last(array, place), number, norm, inverse), place, back=True)
     return array

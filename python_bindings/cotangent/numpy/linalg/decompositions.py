@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacities
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, symmetrized
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax._reflectors import packed_reflectors
@@ -92,7 +93,7 @@ def qr(a: Any, mode: str = "reduced") -> Array | QRResult:
         return r
     if mode == "raw":
         vectors, taus = packed_reflectors(q)
-        m, n = a._bound_shape[-2:]
+        m, n = capacities(a)[-2:]
         widths = [(0, 0)] * (a.ndim - 2)
         vectors = pad(vectors, [*widths, (0, 0), (0, n - min(m, n))])
         r = pad(r, [*widths, (0, m - min(m, n)), (0, 0)])

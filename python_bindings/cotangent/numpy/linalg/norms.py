@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind, literal, real_dtype
+from cotangent._ops.extents import capacities, stretched
 from cotangent._ops.matrices import check_matrix, check_square, matrices
 from cotangent._ops.sizes import insert_axes, keep_axes, normalize_axes, normalize_axis, several
 from cotangent._transforms.custom_rules import custom_jvp
@@ -69,7 +69,7 @@ def _root_of_squares(x: Array, axis: Any, keepdims: bool) -> Array:
     def rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
         (x,), (tangent,) = primals, tangents
         result = root(x)
-        unit = _over(x, _core.broadcast_to(insert_axes(result, axes), x._bound_shape))
+        unit = _over(x, stretched(insert_axes(result, axes), x))
         if kind(x) == "complex":
             product = primitives.real(primitives.conj(unit) * tangent)
         else:
@@ -191,7 +191,7 @@ def cond(x: Any, p: Any = None) -> Array:
         LinAlgError: the matrices have no elements or are not square.
     """
     check_matrix(x, "cond")
-    if 0 in x._bound_shape[-2:]:
+    if 0 in capacities(x)[-2:]:
         check_square(x[..., :0, :1], "cond (of matrices without elements)")
     if p is None or p in (2, -2):
         s = svdvals(x)

@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.products import matmul, tensordot, vecdot
 from cotangent._ops.shapes import matrix_transpose
 from cotangent.errors import ShapeError
@@ -33,7 +34,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Array:
         ValueError: the axis has another size.
     """
     x, y = _core.array(x1), _core.array(x2)
-    if x._bound_shape[axis] != 3 or y._bound_shape[axis] != 3:
+    if capacity(x, axis) != 3 or capacity(y, axis) != 3:
         raise ValueError(f"cross takes vectors of 3 elements; the shapes are {x.shape} and {y.shape}")
     return ops.cross(x, y, axis=axis)
 
@@ -96,13 +97,13 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     outer_ranks = (factors[0].ndim in (1, 2), factors[-1].ndim in (1, 2))
     if not all(outer_ranks) or any(x.ndim != 2 for x in factors[1:-1]):
         raise ValueError(f"multi_dot takes matrices, and vectors only first and last; the shapes are {shapes}")
-    if any(x._bound_shape[-1] != y._bound_shape[0] for x, y in zip(factors, factors[1:], strict=False)):
+    if any(capacity(x, -1) != capacity(y, 0) for x, y in zip(factors, factors[1:], strict=False)):
         raise ShapeError(
             f"multi_dot: the last axis of each array must be as long as the first of the next; got {shapes}"
         )
     first = [1] if factors[0].ndim == 1 else []
     last = [1] if factors[-1].ndim == 1 else []
-    sizes = [*first, *(x._bound_shape[0] for x in factors), *factors[-1]._bound_shape[1:], *last]
+    sizes = [*first, *(capacity(x, 0) for x in factors), *capacities(factors[-1])[1:], *last]
     splits = _best_splits(sizes)
 
     def product(i: int, j: int) -> Array:

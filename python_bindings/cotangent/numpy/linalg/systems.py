@@ -16,15 +16,16 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind, real_dtype
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import (
     adjoint,
     check_matrix,
     check_square,
+    identities,
     identity,
     matrices,
     symmetrized,
     trace,
-    with_batch,
 )
 from cotangent._ops.matrices import (
     diagonal as diagonal_of,
@@ -75,9 +76,9 @@ def solve(a: Any, b: Any) -> Array:
     check_square(a, "solve")
     vector = b.ndim == 1
     right = b[:, None] if vector else b
-    if right.ndim < 2 or right._bound_shape[-2] != a._bound_shape[-1]:
+    if right.ndim < 2 or capacity(right, -2) != capacity(a, -1):
         hint = ""
-        if b.ndim > 1 and a.ndim == b.ndim + 1 and a._bound_shape[-1] == b._bound_shape[-1]:
+        if b.ndim > 1 and a.ndim == b.ndim + 1 and capacity(a, -1) == capacity(b, -1):
             hint = "\n  for a batch of vectors write solve(a, b[..., None])[..., 0]"
         raise LinAlgError(f"solve: a of shape {a.shape} does not fit b of shape {b.shape}{hint}")
     x = solve_matrices(a, right)
@@ -96,7 +97,7 @@ def inv(a: Any) -> Array:
     [[0.5, 0.0], [0.0, 0.25]]
     """
     check_square(a, "inv")
-    return solve_matrices(a, with_batch(identity(a), a._bound_shape[:-2], 2))
+    return solve_matrices(a, identities(a))
 
 
 def default_cutoff(a: Array, factor: float) -> Array:
@@ -146,7 +147,7 @@ def _pinv_tangent(a: Array, p: Array, change: Array) -> Array:
     """At constant rank: Golub, Pereyra, "The differentiation of pseudo-inverses", 1973, theorem 4.3."""
     product, dual = ops.matmul, adjoint(change)
     # The small dimension inside of products: n x n where a has more rows than columns, else m x m.
-    if a._bound_shape[-2] >= a._bound_shape[-1]:
+    if capacity(a, -2) >= capacity(a, -1):
         left, right = product(product(p, adjoint(p)), dual), product(product(dual, adjoint(p)), p)
         correction = left - product(product(left, a), p) + right - product(product(p, a), right)
         return correction - product(product(p, change), p)
@@ -198,7 +199,7 @@ def lstsq(
     Raises:
         LinAlgError: the shapes do not fit.
     """
-    if a.ndim != 2 or b.ndim not in (1, 2) or a._bound_shape[0] != b._bound_shape[0]:
+    if a.ndim != 2 or b.ndim not in (1, 2) or capacity(a, 0) != capacity(b, 0):
         raise LinAlgError(f"lstsq takes a matrix [m, n] and b [m] or [m, k]; the shapes are {a.shape} and {b.shape}")
     right = b[:, None] if b.ndim == 1 else b
     dtype = real_dtype(a.dtype)
@@ -211,7 +212,7 @@ def lstsq(
     inverse, s = _pinv_and_values(a, cutoff)
     rank = ops.sum(s > cutoff * ops.max(s, initial=0))
     x = ops.matmul(inverse, right)
-    if numpy_resid and (int(rank) < a._bound_shape[1] or a._bound_shape[0] <= a._bound_shape[1]):
+    if numpy_resid and (int(rank) < capacity(a, 1) or capacity(a, 0) <= capacity(a, 1)):
         residual = ops.zeros(0, dtype)
     else:
         rest = right - ops.matmul(a, x)
@@ -236,7 +237,7 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     x, count = _operand(a), operator.index(ind)
     if count <= 0:
         raise ValueError(f"tensorinv: ind must be positive; got {count}")
-    rows, columns = x._bound_shape[:count], x._bound_shape[count:]
+    rows, columns = capacities(x)[:count], capacities(x)[count:]
     if math.prod(rows) != math.prod(columns):
         raise LinAlgError(
             f"tensorinv: the first {count} axes of shape {x.shape} must have as many elements as the others"
@@ -260,8 +261,8 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
     if axes is not None:
         moved = [normalize_axis(axis, x.ndim, "tensorsolve") for axis in (axes if several(axes) else (axes,))]
         x = ops.transpose(x, [axis for axis in range(x.ndim) if axis not in moved] + moved)
-    rest = x._bound_shape[right.ndim :]
-    if x._bound_shape[: right.ndim] != right._bound_shape or right.size != math.prod(rest):
+    rest = capacities(x)[right.ndim :]
+    if capacities(x)[: right.ndim] != capacities(right) or right.size != math.prod(rest):
         raise LinAlgError(
             f"tensorsolve: the shape {x.shape} must begin with that of b, {right.shape}, and go on with as many elements"
         )
@@ -286,7 +287,7 @@ def matrix_power(a: Any, n: int) -> Array:
     except TypeError:
         raise TypeError(f"matrix_power: the exponent must be an integer; got {n!r}") from None
     if power == 0:
-        return with_batch(identity(x), x._bound_shape[:-2], 2)
+        return identities(x)
     if power < 0:
         x, power = inv(x), -power
     result = None
@@ -305,7 +306,7 @@ def matrix_power(a: Any, n: int) -> Array:
 
 def _parity(pivots: Array, dtype: Any) -> Array:
     """The sign of the permutation that pivots make."""
-    rows = ops.arange(pivots._bound_shape[-1], dtype="int32")
+    rows = ops.arange(capacity(pivots, -1), dtype="int32")
     exchanges = ops.sum(convert(pivots != rows, "int32"), -1)
     return convert(1 - 2 * (exchanges % 2), dtype)
 
@@ -316,7 +317,7 @@ def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
     bits, width, bias = np.dtype(f"uint{info.bits}"), int(info.nmant), int(info.maxexp) - 1
     size = ops.abs(primitives.stop_gradient(diagonal))
     size = ops.where(size > 0, size, 1)
-    if size._bound_shape[-1] < bias:
+    if capacity(size, -1) < bias:
         exponents = convert(primitives.bitcast(size, dtype=bits) >> width, "int32") - bias
     else:  # so many that numbers from 1 to 2 may have a product that overflows
         logarithms = ops.log2(ops.where(ops.isfinite(size), size, 1))
@@ -421,7 +422,7 @@ def det(a: Any) -> Array:
     -2.0
     """
     check_square(a, "det")
-    n = a._bound_shape[-1]
+    n = capacity(a, -1)
     if n not in (2, 3) or _core.ragged_axes(a):
         general: Array = _det(a)
         return general

@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
 from cotangent._transforms.control_flow import scan
 from cotangent._transforms.custom_rules import custom_jvp
@@ -76,7 +77,7 @@ def lu(
     """
     del overwrite_a, check_finite
     check_matrix(a, "lu")
-    m, n = a._bound_shape[-2:]
+    m, n = capacities(a)[-2:]
     k = min(m, n)
     factors, _, order = lax_linalg.lu(a)
     lower = cnp.tril(factors[..., :k], -1) + cnp.eye(m, k, dtype=a.dtype)
@@ -150,11 +151,11 @@ def qr_multiply(
     q, *rest = lax_linalg.qr(a, pivoting=pivoting, full_matrices=False)
     q = cnp.conj(q) if conjugate else q
     have, want = (
-        (other._bound_shape[-2], q._bound_shape[-1])
+        (capacity(other, -2), capacity(q, -1))
         if mode == "left"
         else (
-            other._bound_shape[-1],
-            q._bound_shape[-2],
+            capacity(other, -1),
+            capacity(q, -2),
         )
     )
     if have != want:
@@ -252,7 +253,7 @@ def eigh_tridiagonal(
         if select_range is None or select_range[0] > select_range[1]:
             raise ValueError(f"eigh_tridiagonal: select='i' needs a range of indices; got {select_range}")
         subset = slice(int(select_range[0]), int(select_range[1]) + 1)
-    n = main._bound_shape[-1]
+    n = capacity(main, -1)
     matrix = cnp.diag(main) + (cnp.diag(beside, -1) + cnp.diag(cnp.conj(beside), 1) if n > 1 else 0)
     if eigvals_only:
         return cnp_linalg.eigvalsh(matrix)[subset]
@@ -269,7 +270,7 @@ def hessenberg(
     check_square(a, "hessenberg")
     packed, taus = lax_linalg.hessenberg(a)
     h = cnp.triu(packed, -1)
-    n = a._bound_shape[-1]
+    n = capacity(a, -1)
     if not calc_q:
         return h
     if n == 0:
@@ -310,10 +311,10 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     t, z = to_complex(_core.promote([T], inexact=True)[0]), to_complex(_core.promote([Z], inexact=True)[0])
     check_square(t, "rsf2csf")
     check_square(z, "rsf2csf")
-    if t._bound_shape[-1] != z._bound_shape[-1]:
+    if capacity(t, -1) != capacity(z, -1):
         raise ValueError(f"rsf2csf: T and Z must be matrices of one size; got {t.shape} and {z.shape}")
     t, z = one_batch((t, 2), (z, 2))
-    n = t._bound_shape[-1]
+    n = capacity(t, -1)
     epsilon = float(cnp.finfo(t.dtype).eps)
 
     def pick(x: Array, m: Array, axis: int) -> Array:
@@ -366,13 +367,13 @@ def _unitary_factor_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[
     """With a = W P and W^H dW anti-Hermitian: P (W^H dW) + (W^H dW) P = W^H da - da^H W. Higham, 2008, chapter 8."""
     a, change = primals[0], tangents[0]
     w = _unitary_factor(a)
-    tall = a._bound_shape[-2] >= a._bound_shape[-1]
+    tall = capacity(a, -2) >= capacity(a, -1)
     wt, at, dt = (w, a, change) if tall else (adjoint(w), adjoint(a), adjoint(change))
     p = symmetrized(cnp.matmul(adjoint(wt), at))
     inner = cnp.matmul(adjoint(wt), dt)
     turn = primitives.sylvester(p, p, inner - adjoint(inner))
     tangent = cnp.matmul(wt, turn)
-    if a._bound_shape[-2] != a._bound_shape[-1]:
+    if capacity(a, -2) != capacity(a, -1):
         outside = dt - cnp.matmul(wt, inner)
         tangent = tangent + adjoint(cnp_linalg.solve(p, adjoint(outside)))
     return w, tangent if tall else adjoint(tangent)

@@ -14,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
+from cotangent._ops.extents import alike, capacities, capacity
 from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
 from cotangent._ops.sizes import axis_size
 from cotangent._transforms.control_flow import cond, scan
@@ -122,7 +123,7 @@ def expm_frechet(
     del method
     a, e = _core.promote([A, E], inexact=True)
     check_square(a, "expm_frechet")
-    if _core.array(A)._bound_shape != _core.array(E)._bound_shape:
+    if not alike(a, e):
         raise ValueError("expm_frechet: A and E must have equal shapes")
     value, derivative = jvp(expm, (a,), (e,))
     return (value, derivative) if compute_expm else derivative
@@ -136,7 +137,7 @@ def by_columns(start: Array, columns: tuple[Array, ...], step: Callable[..., tup
         columns: arrays [..., n] and [..., m, n], of which each step gets its column.
         step: ``(y, j, *columns) -> (matrix, right)``: column j solves ``matrix x = right``.
     """
-    positions = cnp.arange(start._bound_shape[-1])
+    positions = cnp.arange(capacity(start, -1))
 
     def body(y: Array, item: tuple[Array, ...]) -> tuple[Array, None]:
         matrix, right = step(y, *item)
@@ -159,7 +160,7 @@ _ROWS_OF_BLOCK, _BLOCKS = 48, 6
 
 def _solvable(matrix: Array, at: Array | bool = True) -> Array:
     """A triangular matrix with 1 for each 0 on its diagonal: a root that is 0 twice leaves 0 / 0, 0 where a square root exists."""
-    rows = cnp.arange(matrix._bound_shape[-1])
+    rows = cnp.arange(capacity(matrix, -1))
     stuck = at & (diagonal(matrix) == 0)
     solvable: Array = cnp.where(stuck[..., None] & (rows[:, None] == rows), identity(matrix), matrix)
     return solvable
@@ -167,7 +168,7 @@ def _solvable(matrix: Array, at: Array | bool = True) -> Array:
 
 def _triangular_root(t: Array) -> Array:
     """R with R R = T, column by column: (R' + r_jj) r_j = t_j above the diagonal, with the columns R' before it."""
-    rows, one = cnp.arange(t._bound_shape[-1]), identity(t)
+    rows, one = cnp.arange(capacity(t, -1)), identity(t)
 
     def step(r: Array, j: Array, t_column: Array, root: Array) -> tuple[Array, Array]:
         above = rows < j
@@ -192,7 +193,7 @@ def _triangular_sylvester(a: Array, b: Array, c: Array) -> Array:
 
 def _root_of_blocks(t: Array) -> Array:
     """The root of a triangular matrix: of the blocks on the diagonal, then from those of the diagonals next to it on."""
-    n = t._bound_shape[-1]
+    n = capacity(t, -1)
     width = max(_ROWS_OF_BLOCK, -(-n // _BLOCKS))
     count = -(-n // width)
     if count < 2 or isinstance(axis_size(t, t.ndim - 1), Array):
@@ -269,7 +270,7 @@ def funm(A: Any, func: Callable[[Array], Any], disp: bool = True) -> Array | tup
     t, z = schur_form(A)
     eigenvalues = diagonal(t)
     values = to_complex(cnp.asarray(func(eigenvalues)))
-    rows = cnp.arange(t._bound_shape[-1])
+    rows = cnp.arange(capacity(t, -1))
     one = identity(t)
 
     # From T F = F T, above the diagonal in column j: (T' - t_jj) f_j = F' t_j - t_j f_jj.
@@ -310,7 +311,7 @@ def solve_sylvester(A: Any, B: Any, C: Any, *, method: str = "schur", tol: float
         raise ValueError(f"solve_sylvester: method must be 'schur' or 'eigen'; got {method!r}")
     check_square(A, "solve_sylvester")
     check_square(B, "solve_sylvester")
-    if C.ndim < 2 or C._bound_shape[-2:] != (A._bound_shape[-1], B._bound_shape[-1]):
+    if C.ndim < 2 or capacities(C)[-2:] != (capacity(A, -1), capacity(B, -1)):
         raise ValueError(f"solve_sylvester: the shapes {A.shape}, {B.shape} and {C.shape} do not fit")
     a, b, c = one_batch((A, 2), (B, 2), (C, 2))
     x = primitives.sylvester(a, b, c)

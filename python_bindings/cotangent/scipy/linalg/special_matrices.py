@@ -12,6 +12,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacity
 from cotangent.lax.window_geometry import sliding
 
 __all__ = [
@@ -73,7 +74,7 @@ def _sloped(name: str, x: Array, shape: tuple[int, int], slope: int, offset: int
     if rows <= columns:
         return sliding(x, [last], [rows], [columns], [1], [slope], [1], [-offset], at=last)
     if slope < 0:
-        x, offset = cnp.flip(x, -1), x._bound_shape[-1] - 1 - offset
+        x, offset = cnp.flip(x, -1), capacity(x, -1) - 1 - offset
     return sliding(x, [last], [columns], [rows], [1], [slope], [1], [-offset], at=last + 1)
 
 
@@ -93,9 +94,9 @@ def block_diag(*arrs: Any) -> Array:
         if block.ndim > 2:
             raise ValueError(f"block_diag takes arrays with at most two axes; argument {i} has shape {block.shape}")
     dtype = _core.promote_types([(b.dtype, b.weak_type) for b in blocks])[0]
-    width, start, rows = sum(b._bound_shape[1] for b in blocks), 0, []
+    width, start, rows = sum(capacity(b, 1) for b in blocks), 0, []
     for block in blocks:
-        columns = block._bound_shape[1]
+        columns = capacity(block, 1)
         rows.append(cnp.pad(block.astype(dtype), ((0, 0), (start, width - columns - start))))
         start += columns
     return cnp.concatenate(rows)
@@ -114,8 +115,8 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     """
     column = _vectors(c)
     row = cnp.conj(column) if r is None else _vectors(r)
-    m, n = column._bound_shape[-1], row._bound_shape[-1]
-    batch = _core.broadcast_shapes([column._bound_shape[:-1], row._bound_shape[:-1]])
+    m, n = capacity(column, -1), capacity(row, -1)
+    batch = cnp.broadcast_shapes(column.shape[:-1], row.shape[:-1])
     dtype = cnp.result_type(column, row)
     if m == 0 or n == 0:
         return cnp.zeros((*batch, m, n), dtype)
@@ -138,8 +139,8 @@ def hankel(c: Any, r: Any = None) -> Array:
     row = cnp.zeros_like(column) if r is None else _core.array(r)
     if column.ndim == 0 or row.ndim == 0:
         raise ValueError("hankel takes vectors; got a scalar")
-    m, n = column._bound_shape[-1], row._bound_shape[-1]
-    batch = _core.broadcast_shapes([column._bound_shape[:-1], row._bound_shape[:-1]])
+    m, n = capacity(column, -1), capacity(row, -1)
+    batch = cnp.broadcast_shapes(column.shape[:-1], row.shape[:-1])
     dtype = cnp.result_type(column, row)
     column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
     elements = cnp.concatenate([column.astype(dtype), row[..., 1:].astype(dtype)], -1)
@@ -149,7 +150,7 @@ def hankel(c: Any, r: Any = None) -> Array:
 def circulant(c: Any) -> Array:
     """The matrix of which ``c`` [..., n] is the first column, and each other one the last moved down by one."""
     x = _vectors(c)
-    n = x._bound_shape[-1]
+    n = capacity(x, -1)
     backwards = cnp.flip(x, -1)
     return _sloped("circulant", cnp.concatenate([backwards, backwards], -1), (n, n), -1, n - 1)
 
@@ -161,25 +162,25 @@ def leslie(f: Any, s: Any) -> Array:
         ValueError: the lengths do not fit.
     """
     first, below = _vectors(f), _vectors(s)
-    n = first._bound_shape[-1]
-    if n < 2 or below._bound_shape[-1] != n - 1:
+    n = capacity(first, -1)
+    if n < 2 or capacity(below, -1) != n - 1:
         raise ValueError(
             f"leslie takes f with at least two elements and s with one less; got {first.shape} and {below.shape}"
         )
     dtype = cnp.result_type(first, below)
     for vectors in (first, below):
         _refuse_ragged("leslie", vectors)
-    batch = _core.broadcast_shapes([first._bound_shape[:-1], below._bound_shape[:-1]])
+    batch = cnp.broadcast_shapes(first.shape[:-1], below.shape[:-1])
     under = cnp.where(cnp.eye(n - 1, dtype=bool), below.astype(dtype)[..., None, :], 0).astype(dtype)
-    under = cnp.concatenate([under, cnp.zeros((*below._bound_shape[:-1], n - 1, 1), dtype)], -1)
+    under = cnp.concatenate([under, cnp.zeros((*below.shape[:-1], n - 1, 1), dtype)], -1)
     rows = [first.astype(dtype)[..., None, :], under]
-    return cnp.concatenate([cnp.broadcast_to(row, (*batch, *row._bound_shape[-2:])) for row in rows], -2)
+    return cnp.concatenate([cnp.broadcast_to(row, (*batch, *row.shape[-2:])) for row in rows], -2)
 
 
 def _inexact_vectors(a: Any, least: int, name: str) -> Array:
     x = _vectors(_core.promote([a], inexact=True)[0])
     _refuse_ragged(name, x)
-    if x._bound_shape[-1] < least:
+    if capacity(x, -1) < least:
         raise ValueError(f"{name} needs at least {least} elements; got shape {x.shape}")
     return x
 
@@ -191,11 +192,9 @@ def companion(a: Any) -> Array:
         ValueError: there are fewer than two coefficients.
     """
     x = _inexact_vectors(a, 2, "companion")
-    n = x._bound_shape[-1] - 1
+    n = capacity(x, -1) - 1
     first = (-x[..., 1:] / x[..., :1])[..., None, :]
-    return cnp.concatenate(
-        [first, cnp.broadcast_to(cnp.eye(n - 1, n, dtype=x.dtype), (*x._bound_shape[:-1], n - 1, n))], -2
-    )
+    return cnp.concatenate([first, cnp.broadcast_to(cnp.eye(n - 1, n, dtype=x.dtype), (*x.shape[:-1], n - 1, n))], -2)
 
 
 def fiedler(a: Any) -> Array:
@@ -211,7 +210,7 @@ def fiedler_companion(a: Any) -> Array:
         ValueError: there are no coefficients.
     """
     x = _inexact_vectors(a, 1, "fiedler_companion")
-    n = x._bound_shape[-1] - 1
+    n = capacity(x, -1) - 1
     i, j = np.arange(n)[:, None], np.arange(n)
     even = i % 2 == 0
     coefficient = np.full((n, n), -1)
@@ -237,11 +236,11 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     x = _core.array(a)
     if columns <= 0:
         raise ValueError(f"convolution_matrix: n must be positive; got {n}")
-    if x.ndim == 0 or x._bound_shape[-1] == 0:
+    if x.ndim == 0 or capacity(x, -1) == 0:
         raise ValueError(f"convolution_matrix takes vectors with elements; got shape {x.shape}")
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"convolution_matrix: mode must be 'full', 'same' or 'valid'; got {mode!r}")
-    m = x._bound_shape[-1]
+    m = capacity(x, -1)
     trim = 0 if mode == "full" else min(columns, m) - 1
     top = trim // 2 if mode == "same" else trim
     bottom = trim - top if mode == "same" else trim

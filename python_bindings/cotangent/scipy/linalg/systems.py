@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import capacity, index_along
 from cotangent._ops.matrices import adjoint, check_square, matrices, one_batch
 from cotangent._ops.matrices import diagonal as diagonal_of
 from cotangent.lax import linalg as lax_linalg
@@ -56,7 +57,7 @@ def _as_columns(a: Array, b: Array, name: str) -> tuple[Array, bool]:
     """The right-hand side as matrices, and whether it was a vector."""
     vector = b.ndim == 1
     right = b[:, None] if vector else b
-    if right.ndim < 2 or right._bound_shape[-2] != a._bound_shape[-1]:
+    if right.ndim < 2 or capacity(right, -2) != capacity(a, -1):
         raise LinAlgError(f"{name}: a matrix of shape {a.shape} does not fit a right-hand side of shape {b.shape}")
     return right, vector
 
@@ -164,7 +165,7 @@ def lu_solve(
     @matrices(2)
     def run(matrix: Array, right: Array) -> Array:
         columns, vector = _as_columns(matrix, right, "lu_solve")
-        order = lax_linalg.lu_pivots_to_permutation(pivots, matrix._bound_shape[-1])
+        order = lax_linalg.lu_pivots_to_permutation(pivots, capacity(matrix, -1))
         x = lax_linalg.lu_solve(matrix, order, columns, trans)
         return x[..., 0] if vector else x
 
@@ -209,7 +210,7 @@ def solve(
     # L L^H = (L / d) (d L^H) with d the diagonal of L: factors as of lu without exchanges.
     diagonal = diagonal_of(factor)
     factors = cnp.tril(factor / diagonal[..., None, :], -1) + cnp.triu(diagonal[..., None] * adjoint(factor))
-    order = primitives.iota(shape=list(a._bound_shape[:-1]), dtype=_core.canonical_dtype("int32"), axis=a.ndim - 2)
+    order = index_along(diagonal, a.ndim - 2)
     x = lax_linalg.solve_factored(a, factors, order, right)
     return x[..., 0] if vector else x
 
