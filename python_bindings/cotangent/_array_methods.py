@@ -38,6 +38,7 @@ from cotangent._ops import (
     selection,
     shapes,
     sorting,
+    taking,
 )
 from cotangent._ops.binding import apart
 from cotangent._ops.extents import capacity
@@ -348,7 +349,7 @@ _METHODS: dict[str, Any] = {
     "argsort": sorting.argsort,
     "astype": creation.astype,
     "byteswap": bits.byteswap,
-    "choose": indexing.choose,
+    "choose": taking.choose,
     "clip": elementwise.clip,
     "conj": elementwise.conj,
     "conjugate": elementwise.conj,
@@ -373,7 +374,7 @@ _METHODS: dict[str, Any] = {
     "std": reductions.std,
     "sum": reductions.sum,
     "swapaxes": shapes.swapaxes,
-    "take": indexing.take,
+    "take": taking.take,
     "trace": products.trace,
     "var": reductions.var,
 }

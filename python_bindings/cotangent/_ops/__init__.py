@@ -19,7 +19,6 @@ from cotangent._ops.diagonals import *
 from cotangent._ops.dtypes import *
 from cotangent._ops.extreme_positions import *
 from cotangent._ops.functions import *
-from cotangent._ops.indexing import *
 from cotangent._ops.joining import *
 from cotangent._ops.nan_reductions import *
 from cotangent._ops.positions import *
@@ -31,3 +30,4 @@ from cotangent._ops.running import *
 from cotangent._ops.selection import *
 from cotangent._ops.shapes import *
 from cotangent._ops.sorting import *
+from cotangent._ops.taking import *

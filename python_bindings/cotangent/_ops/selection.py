@@ -21,7 +21,6 @@ from cotangent._ops.arithmetic import clip, remainder
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import slice_axis
-from cotangent._ops.indexing import take
 from cotangent._ops.positions import _INT32, _integers, known, nonzero
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
@@ -34,6 +33,7 @@ from cotangent._ops.sizes import (
     static_shape,
 )
 from cotangent._ops.sorting import argsort, sort
+from cotangent._ops.taking import take
 
 __all__ = [
     "compress",

@@ -19,9 +19,9 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import capacities, capacity, drop_axes, join_axes, slice_axis
-from cotangent._ops.indexing import fill_outside
 from cotangent._ops.repeated import repeated
 from cotangent._ops.sizes import insert_axes, normalize_axis
+from cotangent._ops.taking import fill_outside
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = [

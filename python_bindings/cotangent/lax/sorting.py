@@ -13,8 +13,8 @@ from cotangent._core import Array
 from cotangent._ops import extreme_positions
 from cotangent._ops.binding import convert
 from cotangent._ops.extents import capacity, index_along
-from cotangent._ops.indexing import take_along_axis
 from cotangent._ops.sizes import axis_size, normalize_axis
+from cotangent._ops.taking import take_along_axis
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]

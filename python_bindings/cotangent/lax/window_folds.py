@@ -16,7 +16,7 @@ from cotangent._base import primitives
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import capacities, capacity, index_along, slice_axis, split_axis, stretched
-from cotangent._ops.indexing import take_along_axis
+from cotangent._ops.taking import take_along_axis
 from cotangent._transforms.control_flow import scan
 from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.lax.window_geometry import Fitted, Slide, dilated_size, window_count

@@ -21,22 +21,10 @@ from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal
 from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis, spread_over, stretched
-from cotangent._ops.indexing import (
-    Lookup,
-    Plan,
-    check_mask,
-    fill_outside,
-    gathered,
-    get_item,
-    is_mask,
-    look_up,
-    resolve,
-    result_shape,
-    shape_result,
-    take_window,
-    with_mask_axes,
-)
+from cotangent._ops.index_plans import Plan, check_mask, is_mask, resolve, with_mask_axes
+from cotangent._ops.indexing import Lookup, gathered, get_item, look_up, result_shape, shape_result, take_window
 from cotangent._ops.repeated import repeated, times_named
+from cotangent._ops.taking import fill_outside
 
 
 @dataclass
@@ -241,7 +229,7 @@ def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
     found = look_up(window, plan, "drop")
     result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
     result = fill_outside(result, found.indices, found.axis, fill_value)
-    return shape_result(result, *result_shape([], plan, x.ndim, found))
+    return shape_result(result, *result_shape(plan, x.ndim, found))
 
 
 def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, unique: bool) -> Array:
@@ -279,7 +267,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         shape = [*capacities(flat)[: found.axis], *capacities(found.indices), *capacities(flat)[found.axis + 1 :]]
     else:
         shape = capacities(window)
-    dropped, inserted = result_shape(shape, plan, x.ndim, found)
+    dropped, inserted = result_shape(plan, x.ndim, found)
     kept = [size for axis, size in enumerate(shape) if axis not in dropped]
     for position in inserted:
         kept.insert(position, 1)

@@ -13,7 +13,6 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity, exact_size
 from cotangent._ops.extreme_positions import argmax
-from cotangent._ops.indexing import take
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.running import cumsum
 from cotangent._ops.shapes import moveaxis
@@ -25,6 +24,7 @@ from cotangent._ops.sizes import (
     symbolic_shape,
 )
 from cotangent._ops.sorting import argsort
+from cotangent._ops.taking import take
 from cotangent.random.basic import gumbel, randint, uniform
 from cotangent.random.permutations import permutation
 

@@ -1,0 +1,275 @@
+"""An index of NumPy's as a plan: slices, lookups, and what becomes of the axes.
+
+It is resolved in three stages:
+
+1. the *window*: a slice on every axis, with static bounds (an int that stands alone is a window of size 1);
+2. the *lookup*, if there are index arrays or scalars that are values: their axes are brought together, made one, and
+read by a gather;
+3. the *result shape*: axes of ints removed, axes of None inserted.
+
+`indexing` runs the stages forward, to read; `numpy.index_updates` runs them backward. Inside ``ct.mask`` a window must not cut
+a ragged axis in a way that its bounds do not say; ``x[-1]`` and ``x[:-1]`` count from the length.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from types import EllipsisType, NoneType
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._core import Array
+from cotangent._ops.binding import is_integer
+from cotangent._ops.sizes import insert_axes, is_dimension, ragged_length
+from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
+
+_INT32 = np.dtype("int32")
+
+
+@dataclass
+class Plan:
+    """How an index is resolved."""
+
+    start: list[int]
+    limit: list[int]
+    stride: list[int]
+    reversed_axes: list[int] = field(default_factory=list)
+    lengths: dict[int, Array] = field(default_factory=dict)  # of windows whose length is a value
+    looked_up: list[tuple[int, Any]] = field(default_factory=list)  # (axis, index array) of the lookup
+    together: bool = True  # whether the looked up axes are adjacent in the index
+    dropped: list[int] = field(default_factory=list)  # axes of the array that are ints
+    inserted: list[int] = field(default_factory=list)  # number of array axes before each None
+    has_window: bool = False
+
+
+def is_mask(item: Any) -> bool:
+    """Whether an item of an index is a bool or an array of bools."""
+    dtype = getattr(item, "dtype", None)
+    return (dtype is not None and dtype == bool) or isinstance(item, bool)
+
+
+def check_mask(mask: Any, axis: int, x: Array) -> None:
+    """IndexError unless the mask has the sizes of the axes that it stands for; without elements it selects nothing."""
+    shape = mask._bound_shape if isinstance(mask, Array) else mask.shape
+    sizes = x._bound_shape[axis : axis + mask.ndim]
+    if tuple(shape) != tuple(sizes) and 0 not in shape:
+        raise IndexError(f"a bool index of shape {tuple(shape)} does not fit axes of sizes {tuple(sizes)}")
+
+
+def _is_scalar_mask(item: Any) -> bool:
+    return is_mask(item) and np.ndim(item) == 0
+
+
+def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
+    """The same elements without scalar bools: each is an axis of size 1, of which it takes the one element or none."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if is_mask(item) else 1 for item in items]
+    ellipsis = next((i for i, item in enumerate(items) if isinstance(item, EllipsisType)), len(items))
+    axes = [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
+    masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
+    for i in masks:
+        items[i] = np.zeros(int(bool(items[i])), np.int32)
+    return tuple(items), insert_axes(x, [axes[i] + count for count, i in enumerate(masks)])
+
+
+_MOST_AXES = 64
+
+
+def _expand(index: Any, x: Array) -> list[Any] | None:
+    """The items of an index, one for each axis and None; masks as integer arrays, an ellipsis followed by the slices it means.
+
+    None when there are scalar bools, for which the array needs axes first.
+    """
+    items = list(index) if isinstance(index, tuple) else [index]
+    expanded: list[Any] = []
+    for item in items:
+        if isinstance(item, (list, tuple)):
+            item = (
+                _core.array(item)
+                if _contains_arrays(item)
+                else np.asarray(item if len(item) else np.zeros(0, np.int32))
+            )
+        if is_mask(item):
+            if np.ndim(item) == 0:
+                return None
+            try:
+                mask = np.asarray(_core.to_numpy(item))
+            except ConcretizationError as error:
+                raise NonConcreteBooleanIndexError(*error.args) from None
+            axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
+            if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
+                check_mask(mask, axis, x)
+            expanded += [found.astype(np.int32) for found in np.nonzero(mask)]
+            continue
+        expanded.append(item)
+    used = sum(1 for item in expanded if item is not None and not isinstance(item, EllipsisType))
+    if used > x.ndim:
+        raise IndexError(f"Too many indices: array is {x.ndim}-dimensional, but {used} were indexed")
+    positions = [i for i, item in enumerate(expanded) if isinstance(item, EllipsisType)]
+    if len(positions) > 1:
+        raise IndexError("an index can have only one ellipsis (...)")
+    fill = [slice(None)] * (x.ndim - used)
+    if positions:
+        return expanded[: positions[0] + 1] + fill + expanded[positions[0] + 1 :]
+    return expanded + fill
+
+
+def _contains_arrays(item: Any, depth: int = 0) -> bool:
+    if isinstance(item, (list, tuple)):
+        if depth == _MOST_AXES:
+            raise IndexError(f"a list in an index has more than {_MOST_AXES} levels, or contains itself")
+        return any(_contains_arrays(part, depth + 1) for part in item)
+    return isinstance(item, Array)
+
+
+def _static_index(item: Any) -> int | None:
+    """An int known from the program text, or None."""
+    if isinstance(item, (int, np.integer)):
+        return int(item)
+    if isinstance(item, np.ndarray) and item.ndim == 0 and item.dtype.kind in "iu":
+        return int(item)
+    return None
+
+
+def resolve(index: Any, x: Array) -> Plan | None:
+    """The plan of ``x[index]``; None when there are scalar bools, for which `with_mask_axes` makes axes first."""
+    items = _expand(index, x)
+    if items is None:
+        return None
+    sizes = x._bound_shape
+    ragged = _core.ragged_axes(x)
+    plan = Plan([0] * x.ndim, list(sizes), [1] * x.ndim)
+    basic = (NoneType, EllipsisType, slice)
+    gathers = any(not isinstance(item, basic) and _static_index(item) is None for item in items)
+    axis = 0
+    places: list[int] = []  # positions in the index of everything that is looked up
+    for place, item in enumerate(items):
+        if isinstance(item, EllipsisType):
+            continue  # it sets what is around it apart, even where it means no axis
+        if item is None:
+            plan.inserted.append(axis)
+            continue
+        if isinstance(item, slice):
+            _window(plan, x, axis, item, ragged)
+        elif (number := _static_index(item)) is not None:
+            if not -sizes[axis] <= number < sizes[axis]:
+                raise IndexError(f"index {number} out of bounds for axis {axis} with size {sizes[axis]}")
+            if gathers or axis in ragged:
+                plan.looked_up.append((axis, np.asarray(number, np.int32)))
+                places.append(place)
+            else:
+                number += sizes[axis] if number < 0 else 0
+                plan.start[axis], plan.limit[axis] = number, number + 1
+                plan.dropped.append(axis)
+                plan.has_window = True
+        else:
+            plan.looked_up.append((axis, _index_array(item, axis)))
+            places.append(place)
+        axis += 1
+    plan.together = not places or places[-1] - places[0] + 1 == len(places)
+    return plan
+
+
+def _index_array(item: Any, axis: int) -> Any:
+    if not hasattr(item, "dtype") and not _core.has_array_method(item):
+        try:
+            return np.asarray(operator.index(item), np.int32)
+        except TypeError:
+            raise TypeError(
+                f"cannot index axis {axis} with {type(item).__name__}\n"
+                "  an index is made of ints, slices, None, ... and integer or bool arrays"
+            ) from None
+    if isinstance(item, (np.ndarray, np.generic)):
+        array: Any = np.asarray(item)
+        numeric = array.dtype.kind in "iu"
+    else:
+        array = _core.array(item)
+        numeric = is_integer(array)
+    if not numeric:
+        raise TypeError(
+            f"arrays used as indices must be of integers or bools; axis {axis} is indexed with {array.dtype}"
+        )
+    return array
+
+
+def _bound(value: Any, axis: int) -> int | None:
+    """A bound of a slice as an int."""
+    if value is None:
+        return None
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        if isinstance(value, Array) and _core.is_traced(value):
+            raise type(error)(
+                f"a slice bound of axis {axis} is a value that is not known when the program is captured\n"
+                "  use an index array (start + arange(size)), or make the bound static"
+            ) from None
+        raise TypeError(f"slice bounds must be integers or None; axis {axis} has {value!r}") from None
+
+
+def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> None:
+    if item.start is None and item.stop is None and item.step is None:
+        return
+    step = _bound(item.step, axis)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    plan.has_window = True
+    size = x._bound_shape[axis]
+    if axis in ragged:
+        _ragged_window(plan, x, axis, item, 1 if step is None else step)
+        return
+    start, stop, stride = slice(_bound(item.start, axis), _bound(item.stop, axis), step).indices(size)
+    count = len(range(start, stop, stride))
+    if stride < 0:
+        # The same elements forward, then reversed.
+        plan.reversed_axes.append(axis)
+        start, stride = start + (count - 1) * stride, -stride
+    if count == 0:
+        plan.start[axis], plan.limit[axis], plan.stride[axis] = 0, 0, 1
+    elif count == 1:
+        plan.start[axis], plan.limit[axis], plan.stride[axis] = start, start + 1, 1
+    else:
+        plan.start[axis], plan.limit[axis], plan.stride[axis] = start, start + (count - 1) * stride + 1, stride
+
+
+def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> None:
+    """A slice of an axis of n elements, n a value up to the bound."""
+    size = x._bound_shape[axis]
+    length = ragged_length(x, axis)
+    start, stop = item.start, item.stop
+    if is_dimension(stop) and stop.bound == size:
+        stop = None
+    if step < 0:
+        if start is None and stop is None and step == -1:
+            plan.reversed_axes.append(axis)
+            return
+        raise NotImplementedError(
+            f"slicing ragged axis {axis} with step {step} is not supported\n  reverse it with [::-1] first"
+        )
+    first, last = _bound(start, axis), _bound(stop, axis)
+    if first is not None and first < 0:
+        if last is not None or step != 1:
+            raise NotImplementedError(f"slicing ragged axis {axis} from {first} is supported only up to its end")
+        # The last elements: at most -first, at positions from max(n + first, 0).
+        count = min(-first, size)
+        offset = primitives.max(*_core.promote([length + first, 0]))
+        plan.looked_up.append((axis, offset + primitives.iota(shape=[count], dtype=_INT32, axis=0)))
+        plan.lengths[-1] = primitives.min(*_core.promote([length, count]))
+        return
+    begin = min(first or 0, size)
+    limit = size
+    if last is not None and last >= 0:
+        limit = min(last, size)
+    plan.start[axis], plan.limit[axis], plan.stride[axis] = begin, max(limit, begin), step
+    if first is not None and first > size:
+        # Nothing is left. The length says of how many elements in front, as for a larger bound: others are compared with it.
+        left = primitives.max(*_core.promote([length - first + (step - 1), 0]))
+        plan.lengths[axis] = primitives.div(*_core.promote([left, step])) if step != 1 else left
+    if last is not None and last < 0:
+        left = primitives.max(*_core.promote([length + last - (first or 0) + (step - 1), 0]))
+        plan.limit[axis] = max(size + last, begin)
+        plan.lengths[axis] = primitives.div(*_core.promote([left, step])) if step != 1 else left

@@ -1,0 +1,213 @@
+"""Elements at positions along an axis: take, take_along_axis, choose, and what stands for positions outside."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._ops.arithmetic import remainder
+from cotangent._ops.binding import is_host_value, is_inexact, is_integer, kind, literal, no_out
+from cotangent._ops.indexing import check_index, count_like, signed
+from cotangent._ops.sizes import axis_size, bound_size, insert_axes, normalize_axis
+from cotangent.errors import ConcretizationError
+
+__all__ = [
+    "choose",
+    "take",
+    "take_along_axis",
+]
+
+
+def fill_outside(result: Array, indices: Array, axis: int, fill_value: Any, nearest: Array | None = None) -> Array:
+    """``result`` with a value where ``indices``, its axes from ``axis`` on, are -1, or not what is ``nearest`` to them.
+
+    The default is NaN, the lowest signed or the highest unsigned integer, or True.
+    """
+    if kind(result) == "key":
+        return result  # zero words
+    if fill_value is None:
+        if is_inexact(result):
+            fill_value = math.nan
+        elif kind(result) == "bool":
+            fill_value = True
+        else:
+            limits = np.iinfo(result.dtype)
+            fill_value = limits.max if kind(result) == "unsigned" else limits.min
+    # Integers are compared where they are used, where bools of some would be read from memory and made wide.
+    shape, axes = list(result._bound_shape), [axis + i for i in range(indices.ndim)]
+    asked = primitives.broadcast(indices, shape=shape, axes=axes)
+    if nearest is None:
+        outside = primitives.lt(asked, literal(asked, 0))
+    else:
+        outside = primitives.ne(asked, primitives.broadcast(nearest, shape=shape, axes=axes))
+    return primitives.select(outside, literal(result, fill_value), result)
+
+
+def _indices_in(
+    indices: Array, x: Array, axis: int, mode: str | None, from_end: bool = True
+) -> tuple[Array, Array | None]:
+    """Positions for a gather, and what was asked for, from which they differ outside; None if nothing is."""
+    size = axis_size(x, axis)
+    if not is_integer(indices):
+        raise TypeError(f"indices must be integers; got {indices.dtype}")
+    wide = signed(indices)
+    count = _core.broadcast_to(count_like(wide, size), wide._bound_shape)
+    if mode == "wrap":
+        return remainder(wide, count), None
+    wrapped = (
+        primitives.select(primitives.lt(wide, literal(wide, 0)), primitives.add(wide, count), wide)
+        if from_end
+        else wide
+    )
+    if mode == "clip":
+        clipped = primitives.max(primitives.min(wrapped, primitives.sub(count, literal(count, 1))), literal(wide, 0))
+        return clipped, None
+    if mode not in (None, "fill", "promise_in_bounds"):
+        raise ValueError(f"take: mode must be 'fill', 'clip' or 'wrap'; got {mode!r}")
+    if isinstance(size, int) and size > 0 and kind(x) != "key":
+        last = literal(wrapped, size - 1)
+        return primitives.max(primitives.min(wrapped, last), literal(wrapped, 0)), wrapped
+    inside = primitives.and_(primitives.ge(wrapped, literal(wrapped, 0)), primitives.lt(wrapped, count))
+    return tuple(primitives.select(inside, wrapped, literal(wrapped, outside)) for outside in (-1, -2))  # type: ignore[return-value]
+
+
+def take(
+    a: Any,
+    indices: Any,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
+    """The slices of an axis, or elements of the flattened array, at integer positions; negative counts from the end.
+
+    Args:
+        mode: for positions outside: None or ``"fill"``: ``fill_value`` (by default NaN, the lowest signed, the highest
+            unsigned integer);
+            ``"clip"``: the nearest (negative ones are 0); ``"wrap"``: modulo the size.
+
+    >>> import cotangent as ct
+    >>> ct.numpy.take(ct.numpy.array([10, 20, 30]), ct.numpy.array([2, 0])).tolist()
+    [30, 10]
+    """
+    if out is not None:
+        raise NotImplementedError("take: the out argument is not supported")
+    x, index = _core.array(a), _core.array(indices)
+    if axis is None:
+        x, axis = primitives.reshape(x, shape=[bound_size(x)]), 0
+    axis = normalize_axis(axis, x.ndim, "take")
+    if x._bound_shape[axis] == 0 and bound_size(index):
+        raise IndexError(f"take: axis {axis} has no elements")
+    # NumPy's clip is of negative positions too.
+    positions, asked = _indices_in(index, x, axis, mode, from_end=mode != "clip")
+    if mode is None and asked is not None and _core.get_flag("index_checks"):
+        check_index(x, axis, axis_size(x, axis), index, primitives.ne(positions, asked))
+    result = primitives.gather(x, positions, axis=axis, batch_dims=0)
+    if asked is None or _all_equal(positions, asked):
+        return result
+    return fill_outside(result, asked, axis, fill_value, positions)
+
+
+def _all_equal(x: Array, y: Array) -> bool:
+    known = is_host_value(x) and is_host_value(y)
+    return known and np.array_equal(_core.to_numpy(x), _core.to_numpy(y))
+
+
+def take_along_axis(
+    arr: Any,
+    indices: Any,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool | None = None,
+) -> Array:
+    """For each line along an axis, its elements at the positions in the same line of ``indices``.
+
+    Args:
+        mode: for positions outside: ``"fill"``, the default, with ``fill_value``; ``"clip"``; ``"wrap"``;
+            ``"one_hot"``, where they give zero.
+        wrap_negative_indices: negative positions count from the end, which is the default, ``"clip"`` included; else they
+            are outside.
+    """
+    x, index = _core.array(arr), _core.array(indices)
+    from_end = wrap_negative_indices is None or bool(wrap_negative_indices)
+    if mode == "one_hot":  # what sums over the positions that equal the index give
+        mode, fill_value = "fill", False if kind(x) == "bool" else 0
+    if axis is None:
+        if index.ndim != 1:
+            raise ValueError(f"take_along_axis with axis=None needs indices of one axis; got shape {index.shape}")
+        x, axis = primitives.reshape(x, shape=[bound_size(x)]), 0
+    if x.ndim != index.ndim:
+        raise ValueError(f"take_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
+    axis = normalize_axis(axis, x.ndim, "take_along_axis")
+    positions, asked = _indices_in(index, x, axis, mode, from_end)
+    if mode is None and asked is not None and _core.get_flag("index_checks"):
+        check_index(x, axis, axis_size(x, axis), index, primitives.ne(positions, asked))
+    others = [i for i in range(x.ndim) if i != axis]
+    common = _core.broadcast_shapes([[x._bound_shape[i] for i in others], [index._bound_shape[i] for i in others]])
+    order = [*others, axis]
+    x = _core.broadcast_to(_transposed(x, order), [*common, x._bound_shape[axis]])
+
+    def placed(p: Array) -> Array:
+        return _core.broadcast_to(_transposed(p, order), [*common, index._bound_shape[axis]])
+
+    positions = placed(positions)
+    result = primitives.gather(x, positions, axis=x.ndim - 1, batch_dims=x.ndim - 1)
+    if asked is not None and not _all_equal(positions, asked := placed(asked)):
+        result = fill_outside(result, asked, 0, fill_value, positions)
+    return _transposed(result, [order.index(i) for i in range(x.ndim)])
+
+
+def _transposed(x: Array, order: list[int]) -> Array:
+    return x if order == list(range(x.ndim)) else primitives.transpose(x, permutation=order)
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Array:
+    """For each element, that of the array of ``choices`` which its index names.
+
+    Args:
+        a: integers; any shape that broadcasts with those of the choices.
+        choices: a sequence of n arrays, or an array whose first axis is theirs; broadcast and promoted to one dtype.
+        out: must be None.
+        mode: ``"raise"``: indices must be from 0 to n - 1, and known when the program is captured; ``"clip"`` and
+            ``"wrap"``: others are moved there.
+
+    Raises:
+        ValueError: an index is out of range; no such mode.
+        ConcretizationError: mode "raise" with indices that only a run of the program knows.
+
+    >>> import cotangent.numpy as cnp
+    >>> cnp.choose([1, 0], [[1.0, 2.0], [3.0, 4.0]]).tolist()
+    [3.0, 2.0]
+    """
+    no_out(out, "choose")
+    choices = list(choices)
+    if mode == "raise":
+        if not is_host_value(a):
+            raise ConcretizationError(
+                "choose: mode 'raise' needs indices that are known when the program is captured\n  use mode='clip' or 'wrap'"
+            )
+        if bool(np.any((np.asarray(a) < 0) | (np.asarray(a) >= len(choices)))):
+            raise ValueError(f"choose: an index is not from 0 to {len(choices) - 1}, with {len(choices)} choices")
+        mode = "clip"
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"choose: mode must be 'raise', 'clip' or 'wrap'; got {mode!r}")
+    stacked = [_core.array(c) for c in choices]
+    shape = _core.broadcast_shapes([c._bound_shape for c in stacked] + [_core.array(a)._bound_shape])
+    parts = _core.promote([_core.broadcast_to(c, shape) for c in stacked])
+    table = primitives.concatenate(*[insert_axes(part, [len(shape)]) for part in parts], axis=len(shape))
+    index = insert_axes(_core.broadcast_to(a, shape), [len(shape)])
+    picked = take_along_axis(table, index, -1, mode)
+    return primitives.reshape(picked, shape=list(shape))
+
+
+check_arguments(globals())

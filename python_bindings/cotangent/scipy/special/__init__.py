@@ -1,0 +1,90 @@
+"""Special functions under their names in `scipy.special`, of real arrays unless said otherwise."""
+
+from cotangent._special import betainc, digamma, erf, erfc, i0, i0e, i1, i1e, ndtri
+from cotangent._special import erf_inv as erfinv
+from cotangent._special import igamma as gammainc
+from cotangent._special import igammac as gammaincc
+from cotangent._special import lgamma as gammaln
+from cotangent._special.integrals import dawsn, exp1, expi, expn, fresnel, ndtr, owens_t, sici, spence, wofz
+from cotangent._special.series import bessel_jn, hyp1f1, hyp2f1, sph_harm_y
+from cotangent.nn.normalization import logsumexp
+from cotangent.scipy.special.entropies import boxcox, boxcox1p, entr, expit, kl_div, logit, rel_entr, xlog1py, xlogy
+from cotangent.scipy.special.gammas import (
+    bernoulli,
+    beta,
+    betaln,
+    comb,
+    factorial,
+    gamma,
+    gammasgn,
+    loggamma,
+    multigammaln,
+    poch,
+    polygamma,
+    zeta,
+)
+from cotangent.scipy.special.normal import erfcx, log_ndtr
+from cotangent.scipy.special.softmaxes import log_softmax, softmax
+
+psi = digamma
+
+__all__ = [
+    "bernoulli",
+    "bessel_jn",
+    "beta",
+    "betainc",
+    "betaln",
+    "boxcox",
+    "boxcox1p",
+    "comb",
+    "dawsn",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp1",
+    "expi",
+    "expit",
+    "expn",
+    "factorial",
+    "fresnel",
+    "gamma",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "gammasgn",
+    "hyp1f1",
+    "hyp2f1",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "kl_div",
+    "log_ndtr",
+    "log_softmax",
+    "loggamma",
+    "logit",
+    "logsumexp",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "owens_t",
+    "poch",
+    "polygamma",
+    "psi",
+    "rel_entr",
+    "sici",
+    "softmax",
+    "spence",
+    "sph_harm_y",
+    "wofz",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
+
+for _member in [globals()[name] for name in __all__]:
+    if callable(_member) and getattr(_member, "__module__", "").startswith(f"{__name__}."):
+        _member.__module__ = __name__  # which pickles, `help` and messages say
