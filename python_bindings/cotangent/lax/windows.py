@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.extents import alike, capacities, stretched
+from cotangent._ops.binding import constant
+from cotangent._ops.extents import alike, capacity, stretched
 from cotangent.errors import ShapeError
 from cotangent.lax.window_folds import (
     Fold,
@@ -73,6 +74,36 @@ def reduce_window(
     >>> ct.lax.reduce_window(x, -ct.numpy.inf, ct.lax.max, (2,), (2,), "VALID").tolist()
     [3.0, 5.0]
     """
+    arrays, inits, structure = _given(operand, init_value)
+    rank = arrays[0].ndim
+    windows = _moving(rank, window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    fold = fold_of(computation, arrays[0].dtype) if tree_util.treedef_is_leaf(structure) else None
+    ragged = {axis for x in arrays for axis in _core.ragged_axes(x)}
+    if not ragged.intersection(windows.axes):
+        slides = [slide.cut() for slide in windows.slides(arrays[0])]
+        if not ragged and any(slide.places == 0 or slide.window <= 0 for slide in slides):
+            places = {axis: slide.places for axis, slide in zip(windows.axes, slides, strict=True)}
+            return structure.unflatten([stretched(init, arrays[0], places) for init in inits])
+        if not ragged and any(slide.is_sparse() for slide in slides):
+            results = folded_by_elements(computation, fold, structure, arrays, inits, windows.axes, slides)
+            return structure.unflatten(results)
+        if all(slide.window > 0 for slide in slides):
+            windows = windows.cut(slides)
+    # Nothing but elements of the array is combined: what stands outside must change nothing.
+    fitted = [
+        windows.fitted(x, init if fold is None or fold.neutral is None else _core.full((), fold.neutral, x.dtype))
+        for x, init in zip(arrays, inits, strict=True)
+    ]
+    lengths = {windows.axes[place]: length for place, length in fitted[0].lengths.items()}
+    if fold is not None:
+        result = _folded_by(fold, fitted[0], windows)
+        return give_lengths(fold.combine(stretched(inits[0], result), result), lengths)
+    results = _folded_by_any(computation, structure, arrays, inits, fitted, windows)
+    return structure.unflatten([give_lengths(result, lengths) for result in results])
+
+
+def _given(operand: Any, init_value: Any) -> tuple[list[Array], list[Array], Any]:
+    """The arrays of one shape, their initial values, and how they are nested."""
     leaves, structure = tree_util.tree_flatten(operand)
     given, init_structure = tree_util.tree_flatten(init_value)
     if structure != init_structure or not leaves:
@@ -80,128 +111,134 @@ def reduce_window(
             f"lax.reduce_window: init_value must have the structure of operand, {structure}; got {init_structure}"
         )
     arrays = [_core.array(leaf) for leaf in leaves]
-    rank = arrays[0].ndim
     if not alike(*arrays):
         raise ShapeError(f"lax.reduce_window: operands must have one shape; got {[x.shape for x in arrays]}")
-    windows = per_axis("reduce_window", "window_dimensions", window_dimensions, rank)
-    strides = per_axis("reduce_window", "window_strides", window_strides, rank)
-    base = per_axis("reduce_window", "base_dilation", base_dilation, rank)
-    spacing = per_axis("reduce_window", "window_dilation", window_dilation, rank)
-    if not isinstance(padding, str) and not hasattr(padding, "name"):
-        padding = resolve_pads("reduce_window", [0] * rank, windows, strides, padding)
-    moving = [
-        axis
-        for axis in range(rank)
-        if (windows[axis], strides[axis], base[axis]) != (1, 1, 1)
-        or (isinstance(padding, list) and padding[axis] != (0, 0))
-    ]
-
-    def of_axes(values: Sequence[Any]) -> list[Any]:
-        return [values[axis] for axis in moving]
-
-    extents = [dilated_size(windows[axis], spacing[axis]) for axis in moving]
-    pads = of_axes(padding) if isinstance(padding, list) else padding
     inits = []
     for x, start in zip(arrays, given, strict=True):
         init = _core.array(start)
         if init.ndim:
             raise ShapeError(f"lax.reduce_window: init_value must be a scalar; got shape {init.shape}")
         inits.append(_core.convert(init, x.dtype))
-    fold = fold_of(computation, arrays[0].dtype) if len(arrays) == 1 and operand is leaves[0] else None
-    ragged = [axis for x in arrays for axis in range(rank) if _core.length_of(x, axis) is not None]
-    if not any(axis in moving for axis in ragged):
-        whole = capacities(arrays[0])
-        sizes = [dilated_size(whole[axis], base[axis]) for axis in moving]
-        pairs = resolve_pads("reduce_window", sizes, extents, of_axes(strides), pads)
-        geometry = [
-            Slide(whole[axis], base[axis], windows[axis], strides[axis], spacing[axis], pair[0], count)
-            for axis, pair, count in zip(moving, pairs, counts_of(sizes, pairs, extents, of_axes(strides)), strict=True)
-        ]
-        cut = [slide.cut() for slide in geometry]
-        if not ragged and any(slide.places == 0 or slide.window <= 0 for slide in cut):
-            shape = list(whole)
-            for axis, slide in zip(moving, cut, strict=True):
-                shape[axis] = slide.places
-            return structure.unflatten([_core.broadcast_to(init, shape) for init in inits])
-        if not ragged and any(slide.is_sparse() for slide in cut):
-            results = folded_by_elements(computation, fold, structure, arrays, inits, moving, cut)
-            return structure.unflatten(results)
-        if all(slide.window > 0 for slide in cut):
-            for axis, slide in zip(moving, cut, strict=True):
-                windows[axis] = slide.window
-            pads = [(slide.low, slide.high()) for slide in cut]
-            extents = [dilated_size(windows[axis], spacing[axis]) for axis in moving]
+    return arrays, inits, structure
 
-    def padded(x: Array, outside: Array) -> Fitted:
-        fit_x = fit("reduce_window", x, moving, extents, of_axes(strides), of_axes(base), pads, outside)
-        low, high, interior = [0] * rank, [0] * rank, [gap - 1 for gap in base]
-        for axis, pair in zip(moving, fit_x.pads, strict=True):
-            low[axis], high[axis] = pair
+
+class _Windows(NamedTuple):
+    """Windows that slide along some axes: what there is of each axis."""
+
+    axes: list[int]
+    sizes: list[int]
+    strides: list[int]
+    gaps: list[int]  # of the array's elements
+    spacing: list[int]  # of the windows' elements
+    padding: Any  # a word, or a pair an axis
+
+    @property
+    def extents(self) -> list[int]:
+        """How far each window reaches."""
+        return [dilated_size(size, gap) for size, gap in zip(self.sizes, self.spacing, strict=True)]
+
+    def slides(self, x: Array) -> list[Slide]:
+        """How the windows slide over ``x``, which is exact along their axes."""
+        have = [capacity(x, axis) for axis in self.axes]
+        sizes = [dilated_size(size, gap) for size, gap in zip(have, self.gaps, strict=True)]
+        pads = resolve_pads("reduce_window", sizes, self.extents, self.strides, self.padding)
+        counts = counts_of(sizes, pads, self.extents, self.strides)
+        low = [pair[0] for pair in pads]
+        return list(map(Slide, have, self.gaps, self.sizes, self.strides, self.spacing, low, counts))
+
+    def cut(self, slides: Sequence[Slide]) -> _Windows:
+        """Without the places of the windows that never meet an element."""
+        sizes, pads = [slide.window for slide in slides], [(slide.low, slide.high()) for slide in slides]
+        return self._replace(sizes=sizes, padding=pads)
+
+    def fitted(self, x: Array, outside: Array) -> Fitted:
+        """``x`` between its padding, with ``outside`` there and between its elements."""
+        fit_x = fit("reduce_window", x, self.axes, self.extents, self.strides, self.gaps, self.padding, outside)
+        low, high, interior = [0] * x.ndim, [0] * x.ndim, [0] * x.ndim
+        for axis, pair, gap in zip(self.axes, fit_x.pads, self.gaps, strict=True):
+            (low[axis], high[axis]), interior[axis] = pair, gap - 1
         y = fit_x.array
         if any(low) or any(high) or any(interior):
             y = primitives.pad(y, outside, low=low, high=high, interior=interior)
         return fit_x._replace(array=y)
 
-    # Nothing but elements of the array is combined: what stands outside must change nothing.
-    fitted = [
-        padded(x, init if fold is None or fold.neutral is None else _core.full((), fold.neutral, x.dtype))
-        for x, init in zip(arrays, inits, strict=True)
+    def seen(self, fitted: Fitted) -> Array:
+        """What the windows see: their axes, then those of the array."""
+        ones, none = [1] * len(self.axes), [0] * len(self.axes)
+        return sliding(fitted.array, self.axes, self.sizes, fitted.counts, self.strides, self.spacing, ones, none)
+
+
+def _moving(
+    rank: int,
+    dimensions: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: Any,
+    base_dilation: Sequence[int] | None,
+    window_dilation: Sequence[int] | None,
+) -> _Windows:
+    """The windows along the axes where they do anything."""
+    sizes = per_axis("reduce_window", "window_dimensions", dimensions, rank)
+    steps = per_axis("reduce_window", "window_strides", strides, rank)
+    gaps = per_axis("reduce_window", "base_dilation", base_dilation, rank)
+    spacing = per_axis("reduce_window", "window_dilation", window_dilation, rank)
+    named = isinstance(padding, str) or hasattr(padding, "name")
+    if not named:
+        padding = resolve_pads("reduce_window", [0] * rank, sizes, steps, padding)
+    axes = [
+        axis
+        for axis in range(rank)
+        if (sizes[axis], steps[axis], gaps[axis]) != (1, 1, 1) or (not named and padding[axis] != (0, 0))
     ]
-    lengths = {moving[place]: length for place, length in fitted[0].lengths.items()}
-    number = len(moving)
+    sizes, steps, gaps, spacing = ([values[axis] for axis in axes] for values in (sizes, steps, gaps, spacing))
+    return _Windows(axes, sizes, steps, gaps, spacing, padding if named else [padding[axis] for axis in axes])
 
-    def seen(fit_x: Fitted) -> Array:
-        ones, none = [1] * number, [0] * number
-        return sliding(
-            fit_x.array, moving, of_axes(windows), fit_x.counts, of_axes(strides), of_axes(spacing), ones, none
-        )
 
-    geometry_of = {axis: (windows[axis], strides[axis], spacing[axis]) for axis in moving}
-    if fold is not None:
-        result = _folded_by(fold, fitted[0], geometry_of, seen)
-        return give_lengths(fold.combine(stretched(inits[0], result), result), lengths)
+def _folded_by(fold: Fold, fitted: Fitted, windows: _Windows) -> Array:
+    """The folds of windows by a primitive, without their initial value."""
+    result = fitted.array
+    geometry = list(zip(windows.axes, windows.sizes, windows.strides, windows.spacing, strict=True))
+    if fold.is_extremum and _core.dtype_kind(result.dtype) == "float" and max(windows.sizes, default=1) <= 32:
+        for axis, size, stride, spacing in reversed(geometry):
+            result = extremum(fold, result, axis, size, stride, spacing)
+        return result
+    if math.prod(windows.sizes) <= _MOST_SEEN or not all(fitted.counts):
+        return fold.reduce(windows.seen(fitted), axes=list(range(len(geometry))))
+    for (axis, size, stride, spacing), places in reversed(list(zip(geometry, fitted.counts, strict=True))):
+        result = along_one(fold, result, axis, size, stride, spacing, places)
+    return result
 
-    computation_within, both, starts = computation, structure, inits
-    if lengths or any(gap > 1 for gap in base) or any(map(any, fitted[0].pads)):
+
+def _folded_by_any(
+    computation: Callable[[Any, Any], Any],
+    structure: Any,
+    arrays: list[Array],
+    inits: list[Array],
+    fitted: list[Fitted],
+    windows: _Windows,
+) -> list[Array]:
+    """The folds of windows by any function, one place of the window after the other."""
+    within, both, starts = computation, structure, inits
+    if fitted[0].lengths or any(gap > 1 for gap in windows.gaps) or any(map(any, fitted[0].pads)):
         # Which elements are the array's own goes along.
-        inside = stretched(_core.full((), True, "bool"), arrays[0])
-        known = ((axis, _core.length_of(arrays[0], axis)) for axis in range(rank))
-        inside = give_lengths(inside, {axis: length for axis, length in known if length is not None})
-        fitted = [*fitted, padded(inside, _core.full((), False, "bool"))]
+        inside = constant(arrays[0], True, "bool")
+        fitted = [*fitted, windows.fitted(inside, _core.full((), False, "bool"))]
         both, starts = tree_util.tree_structure((structure.unflatten(inits), 0)), [*inits, _core.full((), True, "bool")]
 
-        def computation_within(carry: Any, seen: Any) -> Any:
+        def within(carry: Any, seen: Any) -> Any:
             return select_leaves(seen[1], computation(carry[0], seen[0]), carry[0]), carry[1]
 
-    places = math.prod(of_axes(windows))
+    places = math.prod(windows.sizes)
     if places <= _MOST_SEEN or not all(fitted[0].counts):
-        results = folded(computation_within, both, [seen(fit_x) for fit_x in fitted], starts, number)
+        results = folded(within, both, [windows.seen(fit_x) for fit_x in fitted], starts, len(windows.axes))
     elif places > _MOST_STEPS:
         raise MemoryError(
-            f"lax.reduce_window: windows of {tuple(windows)} have {places} elements, and a computation of its own takes them "
-            "one by one\n  use lax.add, lax.mul, lax.max or lax.min, or smaller windows"
+            f"lax.reduce_window: windows of {tuple(windows.sizes)} have {places} elements, and a computation of its own takes "
+            "them one by one\n  use lax.add, lax.mul, lax.max or lax.min, or smaller windows"
         )
     else:
-        steps = [(axis, *geometry) for axis, geometry in geometry_of.items()]
-        results = folded_by_slices(computation_within, both, fitted, starts, steps)
-    return structure.unflatten([give_lengths(result, lengths) for result in results[: len(arrays)]])
-
-
-def _folded_by(
-    fold: Fold, fitted: Fitted, geometry: dict[int, tuple[int, int, int]], seen: Callable[[Fitted], Array]
-) -> Array:
-    """The folds of windows by a primitive, without their initial value; ``geometry``: axis -> window, stride, spacing."""
-    result = fitted.array
-    windows = [window for window, _, _ in geometry.values()]
-    if fold.is_extremum and _core.dtype_kind(result.dtype) == "float" and max(windows, default=1) <= 32:
-        for axis, (window, stride, spacing) in reversed(geometry.items()):
-            result = extremum(fold, result, axis, window, stride, spacing)
-        return result
-    if math.prod(windows) <= _MOST_SEEN or not all(fitted.counts):
-        return fold.reduce(seen(fitted), axes=list(range(len(geometry))))
-    for (axis, (window, stride, spacing)), places in reversed(list(zip(geometry.items(), fitted.counts, strict=True))):
-        result = along_one(fold, result, axis, window, stride, spacing, places)
-    return result
+        steps = list(zip(windows.axes, windows.sizes, windows.strides, windows.spacing, strict=True))
+        results = folded_by_slices(within, both, fitted, starts, steps)
+    return results[: len(arrays)]
 
 
 def reduce_window_shape_tuple(
