@@ -50,6 +50,24 @@ def _() -> None:
     assert counts.tolist() == [0, 3, 0] and edges.tolist() == [-2, 0, 2, 4]
 
 
+@row("Options that only permit or promise something")
+def _() -> None:
+    x = cnp.arange(4.0)
+    for precision in (None, "default", "highest", ct.lax.Precision.HIGH):
+        assert cnp.matmul(x, x, precision=precision) == 14
+    with pytest.raises(ValueError, match="unknown precision"):
+        cnp.matmul(x, x, precision="exact")
+    assert np.isnan(ct.scipy.linalg.inv(np.full((1, 1), np.nan), overwrite_a=True, check_finite=True)).all()
+    assert ct.lax.approx_max_k(x, 2, recall_target=0.1)[0].tolist() == [3, 2]
+    assert x.at[np.array([3, 0])].get(indices_are_sorted=True, unique_indices=True).tolist() == [3, 0]
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        x.at[0].get(sorted=True)
+    with pytest.raises(NotImplementedError, match="wrap_negative_indices"):
+        x.at[-1].set(0.0, wrap_negative_indices=False)
+    with pytest.raises(ValueError, match="order must be"):
+        cnp.array([1.0], order="Z")
+
+
 @row("Integers divided by zero")
 def _() -> None:
     x, zero = cnp.array([5, -5]), cnp.array(0)

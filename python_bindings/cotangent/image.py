@@ -8,6 +8,7 @@ from typing import Any
 
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.precision import check_precision
 from cotangent._core import Array
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -139,12 +140,12 @@ def scale_and_translate(
         translation: shifts in output elements, one for each of these axes.
         method: a `ResizeMethod` or its name; not "nearest".
         antialias: whether the kernel is widened when an axis shrinks.
-        precision: accepted for JAX's signature.
+        precision: checked only; products always have that of their dtype.
 
     Raises:
         ValueError: for an unknown method, or a shape that does not fit.
     """
-    del precision
+    check_precision(precision)
     image = cnp.asarray(image)
     shape, method = tuple(shape), _method(method)
     if len(shape) != image.ndim:
@@ -179,7 +180,7 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
         shape: the result's shape; axes whose size does not change are left as they are.
         method: a `ResizeMethod` or its name: ``"nearest"``, ``"linear"``, ``"cubic"``, ``"lanczos3"``, ``"lanczos5"`` …
         antialias: whether the kernel is widened when an axis shrinks.
-        precision: accepted for JAX's signature.
+        precision: checked only; products always have that of their dtype.
 
     Raises:
         ValueError: for an unknown method, or a shape of another rank.
@@ -188,6 +189,7 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     >>> ct.image.resize(ct.numpy.array([0.0, 1.0]), (4,), "linear").tolist()
     [0.0, 0.25, 0.75, 1.0]
     """
+    check_precision(precision)
     array: Array = cnp.asarray(image)
     shape, method = tuple(int(size) for size in shape), _method(method)
     if len(shape) != array.ndim:

@@ -61,8 +61,14 @@ def devices(backend: str | None = None) -> list[Device]:
 def local_devices(
     process_index: int | None = None, backend: str | None = None, host_id: int | None = None
 ) -> list[Device]:
-    """The devices of this process, which is the only one: `devices`."""
-    del process_index, host_id
+    """The devices of this process, which is the only one: `devices`.
+
+    Raises:
+        ValueError: another process is asked about.
+    """
+    for number in (process_index, host_id):
+        if number not in (None, CPU.process_index):
+            raise ValueError(f"local_devices: unknown process {number!r}; there is one process, {CPU.process_index}")
     return devices(backend)
 
 
@@ -83,14 +89,12 @@ def default_backend() -> str:
 
 def process_index(backend: str | None = None) -> int:
     """The number of this process among those that work together."""
-    del backend
-    return CPU.process_index
+    return devices(backend)[0].process_index
 
 
 def process_count(backend: str | None = None) -> int:
     """How many processes work together: one."""
-    del backend
-    return 1
+    return len({device.process_index for device in devices(backend)})
 
 
 def check_device(device: Any, name: str) -> None:

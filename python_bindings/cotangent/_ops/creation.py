@@ -35,6 +35,12 @@ __all__ = [
 ]
 
 
+def _check_order(order: Any, name: str) -> None:
+    """Raises for what is no order of memory, which arrays here do not have: their elements are as they are in any."""
+    if order not in ("K", None, "C", "F", "A"):
+        raise ValueError(f"{name}: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
+
+
 def _holds_arrays(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(_holds_arrays(item) for item in value)
@@ -64,7 +70,7 @@ def array(
     (2, 2)
     """
     check_placement(out_sharding, "array")
-    del order
+    _check_order(order, "array")
     source = object
     if isinstance(object, range):
         object = list(object)  # noqa: A001
@@ -116,7 +122,7 @@ def asarray(
 
 def copy(a: Any, order: str | None = None) -> Array:
     """An array of the same elements, which stays when the other is deleted or donated; until then they share memory."""
-    del order
+    _check_order(order, "copy")
     return apart(_core.array(a), a)
 
 

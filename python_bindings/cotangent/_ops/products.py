@@ -12,6 +12,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
+from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind, no_out, own
 from cotangent._ops.diagonals import diagonal
@@ -89,8 +90,8 @@ def dot(
     >>> float(ct.numpy.dot(ct.numpy.array([1.0, 2.0]), ct.numpy.array([3.0, 4.0])))
     11.0
     """
+    check_precision(precision)
     check_placement(out_sharding, "dot")
-    del precision
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
         return x * y
@@ -114,8 +115,8 @@ def matmul(
     >>> ct.numpy.matmul(ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4))).shape
     (2, 4)
     """
+    check_precision(precision)
     check_placement(out_sharding, "matmul")
-    del precision
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
         raise ValueError(
@@ -148,7 +149,7 @@ def _move_front(x: Array, count: int, has_columns: bool) -> Array:
 
 def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products of all elements, those of ``a`` conjugated."""
-    del precision
+    check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
     if x.size != y.size:
         raise ShapeError(f"vdot: shapes {x.shape} and {y.shape} have different numbers of elements")
@@ -162,7 +163,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products along an axis, elements of ``x1`` conjugated; other axes are broadcast."""
-    del precision
+    check_precision(precision)
     x, y = one_pair(x1, x2, preferred_element_type)
     if kind(x) == "complex":
         x = primitives.conj(x)
@@ -193,7 +194,7 @@ def vecmat(x1: Any, x2: Any, /) -> Array:
 
 def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The sum of products over the last axes."""
-    del precision
+    check_precision(precision)
     x, y = one_pair(a, b, preferred_element_type)
     if x.ndim == 0 or y.ndim == 0:
         return x * y
@@ -227,8 +228,8 @@ def tensordot(
     Raises:
         ShapeError: the axes do not come in pairs, or sizes of a pair differ.
     """
+    check_precision(precision)
     check_placement(out_sharding, "tensordot")
-    del precision
     x, y = one_pair(a, b, preferred_element_type)
     if isinstance(axes, (int, np.integer)):
         count = int(axes)

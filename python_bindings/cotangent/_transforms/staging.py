@@ -116,8 +116,16 @@ class Traced(_Stage):
         return self._call.captured.graph
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
-        """The next stage. ``lowering_platforms`` is accepted for compatibility: programs are compiled for this machine."""
-        del lowering_platforms
+        """The next stage.
+
+        Raises:
+            ValueError: ``lowering_platforms`` names another platform than the one that programs are compiled for here, ``"cpu"``.
+        """
+        if lowering_platforms is not None and tuple(lowering_platforms) != ("cpu",):
+            raise ValueError(
+                f"lower: lowering_platforms={tuple(lowering_platforms)}; programs are compiled for ('cpu',)\n"
+                "  ct.export writes programs for other processors"
+            )
         return Lowered(self._call)
 
 

@@ -15,6 +15,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
+from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.sizes import refuse_ragged
@@ -145,8 +146,8 @@ def conv_general_dilated(
     >>> ct.lax.conv_general_dilated(x, w, (1,), "SAME").tolist()
     [[[2.0, 3.0, 3.0, 2.0]]]
     """
+    check_precision(precision)
     check_placement(out_sharding, "conv_general_dilated")
-    del precision
     x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
     if preferred_element_type is not None:
         x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)
@@ -346,7 +347,7 @@ def conv_transpose(
         rhs_dilation: the distance of the filters' elements.
         dimension_numbers: as in `conv_general_dilated`.
         transpose_kernel: whether the filters are those of the convolution whose gradient is meant.
-        precision: accepted for compatibility.
+        precision: checked only; products always have that of their dtype.
         preferred_element_type: the dtype of the result.
         use_consistent_padding: not supported.
     """
@@ -390,7 +391,7 @@ def conv_general_dilated_patches(
     preferred_element_type: Any = None,
 ) -> Array:
     """What the filters of `conv_general_dilated` see, as features: those of the input, each with all places of the window."""
-    del precision
+    check_precision(precision)
     x = _core.array(lhs)
     if preferred_element_type is not None:
         x = _core.convert(x, preferred_element_type)
@@ -437,9 +438,9 @@ def conv_general_dilated_local(
         lhs_dilation: the distance of the input's elements.
         rhs_dilation: the distance of the filters' elements.
         dimension_numbers: as in `conv_general_dilated`.
-        precision: accepted for compatibility.
+        precision: checked only; products always have that of their dtype.
     """
-    del precision
+    check_precision(precision)
     x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     rank = len(filter_shape)

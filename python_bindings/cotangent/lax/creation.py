@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
+from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import convert
 from cotangent._ops.sizes import static_int, static_shape
@@ -35,7 +36,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, sharding: Any = None
     >>> ct.lax.full((2,), 1.5).tolist()
     [1.5, 1.5]
     """
-    del sharding
+    check_placement(sharding, "lax.full")
     sizes, lengths = static_shape(shape, "lax.full")
     value = as_array("full", fill_value)
     if value.ndim:
@@ -72,7 +73,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[Any], dimension: int, *, out_sh
         DTypeError: the dtype is bool.
         ValueError: there is no such axis.
     """
-    del out_sharding
+    check_placement(out_sharding, "lax.broadcasted_iota")
     target = _core.canonical_dtype(dtype)
     if _core.dtype_kind(target) == "bool":
         raise DTypeError("lax.iota takes a dtype of numbers; got bool")

@@ -244,6 +244,8 @@ def all_gather(
     >>> ct.vmap(lambda x: ct.lax.all_gather(x, "i"), axis_name="i")(ct.numpy.arange(2)).tolist()
     [[0, 1], [0, 1]]
     """
+    if to not in ("varying", "reduced"):
+        raise ValueError(f"all_gather: to must be 'varying' or 'reduced', which are the same here; got {to!r}")
     axes = _axes(axis_name, "all_gather")
 
     def gathered(leaf: Array) -> Array:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.device import check_placement
+from cotangent._base.precision import DotAlgorithmPreset, Precision, check_precision
 from cotangent._core import Array
 from cotangent._ops.binding import kind, literal
 from cotangent._ops.extents import capacities, capacity
@@ -26,62 +27,6 @@ __all__ = [
     "ragged_dot",
     "ragged_dot_general",
 ]
-
-
-class Precision(Enum):
-    """How exact a product is asked to be. Products here are always exact to the rounding of their dtype."""
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    @classmethod
-    def _missing_(cls, value: object) -> Precision | None:
-        return _PRECISIONS.get(value) if isinstance(value, str) or value is None else None
-
-    def __str__(self) -> str:
-        return self.name
-
-
-_PRECISIONS: dict[Any, Precision] = {
-    None: Precision.DEFAULT, "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
-    "high": Precision.HIGH, "tensorfloat32": Precision.HIGH, "bfloat16_3x": Precision.HIGH,
-    "highest": Precision.HIGHEST, "float32": Precision.HIGHEST,
-}  # fmt: skip
-
-
-class DotAlgorithmPreset(Enum):
-    """Algorithms of accelerators, named by the dtypes of operands and sums; accepted, and of no effect."""
-
-    DEFAULT = 0
-    ANY_F8_ANY_F8_F32 = 1
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
-    ANY_F8_ANY_F8_ANY = 3
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 4
-    F16_F16_F16 = 5
-    F16_F16_F32 = 6
-    BF16_BF16_BF16 = 7
-    BF16_BF16_F32 = 8
-    BF16_BF16_F32_X3 = 9
-    BF16_BF16_F32_X6 = 10
-    BF16_BF16_F32_X9 = 11
-    TF32_TF32_F32 = 12
-    TF32_TF32_F32_X3 = 13
-    F32_F32_F32 = 14
-    F64_F64_F64 = 15
-
-
-def _check_precision(precision: Any) -> None:
-    parts = precision if isinstance(precision, (tuple, list)) else (precision,)
-    for part in parts:
-        known = part in _PRECISIONS or isinstance(part, (Precision, DotAlgorithmPreset))
-        if not known and part not in DotAlgorithmPreset.__members__:
-            raise ValueError(
-                f"unknown precision {part!r}\n  supported: {', '.join(map(repr, _PRECISIONS))}, lax.Precision, "
-                "lax.DotAlgorithmPreset, or a pair of them"
-            )
-    if len(parts) not in (1, 2):
-        raise ValueError(f"a precision is one value or a pair; got {precision!r}")
 
 
 def _numbers(name: str, dimension_numbers: Any) -> tuple[list[int], list[int], list[int], list[int]]:
@@ -132,8 +77,8 @@ def dot_general(
     >>> ct.lax.dot_general(a, a, (((1,), (1,)), ((), ())), preferred_element_type="int32").tolist()
     [[30000, 30000], [30000, 30000]]
     """
-    del out_sharding
-    _check_precision(precision)
+    check_placement(out_sharding, "lax.dot_general")
+    check_precision(precision)
     left, right = as_array("dot_general", lhs), as_array("dot_general", rhs)
     lhs_contract, rhs_contract, lhs_batch, rhs_batch = _numbers("dot_general", dimension_numbers)
     _check_axes("dot_general", "left", left, lhs_contract, lhs_batch)

@@ -13,6 +13,7 @@ from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
+from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.extents import alike, capacities, capacity, drop_axes, exact_size, join_axes
 from cotangent._ops.sizes import (
@@ -94,7 +95,7 @@ def broadcast_in_dim(
     Raises:
         ShapeError: a size is neither 1 nor that of the result.
     """
-    del out_sharding
+    check_placement(out_sharding, "lax.broadcast_in_dim")
     array = as_array("broadcast_in_dim", operand)
     sizes, lengths = static_shape(shape, "lax.broadcast_in_dim")
     axes = _axes("broadcast_in_dim", broadcast_dimensions, len(sizes))
@@ -147,7 +148,7 @@ def reshape(
     Raises:
         ShapeError: the sizes do not have the same product.
     """
-    del out_sharding
+    check_placement(out_sharding, "lax.reshape")
     array = as_array("reshape", operand)
     if dimensions is not None:
         array = transpose(array, dimensions)

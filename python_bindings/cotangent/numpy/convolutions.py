@@ -8,6 +8,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
+from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.arithmetic import conjugate
 from cotangent._ops.binding import inexact
@@ -27,7 +28,7 @@ def _convolved(a: Any, v: Any, preferred: Any) -> list[Array]:
 
 def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Array:
     """The discrete convolution of two one-axis arrays; modes "full", "same" and "valid"."""
-    del precision
+    check_precision(precision)
     x, y = _convolved(a, v, preferred_element_type)
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"convolve takes arrays with one axis; got shapes {x.shape} and {y.shape}")

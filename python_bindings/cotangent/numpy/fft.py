@@ -16,6 +16,7 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_device
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
 from cotangent._ops.extents import capacity, slice_axis
@@ -241,7 +242,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     >>> ct.numpy.fft.fftfreq(4, 0.5).tolist()
     [0.0, 0.5, -1.0, -0.5]
     """
-    del device
+    check_device(device, "fftfreq")
     _frequency_arguments(n, d, "fftfreq")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     order = ops.arange(n)
@@ -250,7 +251,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
 
 def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of the coefficients of `rfft`."""
-    del device
+    check_device(device, "rfftfreq")
     _frequency_arguments(n, d, "rfftfreq")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     return ops.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)

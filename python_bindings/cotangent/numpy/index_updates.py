@@ -17,6 +17,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal
@@ -86,6 +87,23 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
     return primitives.select(found.spread_over(x), updates, x)
 
 
+def _check_hints(hints: dict[str, Any], name: str) -> None:
+    """Raises for what is no promise about the indices, or would change the result.
+
+    Raises:
+        TypeError: there is no such option. NotImplementedError: negative indices are to be outside. ValueError: a placement on several devices.
+    """
+    for hint, value in hints.items():
+        if hint == "out_sharding":
+            check_placement(value, f"at[...].{name}")
+        elif hint == "wrap_negative_indices" and value is not None and not value:
+            raise NotImplementedError(
+                f"at[...].{name}: wrap_negative_indices=False is not supported\n  make negative indices as large as the axis first"
+            )
+        elif hint not in ("indices_are_sorted", "unique_indices", "wrap_negative_indices"):
+            raise TypeError(f"at[...].{name} got an unexpected keyword argument {hint!r}")
+
+
 class IndexUpdate:
     """``x.at[index]``: the methods return arrays with the indexed elements changed.
 
@@ -116,7 +134,7 @@ class IndexUpdate:
                 ``"fill"`` or ``"drop"``: ``fill_value``, without derivative.
             fill_value: by default NaN, the lowest signed, the highest unsigned integer.
         """
-        del hints
+        _check_hints(hints, "get")
         if mode in (None, "clip", "promise_in_bounds"):
             return _with_mode(lambda index: get_item(self._array, index), self._index, mode)
         if mode not in ("fill", "drop"):
@@ -159,6 +177,7 @@ class IndexUpdate:
 
     def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with a function applied to the indexed elements, as often as the index names each."""
+        _check_hints(hints, "apply")
         if (found := _only_mask(self._index, self._array)) is not None:
             x = self._array
             return primitives.select(found.spread_over(x), _core.convert(function(x), x.dtype), x)
@@ -180,6 +199,7 @@ class IndexUpdate:
 
     def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
         check_mode(mode)
+        _check_hints(hints, operation)
         outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
         return _with_mode(
             lambda index: update_item(self._array, index, operation, values, outside, unique), self._index, mode

@@ -10,6 +10,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity, exact_size
 from cotangent._ops.extreme_positions import argmax
@@ -50,11 +51,12 @@ def categorical(
         shape: of the result: leading axes, then the other axes of ``logits``, which is the default.
         replace: whether positions along the leading axes may repeat.
         mode: of `gumbel`.
-        out_sharding: of no effect.
+        out_sharding: a placement on the one device.
 
     Raises:
         ValueError: the shape does not end with the other axes of ``logits``.
     """
+    check_placement(out_sharding, "categorical")
     array = _core.promote([logits], inexact=True)[0]
     axis = normalize_axis(axis, array.ndim, "categorical")
     others = [size for i, size in enumerate(capacities(array)) if i != axis]

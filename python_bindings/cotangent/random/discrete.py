@@ -12,6 +12,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import literal
 from cotangent._ops.extents import capacity
@@ -35,6 +36,7 @@ __all__ = [
 
 def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """How many trials of probability ``p`` until the first success."""
+    check_placement(out_sharding, "geometric")
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"geometric: the dtype must be an integer; got {dtype}")
@@ -47,6 +49,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None, *, out_sha
 
 def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Poisson distribution of mean ``lam``."""
+    check_placement(out_sharding, "poisson")
     dtype = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) not in ("signed", "unsigned"):
         raise DTypeError(f"poisson: the dtype must be an integer; got {dtype}")

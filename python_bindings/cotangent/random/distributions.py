@@ -12,6 +12,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.per_element import Elementwise, pick
@@ -154,18 +155,21 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_shardin
     >>> ct.random.gamma(ct.random.PRNGKey(0), 2.0, (3,)).shape
     (3,)
     """
+    check_placement(out_sharding, "gamma")
     sizes, _, (alpha,) = _parameters("gamma", shape, dtype, a)
     return _gamma(key, alpha, sizes, False)
 
 
 def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Logarithms of `gamma`'s numbers, which do not underflow for small ``a``."""
+    check_placement(out_sharding, "loggamma")
     sizes, _, (alpha,) = _parameters("loggamma", shape, dtype, a)
     return _gamma(key, alpha, sizes, True)
 
 
 def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the beta distribution."""
+    check_placement(out_sharding, "beta")
     sizes, _, (a, b) = _parameters("beta", shape, dtype, a, b)
     keys = basic.split(key)
     x, y = _gamma(keys[0], a, sizes, True), _gamma(keys[1], b, sizes, True)
@@ -182,6 +186,7 @@ def _total(x: Array) -> Array:
 
 def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Vectors of the Dirichlet distribution; ``alpha`` has shape (..., n), ``shape`` is that of the batch."""
+    check_placement(out_sharding, "dirichlet")
     dtype = basic.float_dtype(dtype, "dirichlet")
     array = _core.convert(_core.array(alpha), dtype)
     if array.ndim < 1:
@@ -195,12 +200,14 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None, *, out
 
 def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the chi-square distribution of ``df`` degrees of freedom."""
+    check_placement(out_sharding, "chisquare")
     sizes, _, (df,) = _parameters("chisquare", shape, dtype, df)
     return primitives.exp(_gamma(key, df / 2.0, sizes, True)) * 2.0
 
 
 def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the F distribution."""
+    check_placement(out_sharding, "f")
     sizes, dtype, (dfnum, dfden) = _parameters("f", shape, dtype, dfnum, dfden)
     keys = basic.split(key)
     return (chisquare(keys[1], dfnum, sizes, dtype) / dfnum) / (chisquare(keys[0], dfden, sizes, dtype) / dfden)  # type: ignore[no-any-return]
@@ -208,6 +215,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None, *,
 
 def t(key: Any, df: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of Student's t distribution of ``df`` degrees of freedom."""
+    check_placement(out_sharding, "t")
     sizes, dtype, (df,) = _parameters("t", shape, dtype, df)
     keys = basic.split(key)
     half = df / 2.0
@@ -223,6 +231,7 @@ def _one_over(value: Any, function: str, parameter: str) -> Any:
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of density proportional to ``exp(-|x|**p)``, for p > 0."""
+    check_placement(out_sharding, "generalized_normal")
     dtype = basic.float_dtype(dtype, "generalized_normal")
     keys = basic.split(key)
     power = _core.convert(_core.array(_one_over(p, "generalized_normal", "p")), dtype)
@@ -232,6 +241,7 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None, *, 
 
 def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Points evenly distributed in the unit ball of the p-norm, of ``d`` dimensions, for p > 0."""
+    check_placement(out_sharding, "ball")
     dtype = basic.float_dtype(dtype, "ball")
     power = _one_over(p, "ball", "p")
     sizes, count = symbolic_shape(shape, "ball"), symbolic_shape(d, "ball")
@@ -247,24 +257,28 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None, *, ou
 
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Exponentials of normal numbers of standard deviation ``sigma``."""
+    check_placement(out_sharding, "lognormal")
     sizes, dtype, (sigma,) = _parameters("lognormal", shape, dtype, sigma)
     return primitives.exp(basic.normal(key, sizes, dtype) * sigma)
 
 
 def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Pareto distribution of exponent ``b``, from 1 on."""
+    check_placement(out_sharding, "pareto")
     sizes, dtype, (b,) = _parameters("pareto", shape, dtype, b)
     return primitives.exp(basic.exponential(key, sizes, dtype) / b)
 
 
 def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Rayleigh distribution."""
+    check_placement(out_sharding, "rayleigh")
     sizes, dtype, (scale,) = _parameters("rayleigh", shape, dtype, scale)
     return scale * primitives.sqrt(primitives.log(basic.uniform(key, sizes, dtype)) * -2.0)  # type: ignore[no-any-return]
 
 
 def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Numbers of the Wald distribution (inverse Gauss) of scale 1."""
+    check_placement(out_sharding, "wald")
     sizes, dtype, (mean,) = _parameters("wald", shape, dtype, mean)
     keys = basic.split(key)
     mean = cnp.broadcast_to(mean, sizes)
@@ -284,6 +298,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = (), dtype
 
 def maxwell(key: Any, shape: Any = (), dtype: Any = None, *, out_sharding: Any = None) -> Array:
     """Lengths of vectors of three normal numbers."""
+    check_placement(out_sharding, "maxwell")
     dtype = basic.float_dtype(dtype, "maxwell")
     draws = basic.normal(key, (*symbolic_shape(shape, "maxwell"), 3), dtype)
     return primitives.sqrt(primitives.reduce_sum(draws * draws, axes=[draws.ndim - 1]))
@@ -302,6 +317,7 @@ def triangular(
     key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None, *, out_sharding: Any = None
 ) -> Array:
     """Numbers of the triangular distribution over [left, right] with its peak at ``mode``."""
+    check_placement(out_sharding, "triangular")
     sizes, dtype, given = _parameters("triangular", shape, dtype, left, mode, right)
     left, mode, right = (cnp.broadcast_to(x, sizes) for x in given)
     u = basic.uniform(key, sizes, dtype)
@@ -329,8 +345,9 @@ def multivariate_normal(
         shape: of the batch.
         dtype: floating.
         method: how the covariance is factored: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
-        out_sharding: of no effect.
+        out_sharding: a placement on the one device.
     """
+    check_placement(out_sharding, "multivariate_normal")
     if method not in ("svd", "eigh", "cholesky"):
         raise ValueError(f"multivariate_normal: method must be 'svd', 'eigh' or 'cholesky'; got {method!r}")
     mean, cov = (_core.promote([x], inexact=True)[0] for x in (mean, cov))
@@ -359,6 +376,7 @@ def orthogonal(
     key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
 ) -> Array:
     """Evenly distributed orthogonal matrices, n by n; with ``m``, n by m with orthonormal rows or columns."""
+    check_placement(out_sharding, "orthogonal")
     refuse_ragged_shape("orthogonal", (n, n if m is None else m), "a decomposition of fewer columns is another")
     (rows, columns), _ = static_shape((n, n if m is None else m), "orthogonal")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)

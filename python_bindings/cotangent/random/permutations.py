@@ -9,6 +9,7 @@ from typing import Any
 from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer
 from cotangent._ops.extents import capacities, capacity
@@ -31,13 +32,13 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
         x: an array, or an integer n for ``arange(n)``.
         axis: the axis that is shuffled.
         independent: whether the elements of each line along the axis are shuffled for themselves.
-        out_sharding: of no effect.
+        out_sharding: a placement on the one device.
 
     >>> import cotangent as ct
     >>> sorted(ct.random.permutation(ct.random.PRNGKey(0), 5).tolist())
     [0, 1, 2, 3, 4]
     """
-    del out_sharding
+    check_placement(out_sharding, "permutation")
     array = _core.array(x)
     if array.ndim == 0:
         if not is_integer(array):

@@ -12,6 +12,7 @@ import cotangent.numpy.fft as fft
 from cotangent import _core, lax
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.precision import check_precision
 from cotangent._core import Array
 
 __all__ = [
@@ -90,12 +91,12 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
         in2: the second array.
         mode: "full", "same" (the middle, of the size of ``in1``) or "valid" (where they overlap wholly).
         method: "auto" and "direct" sum products, "fft" goes through Fourier transforms.
-        precision: accepted for JAX's signature.
+        precision: checked only; products always have that of their dtype.
 
     Raises:
         ValueError: for an unknown mode or method, or operands that do not fit.
     """
-    del precision
+    check_precision(precision)
     if method == "fft":
         return fftconvolve(in1, in2, mode)
     if method not in ("auto", "direct"):

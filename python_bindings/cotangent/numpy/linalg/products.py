@@ -8,6 +8,7 @@ from typing import Any
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base.arguments import check_arguments
+from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.products import matmul, tensordot, vecdot
@@ -80,7 +81,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
 
     Args:
         arrays: two or more matrices; the first and the last may be vectors.
-        precision: ignored.
+        precision: checked only; products always have that of their dtype.
 
     Raises:
         ValueError: fewer than two, or axes that do not fit.
@@ -89,7 +90,7 @@ def multi_dot(arrays: Sequence[Any], *, precision: Any = None) -> Array:
     >>> ct.numpy.linalg.multi_dot([ct.numpy.ones((2, 3)), ct.numpy.ones((3, 4)), ct.numpy.ones(4)]).tolist()
     [12.0, 12.0]
     """
-    del precision
+    check_precision(precision)
     factors = [_core.array(x) for x in arrays]
     shapes = [x.shape for x in factors]
     if len(factors) < 2:

@@ -58,7 +58,9 @@ def svd(
     lapack_driver: str = "gesdd",
 ) -> Array | tuple[Array, Array, Array]:
     """The factors of ``a = U diag(s) V^H``: (U, s, V^H), or s alone; see `cotangent.numpy.linalg.svd`."""
-    del overwrite_a, check_finite, lapack_driver
+    del overwrite_a, check_finite
+    if lapack_driver not in ("gesdd", "gesvd"):
+        raise ValueError(f"svd: lapack_driver must be 'gesdd' or 'gesvd'; got {lapack_driver!r}")
     check_matrix(a, "svd")
     return lax_linalg.svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 

@@ -114,13 +114,14 @@ def expm_frechet(
     Args:
         A: matrices [..., n, n].
         E: matrices of the same shape.
-        method: ignored.
+        method: None, ``"SPS"`` or ``"blockEnlarge"``: ways to the same result, of which there is one here.
         compute_expm: whether the exponential is wanted.
 
     Raises:
-        LinAlgError: matrices are not square. ValueError: shapes differ.
+        LinAlgError: matrices are not square. ValueError: shapes differ, or there is no such method.
     """
-    del method
+    if method not in (None, "SPS", "blockEnlarge"):
+        raise ValueError(f"expm_frechet: method must be None, 'SPS' or 'blockEnlarge'; got {method!r}")
     a, e = _core.promote([A, E], inexact=True)
     check_square(a, "expm_frechet")
     if not alike(a, e):

@@ -10,6 +10,7 @@ from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import elementwise
+from cotangent._ops.sizes import static_count
 from cotangent._special import erfcx as _real_erfcx
 from cotangent._special import tables
 from cotangent._special.error import excess, normal_density, normal_tail, scaled_erfc
@@ -74,9 +75,12 @@ def _log_ndtr(x: Array) -> Array:
 def log_ndtr(x: Any, series_order: int = 3) -> Array:
     """The logarithm of the standard normal distribution function, also where that underflows.
 
-    ``series_order`` is accepted for JAX's signature.
+    It has the digits of its dtype, more than a series of any ``series_order`` has.
+
+    Raises:
+        ValueError: the order is negative.
     """
-    del series_order
+    static_count(series_order, "log_ndtr: series_order")
     return _log_ndtr(*floats("log_ndtr", x))
 
 
