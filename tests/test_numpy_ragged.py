@@ -9,6 +9,7 @@ import pytest
 from cotangent import nn
 
 X = np.random.default_rng(0).standard_normal((6, 3)).astype(np.float32)
+FOLD = cnp.frompyfunc(lambda x, y: x - 2 * y, 2, 1)
 FUNCTIONS = {
     "sum": lambda x: x.sum(0),
     "mean": lambda x: x.mean(0),
@@ -56,6 +57,31 @@ FUNCTIONS = {
     "norm": lambda x: (x - x.mean(0)) / x.std(0),
     "col": lambda x: x[:, 0],
     "argmaxall": lambda x: cnp.argmax(x[:, 0]),
+    "largest of no complex numbers": lambda x: ct.lax.reduce_max(cnp.asarray(x + 0j)[:, :0], (1,)),
+    "bits of nothing": lambda x: ct.lax.reduce_and(cnp.asarray(x > 0)[:, :0], (1,)),
+    "a ufunc of nothing": lambda x: cnp.bitwise_or.reduce(cnp.asarray(x > 0)[:, :0], axis=1),
+    "a fold in order": lambda x: FOLD.reduce(x, axis=1, initial=1.0),
+    "a fold of nothing": lambda x: FOLD.reduce(x[:, :0], axis=1, initial=1.0),
+    "slices folded": lambda x: ct.jit(lambda x, i: FOLD.reduceat(x, i, axis=1))(x, np.array([0, 2])),
+    "a polynomial without coefficients": lambda x: cnp.polyval(cnp.asarray(x).T[:0], 2.0),
+    "powers 0": lambda x: cnp.linalg.matrix_power(cnp.asarray(x)[:, :, None] * np.ones(3, np.float32), 0),
+    "inverses": lambda x: cnp.linalg.inv(np.eye(3, dtype=np.float32) * (2 + abs(x))[:, None]),
+    "interpolation of one point": lambda x: cnp.interp(x[:, 0], np.array([0.0]), np.array([5.0])),
+    "tiles": lambda x: ct.lax.tile(x, (2, 2)),
+    "pieces": lambda x: cnp.piecewise(x, [x > 0], [lambda x: x * x, -1.0]),
+    "no pieces": lambda x: cnp.piecewise(x, [], [2.0]),
+    "vectorized": lambda x: cnp.vectorize(lambda row: row.sum(), signature="(n)->()")(x),
+    "solutions of factors": lambda x: ct.scipy.linalg.lu_solve(
+        ct.scipy.linalg.lu_factor(np.diag(np.float32([1, 2, 4]))), cnp.asarray(x).T
+    ),
+    "companions": lambda x: ct.scipy.linalg.companion(2 + abs(x)),
+    "toeplitz": lambda x: ct.scipy.linalg.toeplitz(x),
+    "leslie": lambda x: ct.scipy.linalg.leslie(x, x[:, 1:]),
+    "transforms": lambda x: ct.scipy.fft.dct(x, axis=1),
+    "prepended": lambda x: cnp.diff(x, axis=1, prepend=1.0),
+    "repeated in a new axis": lambda x: nn.one_hot(cnp.argmax(x, 1), 3, axis=0),
+    "weighted quantiles": lambda x: cnp.quantile(x, 0.5, axis=1, weights=abs(x), method="inverted_cdf"),
+    "reflections": lambda x: ct.lax.linalg.householder_product(x, x[0] * 0 + 0.5),
 }
 
 
@@ -146,6 +172,10 @@ def test_what_is_made_of_a_shape(name, axis):
     ("call", "message"),
     [
         (lambda x: cnp.diag_indices_from(x @ x.T), "diag_indices_from: axis 0 is ragged"),
+        (lambda x: nn.glu(x[:, :2].T @ x.T), "glu: axis 1 is ragged"),
+        (lambda x: ct.scipy.fft.dct(x, axis=0), "dct: axis 0 is ragged"),
+        (lambda x: cnp.gradient(x, axis=0), "gradient: axis 0 is ragged"),
+        (lambda x: ct.lax.unstack(x), "lax.unstack: axis 0 is ragged"),
         (lambda x: ct.random.permutation(KEY, x.T, independent=True), "permutation: axis 1 is ragged"),
         (lambda x: ct.random.choice(KEY, 50, x.shape, replace=False), "choice: axis 0 of the shape is ragged"),
         (lambda x: ct.random.orthogonal(KEY, x.shape[0]), "orthogonal: axis 0 of the shape is ragged"),
@@ -174,6 +204,12 @@ def test_what_needs_exact_sizes(call, message):
 def test_unsupported_on_a_ragged_axis(call, message):
     with pytest.raises(NotImplementedError, match=message):
         ct.mask(call)(padded(4))
+
+
+def test_an_axis_that_may_have_one_element_is_not_squeezed_out():
+    x = ct.Ragged(np.ones((1, 3), np.float32), {0: 0})
+    with pytest.raises(ValueError, match="has not size 1"):
+        ct.mask(lambda x: ct.lax.squeeze(x, (0,)))(x)
 
 
 def test_iteration_over_a_ragged_axis():
