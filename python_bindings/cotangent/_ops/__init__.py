@@ -1,6 +1,7 @@
 """The operations of arrays, of exact and ragged sizes alike: what special functions, `lax`, `numpy` and all above them are written in.
 
-Names and meaning are NumPy's. `binding` says how a function becomes equations, `sizes` what an axis is.
+Names and meaning are NumPy's. `binding` says how a function becomes equations, `sizes` what an axis is, `extents` what stands beside an
+array, whose axes may be ragged.
 """
 
 from cotangent._ops.arithmetic import *
