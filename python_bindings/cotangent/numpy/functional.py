@@ -14,9 +14,9 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import truth
-from cotangent._ops.extents import capacities, stretched
+from cotangent._ops.extents import capacities
 from cotangent._ops.ranges import arange
-from cotangent._ops.shapes import expand_dims, moveaxis
+from cotangent._ops.shapes import broadcast_to, expand_dims, moveaxis
 from cotangent._ops.sizes import insert_axes, normalize_axis, several
 from cotangent._transforms.batching import vmap
 from cotangent.errors import ShapeError
@@ -241,7 +241,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
 
     def value(function: Any) -> Array:
         made = _core.array(function(array, *args, **kw) if callable(function) else function)
-        return stretched(_core.convert(made, array.dtype), array)
+        return broadcast_to(_core.convert(made, array.dtype), array.shape)
 
     result = value(other)
     for condition, function in zip(condlist, functions, strict=True):

@@ -286,7 +286,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         flat = gathered(window, found)
         shape = [*capacities(flat)[: found.axis], *capacities(found.indices), *capacities(flat)[found.axis + 1 :]]
     else:
-        shape = capacities(window)
+        shape = list(capacities(window))
     dropped, inserted = result_shape(plan, x.ndim, found)
     kept = [size for axis, size in enumerate(shape) if axis not in dropped]
     for position in inserted:
