@@ -442,10 +442,10 @@ def jit(
         donate_argnums: positions of arguments whose memory results may be written to. An array that was written over cannot be used
             again: that is a ``ValueError``. One that shares its memory, with a NumPy view say, is left alone.
         donate_argnames: the same by name. Where one of the two is given, an argument is donated by position and by keyword.
-        keep_unused: accepted for compatibility: unused arguments cost nothing.
+        keep_unused: whether unused arguments are part of the compiled program; unused arguments cost nothing.
         device: accepted for compatibility: programs run on this machine's processor.
         backend: ``"llvm"`` (also called ``"cpu"``) or ``"interpreter"``.
-        inline: accepted for compatibility: calls are always inlined before compiling.
+        inline: whether calls of it are inlined; calls are always inlined before compiling.
         in_shardings: accepted when it asks for one device: None, or shardings of one device in any tree. The same for ``out_shardings``.
         compiler_options: must be empty.
         threads: calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``. Results

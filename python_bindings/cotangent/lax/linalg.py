@@ -88,7 +88,7 @@ def qr(
         x: matrices [..., m, n].
         pivoting: whether to reorder the columns of ``x`` so that the diagonal of R descends; the order is a third result.
         full_matrices: whether Q is [..., m, m] rather than [..., m, min(m, n)].
-        use_magma: ignored.
+        use_magma: whether another library may compute it; the result is the same.
     """
     del use_magma
     return tuple(primitives.qr(x, full_matrices=full_matrices, pivoting=pivoting))  # type: ignore[return-value]
@@ -112,7 +112,7 @@ def svd(
         full_matrices: whether U and V are square.
         compute_uv: whether U and V are wanted.
         subset_by_index: the first and the last but one index of the singular values that are wanted.
-        algorithm: ignored.
+        algorithm: one of several to the same result; there is one here.
     """
     del algorithm
     if subset_by_index is not None and full_matrices and compute_uv:
@@ -147,7 +147,7 @@ def eigh(
         symmetrize_input: whether to take the Hermitian part of ``x`` first.
         sort_eigenvalues: they always are.
         subset_by_index: the first and the last but one index of the eigenvalues that are wanted.
-        implementation: ignored.
+        implementation: one of several of the same result; there is one here.
     """
     del sort_eigenvalues, implementation
     matrix = symmetrized(x) if symmetrize_input else x
@@ -177,9 +177,9 @@ def eig(
         x: matrices [..., n, n].
         compute_left_eigenvectors: whether u with u^H x = w u^H are wanted.
         compute_right_eigenvectors: whether v with x v = w v are wanted.
-        enable_eigvec_derivs: ignored: they always have derivatives.
-        implementation: ignored.
-        use_magma: ignored.
+        enable_eigvec_derivs: whether eigenvectors have derivatives; they always have derivatives.
+        implementation: one of several of the same result; there is one here.
+        use_magma: whether another library may compute it; the result is the same.
     """
     del enable_eigvec_derivs, implementation, use_magma
     return primitives.eig(x, left=compute_left_eigenvectors, right=compute_right_eigenvectors)

@@ -67,7 +67,7 @@ def dot_general(
             the same places.
         precision: checked only; products are exact to the rounding of their dtype.
         preferred_element_type: the dtype of the result, and of sums where it is the wider one.
-        out_sharding: of no effect.
+        out_sharding: a placement on the one device.
 
     Returns:
         Shape (batch..., other lhs axes..., other rhs axes...).
@@ -176,7 +176,7 @@ def ragged_dot(
         precision: as in `dot_general`.
         preferred_element_type: as in `dot_general`.
         group_offset: not supported.
-        out_sharding: of no effect.
+        out_sharding: a placement on the one device.
 
     Returns:
         Shape (m, n).

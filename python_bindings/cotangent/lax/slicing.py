@@ -229,8 +229,8 @@ def gather(
         start_indices: integers; the last axis holds where a slice begins, in the axes of ``start_index_map``.
         dimension_numbers: which axes belong together.
         slice_sizes: of the slices, an axis of the operand.
-        unique_indices: accepted for compatibility.
-        indices_are_sorted: accepted for compatibility.
+        unique_indices: a promise, which is not needed.
+        indices_are_sorted: a promise, which is not needed.
         mode: for slices that reach outside: "clip" (the default), "fill" or "promise_in_bounds".
         fill_value: what slices outside read as with "fill"; by default NaN, the lowest signed, the highest unsigned number.
     """
@@ -309,7 +309,7 @@ def scatter(
         scatter_indices: integers; the last axis holds where a slice begins.
         updates: the slices, of the operand's dtype.
         dimension_numbers: which axes belong together.
-        indices_are_sorted: accepted for compatibility.
+        indices_are_sorted: a promise, which is not needed.
         unique_indices: a promise that no element is written twice.
         mode: for slices that reach outside: "drop" (the default), "clip" or "promise_in_bounds".
     """
@@ -390,7 +390,7 @@ def scatter_apply(
         func: from elements to elements; it is given arrays.
         dimension_numbers: which axes belong together.
         update_shape: the shape of all slices together.
-        indices_are_sorted: accepted for compatibility.
+        indices_are_sorted: a promise, which is not needed.
         unique_indices: a promise that no element is written twice.
         mode: for slices that reach outside, as in `scatter`.
     """

@@ -30,7 +30,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     Args:
         operand: an array, or a tuple or list of arrays of one shape.
         dimension: the axis.
-        is_stable: accepted for compatibility.
+        is_stable: whether equal elements must keep their order, which they always do.
         num_keys: how many arrays are compared.
 
     >>> import cotangent as ct
@@ -93,8 +93,8 @@ def approx_max_k(
         operand: floats.
         k: how many.
         reduction_dimension: the axis.
-        recall_target: accepted for compatibility.
-        reduction_input_size_override: accepted for compatibility.
+        recall_target: the share of them that must be found; all are.
+        reduction_input_size_override: what an approximation would be made for; there is none.
         aggregate_to_topk: must be true: there are no partial results that would be left to aggregate.
     """
     return _approximate("approx_max_k", operand, k, reduction_dimension, recall_target, aggregate_to_topk, True)

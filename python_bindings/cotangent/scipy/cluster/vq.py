@@ -19,7 +19,7 @@ def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Array, Arra
     Args:
         obs: observations, shape (N, D), or (N,) of one feature.
         code_book: codes, shape (K, D), or (K,).
-        check_finite: has no effect.
+        check_finite: whether elements may be trusted to be finite; they need not be.
 
     Returns:
         The position of the nearest code of each observation, and the distance to it, both of shape (N,).
