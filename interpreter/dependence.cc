@@ -56,7 +56,7 @@ std::vector<bool> moved_results(const Primitive& primitive, absl::Span<const Ava
   };
   if (!set(moving) || !set(inexact)) return std::vector<bool>(results.size(), false);
   // A rule that is captured on demand is not asked in advance.
-  if (primitive.name == "custom_jvp" && attrs->has("rule")) return inexact;
+  if (primitive.region == Region::kApplied && attrs->has("rule")) return inexact;
   try {
     if (primitive.jvp) {
       std::vector<bool> moved = by_jvp_rule(primitive, operands, moving, attrs);

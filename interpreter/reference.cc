@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "interpreter/scalar_semantics.h"
+#include "ir/ops.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -342,22 +343,8 @@ Tensor accumulate(const Primitive& primitive, const Tensor& x, const Attrs& attr
   return converted(running, aval);
 }
 
-// The axes of `rank` in neither list, in order.
-Ints free_axes(int rank, const Ints& contract, const Ints& batch) {
-  Ints result;
-  for (int64_t axis = 0; axis < rank; ++axis) {
-    if (std::find(contract.begin(), contract.end(), axis) != contract.end()) continue;
-    if (std::find(batch.begin(), batch.end(), axis) != batch.end()) continue;
-    result.push_back(axis);
-  }
-  return result;
-}
-
 Tensor dot_general(const Tensor& lhs, const Tensor& rhs, const Attrs& attrs, const Aval& aval) {
-  const Ints& lhs_contract = attrs.ints("lhs_contract");
-  const Ints& rhs_contract = attrs.ints("rhs_contract");
-  const Ints& lhs_batch = attrs.ints("lhs_batch");
-  const Ints& rhs_batch = attrs.ints("rhs_batch");
+  const auto& [lhs_contract, rhs_contract, lhs_batch, rhs_batch] = DotDimensions::from(attrs);
   const Ints lhs_free = free_axes(lhs.aval().rank(), lhs_contract, lhs_batch);
   const Ints rhs_free = free_axes(rhs.aval().rank(), rhs_contract, rhs_batch);
   const Shape lhs_strides = strides_of(lhs.shape());

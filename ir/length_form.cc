@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
+#include "ir/primitive.h"
 
 namespace ct {
 namespace {
@@ -216,7 +216,7 @@ class Reader {
   }
 
   std::optional<Form> read_equation(const Equation& equation) {
-    const Primitive* const primitive = equation.primitive;
+    const Primitive& primitive = *equation.primitive;
     const absl::Span<const Var> operands = builder_->operands(equation);
     const auto is_integer_scalar = [&](Var var) {
       const Aval aval = builder_->aval(var);
@@ -224,20 +224,31 @@ class Reader {
     };
     if (!is_integer_scalar(equation.first_output)) return std::nullopt;
     if (!std::all_of(operands.begin(), operands.end(), is_integer_scalar)) return std::nullopt;
-    if (primitive == &kFull) return form_of(number(builder_->attrs(equation).integer("value")));
-    if (primitive == &kConvert || primitive == &kStopGradient) return read(operands[0]);
-    if (primitive == &kClampLength) return clamped(read(operands[0]), read(operands[1]));
-    if (primitive == &kNeg) return negated(read(operands[0]));
-    if (operands.size() != 2) return std::nullopt;
+    if (primitive.arrangement == Arrangement::kUniform) {
+      return form_of(number(builder_->attrs(equation).integer("value")));
+    }
+    if (primitive.length_role == LengthRole::kSame) return read(operands[0]);
+    if (primitive.length_role == LengthRole::kClamp) return clamped(read(operands[0]), read(operands[1]));
+    if (primitive.computes(ScalarOp::kNeg)) return negated(read(operands[0]));
+    if (!primitive.scalar || operands.size() != 2) return std::nullopt;
     const Form& x = read(operands[0]);
     const Form& y = read(operands[1]);
-    if (primitive == &kAdd) return added(x, y);
-    if (primitive == &kSub) return added(x, negated(y));
-    if (primitive == &kMax) return larger(x, y);
-    if (primitive == &kMin) return smaller(x, y);
-    if (primitive == &kMul) return multiplied(x, y);
-    if (primitive == &kDiv) return divided(x, number_of(y).value_or(0));
-    return std::nullopt;
+    switch (primitive.scalar_op) {
+      case ScalarOp::kAdd:
+        return added(x, y);
+      case ScalarOp::kSub:
+        return added(x, negated(y));
+      case ScalarOp::kMax:
+        return larger(x, y);
+      case ScalarOp::kMin:
+        return smaller(x, y);
+      case ScalarOp::kMul:
+        return multiplied(x, y);
+      case ScalarOp::kDiv:
+        return divided(x, number_of(y).value_or(0));
+      default:
+        return std::nullopt;
+    }
   }
 
   std::optional<Form> clamped(const Form& length, const Form& size) const {
@@ -324,6 +335,13 @@ class Reader {
 };
 
 }  // namespace
+
+bool computes_lengths(const Primitive& primitive) {
+  if (primitive.arrangement == Arrangement::kUniform || primitive.length_role == LengthRole::kClamp) return true;
+  constexpr ScalarOp kOps[] = {ScalarOp::kNeg, ScalarOp::kAdd, ScalarOp::kSub, ScalarOp::kMul,
+                               ScalarOp::kDiv, ScalarOp::kMax, ScalarOp::kMin};
+  return std::ranges::any_of(kOps, [&](ScalarOp op) { return primitive.computes(op); });
+}
 
 bool same_length(Value x, Value y) {
   if (x == y) return true;

@@ -16,6 +16,10 @@
 
 namespace ct {
 
+// Whether the results of the primitive are lengths as expressions of operands that are: numbers, sums, products and so
+// on.
+bool computes_lengths(const Primitive& primitive);
+
 // Whether two int32 scalars of one builder are the same number for all sizes.
 bool same_length(Value x, Value y);
 

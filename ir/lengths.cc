@@ -4,7 +4,6 @@
 #include <limits>
 #include <numeric>
 
-#include "ir/combinators.h"
 #include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/ops.h"
@@ -26,25 +25,17 @@ int32_t checked(int64_t length) {
 // program is to be linear in, and then its size would be too.
 Value length_of(Value x, int axis) {
   const Equation* equation = x.builder->producer(x.var);
-  const bool set =
-      equation != nullptr && equation->primitive == &kSetLength && x.builder->attrs(*equation).integer("axis") == axis;
+  const bool set = equation != nullptr && equation->primitive->length_role == LengthRole::kSet &&
+                   x.builder->attrs(*equation).integer("axis") == axis;
   return set ? Value{x.builder, x.builder->operands(*equation)[1]} : dimension_size(x, axis);
 }
 
-Value shared(const PrimitiveRef& primitive, Value x, Value y) { return x.builder->bind_shared(*primitive, {x, y})[0]; }
+Value shared(const Primitive& primitive, Value x, Value y) { return x.builder->bind_shared(primitive, {x, y})[0]; }
 
 // Of operands in one order, however they came.
-Value shared_in_order(const PrimitiveRef& primitive, Value x, Value y) {
+Value shared_in_order(const Primitive& primitive, Value x, Value y) {
   if (x.var > y.var) std::swap(x, y);
   return shared(primitive, x, y);
-}
-
-struct Names {
-  PrimitiveRef add{"add"}, mul{"mul"}, div{"div"}, max{"max"}, min{"min"}, full{"full"};
-};
-const Names& names() {
-  static const Names* const result = new Names;
-  return *result;
 }
 
 thread_local int lengths_kept = 0;
@@ -62,29 +53,29 @@ Value size_of(Value x, int axis) {
 
 Value constant_length(Builder& builder, int64_t length) {
   return builder.bind_shared(
-      *names().full, {},
+      kFull, {},
       Attrs::make(
           {{"dtype", DType::kInt32}, {"shape", Ints()}, {"value", int64_t{checked(length)}}, {"weak", false}}))[0];
 }
 
 std::optional<int64_t> known_length(Value length) { return constant_of_length(length); }
 
-Value add_lengths(Value x, Value y) { return shared_in_order(names().add, x, y); }
+Value add_lengths(Value x, Value y) { return shared_in_order(kAdd, x, y); }
 Value add_lengths(Value x, int64_t y) { return y == 0 ? x : add_lengths(x, constant_length(*x.builder, y)); }
 Value scale_length(Value x, int64_t factor) {
-  return factor == 1 ? x : shared(names().mul, x, constant_length(*x.builder, factor));
+  return factor == 1 ? x : shared(kMul, x, constant_length(*x.builder, factor));
 }
 Value divided_length(Value x, int64_t divisor) { return exact_quotient(x, divisor); }
-Value at_least_zero(Value x) { return shared(names().max, x, constant_length(*x.builder, 0)); }
-Value smaller_length(Value x, Value y) { return shared_in_order(names().min, x, y); }
-Value larger_length(Value x, Value y) { return shared_in_order(names().max, x, y); }
-Value smaller_length(Value x, int64_t limit) { return shared(names().min, x, constant_length(*x.builder, limit)); }
+Value at_least_zero(Value x) { return shared(kMax, x, constant_length(*x.builder, 0)); }
+Value smaller_length(Value x, Value y) { return shared_in_order(kMin, x, y); }
+Value larger_length(Value x, Value y) { return shared_in_order(kMax, x, y); }
+Value smaller_length(Value x, int64_t limit) { return shared(kMin, x, constant_length(*x.builder, limit)); }
 
 Value strided_length(Value x, int64_t start, int64_t stride) {
   if (start == 0 && stride == 1) return x;
   // One side of the division may be negative, where it truncates upwards: not below zero after the max.
   Value length = add_lengths(x, stride - 1 - start);
-  if (stride != 1) length = shared(names().div, length, constant_length(*x.builder, stride));
+  if (stride != 1) length = shared(kDiv, length, constant_length(*x.builder, stride));
   return start == 0 ? length : at_least_zero(length);
 }
 
@@ -124,10 +115,9 @@ Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axe
 }
 
 bool means_lengths(const Primitive& primitive, const Attrs& attrs) {
-  if (&primitive == &kDimensionSize || &primitive == &kFillPadding) return true;
-  // Regions and loops are defined above this layer: by name.
-  if (primitive.name == "mask") return false;
-  if (primitive.name == "scan" && attrs.has("counted")) return true;
+  if (primitive.length_role == LengthRole::kSize || primitive.length_role == LengthRole::kFill) return true;
+  if (primitive.region == Region::kRagged) return false;
+  if (primitive.lowering == Lowering::kScan && attrs.has("counted")) return true;
   const auto inside = [](const GraphPtr& graph) {
     const absl::Span<const Equation> equations = graph->equations();
     return std::any_of(equations.begin(), equations.end(), [&](const Equation& equation) {

@@ -116,7 +116,9 @@ Value reduce_min(Value x, absl::Span<const int64_t> axes);
 Value cumsum(Value x, int axis, bool reverse);
 struct DotDimensions {
   Ints lhs_contract, rhs_contract, lhs_batch, rhs_batch;
+  static DotDimensions from(const Attrs& attrs);
 };
+Ints free_axes(int rank, const Ints& contract, const Ints& batch);  // neither contracted nor batch
 // Result: batch dimensions, free dimensions of lhs, free dimensions of rhs, each in order.
 Value dot_general(Value lhs, Value rhs, const DotDimensions& dimensions);
 

@@ -15,8 +15,13 @@
 //   expand      rewrites the equation into other primitives; then it needs no lowering and no reference
 //   split       for primitives with sub-graphs: the known/unknown partition that linearize needs
 //   prune       for primitives with sub-graphs: what is left of the equation when only some results are used
+//   simplify    what the equation can be replaced by, seen what made its operands (simplify.h)
 //
-// A slot that stays empty must be declared in `absent` with the reason; a test prints the matrix and fails on holes.
+// A slot that stays empty must be declared in `absent` with the reason, `prune` and `simplify` apart; a test prints the
+// matrix and fails on holes. Passes name no primitive: they ask for `arrangement`, `scalar_op`, `lowering`, `region`,
+// `length_role` and `free_to_recompute`, which the record states where there is something to say
+// (docs/design/027-slots.md).
+//
 // Read ops/erf.cc for a whole primitive in about twenty lines; combinators.h has the rule makers.
 #pragma once
 
@@ -36,6 +41,7 @@ namespace ct {
 
 class SplitContext;  // transforms/split.h
 struct SplitValue;
+struct SimplifyInput;  // simplify.h
 
 using Avals = std::vector<Aval>;
 using TypeRule = std::function<Avals(absl::Span<const Aval> operands, const Attrs& attrs)>;
@@ -118,6 +124,8 @@ struct Pruned {
   AttrsPtr attrs;
 };
 using PruneRule = std::function<Pruned(const std::vector<bool>& used, const AttrsPtr& attrs)>;
+// A value for each result; none: the equation stays.
+using SimplifyRule = std::function<Values(const SimplifyInput& input)>;
 
 // What an attribute holds: an alternative of AttrValue, or a number of the result's dtype (an integer, a real, or the
 // two parts of a complex number).
@@ -157,19 +165,55 @@ enum class Lowering : uint8_t {
   kHost,    // `reference` runs it, outside of generated code: a library (sorting, LAPACK, FFT) or Python (callbacks)
 };
 
+// Where the elements of the result come from, when nothing is computed: for passes that follow them.
+enum class Arrangement : uint8_t {
+  kNone,         // they are computed, or chosen in another way
+  kUniform,      // attribute `value`, everywhere
+  kCounting,     // positions along attribute `axis`
+  kReshape,      // operand 0's in row-major order under another shape
+  kBroadcast,    // operand 0's axis i is axis `axes`[i]
+  kTranspose,    // axis i is operand 0's axis `permutation`[i]
+  kSlice,        // operand 0's from `start` to `limit` in steps of `stride`
+  kPad,          // operand 0's after `low`, with `interior` between them and `high` behind; elsewhere operand 1
+  kConcatenate,  // one operand after the other along `axis`
+  kGather,       // operand 0's at the indices in operand 1 along `axis`
+  kWindows,      // of the windows that slide over operand 0: ops/window_slice.cc
+  kChoice,       // operand 1's where operand 0 is true, else operand 2's
+};
+
+// What the primitive says about the lengths of ragged axes. Arithmetic of lengths follows from `scalar_op`.
+enum class LengthRole : uint8_t {
+  kNone,
+  kSame,   // of a length: that length
+  kClamp,  // operand 0 held to 0 … operand 1
+  kSize,   // the length of attribute `axis`
+  kSet,    // operand 0, whose attribute `axis` is as long as operand 1 says
+  kFill,   // operand 0, whose padding along attribute `axes` is filled
+};
+
+// What attribute `graph` is to the operands, when the equation does nothing but run it.
+enum class Region : uint8_t {
+  kNone,
+  kCall,      // run on them, and may be inlined at any time
+  kApplied,   // run on them, under rules that inlining would lose: attribute `rule` makes a derivative on demand
+  kExamples,  // run for each of `size` examples that lie along `in_axes`
+  kRagged,    // run on ragged arrays: `num_lengths`, `in_ragged`, `out_ragged`. Sizes inside are not what shapes say
+};
+
 struct Primitive {
   std::string name;
   std::vector<AttributeRecord> attributes{};
-  TypeRule type;
-  JvpRule jvp;
-  TransposeRule transpose;
-  BatchRule batch;
-  MaskRule mask;
-  ElementRule element;
-  ReferenceRule reference;
-  ExpandRule expand;
-  SplitRule split;
+  TypeRule type{};
+  JvpRule jvp{};
+  TransposeRule transpose{};
+  BatchRule batch{};
+  MaskRule mask{};
+  ElementRule element{};
+  ReferenceRule reference{};
+  ExpandRule expand{};
+  SplitRule split{};
   PruneRule prune{};
+  SimplifyRule simplify{};
 
   bool several_results = false;  // a list of results, however many there are
   Lowering lowering = Lowering::kElement;
@@ -179,13 +223,21 @@ struct Primitive {
       identity{};       // of kReduce and kCumulative; converting it saturates: inf is an integer's highest value
   bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it
   ScalarOp scalar_op = ScalarOp::kAdd;
-  bool elementwise = false;    // an element of the result needs the elements at its position only
+  bool elementwise = false;  // an element of the result needs the elements at its position only
+  Arrangement arrangement = Arrangement::kNone;
+  LengthRole length_role = LengthRole::kNone;
+  Region region = Region::kNone;
+  // Moves elements, and does no arithmetic but widening: made again rather than kept, if no smaller than the operand.
+  bool free_to_recompute = false;
   bool differentiable = true;  // false: tangents of outputs are always zero
   // Acts on the world: every equation is kept, once, where it stands. Where attributes decide it, `effects` does.
   bool has_side_effects = false;
   std::function<bool(const Attrs&)> effects{};
   std::map<std::string, std::string> absent{};  // slot -> reason
   bool user_defined = false;                    // by a program that uses the library
+
+  bool computes(ScalarOp op) const { return scalar && scalar_op == op; }
+  bool folds(ScalarOp op) const { return lowering == Lowering::kReduce && combine == op; }
 };
 
 // Whether an equation acts on the world, itself or in a sub-graph. Effects happen in program order.

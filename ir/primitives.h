@@ -1,4 +1,4 @@
-// The primitives that C++ code binds or looks for by themselves. Each is defined by its record, in ops/; the functions
+// The primitives that C++ code binds by themselves. Each is defined by its record, in ops/; the functions
 // of ops.h bind most of them in a more readable way.
 #pragma once
 
@@ -7,6 +7,7 @@
 namespace ct {
 
 extern const Primitive& kAdd;
+extern const Primitive& kBitcast;
 extern const Primitive& kBroadcast;
 extern const Primitive& kClampLength;
 extern const Primitive& kComplex;
@@ -44,6 +45,7 @@ extern const Primitive& kSort;
 extern const Primitive& kStopGradient;
 extern const Primitive& kSub;
 extern const Primitive& kTag;
+extern const Primitive& kThreefry;
 extern const Primitive& kTranspose;
 extern const Primitive& kWindowSlice;
 

@@ -11,7 +11,6 @@
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/host_callback.h"
-#include "transforms/higher_order/primitives.h"
 
 namespace ct {
 namespace {
@@ -61,12 +60,12 @@ class Tracker {
                       const std::vector<Origin>& operand_origins) {
     const Primitive& primitive = *equation.primitive;
     LocationScope location(equation.location);
-    if (&primitive == &kVmapRegion) return run_examples(*attrs, operands, operand_origins);
+    if (primitive.region == Region::kExamples) return run_examples(*attrs, operands, operand_origins);
     if (primitive.expand && primitive.lowering != Lowering::kHost) {
       Avals avals;
       for (const Tensor& operand : operands) avals.push_back(operand.aval());
       const GraphPtr graph = expansion(primitive, avals, attrs);
-      if (&primitive != &kMask) return run(*graph, operands, operand_origins);
+      if (primitive.region != Region::kRagged) return run(*graph, operands, operand_origins);
       std::vector<Tensor> inputs = operands;
       std::vector<Origin> origins = operand_origins;
       harmless_padding(*attrs, inputs, origins);

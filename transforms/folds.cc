@@ -83,7 +83,7 @@ class Context {
       for (size_t i = 0; i < operands.size(); ++i) {
         if (std::find(operands.begin(), operands.begin() + i, operands[i]) != operands.begin() + i) continue;
         ++used_by_[operands[i]].equations;
-        if (equation.primitive == &kSlice) ++used_by_[operands[i]].slices;
+        if (equation.primitive->arrangement == Arrangement::kSlice) ++used_by_[operands[i]].slices;
       }
     }
     for (Var var : graph.outputs()) ++used_by_[var].equations;
@@ -99,6 +99,10 @@ class Context {
   std::optional<Equation> made_by(Value value) {
     const Equation* equation = builder_.producer(value.var);
     return equation == nullptr ? std::nullopt : std::optional<Equation>(*equation);
+  }
+  std::optional<Equation> made_by(Value value, Arrangement arrangement) {
+    const auto equation = made_by(value);
+    return equation && equation->primitive->arrangement == arrangement ? equation : std::nullopt;
   }
   Value operand(const Equation& equation, size_t i) { return {&builder_, builder_.operands(equation)[i]}; }
 
@@ -173,8 +177,8 @@ Value canonical_fold(Context& context, const Fold& fold, Value x, const Ints& ax
 
 // Whether `x` was concatenated along this axis, by which equation.
 std::optional<Equation> concatenation(Context& context, Value x, int axis) {
-  const auto equation = context.made_by(x);
-  if (!equation || equation->primitive != &kConcatenate) return std::nullopt;
+  const auto equation = context.made_by(x, Arrangement::kConcatenate);
+  if (!equation) return std::nullopt;
   return context.builder().attrs(*equation).integer("axis") == axis ? equation : std::nullopt;
 }
 
@@ -211,8 +215,8 @@ Value fold_of_pieces(Context& context, const Fold& fold, Value x, const Values& 
   int axis = -1;
   Ints bounds;
   for (const Value& leaf : leaves) {
-    const auto equation = context.made_by(leaf);
-    if (!equation || equation->primitive != &kConcatenate) continue;
+    const auto equation = context.made_by(leaf, Arrangement::kConcatenate);
+    if (!equation) continue;
     const auto along = static_cast<int>(context.builder().attrs(*equation).integer("axis"));
     if (!contains(axes, along) || (axis >= 0 && along != axis)) continue;
     axis = along;
@@ -265,11 +269,11 @@ std::optional<Ints> axes_before(const std::vector<AxisGroup>& groups, const Ints
 Value under_shape(Context& context, Value x, absl::Span<const int64_t> shape, const std::vector<AxisGroup>& groups) {
   const auto equation = context.made_by(x);
   if (!equation) return reshape(x, shape);
-  if (equation->primitive == &kReshape) {
+  if (equation->primitive->arrangement == Arrangement::kReshape) {
     const Value source = context.operand(*equation, 0);
     if (source.shape() == shape) return source;
   }
-  if (equation->primitive != &kBroadcast) return reshape(x, shape);
+  if (equation->primitive->arrangement != Arrangement::kBroadcast) return reshape(x, shape);
   const Value source = context.operand(*equation, 0);
   const Ints axes = context.builder().attrs(*equation).ints("axes");
   Shape split;
@@ -293,8 +297,8 @@ Value fold_of_reshaped(Context& context, const Fold& fold, Value x, const Values
                        std::vector<Shape> seen) {
   seen.emplace_back(x.shape().begin(), x.shape().end());
   for (const Value& leaf : leaves) {
-    const auto equation = context.made_by(leaf);
-    if (!equation || equation->primitive != &kReshape) continue;
+    const auto equation = context.made_by(leaf, Arrangement::kReshape);
+    if (!equation) continue;
     const Value source = context.operand(*equation, 0);
     if (!is_computed_in_loops(context, source)) continue;
     const Shape shape(source.shape().begin(), source.shape().end());
@@ -397,8 +401,7 @@ Value in_order(Value x, const Ints& batch, const Ints& contract) {
 // A product without free axes, as a sum of products; null for others. Half floats are summed up as float32, as products
 // of matrices are.
 Value sum_of_products(Context& context, absl::Span<const Value> operands, const Attrs& attrs, const Aval& result) {
-  const Ints &lhs_batch = attrs.ints("lhs_batch"), &rhs_batch = attrs.ints("rhs_batch");
-  const Ints &lhs_contract = attrs.ints("lhs_contract"), &rhs_contract = attrs.ints("rhs_contract");
+  const auto [lhs_contract, rhs_contract, lhs_batch, rhs_batch] = DotDimensions::from(attrs);
   int64_t products = 1;
   for (const int64_t axis : lhs_batch) products *= operands[0].shape()[axis];
   if (lhs_contract.empty() || products != result.size()) return {};
@@ -477,8 +480,8 @@ Value slice_of_product(Context& context, Value x, const Attrs& attrs, int64_t si
 // Null unless the slice is of a diagonal of matrices that lie next to each other, which are products: the elements of
 // the last axis are those of two axes, and the stride is one more than the length of the second.
 Value diagonal_of_product(Context& context, Value x, const Attrs& attrs) {
-  const auto flattened = context.made_by(x);
-  if (!flattened || flattened->primitive != &kReshape || !context.is_used_once(x)) return {};
+  const auto flattened = context.made_by(x, Arrangement::kReshape);
+  if (!flattened || !context.is_used_once(x)) return {};
   Value whole = context.operand(*flattened, 0);
   const int last = x.rank() - 1, rank = whole.rank();
   if (last < 0 || rank != last + 2) return {};
@@ -494,8 +497,7 @@ Value diagonal_of_product(Context& context, Value x, const Attrs& attrs) {
   if (length <= 0 || first[1] + length > columns) return {};
   Ints order(rank);
   std::iota(order.begin(), order.end(), 0);
-  for (auto equation = context.made_by(whole); equation && equation->primitive == &kTranspose;
-       equation = context.made_by(whole)) {
+  while (const auto equation = context.made_by(whole, Arrangement::kTranspose)) {
     if (!context.is_used_once(whole)) return {};
     for (int64_t& axis : order) axis = context.builder().attrs(*equation).ints("permutation")[axis];
     whole = context.operand(*equation, 0);
@@ -545,10 +547,13 @@ struct Progression {
 std::optional<Progression> progression(Context& context, Value x) {
   const auto equation = context.made_by(x);
   if (!equation || x.rank() != 1 || !is_integer(x.dtype())) return std::nullopt;
-  const Primitive* const primitive = equation->primitive;
-  if (primitive == &kIota) return Progression{0, 1};
-  if (primitive == &kFull) return Progression{context.builder().attrs(*equation).integer("value"), 0};
-  if (primitive != &kAdd && primitive != &kMul) return std::nullopt;
+  const Primitive& primitive = *equation->primitive;
+  if (primitive.arrangement == Arrangement::kCounting) return Progression{0, 1};
+  if (primitive.arrangement == Arrangement::kUniform) {
+    return Progression{context.builder().attrs(*equation).integer("value"), 0};
+  }
+  const bool is_sum = primitive.computes(ScalarOp::kAdd);
+  if (!is_sum && !primitive.computes(ScalarOp::kMul)) return std::nullopt;
   const auto lhs = progression(context, context.operand(*equation, 0));
   const auto rhs = progression(context, context.operand(*equation, 1));
   if (!lhs || !rhs) return std::nullopt;
@@ -557,7 +562,7 @@ std::optional<Progression> progression(Context& context, Value x) {
   for (const int64_t each : {lhs->first, lhs->step, rhs->first, rhs->step}) {
     if (std::abs(each) > kMost) return std::nullopt;
   }
-  if (primitive == &kAdd) return Progression{lhs->first + rhs->first, lhs->step + rhs->step};
+  if (is_sum) return Progression{lhs->first + rhs->first, lhs->step + rhs->step};
   if (lhs->step != 0 && rhs->step != 0) return std::nullopt;
   return Progression{lhs->first * rhs->first, lhs->first * rhs->step + lhs->step * rhs->first};
 }
@@ -587,8 +592,8 @@ Value gather_of_product(Context& context, Value x, Value indices, const Attrs& a
   const int64_t length = x.shape()[axis];
   if (length > std::numeric_limits<int32_t>::max()) return {};
   if (dtype_size(indices.dtype()) < 4) indices = convert(indices, DType::kInt32);
-  const auto flattened = context.made_by(x);
-  if (flattened && flattened->primitive == &kReshape && context.is_used_once(x) && x.rank() == 1) {
+  const auto flattened = context.made_by(x, Arrangement::kReshape);
+  if (flattened && context.is_used_once(x) && x.rank() == 1) {
     const Value whole = context.operand(*flattened, 0);
     const auto equation = product(context, whole);
     if (!equation || whole.rank() != 2) return {};
@@ -640,8 +645,7 @@ Value product_of_untransposed(Context& context, absl::Span<const Value> operands
       free.push_back(axis);
       products *= operand.shape()[axis];
     }
-    const auto equation = context.made_by(operand);
-    if (equation && equation->primitive == &kTranspose) {
+    if (const auto equation = context.made_by(operand, Arrangement::kTranspose)) {
       const AttrsPtr transposition = context.builder().attrs_ptr(*equation);
       const auto before = [&](Ints axes) {
         for (int64_t& axis : axes) axis = transposition->ints("permutation")[axis];
@@ -676,14 +680,14 @@ GraphPtr canonical_folds(const Graph& graph) {
           if (primitive.lowering == Lowering::kReduce && equation.operand_count == 1) {
             return {canonical_fold(*context, {primitive, attrs}, operands[0], attrs->ints("axes"))};
           }
-          if (&primitive == &kSlice) {
+          if (primitive.arrangement == Arrangement::kSlice) {
             if (const Value part = slice_of_piece(*context, operands[0], *attrs)) return {part};
             if (const Value part = slice_of_fold(*context, operands[0], *attrs)) return {part};
             const int64_t size = graph.aval(equation.first_output).size();
             if (const Value part = slice_of_product(*context, operands[0], *attrs, size)) return {part};
             if (const Value part = diagonal_of_product(*context, operands[0], *attrs)) return {part};
           }
-          if (&primitive == &kGather) {
+          if (primitive.arrangement == Arrangement::kGather) {
             if (const auto as = as_slice(*context, operands[0], operands[1], *attrs)) {
               if (const Value part = diagonal_of_product(*context, operands[0], **as)) return {part};
             }

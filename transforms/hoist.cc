@@ -18,7 +18,6 @@
 
 #include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"
@@ -58,9 +57,8 @@ bool reads_columns(const Graph& graph, const Equation& dot) {
 
 // The body of a loop, with transposes of the constants that are not laid out as its products want them.
 GraphPtr turn_constants(const Graph& body, size_t constants) {
-  const Primitive* const dot_general_primitive = find_primitive("dot_general");
   const auto wanted = [&](const Equation& equation) {
-    return equation.primitive == dot_general_primitive && body.operands(equation)[1] < constants &&
+    return equation.primitive->lowering == Lowering::kDot && body.operands(equation)[1] < constants &&
            reads_columns(body, equation);
   };
   const auto equations = body.equations();
@@ -79,17 +77,17 @@ class Slices {
  public:
   explicit Slices(const Loop& loop)
       : loop_(loop),
-        body_(*loop.attrs->graph("graph")),
-        constants_(static_cast<size_t>(loop.attrs->integer("num_constants"))),
-        carries_(static_cast<size_t>(loop.attrs->integer("num_carries"))),
-        length_(loop.attrs->integer("length")),
+        scan_(ScanAttrs::from(*loop.attrs)),
+        body_(*scan_.graph),
+        constants_(static_cast<size_t>(scan_.num_constants)),
+        carries_(static_cast<size_t>(scan_.num_carries)),
+        length_(scan_.length),
         level_(body_.num_vars(), Level::kCarried) {
     if (length_ < 2) return;
-    const bool counted = loop.attrs->has("counted");
     for (Var var = 0; var < body_.num_inputs(); ++var) {
       if (var < constants_) level_[var] = Level::kConstant;
       // Of a scan that is told how many steps to take, only some slices count.
-      if (var >= constants_ + carries_ && !counted) level_[var] = Level::kSlice;
+      if (var >= constants_ + carries_ && !scan_.counted) level_[var] = Level::kSlice;
     }
     int64_t stacked = 0;
     for (Var var = static_cast<Var>(constants_ + carries_); var < body_.num_inputs(); ++var) {
@@ -108,7 +106,8 @@ class Slices {
       }
       for (uint32_t k = 0; k < equation.output_count; ++k) level_[equation.first_output + k] = level;
       const Var var = equation.first_output;
-      if (level == Level::kConstant && equation.primitive == &kTranspose && body_.aval(var).size() >= kLeastMatrix) {
+      if (level == Level::kConstant && equation.primitive->arrangement == Arrangement::kTranspose &&
+          body_.aval(var).size() >= kLeastMatrix) {
         found_.push_back(var);
         continue;
       }
@@ -190,6 +189,7 @@ class Slices {
   }
 
   const Loop& loop_;
+  const ScanAttrs scan_;
   const Graph& body_;
   size_t constants_, carries_;
   int64_t length_;
@@ -223,11 +223,11 @@ class Hoister {
  public:
   Hoister(const Equation& equation, const Loop& loop)
       : equation_(equation),
-        attrs_(loop.attrs),
+        scan_(ScanAttrs::from(*loop.attrs)),
         operands_(loop.operands),
-        body_(*attrs_->graph("graph")),
-        constants_(static_cast<size_t>(attrs_->integer("num_constants"))),
-        carries_(static_cast<size_t>(attrs_->integer("num_carries"))),
+        body_(*scan_.graph),
+        constants_(static_cast<size_t>(scan_.num_constants)),
+        carries_(static_cast<size_t>(scan_.num_carries)),
         definition_(body_.num_vars(), nullptr),
         uses_(body_.num_vars(), 0) {
     for (const Equation& inner : body_.equations()) {
@@ -235,7 +235,7 @@ class Hoister {
       for (Var var : body_.operands(inner)) ++uses_[var];
     }
     for (Var var : body_.outputs()) ++uses_[var];
-    if (attrs_->has("counted") || attrs_->integer("length") < 2) return;
+    if (scan_.counted || scan_.length < 2) return;
     for (size_t c = 0; c < carries_; ++c) {
       if (auto found = accumulation(c)) found_.push_back(std::move(*found));
     }
@@ -281,9 +281,9 @@ class Hoister {
     }
     for (const Product& one : products_) stack(one.factors[one.stacked].var);
     inner.arrange_inputs(order);
-    const ScanAttrs changed{
-        inner.finish(outputs),     attrs_->integer("num_constants"), static_cast<int64_t>(carries_ - found_.size()),
-        attrs_->integer("length"), attrs_->flag("reverse"),          false};
+    ScanAttrs changed = scan_;
+    changed.graph = inner.finish(outputs);
+    changed.num_carries -= static_cast<int64_t>(found_.size());
     const Values results = scan(builder, changed, outer);
 
     auto stacked = [&](const Seen& seen) {
@@ -304,7 +304,7 @@ class Hoister {
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
       all[one.carry] = add(operands_[constants_ + one.carry], sum);
     }
-    const int64_t length = attrs_->integer("length");
+    const int64_t length = scan_.length;
     for (const Product& one : products_) {
       Batched factors[2];
       factors[one.stacked] = {stacked(one.factors[one.stacked]), 0};
@@ -337,15 +337,20 @@ class Hoister {
     }
     return value;
   }
-  const Equation* made_by(Var var, const Primitive& primitive) const {
+  const Equation* transpose_of(Var var) const {
     const Equation* equation = definition_[var];
-    return equation != nullptr && equation->primitive == &primitive ? equation : nullptr;
+    const bool is = equation != nullptr && equation->primitive->arrangement == Arrangement::kTranspose;
+    return is ? equation : nullptr;
+  }
+  const Equation* product_of(Var var) const {
+    const Equation* equation = definition_[var];
+    return equation != nullptr && equation->primitive->lowering == Lowering::kDot ? equation : nullptr;
   }
 
   // Through transposes, to what they transpose; the permutations in the order in which they are applied.
   Seen see_through(Var var) const {
     Seen seen{var, {}};
-    while (const Equation* equation = made_by(seen.var, kTranspose)) {
+    while (const Equation* equation = transpose_of(seen.var)) {
       seen.permutations.insert(seen.permutations.begin(), body_.attrs(*equation).ints("permutation"));
       seen.var = body_.operands(*equation)[0];
     }
@@ -354,21 +359,17 @@ class Hoister {
 
   std::optional<Accumulation> accumulation(size_t carry) const {
     const Var input = static_cast<Var>(constants_ + carry), output = body_.outputs()[carry];
-    const Equation* sum = made_by(output, kAdd);
-    if (sum == nullptr || uses_[input] != 1 || uses_[output] != 1) return std::nullopt;
+    const Equation* sum = definition_[output];
+    if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd) || uses_[input] != 1 || uses_[output] != 1)
+      return std::nullopt;
     const absl::Span<const Var> terms = body_.operands(*sum);
     if ((terms[0] == input) == (terms[1] == input)) return std::nullopt;
     const Seen product = see_through(terms[0] == input ? terms[1] : terms[0]);
-    const Equation* dot = made_by(product.var, kDotGeneral);
+    const Equation* dot = product_of(product.var);
     if (dot == nullptr) return std::nullopt;
-    const Attrs& attrs = body_.attrs(*dot);
     const absl::Span<const Var> factors = body_.operands(*dot);
-    Accumulation found{
-        carry,
-        {attrs.ints("lhs_contract"), attrs.ints("rhs_contract"), attrs.ints("lhs_batch"), attrs.ints("rhs_batch")},
-        see_through(factors[0]),
-        see_through(factors[1]),
-        product.permutations};
+    Accumulation found{carry, DotDimensions::from(body_.attrs(*dot)), see_through(factors[0]), see_through(factors[1]),
+                       product.permutations};
     int64_t stacked = 0;
     for (Var var : {found.lhs.var, found.rhs.var}) {
       if (var < constants_ || var == input) return std::nullopt;  // the same in each step: nothing to stack
@@ -385,7 +386,7 @@ class Hoister {
   std::optional<Product> product(size_t output) const {
     const Var var = body_.outputs()[output];
     const Seen seen = see_through(var);
-    const Equation* dot = made_by(seen.var, kDotGeneral);
+    const Equation* dot = product_of(seen.var);
     // What else reads the product, or a transpose of it, needs it in its step.
     if (dot == nullptr || contracted_size(body_, *dot) < kLeastContracted) return std::nullopt;
     for (Var at = var;; at = body_.operands(*definition_[at])[0]) {
@@ -405,7 +406,7 @@ class Hoister {
   }
 
   const Equation& equation_;
-  const AttrsPtr& attrs_;
+  const ScanAttrs scan_;
   const Values& operands_;
   const Graph& body_;
   size_t constants_, carries_;
@@ -418,12 +419,11 @@ class Hoister {
 }  // namespace
 
 GraphPtr hoist_products(const Graph& graph) {
-  const Primitive* const scan_primitive = find_primitive("scan");
   bool hoisted = false;
   const GraphPtr result = rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         Loop loop{map_graphs(attrs, hoist_products), Values(operands.begin(), operands.end())};
-        if (equation.primitive == scan_primitive) {
+        if (equation.primitive->lowering == Lowering::kScan) {
           const auto constants = static_cast<size_t>(attrs->integer("num_constants"));
           if (GraphPtr turned = turn_constants(*loop.attrs->graph("graph"), constants)) {
             loop.attrs = loop.attrs->with("graph", std::move(turned));

@@ -65,27 +65,33 @@ class Pieces {
     for (Var var : graph.outputs()) ++uses[var];
     is_term_.assign(graph.num_vars(), false);
     for (Var var = 0; var < graph.num_vars(); ++var) {
-      is_term_[var] = uses[var] == 1 && user[var] != nullptr && user[var]->primitive == &kAdd;
+      is_term_[var] = uses[var] == 1 && user[var] != nullptr && user[var]->primitive->computes(ScalarOp::kAdd);
     }
   }
 
   // Null where the equation stays as it is.
   Value replaced(const Equation& equation, absl::Span<const Value> operands, const Attrs& attrs) {
-    if (equation.primitive == &kConcatenate) return joined(operands, static_cast<int>(attrs.integer("axis")));
-    if (equation.primitive == &kAdd && !is_term_[equation.first_output]) return sum(operands);
+    const Primitive& primitive = *equation.primitive;
+    if (primitive.arrangement == Arrangement::kConcatenate) {
+      return joined(operands, static_cast<int>(attrs.integer("axis")));
+    }
+    if (primitive.computes(ScalarOp::kAdd) && !is_term_[equation.first_output]) return sum(operands);
     return {};
   }
   // That `value` is what the equation became.
   void note(const Equation& equation, Value value) {
-    if (equation.primitive == &kAdd && is_term_[equation.first_output]) sums_.insert(value.var);
+    if (equation.primitive->computes(ScalarOp::kAdd) && is_term_[equation.first_output]) sums_.insert(value.var);
   }
 
  private:
   // A copy: what is found moves when equations are added.
-  std::optional<Equation> made_by(Value value, const Primitive& primitive) {
+  std::optional<Equation> made_by(Value value) {
     const Equation* equation = builder_.producer(value.var);
-    if (equation == nullptr || equation->primitive != &primitive) return std::nullopt;
-    return *equation;
+    return equation == nullptr ? std::nullopt : std::optional(*equation);
+  }
+  std::optional<Equation> made_by(Value value, Arrangement arrangement) {
+    const auto equation = made_by(value);
+    return equation && equation->primitive->arrangement == arrangement ? equation : std::nullopt;
   }
   Value operand(const Equation& equation, size_t i) { return {&builder_, builder_.operands(equation)[i]}; }
 
@@ -97,9 +103,9 @@ class Pieces {
   }
 
   std::optional<Region> region(Value term) {
-    const auto padded = made_by(term, kPad);
+    const auto padded = made_by(term, Arrangement::kPad);
     if (!padded || term.aval().size() == 0) return std::nullopt;
-    const auto around = made_by(operand(*padded, 1), kFull);
+    const auto around = made_by(operand(*padded, 1), Arrangement::kUniform);
     if (!around) return std::nullopt;
     if (!is_zero(term.dtype(), builder_.attrs(*around))) return std::nullopt;
     const Attrs& attrs = builder_.attrs(*padded);
@@ -163,7 +169,7 @@ class Pieces {
       const Value term = waiting.back();
       waiting.pop_back();
       if (sums_.contains(term.var)) {
-        const Equation equation = *made_by(term, kAdd);
+        const Equation equation = *made_by(term);
         waiting.push_back(operand(equation, 1));
         waiting.push_back(operand(equation, 0));
       } else if (auto found = region(term)) {
@@ -213,10 +219,11 @@ class Pieces {
   // The equation that made it of the same elements in the same order: a reshape, also one that is written as a
   // broadcast to, or a sum over, axes of size 1.
   std::optional<Equation> reshaped(Value value) {
-    if (auto equation = made_by(value, kReshape)) return equation;
-    auto equation = made_by(value, kReduceSum);
-    if (!equation) equation = made_by(value, kBroadcast);
-    if (!equation || operand(*equation, 0).aval().size() != value.aval().size()) return std::nullopt;
+    const auto equation = made_by(value);
+    if (!equation || equation->primitive->arrangement == Arrangement::kReshape) return equation;
+    const bool broadcast = equation->primitive->arrangement == Arrangement::kBroadcast;
+    if (!broadcast && !equation->primitive->folds(ScalarOp::kAdd)) return std::nullopt;
+    if (operand(*equation, 0).aval().size() != value.aval().size()) return std::nullopt;
     const Ints& axes = builder_.attrs(*equation).ints("axes");
     return std::is_sorted(axes.begin(), axes.end()) ? equation : std::nullopt;
   }
@@ -225,7 +232,7 @@ class Pieces {
     Run run{.first = piece, .extent = piece.shape()[axis]};
     Value source = piece;
     while (const auto equation = reshaped(source)) source = operand(*equation, 0);
-    if (const auto equation = made_by(source, kSlice)) {
+    if (const auto equation = made_by(source, Arrangement::kSlice)) {
       const Value base = operand(*equation, 0);
       const Attrs& attrs = builder_.attrs(*equation);
       int cut = -1, cuts = 0;
@@ -245,14 +252,14 @@ class Pieces {
       return run;
     }
     while (source.aval().size() > 0) {
-      if (const auto equation = made_by(source, kFull)) {
+      if (const auto equation = made_by(source, Arrangement::kUniform)) {
         run.constant = builder_.attrs(*equation).with("shape", Ints{});
         run.number = {};
         return run;
       }
       if (source.aval().size() == 1) run.number = source;
-      auto equation = made_by(source, kReshape);
-      if (!equation) equation = made_by(source, kBroadcast);
+      auto equation = made_by(source, Arrangement::kReshape);
+      if (!equation) equation = made_by(source, Arrangement::kBroadcast);
       if (!equation) return run;
       source = operand(*equation, 0);
     }

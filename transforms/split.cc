@@ -1,7 +1,8 @@
 #include "transforms/split.h"
 
+#include <algorithm>
+
 #include "ir/error.h"
-#include "ir/primitives.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 
@@ -9,14 +10,11 @@ namespace ct {
 namespace {
 
 bool is_free(const Builder& builder, const Equation& equation) {
-  static const Primitive* const free_of_cost[] = {
-      &kFull, &kIota, &kBroadcast, &kReshape, &kTranspose,
-  };
-  for (const Primitive* primitive : free_of_cost) {
-    if (equation.primitive == primitive) return true;
-  }
-  return equation.primitive == &kConvert && dtype_size(builder.aval(builder.operands(equation)[0]).dtype()) <=
-                                                dtype_size(builder.aval(equation.first_output).dtype());
+  if (!equation.primitive->free_to_recompute) return false;
+  const DType dtype = builder.aval(equation.first_output).dtype();
+  return std::ranges::all_of(builder.operands(equation), [&](Var operand) {
+    return dtype_size(builder.aval(operand).dtype()) <= dtype_size(dtype);
+  });
 }
 
 }  // namespace

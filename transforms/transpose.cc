@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
@@ -68,12 +67,12 @@ Cut find_cut(const Builder& builder, Value cotangent, size_t first_new) {
   };
   const auto is_zero = [&](Var var) {
     const auto found = maker(var);
-    if (found == emitted.end() || found->primitive != &kFull) return false;
+    if (found == emitted.end() || found->primitive->arrangement != Arrangement::kUniform) return false;
     const AttrsPtr& attrs = builder.attrs_ptr(*found);
     return is_float(attrs->dtype("dtype")) && attrs->real("value") == 0;
   };
   const auto found = maker(cotangent.var);
-  if (found == emitted.end() || found->primitive != &kSelect) return {cotangent};
+  if (found == emitted.end() || found->primitive->arrangement != Arrangement::kChoice) return {cotangent};
   const absl::Span<const Var> operands = builder.operands(*found);
   Builder* self = cotangent.builder;
   if (is_zero(operands[2])) return {{self, operands[1]}, {self, operands[0]}, true};

@@ -50,21 +50,22 @@ class SumOfWindows {
   SumOfWindows(Builder& builder, const Ints& sum_axes) : builder_(builder), sum_axes_(sum_axes) {}
 
   // Copies: what is found moves when equations are added. Outside of mask regions set_length does nothing.
-  std::optional<Equation> made_by(Value& value, const Primitive& primitive) {
+  template <class Predicate>
+  std::optional<Equation> made_by(Value& value, Predicate predicate) {
     const Equation* equation = builder_.producer(value.var);
-    while (equation != nullptr && equation->primitive == &kSetLength) {
+    while (equation != nullptr && equation->primitive->length_role == LengthRole::kSet) {
       value = {&builder_, builder_.operands(*equation)[0]};
       equation = builder_.producer(value.var);
     }
-    return equation != nullptr && equation->primitive == &primitive ? std::optional<Equation>(*equation) : std::nullopt;
+    return equation != nullptr && predicate(*equation->primitive) ? std::optional(*equation) : std::nullopt;
   }
 
   bool matches(Value x) {
-    const auto windows = made_by(x, kWindowSlice);
+    const auto windows = made_by(x, [](const Primitive& p) { return p.arrangement == Arrangement::kWindows; });
     if (!windows) return false;
     attrs_ = builder_.attrs_ptr(*windows);
     product_ = {&builder_, builder_.operands(*windows)[0]};
-    const auto outer = made_by(product_, kDotGeneral);
+    const auto outer = made_by(product_, [](const Primitive& p) { return p.lowering == Lowering::kDot; });
     if (!outer || !builder_.attrs(*outer).ints("lhs_contract").empty()) return false;
     factors_[0] = {&builder_, builder_.operands(*outer)[0]};
     factors_[1] = {&builder_, builder_.operands(*outer)[1]};
@@ -245,7 +246,7 @@ GraphPtr canonical_windows(const Graph& graph) {
   return rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         const Primitive& primitive = *equation.primitive;
-        if (&primitive == &kReduceSum) {
+        if (primitive.folds(ScalarOp::kAdd)) {
           const Value sum = SumOfWindows::product(builder, operands[0], attrs->ints("axes"));
           if (sum) return Values{sum};
         }

@@ -8,20 +8,10 @@
 #include "interpreter/kernels/move.h"
 #include "interpreter/scalar_semantics.h"
 #include "ir/float_types.h"
+#include "ir/ops.h"
 
 namespace ct::kernels {
 namespace {
-
-Ints free_axes(int rank, const Ints& contract, const Ints& batch) {
-  Ints result;
-  for (int64_t axis = 0; axis < rank; ++axis) {
-    const auto is_axis = [axis](int64_t other) { return other == axis; };
-    if (std::none_of(contract.begin(), contract.end(), is_axis) && std::none_of(batch.begin(), batch.end(), is_axis)) {
-      result.push_back(axis);
-    }
-  }
-  return result;
-}
 
 int64_t extent(const Tensor& x, const Ints& axes) {
   int64_t size = 1;

@@ -1,48 +1,34 @@
 #include "absl/container/flat_hash_map.h"
 #include "interpreter/kernels/kernels.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
 
-struct Row {
-  std::string_view primitive;
-  Kernel kernel;
-};
-
-// Kernels of single primitives; those of families follow from the primitive's record, see find_kernel.
-constexpr Row kRows[] = {
-    {"select", kernels::select},
-    {"convert", kernels::convert},
-    {"bitcast", kernels::alias},
-    {"reshape", kernels::alias},
-    {"stop_gradient", kernels::alias},
-    {"fill_padding", kernels::alias},
-    {"threefry2x32", kernels::threefry},
-    {"full", kernels::full},
-    {"iota", kernels::iota},
-    {"broadcast", kernels::broadcast},
-    {"transpose", kernels::transpose},
-    {"reverse", kernels::reverse},
-    {"slice", kernels::slice},
-    {"pad", kernels::pad},
-    {"concatenate", kernels::concatenate},
-    {"dot_general", kernels::dot_general},
-    {"gather", kernels::gather},
-    {"dynamic_slice", kernels::dynamic_slice},
-    {"dynamic_update_slice", kernels::dynamic_update_slice},
-    {"window_slice", kernels::window_slice},
-};
-
-using Table = absl::flat_hash_map<const Primitive*, Kernel>;
-
-const Table& table() {
-  static const Table* instance = [] {
-    auto* result = new Table;
-    for (const Row& row : kRows) {
-      if (const Primitive* primitive = find_primitive(row.primitive)) result->emplace(primitive, row.kernel);
-    }
-    return result;
-  }();
+// Kernels of single primitives; those of families follow from the primitive's record.
+const absl::flat_hash_map<const Primitive*, Kernel>& table() {
+  static const auto* const instance = new absl::flat_hash_map<const Primitive*, Kernel>{
+      {&kSelect, kernels::select},
+      {&kConvert, kernels::convert},
+      {&kBitcast, kernels::alias},
+      {&kReshape, kernels::alias},
+      {&kStopGradient, kernels::alias},
+      {&kFillPadding, kernels::alias},
+      {&kThreefry, kernels::threefry},
+      {&kFull, kernels::full},
+      {&kIota, kernels::iota},
+      {&kBroadcast, kernels::broadcast},
+      {&kTranspose, kernels::transpose},
+      {&kReverse, kernels::reverse},
+      {&kSlice, kernels::slice},
+      {&kPad, kernels::pad},
+      {&kConcatenate, kernels::concatenate},
+      {&kDotGeneral, kernels::dot_general},
+      {&kGather, kernels::gather},
+      {&kDynamicSlice, kernels::dynamic_slice},
+      {&kDynamicUpdateSlice, kernels::dynamic_update_slice},
+      {&kWindowSlice, kernels::window_slice},
+  };
   return *instance;
 }
 

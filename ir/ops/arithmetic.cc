@@ -2,14 +2,76 @@
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 
 namespace ct {
 namespace {
+
+// An update put among zeros, added to an array: the array updated, in its own memory if nothing else needs that. The
+// cotangents of what a loop reads by index are summed in this way. Only where no element is updated twice, which would
+// change the order of the sum.
+Value sum_with_update(const SimplifyInput& m, Value x, Value update) {
+  const Equation* found = m.builder.producer(update.var);
+  if (found == nullptr) return {};
+  const Primitive& primitive = *found->primitive;
+  const bool is_scatter_add =
+      primitive.lowering == Lowering::kScatter && primitive.combine == ScalarOp::kAdd && !primitive.replaces;
+  if ((!is_scatter_add && primitive.lowering != Lowering::kUpdate) || !m.is_full(m.operand(*found, 0), 0)) return {};
+  // Copies: what is found moves when equations are added.
+  const Equation equation = *found;
+  const AttrsPtr attrs = m.builder.attrs_ptr(equation);
+  const int64_t batch_dims = attrs->integer("batch_dims");
+  if (is_scatter_add) {
+    const Value indices = m.operand(equation, 1);
+    const bool once = num_elements(absl::MakeConstSpan(indices.shape()).subspan(batch_dims)) <= 1 ||
+                      (attrs->has("unique") && attrs->flag("unique"));
+    if (!once) return {};
+    return m.builder.bind1(primitive, {x, indices, m.operand(equation, 2)}, attrs);
+  }
+  const Value term = m.operand(equation, 1);
+  Values operands{x};
+  for (size_t i = 2; i < equation.operand_count; ++i) operands.push_back(m.operand(equation, static_cast<int>(i)));
+  const Ints sizes(term.shape().begin() + batch_dims, term.shape().end());
+  const Value read = m.builder.bind1(kDynamicSlice, operands, attrs->with("sizes", sizes));
+  operands.insert(operands.begin() + 1, read + term);
+  return m.builder.bind1(primitive, operands, attrs);
+}
+
+Value simplify_sum(const SimplifyInput& m) {
+  if (m.is_full(m.operands[1], 0)) return m.operands[0];
+  if (m.is_full(m.operands[0], 0)) return m.operands[1];
+  if (const Value sum = sum_with_update(m, m.operands[0], m.operands[1])) return sum;
+  return sum_with_update(m, m.operands[1], m.operands[0]);
+}
+
+Value simplify_difference(const SimplifyInput& m) {
+  if (m.is_full(m.operands[1], 0)) return m.operands[0];
+  if (is_integer(m.output.dtype())) {
+    if (m.is_full(m.operands[0], 0)) return neg(m.operands[1]);
+    if (m.operands[0] == m.operands[1]) return zeros(m.builder, m.output);
+  }
+  return {};
+}
+
+Value simplify_product(const SimplifyInput& m) {
+  for (int side = 0; side < 2; ++side) {
+    const Value constant = m.operands[side];
+    const Value other = m.operands[1 - side];
+    if (m.is_full(constant, 1)) return other;
+    if (m.is_full(constant, -1) && !is_complex(m.output.dtype())) return neg(other);
+    // Not for floats: NaN * 0 is NaN.
+    if (!is_inexact(m.output.dtype()) && m.is_full(constant, 0)) return constant;
+  }
+  return {};
+}
+
+Value simplify_quotient(const SimplifyInput& m) { return m.is_full(m.operands[1], 1) ? m.operands[0] : Value{}; }
 
 Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool negate_y) {
   Primitive result = binary(
       std::move(name), op, dtypes, [](Value tangent, Value, Value, Value) { return tangent; },
       [negate_y](Value tangent, Value, Value, Value) { return negate_y ? -tangent : tangent; });
+  result.simplify = simplify_by(negate_y ? simplify_difference : simplify_sum);
   result.absent.erase("transpose");
   result.transpose = [negate_y](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
@@ -23,8 +85,10 @@ Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool neg
 
 }  // namespace
 
-const Primitive& kNeg = define(linear_unary("neg", ScalarOp::kNeg, kNumbers,
-                                            [](Value cotangent, const Aval&, const AttrsPtr&) { return -cotangent; }));
+const Primitive& kNeg =
+    define(with_simplify(linear_unary("neg", ScalarOp::kNeg, kNumbers,
+                                      [](Value cotangent, const Aval&, const AttrsPtr&) { return -cotangent; }),
+                         simplify_involution()));
 
 const Primitive& kAdd = define(linear_binary("add", ScalarOp::kAdd, kArithmetic, false));
 
@@ -43,6 +107,7 @@ Primitive multiplication() {
     if (!tangent || x != primals[1] || tangent != tangents[1]) return product(builder, primals, tangents, attrs);
     return JvpResult{{x * x}, {mul_no_nan(tangent, x + x)}};
   };
+  result.simplify = simplify_by(simplify_product);
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
@@ -61,6 +126,7 @@ Primitive division() {
   Primitive result = binary(
       "div", ScalarOp::kDiv, kNumbers, [](Value tangent, Value, Value y, Value) { return div_no_nan(tangent, y); },
       [](Value tangent, Value, Value y, Value quotient) { return -mul_no_nan(tangent, quotient / y); });
+  result.simplify = simplify_by(simplify_quotient);
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     return Values{input.cotangents[0] / known_operand(input, 1), Value()};

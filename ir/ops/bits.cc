@@ -2,6 +2,7 @@
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 
 namespace ct {
 namespace {
@@ -9,13 +10,28 @@ namespace {
 constexpr DTypeSet kBits = kBools | kIntegers;
 constexpr const char* kDiscrete = "integers and bools carry no derivative";
 
+// Of bools: `neutral` leaves the other operand, its opposite decides.
+SimplifyRule simplify_connective(bool neutral) {
+  return simplify_by([neutral](const SimplifyInput& m) -> Value {
+    if (!is_bool(m.output.dtype())) return {};
+    for (int side = 0; side < 2; ++side) {
+      if (m.is_full(m.operands[side], neutral ? 1 : 0)) return m.operands[1 - side];
+      if (m.is_full(m.operands[side], neutral ? 0 : 1)) return m.operands[side];
+    }
+    return m.operands[0] == m.operands[1] ? m.operands[0] : Value{};
+  });
+}
+
 }  // namespace
 
-const Primitive& kNot = define(flat_unary("not", ScalarOp::kNot, kBits, kDiscrete));
+const Primitive& kNot =
+    define(with_simplify(flat_unary("not", ScalarOp::kNot, kBits, kDiscrete), simplify_involution()));
 
 namespace {
-const Primitive& kAnd = define(flat_binary("and", ScalarOp::kAnd, kBits, kDiscrete));
-const Primitive& kOr = define(flat_binary("or", ScalarOp::kOr, kBits, kDiscrete));
+const Primitive& kAnd =
+    define(with_simplify(flat_binary("and", ScalarOp::kAnd, kBits, kDiscrete), simplify_connective(true)));
+const Primitive& kOr =
+    define(with_simplify(flat_binary("or", ScalarOp::kOr, kBits, kDiscrete), simplify_connective(false)));
 const Primitive& kXor = define(flat_binary("xor", ScalarOp::kXor, kBits, kDiscrete));
 const Primitive& kShiftLeft = define(flat_binary("shift_left", ScalarOp::kShl, kIntegers, kDiscrete));
 const Primitive& kShiftRightLogical =

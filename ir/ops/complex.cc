@@ -3,34 +3,41 @@
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 
 namespace ct {
 namespace {
 
-Primitive part(std::string name, ScalarOp op, LinearTranspose transpose) {
+// `operand`: which one of `complex` it is.
+Primitive part(std::string name, ScalarOp op, int operand, LinearTranspose transpose) {
   Primitive result = linear_unary(std::move(name), op, kComplexes, std::move(transpose));
   result.type = [operand_rule = result.type](absl::Span<const Aval> operands, const Attrs& attrs) {
     const Aval operand = operand_rule(operands, attrs)[0];
     return Avals{Aval(real_dtype(operand.dtype()), operand.shape(), operand.weak())};
   };
+  result.simplify = simplify_by([operand](const SimplifyInput& m) {
+    const Equation* parts = m.made_by(m.operands[0], kComplex);
+    return parts == nullptr ? Value{} : m.operand(*parts, operand);
+  });
   return result;
 }
 
 }  // namespace
 
-const Primitive& kReal = define(part("real", ScalarOp::kReal, [](Value cotangent, const Aval&, const AttrsPtr&) {
+const Primitive& kReal = define(part("real", ScalarOp::kReal, 0, [](Value cotangent, const Aval&, const AttrsPtr&) {
   return make_complex(cotangent, zeros_like(cotangent));
 }));
 
 namespace {
 
-const Primitive& kImag = define(part("imag", ScalarOp::kImag, [](Value cotangent, const Aval&, const AttrsPtr&) {
+const Primitive& kImag = define(part("imag", ScalarOp::kImag, 1, [](Value cotangent, const Aval&, const AttrsPtr&) {
   return make_complex(zeros_like(cotangent), -cotangent);
 }));
 
 const Primitive& kConj =
-    define(linear_unary("conj", ScalarOp::kConj, kComplexes,
-                        [](Value cotangent, const Aval&, const AttrsPtr&) { return conj(cotangent); }));
+    define(with_simplify(linear_unary("conj", ScalarOp::kConj, kComplexes,
+                                      [](Value cotangent, const Aval&, const AttrsPtr&) { return conj(cotangent); }),
+                         simplify_involution()));
 
 Primitive from_parts() {
   Primitive result = flat_binary("complex", ScalarOp::kComplex, kFloats, "");

@@ -13,6 +13,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -202,6 +203,27 @@ Masked place_pieces(absl::Span<const Masked> pieces, absl::Span<const Value> len
   return masked;
 }
 
+// An element of many pieces would look at all of them to find its own: each is written where it belongs instead.
+Value simplify_concatenate(const SimplifyInput& m) {
+  constexpr size_t kMostPieces = 16, kMostColumns = 24;  // columns: a few elements here and there
+  constexpr int64_t kColumn = 8;
+  if (m.operands.size() == 1) return m.operands[0];
+  const auto axis = static_cast<size_t>(m.attrs->integer("axis"));
+  const absl::Span<const int64_t> shape = m.operands[0].shape();
+  const bool columns = num_elements(shape.first(axis)) > 1 && num_elements(shape.subspan(axis)) < kColumn;
+  if (m.operands.size() <= (columns ? kMostColumns : kMostPieces) || m.output.dtype() == DType::kKey) return {};
+  const Aval index(DType::kInt64, {});
+  Values starts(m.output.shape().size(), zeros(m.builder, index));
+  Value result = zeros(m.builder, m.output);
+  int64_t start = 0;
+  for (const Value& piece : m.operands) {
+    if (start > 0) starts[axis] = full_like(starts[axis], static_cast<double>(start));
+    start += piece.shape()[axis];
+    if (num_elements(piece.shape()) > 0) result = dynamic_update_slice(result, piece, starts);
+  }
+  return result;
+}
+
 Primitive concatenate_primitive() {
   Primitive result;
   result.name = "concatenate";
@@ -219,6 +241,8 @@ Primitive concatenate_primitive() {
     return std::vector<Masked>{place_pieces(operands, lengths, axis)};
   };
   result.element = concatenate_element;
+  result.simplify = simplify_by(simplify_concatenate);
+  result.arrangement = Arrangement::kConcatenate;
   return result;
 }
 

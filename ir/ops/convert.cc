@@ -3,6 +3,7 @@
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -28,6 +29,23 @@ JvpResult convert_jvp(Builder& builder, absl::Span<const Value> primals, absl::S
   return {{result}, {carries ? convert(tangents[0], dtype) : Value()}};
 }
 
+// Every value of `from` is a value of `to`.
+bool widens(DType from, DType to) {
+  if (is_bool(from)) return !is_bool(to) && to != DType::kKey;
+  if (dtype_kind(from) != dtype_kind(to)) return false;
+  if (from == DType::kFloat8E8M0FNU && to == DType::kFloat16) return false;  // its range is float32's
+  return from == to || dtype_size(from) < dtype_size(to);
+}
+
+Value simplify_convert(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  if (x.dtype() == m.output.dtype()) return x;
+  const Equation* inner = m.made_by(x, kConvert);
+  if (inner == nullptr) return {};
+  const Value source = m.operand(*inner, 0);
+  return widens(source.dtype(), x.dtype()) ? convert(source, m.output.dtype()) : Value{};
+}
+
 Primitive conversion() {
   const PrimitiveRef self("convert");
   Primitive result;
@@ -35,7 +53,10 @@ Primitive conversion() {
   result.attributes = {{"dtype", AttributeKind::kDType}, {"weak", AttributeKind::kFlag, kOptional}};
   result.type = convert_type;
   result.jvp = convert_jvp;
+  result.simplify = simplify_by(simplify_convert);
   result.elementwise = true;
+  result.length_role = LengthRole::kSame;
+  result.free_to_recompute = true;
   // Real to complex and back: Re(c * t) of a real t only sees the real part of c, which is what converting keeps.
   result.transpose = linear_transpose(
       [](Value cotangent, const Aval& operand, const AttrsPtr&) { return convert(cotangent, operand.dtype()); });
@@ -86,9 +107,9 @@ Primitive reinterpretation() {
   };
   return result;
 }
-const Primitive& kBitcast = define(reinterpretation());
-
 }  // namespace
+
+const Primitive& kBitcast = define(reinterpretation());
 
 Value convert(Value x, DType dtype) {
   return x.dtype() == dtype ? x : x.builder->bind1(kConvert, {x}, Attrs::make({{"dtype", dtype}}));

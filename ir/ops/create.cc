@@ -81,7 +81,8 @@ Scalar iota_element(ElementBuilder& element, const Attrs& attrs, const Aval& ava
   return element.convert(element.index_value(position[axis], narrow ? DType::kInt32 : DType::kInt64), aval.dtype());
 }
 
-Primitive constant(std::string name, std::vector<AttributeRecord> attributes, TypeRule type, ElementRule element) {
+Primitive constant(std::string name, std::vector<AttributeRecord> attributes, TypeRule type, ElementRule element,
+                   Arrangement arrangement) {
   const PrimitiveRef self(name);
   Primitive result;
   result.name = std::move(name);
@@ -96,6 +97,8 @@ Primitive constant(std::string name, std::vector<AttributeRecord> attributes, Ty
     return std::vector<Masked>{exact(builder.bind1(*self, {}, attrs))};
   };
   result.element = std::move(element);
+  result.arrangement = arrangement;
+  result.free_to_recompute = true;
   result.absent["transpose"] = "no operands";
   return result;
 }
@@ -107,11 +110,11 @@ const Primitive& kFull = define(constant("full",
                                           {"shape", AttributeKind::kIntegers},
                                           {"value", AttributeKind::kNumber},
                                           {"weak", AttributeKind::kFlag}},
-                                         full_type, full_element));
+                                         full_type, full_element, Arrangement::kUniform));
 
 const Primitive& kIota = define(constant(
     "iota", {{"axis", AttributeKind::kInteger}, {"dtype", AttributeKind::kDType}, {"shape", AttributeKind::kIntegers}},
-    iota_type, iota_element));
+    iota_type, iota_element, Arrangement::kCounting));
 
 namespace {
 

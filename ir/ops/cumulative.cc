@@ -7,6 +7,7 @@
 #include "ir/combinators.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
+#include "ir/simplify.h"
 
 namespace ct {
 namespace {
@@ -71,6 +72,9 @@ Primitive running_sum() {
   Primitive result = cumulative("cumsum", ScalarOp::kAdd, 0, kNumbers);
   result.jvp = linear_jvp(PrimitiveRef(result.name));
   result.transpose = linear_transpose(cumsum_transpose);
+  result.simplify = simplify_by([](const SimplifyInput& m) {
+    return m.operands[0].shape()[m.attrs->integer("axis")] <= 1 ? m.operands[0] : Value{};
+  });
   return result;
 }
 const Primitive& kCumsum = define(running_sum());

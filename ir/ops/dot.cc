@@ -14,11 +14,20 @@
 #include "ir/text.h"
 
 namespace ct {
-namespace {
 
-DotDimensions dimensions_of(const Attrs& attrs) {
+DotDimensions DotDimensions::from(const Attrs& attrs) {
   return {attrs.ints("lhs_contract"), attrs.ints("rhs_contract"), attrs.ints("lhs_batch"), attrs.ints("rhs_batch")};
 }
+
+Ints free_axes(int rank, const Ints& contract, const Ints& batch) {
+  Ints result;
+  for (int64_t axis = 0; axis < rank; ++axis) {
+    if (!std::ranges::count(contract, axis) && !std::ranges::count(batch, axis)) result.push_back(axis);
+  }
+  return result;
+}
+
+namespace {
 
 AttrsPtr attrs_of(const DotDimensions& dimensions) {
   return Attrs::make({{"lhs_contract", dimensions.lhs_contract},
@@ -28,15 +37,6 @@ AttrsPtr attrs_of(const DotDimensions& dimensions) {
 }
 
 bool contains(const Ints& axes, int64_t axis) { return std::find(axes.begin(), axes.end(), axis) != axes.end(); }
-
-// Neither contracted nor batch.
-Ints free_axes(int rank, const Ints& contract, const Ints& batch) {
-  Ints result;
-  for (int axis = 0; axis < rank; ++axis) {
-    if (!contains(contract, axis) && !contains(batch, axis)) result.push_back(axis);
-  }
-  return result;
-}
 
 int position_in(const Ints& axes, int64_t axis) {
   return static_cast<int>(std::find(axes.begin(), axes.end(), axis) - axes.begin());
@@ -95,7 +95,7 @@ Avals dot_type(absl::Span<const Aval> operands, const Attrs& attrs) {
                 concat("operands must have equal dtypes, got ", lhs.to_string(), " and ", rhs.to_string()))
         .hint("convert them to one dtype first");
   }
-  const DotDimensions dimensions = dimensions_of(attrs);
+  const DotDimensions dimensions = DotDimensions::from(attrs);
   check_side(lhs, "lhs", dimensions.lhs_contract, dimensions.lhs_batch);
   check_side(rhs, "rhs", dimensions.rhs_contract, dimensions.rhs_batch);
   check_pairs(lhs, rhs, "contracted", dimensions.lhs_contract, dimensions.rhs_contract);
@@ -123,7 +123,7 @@ bool is_sum_of_squares(Value lhs, Value rhs, const DotDimensions& dimensions) {
 }
 
 JvpResult dot_jvp(Builder&, absl::Span<const Value> primals, absl::Span<const Value> tangents, const AttrsPtr& attrs) {
-  const DotDimensions dimensions = dimensions_of(*attrs);
+  const DotDimensions dimensions = DotDimensions::from(*attrs);
   const Value lhs = primals[0], rhs = primals[1];
   if (tangents[0] && tangents[0] == tangents[1] && is_sum_of_squares(lhs, rhs, dimensions)) {
     Ints axes = dimensions.lhs_contract;
@@ -177,7 +177,7 @@ Value rhs_cotangent(Value cotangent, Value lhs, const Aval& rhs, const DotDimens
 }
 
 Values dot_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attrs) {
-  const DotDimensions dimensions = dimensions_of(*attrs);
+  const DotDimensions dimensions = DotDimensions::from(*attrs);
   const Value cotangent = input.cotangents[0];
   if (input.linear(0)) return {lhs_cotangent(cotangent, input.avals[0], known_operand(input, 1), dimensions), Value()};
   return {Value(), rhs_cotangent(cotangent, input.operands[0], input.avals[1], dimensions)};
@@ -188,7 +188,7 @@ Values dot_transpose(Builder&, const TransposeInput& input, const AttrsPtr& attr
 // Two batched operands share a further batch dimension. The dimension of a single one is free.
 std::vector<Batched> dot_batch(Builder&, absl::Span<const Batched> operands, int64_t, const AttrsPtr& attrs) {
   const Batched &lhs = operands[0], &rhs = operands[1];
-  const DotDimensions one = dimensions_of(*attrs);
+  const DotDimensions one = DotDimensions::from(*attrs);
   DotDimensions all{past_batch(one.lhs_contract, lhs.axis), past_batch(one.rhs_contract, rhs.axis),
                     past_batch(one.lhs_batch, lhs.axis), past_batch(one.rhs_batch, rhs.axis)};
   int axis = 0;
@@ -209,7 +209,7 @@ std::vector<Batched> dot_batch(Builder&, absl::Span<const Batched> operands, int
 
 // Both sides of a contracted dimension are cleared: zero times NaN padding would be NaN.
 std::vector<Masked> dot_mask(Builder&, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-  const DotDimensions dimensions = dimensions_of(*attrs);
+  const DotDimensions dimensions = DotDimensions::from(*attrs);
   Masked lhs = operands[0], rhs = operands[1];
   for (size_t i = 0; i < dimensions.lhs_contract.size(); ++i) {
     const auto lhs_axis = static_cast<int>(dimensions.lhs_contract[i]);

@@ -1,6 +1,7 @@
 // Exponentials, logarithms and powers.
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/simplify.h"
 
 namespace ct {
 namespace {
@@ -38,7 +39,18 @@ Value pow_by_y(Value tangent, Value x, Value, Value result) {
   return mul_no_nan(tangent, log(where_zero(x, full_like(x, 1))) * result);
 }
 
-const Primitive& kPow = define(binary("pow", ScalarOp::kPow, kNumbers, pow_by_x, pow_by_y));
+Value simplify_pow(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  const Value exponent = m.operands[1];
+  if (m.is_full(exponent, 1)) return x;
+  if (m.is_full(exponent, 2)) return mul(x, x);
+  if (m.is_full(exponent, 0) && !is_complex(x.dtype())) return full(m.builder, m.output, 1);
+  if (m.is_full(exponent, -1) && is_float(x.dtype())) return div(full(m.builder, m.output, 1), x);
+  return {};
+}
+
+const Primitive& kPow =
+    define(with_simplify(binary("pow", ScalarOp::kPow, kNumbers, pow_by_x, pow_by_y), simplify_by(simplify_pow)));
 
 }  // namespace
 

@@ -79,6 +79,7 @@ Primitive filling() {
   result.transpose = fill_padding_transpose;
   result.batch = fill_padding_batch;
   result.mask = fill_padding_mask;
+  result.length_role = LengthRole::kFill;
   result.element = [](ElementBuilder& element, const Attrs&, const Aval&, int, absl::Span<const Index> position) {
     return element.read(0, position);
   };

@@ -17,6 +17,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -173,6 +174,14 @@ std::vector<Masked> gather_mask(Builder&, absl::Span<const Masked> operands, con
   return {result};
 }
 
+// All elements in their order.
+Value simplify_gather(const SimplifyInput& m) {
+  const Value x = m.operands[0], indices = m.operands[1];
+  const bool all = indices.rank() == 1 && indices.shape()[0] == x.shape()[m.attrs->integer("axis")];
+  const bool in_order = m.made_by(indices, Arrangement::kCounting) != nullptr;
+  return all && in_order && m.attrs->integer("batch_dims") == 0 ? x : Value{};
+}
+
 }  // namespace
 
 const Primitive& kGather = define({
@@ -184,9 +193,8 @@ const Primitive& kGather = define({
     .batch = gather_batch,
     .mask = gather_mask,
     .element = gather_element,
-    .reference = {},
-    .expand = {},
-    .split = {},
+    .simplify = simplify_by(simplify_gather),
+    .arrangement = Arrangement::kGather,
 });
 
 namespace {

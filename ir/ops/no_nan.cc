@@ -6,12 +6,36 @@
 // A function may use them too, for a factor that is zero at the edge of its domain (arcsin).
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/simplify.h"
 
 namespace ct {
 namespace {
 
 Value is_zero(Value x) { return eq(x, zeros_like(x)); }
 Value is_not_zero(Value x) { return ne(x, zeros_like(x)); }
+
+// Where the zero that matters is a constant, or one operand is known not to be zero.
+Value simplify_product(const SimplifyInput& m) {
+  for (int side = 0; side < 2; ++side) {
+    const Value constant = m.operands[side];
+    const Value other = m.operands[1 - side];
+    if (!m.is_full(constant)) continue;
+    if (m.is_full(constant, 0)) return zeros(m.builder, m.output);
+    if (m.is_full(constant, 1)) return other;
+    if (m.is_full(constant, -1) && !is_complex(m.output.dtype())) return neg(other);
+    if (is_float(m.output.dtype()) && m.is_finite_full(constant)) return mul(constant, other);
+  }
+  return {};
+}
+
+Value simplify_quotient(const SimplifyInput& m) {
+  const Value x = m.operands[0], y = m.operands[1];
+  if (m.is_full(y, 1)) return x;
+  if (m.is_full(x, 0)) return zeros(m.builder, m.output);
+  if (!is_float(m.output.dtype())) return {};
+  const bool never_zero = m.is_full(x);
+  return never_zero || (m.is_finite_full(y) && !m.is_full(y, 0)) ? div(x, y) : Value{};
+}
 
 // Linear in each operand: where x is zero, so is every product with it.
 Primitive product() {
@@ -34,6 +58,7 @@ Primitive product() {
     // One mask narrows the other, and the product is made under both: an operation less than with two zeros joined.
     return Values{select(bit_and(is_not_zero(x), is_not_zero(y)), x * y, zeros_like(x))};
   };
+  result.simplify = simplify_by(simplify_product);
   result.elementwise = true;
   result.absent["element"] = "expands";
   result.absent["reference"] = "expands";
@@ -61,6 +86,7 @@ Primitive quotient() {
     const Value x = operands[0], y = operands[1];
     return Values{select(is_zero(x), zeros_like(x), x / y)};
   };
+  result.simplify = simplify_by(simplify_quotient);
   result.elementwise = true;
   result.absent["element"] = "expands";
   result.absent["reference"] = "expands";

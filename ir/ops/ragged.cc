@@ -15,6 +15,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -62,6 +63,11 @@ Primitive dimension_size_primitive() {
   result.element = [](ElementBuilder& element, const Attrs& attrs, const Aval&, int, absl::Span<const Index>) {
     return element.constant_integer(DType::kInt32, element.operand_aval(0).shape()[attrs.integer("axis")]);
   };
+  // Outside of mask regions sizes are what the shapes say.
+  result.simplify = simplify_by([](const SimplifyInput& m) {
+    return full_integer(m.builder, m.output, m.operands[0].shape()[m.attrs->integer("axis")]);
+  });
+  result.length_role = LengthRole::kSize;
   result.differentiable = false;
   result.absent["transpose"] = "not differentiable: the result is an integer";
   return result;
@@ -126,7 +132,9 @@ Primitive set_length_primitive() {
   result.batch = set_length_batch;
   result.mask = set_length_mask;
   result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) { return Values{operands[0]}; };
+  result.simplify = simplify_by([](const SimplifyInput& m) { return m.operands[0]; });
   result.lowering = Lowering::kExpand;
+  result.length_role = LengthRole::kSet;
   result.absent["element"] = "expands to its operand";
   return result;
 }
@@ -165,6 +173,7 @@ Primitive clamp_length_primitive() {
   result.elementwise = true;
   result.expand = clamp_length_expand;
   result.lowering = Lowering::kExpand;
+  result.length_role = LengthRole::kClamp;
   result.differentiable = false;
   result.absent["transpose"] = "not differentiable: the result is an integer";
   result.absent["mask"] = "that of its expansion";

@@ -9,6 +9,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 
 namespace ct {
 namespace {
@@ -72,6 +73,18 @@ MaskRule reduction_mask(PrimitiveRef primitive) {
       };
 }
 
+// Nothing to combine: no axes, or only axes of size 1; or one number everywhere.
+Value simplify_reduction(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  const Ints& axes = m.attrs->ints("axes");
+  const bool trivial = std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.shape()[axis] == 1; });
+  if (trivial) return reshape(x, m.output.shape());
+  const ScalarOp op = m.primitive.combine;
+  if (op == ScalarOp::kAdd && m.is_full(x, 0)) return zeros(m.builder, m.output);
+  const bool extremum = op == ScalarOp::kMax || op == ScalarOp::kMin;
+  return extremum && x.aval().size() > 0 && m.is_full(x) ? m.full_of(x, m.output.shape()) : Value{};
+}
+
 Primitive reduction(std::string name, ScalarOp op, double identity, DTypeSet dtypes) {
   const PrimitiveRef self(name);
   Primitive result;
@@ -80,6 +93,7 @@ Primitive reduction(std::string name, ScalarOp op, double identity, DTypeSet dty
   result.type = reduction_type(dtypes);
   result.batch = reduction_batch(self);
   result.mask = reduction_mask(self);
+  result.simplify = simplify_by(simplify_reduction);
   result.lowering = Lowering::kReduce;
   result.combine = op;
   // An infinity becomes the highest or lowest number of an integer dtype when it is converted; of bool, stated here.

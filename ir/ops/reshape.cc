@@ -10,6 +10,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -183,6 +184,14 @@ std::vector<Masked> reshape_mask(Builder& builder, absl::Span<const Masked> oper
   return {result};
 }
 
+Value simplify_reshape(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  if (x.shape() == m.output.shape()) return x;
+  const Equation* inner = m.made_by(x, kReshape);
+  return inner == nullptr ? Value{} : reshape(m.operand(*inner, 0), m.output.shape());
+}
+
 }  // namespace
 
 const Primitive& kReshape = define({
@@ -195,10 +204,10 @@ const Primitive& kReshape = define({
     .batch = reshape_batch,
     .mask = reshape_mask,
     .element = reshape_element,
-    .reference = {},
-    .expand = {},
-    .split = {},
+    .simplify = simplify_by(simplify_reshape),
     .lowering = Lowering::kAlias,
+    .arrangement = Arrangement::kReshape,
+    .free_to_recompute = true,
 });
 
 Value reshape(Value x, absl::Span<const int64_t> shape) {

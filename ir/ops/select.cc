@@ -4,6 +4,7 @@
 #include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -42,6 +43,14 @@ Values select_transpose(Builder&, const TransposeInput& input, const AttrsPtr&) 
   return results;
 }
 
+Value simplify_select(const SimplifyInput& m) {
+  if (m.operands[1] == m.operands[2]) return m.operands[1];
+  if (m.is_full(m.operands[0], 1)) return m.operands[1];
+  if (m.is_full(m.operands[0], 0)) return m.operands[2];
+  const Equation* inverted = m.made_by(m.operands[0], kNot);
+  return inverted == nullptr ? Value{} : select(m.operand(*inverted, 0), m.operands[2], m.operands[1]);
+}
+
 Primitive selection() {
   const PrimitiveRef self("select");
   Primitive result;
@@ -51,7 +60,9 @@ Primitive selection() {
   result.transpose = select_transpose;
   result.batch = elementwise_batch(self);
   result.mask = elementwise_mask(self);
+  result.simplify = simplify_by(simplify_select);
   result.elementwise = true;
+  result.arrangement = Arrangement::kChoice;
   result.element = [](ElementBuilder& element, const Attrs&, const Aval&, int, absl::Span<const Index> position) {
     const Scalar predicate = element.read(0, position);
     const Scalar if_true = element.read(1, position);

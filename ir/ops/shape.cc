@@ -7,6 +7,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 
 namespace ct {
@@ -91,6 +92,17 @@ std::vector<Masked> broadcast_mask(Builder& builder, absl::Span<const Masked> op
   return {result};
 }
 
+Value simplify_broadcast(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  if (x.shape() == m.output.shape()) return x;
+  const Equation* inner = m.made_by(x, kBroadcast);
+  if (inner == nullptr) return {};
+  Ints axes = m.builder.attrs(*inner).ints("axes");
+  for (int64_t& axis : axes) axis = m.attrs->ints("axes")[axis];
+  return broadcast(m.operand(*inner, 0), m.output.shape(), axes);
+}
+
 }  // namespace
 
 const Primitive& kBroadcast = define({
@@ -102,9 +114,9 @@ const Primitive& kBroadcast = define({
     .batch = broadcast_batch,
     .mask = broadcast_mask,
     .element = broadcast_element,
-    .reference = {},
-    .expand = {},
-    .split = {},
+    .simplify = simplify_by(simplify_broadcast),
+    .arrangement = Arrangement::kBroadcast,
+    .free_to_recompute = true,
 });
 
 namespace {
@@ -158,6 +170,17 @@ std::vector<Masked> transpose_mask(Builder& builder, absl::Span<const Masked> op
   return {result};
 }
 
+Value simplify_transpose(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  Ints permutation = m.attrs->ints("permutation");
+  if (std::is_sorted(permutation.begin(), permutation.end())) return x;
+  const Equation* inner = m.made_by(x, kTranspose);
+  if (inner == nullptr) return {};
+  for (int64_t& axis : permutation) axis = m.builder.attrs(*inner).ints("permutation")[axis];
+  return transpose(m.operand(*inner, 0), permutation);
+}
+
 }  // namespace
 
 const Primitive& kTranspose = define({
@@ -171,9 +194,9 @@ const Primitive& kTranspose = define({
     .batch = transpose_batch,
     .mask = transpose_mask,
     .element = transpose_element,
-    .reference = {},
-    .expand = {},
-    .split = {},
+    .simplify = simplify_by(simplify_transpose),
+    .arrangement = Arrangement::kTranspose,
+    .free_to_recompute = true,
 });
 
 namespace {
@@ -221,6 +244,14 @@ JvpResult reverse_jvp(Builder&, absl::Span<const Value> primals, absl::Span<cons
   return {{result}, {with_lengths_of(reverse(tangents[0], axes), result, axes)}};
 }
 
+// Of one number, or along axes of one element; else what reverses of the same axes undo.
+Values simplify_reverse(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  const Ints& axes = m.attrs->ints("axes");
+  const bool short_axes = std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.shape()[axis] <= 1; });
+  return m.is_full(x) || short_axes ? Values{x} : simplify_involution()(m);
+}
+
 }  // namespace
 
 const Primitive& kReverse = define({
@@ -237,9 +268,7 @@ const Primitive& kReverse = define({
         },
     .mask = reverse_mask,
     .element = reverse_element,
-    .reference = {},
-    .expand = {},
-    .split = {},
+    .simplify = simplify_reverse,
 });
 
 Value broadcast(Value x, absl::Span<const int64_t> shape, absl::Span<const int64_t> axes) {

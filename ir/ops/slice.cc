@@ -10,6 +10,7 @@
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/size.h"
 #include "ir/text.h"
 
@@ -110,6 +111,12 @@ std::vector<Masked> slice_mask(Builder& builder, absl::Span<const Masked> operan
   return {result};
 }
 
+Value simplify_slice(const SimplifyInput& m) {
+  const Value x = m.operands[0];
+  if (m.is_full(x)) return m.full_of(x, m.output.shape());
+  return x.shape() == m.output.shape() ? x : Value{};
+}
+
 }  // namespace
 
 const Primitive& kSlice = define({
@@ -132,9 +139,8 @@ const Primitive& kSlice = define({
           }
           return element.read(0, from);
         },
-    .reference = {},
-    .expand = {},
-    .split = {},
+    .simplify = simplify_by(simplify_slice),
+    .arrangement = Arrangement::kSlice,
 });
 
 namespace {
@@ -337,6 +343,14 @@ std::vector<Masked> pad_mask(Builder& builder, absl::Span<const Masked> operands
   return {result};
 }
 
+Value simplify_pad(const SimplifyInput& m) {
+  const auto all_zero = [&](std::string_view key) {
+    const Ints& amounts = m.attrs->ints(key);
+    return std::all_of(amounts.begin(), amounts.end(), [](int64_t amount) { return amount == 0; });
+  };
+  return all_zero("low") && all_zero("high") && all_zero("interior") ? m.operands[0] : Value{};
+}
+
 }  // namespace
 
 const Primitive& kPad = define({
@@ -350,9 +364,8 @@ const Primitive& kPad = define({
     .batch = pad_batch,
     .mask = pad_mask,
     .element = pad_element,
-    .reference = {},
-    .expand = {},
-    .split = {},
+    .simplify = simplify_by(simplify_pad),
+    .arrangement = Arrangement::kPad,
 });
 
 Value slice(Value x, absl::Span<const int64_t> start, absl::Span<const int64_t> limit,

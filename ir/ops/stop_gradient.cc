@@ -20,6 +20,7 @@ Primitive barrier() {
   result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) { return Values{operands[0]}; };
   result.batch = elementwise_batch(self);
   result.mask = elementwise_mask(self);
+  result.length_role = LengthRole::kSame;
   result.element = [](ElementBuilder& element, const Attrs&, const Aval&, int, absl::Span<const Index> position) {
     return element.read(0, position);
   };

@@ -3,6 +3,7 @@
 // give two random words; all operands are uint32 arrays of one shape.
 #include "ir/combinators.h"
 #include "ir/ops.h"
+#include "ir/primitives.h"
 
 namespace ct {
 namespace {
@@ -67,9 +68,9 @@ Primitive generator() {
   result.element = threefry_element;
   return result;
 }
-const Primitive& kThreefry = define(generator());
-
 }  // namespace
+
+const Primitive& kThreefry = define(generator());
 
 Values threefry2x32(Value key0, Value key1, Value count0, Value count1) {
   return key0.builder->bind(kThreefry, {key0, key1, count0, count1});

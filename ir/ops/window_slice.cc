@@ -186,6 +186,7 @@ Primitive window_slicing() {
   result.batch = window_slice_batch;
   result.mask = window_slice_mask;
   result.element = window_slice_element;
+  result.arrangement = Arrangement::kWindows;
   return result;
 }
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 
 #include "ir/primitive.h"
 
@@ -11,32 +10,25 @@ namespace {
 
 constexpr int64_t kNotInput = -1;
 
-// Equations that hand their operands to a sub-graph one for one.
-bool hands_over(std::string_view primitive) {
-  constexpr std::string_view kNames[] = {"call",        "checkpoint",  "custom_jvp", "custom_vjp",
-                                         "custom_vmap", "vmap_region", "mask"};
-  return std::ranges::find(kNames, primitive) != std::end(kNames);
-}
-
 // `origins`: by input of `graph`, the input of the whole program that it is.
 void search(const Graph& graph, const std::vector<int64_t>& origins, std::map<uint32_t, int64_t>& bounds) {
   std::vector<int64_t> origin(graph.num_vars(), kNotInput);
   std::ranges::copy(origins, origin.begin());
   for (const Equation& equation : graph.equations()) {
-    const std::string_view name = equation.primitive->name;
+    const Primitive& primitive = *equation.primitive;
     const absl::Span<const Var> operands = graph.operands(equation);
-    if (name == "clamp_length") {
+    if (primitive.length_role == LengthRole::kClamp) {
       origin[equation.first_output] = origin[operands[0]];
       continue;
     }
-    if (name == "convert") {
+    if (primitive.length_role == LengthRole::kSame) {
       const bool is_integer =
           !is_float(graph.aval(operands[0]).dtype()) && !is_complex(graph.aval(operands[0]).dtype());
       if (is_integer) origin[equation.first_output] = origin[operands[0]];
       continue;
     }
-    if (!hands_over(name) || !graph.attrs(equation).has("graph")) continue;
-    if (name == "mask") {
+    if (primitive.region == Region::kNone) continue;
+    if (primitive.region == Region::kRagged) {
       // Triples: which operand after the lengths, which of its axes, which length.
       const Ints& ragged = graph.attrs(equation).ints("in_ragged");
       const auto lengths = static_cast<size_t>(graph.attrs(equation).integer("num_lengths"));

@@ -268,26 +268,11 @@ Shape transposed_strides(const Graph& graph, Var base, const Equation& transposi
 }
 
 DotAxes dot_axes(const Graph& graph, const Equation& equation) {
-  const Attrs& attrs = graph.attrs(equation);
   const Shape& lhs = graph.aval(graph.operands(equation)[0]).shape();
   const Shape& rhs = graph.aval(graph.operands(equation)[1]).shape();
-  DotAxes axes;
-  axes.lhs_batch = attrs.ints("lhs_batch");
-  axes.rhs_batch = attrs.ints("rhs_batch");
-  axes.lhs_contract = attrs.ints("lhs_contract");
-  axes.rhs_contract = attrs.ints("rhs_contract");
-  auto free_axes = [](const Shape& shape, const Ints& batch, const Ints& contract) {
-    Ints result;
-    for (int64_t axis = 0; axis < static_cast<int64_t>(shape.size()); ++axis) {
-      if (std::find(batch.begin(), batch.end(), axis) == batch.end() &&
-          std::find(contract.begin(), contract.end(), axis) == contract.end()) {
-        result.push_back(axis);
-      }
-    }
-    return result;
-  };
-  axes.lhs_free = free_axes(lhs, axes.lhs_batch, axes.lhs_contract);
-  axes.rhs_free = free_axes(rhs, axes.rhs_batch, axes.rhs_contract);
+  DotAxes axes{DotDimensions::from(graph.attrs(equation))};
+  axes.lhs_free = free_axes(static_cast<int>(lhs.size()), axes.lhs_contract, axes.lhs_batch);
+  axes.rhs_free = free_axes(static_cast<int>(rhs.size()), axes.rhs_contract, axes.rhs_batch);
   for (int64_t axis : axes.lhs_batch) axes.batch *= lhs[axis];
   for (int64_t axis : axes.lhs_free) axes.m *= lhs[axis];
   for (int64_t axis : axes.rhs_free) axes.n *= rhs[axis];

@@ -7,6 +7,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "ir/graph.h"
+#include "ir/ops.h"
 #include "ir/primitive.h"
 
 namespace ct::jit {
@@ -45,8 +46,8 @@ std::optional<View> derived_view(const Graph& graph, const Equation& equation,
 Shape transposed_strides(const Graph& graph, Var base, const Equation& transposition);
 
 // How the dimensions of a dot_general fall into groups, as positions in the operands' and the result's shapes.
-struct DotAxes {
-  Ints lhs_batch, rhs_batch, lhs_free, rhs_free, lhs_contract, rhs_contract;
+struct DotAxes : DotDimensions {
+  Ints lhs_free{}, rhs_free{};
   int64_t batch = 1, m = 1, n = 1, k = 1;  // sizes of the groups
 };
 DotAxes dot_axes(const Graph& graph, const Equation& equation);

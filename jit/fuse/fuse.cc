@@ -5,7 +5,6 @@
 #include <map>
 
 #include "ir/error.h"
-#include "ir/primitives.h"
 
 namespace ct::jit {
 namespace {
@@ -473,7 +472,8 @@ class Fuser {
   // Whether `var` is a piece of a concatenation whose nest is cut where its pieces meet (Frame::choose_segments), so
   // that its elements are computed once. Not of dear ones, as no nest is cut that also folds.
   bool is_segment(const Equation& consumer, Var result, Var var) const {
-    if (consumer.primitive != &kConcatenate || !fusion_.stored[result] || cost_[var] >= kDear) return false;
+    if (consumer.primitive->arrangement != Arrangement::kConcatenate) return false;
+    if (!fusion_.stored[result] || cost_[var] >= kDear) return false;
     if (consumer.operand_count > kMostSegments || size_of(result) < kSmallArray) return false;
     const Shape& shape = graph_.aval(var).shape();
     const auto axis = static_cast<size_t>(graph_.attrs(consumer).integer("axis"));

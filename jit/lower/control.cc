@@ -4,6 +4,7 @@
 #include "ir/error.h"
 #include "ir/text.h"
 #include "jit/lower/frame.h"
+#include "transforms/higher_order/higher_order.h"
 
 namespace ct::jit {
 
@@ -117,14 +118,14 @@ void Frame::set_carries(const std::vector<Carried>& carried, absl::Span<const Va
 }
 
 void Frame::emit_scan(const Equation& equation) {
-  const Attrs& attrs = graph_.attrs(equation);
-  const Graph& body = *attrs.graph("graph");
-  const auto num_constants = static_cast<size_t>(attrs.integer("num_constants"));
-  const auto num_carries = static_cast<size_t>(attrs.integer("num_carries"));
-  const int64_t length = attrs.integer("length");
+  const ScanAttrs attrs = ScanAttrs::from(graph_.attrs(equation));
+  const Graph& body = *attrs.graph;
+  const auto num_constants = static_cast<size_t>(attrs.num_constants);
+  const auto num_carries = static_cast<size_t>(attrs.num_carries);
+  const int64_t length = attrs.length;
   absl::Span<const Var> operands = graph_.operands(equation);
   loop::Index steps = length;
-  if (attrs.has("counted")) {
+  if (attrs.counted) {
     const DType dtype = DType::kInt64;
     const loop::Scalar given = b_.convert(scalar(operands.back()), dtype);
     const loop::Scalar positive = b_.apply(ScalarOp::kMax, given, b_.constant(dtype, 0));
@@ -148,7 +149,7 @@ void Frame::emit_scan(const Equation& equation) {
 
   std::vector<loop::Builder::CarrySpec> specs;
   for (const loop::Scalar& value : registers) specs.push_back({value});
-  if (attrs.has("counted")) {
+  if (attrs.counted) {
     for (size_t i = 0; i < stacked.size(); ++i) {
       const Aval slice = body.aval(body.outputs()[num_carries + i]);
       const loop::Index made = steps * slice.size();
@@ -157,7 +158,7 @@ void Frame::emit_scan(const Equation& equation) {
     }
   }
   const auto [step, arguments] = b_.begin_for(steps, {}, specs);
-  const loop::Index at = attrs.flag("reverse") ? steps - loop::Index(1) - step : step;
+  const loop::Index at = attrs.reverse ? steps - loop::Index(1) - step : step;
   std::vector<Source> inputs;
   for (Var var : operands.subspan(0, num_constants)) inputs.push_back(source(var));
   for (const Source& carry : carry_sources(carried, carry_operands, arguments)) inputs.push_back(carry);

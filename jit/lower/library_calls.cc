@@ -1,6 +1,7 @@
 // What libraries compute in this process, and loops of ours (kernels/) where a program leaves it.
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "ir/primitives.h"
 #include "jit/kernels/linear_algebra.h"
 #include "jit/loop/expand/fourier.h"
@@ -27,36 +28,119 @@ bool has_fourier(const Attrs& attrs) {
 // Matrices up to this size: the expand rules work on all of a batch side by side.
 constexpr int64_t kSmallMatrix = 16;
 
-// Of linear algebra: at which operand the sizes of a mask region would be. -1: no kernel.
-int size_operand(const Primitive& primitive, DType dtype) {
-  if (&primitive == &linalg::kEigh) return 1;
-  if (dtype != DType::kFloat32 && dtype != DType::kFloat64) return -1;
-  if (&primitive == &linalg::kCholesky || &primitive == &linalg::kLu) return 1;
-  if (&primitive == &linalg::kQr) return 1;
-  return &primitive == &linalg::kTriangularSolve ? 2 : -1;
+bool is_large(const Attrs&, absl::Span<const Aval> operands) {
+  const Aval& matrix = operands[0];
+  if (matrix.dtype() != DType::kFloat32 && matrix.dtype() != DType::kFloat64) return false;
+  const Shape& shape = matrix.shape();
+  return matrix.size() > 0 && std::min(shape[shape.size() - 2], shape.back()) > kSmallMatrix;
+}
+
+bool has_eigh(const Attrs&, absl::Span<const Aval> operands) { return operands[0].size() > 0; }
+
+// Of an upper factor: expands to the lower one.
+bool has_cholesky(const Attrs& attrs, absl::Span<const Aval> operands) {
+  return !(attrs.has("upper") && attrs.flag("upper")) && is_large(attrs, operands);
+}
+
+bool has_qr(const Attrs& attrs, absl::Span<const Aval> operands) {
+  return !attrs.flag("pivoting") && operands.size() == 1 && is_large(attrs, operands);
+}
+
+struct LibraryCall {
+  loop::Builder& b;
+  const Attrs& attrs;
+  absl::Span<const Aval> avals;
+  absl::Span<const loop::Elements> operands, results;
+
+  // Of matrices whose sizes inside of a mask region would be operand `sizes`.
+  loop::MatrixShape matrices(size_t sizes) const {
+    const Shape& shape = avals[0].shape();
+    const int64_t rows = shape[shape.size() - 2], columns = shape.back();
+    loop::MatrixShape matrices{avals[0].size() / (rows * columns), rows, columns};
+    if (operands.size() > sizes) matrices.size = operands[sizes];
+    return matrices;
+  }
+};
+
+void emit_sort(const LibraryCall& call) {
+  const Shape& shape = call.avals[0].shape();
+  const auto axis = static_cast<size_t>(call.attrs.integer("axis"));
+  const absl::Span<const int64_t> sizes(shape);
+  const int64_t count = call.attrs.has("count") ? call.attrs.integer("count") : shape[axis];
+  const loop::SortShape sorted{num_elements(sizes.subspan(0, axis)),
+                               shape[axis],
+                               num_elements(sizes.subspan(axis + 1)),
+                               count,
+                               static_cast<size_t>(call.attrs.integer("num_keys")),
+                               call.attrs.has("descending") && call.attrs.flag("descending")};
+  if (sorted.outer * sorted.inner * count != 0) loop::emit_sort(call.b, sorted, call.operands, call.results);
+}
+
+void emit_eigh(const LibraryCall& call) {
+  loop::emit_eigh(call.b, call.matrices(1), call.attrs.flag("lower"), call.operands[0], call.results[0],
+                  call.results.size() > 1 ? std::optional(call.results[1]) : std::nullopt);
+}
+
+void emit_cholesky(const LibraryCall& call) {
+  loop::emit_cholesky(call.b, call.matrices(1), call.operands[0], call.results[0]);
+}
+
+void emit_qr(const LibraryCall& call) {
+  loop::emit_qr(call.b, call.matrices(1), call.attrs.flag("full_matrices"), call.operands[0], call.results[0],
+                call.results[1]);
+}
+
+void emit_lu(const LibraryCall& call) {
+  loop::emit_lu(call.b, call.matrices(1), call.operands[0], call.results[0], call.results[1], call.results[2]);
+}
+
+void emit_triangular_solve(const LibraryCall& call) {
+  loop::MatrixShape matrices = call.matrices(2);
+  matrices.columns = call.avals[1].size() / (matrices.count * matrices.rows);
+  if (matrices.columns == 0) return;
+  const Attrs& attrs = call.attrs;
+  loop::emit_triangular_solve(
+      call.b, matrices,
+      {attrs.flag("left_side"), attrs.flag("lower"), attrs.flag("transpose_a"), attrs.flag("unit_diagonal")},
+      call.operands[0], call.operands[1], call.results[0]);
+}
+
+// How the loops of one primitive are made.
+struct Library {
+  bool (*has)(const Attrs& attrs, absl::Span<const Aval> operands);
+  void (*emit)(const LibraryCall& call);  // null: by Frame::emit_fourier
+};
+
+const Library* find_library(const Primitive& primitive) {
+  static const auto* const table = new absl::flat_hash_map<const Primitive*, Library>{
+      {&kFft, {has_fourier, nullptr}},
+      {&kSort, {has_sort, emit_sort}},
+      {&linalg::kEigh, {has_eigh, emit_eigh}},
+      {&linalg::kCholesky, {has_cholesky, emit_cholesky}},
+      {&linalg::kQr, {has_qr, emit_qr}},
+      {&linalg::kLu, {is_large, emit_lu}},
+      {&linalg::kTriangularSolve, {is_large, emit_triangular_solve}},
+  };
+  const auto found = table->find(&primitive);
+  return found == table->end() ? nullptr : &found->second;
 }
 
 }  // namespace
 
 bool always_loops(const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands) {
-  if (&primitive == &kFft) return has_fourier(attrs);
-  if (&primitive == &kSort) return has_sort(attrs, operands);
-  if (size_operand(primitive, operands[0].dtype()) < 0 || operands[0].size() == 0) return false;
-  const int64_t rows = operands[0].shape()[operands[0].shape().size() - 2], columns = operands[0].shape().back();
-  if (&primitive == &linalg::kQr && (attrs.flag("pivoting") || operands.size() > 1)) return false;
-  if (&primitive == &linalg::kCholesky && attrs.has("upper") && attrs.flag("upper"))
-    return false;  // expands to the lower one
-  return &primitive == &linalg::kEigh || std::min(rows, columns) > kSmallMatrix;
+  const Library* const library = find_library(primitive);
+  return library != nullptr && library->has(attrs, operands);
 }
 
 bool Frame::emit_kernel(const Equation& equation) {
-  const Primitive* const primitive = equation.primitive;
-  if (primitive == &kFft) return emit_fourier(equation);
+  const Library* const library = find_library(*equation.primitive);
+  if (library == nullptr) return false;
+  if (library->emit == nullptr) return emit_fourier(equation);
   if (options_.host_functions != nullptr || options_.kernels) return false;
   const Attrs& attrs = graph_.attrs(equation);
   std::vector<Aval> avals;
   for (Var var : graph_.operands(equation)) avals.push_back(graph_.aval(var));
-  if (!always_loops(*equation.primitive, attrs, avals)) return false;
+  if (!library->has(attrs, avals)) return false;
 
   std::vector<loop::Elements> operands, results;
   for (Var var : graph_.operands(equation)) {
@@ -68,41 +152,7 @@ bool Frame::emit_kernel(const Equation& equation) {
     ensure_place(var);
     results.push_back({places_[var]->buffer, places_[var]->offset});
   }
-  if (primitive == &kSort) {
-    const Shape& shape = avals[0].shape();
-    const auto axis = static_cast<size_t>(attrs.integer("axis"));
-    const absl::Span<const int64_t> sizes(shape);
-    const int64_t count = attrs.has("count") ? attrs.integer("count") : shape[axis];
-    const loop::SortShape sorted{
-        num_elements(sizes.subspan(0, axis)),           shape[axis],
-        num_elements(sizes.subspan(axis + 1)),          count,
-        static_cast<size_t>(attrs.integer("num_keys")), attrs.has("descending") && attrs.flag("descending")};
-    if (sorted.outer * sorted.inner * count != 0) loop::emit_sort(b_, sorted, operands, results);
-  } else {
-    const Shape& shape = avals[0].shape();
-    const int64_t rows = shape[shape.size() - 2], columns = shape.back();
-    loop::MatrixShape matrices{avals[0].size() / (rows * columns), rows, columns};
-    const auto size = static_cast<size_t>(size_operand(*equation.primitive, avals[0].dtype()));
-    if (operands.size() > size) matrices.size = operands[size];
-    if (primitive == &linalg::kEigh) {
-      loop::emit_eigh(b_, matrices, attrs.flag("lower"), operands[0], results[0],
-                      results.size() > 1 ? std::optional(results[1]) : std::nullopt);
-    } else if (primitive == &linalg::kCholesky) {
-      loop::emit_cholesky(b_, matrices, operands[0], results[0]);
-    } else if (primitive == &linalg::kQr) {
-      loop::emit_qr(b_, matrices, attrs.flag("full_matrices"), operands[0], results[0], results[1]);
-    } else if (primitive == &linalg::kLu) {
-      loop::emit_lu(b_, matrices, operands[0], results[0], results[1], results[2]);
-    } else {
-      const bool left = attrs.flag("left_side");
-      matrices.columns = avals[1].size() / (matrices.count * rows);
-      if (matrices.columns != 0) {
-        loop::emit_triangular_solve(b_, matrices,
-                                    {left, attrs.flag("lower"), attrs.flag("transpose_a"), attrs.flag("unit_diagonal")},
-                                    operands[0], operands[1], results[0]);
-      }
-    }
-  }
+  library->emit({b_, attrs, avals, operands, results});
   for (uint32_t k = 0; k < equation.output_count; ++k) {
     const Var var = equation.first_output + k;
     if (graph_.aval(var).size() == 1) registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);

@@ -2,6 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
 #include "ir/error.h"
 #include "tests/cpp/op_testing.h"
 
@@ -41,6 +45,33 @@ TEST(Records, EverySlotIsFilledOrDeclaredAbsent) {
         primitive->element || primitive->reference || primitive->expand || primitive->lowering != Lowering::kElement;
     EXPECT_TRUE(evaluates) << primitive->name;
   }
+}
+
+// Passes read these of whatever states the arrangement.
+TEST(Records, AnArrangementHasItsAttributes) {
+  const std::map<Arrangement, std::vector<std::string>> attributes = {
+      {Arrangement::kUniform, {"value"}},
+      {Arrangement::kCounting, {"axis"}},
+      {Arrangement::kReshape, {}},
+      {Arrangement::kBroadcast, {"axes"}},
+      {Arrangement::kTranspose, {"permutation"}},
+      {Arrangement::kSlice, {"start", "limit", "stride"}},
+      {Arrangement::kPad, {"low", "high", "interior"}},
+      {Arrangement::kConcatenate, {"axis"}},
+      {Arrangement::kGather, {"axis", "batch_dims"}},
+      {Arrangement::kWindows, {"axes", "window_axes", "sizes", "step", "window_step", "dilation", "offset"}},
+      {Arrangement::kChoice, {}},
+  };
+  std::set<Arrangement> stated;
+  for (const Primitive* primitive : all_primitives()) {
+    if (primitive->arrangement == Arrangement::kNone) continue;
+    stated.insert(primitive->arrangement);
+    for (const std::string& name : attributes.at(primitive->arrangement)) {
+      const auto is = [&](const AttributeRecord& record) { return record.name == name; };
+      EXPECT_TRUE(std::ranges::any_of(primitive->attributes, is)) << primitive->name << "." << name;
+    }
+  }
+  EXPECT_EQ(stated.size(), attributes.size());
 }
 
 // ---- Types and errors ---------------------------------------------------------------------------------------------

@@ -84,6 +84,7 @@ Primitive call_primitive() {
   result.transpose = call_transpose;
   result.batch = call_batch;
   result.prune = call_prune;
+  result.region = Region::kCall;
   return result;
 }
 }  // namespace

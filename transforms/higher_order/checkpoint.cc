@@ -43,7 +43,7 @@ bool clause_saves(std::string_view clause, const Primitive& primitive, const Att
   };
   const auto named = [&] { return among_names(attrs.text("name")); };
   if (kind == "everything") return true;
-  if (kind == "dots") return primitive.lowering == Lowering::kDot || primitive.name.starts_with("conv_");
+  if (kind == "dots") return primitive.lowering == Lowering::kDot;
   if (kind == "dots_without_batch") return primitive.lowering == Lowering::kDot && attrs.ints("lhs_batch").empty();
   if (kind == "primitives") return among_names(primitive.name);
   if (kind == "names") return tagged && named();
@@ -148,6 +148,7 @@ Primitive checkpoint_primitive() {
   result.transpose = checkpoint_transpose;
   result.batch = checkpoint_batch;
   result.prune = prune_called;
+  result.region = Region::kApplied;
   return result;
 }
 }  // namespace

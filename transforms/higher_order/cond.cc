@@ -7,9 +7,9 @@
 
 #include "ir/combinators.h"
 #include "ir/error.h"
+#include "ir/length_form.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/dead_rows.h"
@@ -71,17 +71,15 @@ constexpr int kSize = -2;
 // Which outputs are int32 scalars made of sizes and of other int32 scalars, by the arithmetic that lengths are made
 // with.
 Flags lengths_of_sizes(const Graph& graph) {
-  static const std::string_view kNames[] = {"full", "add", "sub", "mul", "div", "max", "min", "neg", "dimension_size"};
   const auto is_scalar = [&](Var var) { return same_type(graph.aval(var), Aval(DType::kInt32, {})); };
   Flags found(graph.num_vars(), false);
   for (Var var = 0; var < graph.num_inputs(); ++var) found[var] = is_scalar(var);
   for (const Equation& equation : graph.equations()) {
-    const std::string& name = equation.primitive->name;
-    if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) continue;
     const absl::Span<const Var> operands = graph.operands(equation);
-    const bool made = name == "dimension_size" || std::all_of(operands.begin(), operands.end(),
-                                                              [&](Var operand) -> bool { return found[operand]; });
-    found[equation.first_output] = made && is_scalar(equation.first_output);
+    const auto of_lengths = [&] { return std::ranges::all_of(operands, [&](Var var) -> bool { return found[var]; }); };
+    const bool made =
+        equation.primitive->length_role == LengthRole::kSize || (computes_lengths(*equation.primitive) && of_lengths());
+    if (made) found[equation.first_output] = is_scalar(equation.first_output);
   }
   Flags result;
   for (Var var : graph.outputs()) result.push_back(found[var]);
@@ -91,7 +89,7 @@ Flags lengths_of_sizes(const Graph& graph) {
 // The residuals of one branch that are made of sizes alone, computed outside of it: a length that only the branch knew
 // could not be compared with others. Null for the others.
 Values size_residuals(Builder& known, const SplitGraph& sheet, absl::Span<const Value> operands) {
-  const Flags varies = depends_on(*sheet.known, Flags(operands.size(), true), &kDimensionSize);
+  const Flags varies = depends_on(*sheet.known, Flags(operands.size(), true), Sizes::kKnown);
   const Flags lengths = lengths_of_sizes(*sheet.known);
   std::vector<size_t> chosen;
   Flags places;

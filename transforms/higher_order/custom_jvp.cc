@@ -57,11 +57,7 @@ Avals custom_jvp_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 }
 
 // What the user has called the function.
-std::string kind_of(const Graph& rule) {
-  const bool reverse =
-      any_equation(rule, [&](const Equation& equation) { return equation.primitive == &kCustomVjpLinear; });
-  return reverse ? "custom_vjp" : "custom_jvp";
-}
+std::string kind_of(const Graph& rule) { return is_custom_vjp_rule(rule) ? "custom_vjp" : "custom_jvp"; }
 
 bool uses_input(const Graph& graph, size_t input) {
   const auto var = static_cast<Var>(input);

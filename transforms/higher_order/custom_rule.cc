@@ -7,7 +7,6 @@
 #include "ir/lengths.h"
 #include "ir/text.h"
 #include "transforms/common.h"
-#include "transforms/higher_order/primitives.h"
 
 namespace ct {
 
@@ -37,13 +36,14 @@ class BatchedRule final : public Opaque, public RuleMaker {
   BatchAxis axis_;
 };
 
-bool has_rule(const Graph& graph, const Equation& equation) {
-  return equation.primitive == &kCustomJvp && graph.attrs(equation).has("rule");
+bool has_rule(const Primitive& primitive, const Attrs& attrs) {
+  return primitive.region == Region::kApplied && attrs.has("rule");
 }
 
 bool any_rule(const Graph& graph) {
   for (const Equation& equation : graph.equations()) {
-    if (has_rule(graph, equation) || any_sub_graph(graph.attrs(equation), any_rule)) return true;
+    if (has_rule(*equation.primitive, graph.attrs(equation)) || any_sub_graph(graph.attrs(equation), any_rule))
+      return true;
   }
   return false;
 }
@@ -51,7 +51,7 @@ bool any_rule(const Graph& graph) {
 // The equation with other rules: `captured` gives the sub-graph, or null for none.
 Values rebind(Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs,
               const std::function<GraphPtr(const Graph&)>& inside, const std::function<GraphPtr()>& captured) {
-  if (equation.primitive != &kCustomJvp || !attrs->has("rule")) {
+  if (!has_rule(*equation.primitive, *attrs)) {
     return builder.bind(*equation.primitive, operands, map_graphs(attrs, inside));
   }
   std::vector<Attrs::Item> items{{"graph", inside(*attrs->graph("graph"))}};
@@ -75,7 +75,7 @@ GraphPtr captured_to(const Graph& graph, int depth) {
   return rewrite(graph, [depth](Builder& builder, const Equation& equation, absl::Span<const Value> operands,
                                 const AttrsPtr& attrs) {
     std::optional<KeepLengths> lengths;
-    if (equation.primitive == &kMask) lengths.emplace();
+    if (equation.primitive->region == Region::kRagged) lengths.emplace();
     const auto inside = [depth](const Graph& inner) { return captured_to(inner, depth); };
     return rebind(builder, equation, operands, attrs, inside, [&]() -> GraphPtr {
       if (depth >= kDeepestRule) return nullptr;

@@ -22,6 +22,9 @@ const RuleMaker& rule_maker_of(const OpaquePtr& rule);
 // The rule of the function's batch; `axes` are those of the operands and of all tangents, results have theirs in front.
 OpaquePtr batched_rule(const OpaquePtr& rule, const std::vector<int>& axes, const BatchAxis& axis);
 
+// Whether a derivative was made of a custom_vjp function's rule: custom_vjp.cc.
+bool is_custom_vjp_rule(const Graph& rule);
+
 // The program to run: functions with rules of their own without them. Programs that were captured at different times
 // are equal then.
 GraphPtr without_rules(const GraphPtr& graph);

@@ -8,6 +8,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/custom_rule.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
@@ -185,6 +186,10 @@ Primitive custom_vjp_linear_primitive() {
 }  // namespace
 
 const Primitive& kCustomVjpLinear = define(custom_vjp_linear_primitive());
+
+bool is_custom_vjp_rule(const Graph& rule) {
+  return any_equation(rule, [](const Equation& equation) { return equation.primitive == &kCustomVjpLinear; });
+}
 
 GraphPtr custom_vjp_rule(const GraphPtr& graph, const GraphPtr& forward, const GraphPtr& backward) {
   check_rules(*graph, *forward, *backward);

@@ -5,7 +5,6 @@
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "transforms/common.h"
-#include "transforms/higher_order/primitives.h"
 
 namespace ct {
 Value any_row(Value rows) {
@@ -41,7 +40,7 @@ bool reads_shared(const GraphPtr& graph, absl::Span<const Batched> operands) {
 }
 
 bool may_not_end(const Graph& graph) {
-  return any_equation(graph, [](const Equation& equation) { return equation.primitive == &kWhile; });
+  return any_equation(graph, [](const Equation& equation) { return equation.primitive->lowering == Lowering::kWhile; });
 }
 
 bool is_cheap(const Graph& graph) {

@@ -19,6 +19,8 @@ struct ScanAttrs {
   int64_t length = 0;
   bool reverse = false;
   bool counted = false;  // the number of steps is an operand
+
+  static ScanAttrs from(const Attrs& attrs);
 };
 // Operands: constants, first carries, sequences (stacked at axis 0). Results: last carries, stacked slices.
 // `counted`: the last operand, an int32 scalar, says how many steps are taken (at most `length`): the first ones of the

@@ -454,6 +454,7 @@ Primitive mask_primitive() {
   result.mask = mask_mask;
   result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                     const AttrsPtr& attrs) { return batch_later(builder, kMask, operands, axis, attrs); };
+  result.region = Region::kRagged;
   return result;
 }
 }  // namespace

@@ -1,4 +1,4 @@
-// The primitives of this layer that C++ code binds or looks for by themselves: ir/primitives.h has those below.
+// The primitives of this layer that C++ code binds by themselves: ir/primitives.h has those below.
 #pragma once
 
 #include "ir/primitive.h"

@@ -7,7 +7,6 @@
 #include "ir/length_form.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 
@@ -121,8 +120,7 @@ bool is_length(const Aval& aval) { return aval.dtype() == DType::kInt32 && aval.
 
 // What lengths.h makes lengths with.
 bool is_length_arithmetic(const Builder& builder, const Equation& equation) {
-  static const std::string_view kNames[] = {"full", "add", "sub", "mul", "div", "max", "min", "clamp_length"};
-  if (std::find(std::begin(kNames), std::end(kNames), equation.primitive->name) == std::end(kNames)) return false;
+  if (!computes_lengths(*equation.primitive)) return false;
   for (Var var : builder.operands(equation)) {
     if (!is_length(builder.aval(var))) return false;
   }
@@ -166,7 +164,8 @@ Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>&
     if (!operands.back()) return {};
   }
   // As add_lengths orders them.
-  if (equation.primitive == &kAdd && operands[0].var > operands[1].var) std::swap(operands[0], operands[1]);
+  if (equation.primitive->computes(ScalarOp::kAdd) && operands[0].var > operands[1].var)
+    std::swap(operands[0], operands[1]);
   const Value result = bind_shared(to, *equation.primitive, operands, from.attrs_ptr(equation));
   base.emplace(length.var, result);
   return result;
@@ -255,6 +254,7 @@ Primitive applied(std::string name) {
   result.mask = [](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
     return mask_inline(builder, *attrs->graph("graph"), operands);
   };
+  result.region = Region::kApplied;
   return result;
 }
 

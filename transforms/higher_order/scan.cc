@@ -12,7 +12,7 @@
 #include "ir/lengths.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
-#include "ir/primitives.h"
+#include "ir/simplify.h"
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
@@ -29,11 +29,6 @@ struct Layout {
   size_t first_sequence() const { return constants + carries; }
   size_t operands() const { return constants + carries + sequences; }  // without the count of a counted loop
 };
-
-ScanAttrs read(const Attrs& attrs) {
-  return {attrs.graph("graph"),    attrs.integer("num_constants"), attrs.integer("num_carries"),
-          attrs.integer("length"), attrs.flag("reverse"),          attrs.has("counted")};
-}
 
 AttrsPtr to_attrs(const ScanAttrs& attrs) {
   std::vector<std::pair<std::string, AttrValue>> entries{{"graph", attrs.graph},
@@ -62,7 +57,7 @@ Aval stacked(const Aval& slice, int64_t length) {
 }
 
 Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
-  const ScanAttrs attrs = read(attributes);
+  const ScanAttrs attrs = ScanAttrs::from(attributes);
   const Graph& graph = *attrs.graph;
   const int64_t inputs = graph.num_inputs();
   if (attrs.num_constants < 0 || attrs.num_carries < 0 || attrs.num_constants + attrs.num_carries > inputs ||
@@ -112,7 +107,7 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
 
 JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attributes) {
-  const ScanAttrs attrs = read(*attributes);
+  const ScanAttrs attrs = ScanAttrs::from(*attributes);
   const Layout layout = layout_of(attrs);
   const Flags in = present(tangents.subspan(0, layout.operands()));
   Flags carries = slice_of(in, layout.constants, layout.first_sequence());
@@ -164,7 +159,7 @@ JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
 // Residuals that depend on constants alone are the same in every step: computed once, outside. So are sizes, of
 // whatever.
 Flags invariant_outputs(const Graph& graph, const Flags& varying) {
-  Flags result = depends_on(graph, varying, &kDimensionSize);
+  Flags result = depends_on(graph, varying, Sizes::kKnown);
   result.flip();
   return result;
 }
@@ -329,7 +324,7 @@ class ScanSplit {
 
 std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                    const AttrsPtr& attributes) {
-  const ScanAttrs attrs = read(*attributes);
+  const ScanAttrs attrs = ScanAttrs::from(*attributes);
   if (attrs.counted && !operands.back().is_known()) return split_whole(context, kScan, operands, attributes);
   return ScanSplit(context, operands, attrs).run();
 }
@@ -354,7 +349,7 @@ Values divide_and_transpose(Builder& builder, const TransposeInput& input, const
 }
 
 Values scan_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
-  const ScanAttrs attrs = read(*attributes);
+  const ScanAttrs attrs = ScanAttrs::from(*attributes);
   const Layout layout = layout_of(attrs);
   const Graph& graph = *attrs.graph;
   Flags linear = linear_operands(input);
@@ -445,7 +440,7 @@ Values scan_transpose(Builder& builder, const TransposeInput& input, const Attrs
 
 std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                 const AttrsPtr& attributes) {
-  const ScanAttrs attrs = read(*attributes);
+  const ScanAttrs attrs = ScanAttrs::from(*attributes);
   const Layout layout = layout_of(attrs);
   std::vector<int> axes = axes_of(operands.subspan(0, layout.operands()));
   for (size_t i = layout.constants; i < layout.operands(); ++i) {
@@ -497,7 +492,7 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
 
 // A carry is needed when it is used in the end, or when a step makes something needed of it.
 Pruned scan_prune(const Flags& used, const AttrsPtr& attributes) {
-  const ScanAttrs attrs = read(*attributes);
+  const ScanAttrs attrs = ScanAttrs::from(*attributes);
   const Layout layout = layout_of(attrs);
   Flags outputs = used;
   PrunedGraph step;
@@ -520,7 +515,7 @@ Pruned scan_prune(const Flags& used, const AttrsPtr& attributes) {
 // A ragged leading axis runs all the steps that there could be, but those past its length leave the carries alone;
 // what they stack is padding.
 std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
-  const ScanAttrs attrs = read(*attributes);
+  const ScanAttrs attrs = ScanAttrs::from(*attributes);
   const Layout layout = layout_of(attrs);
   Value steps;                  // null: all of them
   std::vector<Values> lengths;  // of constants, carries and slices, in the outer builder
@@ -597,7 +592,7 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
 // ---- reference -----------------------------------------------------------------------------------------------------
 
 std::vector<Tensor> scan_reference(const ReferenceInput& input) {
-  const ScanAttrs attrs = read(input.attrs);
+  const ScanAttrs attrs = ScanAttrs::from(input.attrs);
   const Layout layout = layout_of(attrs);
   std::vector<Tensor> step(input.operands.begin(), input.operands.begin() + layout.first_sequence());
   step.resize(layout.operands());
@@ -633,6 +628,18 @@ std::vector<Tensor> scan_reference(const ReferenceInput& input) {
   return results;
 }
 
+// ---- simplify ------------------------------------------------------------------------------------------------------
+
+// A counted scan that takes all its steps is one that is not counted: outside of masks the size of a sequence is known.
+Values scan_simplify(const SimplifyInput& m) {
+  ScanAttrs attrs = ScanAttrs::from(*m.attrs);
+  if (!attrs.counted) return {};
+  const Equation* count = m.made_by(m.operands.back(), Arrangement::kUniform);
+  if (count == nullptr || m.builder.attrs(*count).integer("value") < attrs.length) return {};
+  attrs.counted = false;
+  return scan(m.builder, attrs, m.operands.first(m.operands.size() - 1));
+}
+
 Primitive scan_primitive() {
   Primitive result;
   result.name = "scan";
@@ -648,6 +655,7 @@ Primitive scan_primitive() {
   result.prune = scan_prune;
   result.mask = scan_mask;
   result.reference = scan_reference;
+  result.simplify = scan_simplify;
   result.lowering = Lowering::kScan;
   result.absent["element"] = "a loop over its sub-graph";
   result.absent["expand"] = "the compiler lowers it to a loop";
@@ -656,6 +664,11 @@ Primitive scan_primitive() {
 }  // namespace
 
 const Primitive& kScan = define(scan_primitive());
+
+ScanAttrs ScanAttrs::from(const Attrs& attrs) {
+  return {attrs.graph("graph"),    attrs.integer("num_constants"), attrs.integer("num_carries"),
+          attrs.integer("length"), attrs.flag("reverse"),          attrs.has("counted")};
+}
 
 Values scan(Builder& builder, const ScanAttrs& attrs, absl::Span<const Value> operands) {
   return builder.bind(kScan, operands, to_attrs(attrs));

@@ -177,12 +177,12 @@ GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<
   return builder.finish(chosen, keep);
 }
 
-Flags depends_on(const Graph& graph, const Flags& inputs, const Primitive* except) {
+Flags depends_on(const Graph& graph, const Flags& inputs, Sizes sizes) {
   Flags marked = inputs;
   marked.resize(graph.num_vars(), false);
   for (const Equation& equation : graph.equations()) {
     bool depends = false;
-    if (equation.primitive != except) {
+    if (sizes != Sizes::kKnown || equation.primitive->length_role != LengthRole::kSize) {
       for (Var var : graph.operands(equation)) depends = depends || marked[var];
     }
     for (uint32_t k = 0; k < equation.output_count; ++k) marked[equation.first_output + k] = depends;

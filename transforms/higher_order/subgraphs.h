@@ -51,9 +51,10 @@ GraphPtr expanded(const GraphPtr& graph);
 GraphPtr rewire(const Graph& graph, absl::Span<const size_t> inputs, absl::Span<const size_t> outputs,
                 Builder::Keep keep = Builder::Keep::kNeeded);
 
-// Which outputs depend on the marked inputs: an equation with a marked operand has marked results.
-// Those of the primitive `except` have not.
-Flags depends_on(const Graph& graph, const Flags& inputs, const Primitive* except = nullptr);
+// Which outputs depend on the marked inputs: an equation with a marked operand has marked results. The sizes of an
+// array may be known where the array is not.
+enum class Sizes : uint8_t { kOfTheirArrays, kKnown };
+Flags depends_on(const Graph& graph, const Flags& inputs, Sizes sizes = Sizes::kOfTheirArrays);
 
 // ---- Small tools of rules ------------------------------------------------------------------------------------------
 std::vector<size_t> range(size_t begin, size_t end);

@@ -146,6 +146,7 @@ Primitive vmap_region_primitive() {
   result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                     const AttrsPtr& attrs) { return batch_later(builder, kVmapRegion, operands, axis, attrs); };
   result.prune = vmap_region_prune;
+  result.region = Region::kExamples;
   return result;
 }
 }  // namespace
