@@ -1,33 +1,28 @@
-// The interface to what runs plans: memory, copies between host and device, launches. `cpu` (cpu/cpu.h) calls the
-// plan's entry; `null` (null/null.h) only counts, for tests of everything above it.
+// What runs plans. `cpu` (cpu/cpu.h) calls native code and plays other plans step by step; `null` (null/null.h) only
+// counts. A back end of the compiler (jit/backend.h) says on which device its plans run; users choose it by name.
 #pragma once
 
-#include <string>
-#include <string_view>
-#include <vector>
+#include <memory>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "device/loaded.h"
+#include "device/machine.h"
 #include "device/plan.h"
+#include "device/queue.h"
 #include "ir/tensor.h"
 
 namespace ct {
 
+// Devices live as long as the process.
 class Device {
  public:
   virtual ~Device() = default;
-  virtual std::string_view name() const = 0;
-
-  virtual absl::StatusOr<std::shared_ptr<Buffer>> allocate(size_t bytes) = 0;
-  virtual absl::Status copy_to_device(Buffer& destination, const Tensor& source) = 0;
-  virtual absl::Status copy_to_host(const Tensor& destination, const Buffer& source) = 0;
-  // Launches the plan. The buffers must live until `synchronize`.
-  virtual absl::Status run(const Plan& plan, absl::Span<Buffer* const> inputs, absl::Span<Buffer* const> outputs) = 0;
-  virtual absl::Status synchronize() = 0;
+  virtual const Machine& machine() const = 0;
+  // In the device's memory; Error(kMemory) when there is none.
+  virtual std::shared_ptr<Buffer> allocate(size_t bytes) = 0;
+  virtual absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table = nullptr) = 0;
+  // That of the calling thread.
+  virtual Queue& queue() = 0;
 };
-
-// "cpu" or "null"; an unknown name lists the choices. Devices live as long as the process.
-absl::StatusOr<Device*> find_device(std::string_view name);
-std::vector<std::string> device_names();
 
 }  // namespace ct

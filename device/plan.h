@@ -1,34 +1,107 @@
-// The Plan: what compiling produces, whatever becomes of it. It is called in this process, kept on disk by the cache,
-// or written out as a library by export; all three hold the same code behind the same entry point.
+// The Plan: what compiling produces, as plain data without pointers, graphs, LLVM or a driver. The cache keeps it, a
+// device loads it (device.h), tests make it by hand. A `Loaded` (loaded.h) is a Plan on one device, ready to run.
 //
-// On the CPU the steps of a program are one native function, so a Plan is that function with what a caller must know:
-// the types of inputs and outputs, how much scratch memory to bring, and which donated inputs an output may overwrite.
+// A program is a list of steps. On the host that is one NativeStep, which is called; elsewhere they are kernels, copies
+// and calls back to the host, in loops and branches, which run_plan (run_plan.h) plays on the device's queue. What
+// steps work on are places in buffers: inputs and outputs, which a call brings, and the arena, scratch memory that is
+// private to the call and holds also the scalars that steps hand each other.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "ir/aval.h"
 
 namespace ct {
 
-// inputs[i], outputs[i]: row-major elements, aligned to their element type. `arena`: at least arena_bytes, aligned to
-// kArenaAlignment, private to the call; may be null when arena_bytes is 0. Reentrant; never fails.
-using PlanEntry = void (*)(void* const* inputs, void* const* outputs, void* arena);
-inline constexpr int64_t kArenaAlignment = 64;
+// Bytes from the beginning of a buffer.
+struct Where {
+  uint32_t buffer = 0;
+  int64_t offset = 0;
+  bool operator==(const Where&) const = default;
+};
+
+struct PlanBuffer {
+  enum class Kind : uint8_t { kInput, kOutput, kArena };
+  Kind kind = Kind::kArena;
+  int32_t position = 0;  // kInput, kOutput: which
+  int64_t offset = 0;    // kArena: bytes from its beginning
+  int64_t bytes = 0;
+  bool operator==(const PlanBuffer&) const = default;
+};
+
+struct Code {
+  enum class Format : uint8_t { kElf, kPtx };
+  Format format = Format::kElf;
+  std::string bytes;
+  bool operator==(const Code&) const = default;
+};
+
+// The whole program on the host: the plan's ELF codes, linked together, and the entry among their symbols. It takes all
+// inputs and outputs and the arena.
+struct NativeStep {
+  std::string symbol;
+  bool operator==(const NativeStep&) const = default;
+};
+struct KernelStep {
+  uint32_t code = 0;
+  std::string symbol;
+  uint32_t blocks = 1, threads = 1;
+  std::vector<Where> arguments;
+  bool operator==(const KernelStep&) const = default;
+};
+struct CopyStep {
+  Where to, from;
+  int64_t bytes = 0;
+  bool operator==(const CopyStep&) const = default;
+};
+// A function of the host, by its position in host_functions.
+struct HostStep {
+  uint32_t function = 0;
+  std::vector<Where> inputs, outputs;
+  bool operator==(const HostStep&) const = default;
+};
+// A block `count` times; or, if count is -1, while the byte at go_on is not 0.
+struct LoopStep {
+  int64_t count = 0;
+  Where go_on;
+  uint32_t body = 0;
+  bool operator==(const LoopStep&) const = default;
+};
+// The block whose number, an int32, is at index; the first or the last where there is none.
+struct BranchStep {
+  Where index;
+  std::vector<uint32_t> bodies;
+  bool operator==(const BranchStep&) const = default;
+};
+using Step = std::variant<NativeStep, KernelStep, CopyStep, HostStep, LoopStep, BranchStep>;
 
 struct Plan {
   std::string name;
-  std::vector<Aval> inputs;
-  std::vector<Aval> outputs;
-  int64_t arena_bytes = 0;
-  int64_t nanoseconds = 0;  // that one thread takes for it, about
+  std::string target;  // "cpu", "cuda:sm_80"
+  std::vector<Aval> inputs, outputs;
   // By output: the input whose memory it may be given by passing the same pointer twice, or -1. Only inputs that were
   // donated when compiling occur.
   std::vector<int> donations;
-  PlanEntry entry = nullptr;
-  std::shared_ptr<const void> code;  // keeps what `entry` points into
+  std::vector<PlanBuffer> buffers;
+  std::vector<Code> codes;
+  std::vector<std::vector<Step>> blocks;  // the first runs; bodies of loops and branches stand behind what has them
+  // One text for each: what it computes, of which types. Whoever loads the plan brings functions of the same texts.
+  std::vector<std::string> host_functions;
+  int64_t arena_bytes = 0;
+  int64_t nanoseconds = 0;  // that one thread takes for it, about
+  bool operator==(const Plan&) const = default;
 };
+
+// Whether every index, place and number of bytes is within what it refers to: empty, or what is wrong.
+std::string check_plan(const Plan& plan);
+
+// Bytes with version and checksum, and back again: an error for anything else, and for plans that check_plan refuses.
+std::string save_plan(const Plan& plan);
+absl::StatusOr<Plan> restore_plan(std::string_view bytes);
 
 }  // namespace ct

@@ -1,5 +1,5 @@
-// Work that threads share, for code that knows no threads: whoever has a pool of them registers it (jit/host_call.cc).
-// Without one, everything runs on the caller's thread.
+// Work that threads share, for code that knows no threads: whoever has a pool of them registers it
+// (jit/runtime/host_functions.cc). Without one, everything runs on the caller's thread.
 #pragma once
 
 #include <cstdint>

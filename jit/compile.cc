@@ -7,11 +7,13 @@
 #include <cstring>
 #include <new>
 
+#include "device/cpu/cpu.h"
 #include "ir/check.h"
 #include "ir/error.h"
 #include "ir/print.h"
 #include "ir/process.h"
 #include "ir/text.h"
+#include "jit/backend.h"
 #include "jit/cost/cost.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/memory.h"
@@ -111,14 +113,15 @@ GraphPtr expand_all_host_calls(const Graph& graph) {
 StageTimes::StageTimes() : enclosing_(stage_times) { stage_times = this; }
 StageTimes::~StageTimes() { stage_times = enclosing_; }
 
-GraphPtr prepare(const GraphPtr& graph, Home home) {
+GraphPtr prepare(const GraphPtr& graph, const Machine& machine) {
   GraphPtr g = graph;
   if (dump_wanted()) dump("capture", print(*g));
   // Mask regions, batched regions, custom rules and checkpoints become the primitives they stand for.
   run_pass("expand_regions", expand_regions, g);
   // What libraries of this process compute, too, as far as there are rules for it.
-  if (home != Home::kProcess) {
-    run_pass("expand_host_calls", home == Home::kLibrary ? expand_but_loops : expand_all_host_calls, g);
+  if (machine.libraries != Machine::Libraries::kProcess) {
+    const bool loops = machine.libraries == Machine::Libraries::kLoops;
+    run_pass("expand_host_calls", loops ? expand_but_loops : expand_all_host_calls, g);
   }
   // Calls become their equations, so that what follows sees across them.
   run_pass("inline_calls", inline_calls, g);
@@ -139,13 +142,13 @@ GraphPtr prepare(const GraphPtr& graph, Home home) {
   return g;
 }
 
-loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels,
+loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine,
                              jit::HostFunctions* host_functions) {
   loop::Program program;
   // Fusion decides which variables get memory and which loops compute them; lowering writes those loops.
-  const jit::LoweringOptions options{.kernels = kernels, .host_functions = host_functions};
+  const jit::LoweringOptions options{.machine = machine, .host_functions = host_functions};
   run_pass("lower", [&](loop::Program& made) { made = jit::lower(graph, name, options); }, program);
-  if (!kernels) {
+  if (machine.one_function) {
     // Sums down columns go row by row, transposes by tiles.
     run_pass("order_loops", jit::order_loops, program);
     // What one loop leaves in the cache the next one uses.
@@ -164,8 +167,8 @@ namespace {
 std::string source_text(const Graph& graph, const CompileOptions& options) {
   std::string donated;
   for (bool flag : options.donated) donated += flag ? '1' : '0';
-  return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\ncpu=", options.cpu, "\ndonated=", donated,
-                "\n", print(graph));
+  return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\nbackend=", options.backend,
+                "\ncpu=", options.cpu, "\ndonated=", donated, "\n", print(graph));
 }
 
 // Values of the front end, Python objects say, whose text does not tell what they are.
@@ -184,102 +187,140 @@ bool holds_opaque(const Graph& graph) {
   return false;
 }
 
-absl::StatusOr<jit::Made> compile_llvm(const GraphPtr& graph, const CompileOptions& options) {
-  Plan plan;
-  plan.name = "program";
-  const auto avals = graph->input_avals();
+void add_types(Plan& plan, const Graph& graph) {
+  const auto avals = graph.input_avals();
   plan.inputs.assign(avals.begin(), avals.end());
-  plan.outputs = graph->output_avals();
-  const jit::TargetOptions target{.triple = "", .cpu = options.cpu};
-  jit::HostFunctions host_functions;
-  auto finish = [&](const jit::CompiledFunction& function, std::shared_ptr<const loop::Program> program) {
-    plan.entry = function.entry();
-    plan.arena_bytes = function.arena_bytes();
-    plan.code = std::make_shared<jit::CompiledFunction>(function);
-    return std::make_shared<const Executable>(std::move(plan), graph, std::move(program), std::move(host_functions));
-  };
+  plan.outputs = graph.output_avals();
+}
 
+// ---- the back ends of this process --------------------------------------------------------------------------------
+
+constexpr const char* kProgram = "program";
+
+absl::StatusOr<Plan> plan_native(const GraphPtr& graph, const CompileOptions& options,
+                                 jit::HostFunctions& host_functions) {
+  const loop::Program program = lower_prepared(*prepare(graph), kProgram, kThisProcess, &host_functions);
+  auto plan = jit::emit_object(program, "ct_program", {.triple = "", .cpu = options.cpu, .vector_bits = 0});
+  if (!plan.ok()) return plan;
+  plan->donations = jit::donations(program, options.donated);
+  plan->nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(program).program(), 1e15));
+  // Nobody knows how often such a loop goes round.
+  if (!program.whiles.empty()) plan->nanoseconds = std::max(plan->nanoseconds, kMayBeLong);
+  return plan;
+}
+
+// Lowering finds the same ones again, in the same order.
+void find_host_functions(const GraphPtr& graph, jit::HostFunctions& host_functions) {
+  lower_prepared(*prepare(graph), kProgram, kThisProcess, &host_functions);
+}
+
+// One host function: the whole graph.
+absl::StatusOr<Plan> plan_interpreted(const GraphPtr& graph, const CompileOptions&,
+                                      jit::HostFunctions& host_functions) {
+  Plan plan;
+  plan.name = "interpreted";
+  plan.target = "cpu";
+  add_types(plan, *graph);
+  plan.donations.assign(plan.outputs.size(), -1);
+  plan.nanoseconds = kMayBeLong;
+  for (Var var = graph->num_inputs(); var < graph->num_vars(); ++var) {
+    plan.nanoseconds += 1000 + graph->aval(var).size();
+  }
+  HostStep step{host_functions.add({.inputs = plan.inputs, .outputs = plan.outputs, .graph = graph}), {}, {}};
+  const auto place = [&](PlanBuffer::Kind kind, size_t position, const Aval& aval) {
+    plan.buffers.push_back(
+        {.kind = kind, .position = static_cast<int32_t>(position), .offset = 0, .bytes = aval.bytes()});
+    return Where{static_cast<uint32_t>(plan.buffers.size() - 1), 0};
+  };
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    step.inputs.push_back(place(PlanBuffer::Kind::kInput, i, plan.inputs[i]));
+  }
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    step.outputs.push_back(place(PlanBuffer::Kind::kOutput, i, plan.outputs[i]));
+  }
+  plan.blocks = {{std::move(step)}};
+  return plan;
+}
+
+const bool registered = [] {
+  register_backend(
+      {.name = "llvm", .device = &cpu_device(), .make_plan = plan_native, .find_host_functions = find_host_functions});
+  register_backend({.name = "interpreter", .device = &cpu_device(), .make_plan = plan_interpreted});
+  return true;
+}();
+
+// From the disk, or made now and kept there.
+absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, const CompileOptions& options,
+                               bool& from_disk) {
   // A file is found by the program's text, which opaque values are not part of.
-  const bool on_disk = options.use_disk_cache && !jit::disk_cache_directory().empty() && !holds_opaque(*graph);
+  const bool on_disk = options.use_disk_cache && backend.find_host_functions != nullptr &&
+                       !jit::disk_cache_directory().empty() && !holds_opaque(*graph);
   std::string source;
   if (on_disk) {
     source = source_text(*graph, options);
     if (auto stored = jit::load_from_disk(source)) {
-      auto function = jit::load_object({std::move(stored->objects), stored->symbol, stored->arena_bytes});
-      // The object refers to host functions by their position; lowering finds the same ones again.
-      if (stored->host_functions > 0) lower_prepared(*prepare(graph), plan.name, false, &host_functions);
-      if (function.ok() && host_functions.size() == stored->host_functions) {
-        plan.donations = std::move(stored->donations);
-        plan.nanoseconds = stored->nanoseconds;
-        return jit::Made{finish(*function, nullptr), true};
+      auto host_functions = std::make_shared<jit::HostFunctions>();
+      if (!stored->host_functions.empty()) backend.find_host_functions(graph, *host_functions);
+      if (host_functions->texts() == stored->host_functions) {
+        add_types(*stored, *graph);
+        auto loaded = backend.device->load(*stored, std::move(host_functions));
+        from_disk = loaded.ok();
+        if (from_disk) return loaded;
       }
-      host_functions.clear();
     }
   }
-
-  const GraphPtr prepared = prepare(graph);
-  auto program = std::make_shared<const loop::Program>(lower_prepared(*prepared, plan.name, false, &host_functions));
-  plan.donations = jit::donations(*program, options.donated);
-  plan.nanoseconds = static_cast<int64_t>(std::min(jit::CostModel(*program).program(), 1e15));
-  // Nobody knows how often such a loop goes round.
-  if (!program->whiles.empty()) plan.nanoseconds = std::max(plan.nanoseconds, kMayBeLong);
-  if (!on_disk) {
-    auto function = jit::compile(*program, target);
-    if (!function.ok()) return function.status();
-    return jit::Made{finish(*function, program)};
-  }
-  auto object = jit::emit_object(*program, "ct_program", target);
-  if (!object.ok()) return object.status();
-  auto function = jit::load_object(*object);
-  if (!function.ok()) return function.status();
-  jit::store_on_disk(source, {std::move(object->objects), object->symbol, object->arena_bytes, plan.nanoseconds,
-                              plan.donations, host_functions.size()});
-  return jit::Made{finish(*function, program)};
+  auto host_functions = std::make_shared<jit::HostFunctions>();
+  auto plan = backend.make_plan(graph, options, *host_functions);
+  if (!plan.ok()) return plan.status();
+  add_types(*plan, *graph);
+  plan->host_functions = host_functions->texts();
+  auto loaded = backend.device->load(*plan, std::move(host_functions));
+  if (on_disk && loaded.ok()) jit::store_on_disk(source, *plan);
+  return loaded;
 }
 
-jit::Made compile_interpreter(const GraphPtr& graph) {
-  Plan plan;
-  plan.name = "interpreted";
-  const auto avals = graph->input_avals();
-  plan.inputs.assign(avals.begin(), avals.end());
-  plan.outputs = graph->output_avals();
-  plan.donations.assign(plan.outputs.size(), -1);
-  plan.nanoseconds = kMayBeLong;
-  for (Var var = graph->num_inputs(); var < graph->num_vars(); ++var)
-    plan.nanoseconds += 1000 + graph->aval(var).size();
-  return {std::make_shared<const Executable>(std::move(plan), graph, nullptr)};
+// What `body` throws, as a status.
+template <class Body>
+auto as_status(const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return jit::out_of_memory();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
+    if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
+    return absl::InternalError(error.what());
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> backend_names() { return {"llvm", "interpreter"}; }
-
-absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& captured, const CompileOptions& options) {
+absl::StatusOr<LoadedPtr> compile(const GraphPtr& captured, const CompileOptions& options) {
   const GraphPtr graph = without_rules(captured);  // found by what it computes
-  const std::vector<std::string> names = backend_names();
-  if (std::find(names.begin(), names.end(), options.backend) == names.end()) {
+  const Backend* backend = find_backend(options.backend);
+  if (backend == nullptr) {
     return absl::InvalidArgumentError(
-        concat("there is no backend named '", options.backend, "'; choose one of: ", join(names, ", ")));
+        concat("there is no backend named '", options.backend, "'; choose one of: ", join(backend_names(), ", ")));
   }
-  return jit::cached(graph, options, [&]() -> absl::StatusOr<jit::Made> {
-    try {
-      if (options.backend == "interpreter") return compile_interpreter(graph);
-      return compile_llvm(graph, options);
-    } catch (const std::bad_alloc&) {
-      return jit::out_of_memory();
-    } catch (const Error& error) {
-      if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
-      if (error.kind() == ErrorKind::kMemory) return absl::ResourceExhaustedError(error.what());
-      return absl::InternalError(error.what());
-    }
+  return jit::cached(graph, options, [&](bool& from_disk) {
+    return as_status([&] { return make(*backend, graph, options, from_disk); });
   });
 }
 
-std::string loop_text(const Executable& executable) {
-  if (executable.program() != nullptr) return loop::to_string(*executable.program());
-  if (executable.plan().entry == nullptr) return print(*executable.graph());
+absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view sm) {
+  return as_status([&] {
+    auto plan = jit::emit_ptx(lower_prepared(*prepare(graph, kGpu), "kernels", kGpu), sm);
+    if (plan.ok()) add_types(*plan, *graph);
+    if (plan.ok()) plan->donations.assign(plan->outputs.size(), -1);
+    return plan;
+  });
+}
+
+std::string loop_text(const GraphPtr& captured, const Loaded& loaded) {
+  const GraphPtr graph = without_rules(captured);
+  if (loaded.entry() == nullptr) return print(*graph);
   jit::HostFunctions host_functions;
-  return loop::to_string(lower_prepared(*prepare(executable.graph()), executable.plan().name, false, &host_functions));
+  return loop::to_string(lower_prepared(*prepare(graph), kProgram, kThisProcess, &host_functions));
 }
 
 }  // namespace ct

@@ -7,31 +7,30 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "device/loaded.h"
+#include "device/machine.h"
 #include "ir/graph.h"
 #include "jit/loop/loop.h"
-#include "jit/runtime/executable.h"
-#include "jit/runtime/host_call.h"
+#include "jit/runtime/host_functions.h"
 #include "jit/store/cache.h"
 
 namespace ct {
 
-// Through the cache. Errors name the primitive and the user's line.
-absl::StatusOr<std::shared_ptr<const Executable>> compile(const GraphPtr& graph, const CompileOptions& options = {});
+// Through the caches, by the back end that the options name, on its device. Errors name the primitive and the user's
+// line.
+absl::StatusOr<LoadedPtr> compile(const GraphPtr& graph, const CompileOptions& options = {});
 
-// The program as loops, for people; what the interpreter runs is the graph.
-std::string loop_text(const Executable& executable);
+// What was compiled as loops, for people; what the interpreter runs is the graph.
+std::string loop_text(const GraphPtr& graph, const Loaded& loaded);
 
-std::vector<std::string> backend_names();
+// Element-wise equations and reductions as CUDA kernels of an architecture ("sm_80", "sm_90", ...), by the same
+// lowering and emitter as on the host. Products, scans and branches are kUnimplemented.
+absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view sm);
 
-// The stages by themselves, for export, PTX, `explain` and tests.
-enum class Home : uint8_t {
-  kProcess,  // runs here, and may call back
-  kLibrary,  // leaves this process: what would be a host call is expanded where there is a rule for it
-  kDevice,   // the same, for a GPU
-};
-GraphPtr prepare(const GraphPtr& graph, Home home = Home::kProcess);  // all graph passes
+// The stages by themselves, for export, `explain` and tests.
+GraphPtr prepare(const GraphPtr& graph, const Machine& machine = kThisProcess);  // all graph passes
 // Loops and buffers. `host_functions` is as in LoweringOptions.
-loop::Program lower_prepared(const Graph& graph, std::string_view name, bool kernels = false,
+loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine = kThisProcess,
                              jit::HostFunctions* host_functions = nullptr);
 
 // While one lives, the passes that this thread runs add their times to it.

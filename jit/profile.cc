@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 
+#include "device/host_call.h"
 #include "ir/error.h"
 #include "ir/location.h"
 #include "ir/text.h"
@@ -135,7 +136,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 Description describe(const GraphPtr& graph) {
   const GraphPtr prepared = prepare(graph);
   HostFunctions functions;
-  const Program program = lower_prepared(*prepared, "program", false, &functions);
+  const Program program = lower_prepared(*prepared, "program", kThisProcess, &functions);
   Description result;
   result.groups = groups_of(program);
   result.arena_bytes = program.arena_bytes;
@@ -158,10 +159,10 @@ absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> 
   Profile result;
   HostFunctions functions;
   Program program;
-  CompiledFunction plain;
+  LoadedPtr plain;
   {
     StageTimes times;
-    program = lower_prepared(*prepare(graph), "program", false, &functions);
+    program = lower_prepared(*prepare(graph), "program", kThisProcess, &functions);
     const Clock::time_point start = Clock::now();
     auto compiled = compile(program);
     if (!compiled.ok()) return compiled.status();
@@ -185,7 +186,7 @@ absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> 
   }
   HostFunction action;
   action.action = [&] { clock.push_back(seconds_since(start)); };
-  functions.push_back(std::move(action));
+  functions.add(std::move(action));
   auto compiled = compile(clocked);
   if (!compiled.ok()) return compiled.status();
 
@@ -195,17 +196,17 @@ absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> 
     result.outputs.emplace_back(aval);
     output_pointers.push_back(result.outputs.back().data());
   }
-  const int64_t arena_bytes = std::max(plain.arena_bytes(), compiled->arena_bytes());
+  const int64_t arena_bytes = std::max(plain->plan().arena_bytes, (*compiled)->plan().arena_bytes);
   const auto arena = Buffer::allocate(static_cast<size_t>(arena_bytes));
   for (int run = 0; run < runs; ++run) {
     const HostScope scope(functions);
     start = Clock::now();
-    plain(input_pointers.data(), output_pointers.data(), arena->data());
+    plain->entry()(input_pointers.data(), output_pointers.data(), arena->data());
     result.seconds.push_back(seconds_since(start));
     scope.rethrow();
     clock.clear();
     start = Clock::now();
-    (*compiled)(input_pointers.data(), output_pointers.data(), arena->data());
+    (*compiled)->entry()(input_pointers.data(), output_pointers.data(), arena->data());
     scope.rethrow();
     double before = 0;
     for (size_t i = 0; i < result.groups.size() && i < clock.size(); ++i) {

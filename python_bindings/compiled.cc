@@ -32,8 +32,7 @@ constexpr int64_t kReleaseGilNanoseconds = 5'000;
 }
 
 // While other threads go on.
-absl::StatusOr<std::shared_ptr<const Executable>> compile_released(const GraphPtr& graph,
-                                                                   const CompileOptions& options = {}) {
+absl::StatusOr<LoadedPtr> compile_released(const GraphPtr& graph, const CompileOptions& options = {}) {
   const WithoutInterpreter released;
   return compile(graph, options);
 }
@@ -44,10 +43,10 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
   CompileOptions options;
   options.backend = *self->backend;
   options.donated = entry->donated;
-  auto executable = compile_released(entry->graph, options);
-  if (!executable.ok()) throw_status(executable.status(), "compiling " + *self->name);
-  entry->executable = *executable;
-  entry->releases_gil = entry->executable->nanoseconds() >= kReleaseGilNanoseconds;
+  auto loaded = compile_released(entry->graph, options);
+  if (!loaded.ok()) throw_status(loaded.status(), "compiling " + *self->name);
+  entry->loaded = *loaded;
+  entry->releases_gil = entry->loaded->plan().nanoseconds >= kReleaseGilNanoseconds;
 }
 
 void check_nans(const Graph& graph, absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) {
@@ -80,7 +79,7 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
   struct Warm {
     GraphPtr graph;
     int calls = 0;
-    std::shared_ptr<const Executable> executable;
+    LoadedPtr loaded;
   };
   constexpr size_t kCapacity = 1024;
   static auto* known = new std::unordered_map<uint64_t, std::shared_ptr<Warm>>;  // guarded by the GIL
@@ -90,16 +89,16 @@ std::vector<Tensor> run_or_compile(const GraphPtr& captured, absl::Span<const Te
   // The table may change while callbacks or rules written in Python run.
   const std::shared_ptr<Warm> warm = slot;
   if (warm->calls++ == 0) return evaluate_released(*graph, inputs);
-  if (!warm->executable) {
-    auto executable = compile_released(graph);
+  if (!warm->loaded) {
+    auto loaded = compile_released(graph);
     // What cannot be compiled (a host-only operation) is interpreted every time.
-    if (!executable.ok()) return evaluate_released(*graph, inputs);
-    warm->executable = *executable;
+    if (!loaded.ok()) return evaluate_released(*graph, inputs);
+    warm->loaded = *loaded;
   }
-  const std::shared_ptr<const Executable> executable = warm->executable;
+  const LoadedPtr loaded = warm->loaded;
   std::optional<WithoutInterpreter> released;
-  if (executable->nanoseconds() >= kReleaseGilNanoseconds) released.emplace();
-  return (*executable)(inputs);
+  if (loaded->plan().nanoseconds >= kReleaseGilNanoseconds) released.emplace();
+  return (*loaded)(inputs);
 }
 
 std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tensor> inputs) {
@@ -110,7 +109,8 @@ std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tenso
 }
 
 struct ExecutableHandle {
-  std::shared_ptr<const Executable> executable;
+  GraphPtr graph;
+  LoadedPtr loaded;
 };
 
 }  // namespace
@@ -132,12 +132,12 @@ void register_compiled(py::module_& module) {
                inputs.push_back(std::get<Tensor>(std::move(datum)));
              }
              py::list result;
-             for (Tensor& output : (*self.executable)(inputs)) result.append(array_object(std::move(output)));
+             for (Tensor& output : (*self.loaded)(inputs)) result.append(array_object(std::move(output)));
              return result;
            })
-      .def("loop_text", [](const ExecutableHandle& self) { return loop_text(*self.executable); })
+      .def("loop_text", [](const ExecutableHandle& self) { return loop_text(self.graph, *self.loaded); })
       .def_property_readonly("arena_bytes",
-                             [](const ExecutableHandle& self) { return self.executable->arena_bytes(); });
+                             [](const ExecutableHandle& self) { return self.loaded->plan().arena_bytes; });
   module.def(
       "compile_graph",
       [](const GraphHandle& handle, const std::string& backend, const std::string& cpu, bool use_disk_cache) {
@@ -146,9 +146,9 @@ void register_compiled(py::module_& module) {
         options.cpu = cpu;
         options.use_disk_cache = use_disk_cache;
         const GraphPtr graph = handle.graph;
-        auto executable = compile_released(graph, options);
-        if (!executable.ok()) throw_status(executable.status(), "compiling");
-        return ExecutableHandle{*executable};
+        auto loaded = compile_released(graph, options);
+        if (!loaded.ok()) throw_status(loaded.status(), "compiling");
+        return ExecutableHandle{graph, *loaded};
       },
       py::arg("graph"), py::arg("backend") = "llvm", py::arg("cpu") = "", py::arg("use_disk_cache") = true);
 }

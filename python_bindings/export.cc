@@ -41,10 +41,7 @@ void register_export(py::module_& module) {
                const auto library = export_library(handle.graph, options);
                if (!library.ok()) fail(library.status());
                py::dict files;
-               files[py::str(name + ".h")] = py::bytes(library->header);
-               files[py::str("lib" + name + ".a")] = py::bytes(library->static_library);
-               files[py::str("lib" + name + ".so")] = py::bytes(library->shared_library);
-               files[py::str(name + ".ctir")] = py::bytes(library->graph);
+               for (const ExportedFile& file : *library) files[py::str(file.name)] = py::bytes(file.bytes);
                return files;
              });
   // A saved graph and the values of its last inputs.

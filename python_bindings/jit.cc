@@ -41,7 +41,7 @@ py::object record(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
 // Memory of donated arrays for the results that may be written over them, if nothing else refers to it. The arrays lose
 // it before the program runs: other threads may have them, too.
 void take_donations(const Entry& entry, const Leaves& leaves, absl::Span<Tensor> results) {
-  const absl::Span<const int> donations = entry.executable->donations();
+  const absl::Span<const int> donations = entry.loaded->plan().donations;
   absl::InlinedVector<void*, 16> pointers(leaves.pointers.begin(), leaves.pointers.end());
   std::sort(pointers.begin(), pointers.end());
   for (size_t i = 0; i < results.size(); ++i) {
@@ -108,9 +108,9 @@ py::object execute(JitFunction* self, const EntryPtr& entry, Leaves& leaves) {
       if (const auto* tensor = std::get_if<Tensor>(&array_contents(array))) read.push_back(*tensor);
     }
     const WithoutInterpreter released;
-    entry->executable->run(leaves.pointers.data(), results.pointers());
+    entry->loaded->run(leaves.pointers.data(), results.pointers());
   } else {
-    entry->executable->run(leaves.pointers.data(), results.pointers());
+    entry->loaded->run(leaves.pointers.data(), results.pointers());
   }
   if (debug_nans) {
     std::vector<Tensor> inputs;
@@ -130,13 +130,13 @@ PyObject* call_jitted(PyObject* object, PyObject* const* args, size_t flags, PyO
     Leaves leaves;
     const bool recording = innermost_capture() != nullptr;
     EntryPtr entry = find_entry(self, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names);
-    if (!entry->executable && !recording) {
+    if (!entry->loaded && !recording) {
       // Meanwhile other threads may take memory from arrays among the arguments, or change containers.
       do {
         compile_entry(self, entry);
         if (matches(self, *entry, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names)) break;
         entry = find_entry(self, leaves, recording, args, PyVectorcall_NARGS(flags), keyword_names);
-      } while (!entry->executable);
+      } while (!entry->loaded);
     }
     return (recording ? record(self, entry, leaves) : execute(self, entry, leaves)).release().ptr();
   });

@@ -33,7 +33,7 @@ struct Entry {
   std::vector<Datum> captured;  // values of the extra inputs
   TreeDefPtr out_tree;
   std::vector<Aval> out_avals;
-  std::shared_ptr<const Executable> executable;  // made at the first call outside a capture
+  LoadedPtr loaded;  // made at the first call outside a capture
   bool releases_gil = false;
   std::vector<bool> donated;  // by leaf; empty when none is
 };
@@ -132,7 +132,7 @@ struct JitFunction {
   int threads;  // at most; 0: as many as the process
 };
 
-// A call's leaves as the executable and the recorder want them.
+// A call's leaves as the program and the recorder want them.
 struct Leaves {
   absl::InlinedVector<void*, 32> pointers;
   absl::InlinedVector<Tensor, 4> temporaries;  // of scalars and NumPy arrays

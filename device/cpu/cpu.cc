@@ -1,50 +1,56 @@
 #include "device/cpu/cpu.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
 
-#include "ir/size.h"
+#include "ir/error.h"
 #include "ir/text.h"
 
 namespace ct {
 namespace {
 
-constexpr int64_t kManyPages = int64_t{4} << 20;
-
-struct ThreadArena {
-  void* data = nullptr;
-  int64_t bytes = 0;
-  ~ThreadArena() { std::free(data); }
-};
+NativeLoader native_loader = nullptr;
 
 class Cpu final : public Device {
  public:
-  std::string_view name() const override { return "cpu"; }
+  const Machine& machine() const override { return kThisProcess; }
+  std::shared_ptr<Buffer> allocate(size_t bytes) override { return Buffer::allocate(bytes); }
 
-  absl::StatusOr<std::shared_ptr<Buffer>> allocate(size_t bytes) override {
-    try {
-      return Buffer::allocate(bytes);
-    } catch (const Error& error) {
-      return absl::ResourceExhaustedError(error.what());
+  absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table) override {
+    if (const std::string problem = check_plan(plan); !problem.empty()) return absl::InvalidArgumentError(problem);
+    if (!plan.host_functions.empty() && host_table == nullptr) {
+      return absl::InvalidArgumentError(concat("nobody brought the host functions of '", plan.name, "'"));
     }
+    if (!is_native(plan)) return std::make_shared<const Loaded>(plan, *this, std::move(host_table));
+    if (native_loader == nullptr) return absl::UnimplementedError("there is no loader of native code");
+    absl::StatusOr<NativeCode> native = native_loader(plan);
+    if (!native.ok()) return native.status();
+    Plan linked = without_codes(plan);
+    return std::make_shared<const Loaded>(std::move(linked), *this, std::move(host_table), *std::move(native));
   }
-  absl::Status copy_to_device(Buffer& destination, const Tensor& source) override {
-    std::memcpy(destination.data(), source.data(), static_cast<size_t>(source.aval().bytes()));
-    return absl::OkStatus();
+  Queue& queue() override { return queue_; }
+
+ private:
+  static bool is_native(const Plan& plan) {
+    return plan.blocks.size() == 1 && plan.blocks[0].size() == 1 &&
+           std::holds_alternative<NativeStep>(plan.blocks[0][0]);
   }
-  absl::Status copy_to_host(const Tensor& destination, const Buffer& source) override {
-    std::memcpy(destination.data(), source.data(), static_cast<size_t>(destination.aval().bytes()));
-    return absl::OkStatus();
+  // The mapping is all that is called; a large program's objects are megabytes.
+  static Plan without_codes(const Plan& plan) {
+    return {.name = plan.name,
+            .target = plan.target,
+            .inputs = plan.inputs,
+            .outputs = plan.outputs,
+            .donations = plan.donations,
+            .buffers = plan.buffers,
+            .codes = {},
+            .blocks = plan.blocks,
+            .host_functions = plan.host_functions,
+            .arena_bytes = plan.arena_bytes,
+            .nanoseconds = plan.nanoseconds};
   }
-  absl::Status run(const Plan& plan, absl::Span<Buffer* const> inputs, absl::Span<Buffer* const> outputs) override {
-    if (plan.entry == nullptr) return absl::FailedPreconditionError("the plan has no code for this device");
-    std::vector<void*> input_pointers, output_pointers;
-    for (Buffer* buffer : inputs) input_pointers.push_back(buffer->data());
-    for (Buffer* buffer : outputs) output_pointers.push_back(buffer->data());
-    plan.entry(input_pointers.data(), output_pointers.data(), cpu_arena(plan.arena_bytes));
-    return absl::OkStatus();
-  }
-  absl::Status synchronize() override { return absl::OkStatus(); }
+
+  HostQueue queue_;  // without state: of all threads
 };
 
 }  // namespace
@@ -54,22 +60,40 @@ Device& cpu_device() {
   return *device;
 }
 
-void* cpu_arena(int64_t bytes) {
-  thread_local ThreadArena arena;
-  if (bytes <= arena.bytes) return arena.data;
-  std::free(arena.data);
-  arena.data = nullptr;
-  arena.bytes = 0;
-  const int64_t rounded = checked_add(bytes, kArenaAlignment - 1, "the memory for intermediate results") /
-                          kArenaAlignment * kArenaAlignment;
-  arena.data = std::aligned_alloc(kArenaAlignment, static_cast<size_t>(rounded));
-  if (arena.data == nullptr) {
-    throw Error(ErrorKind::kMemory, concat("no memory for ", rounded, " bytes of intermediate results"))
-        .hint("use smaller arrays or batches");
+void set_native_loader(NativeLoader loader) { native_loader = loader; }
+
+void HostQueue::native(const Loaded& loaded, void* const* inputs, void* const* outputs) {
+  CT_CHECK(loaded.entry() != nullptr);
+  loaded.run_native(inputs, outputs);
+}
+
+void HostQueue::launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const>) {
+  throw Error(ErrorKind::kUnsupported,
+              concat("the host has no kernels: '", kernel.symbol, "' is for ", loaded.plan().target));
+}
+
+void HostQueue::copy(void* to, const void* from, int64_t bytes) {
+  if (bytes != 0) std::memcpy(to, from, static_cast<size_t>(bytes));
+}
+
+void HostQueue::host(const Loaded& loaded, uint32_t function, absl::Span<const void* const> inputs,
+                     absl::Span<void* const> outputs) {
+  CT_CHECK(loaded.host_table() != nullptr);
+  loaded.host_table()->call(function, inputs.data(), outputs.data());
+}
+
+void HostQueue::loop(int64_t count, const void* go_on, const Body& body) {
+  if (count == -1) {
+    while (*static_cast<const volatile uint8_t*>(go_on) != 0) body();
+  } else {
+    for (int64_t i = 0; i < count; ++i) body();
   }
-  if (rounded >= kManyPages) advise_huge_pages(arena.data, static_cast<size_t>(rounded));
-  arena.bytes = rounded;
-  return arena.data;
+}
+
+void HostQueue::branch(const void* index, absl::Span<const Body> bodies) {
+  int32_t chosen;
+  std::memcpy(&chosen, index, sizeof chosen);
+  bodies[static_cast<size_t>(std::clamp<int64_t>(chosen, 0, static_cast<int64_t>(bodies.size()) - 1))]();
 }
 
 }  // namespace ct

@@ -1,4 +1,4 @@
-// The host's processor: its memory is the host's, and launching is calling.
+// The host's processor: its memory is the host's, its code is called, and its queue does at once what it is told.
 #pragma once
 
 #include "device/device.h"
@@ -7,8 +7,21 @@ namespace ct {
 
 Device& cpu_device();
 
-// Scratch memory for one call on this thread: at least `bytes`, aligned to kArenaAlignment. It stays with the thread,
-// for the next call. Throws ErrorKind::kMemory.
-void* cpu_arena(int64_t bytes);
+// Links a plan's ELF codes and maps them. `device` has no linker of its own: jit/llvm/load.cc registers LLVM's.
+using NativeLoader = absl::StatusOr<NativeCode> (*)(const Plan& plan);
+void set_native_loader(NativeLoader loader);
+
+// For memory of the host: runs native code, host functions, copies, loops and branches; kernels are an error.
+class HostQueue : public Queue {
+ public:
+  void native(const Loaded& loaded, void* const* inputs, void* const* outputs) override;
+  void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) override;
+  void copy(void* to, const void* from, int64_t bytes) override;
+  void host(const Loaded& loaded, uint32_t function, absl::Span<const void* const> inputs,
+            absl::Span<void* const> outputs) override;
+  void loop(int64_t count, const void* go_on, const Body& body) override;
+  void branch(const void* index, absl::Span<const Body> bodies) override;
+  void wait() override {}
+};
 
 }  // namespace ct

@@ -11,8 +11,8 @@
 #include <exception>
 #include <thread>
 
+#include "device/cpu/arena.h"
 #include "device/cpu/cores.h"
-#include "device/cpu/cpu.h"
 #include "ir/error.h"
 #include "ir/interrupt.h"
 

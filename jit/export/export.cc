@@ -63,7 +63,7 @@ std::string type_remark(DType dtype) {
   return "";
 }
 
-std::string header_text(const Graph& graph, const ExportOptions& options, const jit::ObjectCode& object,
+std::string header_text(const Graph& graph, const ExportOptions& options, const Plan& object, bool can_stop,
                         absl::Span<const jit::BoundedInput> lengths) {
   const std::string& name = options.name;
   // Words that the header uses itself.
@@ -96,13 +96,12 @@ std::string header_text(const Graph& graph, const ExportOptions& options, const 
     add(outputs[i], parameter_name(name, concat("out", i), taken), false, "");
   }
   const std::string stop_text =
-      object.can_stop
-          ? concat("/* Told 1, calls in any thread return ", name,
-                   "_STOPPED within milliseconds, with outputs half written, until it\n"
-                   " * is told 0. A signal handler may call it. */\n"
-                   "#define ",
-                   name, "_STOPPED ", static_cast<int>(jit::kCStopped), "\nvoid ", name, "_stop(int stop);\n\n")
-          : "";
+      can_stop ? concat("/* Told 1, calls in any thread return ", name,
+                        "_STOPPED within milliseconds, with outputs half written, until it\n"
+                        " * is told 0. A signal handler may call it. */\n"
+                        "#define ",
+                        name, "_STOPPED ", static_cast<int>(jit::kCStopped), "\nvoid ", name, "_stop(int stop);\n\n")
+               : "";
   return concat(
       "/* ", name, ": compiled by cotangent ", CT_VERSION, ". Link with lib", name, ".a or lib", name,
       ".so.\n"
@@ -164,12 +163,12 @@ absl::Status check_export_name(const std::string& name) {
   return absl::InvalidArgumentError(concat("'", name, "' cannot name a C function: ", problem));
 }
 
-absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const ExportOptions& options) {
+absl::StatusOr<std::vector<ExportedFile>> export_library(const GraphPtr& graph, const ExportOptions& options) {
   if (const absl::Status name = check_export_name(options.name); !name.ok()) return name;
   const auto target = jit::export_target({.triple = options.triple, .cpu = options.cpu, .vector_bits = 0});
   if (!target.ok()) return target.status();
   try {
-    loop::Program program = lower_prepared(*prepare(graph, Home::kLibrary), options.name);
+    loop::Program program = lower_prepared(*prepare(graph, kAnyHost), options.name, kAnyHost);
     build_in(program, graph->num_inputs(), options.constants);
     std::vector<jit::BoundedInput> lengths;
     for (const jit::LengthInput& length : jit::find_length_inputs(*graph)) {
@@ -179,17 +178,17 @@ absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const Expo
     }
     const auto object = jit::emit_c_object(program, options.name, *target, lengths);
     if (!object.ok()) return object.status();
-    ExportedLibrary library;
-    library.name = options.name;
-    library.header = header_text(*graph, options, *object, lengths);
-    auto archive = jit::write_archive({{concat(options.name, ".o"), object->objects[0]}});
+    const std::string& name = options.name;
+    const std::string& code = object->codes[0].bytes;
+    auto archive = jit::write_archive({{concat(name, ".o"), code}});
     if (!archive.ok()) return archive.status();
-    library.static_library = *std::move(archive);
-    auto shared = jit::link_shared_library({object->objects[0]}, concat("lib", options.name, ".so"));
+    auto shared = jit::link_shared_library({code}, concat("lib", name, ".so"));
     if (!shared.ok()) return shared.status();
-    library.shared_library = *std::move(shared);
-    library.graph = serialize(*with_rules_captured(graph), {}, options.constants);
-    return library;
+    return std::vector<ExportedFile>{
+        {concat(name, ".h"), header_text(*graph, options, *object, jit::may_take_long(program), lengths)},
+        {concat("lib", name, ".a"), *std::move(archive)},
+        {concat("lib", name, ".so"), *std::move(shared)},
+        {concat(name, ".ctir"), serialize(*with_rules_captured(graph), {}, options.constants)}};
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
     return absl::InternalError(error.what());

@@ -22,16 +22,14 @@ struct ExportOptions {
   std::string cpu = {};                        // empty: this machine's, or the triple's least
 };
 
-struct ExportedLibrary {
+struct ExportedFile {
   std::string name;
-  std::string header;          // NAME.h
-  std::string static_library;  // libNAME.a
-  std::string shared_library;  // libNAME.so
-  std::string graph;           // NAME.ctir, with the constants
+  std::string bytes;
 };
 
 // Whether a function of C programs can have the name.
 absl::Status check_export_name(const std::string& name);
-absl::StatusOr<ExportedLibrary> export_library(const GraphPtr& graph, const ExportOptions& options);
+// The header NAME.h, the libraries libNAME.a and libNAME.so, and the graph with the constants NAME.ctir.
+absl::StatusOr<std::vector<ExportedFile>> export_library(const GraphPtr& graph, const ExportOptions& options);
 
 }  // namespace ct

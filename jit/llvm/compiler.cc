@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "device/cpu/cores.h"
+#include "device/cpu/cpu.h"
 #include "ir/error.h"
 #include "ir/process.h"
 #include "jit/llvm/emit.h"
-#include "jit/llvm/load.h"
 #include "jit/llvm/memory.h"
 #include "jit/llvm/selection.h"
 
@@ -112,11 +112,13 @@ class ObjectMaker {
   ObjectMaker(const loop::Program& program, const Outline& outline, std::string_view symbol,
               const TargetOptions& options)
       : program_(program), outline_(outline), symbol_(symbol), options_(options) {
-    code_.objects.resize(outline.modules);
-    code_.symbol = symbol_;
+    plan_.name = program.name;
+    plan_.target = "cpu";
+    plan_.codes.resize(outline.modules);
+    plan_.blocks = {{NativeStep{symbol_}}};
   }
 
-  absl::StatusOr<ObjectCode> run(TargetHandle target) {
+  absl::StatusOr<Plan> run(TargetHandle target) {
     std::vector<std::thread> helpers;
     // A thread whose target is still to be made needs more than one module to be worth it.
     const auto ready = static_cast<uint32_t>(outline_.modules > 1 ? idle_targets(options_) : 0);
@@ -144,7 +146,7 @@ class ObjectMaker {
       for (std::thread& helper : helpers) helper.join();
     }
     if (!status_.ok()) return status_;
-    return std::move(code_);
+    return std::move(plan_);
   }
 
  private:
@@ -163,8 +165,8 @@ class ObjectMaker {
         next_ = outline_.modules;  // the rest is of no use
         return;
       }
-      code_.objects[module] = std::move(object);
-      code_.arena_bytes = std::max(code_.arena_bytes, emitted->arena_bytes);
+      plan_.codes[module].bytes = std::move(object);
+      plan_.arena_bytes = std::max(plan_.arena_bytes, emitted->arena_bytes);
     }
   }
 
@@ -174,7 +176,7 @@ class ObjectMaker {
   const TargetOptions& options_;
   std::atomic<uint32_t> next_ = 0;
   std::mutex mutex_;
-  ObjectCode code_;
+  Plan plan_;
   absl::Status status_;
 };
 
@@ -186,23 +188,21 @@ absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_v
 
 }  // namespace
 
-absl::StatusOr<ObjectCode> emit_object(const loop::Program& program, std::string_view symbol,
-                                       const TargetOptions& options) {
+absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view symbol, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   const Outline functions = outline_for(program, **target);
   return ObjectMaker(program, functions, symbol, options).run(*std::move(target));
 }
 
-absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::string_view name,
-                                         const TargetOptions& options, absl::Span<const BoundedInput> bounded) {
+absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_view name, const TargetOptions& options,
+                                   absl::Span<const BoundedInput> bounded) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   const std::string entry = std::string(name) + "_entry";
-  return guarded(**target, [&]() -> absl::StatusOr<ObjectCode> {
+  return guarded(**target, [&]() -> absl::StatusOr<Plan> {
     Outline functions = outline_for(program, **target);
-    const bool can_stop = may_take_long(program);
-    if (can_stop) {
+    if (may_take_long(program)) {
       functions.stop_slot = (functions.arena_bytes + 7) / 8 * 8;
       functions.arena_bytes = functions.stop_slot + 8;
     }
@@ -214,17 +214,19 @@ absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::stri
     if (!emitted.ok()) return emitted.status();
     add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes, bounded,
                     functions.stop_slot);
-    return ObjectCode{{emit_text(**target, *emitted)}, std::string(name), emitted->arena_bytes, can_stop};
+    Plan plan;
+    plan.name = name;
+    plan.codes.push_back({.format = Code::Format::kElf, .bytes = emit_text(**target, *emitted)});
+    plan.arena_bytes = emitted->arena_bytes;
+    return plan;
   });
 }
 
-absl::StatusOr<CompiledFunction> compile(const loop::Program& program, const TargetOptions& options) {
-  absl::StatusOr<ObjectCode> object = emit_object(program, "entry", options);
-  if (!object.ok()) return object.status();
-  return load_object(*object);
+absl::StatusOr<LoadedPtr> compile(const loop::Program& program, const TargetOptions& options) {
+  absl::StatusOr<Plan> plan = emit_object(program, "entry", options);
+  if (!plan.ok()) return plan.status();
+  return cpu_device().load(*plan);
 }
-
-absl::StatusOr<CompiledFunction> load_object(const ObjectCode& object) { return load_elf(object); }
 
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options) {
   absl::StatusOr<TargetHandle> target = borrow_target(options);

@@ -1,9 +1,11 @@
 // From loop IR to machine code: the only door to LLVM. No LLVM header is needed to use it.
 //
-//   auto function = compile(program, {});               // in this process, ready to call
-//   auto object = emit_object(program, "step", {});     // relocatable bytes: for the disk cache, for export
-//   auto again = load_object(*object);                  // a cached object, in well under a millisecond
-//   auto text = emit_ptx(program, "sm_90");             // one kernel per top-level statement
+//   auto plan = emit_object(program, "step", {});       // relocatable bytes and one native step
+//   auto loaded = cpu_device().load(*plan);             // in well under a millisecond
+//   auto both = compile(program, {});
+//   auto kernels = emit_ptx(program, "sm_90");          // one kernel step per top-level statement
+//
+// Plans made here say nothing of the types of inputs and outputs: whoever has the graph adds them.
 //
 // The entry point's ABI, the same in memory, on disk and in exported libraries (C calling convention):
 //   void entry(void* const* inputs, void* const* outputs, void* arena);
@@ -14,8 +16,8 @@
 //   is at
 //     least the program's own arena; matrix products may append packing space. May be null when arena_bytes is 0.
 // Entry points are reentrant and call nothing but memcpy/memset/memmove; in this process also run_parallel of
-// device/cpu/pool.h, for loops that threads share, and, for programs with host calls, call_host of host_call.h under
-// the caller's HostScope: they return early when such a call fails. Others never fail.
+// device/cpu/pool.h, for loops that threads share, and, for programs with host calls, call_host of device/host_call.h
+// under the caller's HostScope: they return early when such a call fails. Others never fail.
 //
 // All functions may be called from several threads at once.
 #pragma once
@@ -29,6 +31,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "device/loaded.h"
+#include "device/plan.h"
 #include "jit/loop/loop.h"
 
 namespace ct::jit {
@@ -44,36 +48,14 @@ struct TargetOptions {
 std::vector<std::string> export_target_names();
 absl::StatusOr<TargetOptions> export_target(const TargetOptions& options);
 
-using EntryPoint = void (*)(void* const* inputs, void* const* outputs, void* arena);
-
-struct ObjectCode {
-  std::vector<std::string> objects;  // relocatable ELF; a large program is several
-  std::string symbol;                // of type EntryPoint, in the first
-  int64_t arena_bytes = 0;
-  bool can_stop = false;  // emit_c_object
-};
-
-// Machine code mapped into this process; unmapped with the last copy.
-class CompiledFunction {
- public:
-  CompiledFunction() = default;
-  CompiledFunction(EntryPoint entry, int64_t arena_bytes, std::shared_ptr<void> memory)
-      : entry_(entry), arena_bytes_(arena_bytes), memory_(std::move(memory)) {}
-
-  EntryPoint entry() const { return entry_; }
-  int64_t arena_bytes() const { return arena_bytes_; }
-  void operator()(void* const* inputs, void* const* outputs, void* arena) const { entry_(inputs, outputs, arena); }
-
- private:
-  EntryPoint entry_ = nullptr;
-  int64_t arena_bytes_ = 0;
-  std::shared_ptr<void> memory_;
-};
-
-// A large program is compiled on all cores that the process may use; the code does not depend on their number.
-absl::StatusOr<CompiledFunction> compile(const loop::Program& program, const TargetOptions& options = {});
-absl::StatusOr<ObjectCode> emit_object(const loop::Program& program, std::string_view symbol,
-                                       const TargetOptions& options = {});
+// A large program is several objects, compiled on all cores that the process may use; the code does not depend on their
+// number. To be loaded where host_cpu_features() are the same.
+absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view symbol,
+                                 const TargetOptions& options = {});
+// The same, loaded.
+absl::StatusOr<LoadedPtr> compile(const loop::Program& program, const TargetOptions& options = {});
+// Whether a program asks now and then whether to go on (emit_polls.cc). It depends on the program alone.
+bool may_take_long(const loop::Program& program);
 // What the functions of an exported library return.
 enum CStatus : int { kCSuccess = 0, kCNoMemory = 1, kCLength = 5, kCStopped = 6 };
 // An input whose elements, integers of `dtype`, must be from 0 to `bound`: else kCLength, before anything is written.
@@ -83,32 +65,17 @@ struct BoundedInput {
   int64_t elements;
   int64_t bound;
 };
-// One object for C programs, with two functions instead of the entry point:
+// One object for C programs, which bring their own steps, with two functions instead of the entry point:
 //   int NAME(inputs..., outputs...) brings its own scratch memory;
 //   int NAME_with_workspace(inputs..., outputs..., void* workspace) takes the caller's: arena_bytes aligned to 64.
-// And where a call may take long (emit_polls.cc), which `can_stop` says, a third:
+// And where may_take_long, a third:
 //   void NAME_stop(int) sets a flag that makes calls return kCStopped, those that are under way too.
-absl::StatusOr<ObjectCode> emit_c_object(const loop::Program& program, std::string_view name,
-                                         const TargetOptions& options = {},
-                                         absl::Span<const BoundedInput> bounded = {});
-// The bytes must come from emit_object on a machine with the same host_cpu_features(): check that (and a checksum)
-// first.
-absl::StatusOr<CompiledFunction> load_object(const ObjectCode& object);
+absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_view name,
+                                   const TargetOptions& options = {}, absl::Span<const BoundedInput> bounded = {});
 
-// A kernel of a PTX module. Parameters: one pointer per input, one per output (in order of position), then the arena.
-struct Kernel {
-  std::string name;
-  // Work items, shared out by a grid-stride loop over any grid; at most this many are of use. 0: launch exactly one
-  // block of kBlockThreads threads, which reduce together.
-  int64_t threads;
-  static constexpr int kBlockThreads = 256;
-};
-struct PtxModule {
-  std::string text;
-  std::vector<Kernel> kernels;  // to be launched in this order
-};
-// Elementwise and reduction loops; a program with Gemm or Swap is kUnimplemented.
-absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_view sm);
+// Kernels of element-wise and reduction loops, to be launched in order; a program with Gemm or Swap is kUnimplemented.
+// Their arguments: one pointer per input, one per output (in order of position), then the arena.
+absl::StatusOr<Plan> emit_ptx(const loop::Program& program, std::string_view sm);
 
 // LLVM IR and assembly for people (`ct.explain`) and tests.
 absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const TargetOptions& options = {});

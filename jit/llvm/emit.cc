@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "device/cpu/pool.h"
+#include "device/host_call.h"
 #include "ir/error.h"
 #include "jit/llvm/gemm.h"
-#include "jit/runtime/host_call.h"
 
 namespace ct::jit {
 

@@ -303,8 +303,6 @@ class Emitter {
   llvm::IntegerType* i64_;
 };
 
-// Whether a program has questions whether to go on. It depends on the program alone.
-bool may_take_long(const loop::Program& program);
 // What NAME_stop of a library sets, an int32.
 llvm::GlobalVariable* stop_flag(llvm::Module& module);
 // The functions of an exported library (c_functions.cc) around the module's entry point, which becomes private.

@@ -1,7 +1,6 @@
-// RuntimeDyld with one mapping per object: written, then made executable and read-only. It links a small object in tens
-// of microseconds, a fraction of what a session of ORC costs, and needs no global state.
-#include "jit/llvm/load.h"
-
+// Relocatable objects into this process, for the device `cpu`: RuntimeDyld with one mapping per plan, written, then
+// made executable and read-only. It links a small object in tens of microseconds, a fraction of what a session of ORC
+// costs, and needs no global state.
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
 #include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -10,9 +9,10 @@
 
 #include <cstring>
 
+#include "device/cpu/cpu.h"
 #include "device/cpu/pool.h"
+#include "device/host_call.h"
 #include "ir/interrupt.h"
-#include "jit/runtime/host_call.h"
 
 namespace ct::jit {
 
@@ -110,18 +110,17 @@ class Runtime : public llvm::LegacyJITSymbolResolver {
   llvm::JITSymbol findSymbolInLogicalDylib(const std::string&) override { return nullptr; }
 };
 
-}  // namespace
-
-absl::StatusOr<CompiledFunction> load_elf(const ObjectCode& code) {
+absl::StatusOr<NativeCode> load_elf(const Plan& plan) {
+  const std::string& symbol = std::get<NativeStep>(plan.blocks[0][0]).symbol;
   size_t bytes = 0;
-  for (const std::string& object : code.objects) bytes += object.size();
-  auto mapping = std::make_shared<Mapping>(bytes, code.objects.size());
+  for (const Code& code : plan.codes) bytes += code.bytes.size();
+  auto mapping = std::make_shared<Mapping>(bytes, plan.codes.size());
   Runtime runtime;
   llvm::RuntimeDyld linker(*mapping, runtime);
   std::vector<std::unique_ptr<llvm::object::ObjectFile>> files;  // the linker refers to them
   // The entry's last: calls of what is there already are direct.
-  for (size_t i = code.objects.size(); i-- > 0;) {
-    const llvm::MemoryBufferRef buffer(code.objects[i], code.symbol);
+  for (size_t i = plan.codes.size(); i-- > 0;) {
+    const llvm::MemoryBufferRef buffer(plan.codes[i].bytes, symbol);
     llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
         llvm::object::ObjectFile::createELFObjectFile(buffer);
     if (!file) return absl::DataLossError("not an object file: " + llvm::toString(file.takeError()));
@@ -133,9 +132,13 @@ absl::StatusOr<CompiledFunction> load_elf(const ObjectCode& code) {
   if (linker.hasError()) return absl::InternalError("cannot link machine code: " + linker.getErrorString().str());
   std::string error;
   if (mapping->finalizeMemory(&error)) return absl::ResourceExhaustedError(error);
-  void* entry = linker.getSymbolLocalAddress(code.symbol);
-  if (entry == nullptr) return absl::DataLossError("the object does not define " + code.symbol);
-  return CompiledFunction(reinterpret_cast<EntryPoint>(entry), code.arena_bytes, mapping);
+  void* entry = linker.getSymbolLocalAddress(symbol);
+  if (entry == nullptr) return absl::DataLossError("the object does not define " + symbol);
+  return NativeCode{reinterpret_cast<PlanEntry>(entry), mapping};
 }
+
+const bool registered = (set_native_loader(load_elf), true);
+
+}  // namespace
 
 }  // namespace ct::jit

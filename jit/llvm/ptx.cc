@@ -8,6 +8,7 @@
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/Verifier.h>
 
+#include <algorithm>
 #include <set>
 
 #include "ir/error.h"
@@ -23,11 +24,36 @@ using loop::Statement;
 using loop::StatementKind;
 using loop::Value;
 
+namespace {
+
+constexpr int64_t kBlockThreads = 256, kMostBlocks = 65535;
+
+// All inputs, all outputs and the arena: what every kernel is given.
+std::vector<PlanBuffer> buffers_of(const loop::Program& program) {
+  std::vector<PlanBuffer> inputs, outputs;
+  for (const Buffer& buffer : program.buffers) {
+    if (buffer.kind != BufferKind::kInput && buffer.kind != BufferKind::kOutput) continue;
+    const bool input = buffer.kind == BufferKind::kInput;
+    std::vector<PlanBuffer>& list = input ? inputs : outputs;
+    list.resize(std::max(list.size(), static_cast<size_t>(buffer.position) + 1));
+    list[static_cast<size_t>(buffer.position)] = {.kind = input ? PlanBuffer::Kind::kInput : PlanBuffer::Kind::kOutput,
+                                                  .position = static_cast<int32_t>(buffer.position),
+                                                  .offset = 0,
+                                                  .bytes = buffer.elements * dtype_size(buffer.dtype)};
+  }
+  inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+  inputs.push_back({.kind = PlanBuffer::Kind::kArena, .position = 0, .offset = 0, .bytes = program.arena_bytes});
+  return inputs;
+}
+
+}  // namespace
+
 class KernelEmitter {
  public:
   KernelEmitter(Emitter& emitter) : e_(emitter), b_(emitter.b_), program_(emitter.program_) {}
 
-  absl::Status emit(std::vector<Kernel>& kernels);
+  // One after the other into the module; the steps are without their arguments.
+  absl::Status emit(std::vector<KernelStep>& kernels);
 
  private:
   static bool is_independent(const For& loop) {
@@ -37,7 +63,9 @@ class KernelEmitter {
   bool stands_alone(const Statement& s) const;
   bool uses_only(const Statement& s, llvm::function_ref<bool(Value)> known) const;
   void begin_kernel();
-  void end_kernel(int64_t threads);
+  // `items` are shared out by a grid-stride loop over any grid; at most as many threads are of use. 0: exactly one
+  // block reduces together.
+  void end_kernel(int64_t items);
   void grid_loop(const For& loop);
   void grid_range(const Statement& s);
   void block_statement(const Statement& s);
@@ -62,7 +90,7 @@ class KernelEmitter {
   const loop::Program& program_;
   std::vector<const Statement*> repeated_;
   std::set<Value> known_everywhere_;
-  std::vector<Kernel>* kernels_ = nullptr;
+  std::vector<KernelStep>* kernels_ = nullptr;
   bool open_ = false;  // a kernel of one block is being emitted
 };
 
@@ -125,13 +153,15 @@ void KernelEmitter::begin_kernel() {
       e_.bases_[id] = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), e_.arena_, buffer.position);
     }
   }
-  kernels_->push_back({name, 0});
+  kernels_->push_back(
+      {.code = 0, .symbol = name, .blocks = 1, .threads = static_cast<uint32_t>(kBlockThreads), .arguments = {}});
   for (const Statement* s : repeated_) e_.emit_statement(*s, nullptr, nullptr);
 }
 
-void KernelEmitter::end_kernel(int64_t threads) {
+void KernelEmitter::end_kernel(int64_t items) {
   b_.CreateRetVoid();
-  kernels_->back().threads = threads;
+  kernels_->back().blocks =
+      static_cast<uint32_t>(std::clamp<int64_t>(items / kBlockThreads + (items % kBlockThreads != 0), 1, kMostBlocks));
 }
 
 void KernelEmitter::strided(llvm::Value* first, llvm::Value* count, llvm::Value* stride,
@@ -232,7 +262,7 @@ void KernelEmitter::block_statement(const Statement& s) {
     bool shared = loop.options.parallel || loop.options.vectorize;
     if (combines && shared) return block_reduction(loop);
     if (is_independent(loop)) {
-      strided(thread(), e_.uniform_index(loop.extent), b_.getInt64(Kernel::kBlockThreads), [&](llvm::Value* i) {
+      strided(thread(), e_.uniform_index(loop.extent), b_.getInt64(kBlockThreads), [&](llvm::Value* i) {
         e_.define(loop.variable, i);
         e_.emit_block(loop.body);
       });
@@ -283,7 +313,7 @@ void KernelEmitter::block_reduction(const For& loop) {
     next.push_back(e_.combine(*carry.combine, dtype(carry), sums[c], e_.value(carry.next)));
     sums[c]->addIncoming(next.back(), b_.GetInsertBlock());
   }
-  llvm::Value* incremented = b_.CreateNSWAdd(i, b_.getInt64(Kernel::kBlockThreads));
+  llvm::Value* incremented = b_.CreateNSWAdd(i, b_.getInt64(kBlockThreads));
   i->addIncoming(incremented, b_.GetInsertBlock());
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   b_.CreateCondBr(b_.CreateICmpSLT(incremented, extent), header, exit);
@@ -299,7 +329,7 @@ void KernelEmitter::block_reduction(const For& loop) {
     llvm::Type* type = memory_type(e_.context_, dtype(carry));
     // float16 and bfloat16 are kept as the float32 that registers hold.
     if (is_float(dtype(carry))) type = register_type(e_.context_, dtype(carry));
-    auto* array = llvm::ArrayType::get(type, Kernel::kBlockThreads);
+    auto* array = llvm::ArrayType::get(type, kBlockThreads);
     auto* shared = new llvm::GlobalVariable(e_.module_, array, false, llvm::GlobalValue::InternalLinkage,
                                             llvm::PoisonValue::get(array), "partials", nullptr,
                                             llvm::GlobalValue::NotThreadLocal, /*AddressSpace=*/3);
@@ -313,7 +343,7 @@ void KernelEmitter::block_reduction(const For& loop) {
     };
     store(partials[c], id);
     barrier();
-    for (int64_t half = Kernel::kBlockThreads / 2; half > 0; half /= 2) {
+    for (int64_t half = kBlockThreads / 2; half > 0; half /= 2) {
       llvm::BasicBlock* inside = e_.new_block("half");
       llvm::BasicBlock* join = e_.new_block("join");
       b_.CreateCondBr(b_.CreateICmpSLT(id, b_.getInt64(half)), inside, join);
@@ -327,7 +357,7 @@ void KernelEmitter::block_reduction(const For& loop) {
   }
 }
 
-absl::Status KernelEmitter::emit(std::vector<Kernel>& kernels) {
+absl::Status KernelEmitter::emit(std::vector<KernelStep>& kernels) {
   kernels_ = &kernels;
   for (const Statement& s : program_.blocks[0].statements) {
     if (s.kind == StatementKind::kSwap) return absl::UnimplementedError("swapped buffers have no GPU kernel yet");
@@ -360,7 +390,7 @@ absl::Status KernelEmitter::emit(std::vector<Kernel>& kernels) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_view sm) {
+absl::StatusOr<Plan> emit_ptx(const loop::Program& program, std::string_view sm) {
   if (!program.gemms.empty())
     return absl::UnimplementedError("matrix products on a GPU are not loops: use the library's");
   if (!program.host_calls.empty()) {
@@ -370,11 +400,11 @@ absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_vie
       borrow_target({.triple = "nvptx64-nvidia-cuda", .cpu = std::string(sm), .vector_bits = 0});
   if (!target.ok()) return target.status();
   std::unique_ptr<llvm::Module> module = (*target)->new_module(program.name);
-  PtxModule result;
+  std::vector<KernelStep> kernels;
   try {
     const Outline none;  // kernels are cut out another way
     Emitter emitter(program, none, **target, *module, /*shares_loops=*/false);
-    absl::Status status = KernelEmitter(emitter).emit(result.kernels);
+    absl::Status status = KernelEmitter(emitter).emit(kernels);
     if (!status.ok()) return status;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());
@@ -383,8 +413,20 @@ absl::StatusOr<PtxModule> emit_ptx(const loop::Program& program, std::string_vie
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(*module, &stream)) return absl::InternalError("malformed LLVM IR: " + problem);
-  result.text = (*target)->emit(*module, /*as_text=*/true);
-  return result;
+  Plan plan;
+  plan.name = program.name;
+  plan.target = "cuda:" + std::string(sm);
+  plan.buffers = buffers_of(program);
+  plan.codes.push_back({.format = Code::Format::kPtx, .bytes = (*target)->emit(*module, /*as_text=*/true)});
+  plan.arena_bytes = program.arena_bytes;
+  std::vector<Where> arguments;
+  for (uint32_t i = 0; i < plan.buffers.size(); ++i) arguments.push_back({i, 0});
+  std::vector<Step>& steps = plan.blocks.emplace_back();
+  for (KernelStep& kernel : kernels) {
+    kernel.arguments = arguments;
+    steps.emplace_back(std::move(kernel));
+  }
+  return plan;
 }
 
 }  // namespace ct::jit

@@ -259,8 +259,8 @@ void Frame::emit_host(const Equation& equation) {
     refuse("runs in this process (in a library or in Python), which the compiled program must do without",
            "leave it out of the function, or give the primitive an expand rule");
   }
-  HostFunction function{&primitive, graph_.attrs_ptr(equation), {}, {}, equation.location, {}};
-  loop::HostCall call{static_cast<uint32_t>(options_.host_functions->size()), primitive.name, {}, {}};
+  HostFunction function{.primitive = &primitive, .attrs = graph_.attrs_ptr(equation), .location = equation.location};
+  loop::HostCall call{0, primitive.name, {}, {}};
   const auto array = [](const Place& place, const Aval& aval) {
     return loop::HostCall::Array{place.buffer, place.offset, aval.size()};
   };
@@ -276,7 +276,7 @@ void Frame::emit_host(const Equation& equation) {
     call.outputs.push_back(array(*places_[var], aval));
     function.outputs.push_back(aval);
   }
-  options_.host_functions->push_back(std::move(function));
+  call.function = options_.host_functions->add(std::move(function));
   b_.host_call(std::move(call));
   for (uint32_t k = 0; k < equation.output_count; ++k) {
     const Var var = equation.first_output + k;

@@ -99,8 +99,9 @@ class Frame::Product {
     inner_ = take_longest(k_);
     const int64_t products = axes_.batch * (axes_.m / row_.size) * (axes_.n / column_.size);
     const int64_t outermost = k_.empty() ? inner_.size : k_.front().size;
-    const int64_t parts =
-        frame_.options_.kernels ? 1 : parts_of(aval_.dtype(), products, row_.size, column_.size, axes_.k, outermost);
+    const int64_t parts = frame_.options_.machine.one_function
+                              ? parts_of(aval_.dtype(), products, row_.size, column_.size, axes_.k, outermost)
+                              : 1;
     if (parts > 1) return multiply_parts(out, parts);
     multiply_into(out, {.vectorize = false, .parallel = true}, !k_.empty());
   }
@@ -169,7 +170,7 @@ class Frame::Product {
     }
     int64_t each = 1;
     for (size_t i = 1; i < k_.size(); ++i) each *= k_[i].size;
-    const Chunks chunks = !k_.empty() && !frame_.options_.kernels ? chunks_of(k_[0].size, each) : Chunks{};
+    const Chunks chunks = !k_.empty() && frame_.options_.machine.one_function ? chunks_of(k_[0].size, each) : Chunks{};
     const loop::Scalar sum = chunks.count > 1 ? fold_chunks(chunks) : fold(0, lhs_at_, rhs_at_);
     frame_.set_result(result_, b_.convert(sum, aval_.dtype()));
   }
@@ -196,7 +197,7 @@ class Frame::Product {
     const loop::Matrix a{lhs_.place.buffer, lhs_at_, row_.lhs, inner_.lhs};
     const loop::Matrix b{rhs_.place.buffer, rhs_at_, inner_.rhs, column_.rhs};
     const loop::Matrix c{to.buffer, to.offset + out_at_, row_.out, column_.out};
-    if (frame_.options_.kernels && is_complex(aval_.dtype())) {
+    if (!frame_.options_.machine.one_function && is_complex(aval_.dtype())) {
       return loop::product_loops(b_, row_.size, column_.size, inner_.size, a, b, c, accumulate);
     }
     b_.gemm(row_.size, column_.size, inner_.size, a, b, c, accumulate);

@@ -14,7 +14,7 @@ bool Frame::emit_fourier(const Equation& equation) {
   const Ints& lengths = attrs.ints("lengths");
   const Var operand = graph_.operands(equation)[0], var = equation.first_output;
   const Aval& aval = graph_.aval(var);
-  if (options_.kernels) return false;
+  if (!options_.machine.one_function) return false;
   if (aval.size() == 0) {
     ensure_place(var);
     return true;

@@ -136,7 +136,7 @@ bool Frame::emit_kernel(const Equation& equation) {
   const Library* const library = find_library(*equation.primitive);
   if (library == nullptr) return false;
   if (library->emit == nullptr) return emit_fourier(equation);
-  if (options_.host_functions != nullptr || options_.kernels) return false;
+  if (options_.host_functions != nullptr || !options_.machine.one_function) return false;
   const Attrs& attrs = graph_.attrs(equation);
   std::vector<Aval> avals;
   for (Var var : graph_.operands(equation)) avals.push_back(graph_.aval(var));

@@ -114,7 +114,7 @@ void Frame::assign_places() {
     places_[var] = inputs_[var].place;
     registers_[var] = inputs_[var].value;
     // Scalars are read once, not in every iteration.
-    if (!registers_[var] && graph_.aval(var).size() == 1 && used[var] && !options_.kernels) {
+    if (!registers_[var] && graph_.aval(var).size() == 1 && used[var] && options_.machine.one_function) {
       registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);
     }
   }
@@ -131,10 +131,10 @@ void Frame::ensure_place(Var var) {
 }
 
 void Frame::set_result(Var var, loop::Scalar value) {
-  if (options_.kernels) {
-    ensure_place(var);
-  } else {
+  if (options_.machine.one_function) {
     registers_[var] = value;
+  } else {
+    ensure_place(var);
   }
   if (places_[var]) b_.store(places_[var]->buffer, places_[var]->offset, value);
 }

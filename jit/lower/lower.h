@@ -3,15 +3,15 @@
 // Temporaries get no memory here, each is a buffer of its own: schedule/buffers.h packs them into the arena afterwards.
 #pragma once
 
+#include "device/machine.h"
 #include "ir/graph.h"
 #include "jit/loop/loop.h"
-#include "jit/runtime/host_call.h"
+#include "jit/runtime/host_functions.h"
 
 namespace ct::jit {
 
 struct LoweringOptions {
-  // Each top-level statement is a loop that passes nothing to others but memory: what becomes a GPU kernel.
-  bool kernels = false;
+  Machine machine = kThisProcess;
   // What the program's host calls mean is appended here. Null: there will be nobody to make them, so a primitive that
   // needs one is an Error(kUnsupported).
   HostFunctions* host_functions = nullptr;

@@ -62,7 +62,7 @@ class Frame::Nest {
         b_(frame.b_),
         step_(step),
         groups_(group_axes(step.shape, step.reduced, cuts)),
-        chunks_(frame.options_.kernels ? Chunks{} : chunks_of(groups_, step.shape, step.reduced)),
+        chunks_(frame.options_.machine.one_function ? chunks_of(groups_, step.shape, step.reduced) : Chunks{}),
         kept_size_(num_elements(kept_shape(step.shape, step.reduced))) {
     for (Var var : step.reductions) {
       identities_.push_back({frame.identity(fold_of(var), frame.graph_.aval(var).dtype()), fold_of(var).combine});
@@ -286,7 +286,7 @@ void Frame::emit_nest(const Step& step) {
     for (Var var : step.epilogues) ensure_place(var);
     return;
   }
-  const bool to_registers = !options_.kernels && num_elements(kept_shape(step.shape, step.reduced)) == 1;
+  const bool to_registers = options_.machine.one_function && num_elements(kept_shape(step.shape, step.reduced)) == 1;
   for (Var var : step.elements) ensure_place(var);
   for (Var var : step.epilogues) ensure_place(var);
   if (!to_registers) {
@@ -364,7 +364,8 @@ void Frame::emit_cut_nest(const Step& step) {
 std::optional<Segments> Frame::choose_segments(const Step& step) const {
   constexpr int64_t kLeastElements = 4096, kLongRun = 128;
   constexpr size_t kMostSegments = 5;
-  if (options_.kernels || !step.reductions.empty() || num_elements(step.shape) < kLeastElements) return {};
+  if (!options_.machine.one_function || !step.reductions.empty() || num_elements(step.shape) < kLeastElements)
+    return {};
   int axis = -1;
   for (const Split& split : splits_) {
     if (segments_.empty() || split.axis < segments_.front().axis) axis = std::max(axis, split.axis);

@@ -18,7 +18,7 @@ struct Entry {
   uint64_t key;
   GraphPtr graph;
   CompileOptions options;
-  std::shared_ptr<const Executable> executable;
+  LoadedPtr loaded;
 };
 
 bool same_options(const CompileOptions& a, const CompileOptions& b) {
@@ -59,11 +59,11 @@ class Cache {
   }
 
   // Or null, and then either what another thread is compiling, or what this one is to.
-  std::shared_ptr<const Executable> find(uint64_t key, const GraphPtr& graph_ptr, const CompileOptions& options,
-                                         UnderwayPtr& theirs, UnderwayPtr& own) {
+  LoadedPtr find(uint64_t key, const GraphPtr& graph_ptr, const CompileOptions& options, UnderwayPtr& theirs,
+                 UnderwayPtr& own) {
     const Graph& graph = *graph_ptr;
     std::lock_guard lock(mutex_);
-    if (std::shared_ptr<const Executable> known = known_executable(key, graph, options)) return known;
+    if (LoadedPtr found = known(key, graph, options)) return found;
     for (const UnderwayPtr& other : underway_) {
       if (compiling == 0 && other->key == key && same_graph(*other->graph, graph) &&
           same_options(*other->options, options)) {
@@ -86,18 +86,18 @@ class Cache {
   }
 
   // The entry that is there already, if another thread was faster.
-  std::shared_ptr<const Executable> insert(Entry entry) {
+  LoadedPtr insert(Entry entry) {
     std::list<Entry> evicted;
     std::lock_guard lock(mutex_);
     auto& bucket = table_[entry.key];
     for (auto other : bucket) {
       if (same_graph(*other->graph, *entry.graph) && same_options(other->options, entry.options)) {
-        return other->executable;
+        return other->loaded;
       }
     }
     order_.push_front(std::move(entry));
     bucket.push_back(order_.begin());
-    const std::shared_ptr<const Executable> result = order_.front().executable;
+    const LoadedPtr result = order_.front().loaded;
     while (order_.size() > kCapacity) {
       auto last = std::prev(order_.end());
       auto& old = table_[last->key];
@@ -128,14 +128,14 @@ class Cache {
   }
 
  private:
-  std::shared_ptr<const Executable> known_executable(uint64_t key, const Graph& graph, const CompileOptions& options) {
+  LoadedPtr known(uint64_t key, const Graph& graph, const CompileOptions& options) {
     auto at = table_.find(key);
     if (at == table_.end()) return nullptr;
     for (auto entry : at->second) {
       if (!same_graph(*entry->graph, graph) || !same_options(entry->options, options)) continue;
       order_.splice(order_.begin(), order_, entry);
       ++statistics_.hits;
-      return entry->executable;
+      return entry->loaded;
     }
     return nullptr;
   }
@@ -160,8 +160,8 @@ class Cache {
 
 namespace jit {
 
-absl::StatusOr<std::shared_ptr<const Executable>> cached(const GraphPtr& graph, const CompileOptions& options,
-                                                         const std::function<absl::StatusOr<Made>()>& make) {
+absl::StatusOr<LoadedPtr> cached(const GraphPtr& graph, const CompileOptions& options,
+                                 const std::function<absl::StatusOr<LoadedPtr>(bool& from_disk)>& make) {
   Cache& cache = Cache::instance();
   const uint64_t key = Cache::key_of(*graph, options);
   UnderwayPtr own;
@@ -180,10 +180,11 @@ absl::StatusOr<std::shared_ptr<const Executable>> cached(const GraphPtr& graph, 
   const Finish finish{cache, own};
   ++compiling;
   const Working compiles(Work::kCompile);
-  absl::StatusOr<Made> made = make();
-  if (!made.ok()) return made.status();
-  cache.count(made->from_disk ? &CacheStatistics::disk_hits : &CacheStatistics::misses);
-  return cache.insert({key, graph, options, std::move(made->executable)});
+  bool from_disk = false;
+  absl::StatusOr<LoadedPtr> made = make(from_disk);
+  if (!made.ok()) return made;
+  cache.count(from_disk ? &CacheStatistics::disk_hits : &CacheStatistics::misses);
+  return cache.insert({key, graph, options, *std::move(made)});
 }
 
 }  // namespace jit

@@ -1,5 +1,5 @@
-// Executables by what they were compiled from. In memory: a bounded table, least recently used out first. On disk
-// (store/disk_cache.h): object code, so that a new process links instead of compiling.
+// Compiled programs by what they were compiled from. In memory: a bounded table, least recently used out first. On disk
+// (store/disk_cache.h): plans, so that a new process links instead of compiling.
 #pragma once
 
 #include <functional>
@@ -8,12 +8,13 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "jit/runtime/executable.h"
+#include "device/loaded.h"
+#include "ir/graph.h"
 
 namespace ct {
 
 struct CompileOptions {
-  std::string backend = "llvm";    // or "interpreter"
+  std::string backend = "llvm";    // jit/backend.h
   std::vector<bool> donated = {};  // by input: the caller gives its memory up; may be shorter
   std::string cpu = "";            // empty: this machine's
   bool use_disk_cache = true;
@@ -33,13 +34,9 @@ void clear_cache();  // in memory; the directory on disk stays
 
 namespace ct::jit {
 
-struct Made {
-  std::shared_ptr<const Executable> executable;
-  bool from_disk = false;
-};
-
-// Calls `make` unless an equal graph with equal options was compiled before.
-absl::StatusOr<std::shared_ptr<const Executable>> cached(const GraphPtr& graph, const CompileOptions& options,
-                                                         const std::function<absl::StatusOr<Made>()>& make);
+// Calls `make` unless an equal graph with equal options was compiled before. It sets `from_disk` to whether it only had
+// to load the program.
+absl::StatusOr<LoadedPtr> cached(const GraphPtr& graph, const CompileOptions& options,
+                                 const std::function<absl::StatusOr<LoadedPtr>(bool& from_disk)>& make);
 
 }  // namespace ct::jit

@@ -1,5 +1,6 @@
 // Whole programs through the compiler: control flow, derivatives, donated inputs, the caches, exported libraries, PTX.
 #include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -9,7 +10,6 @@
 #include "ir/error.h"
 #include "ir/primitive.h"
 #include "jit/export/export.h"
-#include "jit/ptx.h"
 #include "jit/schedule/buffers.h"
 #include "jit/store/disk_cache.h"
 #include "tests/cpp/compile_testing.h"
@@ -382,8 +382,8 @@ TEST(CompilePrograms, DonatedInputsAreUpdatedInPlace) {
   auto executable = compile(graph, {.donated = {true, true}, .use_disk_cache = false});
   ASSERT_TRUE(executable.ok());
   // Neither output may lie where it overwrites what is read backwards; the first takes the other input.
-  EXPECT_EQ((*executable)->donations()[0], 1);
-  EXPECT_EQ((*executable)->donations()[1], -1);
+  EXPECT_EQ((*executable)->plan().donations[0], 1);
+  EXPECT_EQ((*executable)->plan().donations[1], -1);
   Tensor a(x), b(x), out(x);
   for (int i = 0; i < 100; ++i) a.as<float>()[i] = b.as<float>()[i] = static_cast<float>(i);
   const std::vector<Tensor> expected = (**executable)({a, b});
@@ -407,12 +407,13 @@ TEST(CompilePrograms, ExportedLibraryRuns) {
     auto library = export_library(
         graph, {.name = "scale", .input_names = {"matrix", "float"}, .output_names = {}, .triple = {}, .cpu = {}});
     ASSERT_TRUE(library.ok()) << library.status().message();
-    EXPECT_NE(library->header.find("int scale(const float* matrix, const float* float_, float* out0);"),
-              std::string::npos)
-        << library->header;
+    EXPECT_EQ((*library)[0].name, "scale.h");
+    EXPECT_THAT((*library)[0].bytes,
+                testing::HasSubstr("int scale(const float* matrix, const float* float_, float* out0);"));
+    EXPECT_EQ((*library)[2].name, "libscale.so");
     const auto directory = std::filesystem::temp_directory_path() / ("ct_export_test_" + std::to_string(getpid()));
     std::filesystem::create_directories(directory);
-    std::ofstream(directory / "libscale.so", std::ios::binary) << library->shared_library;
+    std::ofstream(directory / "libscale.so", std::ios::binary) << (*library)[2].bytes;
     void* handle = dlopen((directory / "libscale.so").c_str(), RTLD_NOW);
     ASSERT_NE(handle, nullptr) << dlerror();
     auto* function = reinterpret_cast<int (*)(const void*, const void*, void*)>(dlsym(handle, "scale"));
@@ -438,7 +439,7 @@ TEST(CompilePrograms, ExportForAnotherMachine) {
   auto library = export_library(
       add_one(100), {.name = "add", .input_names = {}, .output_names = {}, .triple = "aarch64-linux-gnu", .cpu = {}});
   ASSERT_TRUE(library.ok()) << library.status().message();
-  EXPECT_EQ(library->shared_library.substr(1, 3), "ELF");
+  EXPECT_EQ((*library)[2].bytes.substr(1, 3), "ELF");
   EXPECT_EQ(
       export_library(add_one(1), {.name = "two words", .input_names = {}, .output_names = {}, .triple = {}, .cpu = {}})
           .status()
@@ -530,21 +531,21 @@ TEST(CompilePrograms, PtxOfElementwiseAndReductions) {
     const Value sum = reduce_sum(e, {1});
     return Values{e / broadcast(sum, v[0].shape(), {0}), reduce_max(v[0], {0, 1})};
   });
-  auto module = compile_to_ptx_module(graph, "sm_80");
+  auto module = compile_kernels(graph, "sm_80");
   ASSERT_TRUE(module.ok()) << module.status().message();
-  EXPECT_GE(module->kernels.size(), 2u);
-  EXPECT_NE(module->text.find(".entry"), std::string::npos);
+  EXPECT_GE(module->blocks[0].size(), 2u);
+  EXPECT_NE(module->codes[0].bytes.find(".entry"), std::string::npos);
   const std::string ptxas = std::getenv("CT_PTXAS") != nullptr ? std::getenv("CT_PTXAS") : "/usr/local/cuda/bin/ptxas";
   if (!std::filesystem::exists(ptxas)) GTEST_SKIP() << "ptxas is not installed";
   const auto path = std::filesystem::temp_directory_path() / ("ct_ptx_test_" + std::to_string(getpid()) + ".ptx");
-  std::ofstream(path) << module->text;
+  std::ofstream(path) << module->codes[0].bytes;
   EXPECT_EQ(std::system((ptxas + " -arch=sm_80 -o /dev/null " + path.string()).c_str()), 0);
   std::filesystem::remove(path);
-  EXPECT_FALSE(compile_to_ptx(build_graph({x, x},
-                                          [](Builder&, const Values& v) {
-                                            return Values{dot_general(v[0], v[1], {{1}, {1}, {}, {}})};
-                                          }),
-                              "sm_80")
+  EXPECT_FALSE(compile_kernels(build_graph({x, x},
+                                           [](Builder&, const Values& v) {
+                                             return Values{dot_general(v[0], v[1], {{1}, {1}, {}, {}})};
+                                           }),
+                               "sm_80")
                    .ok());
 }
 

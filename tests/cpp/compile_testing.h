@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "device/host_call.h"
 #include "interpreter/evaluate.h"
 #include "ir/ops.h"
 #include "ir/print.h"
@@ -78,7 +79,7 @@ inline void expect_compiles(const GraphPtr& graph, const std::vector<Tensor>& in
   SCOPED_TRACE(print(*graph));
   const std::vector<Tensor> expected = evaluate_reference(*graph, inputs);
   jit::HostFunctions host_functions;
-  const loop::Program program = lower_prepared(*graph, "test", false, &host_functions);
+  const loop::Program program = lower_prepared(*graph, "test", kThisProcess, &host_functions);
   ASSERT_EQ(loop::check(program), "") << loop::to_string(program);
   const std::string text = loop::to_string(program);
   ASSERT_EQ(loop::to_string(loop::parse(text)), text);
@@ -94,11 +95,11 @@ inline void expect_compiles(const GraphPtr& graph, const std::vector<Tensor>& in
     std::memset(actual.back().data(), 0xa5, static_cast<size_t>(aval.bytes()));
     output_pointers.push_back(actual.back().data());
   }
-  const size_t arena_bytes = static_cast<size_t>(function->arena_bytes() + 64) / 64 * 64;
+  const size_t arena_bytes = static_cast<size_t>((*function)->plan().arena_bytes + 64) / 64 * 64;
   std::unique_ptr<void, void (*)(void*)> arena(std::aligned_alloc(64, arena_bytes), std::free);
   std::memset(arena.get(), 0xa5, arena_bytes);
-  const jit::HostScope scope(host_functions);
-  (*function)(input_pointers.data(), output_pointers.data(), arena.get());
+  const HostScope scope(host_functions);
+  (*function)->entry()(input_pointers.data(), output_pointers.data(), arena.get());
   scope.rethrow();
   for (size_t i = 0; i < expected.size(); ++i) {
     std::string difference;

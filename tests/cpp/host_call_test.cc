@@ -9,7 +9,6 @@
 #include "ir/combinators.h"
 #include "ir/error.h"
 #include "jit/export/export.h"
-#include "jit/ptx.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"
@@ -242,7 +241,7 @@ TEST(HostCall, FromDisk) {
     EXPECT_EQ(cache_statistics().disk_hits, round);
     const Tensor actual = (*executable)({input})[0];
     EXPECT_EQ(std::memcmp(actual.data(), expected.data(), 32), 0);
-    EXPECT_THAT(loop_text(*executable), HasSubstr("host call 1 \"test_sort\""));
+    EXPECT_THAT(loop_text(graph, *executable), HasSubstr("host call 1 \"test_sort\""));
   }
   setenv("CT_CACHE_DIR", "", 1);
   std::filesystem::remove_all(directory);
@@ -263,26 +262,25 @@ TEST(HostCall, LibrariesExpandItOrRefuse) {
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(refused.status().message(), HasSubstr("test_sort: runs in this process"));
   EXPECT_THAT(refused.status().message(), HasSubstr("user.py:7 (f)"));
-  EXPECT_TRUE(compile_to_ptx(expands, "sm_80").ok());
-  EXPECT_THAT(compile_to_ptx(refuses, "sm_80").status().message(), HasSubstr("test_sort: runs in this process"));
+  EXPECT_TRUE(compile_kernels(expands, "sm_80").ok());
+  EXPECT_THAT(compile_kernels(refuses, "sm_80").status().message(), HasSubstr("test_sort: runs in this process"));
 }
 
 // Loops of ours where there are some, in sub-graphs too; else what they expand to. Never a call.
 TEST(HostCall, FourierTransformsAreLoopsOrExpand) {
-  const auto program_of = [](int64_t length, Home home) {
+  const auto program_of = [](int64_t length, const Machine& machine) {
     const GraphPtr graph = build_graph({Aval(DType::kComplex64, {3, length})}, [&](Builder& b, const Values& v) {
       const AttrsPtr attrs = Attrs::make({{"kind", std::string("fft")}, {"lengths", Ints{length}}});
       return Values{b.bind1(get_primitive("fft"), {v[0]}, attrs)};
     });
-    return lower_prepared(*prepare(graph, home), "test", home == Home::kDevice);
+    return lower_prepared(*prepare(graph, machine), "test", machine);
   };
   for (int64_t length : {64, 1000, 30000}) {
-    const std::string text = loop::to_string(program_of(length, Home::kLibrary));
+    const std::string text = loop::to_string(program_of(length, kAnyHost));
     EXPECT_THAT(text, HasSubstr(" whole")) << length;
     EXPECT_THAT(text, testing::Not(HasSubstr("host"))) << length;
   }
-  for (const std::string& text :
-       {loop::to_string(program_of(97, Home::kLibrary)), loop::to_string(program_of(64, Home::kDevice))}) {
+  for (const std::string& text : {loop::to_string(program_of(97, kAnyHost)), loop::to_string(program_of(64, kGpu))}) {
     EXPECT_THAT(text, testing::Not(HasSubstr(" whole")));
     EXPECT_THAT(text, testing::Not(HasSubstr("host")));
   }

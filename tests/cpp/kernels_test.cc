@@ -11,7 +11,7 @@ void expect_legal(const std::vector<Aval>& avals, const char* primitive, const A
   const GraphPtr graph = build_graph(avals, [&](Builder& builder, const Values& operands) {
     return builder.bind(get_primitive(primitive), operands, attrs);
   });
-  const loop::Program program = lower_prepared(*prepare(graph, Home::kLibrary), "test");
+  const loop::Program program = lower_prepared(*prepare(graph, kAnyHost), "test", kAnyHost);
   EXPECT_TRUE(program.host_calls.empty());
   EXPECT_EQ(loop::check(program), "") << print(*graph) << loop::to_string(program).substr(0, 20000);
   EXPECT_TRUE(jit::emit_object(program, "test").ok());

@@ -12,6 +12,7 @@
 #include <numeric>
 #include <thread>
 
+#include "device/cpu/cpu.h"
 #include "jit/llvm/link.h"
 #include "tests/cpp/loop_testing.h"
 
@@ -482,16 +483,20 @@ Program square_program(int n) {
 TEST(Objects, SurviveAsBytes) {
   auto object = jit::emit_object(square_program(11), "square", {});
   ASSERT_TRUE(object.ok());
-  auto loaded = jit::load_object(*object);
+  auto loaded = cpu_device().load(*object);
   ASSERT_TRUE(loaded.ok()) << loaded.status().ToString();
   double x[11], y[11];
   for (int i = 0; i < 11; ++i) x[i] = i;
   void* inputs[] = {x};
   void* outputs[] = {y};
-  (*loaded)(inputs, outputs, nullptr);
+  (*loaded)->run(inputs, outputs);
   for (int i = 0; i < 11; ++i) EXPECT_EQ(y[i], x[i] * x[i]);
-  EXPECT_FALSE(jit::load_object({{"not an object"}, "square", 0}).ok());
-  EXPECT_FALSE(jit::load_object({object->objects, "cube", 0}).ok());
+  Plan other = *object;
+  other.codes[0].bytes = "not an object";
+  EXPECT_FALSE(cpu_device().load(other).ok());
+  other = *object;
+  other.blocks[0][0] = NativeStep{"cube"};
+  EXPECT_FALSE(cpu_device().load(other).ok());
 }
 
 TEST(Objects, LinkIntoSharedLibrariesAndArchives) {
@@ -500,13 +505,13 @@ TEST(Objects, LinkIntoSharedLibrariesAndArchives) {
   object = jit::emit_object(square_program(11), "square", {});
 #endif
   ASSERT_TRUE(object.ok());
-  auto library = jit::link_shared_library(object->objects, "libsquare.so");
+  auto library = jit::link_shared_library({object->codes[0].bytes}, "libsquare.so");
   ASSERT_TRUE(library.ok()) << library.status().ToString();
   std::string path = testing::TempDir() + "/libsquare.so";
   std::ofstream(path, std::ios::binary) << *library;
   void* handle = dlopen(path.c_str(), RTLD_NOW);
   ASSERT_NE(handle, nullptr) << dlerror();
-  auto entry = reinterpret_cast<jit::EntryPoint>(dlsym(handle, "square"));
+  auto entry = reinterpret_cast<PlanEntry>(dlsym(handle, "square"));
   ASSERT_NE(entry, nullptr);
   double x[11], y[11];
   for (int i = 0; i < 11; ++i) x[i] = i + 0.5;
@@ -517,7 +522,7 @@ TEST(Objects, LinkIntoSharedLibrariesAndArchives) {
   dlclose(handle);
   std::remove(path.c_str());
 
-  jit::ArchiveMember member{"square.o", object->objects[0]};
+  jit::ArchiveMember member{"square.o", object->codes[0].bytes};
   auto archive = jit::write_archive(absl::MakeConstSpan(&member, 1));
   ASSERT_TRUE(archive.ok());
   EXPECT_EQ(archive->substr(0, 8), "!<arch>\n");
@@ -529,7 +534,7 @@ TEST(Objects, AreMadeForOtherMachines) {
   auto object =
       jit::emit_object(square_program(100), "square", {.triple = "aarch64-linux-gnu", .cpu = "", .vector_bits = 0});
   ASSERT_TRUE(object.ok()) << object.status().ToString();
-  EXPECT_EQ(object->objects[0].substr(1, 3), "ELF");
+  EXPECT_EQ(object->codes[0].bytes.substr(1, 3), "ELF");
   EXPECT_FALSE(
       jit::emit_object(square_program(3), "x", {.triple = "m68k-unknown-none", .cpu = "", .vector_bits = 0}).ok());
   EXPECT_FALSE(jit::emit_object(square_program(3), "x", {.triple = "", .cpu = "no-such-cpu", .vector_bits = 0}).ok());
@@ -554,7 +559,7 @@ TEST(Objects, CompileFromManyThreads) {
         std::vector<double> x(n + t, 3), y(n + t);
         void* inputs[] = {x.data()};
         void* outputs[] = {y.data()};
-        (*function)(inputs, outputs, nullptr);
+        (*function)->run(inputs, outputs);
         for (double value : y) failures[t] += value != 9;
       }
     });
@@ -594,13 +599,15 @@ TEST(Ptx, AssemblesElementwiseAndReductionLoops) {
   b.fill(out, 0, 100, zero);
   auto module = jit::emit_ptx(b.finish(), "sm_90");
   ASSERT_TRUE(module.ok()) << module.status().ToString();
-  ASSERT_EQ(module->kernels.size(), 5u);
-  EXPECT_EQ(module->kernels[0].threads, 6400);
-  EXPECT_EQ(module->kernels[2].threads, 0);
+  const std::vector<Step>& steps = module->blocks[0];
+  ASSERT_EQ(steps.size(), 5u);
+  EXPECT_EQ(std::get<KernelStep>(steps[0]).blocks, 25u);
+  EXPECT_EQ(std::get<KernelStep>(steps[0]).arguments.size(), 6u);  // input, outputs, arena
+  EXPECT_EQ(std::get<KernelStep>(steps[2]).blocks, 1u);
   std::string ptxas = find_ptxas();
   if (ptxas.empty()) GTEST_SKIP() << "no ptxas";
   std::string path = testing::TempDir() + "/loops.ptx";
-  std::ofstream(path) << module->text;
+  std::ofstream(path) << module->codes[0].bytes;
   EXPECT_EQ(std::system((ptxas + " -arch=sm_90 " + path + " -o " + path + ".cubin").c_str()), 0);
   std::remove(path.c_str());
   std::remove((path + ".cubin").c_str());

@@ -41,19 +41,19 @@ class Runner {
     EXPECT_EQ(check(parsed), "") << text;
     auto compiled = jit::compile(program, target);
     EXPECT_TRUE(compiled.ok()) << compiled.status().ToString() << to_string(program);
-    if (compiled.ok()) function_ = *compiled;
+    if (compiled.ok()) loaded_ = *compiled;
   }
   void operator()(std::vector<const void*> inputs, std::vector<void*> outputs) const {
-    ASSERT_NE(function_.entry(), nullptr);
-    size_t bytes = static_cast<size_t>(function_.arena_bytes() + 127) / 64 * 64;
+    ASSERT_NE(loaded_, nullptr);
+    size_t bytes = static_cast<size_t>(loaded_->plan().arena_bytes + 127) / 64 * 64;
     void* arena = std::aligned_alloc(64, bytes);
     std::memset(arena, 0xa5, bytes);
-    function_(const_cast<void* const*>(inputs.data()), outputs.data(), arena);
+    loaded_->entry()(const_cast<void* const*>(inputs.data()), outputs.data(), arena);
     std::free(arena);
   }
 
  private:
-  jit::CompiledFunction function_;
+  LoadedPtr loaded_;
 };
 
 }  // namespace ct::loop

@@ -321,12 +321,12 @@ void sum_table(bool regular) {
     }
     const auto object = jit::emit_object(program, "tables", target);
     ASSERT_TRUE(object.ok());
-    EXPECT_GT(object->objects.size(), regular ? 0u : 1u);
+    EXPECT_GT(object->codes.size(), regular ? 0u : 1u);
     // The same bytes however many threads took part, and the table once.
     const auto again = jit::emit_object(program, "tables", target);
-    EXPECT_EQ(object->objects, again->objects);
+    EXPECT_EQ(object->codes, again->codes);
     size_t bytes = 0;
-    for (const std::string& one : object->objects) bytes += one.size();
+    for (const Code& code : object->codes) bytes += code.bytes.size();
     EXPECT_LT(bytes, 2 * kLength * sizeof(float) + 60'000);
   }
 }

@@ -82,7 +82,7 @@ void expect_same(const std::vector<Tensor>& actual, const std::vector<Tensor>& e
   }
 }
 
-std::shared_ptr<const Executable> compiled(const GraphPtr& graph, const CompileOptions& options) {
+LoadedPtr compiled(const GraphPtr& graph, const CompileOptions& options) {
   auto executable = compile(graph, options);
   if (!executable.ok()) throw std::runtime_error(std::string(executable.status().message()));
   return *executable;
@@ -220,7 +220,7 @@ class ThreadsCompile : public ::testing::Test {
 };
 
 TEST_F(ThreadsCompile, TheSameGraph) {
-  std::vector<std::shared_ptr<const Executable>> made(kThreads);
+  std::vector<LoadedPtr> made(kThreads);
   const GraphPtr shared = value_and_grad(*loss(40, 3), {true});
   const std::vector<Tensor> expected = evaluate_reference(*shared, {numbers(40)});
   together([&](int thread) {

@@ -1,4 +1,4 @@
-#include "jit/runtime/host_call.h"
+#include "jit/runtime/host_functions.h"
 
 #include <cstring>
 
@@ -11,8 +11,6 @@
 
 namespace ct::jit {
 namespace {
-
-thread_local HostScope* current_scope = nullptr;
 
 const RunGraph& graph_runner() {
   static const RunGraph* run =
@@ -39,30 +37,26 @@ const bool pool_is_registered = [] {
   return true;
 }();
 
-}  // namespace
-
-HostScope::HostScope(const HostFunctions& functions) : functions_(functions), enclosing_(current_scope) {
-  current_scope = this;
+std::vector<Tensor> at_addresses(const Avals& avals, void* const* addresses) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < avals.size(); ++i) {
+    tensors.emplace_back(avals[i], Buffer::borrow(addresses[i], static_cast<size_t>(avals[i].bytes()), [] {}));
+  }
+  return tensors;
 }
-HostScope::~HostScope() { current_scope = enclosing_; }
 
-void HostScope::call(uint32_t function, const void* const* inputs, void* const* outputs) const {
-  const HostFunction& target = functions_[function];
+void compute(const HostFunction& target, const void* const* inputs, void* const* outputs) {
   if (target.action) return target.action();
-  std::vector<Tensor> operands;
-  for (size_t i = 0; i < target.inputs.size(); ++i) {
-    const auto bytes = static_cast<size_t>(target.inputs[i].bytes());
-    operands.emplace_back(target.inputs[i], Buffer::borrow(const_cast<void*>(inputs[i]), bytes, [] {}));
-  }
-  std::vector<Tensor> places;
-  for (size_t i = 0; i < target.outputs.size(); ++i) {
-    const auto bytes = static_cast<size_t>(target.outputs[i].bytes());
-    places.emplace_back(target.outputs[i], Buffer::borrow(outputs[i], bytes, [] {}));
-  }
+  const std::vector<Tensor> operands = at_addresses(target.inputs, const_cast<void* const*>(inputs));
   const Working computes(Work::kCompute);
   LocationScope location(target.location);
-  const std::vector<Tensor> results =
-      target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner(), places});
+  std::vector<Tensor> results;
+  if (target.primitive == nullptr) {
+    results = evaluate(*target.graph, operands);
+  } else {
+    const std::vector<Tensor> places = at_addresses(target.outputs, outputs);
+    results = target.primitive->reference({operands, *target.attrs, target.outputs, graph_runner(), places});
+  }
   CT_CHECK(results.size() == target.outputs.size());
   for (size_t i = 0; i < results.size(); ++i) {
     if (!same_type(results[i].aval(), target.outputs[i])) {
@@ -75,25 +69,30 @@ void HostScope::call(uint32_t function, const void* const* inputs, void* const* 
   }
 }
 
-void HostScope::rethrow() const {
-  if (failed_ == nullptr) return;
-  try {
-    std::rethrow_exception(failure_);
-  } catch (Error& error) {
-    error.op(failed_->primitive->name).at(failed_->location);
-    throw;
-  }
+std::string types_text(const Avals& avals) {
+  std::vector<std::string> texts;
+  for (const Aval& aval : avals) texts.push_back(aval.to_string());
+  return concat("(", join(texts, ", "), ")");
 }
 
-bool call_host(uint32_t function, const void* const* inputs, void* const* outputs) noexcept {
-  HostScope& scope = *current_scope;
+}  // namespace
+
+std::vector<std::string> HostFunctions::texts() const {
+  std::vector<std::string> texts;
+  for (const HostFunction& function : functions_) {
+    const std::string name = function.primitive == nullptr ? "program" : function.primitive->name;
+    texts.push_back(concat(name, types_text(function.inputs), " -> ", types_text(function.outputs)));
+  }
+  return texts;
+}
+
+void HostFunctions::call(uint32_t function, const void* const* inputs, void* const* outputs) const {
+  const HostFunction& target = functions_[function];
   try {
-    scope.call(function, inputs, outputs);
-    return true;
-  } catch (...) {
-    scope.failure_ = std::current_exception();
-    scope.failed_ = &scope.functions_[function];
-    return false;
+    compute(target, inputs, outputs);
+  } catch (Error& error) {
+    if (target.primitive != nullptr) error.op(target.primitive->name).at(target.location);
+    throw;
   }
 }
 

@@ -1,0 +1,41 @@
+#include "device/cpu/arena.h"
+
+#include <cstdlib>
+
+#include "ir/error.h"
+#include "ir/size.h"
+#include "ir/tensor.h"
+#include "ir/text.h"
+
+namespace ct {
+namespace {
+
+constexpr int64_t kManyPages = int64_t{4} << 20;
+
+struct ThreadArena {
+  void* data = nullptr;
+  int64_t bytes = 0;
+  ~ThreadArena() { std::free(data); }
+};
+
+}  // namespace
+
+void* cpu_arena(int64_t bytes) {
+  thread_local ThreadArena arena;
+  if (bytes <= arena.bytes) return arena.data;
+  std::free(arena.data);
+  arena.data = nullptr;
+  arena.bytes = 0;
+  const int64_t rounded = checked_add(bytes, kArenaAlignment - 1, "the memory for intermediate results") /
+                          kArenaAlignment * kArenaAlignment;
+  arena.data = std::aligned_alloc(kArenaAlignment, static_cast<size_t>(rounded));
+  if (arena.data == nullptr) {
+    throw Error(ErrorKind::kMemory, concat("no memory for ", rounded, " bytes of intermediate results"))
+        .hint("use smaller arrays or batches");
+  }
+  if (rounded >= kManyPages) advise_huge_pages(arena.data, static_cast<size_t>(rounded));
+  arena.bytes = rounded;
+  return arena.data;
+}
+
+}  // namespace ct

@@ -1,0 +1,64 @@
+#include "device/loaded.h"
+
+#include <optional>
+
+#include "absl/container/inlined_vector.h"
+#include "device/device.h"
+#include "device/host_call.h"
+#include "device/run_plan.h"
+#include "ir/error.h"
+#include "ir/interrupt.h"
+#include "ir/text.h"
+
+namespace ct {
+
+Loaded::Loaded(Plan plan, Device& device, std::shared_ptr<const HostTable> host_table, NativeCode native)
+    : plan_(std::move(plan)), device_(device), host_table_(std::move(host_table)), native_(std::move(native)) {
+  if (plan_.nanoseconds < kMayBeLong && plan_.host_functions.empty()) short_entry_ = native_.entry;
+}
+
+void Loaded::run_native(void* const* inputs, void* const* outputs) const {
+  if (plan_.host_functions.empty()) {
+    return native_.entry(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));
+  }
+  // Scratch memory of its own: what is called may run programs on this thread, with the thread's arena.
+  const auto arena = Buffer::allocate(static_cast<size_t>(plan_.arena_bytes));
+  const HostScope scope(*host_table_);
+  native_.entry(inputs, outputs, arena->data());
+  scope.rethrow();
+}
+
+void Loaded::run_watched(void* const* inputs, void* const* outputs) const {
+  std::optional<Interruptible> scope;
+  if (plan_.nanoseconds >= kMayBeLong) scope.emplace();
+  if (native_.entry != nullptr) {
+    run_native(inputs, outputs);
+  } else {
+    run_plan(*this, device_.queue(), inputs, outputs);
+  }
+  if (scope) scope->rethrow();
+}
+
+std::vector<Tensor> Loaded::operator()(absl::Span<const Tensor> inputs) const {
+  if (inputs.size() != plan_.inputs.size()) {
+    throw Error(ErrorKind::kType,
+                concat("compiled for ", plan_.inputs.size(), " arguments, called with ", inputs.size()));
+  }
+  absl::InlinedVector<void*, 16> input_pointers, output_pointers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!same_type(inputs[i].aval(), plan_.inputs[i])) {
+      throw Error(ErrorKind::kType, concat("argument ", i, " was compiled for ", plan_.inputs[i].to_string(),
+                                           ", called with ", inputs[i].aval().to_string()));
+    }
+    input_pointers.push_back(inputs[i].data());
+  }
+  std::vector<Tensor> outputs;
+  for (const Aval& aval : plan_.outputs) {
+    outputs.emplace_back(aval);
+    output_pointers.push_back(outputs.back().data());
+  }
+  run(input_pointers.data(), output_pointers.data());
+  return outputs;
+}
+
+}  // namespace ct

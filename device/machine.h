@@ -1,0 +1,25 @@
+// What the compiler's passes ask about where a program is going to run.
+#pragma once
+
+#include <cstdint>
+
+namespace ct {
+
+struct Machine {
+  enum class Libraries : uint8_t {
+    kProcess,  // those of this process, and Python: programs call back
+    kLoops,    // none; sorting, factorisations and Fourier transforms are loops of ours where there are some
+    kNone,     // nor those: everything expands
+  };
+  Libraries libraries = Libraries::kProcess;
+  // The program is one function: its statements hand each other scalars in registers, and its loops are ordered, merged
+  // and cut in chunks for the caches and threads of one host. Else each statement at top level is a kernel of its own
+  // and passes nothing to others but memory.
+  bool one_function = true;
+};
+
+inline constexpr Machine kThisProcess{};
+inline constexpr Machine kAnyHost{.libraries = Machine::Libraries::kLoops, .one_function = true};  // of C programs
+inline constexpr Machine kGpu{.libraries = Machine::Libraries::kNone, .one_function = false};
+
+}  // namespace ct

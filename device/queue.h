@@ -1,0 +1,31 @@
+// What a device does, in the order in which it is told: the interface that run_plan plays plans on.
+//
+// Addresses are those of the device's memory. What fails throws; queues that return before the work is done throw what
+// failed at `wait`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/types/span.h"
+#include "device/loaded.h"
+
+namespace ct {
+
+class Queue {
+ public:
+  using Body = std::function<void()>;  // queues the steps of a block
+
+  virtual ~Queue() = default;
+
+  virtual void native(const Loaded& loaded, void* const* inputs, void* const* outputs) = 0;
+  virtual void launch(const Loaded& loaded, const KernelStep& kernel, absl::Span<void* const> arguments) = 0;
+  virtual void copy(void* to, const void* from, int64_t bytes) = 0;
+  virtual void host(const Loaded& loaded, uint32_t function, absl::Span<const void* const> inputs,
+                    absl::Span<void* const> outputs) = 0;
+  virtual void loop(int64_t count, const void* go_on, const Body& body) = 0;
+  virtual void branch(const void* index, absl::Span<const Body> bodies) = 0;
+  virtual void wait() = 0;
+};
+
+}  // namespace ct

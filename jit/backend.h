@@ -1,0 +1,34 @@
+// Back ends, by the names that users give: `jit(f, backend="llvm")`. A back end says how a graph becomes a Plan, and on
+// which device its plans run; compile (jit/compile.h) does the rest, caches among it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "device/device.h"
+#include "ir/graph.h"
+#include "jit/runtime/host_functions.h"
+#include "jit/store/cache.h"
+
+namespace ct {
+
+struct Backend {
+  std::string name;
+  Device* device = nullptr;
+  // `host_functions`, empty at first, gets those that the plan calls.
+  std::function<absl::StatusOr<Plan>(const GraphPtr& graph, const CompileOptions& options,
+                                     jit::HostFunctions& host_functions)>
+      make_plan;
+  // The same functions again, for a plan from the disk. Without it plans are not kept there.
+  std::function<void(const GraphPtr& graph, jit::HostFunctions& host_functions)> find_host_functions = nullptr;
+};
+
+// Before anything is compiled: there is no lock. Names are taken once.
+void register_backend(Backend backend);
+const Backend* find_backend(std::string_view name);  // null if there is none
+std::vector<std::string> backend_names();
+
+}  // namespace ct
