@@ -20,7 +20,7 @@ bool has_sort(const Attrs& attrs, absl::Span<const Aval> operands) {
   return size > kLongestNetwork && size <= int64_t{INT32_MAX} && machine_types;
 }
 
-bool has_fourier(const Attrs& attrs) {
+bool has_fourier(const Attrs& attrs, absl::Span<const Aval>) {
   return std::ranges::all_of(attrs.ints("lengths"),
                              [](int64_t length) { return length == 0 || loop::always_has_fourier(length); });
 }
