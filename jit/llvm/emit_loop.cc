@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-
 #include "device/cpu/pool.h"
 #include "ir/error.h"
 #include "jit/llvm/emit.h"
