@@ -45,24 +45,6 @@ def test_elementwise_operations_have_the_same_bits_in_both_tiers(dtype: str, lon
         assert_same_bits(eager, ct.jit(function)(*operands))
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-def test_a_few_elements_have_the_bits_of_many(dtype: str) -> None:
-    """Programs that are over soon are compiled in less time, to other instructions."""
-    x, y = cnp.asarray(patterns(dtype, 1 << 16, 3)), cnp.asarray(patterns(dtype, 1 << 16, 4)[::-1].copy())
-    for function, operands in [*((f, (x,)) for f in UNARY.values()), *((f, (x, y)) for f in BINARY.values())]:
-        many = np.asarray(ct.jit(function)(*operands))
-        for start in (0, len(x) - 77):
-            few = ct.jit(function)(*(operand[start : start + 77] for operand in operands))
-            assert_same_bits(few, many[start : start + 77])
-
-
-def test_a_few_rows_have_the_bits_of_many() -> None:
-    x = np.random.default_rng(5).standard_normal((3000, 40)).astype(np.float32)
-    gradient = ct.vmap(ct.grad(lambda row: cnp.sum(ct.nn.softmax(row) ** 2) + ct.nn.logsumexp(row)))
-    for function in (lambda x: ct.nn.softmax(x, axis=-1), lambda x: cnp.max(x, axis=1), gradient, lambda x: x // 0.3):
-        assert_same_bits(ct.jit(function)(x[:4]), np.asarray(ct.jit(function)(x))[:4])
-
-
 def test_lengths_that_fill_no_register() -> None:
     """The interpreter's loops take what is left over by other instructions than the rest."""
     x = patterns("float32", 300, 2)

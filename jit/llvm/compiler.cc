@@ -16,7 +16,6 @@
 #include "ir/process.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/memory.h"
-#include "jit/llvm/selection.h"
 
 namespace ct::jit {
 
@@ -40,15 +39,6 @@ Outline outline_for(const loop::Program& program, const Target& target) {
       });
 }
 
-// Whether a call takes so little time for how much code there is that only thousands of calls make up for better code.
-// Nobody knows how often a while loop goes round.
-bool is_cold(const loop::Program& program, const Outline& outline) {
-  constexpr double kColdStatement = 100;  // nanoseconds of a call
-  int64_t statements = 0;
-  for (const OutlinedFunction& f : outline.functions) statements += f.weight;
-  return program.whiles.empty() && CostModel(program).program() < kColdStatement * static_cast<double>(statements);
-}
-
 struct Emitted {
   std::unique_ptr<llvm::Module> module;
   int64_t arena_bytes;
@@ -58,9 +48,6 @@ struct Emitted {
 absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline& outline, std::string_view symbol,
                                     Target& target, bool shares_loops, std::optional<uint32_t> number = std::nullopt) {
   Emitted emitted{target.new_module(program.name), 0};
-  // Libraries are compiled once for many calls of many processes.
-  if (shares_loops && is_cold(program, outline))
-    emitted.module->addModuleFlag(llvm::Module::Warning, kQuickSelection, 1);
   try {
     Emitter emitter(program, outline, target, *emitted.module, shares_loops);
     if (number) {

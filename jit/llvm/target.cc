@@ -23,7 +23,6 @@
 #include "ir/process.h"
 #include "jit/llvm/memory.h"
 #include "jit/llvm/passes.h"
-#include "jit/llvm/selection.h"
 #include "jit/llvm/warm_up.h"
 
 namespace ct::jit {
@@ -220,9 +219,6 @@ std::string Target::emit(llvm::Module& module, bool as_text) {
   }
   Pipeline* pipeline = as_text ? text_pipeline.get() : object_pipeline_.get();
   pipeline->bytes.clear();
-  // It was measured on x86 only.
-  const bool quick = facts_.arch == TargetFacts::Arch::kX86 && module.getModuleFlag(kQuickSelection) != nullptr;
-  machine_->setFastISel(quick);
   pipeline->passes.run(module);
   return std::string(pipeline->bytes.begin(), pipeline->bytes.end());
 }

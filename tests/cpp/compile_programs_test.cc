@@ -497,20 +497,6 @@ TEST(CompilePrograms, WholeVectorsOfAMaskedBodyAreAccessedPlainly) {
   EXPECT_EQ(avx512.find("store <16 x float>"), std::string::npos);
 }
 
-// By how long a call takes for how much code there is.
-TEST(CompilePrograms, ColdProgramsSelectInstructionsOneByOne) {
-  const auto is_quick = [](const Aval& aval, auto&& function) {
-    const GraphPtr graph = build_graph({aval}, [&](Builder&, const Values& v) { return Values{function(v[0])}; });
-    return jit::emit_llvm_ir(lower_prepared(*prepare(graph), "test"))->find("ct_quick_selection") != std::string::npos;
-  };
-  const auto wave = [](Value x) { return sin(x) * exp(x); };
-  const auto sum_of_rows = [](Value x) { return reduce_sum(x, {1}); };
-  EXPECT_TRUE(is_quick(Aval(DType::kFloat32, {100}), wave));
-  EXPECT_FALSE(is_quick(Aval(DType::kFloat32, {100'000}), wave));
-  EXPECT_TRUE(is_quick(Aval(DType::kFloat32, {8, 8}), sum_of_rows));
-  EXPECT_FALSE(is_quick(Aval(DType::kFloat32, {300, 300}), sum_of_rows));
-}
-
 // A NaN that is in the accumulators stays there: a choice between it, which was loaded, and the larger number.
 TEST(CompilePrograms, ChoicesAreNotStoredUnderMasksWhereTheseAreSlow) {
   const GraphPtr graph = build_graph({Aval(DType::kFloat32, {1024, 64})},
