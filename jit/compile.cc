@@ -80,7 +80,8 @@ void apply(const Pass& pass, loop::Program& program) {
   pass(program);
 }
 std::string text_of(const GraphPtr& graph) { return print(*graph); }
-std::string text_of(const loop::Program& program) { return loop::to_string(program); }
+// Before lowering there is none.
+std::string text_of(const loop::Program& program) { return program.blocks.empty() ? "" : loop::to_string(program); }
 std::string problem_of(const GraphPtr& graph) { return check(*graph); }
 std::string problem_of(const loop::Program& program) { return loop::check(program); }
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cotangent as ct
@@ -164,3 +167,18 @@ def test_random_keys_have_bytes():
     normal = ct.profile(lambda key: ct.random.normal(key, (3,)), runs=2)(key).result
     assert normal.tolist() == ct.random.normal(key, (3,)).tolist()
     assert ct.explain(lambda key: ct.random.split(key, 5))(key).groups
+
+
+def test_passes_print_what_they_changed_where_asked_to(tmp_path):
+    program = "import cotangent as ct\nct.jit(lambda x: (x + 1).sum() * 2)(ct.numpy.ones(3))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"CT_DUMP": "1", "CT_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0
+    before, _, after = done.stderr.partition("---- after lower ----")
+    assert "---- after capture ----\ngraph (a: float32[3])" in before
+    assert "for" in after
