@@ -6,7 +6,6 @@
 
 #include "absl/status/statusor.h"
 #include "device/loaded.h"
-#include "device/machine.h"
 #include "device/plan.h"
 #include "device/queue.h"
 #include "ir/tensor.h"
@@ -17,7 +16,6 @@ namespace ct {
 class Device {
  public:
   virtual ~Device() = default;
-  virtual const Machine& machine() const = 0;
   // In the device's memory; Error(kMemory) when there is none.
   virtual std::shared_ptr<Buffer> allocate(size_t bytes) = 0;
   virtual absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table = nullptr) = 0;

@@ -13,7 +13,6 @@ NativeLoader native_loader = nullptr;
 
 class Cpu final : public Device {
  public:
-  const Machine& machine() const override { return kThisProcess; }
   std::shared_ptr<Buffer> allocate(size_t bytes) override { return Buffer::allocate(bytes); }
 
   absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table) override {

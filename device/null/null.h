@@ -15,7 +15,6 @@ struct NullCounts {
 
 class NullDevice final : public Device {
  public:
-  const Machine& machine() const override { return kGpu; }
   std::shared_ptr<Buffer> allocate(size_t bytes) override;
   absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table = nullptr) override;
   Queue& queue() override { return queue_; }

@@ -2,19 +2,13 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
-#include <algorithm>
-
-#include "device/cpu/pool.h"
-#include "ir/error.h"
 #include "jit/llvm/emit.h"
-#include "jit/loop/visit.h"
 
 namespace ct::jit {
 
 using loop::BlockId;
 using loop::Carry;
 using loop::For;
-using loop::Index;
 using loop::Statement;
 using loop::StatementKind;
 

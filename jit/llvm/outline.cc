@@ -13,8 +13,6 @@ namespace ct::jit {
 
 using loop::Block;
 using loop::BlockId;
-using loop::BufferId;
-using loop::BufferKind;
 using loop::Program;
 using loop::Statement;
 using loop::StatementKind;

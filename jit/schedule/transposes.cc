@@ -10,7 +10,6 @@ namespace {
 
 using loop::BlockId;
 using loop::BufferId;
-using loop::Carry;
 using loop::Cloner;
 using loop::For;
 using loop::Index;

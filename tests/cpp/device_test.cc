@@ -164,7 +164,6 @@ absl::StatusOr<Plan> plan_equations(const GraphPtr& graph, const CompileOptions&
 
 class Toy final : public Device {
  public:
-  const Machine& machine() const override { return kThisProcess; }
   std::shared_ptr<Buffer> allocate(size_t bytes) override { return Buffer::allocate(bytes); }
   absl::StatusOr<LoadedPtr> load(const Plan& plan, std::shared_ptr<const HostTable> host_table) override {
     if (const std::string problem = check_plan(plan); !problem.empty()) return absl::InternalError(problem);
