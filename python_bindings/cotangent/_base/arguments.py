@@ -48,6 +48,15 @@ def checked(function: types.FunctionType) -> Any:
     return _core.checked(outer, positional.rstrip(_ANY), by_name)
 
 
+def adopt_members(namespace: dict[str, Any]) -> None:
+    """Says of the public members of a package that they are the package's, and not of a file within: pickles, `help` and messages do."""
+    package = namespace["__name__"]
+    for name in namespace["__all__"]:
+        member = namespace[name]
+        if callable(member) and getattr(member, "__module__", "").startswith(f"{package}."):
+            member.__module__ = package
+
+
 def check_arguments(namespace: dict[str, Any]) -> None:
     """Puts the public functions, and methods of public classes, that a module defines behind a check of their arguments."""
     module = namespace["__name__"]

@@ -2,7 +2,7 @@
 
 A ragged axis counts with its capacity, the bound that it is padded to, because attributes of primitives are static. An operand made for it
 has that many places, too; what it holds behind the length meets padding. So neither these functions nor those that call them
-distinguish the two kinds of axes. Sizes to calculate with are those of `sizes`: `axis_size`, `element_count`, `exact_size`.
+distinguish the two kinds of axes. Sizes to calculate with are `exact_size` here, and `axis_size` and `element_count` of `sizes`.
 """
 
 from __future__ import annotations

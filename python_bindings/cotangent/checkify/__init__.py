@@ -8,6 +8,7 @@ looked at, batched and handed on like any array. NaN, division by zero and indic
     err.throw()
 """
 
+from cotangent._base.arguments import adopt_members as _adopt_members
 from cotangent.checkify.checks import (
     CheckError,
     Error,
@@ -44,6 +45,4 @@ __all__ = [
     "user_checks",
 ]
 
-for _member in [globals()[name] for name in __all__]:
-    if callable(_member) and getattr(_member, "__module__", "").startswith(f"{__name__}."):
-        _member.__module__ = __name__  # which pickles, `help` and messages say
+_adopt_members(globals())

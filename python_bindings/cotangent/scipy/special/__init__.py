@@ -1,5 +1,6 @@
 """Special functions under their names in `scipy.special`, of real arrays unless said otherwise."""
 
+from cotangent._base.arguments import adopt_members as _adopt_members
 from cotangent._special import betainc, digamma, erf, erfc, i0, i0e, i1, i1e, ndtri
 from cotangent._special import erf_inv as erfinv
 from cotangent._special import igamma as gammainc
@@ -85,6 +86,4 @@ __all__ = [
     "zeta",
 ]
 
-for _member in [globals()[name] for name in __all__]:
-    if callable(_member) and getattr(_member, "__module__", "").startswith(f"{__name__}."):
-        _member.__module__ = __name__  # which pickles, `help` and messages say
+_adopt_members(globals())

@@ -4,6 +4,7 @@ A distribution is an object with functions such as ``norm.logpdf(x, loc, scale)`
 and everything is broadcast. Outside of the support densities are 0 and their logarithms minus infinity.
 """
 
+from cotangent._base.arguments import adopt_members as _adopt_members
 from cotangent.scipy.stats.continuous import (
     beta,
     cauchy,
@@ -62,6 +63,4 @@ __all__ = [
     "wrapcauchy",
 ]
 
-for _member in [globals()[name] for name in __all__]:
-    if callable(_member) and getattr(_member, "__module__", "").startswith(f"{__name__}."):
-        _member.__module__ = __name__  # which pickles, `help` and messages say
+_adopt_members(globals())
