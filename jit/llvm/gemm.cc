@@ -32,6 +32,7 @@ GemmEmitter::GemmEmitter(Emitter& emitter, const loop::Gemm& gemm)
   size_ = dtype_size(dtype_);
   align_ = llvm::Align(size_);
   has_masks_ = facts_.masks_words || facts_.masks_any_size;
+  ready_level_ = ready_level(e_.module_);
 }
 
 llvm::Value* GemmEmitter::number(int64_t value) { return b_.getInt64(value); }
@@ -82,10 +83,13 @@ void GemmEmitter::share(int64_t count, int64_t multiply_adds,
   });
 }
 
-void GemmEmitter::poll(int64_t multiply_adds) {
+bool GemmEmitter::is_long() const {
   constexpr double kLongProduct = 1e6;  // nanoseconds
-  if (e_.cost_.gemm(gemm_) < kLongProduct) return;
-  e_.poll(static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_));
+  return e_.polls_ && e_.cost_.gemm(gemm_) >= kLongProduct;
+}
+
+void GemmEmitter::poll(int64_t multiply_adds) {
+  if (is_long()) e_.poll(static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_));
 }
 
 void GemmEmitter::for_range(llvm::Value* begin, llvm::Value* end, int64_t step,
@@ -102,19 +106,32 @@ llvm::Value* GemmEmitter::first_lanes(unsigned lanes, int64_t active) {
   return llvm::ConstantVector::get(bits);
 }
 
-llvm::Value* GemmEmitter::load_vector(llvm::Value* pointer, unsigned lanes, int64_t active) {
+llvm::Value* GemmEmitter::lanes_of(llvm::Value* mask) {
+  llvm::Type* type = mask->getType();
+  return type->getScalarType()->isIntegerTy(1) ? mask : b_.CreateICmpSLT(mask, llvm::Constant::getNullValue(type));
+}
+
+llvm::Value* GemmEmitter::load_vector(llvm::Value* pointer, unsigned lanes, llvm::Value* mask) {
   auto* type = vector_type(lanes);
-  if (active >= lanes) return b_.CreateAlignedLoad(type, pointer, align_);
-  return b_.CreateMaskedLoad(type, pointer, align_, first_lanes(lanes, active), llvm::Constant::getNullValue(type));
+  if (mask == nullptr) return b_.CreateAlignedLoad(type, pointer, align_);
+  return b_.CreateMaskedLoad(type, pointer, align_, lanes_of(mask), llvm::Constant::getNullValue(type));
+}
+
+void GemmEmitter::store_vector(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask) {
+  if (mask == nullptr) {
+    b_.CreateAlignedStore(vector, pointer, align_);
+  } else {
+    b_.CreateMaskedStore(vector, pointer, align_, lanes_of(mask));
+  }
+}
+
+llvm::Value* GemmEmitter::load_vector(llvm::Value* pointer, unsigned lanes, int64_t active) {
+  return load_vector(pointer, lanes, active >= lanes ? nullptr : first_lanes(lanes, active));
 }
 
 void GemmEmitter::store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active) {
   unsigned lanes = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-  if (active >= lanes) {
-    b_.CreateAlignedStore(vector, pointer, align_);
-  } else {
-    b_.CreateMaskedStore(vector, pointer, align_, first_lanes(lanes, active));
-  }
+  store_vector(vector, pointer, active >= lanes ? nullptr : first_lanes(lanes, active));
 }
 
 llvm::Value* GemmEmitter::broadcast(llvm::Value* pointer, unsigned lanes) {
@@ -318,6 +335,7 @@ void GemmEmitter::multiply_by_panels(const Problem& p, const Tiling& t, bool acc
 
 void GemmEmitter::multiply_block(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
                                  llvm::Value* last, llvm::Value* begin, llvm::Value* end) {
+  if (call_ready_block(p, t, block, first, last, begin, end)) return;
   const int64_t width = t.width(), full_rows = p.m / t.rows * t.rows, full_columns = p.n / width * width;
   llvm::Value* edge_buffer = !has_masks_ && p.n % t.lanes != 0 ? scratch(t.rows * width) : nullptr;
   auto panel = [&](llvm::Value* column, int64_t columns) {
@@ -389,74 +407,6 @@ llvm::Value* GemmEmitter::pack_strips(const Problem& p, const Tiling& t, const B
   return strips;
 }
 
-void GemmEmitter::tile(const Tiling& t, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a,
-                       const View& b, const View& c, bool accumulate, llvm::Value* edge_buffer) {
-  int64_t vectors = divide_up(columns, t.lanes);
-  if (t.copy_a && accumulate) {
-    // The sums so far come from far away: on their way while the tile is computed.
-    for (int64_t r = 0; r < rows; ++r) {
-      for (int64_t v = 0; v < vectors; ++v) {
-        b_.CreateIntrinsic(
-            llvm::Intrinsic::prefetch, {b_.getPtrTy()},
-            {offset(c.pointer, r * c.row_stride + v * t.lanes), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
-      }
-    }
-  }
-  auto active = [&](int64_t v) { return std::min<int64_t>(t.lanes, columns - v * t.lanes); };
-  auto step = [&](llvm::Value* a_at, llvm::Value* b_at, Emitter::Values& sums) {
-    llvm::SmallVector<llvm::Value*, 8> of_b;
-    for (int64_t v = 0; v < vectors; ++v) {
-      // Packed panels are padded: whole vectors are always there.
-      of_b.push_back(load_vector(offset(b_at, v * t.lanes), t.lanes, t.pack ? t.lanes : active(v)));
-    }
-    for (int64_t r = 0; r < rows; ++r) {
-      llvm::Value* of_a = broadcast(offset(a_at, r * a.row_stride), t.lanes);
-      for (int64_t v = 0; v < vectors; ++v) {
-        llvm::Value*& sum = sums[r * vectors + v];
-        sum = e_.scalar_.fma(of_a, of_b[v], sum);
-      }
-    }
-  };
-  Emitter::Values carries(rows * vectors, llvm::Constant::getNullValue(vector_type(t.lanes)));
-  carries.push_back(a.pointer);
-  carries.push_back(b.pointer);
-  int64_t unroll = 1;
-  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(k_count)) {
-    for (int64_t times : {4, 2}) {
-      if (known->getSExtValue() % times == 0 && rows * vectors * times <= 40) {
-        unroll = times;
-        break;
-      }
-    }
-  }
-  Emitter::Values results =
-      e_.run_loop(number(0), k_count, unroll, carries, [&](llvm::Value*, const Emitter::Values& arguments) {
-        Emitter::Values sums = arguments;
-        llvm::Value* b_at = sums.pop_back_val();
-        llvm::Value* a_at = sums.pop_back_val();
-        for (int64_t u = 0; u < unroll; ++u)
-          step(offset(a_at, u * a.column_stride), offset(b_at, u * b.row_stride), sums);
-        sums.push_back(offset(a_at, unroll * a.column_stride));
-        sums.push_back(offset(b_at, unroll * b.row_stride));
-        return sums;
-      });
-
-  bool through_buffer = edge_buffer != nullptr && columns % t.lanes != 0;
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      llvm::Value* sum = results[r * vectors + v];
-      if (through_buffer) {
-        store_vector(sum, offset(edge_buffer, r * t.width() + v * t.lanes), t.lanes);
-        continue;
-      }
-      llvm::Value* to = offset(c.pointer, r * c.row_stride + v * t.lanes);
-      if (accumulate) sum = b_.CreateFAdd(load_vector(to, t.lanes, active(v)), sum);
-      store_vector(sum, to, active(v));
-    }
-  }
-  if (through_buffer) convert_copy({edge_buffer, t.width(), 1, dtype_}, c, number(rows), number(columns), accumulate);
-}
-
 void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& block, llvm::Value* begin,
                               llvm::Value* end, llvm::Value* packed) {
   if (p.complex) return pack_complex_panels(p, t, block, begin, end, packed);
@@ -494,7 +444,7 @@ void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& bl
     }
     if (b.row_stride != 1) return by_elements(column, width);
     // Contiguous along k: square blocks transposed in registers, then what is left of k.
-    unsigned block_size = std::min(t.lanes, 8u);
+    unsigned block_size = std::min(t.lanes, kMostTransposed);
     llvm::Function* transpose = transpose_function(block_size);
     llvm::Value* whole = b_.CreateAnd(k_count, number(-static_cast<int64_t>(block_size)));
     for_range(whole, block_size, [&](llvm::Value* k) {
@@ -518,10 +468,18 @@ void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& bl
 // A function of the module, shared by its products: lanes x lanes elements, contiguous down the columns of the source,
 // to rows of the destination, by log2(lanes) rounds of exchanges between registers. Strides are in elements.
 llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
-  std::string name = "transpose." + std::to_string(8 * size_) + "." + std::to_string(lanes);
+  const int64_t which = transpose_number(dtype_, lanes);
+  const bool ready = e_.shares_loops_ && is_ready(ready_level_, which);
+  const std::string name = ready ? ready_symbol(ready_level_, which)
+                                 : "transpose." + std::to_string(8 * size_) + "." + std::to_string(lanes);
   if (llvm::Function* known = e_.module_.getFunction(name)) return known;
   llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, i64, pointer, i64}, false);
+  if (ready) {
+    auto* there = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, e_.module_);
+    there->addFnAttr(llvm::Attribute::NoUnwind);
+    return there;
+  }
   auto* function = llvm::Function::Create(type, llvm::GlobalValue::PrivateLinkage, name, e_.module_);
   e_.target_.set_attributes(function);
   llvm::IRBuilder<>::InsertPointGuard guard(b_);

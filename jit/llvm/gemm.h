@@ -17,10 +17,14 @@
 // A product of complex matrices is one of real matrices, parts side by side: a as it lies (m x 2k), times a packed b
 // (2k x 2n) where each row is followed by i times itself, is c as it is to lie.
 //
-// Start at emit(); gemm_dots.cc has the dot products, gemm_complex.cc what complex numbers are packed by.
+// Start at emit(); gemm_tiles.cc has the tiles, gemm_dots.cc the dot products, gemm_complex.cc what complex numbers are
+// packed by.
 #pragma once
 
+#include <vector>
+
 #include "jit/llvm/emit.h"
+#include "jit/llvm/tiles.h"
 
 namespace ct::jit {
 
@@ -30,6 +34,13 @@ class GemmEmitter {
  public:
   GemmEmitter(Emitter& emitter, const loop::Gemm& gemm);
   void emit();
+
+  // For make_tiles (tiles.h): all kinds of this dtype that the target has use for, and a function for one.
+  std::vector<TileKind> ready_kinds() const;
+  llvm::Function* emit_ready_tile(const TileKind& kind);
+  std::vector<unsigned> transposed_lanes() const;
+  // lanes x lanes elements, contiguous down the columns of the source, to rows of the destination.
+  llvm::Function* transpose_function(unsigned lanes);
 
  private:
   // An operand while emitting: element (r, c) is at pointer + r * row_stride + c * column_stride elements.
@@ -111,10 +122,32 @@ class GemmEmitter {
                            llvm::Value* end, llvm::Value* packed);
   // to (+)= from, each of complex elements whose parts lie side by side.
   void copy_pairs(const View& from, const View& to, int64_t rows, int64_t columns, bool add);
-  llvm::Function* transpose_function(unsigned lanes);
   // One tile: `columns` elements of c, fewer than the tile's width at the right edge.
   void tile(const Tiling& tiling, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b,
             const View& c, bool accumulate, llvm::Value* edge_buffer);
+  // Its parts, for sizes that may be known or not, which are in bytes. `mask` is for the last vector; null: it is
+  // whole.
+  struct TileShape {
+    unsigned lanes;
+    int64_t rows, vectors;
+  };
+  struct Stride {
+    llvm::Value* bytes;
+    llvm::SmallVector<llvm::Value*, 24> times;  // what is computed before a loop, where it is not known
+  };
+  Stride stride(llvm::Value* bytes, int64_t most_times);
+  llvm::Value* moved(llvm::Value* pointer, const Stride& stride, int64_t times);
+  Emitter::Values tile_sums(const TileShape& shape, llvm::Value* k_count, int64_t unroll, llvm::Value* a,
+                            const Stride& a_row, const Stride& a_column, llvm::Value* b, const Stride& b_row,
+                            llvm::Value* mask);
+  void prefetch_tile(const TileShape& shape, llvm::Value* c, const Stride& c_row);
+  void store_tile(const TileShape& shape, const Emitter::Values& sums, llvm::Value* c, const Stride& c_row,
+                  llvm::Value* mask, bool accumulate);
+  // By ready-made tiles, if there are those that it takes.
+  bool call_ready_block(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
+                        llvm::Value* last, llvm::Value* begin, llvm::Value* end);
+  llvm::FunctionType* ready_tile_type();
+  static constexpr unsigned kMostTransposed = 8;
   void clear(const View& c, int64_t m, int64_t n);
   // to (+)= from, element by element, converting.
   void convert_copy(const View& from, const View& to, llvm::Value* rows, llvm::Value* columns, bool add);
@@ -128,14 +161,18 @@ class GemmEmitter {
   llvm::Value* least(llvm::Value* a, llvm::Value* b);
   llvm::FixedVectorType* vector_type(unsigned lanes) { return llvm::FixedVectorType::get(real_, lanes); }
   llvm::Value* first_lanes(unsigned lanes, int64_t active);  // a mask
+  llvm::Value* lanes_of(llvm::Value* mask);                  // which may be lanes, or integers whose signs count
   llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, int64_t active);
+  llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, llvm::Value* mask);
   void store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active);
+  void store_vector(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask);
   llvm::Value* broadcast(llvm::Value* pointer, unsigned lanes);
   void for_range(llvm::Value* begin, llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body);
   void for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body) {
     for_range(number(0), end, step, body);
   }
-  // Whether the program is to go on, in the loops of a long product.
+  // Whether it has questions whether the program is to go on, and such a question.
+  bool is_long() const;
   void poll(int64_t multiply_adds);
   // Units [0, count) of about so many multiply-adds each, by the threads that are there.
   void share(int64_t count, int64_t multiply_adds, llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
@@ -149,6 +186,7 @@ class GemmEmitter {
   int64_t size_;  // bytes of real_
   llvm::Align align_;
   bool has_masks_;
+  int ready_level_;  // tiles.h
   int64_t scratch_used_ = 0, range_scratch_used_ = 0;
 };
 

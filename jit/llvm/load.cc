@@ -13,6 +13,7 @@
 #include "device/cpu/pool.h"
 #include "device/host_call.h"
 #include "ir/interrupt.h"
+#include "jit/llvm/tiles.h"
 
 namespace ct::jit {
 
@@ -105,6 +106,7 @@ class Runtime : public llvm::LegacyJITSymbolResolver {
     if (name == kHostCallSymbol) return known(&call_host);
     if (name == kGoOnSymbol) return known(&go_on);
     if (name == kParallelSymbol) return known(&run_parallel);
+    if (const void* function = find_ready(name)) return known(function);
     return nullptr;
   }
   llvm::JITSymbol findSymbolInLogicalDylib(const std::string&) override { return nullptr; }

@@ -23,6 +23,7 @@
 #include "ir/process.h"
 #include "jit/llvm/memory.h"
 #include "jit/llvm/passes.h"
+#include "jit/llvm/tiles.h"
 #include "jit/llvm/warm_up.h"
 
 namespace ct::jit {
@@ -176,6 +177,12 @@ std::unique_ptr<llvm::Module> Target::new_module(std::string_view name) {
   module->setTargetTriple(registry_key(machine_->getTargetTriple()));
   module->setDataLayout(machine_->createDataLayout());
   module->setPICLevel(llvm::PICLevel::BigPIC);
+  if (facts_.arch == TargetFacts::Arch::kX86) {
+    // Between the levels a multiply-add may be rounded once where the level below rounds twice.
+    const bool v3 = has_feature(*machine_, "avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe");
+    const int level = v3 ? (facts_.masks_any_size ? 4 : 3) : facts_.masks_words || facts_.fma ? 0 : 2;
+    module->addModuleFlag(llvm::Module::Warning, kReadyLevel, static_cast<uint32_t>(level));
+  }
   return module;
 }
 

@@ -308,6 +308,16 @@ TEST_F(DiskCache, IsPrivateAndUsedAgain) {
   EXPECT_EQ(cache_statistics().misses, 0);
 }
 
+// It may call what is part of the library.
+TEST_F(DiskCache, FilesBelongToTheBuildThatWroteThem) {
+  compile_and_run();
+  std::ifstream in(only_file(), std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string build = jit::build_fingerprint();
+  EXPECT_NE(bytes.find(build), std::string::npos);
+  EXPECT_EQ(build.find("unknown"), std::string::npos) << build;
+}
+
 TEST_F(DiskCache, BrokenFilesAreIgnored) {
   compile_and_run();
   std::ifstream in(only_file(), std::ios::binary);

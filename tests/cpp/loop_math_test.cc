@@ -1,7 +1,14 @@
 // The transcendental functions as compiled: their stated bounds in ulp, against long double, over all exponents of
 // float32 and a sample of float64; and matrix products of many shapes and strides.
-#include <cmath>
+#include <dlfcn.h>
+#include <unistd.h>
 
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "jit/llvm/link.h"
+#include "jit/llvm/tiles.h"
 #include "tests/cpp/loop_testing.h"
 
 namespace ct::loop {
@@ -269,6 +276,108 @@ TEST(Gemm, OtherDtypes) {
       }
     }
   }
+}
+
+Program product_of(DType dtype, int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, bool accumulate) {
+  auto size = [](int64_t rows, int64_t columns) { return (2 * columns + 3) * (rows + 1) + 2 * columns + 4; };
+  Builder b;
+  const BufferId x = b.input(dtype, size(m, k)), y = b.input(dtype, size(k, n)), z = b.output(dtype, size(m, n));
+  b.gemm(m, n, k, matrix_of(x, la, m, k), matrix_of(y, lb, k, n), matrix_of(z, lc, m, n), accumulate);
+  return b.finish();
+}
+
+// By code for this process, or for a library.
+template <class T>
+std::vector<T> product_by(const Program& program, const jit::TargetOptions& target, bool for_library) {
+  std::mt19937 random(3);
+  std::normal_distribution<T> normal;
+  std::vector<std::vector<T>> arrays;
+  for (BufferId id : {0, 1, 2}) {
+    arrays.emplace_back(static_cast<size_t>(program.buffers[id].elements));
+    for (T& element : arrays.back()) element = normal(random);
+  }
+  if (!for_library) {
+    Runner(program, target)({arrays[0].data(), arrays[1].data()}, {arrays[2].data()});
+    return arrays[2];
+  }
+  const auto code = jit::emit_c_object(program, "product", target);
+  EXPECT_TRUE(code.ok()) << code.status().message();
+  const auto library = jit::link_shared_library({code->codes[0].bytes}, "libproduct.so");
+  EXPECT_TRUE(library.ok()) << library.status().message();
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("libct_product_" + std::to_string(getpid()) + ".so");
+  std::ofstream(path, std::ios::binary) << *library;
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::filesystem::remove(path);
+  EXPECT_NE(handle, nullptr) << dlerror();
+  if (handle == nullptr) return {};
+  using Product = int (*)(const T*, const T*, T*, void*);
+  const auto product = reinterpret_cast<Product>(dlsym(handle, "product_with_workspace"));
+  void* workspace = std::aligned_alloc(64, static_cast<size_t>(code->arena_bytes + 127) / 64 * 64);
+  EXPECT_EQ(product(arrays[0].data(), arrays[1].data(), arrays[2].data(), workspace), 0);
+  dlclose(handle);
+  std::free(workspace);
+  return arrays[2];
+}
+
+template <class T>
+void expect_same_bits(DType dtype, int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, bool accumulate,
+                      const jit::TargetOptions& target) {
+  const Program program = product_of(dtype, m, n, k, la, lb, lc, accumulate);
+  const std::vector<T> got = product_by<T>(program, target, false), want = product_by<T>(program, target, true);
+  ASSERT_EQ(got.size(), want.size());
+  EXPECT_EQ(std::memcmp(got.data(), want.data(), got.size() * sizeof(T)), 0)
+      << dtype_name(dtype) << " " << m << "x" << n << "x" << k << " layouts " << static_cast<int>(la)
+      << static_cast<int>(lb) << static_cast<int>(lc) << " accumulate " << accumulate << " " << target.cpu;
+}
+
+// Of every number of rows and columns in a tile, at its edges as well; of blocks of k; of copies of large factors.
+TEST(Gemm, ReadyMadeTilesGiveTheBitsOfThoseInAProgram) {
+  std::mt19937 random(2);
+  auto layout = [&] { return static_cast<Layout>(random() % 3); };
+  auto up_to = [&](int64_t most) { return 1 + static_cast<int64_t>(random() % static_cast<uint32_t>(most)); };
+  for (const jit::TargetOptions& target : test_targets()) {
+    for (int i = 0; i < 60; ++i) {
+      const bool accumulate = i % 2 == 0;
+      const int64_t m = up_to(60), n = up_to(i % 3 == 0 ? 16 : 140), k = 8 + up_to(60);
+      expect_same_bits<float>(DType::kFloat32, m, n, k, layout(), layout(), layout(), accumulate, target);
+      if (i % 2 == 1)
+        expect_same_bits<double>(DType::kFloat64, m, n, k, layout(), layout(), layout(), i % 4 == 1, target);
+    }
+    for (Layout la : {Layout::kRows, Layout::kColumns}) {
+      for (Layout lb : {Layout::kRows, Layout::kColumns}) {
+        expect_same_bits<float>(DType::kFloat32, 301, 290, 1500, la, lb, Layout::kRows, true, target);
+        expect_same_bits<float>(DType::kFloat32, 23, 600, 700, la, lb, Layout::kRows, false, target);
+      }
+    }
+    expect_same_bits<float>(DType::kFloat32, 1500, 500, 900, Layout::kColumns, Layout::kRows, Layout::kRows, false,
+                            target);
+  }
+}
+
+TEST(Gemm, OnlyProgramsOfThisProcessCallReadyMadeTiles) {
+  const Program program =
+      product_of(DType::kFloat32, 40, 48, 60, Layout::kRows, Layout::kRows, Layout::kRows, /*accumulate=*/false);
+  const auto calls = [](const absl::StatusOr<Plan>& code) {
+    EXPECT_TRUE(code.ok()) << code.status().message();
+    return code.ok() && code->codes[0].bytes.find(jit::kReadyBlockSymbol) != std::string::npos;
+  };
+  EXPECT_FALSE(calls(jit::emit_c_object(program, "product")));
+#if defined(__x86_64__)
+  for (const char* cpu : {"x86-64-v2", "x86-64-v3", "x86-64-v4"})
+    EXPECT_TRUE(calls(jit::emit_object(program, "product", {.triple = "", .cpu = cpu}))) << cpu;
+#endif
+  // A call would be a large part of a small product.
+  const Program small = product_of(DType::kFloat32, 4, 4, 4, Layout::kRows, Layout::kRows, Layout::kRows, false);
+  EXPECT_FALSE(calls(jit::emit_object(small, "product")));
+}
+
+// Code of which another build would have other tiles, or none.
+TEST(Gemm, AnUnknownTileIsAnError) {
+  EXPECT_EQ(jit::find_ready("ct_ready_9_0"), nullptr);
+  EXPECT_EQ(jit::find_ready("ct_ready_3_999999"), nullptr);
+  EXPECT_EQ(jit::find_ready("ct_ready_3"), nullptr);
+  EXPECT_EQ(jit::find_ready("memcpy"), nullptr);
 }
 
 }  // namespace
