@@ -4,6 +4,7 @@
 // somebody asks. Code objects seen once are kept alive for good, so that the pair stays meaningful.
 #include <array>
 #include <unordered_map>
+#include <utility>
 
 #include "python_bindings/gil.h"
 #include "python_bindings/python.h"
@@ -12,6 +13,8 @@ namespace ct::python {
 namespace {
 
 std::string package_directory;  // frames below it are ours
+// Whether equations are given the user's line; a graph that serves many lines has none.
+thread_local bool notes_locations = true;
 
 // This package, and those that call it on behalf of the user's line: NumPy by its dispatch, and others that ask an
 // array for its elements.
@@ -76,7 +79,9 @@ SourceLocation resolve(const void* code_pointer, int instruction) {
 
 }  // namespace
 
-LocationId user_location() { return innermost_capture() != nullptr ? calling_location() : kNoLocation; }
+LocationId user_location() {
+  return innermost_capture() != nullptr && notes_locations ? calling_location() : kNoLocation;
+}
 
 LocationId calling_location() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
@@ -97,6 +102,8 @@ LocationId calling_location() {
 
 void register_locations(py::module_& module) {
   set_location_resolver(resolve);
+  // Whether this thread's captures have locations from here on; whether they had.
+  module.def("note_locations", [](bool note) { return std::exchange(notes_locations, note); });
   module.def("calling_place", [] { return location_string(calling_location()); });
   module.def("set_package_directory", [](std::string path) { package_directory = std::move(path); });
 }

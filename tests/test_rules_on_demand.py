@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from cotangent._transforms.rules_by_type import custom_jvp_by_type
 
 X = np.array([1.0, 2.0, 3.0])
 CALLS: list[str] = []
@@ -297,3 +300,101 @@ def test_programs_without_derivatives_are_compiled_once_however_often_they_are_c
     saved = ct.ir.deserialize(graph.serialize())
     assert saved.text() == graph.text()
     np.testing.assert_allclose(saved.evaluate([ct.numpy.array(X)])[0], X)
+
+
+SQUARE = np.array([[4.0, 1.0], [1.0, 3.0]])
+ONE = np.float32(1.5)
+OF_TYPES: dict[str, tuple[Any, Any]] = {
+    "_real_sigmoid": (ct.nn.sigmoid, ONE),
+    "_real_silu": (ct.nn.silu, ONE),
+    "_real_mish": (ct.nn.mish, ONE),
+    "_det": (cnp.linalg.det, np.kron(np.eye(2), SQUARE)),
+    "_small_det": (cnp.linalg.det, SQUARE),
+    "_slogdet": (cnp.linalg.slogdet, SQUARE),
+    "_pinv": (cnp.linalg.pinv, SQUARE),
+    "_pinv_and_values": (lambda a: cnp.linalg.lstsq(a, np.ones(2))[0], SQUARE),
+    "_sqrtm": (ct.scipy.linalg.sqrtm, SQUARE),
+    "_unitary_factor": (ct.scipy.linalg.polar, SQUARE),
+    "_fraction": (cnp.modf, ONE),
+    "_neighbor": (lambda x: cnp.nextafter(x, np.float32(2.0)), ONE),
+}
+
+
+def functions_by_type() -> dict[str, Any]:
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("cotangent.")]
+    functions = [value for module in modules for value in vars(module).values()]
+    return {f.__name__: f for f in functions if isinstance(f, custom_jvp_by_type)}
+
+
+def test_every_function_that_is_remembered_by_type_is_tried_here() -> None:
+    assert functions_by_type().keys() == OF_TYPES.keys()
+
+
+@pytest.mark.parametrize("name", OF_TYPES)
+def test_functions_of_the_package_are_captured_once_for_each_type(name: str) -> None:
+    """Also where the rule calls the function again, and in higher derivatives; and captured or not, with the same derivatives."""
+    remembered, (call, x) = functions_by_type()[name], OF_TYPES[name]
+    leaves = lambda y: [z for z in ct.tree.leaves(y) if z.dtype.kind in "fc"]  # noqa: E731
+    total = lambda x: sum(cnp.sum(cnp.real(y) * 3.0) for y in leaves(call(x)))  # noqa: E731
+    once = ct.grad(total)
+    twice = ct.grad(lambda x: cnp.sum(once(x) ** 2))
+    remembered.program.cache_clear()
+    remembered.rule.cache_clear()
+    first = [np.asarray(ct.jit(f)(x)) for f in (once, twice)]
+    programs, rules = remembered.program.cache_info(), remembered.rule.cache_info()
+    assert programs.currsize >= 1 and rules.currsize >= 1
+    again = [np.asarray(ct.jit(lambda x, f=f: f(x))(x)) for f in (once, twice)]
+    assert remembered.program.cache_info().misses == programs.misses
+    assert remembered.rule.cache_info().misses == rules.misses
+    eager = [np.asarray(f(x)) for f in (once, twice)]
+    for a, b, c in zip(first, again, eager, strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose(a, c, rtol=1e-5, atol=1e-6)
+
+
+def test_what_is_remembered_depends_on_types_and_settings() -> None:
+    """The same shape of another dtype, a weak one, 64 bits: each has its own program."""
+    slope = lambda x: ct.jit(ct.grad(lambda x: cnp.sum(ct.nn.sigmoid(x))))(x)  # noqa: E731
+    expected = 0.25 - np.tanh(0.25) ** 2 / 4
+    for x in (np.float32(0.5), np.float64(0.5), 0.5, np.full(3, 0.5, np.float32), np.full(3, 0.5)):
+        for wide in (False, True):
+            with ct.config.enable_x64(wide):
+                result = slope(x)
+                assert result.dtype == ct.numpy.asarray(x).dtype and result.shape == np.shape(x)
+                np.testing.assert_allclose(result, np.full(np.shape(x), expected), rtol=1e-6)
+    ragged = ct.Ragged(np.full(3, 0.5), {0: 2})
+    for transform in (lambda f: f, ct.jit):
+        np.testing.assert_allclose(transform(ct.mask(slope))(ragged).data[:2], [expected] * 2)
+        np.testing.assert_allclose(
+            ct.grad(transform(ct.mask(lambda x: cnp.sum(ct.nn.sigmoid(x)))))(ragged).data[:2], [expected] * 2
+        )
+
+
+def test_a_program_that_is_remembered_has_the_line_of_each_call() -> None:
+    def first(x: Any) -> Any:
+        return ct.nn.silu(x)
+
+    def second(x: Any) -> Any:
+        return 2.0 * ct.nn.silu(x)
+
+    for function in (first, second):
+        for transform in (ct.jit, lambda f: ct.jit(ct.value_and_grad(f))):
+            with (
+                ct.debug_nans(),
+                pytest.raises(FloatingPointError, match=rf"test_rules_on_demand.*\({function.__name__}\)"),
+            ):
+                transform(function)(-np.inf)
+        text = ct.make_ir(ct.grad(function))(1.0)
+        assert f"({'second' if function is first else 'first'})" not in str(text)
+
+
+def test_programs_are_remembered_in_several_threads_at_once() -> None:
+    shapes = [(n,) for n in range(1, 40)]
+    expected = 0.25 - np.tanh(0.25) ** 2 / 4
+
+    def work(_: int) -> bool:
+        slope = ct.grad(lambda x: cnp.sum(ct.nn.sigmoid(x)))
+        return all(np.allclose(slope(np.full(shape, 0.5, np.float32)), expected) for shape in shapes)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(8)))

@@ -26,7 +26,7 @@ from cotangent._ops.binding import (
 )
 from cotangent._ops.sizes import flattened, insert_axes, move_last, ragged_length, refuse_ragged
 from cotangent._transforms.control_flow import while_loop
-from cotangent._transforms.custom_rules import custom_jvp
+from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = [
@@ -278,7 +278,7 @@ def modf(x: Any, /, out: None = None) -> tuple[Array, Array]:
     return _fraction(array, whole), copysign(whole, array)
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _fraction(x: Array, whole: Array) -> Array:
     infinite = primitives.abs(x) == literal(x, math.inf)
     return copysign(primitives.select(infinite, literal(x, 0.0), x - whole), x)
@@ -297,7 +297,7 @@ def nextafter(x: Any, y: Any, /) -> Array:
     return result
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _neighbor(x: Array, y: Array) -> Array:
     integers = _integers_of(x)
     zero, one = literal(x, 0.0), literal(integers, 1)

@@ -8,7 +8,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import choose, inexact, kind, literal
-from cotangent._transforms.custom_rules import custom_jvp
+from cotangent._transforms.rules_by_type import custom_jvp_by_type
 
 __all__ = ["sigmoid"]
 
@@ -20,7 +20,7 @@ def _sigmoid(x: Array) -> tuple[Array, Array]:
     return choose(is_below(x, 0.0), small, 1.0) / total, small / (total * total)
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _real_sigmoid(x: Array) -> Array:
     return _sigmoid(x)[0]
 

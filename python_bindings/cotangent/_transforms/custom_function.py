@@ -292,7 +292,9 @@ class CustomFunction:
         closure = [*call.primal.closure, *reachable_values([*self.rule_functions(), *call.static, *call.objects])]
         operands = call.leaves + closure
         count = len(call.leaves) + len(call.primal.closure)
-        graph = rewire(call.primal.graph, operands, lambda xs: xs[:count])
+        graph = call.primal.graph
+        if count < len(operands):
+            graph = rewire(graph, operands, lambda xs: xs[:count])
         rule_on_demand = Rule(self, call, operands, error)
         return primitives.custom_jvp(*operands, graph=graph, rule=rule_on_demand, **closed(closure))
 
@@ -307,14 +309,16 @@ class CustomFunction:
         operands = leaves + closure + reachable
         inexact = [i for i, x in enumerate(operands) if is_inexact_dtype(x.dtype)]
         tangents = [operands[i] for i in inexact]
-        graph = rewire(primal.graph, operands, lambda xs: xs[: n + p])
 
         def of_rule(xs: list[Array]) -> list[Array]:
             moved = dict(zip(inexact, xs[len(operands) :], strict=True))
             own = [*range(n), *range(n + p, n + p + q)]
             return [xs[i] for i in own] + [moved[i] for i in own if i in moved]
 
-        jvp = rewire(rule, operands + tangents, of_rule)
+        graph, jvp = primal.graph, rule
+        if n < len(operands):
+            graph = rewire(graph, operands, lambda xs: xs[: n + p])
+            jvp = rewire(rule, operands + tangents, of_rule)
         if not self.symbolic_zeros:
             return primitives.custom_jvp(*operands, graph=graph, jvp=jvp, **closed(closure))
         # Which tangents are zero may turn out otherwise: the rule is captured again then.

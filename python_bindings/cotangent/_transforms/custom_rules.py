@@ -129,6 +129,8 @@ class custom_jvp(CustomFunction):  # noqa: N801
         """See `CustomFunction`."""
         inexact = [leaf for leaf in call.leaves if is_inexact_dtype(leaf.dtype)]
         rule, closure = self._capture_jvp(call, inexact, moving)
+        if not closure:
+            return rule, closure
         operands = call.leaves + closure
         tangents = [x for x in operands if is_inexact_dtype(x.dtype)]
         n, m = len(call.leaves), len(operands)
@@ -268,16 +270,18 @@ class custom_vjp(CustomFunction):  # noqa: N801
         operands = leaves + closure
         avals = [aval_of(x) for x in operands]
         n, m, b = len(leaves), len(leaves) + len(forward.closure), len(backward_closure)
-        value = rewire(forward.graph, operands, lambda xs: xs[:m])
 
         # The backward rule's own closed-over values travel as residuals.
         def run_forward(xs: list[Array]) -> tuple[list[Array], None]:
             return _core.apply_graph(forward.graph, xs[:m]) + xs[m:], None
 
+        def run_value(xs: list[Array]) -> tuple[list[Array], None]:
+            return _core.apply_graph(forward.graph, xs[:m])[:outputs], None
+
+        graph = _core.capture(run_value, operands, [], "rearrange", call.name)[0]
+        if not closure:
+            return _core.custom_vjp_rule(graph, forward.graph, backward_graph), closure
         forward_graph = _core.capture(run_forward, operands, [], "rearrange", call.name)[0]
-        graph = _core.capture(
-            lambda xs: (_core.apply_graph(value, xs)[:outputs], None), operands, [], "rearrange", call.name
-        )[0]
         r = len(residuals)
 
         def run_backward(xs: list[Array]) -> tuple[list[Array], None]:

@@ -17,7 +17,7 @@ from cotangent._ops.sizes import normalize_axis
 from cotangent._special.error import gelu_of_one
 from cotangent._special.logistic import is_below, sigmoid, small_exponential
 from cotangent._special.support import floats
-from cotangent._transforms.custom_rules import custom_jvp
+from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.errors import ShapeError
 
 __all__ = [
@@ -186,7 +186,7 @@ def _silu(x: Array) -> tuple[Array, Array]:
     return value, slope
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _real_silu(x: Array) -> Array:
     return _silu(x)[0]
 
@@ -221,7 +221,7 @@ def _mish(x: Array) -> tuple[Array, Array]:
     return value, tanh_of_softplus + rest
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _real_mish(x: Array) -> Array:
     return _mish(x)[0]
 

@@ -31,8 +31,8 @@ from cotangent._ops.matrices import (
     diagonal as diagonal_of,
 )
 from cotangent._ops.sizes import axis_size, normalize_axis, several
-from cotangent._transforms.custom_rules import custom_jvp
 from cotangent._transforms.forward import jvp
+from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax.linalg import solve_factored, triangular_solve
 from cotangent.numpy.linalg.decompositions import svd, svdvals
 
@@ -118,7 +118,7 @@ def _inverted(a: Array, rtol: Array) -> tuple[Array, Array]:
     return ops.matmul(adjoint(vh) * inverse[..., None, :].astype(a.dtype), adjoint(u)), s
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _pinv(a: Array, rtol: Array) -> Array:
     return _inverted(a, rtol)[0]
 
@@ -129,7 +129,7 @@ def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tu
     return inverse, _pinv_tangent(primals[0], inverse, tangents[0])
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _pinv_and_values(a: Array, rtol: Array) -> tuple[Array, Array]:
     return _inverted(a, rtol)
 
@@ -334,7 +334,7 @@ def _scales(diagonal: Array) -> tuple[Array, Array, Array]:
     return power(-exponents), power(half), power(total - half)
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _det(a: Array) -> Array:
     factors, pivots, _ = primitives.lu(a)
     diagonal = diagonal_of(factors)
@@ -383,7 +383,7 @@ def _expanded(e: Elements) -> Array:
     return result
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _small_det(e: Elements) -> Array:
     """By the products themselves, or, where these overflow, of rows that are scaled by powers of two."""
     plain = _expanded(e)
@@ -430,7 +430,7 @@ def det(a: Any) -> Array:
     return small
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _slogdet(a: Array) -> tuple[Array, Array]:
     factors, pivots, _ = primitives.lu(a)
     return _sign_and_log(diagonal_of(factors), pivots)

@@ -12,7 +12,7 @@ from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
 from cotangent._transforms.control_flow import scan
-from cotangent._transforms.custom_rules import custom_jvp
+from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax import linalg as lax_linalg
 from cotangent.lax.indexing import dynamic_slice_in_dim, dynamic_update_slice, dynamic_update_slice_in_dim
 from cotangent.numpy import linalg as cnp_linalg
@@ -357,7 +357,7 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
 # ---- polar -----------------------------------------------------------------------------------------------------------
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _unitary_factor(a: Array) -> Array:
     """U V^H of the singular vectors: the nearest matrix with orthonormal columns (or rows)."""
     u, _, vh = lax_linalg.svd(a, full_matrices=False)

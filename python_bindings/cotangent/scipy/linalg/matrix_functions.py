@@ -18,8 +18,8 @@ from cotangent._ops.extents import alike, capacities, capacity
 from cotangent._ops.matrices import adjoint, check_square, diagonal, identity, matrices, one_batch, to_complex
 from cotangent._ops.sizes import axis_size
 from cotangent._transforms.control_flow import cond, scan
-from cotangent._transforms.custom_rules import custom_jvp
 from cotangent._transforms.forward import jvp
+from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax import linalg as lax_linalg
 from cotangent.numpy import linalg as cnp_linalg
 from cotangent.numpy.linalg.systems import solve_matrices
@@ -220,7 +220,7 @@ def _root_of_blocks(t: Array) -> Array:
     return cnp.concatenate(lines, -2)[..., :n, :n]
 
 
-@custom_jvp
+@custom_jvp_by_type
 def _sqrtm(a: Array) -> Array:
     t, z = schur_form(a)
     return cnp.matmul(cnp.matmul(z, _root_of_blocks(t)), adjoint(z))
