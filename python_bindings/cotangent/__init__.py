@@ -34,16 +34,10 @@ from cotangent._core import Array  # noqa: E402
 from cotangent._transforms.batching import vmap  # noqa: E402
 from cotangent._transforms.custom_rules import custom_jvp, custom_vjp  # noqa: E402
 from cotangent._transforms.forward import jvp, linearize  # noqa: E402
-from cotangent._transforms.jacobians import hessian, hvp, jacfwd, jacobian, jacrev  # noqa: E402
-from cotangent._transforms.placement import block_until_ready, device_get, device_put  # noqa: E402
 from cotangent._transforms.ragged import Ragged, mask, ragged  # noqa: E402
 from cotangent._transforms.reverse import fwd_and_bwd, grad, linear_transpose, value_and_grad, vjp  # noqa: E402
-from cotangent._transforms.scopes import ensure_compile_time_eval, named_call, named_scope  # noqa: E402
 from cotangent._transforms.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
-from cotangent.ad_checkpoint import checkpoint, checkpoint_policies, remat  # noqa: E402
 from cotangent.config import debug_nans, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
-from cotangent.custom_derivatives import closure_convert, custom_gradient  # noqa: E402
-from cotangent.extend import primitive, transform  # noqa: E402
 from cotangent.ir import Interpreter  # noqa: E402
 
 if _TYPE_CHECKING:
@@ -68,7 +62,25 @@ if _TYPE_CHECKING:
     from cotangent import typing as typing
     from cotangent._profiling import explain as explain
     from cotangent._profiling import profile as profile
+    from cotangent._transforms.jacobians import hessian as hessian
+    from cotangent._transforms.jacobians import hvp as hvp
+    from cotangent._transforms.jacobians import jacfwd as jacfwd
+    from cotangent._transforms.jacobians import jacobian as jacobian
+    from cotangent._transforms.jacobians import jacrev as jacrev
+    from cotangent._transforms.placement import block_until_ready as block_until_ready
+    from cotangent._transforms.placement import device_get as device_get
+    from cotangent._transforms.placement import device_put as device_put
+    from cotangent._transforms.scopes import ensure_compile_time_eval as ensure_compile_time_eval
+    from cotangent._transforms.scopes import named_call as named_call
+    from cotangent._transforms.scopes import named_scope as named_scope
+    from cotangent.ad_checkpoint import checkpoint as checkpoint
+    from cotangent.ad_checkpoint import checkpoint_policies as checkpoint_policies
+    from cotangent.ad_checkpoint import remat as remat
+    from cotangent.custom_derivatives import closure_convert as closure_convert
+    from cotangent.custom_derivatives import custom_gradient as custom_gradient
     from cotangent.dtypes import float0 as float0
+    from cotangent.extend import primitive as primitive
+    from cotangent.extend import transform as transform
 
 _array_methods.attach()
 _numpy_dispatch.attach()
@@ -81,14 +93,28 @@ _MODULES = (
     "ad_checkpoint", "checkify", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "export", "extend",
     "flatten_util", "image", "nn", "ops", "random", "scipy", "sharding", "test_util", "typing",
 )  # fmt: skip
-_NAMES = {"explain": "_profiling", "profile": "_profiling", "float0": "dtypes"}
+_NAMES = {
+    name: module
+    for module, names in {
+        "_profiling": ("explain", "profile"),
+        "ad_checkpoint": ("checkpoint", "checkpoint_policies", "remat"),
+        "custom_derivatives": ("closure_convert", "custom_gradient"),
+        "extend": ("primitive", "transform"),
+        "_transforms.jacobians": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
+        "_transforms.scopes": ("ensure_compile_time_eval", "named_call", "named_scope"),
+        "_transforms.placement": ("block_until_ready", "device_get", "device_put"),
+        "dtypes": ("float0",),
+    }.items()
+    for name in names
+}
 
 
 def __getattr__(name: str) -> object:
     if name in _MODULES:
         return _importlib.import_module(f"cotangent.{name}")
     if name in _NAMES:
-        return getattr(_importlib.import_module(f"cotangent.{_NAMES[name]}"), name)
+        member: object = getattr(_importlib.import_module(f"cotangent.{_NAMES[name]}"), name)
+        return globals().setdefault(name, member)
     raise AttributeError(f"module 'cotangent' has no attribute {name!r}")
 
 

@@ -44,7 +44,8 @@ from cotangent._ops.binding import apart
 from cotangent._ops.extents import capacity
 from cotangent._ops.sizes import several
 from cotangent.errors import ConcretizationError
-from cotangent.numpy import exchange, index_updates
+from cotangent.numpy.exchange import array_repr
+from cotangent.numpy.index_updates import IndexUpdateHelper
 from cotangent.sharding import SingleDeviceSharding
 
 
@@ -220,7 +221,7 @@ def _repr(self: Array) -> str:
         return f"<deleted Array, {self.dtype.name}[{_shape_text(self)}]>"
     if _core.is_traced(self):
         return _traced_text(self)
-    return exchange.array_repr(self)
+    return array_repr(self)
 
 
 def _traced_text(self: Array) -> str:
@@ -416,7 +417,7 @@ _MEMBERS: dict[str, Any] = {
     "real": _property(elementwise.real, "The real part."),
     "imag": _property(elementwise.imag, "The imaginary part."),
     "at": _property(
-        index_updates.IndexUpdateHelper,
+        IndexUpdateHelper,
         "Indexed updates: ``x.at[i].set(y)``, ``.add``, ``.multiply``, ``.min``, ``.max``, ``.get``.",
     ),
     "block_until_ready": _identity,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -500,6 +499,8 @@ def register_dataclass(
 
 def static(**options: Any) -> Any:
     """A field of a dataclass that `register_dataclass` makes a part of the structure. Options are `dataclasses.field`'s."""
+    import dataclasses  # whose import takes a while
+
     return dataclasses.field(**{**options, "metadata": {"static": True, **(options.get("metadata") or {})}})
 
 

@@ -10,7 +10,6 @@ import functools
 import types
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -269,14 +268,14 @@ class _Aux:
         return self._structure.unflatten(leaves)
 
 
-@dataclass
 class Captured:
     """A captured function."""
 
-    graph: Graph
-    closure: list[Array]
-    structure: PyTreeDef
-    aux: Any = None
+    def __init__(self, graph: Graph, closure: list[Array], structure: PyTreeDef, aux: Any = None) -> None:
+        self.graph = graph
+        self.closure = closure
+        self.structure = structure
+        self.aux = aux
 
 
 def repeated_integers(leaves: Sequence[Any], axes: Sequence[int] = ()) -> dict[int, int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 __all__ = [
@@ -20,12 +19,27 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
 class Device:
     """A place that holds arrays and computes with them."""
 
-    platform: str
-    id: int
+    def __init__(self, platform: str, id: int) -> None:
+        self._key = (platform, id)
+
+    def __eq__(self, other: object) -> bool:
+        return self._key == other._key if isinstance(other, Device) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def platform(self) -> str:
+        """The kind of processor."""
+        return self._key[0]
+
+    @property
+    def id(self) -> int:
+        """Its number among those of its kind."""
+        return self._key[1]
 
     @property
     def device_kind(self) -> str:

@@ -14,7 +14,6 @@ a ragged axis in a way that its bounds do not say; ``x[-1]`` and ``x[:-1]`` coun
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
 from types import EllipsisType, NoneType
 from typing import Any
 
@@ -30,20 +29,20 @@ from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 _INT32 = np.dtype("int32")
 
 
-@dataclass
 class Plan:
     """How an index is resolved."""
 
-    start: list[int]
-    limit: list[int]
-    stride: list[int]
-    reversed_axes: list[int] = field(default_factory=list)
-    lengths: dict[int, Array] = field(default_factory=dict)  # of windows whose length is a value
-    looked_up: list[tuple[int, Any]] = field(default_factory=list)  # (axis, index array) of the lookup
-    together: bool = True  # whether the looked up axes are adjacent in the index
-    dropped: list[int] = field(default_factory=list)  # axes of the array that are ints
-    inserted: list[int] = field(default_factory=list)  # number of array axes before each None
-    has_window: bool = False
+    def __init__(self, start: list[int], limit: list[int], stride: list[int]) -> None:
+        self.start = start
+        self.limit = limit
+        self.stride = stride
+        self.reversed_axes: list[int] = []
+        self.lengths: dict[int, Array] = {}  # of windows whose length is a value
+        self.looked_up: list[tuple[int, Any]] = []  # (axis, index array) of the lookup
+        self.together = True  # whether the looked up axes are adjacent in the index
+        self.dropped: list[int] = []  # axes of the array that are ints
+        self.inserted: list[int] = []  # number of array axes before each None
+        self.has_window = False
 
 
 def is_mask(item: Any) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,15 +32,15 @@ def take_window(x: Array, plan: Plan) -> Array:
     return x
 
 
-@dataclass
 class Lookup:
     """The lookup of a plan: how axes are permuted, which of them are made one, and the positions on it."""
 
-    permutation: list[int]
-    sizes: list[int]  # of the permuted axes
-    axis: int
-    count: int  # looked up axes
-    indices: Array
+    def __init__(self, permutation: list[int], sizes: list[int], axis: int, count: int, indices: Array) -> None:
+        self.permutation = permutation
+        self.sizes = sizes  # of the permuted axes
+        self.axis = axis
+        self.count = count  # looked up axes
+        self.indices = indices
 
 
 def signed(index: Array) -> Array:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import functools
 import gc
 import inspect
 import math
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,18 +34,34 @@ from cotangent._core import Array, Graph, PyTreeDef
 Function = Callable[..., Any]
 
 
-@dataclass
 class Opened:
     """One call of a custom function: its arrays, its plain Python values, and the captured function."""
 
-    function: CustomFunction
-    name: str
-    leaves: list[Array]
-    structure: PyTreeDef  # of (arguments but the static ones, {})
-    static: list[Any]
-    positions: tuple[int, ...]  # of the static arguments
-    primal: Captured
-    objects: list[Any]  # defaults that are no arrays
+    def __init__(
+        self,
+        function: CustomFunction,
+        name: str,
+        leaves: list[Array],
+        structure: PyTreeDef,
+        static: list[Any],
+        positions: tuple[int, ...],
+        primal: Captured,
+        objects: list[Any],
+    ) -> None:
+        self.function = function
+        self.name = name
+        self.leaves = leaves
+        self.structure = structure  # of (arguments but the static ones, {})
+        self.static = static
+        self.positions = positions  # of the static arguments
+        self.primal = primal
+        self.objects = objects  # defaults that are no arrays
+
+    def of(self, leaves: list[Array]) -> Opened:
+        """The same call of these arrays."""
+        call = copy.copy(self)
+        call.leaves = leaves
+        return call
 
     def arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
         """The arguments that are not static, made of these leaves."""
@@ -118,7 +133,7 @@ class Rule:
                     _core.stand_in(given, outside)
             leaves = inputs[: len(self.call.leaves)]
             tangents = dict(zip(inexact, inputs[count:], strict=True))
-            call = dataclasses.replace(self.call, leaves=leaves)
+            call = self.call.of(leaves)
             graph, closure = self.function.capture_rules(call, moving)
             values, places = list(leaves), list(range(len(leaves)))
             for x in closure:

@@ -7,7 +7,6 @@ enclosing transform is capturing, run when not. So do the transforms of `reverse
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -130,13 +129,13 @@ def linearize(fun: Function, *primals: Any, has_aux: bool = False) -> Any:
     return (output, f_jvp, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, f_jvp)
 
 
-@dataclass(eq=False)
 class _Pushforward:
     """The function that `linearize` returns, but for its arrays."""
 
-    tangent: Graph  # residuals, tangents of the inexact leaves -> tangents of the inexact outputs
-    captured: Captured
-    structure: PyTreeDef
+    def __init__(self, tangent: Graph, captured: Captured, structure: PyTreeDef) -> None:
+        self.tangent = tangent  # residuals, tangents of the inexact leaves -> tangents of the inexact outputs
+        self.captured = captured
+        self.structure = structure
 
     def __call__(self, residuals: list[Array], leaves: list[Array], outputs: list[Array], *tangents: Any) -> Any:
         """The tangent of the output."""

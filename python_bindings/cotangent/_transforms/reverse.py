@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -214,17 +213,26 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
     return (output, vjp_fun, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, vjp_fun)
 
 
-@dataclass(eq=False)
 class _Pullback:
     """The function that `vjp` returns, but for its arrays: residuals, and those arguments whose lengths derivatives have."""
 
-    tangent: Graph  # residuals, tangents of what `wrt` marks -> tangents of the inexact outputs
-    captured: Captured
-    wrt: list[bool]  # by leaf of the arguments
-    shapes: list[tuple[int, ...]]
-    structure: PyTreeDef
-    lengths: list[bool]
-    name: str
+    def __init__(
+        self,
+        tangent: Graph,
+        captured: Captured,
+        wrt: list[bool],
+        shapes: list[tuple[int, ...]],
+        structure: PyTreeDef,
+        lengths: list[bool],
+        name: str,
+    ) -> None:
+        self.tangent = tangent  # residuals, tangents of what `wrt` marks -> tangents of the inexact outputs
+        self.captured = captured
+        self.wrt = wrt  # by leaf of the arguments
+        self.shapes = shapes
+        self.structure = structure
+        self.lengths = lengths
+        self.name = name
 
     def __call__(self, residuals: list[Array], models: list[Any], cotangent: Any) -> Any:
         """One cotangent an argument."""
@@ -278,14 +286,14 @@ def linear_transpose(fun: Function, *primals: Any) -> Function:
     return Partial(_Transposed(graph, captured, argument_structure, function_name(fun)), captured.closure)
 
 
-@dataclass(eq=False)
 class _Transposed:
     """The function that `linear_transpose` returns, but for its arrays: what the linear one closes over."""
 
-    graph: Graph  # closure, cotangents of the outputs -> cotangents of the arguments
-    captured: Captured
-    structure: PyTreeDef
-    name: str
+    def __init__(self, graph: Graph, captured: Captured, structure: PyTreeDef, name: str) -> None:
+        self.graph = graph  # closure, cotangents of the outputs -> cotangents of the arguments
+        self.captured = captured
+        self.structure = structure
+        self.name = name
 
     def __call__(self, closure: list[Array], cotangent: Any) -> Any:
         """One cotangent an argument."""

@@ -9,7 +9,6 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -54,14 +53,14 @@ def _bytes(avals: Iterable[Any]) -> int:
     return sum(int(np.prod(shape, dtype=np.int64)) * dtype.itemsize for shape, dtype, _ in avals)
 
 
-@dataclass
 class _Call:
     """One signature of a function: the program, and how its arguments and results are made of arrays."""
 
-    name: str
-    captured: Captured
-    in_tree: PyTreeDef  # of (the arguments that are not static, keyword arguments)
-    backend: str
+    def __init__(self, name: str, captured: Captured, in_tree: PyTreeDef, backend: str) -> None:
+        self.name = name
+        self.captured = captured
+        self.in_tree = in_tree  # of (the arguments that are not static, keyword arguments)
+        self.backend = backend
 
 
 class _Stage:
@@ -211,13 +210,13 @@ def _captured(
     return captured
 
 
-@dataclass
 class _Options:
     """What `jit` was told of the arguments."""
 
-    static_positions: tuple[int, ...]
-    static_names: tuple[str, ...]
-    backend: str
+    def __init__(self, static_positions: tuple[int, ...], static_names: tuple[str, ...], backend: str) -> None:
+        self.static_positions = static_positions
+        self.static_names = static_names
+        self.backend = backend
 
 
 def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:

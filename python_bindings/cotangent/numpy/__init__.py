@@ -4,11 +4,10 @@ Each module is one idea and lists its public names in its ``__all__``; this pack
 NumPy arrays, numbers and nested lists. Nearly every one is a composition of primitives, so all transforms apply.
 """
 
-import importlib as _importlib
-from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from cotangent._core import Array
+from cotangent._base.facades import loaded_at_first_use as _loaded_at_first_use
+from cotangent._core import Array as _Array
 from cotangent._ops.arithmetic import *
 from cotangent._ops.bits import *
 from cotangent._ops.choice import *
@@ -32,35 +31,39 @@ from cotangent._ops.shapes import *
 from cotangent._ops.sorting import *
 from cotangent._ops.taking import *
 from cotangent.numpy.array_api import *
-from cotangent.numpy.calculus import *
-from cotangent.numpy.convolutions import *
-from cotangent.numpy.covariances import *
 from cotangent.numpy.exchange import *
 from cotangent.numpy.functional import *
-from cotangent.numpy.grids import *
-from cotangent.numpy.histograms import *
-from cotangent.numpy.padding import *
-from cotangent.numpy.polynomials import *
-from cotangent.numpy.quantiles import *
-from cotangent.numpy.sets import *
 from cotangent.numpy.ufuncs import *
-from cotangent.numpy.windows import *
+
+ndarray = _Array
 
 if _TYPE_CHECKING:
     from cotangent.numpy import fft as fft
     from cotangent.numpy import linalg as linalg
-
-ndarray = Array
-# Derived: each name is in one module's list.
-__all__ = [
-    name
-    for name, value in globals().items()
-    if name[0] != "_" and name != "Array" and not isinstance(value, _ModuleType)
-]
-
-
-def __getattr__(name: str) -> object:
-    # Loaded at first use, to keep the import short.
-    if name in ("fft", "linalg"):
-        return _importlib.import_module(f"cotangent.numpy.{name}")
-    raise AttributeError(f"module 'cotangent.numpy' has no attribute {name!r}")
+    from cotangent.numpy.calculus import *
+    from cotangent.numpy.convolutions import *
+    from cotangent.numpy.covariances import *
+    from cotangent.numpy.grids import *
+    from cotangent.numpy.histograms import *
+    from cotangent.numpy.padding import *
+    from cotangent.numpy.polynomials import *
+    from cotangent.numpy.quantiles import *
+    from cotangent.numpy.sets import *
+    from cotangent.numpy.windows import *
+else:
+    __getattr__, __dir__ = _loaded_at_first_use(
+        globals(),
+        (
+            "calculus",
+            "padding",
+            "histograms",
+            "sets",
+            "quantiles",
+            "covariances",
+            "grids",
+            "convolutions",
+            "polynomials",
+            "windows",
+        ),
+        ("fft", "linalg"),
+    )

@@ -8,7 +8,6 @@ known while a program is captured.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
@@ -28,12 +27,12 @@ from cotangent._ops.repeated import repeated, times_named
 from cotangent._ops.taking import fill_outside
 
 
-@dataclass
 class AxesMask:
     """The one mask of an index that takes all else whole, and the first of the array's axes that it stands for."""
 
-    mask: Array
-    axis: int
+    def __init__(self, mask: Array, axis: int) -> None:
+        self.mask = mask
+        self.axis = axis
 
     def spread_over(self, x: Array) -> Array:
         """The mask with the shape of the array."""
