@@ -15,6 +15,7 @@
 #include "ir/primitives.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/applied.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
@@ -63,11 +64,6 @@ bool saves(const std::string& policy, const Builder& builder, const Equation& eq
   return false;
 }
 
-Values checkpointed(Builder& builder, GraphPtr graph, const Attrs& attrs, bool recomputes,
-                    absl::Span<const Value> operands) {
-  return builder.bind(kCheckpoint, operands, attrs.with("graph", std::move(graph))->with("recomputes", recomputes));
-}
-
 Avals checkpoint_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   for (std::string_view clause : parts_of(attrs.text("policy"), '|')) {
     clause_saves(clause, kCheckpoint, attrs);
@@ -78,49 +74,9 @@ Avals checkpoint_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   return attrs.graph("graph")->output_avals();
 }
 
-JvpResult checkpoint_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
-                         const AttrsPtr& attrs) {
-  const JvpGraph derivative = jvp_of(attrs->graph("graph"), present(tangents));
-  Values operands(primals.begin(), primals.end());
-  append(operands, only_present(tangents));
-  return unpack_jvp(checkpointed(builder, derivative.graph, *attrs, attrs->flag("recomputes"), operands),
-                    derivative.nonzero_out);
-}
-
-std::vector<SplitValue> checkpoint_split(SplitContext& context, absl::Span<const SplitValue> operands,
-                                         const AttrsPtr& attrs) {
-  const SplitGraph sheets = split_by_policy(attrs->graph("graph"), unknown_mask(operands), attrs->text("policy"));
-  Values known, unknown;
-  for (const SplitValue& operand : operands) (operand.is_known() ? known : unknown).push_back(on_its_sheet(operand));
-  const Values results = checkpointed(context.known(), sheets.known, *attrs, attrs->flag("recomputes"), known);
-  const size_t num_known = count(sheets.out_known);
-  Values unknown_operands;
-  for (uint32_t r = 0; r < sheets.num_residuals; ++r) {
-    const int input = sheets.residual_input[r];
-    unknown_operands.push_back(
-        context.residual(input >= 0 ? known[static_cast<size_t>(input)] : results[num_known + r]));
-  }
-  append(unknown_operands, unknown);
-  return merge_sheets(sheets.out_known, results,
-                      checkpointed(context.unknown(), sheets.unknown, *attrs, true, unknown_operands));
-}
-
-Values checkpoint_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
-  const BackwardGraph backward = backward_of(attrs->graph("graph"), linear_operands(input), present(input.cotangents));
-  Values operands = only_present(input.operands);
-  append(operands, only_present(input.cotangents));
-  return spread(checkpointed(builder, backward.graph, *attrs, true, operands), backward.nonzero);
-}
-
-std::vector<Batched> checkpoint_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
-                                      const AttrsPtr& attrs) {
-  const GraphPtr& graph = attrs->graph("graph");
-  const BatchGraph batched =
-      batch_of(graph, axes_of(operands), axis, std::vector<int>(graph->outputs().size(), kAnyAxis));
-  const Values results = checkpointed(builder, batched.graph, *attrs, attrs->flag("recomputes"), values_of(operands));
-  std::vector<Batched> outputs;
-  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], batched.out_axes[k]});
-  return outputs;
+AttrsPtr checkpoint_derived(const AttrsPtr& attrs, const Derived& derived) {
+  const bool again = derived.kind == Derived::kUnknown || derived.kind == Derived::kBackward;
+  return attrs->with("graph", derived.graphs[0])->with("recomputes", again || attrs->flag("recomputes"));
 }
 
 // Integers are not tagged: lengths of ragged axes must stay the same values.
@@ -143,11 +99,12 @@ Primitive checkpoint_primitive() {
                        {"recomputes", AttributeKind::kFlag}};
   result.several_results = true;
   result.type = checkpoint_type;
-  result.jvp = checkpoint_jvp;
-  result.split = checkpoint_split;
-  result.transpose = checkpoint_transpose;
-  result.batch = checkpoint_batch;
-  result.prune = prune_called;
+  const AppliedRules rules(result.name, checkpoint_derived);
+  rules.fill(result);
+  result.split = [rules](SplitContext& context, absl::Span<const SplitValue> operands, const AttrsPtr& attrs) {
+    return rules.split(context, operands, attrs,
+                       split_by_policy(attrs->graph("graph"), unknown_mask(operands), attrs->text("policy")));
+  };
   result.region = Region::kApplied;
   return result;
 }

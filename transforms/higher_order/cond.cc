@@ -12,6 +12,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/applied.h"
 #include "transforms/higher_order/dead_rows.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
@@ -43,18 +44,7 @@ Avals cond_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   return outputs;
 }
 
-JvpResult cond_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
-                   const AttrsPtr& attrs) {
-  const Branches& branches = attrs->graphs("branches");
-  const Flags in = present(tangents.subspan(1));
-  Flags nonzero(branches[0]->outputs().size(), false);
-  for (const GraphPtr& branch : branches) unite(nonzero, jvp_of(branch, in).nonzero_out);
-  Branches derivatives;
-  for (const GraphPtr& branch : branches) derivatives.push_back(jvp_of(branch, in, nonzero).graph);
-  Values operands(primals.begin(), primals.end());
-  append(operands, only_present(tangents.subspan(1)));
-  return unpack_jvp(cond(builder, std::move(derivatives), operands), nonzero);
-}
+AttrsPtr cond_derived(const AttrsPtr& attrs, const Derived& derived) { return attrs->with("branches", derived.graphs); }
 
 // The residuals of all branches in shared places: a place is an operand of the branches handed on unchanged, a size
 // that does not depend on which branch is taken, or a result of the known branches, zeros in those that have no
@@ -143,19 +133,14 @@ std::vector<SplitValue> cond_split(SplitContext& context, absl::Span<const Split
   const Flags in = unknown_mask(operands.subspan(1));
   Flags unknown(branches[0]->outputs().size(), false);
   for (const GraphPtr& branch : branches) {
-    Flags found = split_of(branch, in).out_known;
-    found.flip();
-    unite(unknown, found);
+    unite(unknown, negated(split_of(branch, in).out_known));
   }
   std::vector<SplitGraph> sheets;
   for (const GraphPtr& branch : branches) sheets.push_back(split_of(branch, in, unknown));
-  Flags out_known = unknown;
-  out_known.flip();
+  const Flags out_known = negated(unknown);
   const size_t num_known_out = count(out_known);
   Values known_operands{operands[0].known};
-  for (size_t i = 0; i < in.size(); ++i) {
-    if (!in[i]) known_operands.push_back(operands[i + 1].known);
-  }
+  append(known_operands, known_values(marked(operands.subspan(1), negated(in))));
   const Places places = share_residuals(context.known(), sheets, absl::MakeConstSpan(known_operands).subspan(1));
 
   Branches known_branches, unknown_branches;
@@ -175,8 +160,8 @@ std::vector<SplitValue> cond_split(SplitContext& context, absl::Span<const Split
     for (size_t p = 0; p < inputs.size(); ++p) inputs[p] = unknown_builder.input(places.avals[p]);
     Values arguments;
     for (size_t place : places.of[b]) arguments.push_back(inputs[place]);
-    for (size_t i = 0; i < in.size(); ++i) {
-      if (in[i]) arguments.push_back(unknown_builder.input(operands[i + 1].aval()));
+    for (const SplitValue& operand : marked(operands.subspan(1), in)) {
+      arguments.push_back(unknown_builder.input(operand.aval()));
     }
     unknown_branches.push_back(unknown_builder.finish(unknown_builder.inline_graph(*sheets[b].unknown, arguments)));
   }
@@ -190,26 +175,8 @@ std::vector<SplitValue> cond_split(SplitContext& context, absl::Span<const Split
                                                     ? known_results[next++]
                                                     : places.sizes[static_cast<size_t>(kSize - operand)]));
   }
-  for (size_t i = 0; i < in.size(); ++i) {
-    if (in[i]) unknown_operands.push_back(operands[i + 1].unknown);
-  }
+  for (const SplitValue& operand : marked(operands.subspan(1), in)) unknown_operands.push_back(operand.unknown);
   return merge_sheets(out_known, known_results, cond(context.unknown(), std::move(unknown_branches), unknown_operands));
-}
-
-Values cond_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
-  CT_CHECK(!input.linear(0));
-  const Branches& branches = attrs->graphs("branches");
-  Flags linear = linear_operands(input);
-  linear.erase(linear.begin());
-  const Flags cotangents = present(input.cotangents);
-  Flags nonzero(linear.size(), false);
-  for (const GraphPtr& branch : branches) unite(nonzero, backward_of(branch, linear, cotangents).nonzero);
-  Branches backward;
-  for (const GraphPtr& branch : branches) backward.push_back(backward_of(branch, linear, cotangents, nonzero).graph);
-  Values operands = only_present(input.operands);
-  append(operands, only_present(input.cotangents));
-  nonzero.insert(nonzero.begin(), false);
-  return spread(cond(builder, std::move(backward), operands), nonzero);
 }
 
 // One branch on the whole batch, for the rows that take it: skipped when there are none, unless it costs too little for
@@ -277,36 +244,6 @@ std::vector<Batched> batch_all_branches(Builder& builder, absl::Span<const Batch
   return results;
 }
 
-std::vector<Batched> cond_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
-                                const AttrsPtr& attrs) {
-  const Branches& branches = attrs->graphs("branches");
-  if (operands[0].batched()) return batch_all_branches(builder, operands, axis, branches);
-  std::vector<int> in = axes_of(operands.subspan(1));
-  std::vector<int> out(branches[0]->outputs().size(), kAnyAxis);
-  const std::vector<int> any = out;
-  for (const GraphPtr& branch : branches) {
-    const BatchGraph batched = batch_of(branch, in, axis, any);
-    for (size_t k = 0; k < out.size(); ++k) {
-      if (batched.out_axes[k] >= 0) out[k] = 0;
-    }
-  }
-  Branches batched;
-  for (const GraphPtr& branch : branches) batched.push_back(batch_of(branch, in, axis, out).graph);
-  const Values results = cond(builder, std::move(batched), values_of(operands));
-  std::vector<Batched> outputs;
-  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], out[k] == 0 ? 0 : -1});
-  return outputs;
-}
-
-Pruned cond_prune(const Flags& used, const AttrsPtr& attrs) {
-  const Branches& branches = attrs->graphs("branches");
-  Flags inputs(branches[0]->num_inputs(), false);
-  for (const GraphPtr& branch : branches) unite(inputs, pruned_of(branch, used).inputs);
-  Branches left;
-  for (const GraphPtr& branch : branches) left.push_back(with_inputs(pruned_of(branch, used).graph, inputs));
-  return {joined({{true}, inputs}), used, attrs->with("branches", std::move(left))};
-}
-
 std::vector<Masked> cond_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   Branches masked;
   std::vector<Values> lengths;
@@ -353,11 +290,14 @@ Primitive cond_primitive() {
   result.attributes = {{"branches", AttributeKind::kGraphs}};
   result.several_results = true;
   result.type = cond_type;
-  result.jvp = cond_jvp;
+  const AppliedRules rules(result.name, cond_derived, /*leading=*/1);
+  rules.fill(result);
   result.split = cond_split;
-  result.transpose = cond_transpose;
-  result.batch = cond_batch;
-  result.prune = cond_prune;
+  result.batch = [rules](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
+                         const AttrsPtr& attrs) {
+    return operands[0].batched() ? batch_all_branches(builder, operands, axis, attrs->graphs("branches"))
+                                 : rules.batch(builder, operands, axis, attrs);
+  };
   result.mask = cond_mask;
   result.reference = cond_reference;
   result.lowering = Lowering::kCond;

@@ -34,26 +34,41 @@ MaskAttrs read(const Attrs& attrs) {
   return {attrs.graph("graph"), attrs.integer("num_lengths"), attrs.ints("in_ragged")};
 }
 
-size_t num_triples(const Ints& ragged) { return ragged.size() / 3; }
+// A triple of the attributes: how long an axis of an array is. Arrays are operands without the lengths, or outputs.
+struct RaggedAxis {
+  size_t array, axis, length;
+};
 
-int64_t num_positions(const Ints& out_ragged) {
-  int64_t positions = 0;
-  for (size_t t = 0; t < num_triples(out_ragged); ++t) positions = std::max(positions, out_ragged[3 * t + 2] + 1);
+std::vector<RaggedAxis> axes_in(const Ints& ragged) {
+  std::vector<RaggedAxis> result;
+  for (size_t t = 0; t + 2 < ragged.size(); t += 3) {
+    result.push_back(
+        {static_cast<size_t>(ragged[t]), static_cast<size_t>(ragged[t + 1]), static_cast<size_t>(ragged[t + 2])});
+  }
+  return result;
+}
+
+void add_axis(Ints& ragged, const RaggedAxis& axis) {
+  for (size_t each : {axis.array, axis.axis, axis.length}) ragged.push_back(static_cast<int64_t>(each));
+}
+
+size_t num_positions(const Ints& out_ragged) {
+  size_t positions = 0;
+  for (const RaggedAxis& each : axes_in(out_ragged)) positions = std::max(positions, each.length + 1);
   return positions;
 }
 
-// The triples of operand `from`, as those of operand `to`.
-void copy_triples(const Ints& ragged, size_t from, size_t to, Ints& result) {
-  for (size_t t = 0; t < num_triples(ragged); ++t) {
-    if (ragged[3 * t] != static_cast<int64_t>(from)) continue;
-    result.insert(result.end(), {static_cast<int64_t>(to), ragged[3 * t + 1], ragged[3 * t + 2]});
+// The ragged axes of array `from`, as those of array `to`.
+void copy_axes(const Ints& ragged, size_t from, size_t to, Ints& result) {
+  for (const RaggedAxis& each : axes_in(ragged)) {
+    if (each.array == from) add_axis(result, {to, each.axis, each.length});
   }
 }
 
 void check_triples(const Ints& ragged, absl::Span<const Aval> avals, int64_t num_lengths, std::string_view what) {
   if (ragged.size() % 3 != 0) throw Error(ErrorKind::kValue, concat("ragged axes of ", what, " come in triples"));
-  for (size_t t = 0; t < num_triples(ragged); ++t) {
-    const int64_t index = ragged[3 * t], axis = ragged[3 * t + 1], length = ragged[3 * t + 2];
+  for (size_t t = 0; t < ragged.size(); t += 3) {
+    const int64_t index = ragged[t], axis = ragged[t + 1], length = ragged[t + 2];
     if (index >= 0 && index < static_cast<int64_t>(avals.size()) && axis >= 0 &&
         axis < avals[static_cast<size_t>(index)].rank() && length >= 0 && length < num_lengths) {
       continue;
@@ -78,9 +93,9 @@ Avals mask_type(absl::Span<const Aval> operands, const Attrs& attributes) {
   check_triples(attrs.in_ragged, operands.subspan(num_lengths), attrs.num_lengths, "operand");
   Avals outputs = attrs.graph->output_avals();
   const Ints& out_ragged = attributes.ints("out_ragged");
-  const int64_t positions = num_positions(out_ragged);
-  check_triples(out_ragged, outputs, positions, "output");
-  outputs.resize(outputs.size() + static_cast<size_t>(positions), Aval(DType::kInt32, {}));
+  const int64_t most = out_ragged.empty() ? 0 : *std::ranges::max_element(out_ragged) + 1;
+  check_triples(out_ragged, outputs, most, "output");
+  outputs.resize(outputs.size() + num_positions(out_ragged), Aval(DType::kInt32, {}));
   return outputs;
 }
 
@@ -89,10 +104,9 @@ constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 // By length: the smallest axis that it is of.
 Ints bounds_of(const MaskAttrs& attrs) {
   Ints bounds(static_cast<size_t>(attrs.num_lengths), kUnbounded);
-  for (size_t t = 0; t < num_triples(attrs.in_ragged); ++t) {
-    const Aval& array = attrs.graph->aval(static_cast<Var>(attrs.num_lengths + attrs.in_ragged[3 * t]));
-    int64_t& bound = bounds[static_cast<size_t>(attrs.in_ragged[3 * t + 2])];
-    bound = std::min(bound, array.shape()[static_cast<size_t>(attrs.in_ragged[3 * t + 1])]);
+  for (const auto& [array, axis, length] : axes_in(attrs.in_ragged)) {
+    const Aval& aval = attrs.graph->aval(static_cast<Var>(bounds.size() + array));
+    bounds[length] = std::min(bounds[length], aval.shape()[axis]);
   }
   return bounds;
 }
@@ -104,10 +118,8 @@ std::vector<Masked> masked_inputs(const MaskAttrs& attrs, absl::Span<const Value
   std::vector<Masked> inputs;
   for (const Value& operand : operands) inputs.push_back(exact(operand));
   const auto num_lengths = static_cast<size_t>(attrs.num_lengths);
-  for (size_t t = 0; t < num_triples(attrs.in_ragged); ++t) {
-    const auto operand = static_cast<size_t>(attrs.in_ragged[3 * t]);
-    const auto axis = static_cast<size_t>(attrs.in_ragged[3 * t + 1]);
-    inputs[num_lengths + operand].lengths[axis] = operands[static_cast<size_t>(attrs.in_ragged[3 * t + 2])];
+  for (const auto& [array, axis, length] : axes_in(attrs.in_ragged)) {
+    inputs[num_lengths + array].lengths[axis] = operands[length];
   }
   return inputs;
 }
@@ -132,15 +144,13 @@ struct Trial {
   }
 };
 
-// The length results that belong to the ragged axes of an output: axis -> position, -1 for exact axes.
-std::vector<int64_t> positions_of(const Ints& out_ragged, size_t output, int rank) {
-  std::vector<int64_t> result(static_cast<size_t>(rank), -1);
-  for (size_t t = 0; t < num_triples(out_ragged); ++t) {
-    if (out_ragged[3 * t] == static_cast<int64_t>(output)) {
-      result[static_cast<size_t>(out_ragged[3 * t + 1])] = out_ragged[3 * t + 2];
-    }
+// Which length result is that of an axis of an output. It has to be ragged.
+size_t position_of(const Ints& out_ragged, size_t output, size_t axis) {
+  for (const RaggedAxis& each : axes_in(out_ragged)) {
+    if (each.array == output && each.axis == axis) return each.length;
   }
-  return result;
+  CT_CHECK(false);
+  return 0;
 }
 
 // ---- jvp -----------------------------------------------------------------------------------------------------------
@@ -156,7 +166,7 @@ JvpResult mask_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
   Values operands(primals.begin(), primals.end());
   for (size_t i = 0; i < tangents.size(); ++i) {
     if (!tangents[i]) continue;
-    copy_triples(attrs.in_ragged, i - num_lengths, operands.size() - num_lengths, moved.in_ragged);
+    copy_axes(attrs.in_ragged, i - num_lengths, operands.size() - num_lengths, moved.in_ragged);
     operands.push_back(tangents[i]);
   }
   const Values results = mask_region(builder, moved, operands);
@@ -164,13 +174,9 @@ JvpResult mask_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
   JvpResult unpacked = unpack_jvp(absl::MakeConstSpan(results).subspan(0, num_results), derivative.nonzero_out);
   // The lengths are still those of the primal outputs.
   const Ints found = ragged_outputs(moved);
-  Values lengths(static_cast<size_t>(num_positions(out_ragged)));
-  for (size_t t = 0; t < num_triples(out_ragged); ++t) {
-    const auto output = static_cast<size_t>(out_ragged[3 * t]);
-    const int64_t position =
-        positions_of(found, output, unpacked.outputs[output].rank())[static_cast<size_t>(out_ragged[3 * t + 1])];
-    CT_CHECK(position >= 0);
-    lengths[static_cast<size_t>(out_ragged[3 * t + 2])] = results[num_results + static_cast<size_t>(position)];
+  Values lengths(num_positions(out_ragged));
+  for (const auto& [output, axis, length] : axes_in(out_ragged)) {
+    lengths[length] = results[num_results + position_of(found, output, axis)];
   }
   append(unpacked.outputs, lengths);
   unpacked.tangents.resize(unpacked.outputs.size());
@@ -197,7 +203,7 @@ class MaskSplit {
     const Trial trial(known_);
     make_unknown(trial);
     std::vector<SplitValue> results = merge_sheets(sheets_.out_known, known_results_, unknown_results_);
-    results.resize(sheets_.out_known.size() + static_cast<size_t>(num_positions(out_ragged_)));
+    results.resize(sheets_.out_known.size() + num_positions(out_ragged_));
     find_lengths(true, results);
     find_lengths(false, results);
     return results;
@@ -210,7 +216,7 @@ class MaskSplit {
       const Value operand = operands_[i].known;
       if (!operands_[i].is_known()) continue;
       if (i >= num_lengths_) {
-        copy_triples(attrs_.in_ragged, i - num_lengths_, known_operands_.size() - num_lengths_, known_.in_ragged);
+        copy_axes(attrs_.in_ragged, i - num_lengths_, known_operands_.size() - num_lengths_, known_.in_ragged);
       }
       known_operands_.push_back(i < num_lengths_ ? held_length(operand, bounds[i]) : operand);
     }
@@ -229,7 +235,7 @@ class MaskSplit {
     MaskAttrs unknown{nullptr, static_cast<int64_t>(lengths_.size()), in_ragged_};
     for (size_t i = num_lengths_; i < operands_.size(); ++i) {
       if (operands_[i].is_known()) continue;
-      copy_triples(attrs_.in_ragged, i - num_lengths_, arrays_.size(), unknown.in_ragged);
+      copy_axes(attrs_.in_ragged, i - num_lengths_, arrays_.size(), unknown.in_ragged);
       arguments.push_back(add_array(operands_[i].unknown));
     }
     const Values outputs = builder_.inline_graph(*sheets_.unknown, arguments);
@@ -264,7 +270,7 @@ class MaskSplit {
     const Value known = input >= 0 ? known_operands_[static_cast<size_t>(input)] : known_results_[output];
     Value array = add_array(context_.residual(known));
     if (is_length) base.emplace(made.value.var, array);
-    const auto position = static_cast<int64_t>(arrays_.size()) - 1;
+    const size_t position = arrays_.size() - 1;
     for (size_t axis = 0; axis < made.lengths.size(); ++axis) {
       if (!made.lengths[axis]) continue;
       Value length = rebuild_length(made.lengths[axis], builder_, base);
@@ -274,7 +280,7 @@ class MaskSplit {
       }
       const auto at = std::find(lengths_.begin(), lengths_.end(), length);
       if (at != lengths_.end()) {
-        in_ragged_.insert(in_ragged_.end(), {position, static_cast<int64_t>(axis), at - lengths_.begin()});
+        add_axis(in_ragged_, {position, axis, static_cast<size_t>(at - lengths_.begin())});
       } else {
         array = set_length(array, length, static_cast<int>(axis));
       }
@@ -287,9 +293,7 @@ class MaskSplit {
   }
   // Results are a region's outputs and then the lengths that these have.
   static Value length_of(const Ints& ragged, size_t output, size_t axis, const Values& results, size_t num_outputs) {
-    const int64_t position = positions_of(ragged, output, results[output].rank())[axis];
-    CT_CHECK(position >= 0);
-    return results[num_outputs + static_cast<size_t>(position)];
+    return results[num_outputs + position_of(ragged, output, axis)];
   }
 
   // Lengths are known when any output that has them is.
@@ -298,10 +302,9 @@ class MaskSplit {
     for (size_t k = 0; k < sheets_.out_known.size(); ++k) {
       if (sheets_.out_known[k] != of_known) continue;
       const size_t own = next++;
-      for (size_t t = 0; t < num_triples(out_ragged_); ++t) {
-        if (out_ragged_[3 * t] != static_cast<int64_t>(k)) continue;
-        const auto axis = static_cast<size_t>(out_ragged_[3 * t + 1]);
-        SplitValue& length = results[sheets_.out_known.size() + static_cast<size_t>(out_ragged_[3 * t + 2])];
+      for (const auto& [output, axis, position] : axes_in(out_ragged_)) {
+        if (output != k) continue;
+        SplitValue& length = results[sheets_.out_known.size() + position];
         if (length.known || length.unknown) continue;
         length = of_known
                      ? SplitValue::on_known(known_length(own, axis))
@@ -359,7 +362,7 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
   for (size_t i = 0; i < input.operands.size(); ++i) {
     if (!input.operands[i]) continue;
     inside[i] = inner.input(input.avals[i]);
-    if (i >= num_lengths) copy_triples(attrs.in_ragged, i - num_lengths, operands.size() - num_lengths, back.in_ragged);
+    if (i >= num_lengths) copy_axes(attrs.in_ragged, i - num_lengths, operands.size() - num_lengths, back.in_ragged);
     arguments.push_back(inside[i]);
     operands.push_back(i < num_lengths ? held_length(input.operands[i], bounds[i]) : input.operands[i]);
   }
@@ -375,10 +378,10 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
         throw Error(ErrorKind::kUnsupported, concat("the length of axis ", axis, " of output ", k,
                                                     " of a masked function depends on what it is linear in"));
       }
-      const auto position = std::find(inside.begin(), inside.begin() + attrs.num_lengths, own) - inside.begin();
-      if (position < attrs.num_lengths) {
-        back.in_ragged.insert(back.in_ragged.end(), {static_cast<int64_t>(operands.size() - num_lengths),
-                                                     static_cast<int64_t>(axis), position});
+      const auto own_lengths = absl::MakeConstSpan(inside).first(num_lengths);
+      const auto position = static_cast<size_t>(std::ranges::find(own_lengths, own) - own_lengths.begin());
+      if (position < num_lengths) {
+        add_axis(back.in_ragged, {operands.size() - num_lengths, axis, position});
       } else {
         cotangent = first_elements(cotangent, own, static_cast<int>(axis));
       }
@@ -387,11 +390,9 @@ Values mask_transpose(Builder& builder, const TransposeInput& input, const Attrs
     operands.push_back(cotangents[k]);
   }
   Values outputs = spread(inner.inline_graph(*backward.graph, arguments), backward.nonzero);
-  for (size_t t = 0; t < num_triples(attrs.in_ragged); ++t) {
-    Value& output = outputs[num_lengths + static_cast<size_t>(attrs.in_ragged[3 * t])];
-    if (!output) continue;
-    output = set_length(output, inside[static_cast<size_t>(attrs.in_ragged[3 * t + 2])],
-                        static_cast<int>(attrs.in_ragged[3 * t + 1]));
+  for (const auto& [array, axis, length] : axes_in(attrs.in_ragged)) {
+    Value& output = outputs[num_lengths + array];
+    if (output) output = set_length(output, inside[length], static_cast<int>(axis));
   }
   const Values found = only_present(outputs);
   back.graph = inner.finish(found);
@@ -413,12 +414,10 @@ Values mask_expand(Builder& builder, absl::Span<const Value> operands, const Att
     for (int axis = 0; axis < clean.value.rank(); ++axis) clean.value = fill_padded(clean, axis, 0);
     results.push_back(clean.value);
   }
-  Values lengths(static_cast<size_t>(num_positions(out_ragged)));
-  for (size_t t = 0; t < num_triples(out_ragged); ++t) {
-    const Value length =
-        trial.outputs[static_cast<size_t>(out_ragged[3 * t])].lengths[static_cast<size_t>(out_ragged[3 * t + 1])];
-    CT_CHECK(length);
-    lengths[static_cast<size_t>(out_ragged[3 * t + 2])] = length;
+  Values lengths(num_positions(out_ragged));
+  for (const auto& [output, axis, position] : axes_in(out_ragged)) {
+    lengths[position] = trial.outputs[output].lengths[axis];
+    CT_CHECK(lengths[position]);
   }
   append(results, lengths);
   Values held(operands.begin(), operands.end());
@@ -431,10 +430,9 @@ Values mask_expand(Builder& builder, absl::Span<const Value> operands, const Att
 std::vector<Masked> mask_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
   const MaskAttrs attrs = read(*attributes);
   std::vector<Masked> held(operands.begin(), operands.end());
-  for (size_t t = 0; t < num_triples(attrs.in_ragged); ++t) {
-    const Masked& array = operands[static_cast<size_t>(attrs.num_lengths + attrs.in_ragged[3 * t])];
-    const Value size = array.lengths[static_cast<size_t>(attrs.in_ragged[3 * t + 1])];
-    Value& length = held[static_cast<size_t>(attrs.in_ragged[3 * t + 2])].value;
+  for (const auto& [array, axis, position] : axes_in(attrs.in_ragged)) {
+    const Value size = operands[static_cast<size_t>(attrs.num_lengths) + array].lengths[axis];
+    Value& length = held[position].value;
     if (size && size != length) length = clamp_length(length, size);
   }
   return mask_expansion(builder, kMask, held, attributes);
@@ -470,9 +468,9 @@ Ints ragged_outputs(const MaskAttrs& attrs) {
     const Values& lengths = trial.outputs[k].lengths;
     for (size_t axis = 0; axis < lengths.size(); ++axis) {
       if (!lengths[axis]) continue;
-      const auto position = std::find(distinct.begin(), distinct.end(), lengths[axis]) - distinct.begin();
-      if (position == static_cast<int64_t>(distinct.size())) distinct.push_back(lengths[axis]);
-      result.insert(result.end(), {static_cast<int64_t>(k), static_cast<int64_t>(axis), position});
+      const auto position = static_cast<size_t>(std::ranges::find(distinct, lengths[axis]) - distinct.begin());
+      if (position == distinct.size()) distinct.push_back(lengths[axis]);
+      add_axis(result, {k, axis, position});
     }
   }
   return result;

@@ -54,6 +54,15 @@ JvpResult unpack_jvp(absl::Span<const Value> results, const Flags& nonzero_out) 
   return {Values(results.begin(), results.begin() + num_outputs), spread(results.subspan(num_outputs), nonzero_out)};
 }
 
+Values primals_and_tangents(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                            const Flags& moving) {
+  Values result(primals.begin(), primals.end());
+  for (size_t i = 0; i < moving.size(); ++i) {
+    if (moving[i]) result.push_back(instantiate(builder, tangents[i], primals[i].aval()));
+  }
+  return result;
+}
+
 std::vector<SplitValue> merge_sheets(const Flags& out_known, absl::Span<const Value> known,
                                      absl::Span<const Value> unknown) {
   std::vector<SplitValue> result;
@@ -65,17 +74,28 @@ std::vector<SplitValue> merge_sheets(const Flags& out_known, absl::Span<const Va
   return result;
 }
 
-Flags linear_operands(const TransposeInput& input) {
-  Flags result;
-  for (const Value& operand : input.operands) result.push_back(!operand);
+Values known_values(absl::Span<const SplitValue> values) {
+  Values result;
+  for (const SplitValue& value : values) result.push_back(value.known);
   return result;
 }
+
+Flags linear_operands(const TransposeInput& input) { return negated(present(input.operands)); }
 
 Values spread(absl::Span<const Value> values, const Flags& places) {
   Values result(places.size());
   size_t next = 0;
   for (size_t i = 0; i < places.size(); ++i) {
     if (places[i]) result[i] = values[next++];
+  }
+  return result;
+}
+
+Flags spread(const Flags& marks, const Flags& places) {
+  Flags result = places;
+  size_t next = 0;
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (places[i]) result[i] = marks[next++];
   }
   return result;
 }
@@ -96,11 +116,6 @@ std::vector<Batched> batched_in_front(absl::Span<const Value> results) {
   std::vector<Batched> outputs;
   for (const Value& result : results) outputs.push_back({result, 0});
   return outputs;
-}
-
-Pruned prune_called(const Flags& used, const AttrsPtr& attrs) {
-  const PrunedGraph left = pruned_of(attrs->graph("graph"), used);
-  return {left.inputs, used, attrs->with("graph", with_inputs(left.graph, left.inputs))};
 }
 
 // ---- mask ----------------------------------------------------------------------------------------------------------

@@ -19,23 +19,25 @@ void check_graph_inputs(const Graph& graph, absl::Span<const Aval> operands, std
 void check_carry(size_t index, const Aval& entry, const Aval& result);
 void check_same_outputs(const Avals& expected, const Avals& found, std::string_view whose);
 
-// ---- jvp, split, transpose, batch
-// ------------------------------------------------------------------------------------ Outputs, then tangents of those
-// marked.
+// ---- jvp, split, transpose, batch ----------------------------------------------------------------------------------
+// Outputs, then tangents of those marked.
 JvpResult unpack_jvp(absl::Span<const Value> results, const Flags& nonzero_out);
-inline Value on_its_sheet(const SplitValue& value) { return value.is_known() ? value.known : value.unknown; }
+// The primals, then the tangents of those that are marked, zeros for null.
+Values primals_and_tangents(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
+                            const Flags& moving);
 // Outputs in their order, taken from the front of `known` or of `unknown`.
 std::vector<SplitValue> merge_sheets(const Flags& out_known, absl::Span<const Value> known,
                                      absl::Span<const Value> unknown);
+Values known_values(absl::Span<const SplitValue> values);
 Flags linear_operands(const TransposeInput& input);
 // The values in the marked places, null elsewhere.
 Values spread(absl::Span<const Value> values, const Flags& places);
+Flags spread(const Flags& marks, const Flags& places);  // not marked elsewhere
 std::vector<int> axes_of(absl::Span<const Batched> operands);
 Values values_of(absl::Span<const Batched> operands);
 
-// ---- mask
-// ------------------------------------------------------------------------------------------------------------ The
-// lengths of ragged axes are values of one builder; a sub-graph has its own. Inside, a length is an input (a "base"
+// ---- mask ----------------------------------------------------------------------------------------------------------
+// The lengths of ragged axes are values of one builder; a sub-graph has its own. Inside, a length is an input (a "base"
 // length) or was worked out from base lengths; the same computation is repeated on the other side, so that axes that
 // are equally long have the same Value on either side.
 //
@@ -75,9 +77,6 @@ bool unite_lengths(Values& carried, absl::Span<const Value> found, std::string_v
 
 // Results whose batch dimension is at axis 0.
 std::vector<Batched> batched_in_front(absl::Span<const Value> results);
-
-// `prune` of an equation that runs its attribute "graph" on all operands and returns what it returns.
-Pruned prune_called(const Flags& used, const AttrsPtr& attrs);
 
 // The equation as a vmap_region: batched once it has been expanded.
 std::vector<Batched> batch_later(Builder& builder, const Primitive& primitive, absl::Span<const Batched> operands,

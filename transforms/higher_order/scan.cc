@@ -2,8 +2,9 @@
 // carries, sequences; results: last carries, stacked slices. One step is the graph: constants, carries, slices ->
 // carries, slices.
 //
-// Every rule derives the step's graph and loops over the result. Which carries take part (have a tangent, are unknown,
-// are batched, are ragged) is found by repeating the derivation until no step adds another.
+// Every rule derives the step's graph and loops over the result, with each of its inputs in its group (groups.h). Which
+// carries take part (have a tangent, are unknown, are batched, are ragged) is found by repeating the derivation until
+// no step adds another.
 #include <algorithm>
 
 #include "ir/combinators.h"
@@ -18,17 +19,10 @@
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
+#include "transforms/higher_order/step.h"
 
 namespace ct {
 namespace {
-
-// Where constants, carries and sequences lie among the operands (and the graph's inputs).
-struct Layout {
-  size_t constants, carries, sequences, outputs, stacked;
-
-  size_t first_sequence() const { return constants + carries; }
-  size_t operands() const { return constants + carries + sequences; }  // without the count of a counted loop
-};
 
 AttrsPtr to_attrs(const ScanAttrs& attrs) {
   std::vector<std::pair<std::string, AttrValue>> entries{{"graph", attrs.graph},
@@ -40,15 +34,35 @@ AttrsPtr to_attrs(const ScanAttrs& attrs) {
   return Attrs::make(std::move(entries));
 }
 
-Layout layout_of(const ScanAttrs& attrs) {
-  Layout layout;
-  layout.constants = static_cast<size_t>(attrs.num_constants);
-  layout.carries = static_cast<size_t>(attrs.num_carries);
-  layout.sequences = attrs.graph->num_inputs() - layout.constants - layout.carries;
-  layout.outputs = attrs.graph->outputs().size();
-  layout.stacked = layout.outputs - layout.carries;
-  return layout;
-}
+// The count of a counted loop is none of these operands.
+struct Loop : Step {
+  ScanAttrs attrs;
+
+  explicit Loop(const ScanAttrs& scan)
+      : Step(scan.graph, static_cast<size_t>(scan.num_constants), static_cast<size_t>(scan.num_carries)), attrs(scan) {}
+  explicit Loop(const Attrs& scan) : Loop(ScanAttrs::from(scan)) {}
+
+  size_t first_carry() const { return inputs.first(kCarries); }
+
+  // Of another step, whose inputs belong to these groups.
+  ScanAttrs over(GraphPtr step, const Groups& in) const {
+    ScanAttrs result = attrs;
+    result.graph = std::move(step);
+    result.num_constants = static_cast<int64_t>(in.count(kConstants));
+    result.num_carries = static_cast<int64_t>(in.count(kCarries));
+    return result;
+  }
+  // The loop over a step whose inputs and outputs belong to these groups. Operands and results are in their order;
+  // `steps` is null when all steps are taken.
+  Values run(Builder& builder, const Graph& step, const Groups& in, const Groups& out, absl::Span<const Value> operands,
+             Value steps) const {
+    ScanAttrs over_step = over(rewire(step, in.order(), out.order()), in);
+    over_step.counted = static_cast<bool>(steps);
+    Values sorted = in.sorted(operands);
+    if (steps) sorted.push_back(steps);
+    return out.restored(scan(builder, over_step, sorted));
+  }
+};
 
 Aval stacked(const Aval& slice, int64_t length) {
   Shape shape = slice.shape();
@@ -67,34 +81,35 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
                        attrs.num_constants, " constants and ", attrs.num_carries, " carries"));
   }
   if (attrs.length < 0) throw Error(ErrorKind::kValue, concat("the length must not be negative, got ", attrs.length));
-  const Layout layout = layout_of(attrs);
-  if (operands.size() != layout.operands() + (attrs.counted ? 1 : 0)) {
+  const Loop loop(attrs);
+  const Groups& groups = loop.inputs;
+  if (operands.size() != groups.size() + (attrs.counted ? 1 : 0)) {
     throw Error(ErrorKind::kType, concat("the body takes ", inputs, " values, got ", operands.size()));
   }
   if (attrs.counted && !same_type(operands.back(), Aval(DType::kInt32, {}))) {
     throw Error(ErrorKind::kType, concat("the number of steps must be int32[], got ", operands.back().to_string()));
   }
-  for (size_t i = 0; i < layout.operands(); ++i) {
+  for (size_t i = 0; i < groups.size(); ++i) {
     const Aval expected = graph.aval(static_cast<Var>(i));
-    if (i < layout.first_sequence()) {
+    const size_t position = i - groups.first(groups[i]);
+    if (groups[i] != Loop::kSlices) {
       if (same_type(expected, operands[i])) continue;
-      const bool constant = i < layout.constants;
       throw Error(ErrorKind::kType,
-                  concat(constant ? "constant " : "carry ", constant ? i : i - layout.constants, " has type ",
+                  concat(groups[i] == Loop::kConstants ? "constant " : "carry ", position, " has type ",
                          operands[i].to_string(), " on entry but the body takes ", expected.to_string()))
           .hint("the first carry must have the type that the body takes and returns");
     }
     if (same_type(stacked(expected, attrs.length), operands[i])) continue;
-    throw Error(ErrorKind::kShape, concat("sequence ", i - layout.first_sequence(), " has type ",
-                                          operands[i].to_string(), "; ", attrs.length, " steps of a body that takes ",
-                                          expected.to_string(), " need ", stacked(expected, attrs.length).to_string()))
+    throw Error(ErrorKind::kShape, concat("sequence ", position, " has type ", operands[i].to_string(), "; ",
+                                          attrs.length, " steps of a body that takes ", expected.to_string(), " need ",
+                                          stacked(expected, attrs.length).to_string()))
         .hint("all sequences must have the same leading size, the number of steps");
   }
   const Avals results = graph.output_avals();
   Avals outputs;
   for (size_t k = 0; k < results.size(); ++k) {
-    if (k < layout.carries) {
-      check_carry(k, graph.aval(static_cast<Var>(layout.constants + k)), results[k]);
+    if (loop.outputs[k] == Loop::kCarries) {
+      check_carry(k, graph.aval(static_cast<Var>(loop.first_carry() + k)), results[k]);
       outputs.push_back(results[k].strong());
     } else {
       outputs.push_back(stacked(results[k], attrs.length));
@@ -107,62 +122,17 @@ Avals scan_type(absl::Span<const Aval> operands, const Attrs& attributes) {
 
 JvpResult scan_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                    const AttrsPtr& attributes) {
-  const ScanAttrs attrs = ScanAttrs::from(*attributes);
-  const Layout layout = layout_of(attrs);
-  const Flags in = present(tangents.subspan(0, layout.operands()));
-  Flags carries = slice_of(in, layout.constants, layout.first_sequence());
-  const Flags constants = slice_of(in, 0, layout.constants);
-  const Flags sequences = slice_of(in, layout.first_sequence(), layout.operands());
-  JvpGraph step;
-  do {
-    step =
-        jvp_of(attrs.graph, joined({constants, carries, sequences}), joined({carries, Flags(layout.stacked, false)}));
-  } while (unite(carries, slice_of(step.nonzero_out, 0, layout.carries)));
-
-  // From primals, tangents to constants, their tangents, carries, theirs, slices, theirs.
-  const size_t n = layout.operands();
-  const size_t c = count(constants), k = count(carries), s = count(sequences);
-  std::vector<size_t> inputs = range(0, layout.constants);
-  append(inputs, range(n, n + c));
-  append(inputs, range(layout.constants, layout.first_sequence()));
-  append(inputs, range(n + c, n + c + k));
-  append(inputs, range(layout.first_sequence(), n));
-  append(inputs, range(n + c + k, n + c + k + s));
-  const size_t m = layout.outputs;
-  std::vector<size_t> outputs = range(0, layout.carries);
-  append(outputs, range(m, m + k));
-  append(outputs, range(layout.carries, m));
-  append(outputs, range(m + k, step.graph->outputs().size()));
-
-  Values operands;
-  const auto add_group = [&](size_t begin, size_t end, const Flags& moving) {
-    append(operands, primals.subspan(begin, end - begin));
-    for (size_t i = begin; i < end; ++i) {
-      if (moving[i - begin]) operands.push_back(instantiate(builder, tangents[i], primals[i].aval()));
-    }
-  };
-  add_group(0, layout.constants, constants);
-  add_group(layout.constants, layout.first_sequence(), carries);
-  add_group(layout.first_sequence(), n, sequences);
-  if (attrs.counted) operands.push_back(primals.back());
-  const Values results = scan(builder,
-                              {rewire(*step.graph, inputs, outputs), attrs.num_constants + static_cast<int64_t>(c),
-                               attrs.num_carries + static_cast<int64_t>(k), attrs.length, attrs.reverse, attrs.counted},
-                              operands);
-  Values ordered(results.size());
-  for (size_t i = 0; i < outputs.size(); ++i) ordered[outputs[i]] = results[i];
-  return unpack_jvp(ordered, step.nonzero_out);
+  const Loop loop(*attributes);
+  Flags moving = present(tangents.first(loop.inputs.size()));
+  const JvpGraph step = loop.jvp(moving);
+  const Values operands = primals_and_tangents(builder, primals.first(moving.size()), tangents, moving);
+  const Values results = loop.run(builder, *step.graph, loop.inputs.then(loop.inputs.where(moving)),
+                                  loop.outputs.then(loop.outputs.where(step.nonzero_out)), operands,
+                                  loop.attrs.counted ? primals.back() : Value());
+  return unpack_jvp(results, step.nonzero_out);
 }
 
 // ---- split ---------------------------------------------------------------------------------------------------------
-
-// Residuals that depend on constants alone are the same in every step: computed once, outside. So are sizes, of
-// whatever.
-Flags invariant_outputs(const Graph& graph, const Flags& varying) {
-  Flags result = depends_on(graph, varying, Sizes::kKnown);
-  result.flip();
-  return result;
-}
 
 // One slice of a sequence of at least one, of the lengths that all slices have.
 Value any_slice(Value sequence) {
@@ -170,163 +140,86 @@ Value any_slice(Value sequence) {
   return squeeze(slice_axis(sequence, 0, 0, 1), 0);
 }
 
-// A loop on each sheet. What the unknown step needs of the known one is a constant of the unknown loop, where every
-// step has the same, or one of its sequences.
-class ScanSplit {
- public:
-  ScanSplit(SplitContext& context, absl::Span<const SplitValue> operands, const ScanAttrs& attrs)
-      : context_(context),
-        attrs_(attrs),
-        layout_(layout_of(attrs)),
-        operands_(operands.subspan(0, layout_.operands())),
-        steps_(attrs.counted ? operands.back().known : Value{}) {}
-
-  std::vector<SplitValue> run() {
-    find_unknown();
-    sort_residuals();
-    residual_.resize(step_.num_residuals);
-    hoist_invariants();
-    const Values known_results = make_known();
-    for (size_t r = 0; r < step_.num_residuals; ++r) {
-      if (!residual_[r]) residual_[r] = known_operands_[static_cast<size_t>(step_.residual_input[r])];
-    }
-    return merge_sheets(step_.out_known, known_results, make_unknown());
+// The marked results of a step that are the same in every step, computed once, before the loop. Of the operands that
+// vary only the sizes matter.
+Values computed_once(Builder& builder, const Graph& step, const Groups& inputs, absl::Span<const Value> operands,
+                     const Flags& wanted) {
+  if (count(wanted) == 0) return Values(wanted.size());
+  Builder once;
+  Values given;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Value operand = once.input(operands[i].aval());
+    const Aval aval = step.aval(static_cast<Var>(i));
+    const bool slice = inputs[i] == Step::kSlices;
+    given.push_back(!slice ? operand : operand.shape()[0] > 0 ? any_slice(operand) : zeros(once, aval));
   }
+  const Values results = once.inline_graph(step, given);
+  // The step's effects happen in the loop.
+  const GraphPtr graph = once.finish(marked(results, wanted), Builder::Keep::kOutputs);
+  return spread(builder.inline_graph(*graph, operands), wanted);
+}
 
- private:
-  // A carry that is unknown in one step is in the next.
-  void find_unknown() {
-    const Flags in = unknown_mask(operands_);
-    const Flags constants = slice_of(in, 0, layout_.constants);
-    const Flags sequences = slice_of(in, layout_.first_sequence(), layout_.operands());
-    Flags carries = slice_of(in, layout_.constants, layout_.first_sequence());
-    Flags unknown_carries;
-    do {
-      step_ = split_of(attrs_.graph, joined({constants, carries, sequences}),
-                       joined({carries, Flags(layout_.stacked, false)}));
-      unknown_carries = slice_of(step_.out_known, 0, layout_.carries);
-      unknown_carries.flip();
-    } while (unite(carries, unknown_carries));
-    unknown_in_ = joined({constants, carries, sequences});
-    unknown_constants_ = count(constants);
-    unknown_carries_ = count(carries);
-    known_constants_ = layout_.constants - unknown_constants_;
-    known_carries_ = layout_.carries - unknown_carries_;
-    for (size_t i = 0; i < operands_.size(); ++i) {
-      if (!unknown_in_[i]) known_operands_.push_back(operands_[i].known);
-    }
-    num_known_out_ = count(step_.out_known);
-  }
-
-  size_t first_known_sequence() const { return known_constants_ + known_carries_; }
-
-  void sort_residuals() {
-    Flags varying(known_operands_.size(), true);
-    std::fill(varying.begin(), varying.begin() + static_cast<ptrdiff_t>(known_constants_), false);
-    const Flags invariant = invariant_outputs(*step_.known, varying);
-    for (size_t r = 0; r < step_.num_residuals; ++r) {
-      const int input = step_.residual_input[r];
-      const bool is_sequence = input >= static_cast<int>(first_known_sequence());
-      const size_t result = num_known_out_ + r;
-      (invariant[result] ? constant_residuals_ : sequence_residuals_).push_back(r);
-      if (input >= 0 && (is_sequence || input < static_cast<int>(known_constants_))) continue;
-      (invariant[result] ? invariant_results_ : stacked_results_).push_back(result);
-    }
-  }
-
-  // What is the same in every step is computed once, before the loop. Of the inputs that vary only the sizes matter.
-  void hoist_invariants() {
-    if (invariant_results_.empty()) return;
-    Builder hoisted;
-    Values inputs;
-    for (size_t i = 0; i < known_operands_.size(); ++i) {
-      const Value operand = hoisted.input(known_operands_[i].aval());
-      const bool slice = i >= first_known_sequence();
-      inputs.push_back(!slice              ? operand
-                       : attrs_.length > 0 ? any_slice(operand)
-                                           : zeros(hoisted, step_.known->aval(static_cast<Var>(i))));
-    }
-    const Values results = hoisted.inline_graph(*step_.known, inputs);
-    Values chosen;
-    for (size_t k : invariant_results_) chosen.push_back(results[k]);
-    // The step's effects happen in the loop.
-    const GraphPtr graph = hoisted.finish(chosen, Builder::Keep::kOutputs);
-    const Values values = context_.known().inline_graph(*graph, known_operands_);
-    for (size_t i = 0; i < values.size(); ++i) residual_[invariant_results_[i] - num_known_out_] = values[i];
-  }
-
-  Values make_known() {
-    std::vector<size_t> outputs = range(0, num_known_out_);
-    append(outputs, stacked_results_);
-    // The unknown loop takes as many steps as the known one. In a mask region that is the length of the sequences, and
-    // where none of them is known any more, nothing else tells it.
-    if (!attrs_.counted && keeps_lengths() && sequence_residuals_.empty() &&
-        known_operands_.size() > first_known_sequence()) {
-      steps_ = dimension_size(known_operands_.back(), 0);
-    }
-    Values operands = known_operands_;
-    if (attrs_.counted) operands.push_back(steps_);
-    const Values results =
-        scan(context_.known(),
-             {rewire(*step_.known, range(0, known_operands_.size()), outputs), static_cast<int64_t>(known_constants_),
-              static_cast<int64_t>(known_carries_), attrs_.length, attrs_.reverse, attrs_.counted},
-             operands);
-    for (size_t i = 0; i < stacked_results_.size(); ++i) {
-      residual_[stacked_results_[i] - num_known_out_] = results[num_known_out_ + i];
-    }
-    return results;
-  }
-
-  // Inputs of its step: residuals, unknown constants, carries, slices.
-  Values make_unknown() {
-    const size_t first = step_.num_residuals, first_slice = first + unknown_constants_ + unknown_carries_;
-    std::vector<size_t> inputs = constant_residuals_;
-    append(inputs, range(first, first_slice));
-    append(inputs, sequence_residuals_);
-    append(inputs, range(first_slice, step_.unknown->num_inputs()));
-    Values operands;
-    add_residuals(constant_residuals_, operands);
-    add_unknown(0, layout_.first_sequence(), operands);
-    add_residuals(sequence_residuals_, operands);
-    add_unknown(layout_.first_sequence(), layout_.operands(), operands);
-    if (steps_) operands.push_back(context_.residual(steps_));
-    return scan(context_.unknown(),
-                {rewire(*step_.unknown, inputs, range(0, step_.unknown->outputs().size())),
-                 static_cast<int64_t>(constant_residuals_.size() + unknown_constants_),
-                 static_cast<int64_t>(unknown_carries_), attrs_.length, attrs_.reverse, static_cast<bool>(steps_)},
-                operands);
-  }
-  void add_residuals(const std::vector<size_t>& residuals, Values& operands) {
-    for (size_t r : residuals) operands.push_back(context_.residual(residual_[r]));
-  }
-  void add_unknown(size_t begin, size_t end, Values& operands) {
-    for (size_t i = begin; i < end; ++i) {
-      if (unknown_in_[i]) operands.push_back(context_.on_unknown(operands_[i]));
-    }
-  }
-
-  SplitContext& context_;
-  const ScanAttrs& attrs_;
-  const Layout layout_;
-  const absl::Span<const SplitValue> operands_;
-  Value steps_;  // null where the length says it
-
-  SplitGraph step_;
-  Flags unknown_in_;
-  size_t unknown_constants_ = 0, unknown_carries_ = 0, known_constants_ = 0, known_carries_ = 0;
-  Values known_operands_;
-  size_t num_known_out_ = 0;
-  std::vector<size_t> constant_residuals_, sequence_residuals_;  // by their number
-  // Results of the known step that are residuals and no inputs of it: the same in every step, and others.
-  std::vector<size_t> invariant_results_, stacked_results_;
-  Values residual_;  // on the known sheet
+struct Residuals {
+  Values values;  // on the known sheet; null for those that the known loop has to stack
+  Groups groups;  // how the unknown loop takes them
 };
 
-std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> operands,
+// Residuals that depend on constants alone are the same in every step. So are sizes, of whatever.
+Residuals residuals_of(Builder& known, const SplitGraph& step, const Groups& inputs, absl::Span<const Value> operands) {
+  const Flags varying = depends_on(*step.known, negated(inputs.among(Step::kConstants)), Sizes::kKnown);
+  const size_t first = count(step.out_known);
+  Residuals result;
+  Flags once(first, false);
+  for (size_t r = 0; r < step.num_residuals; ++r) {
+    const bool same = !varying[first + r];
+    const auto input = static_cast<size_t>(step.residual_input[r]);
+    const bool is_operand = step.residual_input[r] >= 0 && inputs[input] != Step::kCarries;
+    result.values.push_back(is_operand ? operands[input] : Value());
+    result.groups.add(same ? Step::kConstants : Step::kSlices);
+    once.push_back(same && !is_operand);
+  }
+  const Values computed = computed_once(known, *step.known, inputs, operands, once);
+  for (size_t r = 0; r < step.num_residuals; ++r) {
+    if (once[first + r]) result.values[r] = computed[first + r];
+  }
+  return result;
+}
+
+// A loop on each sheet. What the unknown step needs of the known one is a constant of the unknown loop, where every
+// step has the same, or one of its sequences.
+std::vector<SplitValue> scan_split(SplitContext& context, absl::Span<const SplitValue> all,
                                    const AttrsPtr& attributes) {
-  const ScanAttrs attrs = ScanAttrs::from(*attributes);
-  if (attrs.counted && !operands.back().is_known()) return split_whole(context, kScan, operands, attributes);
-  return ScanSplit(context, operands, attrs).run();
+  const Loop loop(*attributes);
+  if (loop.attrs.counted && !all.back().is_known()) return split_whole(context, kScan, all, attributes);
+  const absl::Span<const SplitValue> operands = all.first(loop.inputs.size());
+  Flags unknown = unknown_mask(operands);
+  const SplitGraph step = loop.split(unknown);
+  const Values known_operands = known_values(marked(operands, negated(unknown)));
+  const Groups known_inputs = loop.inputs.where(negated(unknown));
+  const Residuals residuals = residuals_of(context.known(), step, known_inputs, known_operands);
+  Groups known_outputs = loop.outputs.where(step.out_known);
+  const size_t first_residual = known_outputs.size();
+  for (const Value& value : residuals.values) known_outputs.add(value ? Groups::kNone : Loop::kSlices);
+  // The unknown loop takes as many steps as the known one. In a mask region that is the length of the sequences, and
+  // where none of them is known any more, nothing else tells it.
+  const Value known_steps = loop.attrs.counted ? all.back().known : Value();
+  const bool tells = residuals.groups.count(Loop::kSlices) > 0 || known_inputs.count(Loop::kSlices) == 0;
+  const bool measures = !known_steps && keeps_lengths() && !tells;
+  const Value steps = measures ? dimension_size(known_operands.back(), 0) : known_steps;
+  const Values known = loop.run(context.known(), *step.known, known_inputs, known_outputs, known_operands, known_steps);
+
+  std::vector<SplitValue> given;
+  for (size_t r = 0; r < step.num_residuals; ++r) {
+    const Value value = residuals.values[r] ? residuals.values[r] : known[first_residual + r];
+    given.push_back(SplitValue::on_known(value));
+  }
+  for (const SplitValue& operand : marked(operands, unknown)) given.push_back(operand);
+  const Groups inputs = residuals.groups.then(loop.inputs.where(unknown));
+  Values carried(given.size());
+  for (size_t i : inputs.order()) carried[i] = context.on_unknown(given[i]);
+  const Values results = loop.run(context.unknown(), *step.unknown, inputs, loop.outputs.where(negated(step.out_known)),
+                                  carried, steps ? context.residual(steps) : Value());
+  return merge_sheets(step.out_known, known, results);
 }
 
 // ---- transpose -----------------------------------------------------------------------------------------------------
@@ -340,150 +233,98 @@ Values divide_and_transpose(Builder& builder, const TransposeInput& input, const
   const Values known = builder.inline_graph(*sheets.known, only_present(input.operands));
   Values operands(known.end() - sheets.num_residuals, known.end());
   operands.resize(sheets.unknown->num_inputs());
-  Values cotangents;
-  for (size_t k = 0; k < input.cotangents.size(); ++k) {
-    if (!sheets.out_known[k]) cotangents.push_back(input.cotangents[k]);
-  }
+  const Values cotangents = marked(input.cotangents, negated(sheets.out_known));
   const Values found = backward_pass(builder, *sheets.unknown, operands, cotangents);
   return spread(absl::MakeSpan(found).subspan(sheets.num_residuals), linear_operands(input));
 }
 
 Values scan_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
-  const ScanAttrs attrs = ScanAttrs::from(*attributes);
-  const Layout layout = layout_of(attrs);
-  const Graph& graph = *attrs.graph;
+  const Loop loop(*attributes);
   Flags linear = linear_operands(input);
-  linear.resize(layout.operands());
+  linear.resize(loop.inputs.size());
   const Flags wanted = linear;
-  for (Flags more;;) {
-    more = linear;
-    const Flags depends = depends_on(graph, linear);
-    for (size_t k = 0; k < layout.carries; ++k) more[layout.constants + k] = linear[layout.constants + k] || depends[k];
-    if (!unite(linear, more)) break;
-  }
-  for (size_t k = 0; k < layout.carries; ++k) {
-    if (!linear[layout.constants + k]) return divide_and_transpose(builder, input, attributes);
+  loop.spread_linear(linear);
+  if (count(loop.inputs.of(Loop::kCarries, linear)) < loop.inputs.count(Loop::kCarries)) {
+    return divide_and_transpose(builder, input, attributes);
   }
 
   // One step back: cotangents of the carries and of this step's slices give those of everything linear.
-  Flags carries = slice_of(present(input.cotangents), 0, layout.carries);
-  const Flags slices = slice_of(present(input.cotangents), layout.carries, layout.outputs);
-  BackwardGraph step;
-  Flags found;
-  do {
-    Flags force(layout.operands(), false);
-    for (size_t k = 0; k < layout.carries; ++k) force[layout.constants + k] = carries[k];
-    step = backward_of(attrs.graph, linear, joined({carries, slices}), force);
-    found = slice_of(step.nonzero, layout.constants, layout.first_sequence());
-  } while (unite(carries, found));
+  Flags cotangents = present(input.cotangents);
+  const BackwardGraph step = loop.backward(linear, cotangents);
 
-  const Flags constants = slice_of(step.nonzero, 0, layout.constants);
-  const Flags sequences = slice_of(step.nonzero, layout.first_sequence(), layout.operands());
-  const size_t num_accumulated = count(constants), num_carries = count(carries);
-  Values residual_constants, residual_sequences, first_carries, cotangent_sequences;
-  for (size_t i = 0; i < layout.operands(); ++i) {
-    if (linear[i]) continue;
-    (i < layout.constants ? residual_constants : residual_sequences).push_back(input.operands[i]);
+  // Carries of the new loop: sums of the constants' cotangents, then cotangents of carries.
+  const Groups nonzero = loop.inputs.where(step.nonzero);
+  const size_t num_sums = nonzero.count(Loop::kConstants);
+  const Groups inputs =
+      Groups{0, num_sums}.then(loop.inputs.where(negated(linear))).then(loop.outputs.where(cotangents));
+  const Groups outputs{0, num_sums + nonzero.count(Loop::kCarries), nonzero.count(Loop::kSlices)};
+  Values operands;
+  for (const Aval& aval : nonzero.of(Loop::kConstants, marked(input.avals, step.nonzero))) {
+    operands.push_back(zeros(builder, aval));
   }
-  for (size_t i = 0; i < layout.constants; ++i) {
-    if (constants[i]) first_carries.push_back(zeros(builder, input.avals[i]));
+  append(operands, marked(input.operands, negated(linear)));
+  for (size_t k = 0; k < cotangents.size(); ++k) {
+    if (!cotangents[k]) continue;
+    const bool carry = loop.outputs[k] == Loop::kCarries;
+    operands.push_back(carry ? instantiate(builder, input.cotangents[k], input.avals[loop.first_carry() + k])
+                             : input.cotangents[k]);
   }
-  for (size_t k = 0; k < layout.carries; ++k) {
-    if (carries[k]) {
-      first_carries.push_back(instantiate(builder, input.cotangents[k], input.avals[layout.constants + k]));
-    }
+  Avals avals = avals_of(operands);
+  for (size_t i = 0; i < avals.size(); ++i) {
+    if (inputs[i] == Loop::kSlices) avals[i] = avals[i].with_shape(absl::MakeConstSpan(avals[i].shape()).subspan(1));
   }
-  cotangent_sequences = only_present(input.cotangents.subspan(layout.carries));
-
-  // Inputs of the step's backward graph: residual constants, residual slices, cotangents of carries and slices;
-  // outputs: cotangents of constants, carries, slices.
-  Builder body;
-  Values body_constants, body_accumulated, body_carries, body_residuals, body_cotangents;
-  const auto inputs = [&](Values& group, const Values& like, bool slice) {
-    for (const Value& value : like) {
-      const Shape& shape = value.shape();
-      group.push_back(
-          body.input(slice ? value.aval().with_shape(absl::MakeConstSpan(shape).subspan(1)) : value.aval()));
-    }
-  };
-  inputs(body_constants, residual_constants, false);
-  inputs(body_carries, first_carries, false);
-  inputs(body_residuals, residual_sequences, true);
-  inputs(body_cotangents, cotangent_sequences, true);
-  body_accumulated.assign(body_carries.begin(), body_carries.begin() + static_cast<ptrdiff_t>(num_accumulated));
-  Values step_operands = body_constants;
-  append(step_operands, body_residuals);
-  append(step_operands, absl::MakeSpan(body_carries).subspan(num_accumulated));
-  append(step_operands, body_cotangents);
-  Values results = body.inline_graph(*step.graph, step_operands);
-  for (size_t i = 0; i < num_accumulated; ++i) results[i] = add_tangents(body_accumulated[i], results[i]);
-
-  Values operands = residual_constants;
-  append(operands, first_carries);
-  append(operands, residual_sequences);
-  append(operands, cotangent_sequences);
-  if (attrs.counted) operands.push_back(known_operand(input, static_cast<int>(layout.operands())));
-  const Values outputs =
-      scan(builder,
-           {body.finish(results), static_cast<int64_t>(residual_constants.size()),
-            static_cast<int64_t>(num_accumulated + num_carries), attrs.length, !attrs.reverse, attrs.counted},
-           operands);
-  Values cotangents = spread(outputs, joined({constants, carries, sequences}));
-  for (size_t i = 0; i < cotangents.size(); ++i) {
-    if (!wanted[i]) cotangents[i] = {};
+  const GraphPtr body = build_graph(avals, [&](Builder& inner, const Values& values) {
+    const absl::Span<const Value> given(values);
+    Values results = inner.inline_graph(*step.graph, given.subspan(num_sums));
+    for (size_t i = 0; i < num_sums; ++i) results[i] = add_tangents(given[i], results[i]);
+    return results;
+  });
+  Loop back = loop;
+  back.attrs.reverse = !loop.attrs.reverse;
+  const Value steps = loop.attrs.counted ? known_operand(input, static_cast<int>(loop.inputs.size())) : Value();
+  const Values found = spread(back.run(builder, *body, inputs, outputs, operands, steps), step.nonzero);
+  Values results(input.operands.size());
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (wanted[i]) results[i] = found[i];
   }
-  cotangents.resize(input.operands.size());
-  return cotangents;
+  return results;
 }
 
 // ---- batch ---------------------------------------------------------------------------------------------------------
 
 std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                 const AttrsPtr& attributes) {
-  const ScanAttrs attrs = ScanAttrs::from(*attributes);
-  const Layout layout = layout_of(attrs);
-  std::vector<int> axes = axes_of(operands.subspan(0, layout.operands()));
-  for (size_t i = layout.constants; i < layout.operands(); ++i) {
+  const Loop loop(*attributes);
+  const size_t first_carry = loop.first_carry(), num_inputs = loop.inputs.size();
+  std::vector<int> axes = axes_of(operands.first(num_inputs));
+  for (size_t i = first_carry; i < num_inputs; ++i) {
     if (axes[i] < 0) continue;
-    axes[i] = i < layout.first_sequence() ? 0 : std::max(axes[i] - 1, 0);  // of a slice
+    axes[i] = loop.inputs[i] == Loop::kCarries ? 0 : std::max(axes[i] - 1, 0);  // of a slice
   }
-  BatchGraph step;
-  for (bool changed = true; changed;) {
-    changed = false;
-    std::vector<int> out(layout.outputs, kAnyAxis);
-    for (size_t k = 0; k < layout.carries; ++k) {
-      if (axes[layout.constants + k] == 0) out[k] = 0;
-    }
-    step = batch_of(attrs.graph, axes, axis, out);
-    for (size_t k = 0; k < layout.carries; ++k) {
-      if (step.out_axes[k] < 0 || axes[layout.constants + k] == 0) continue;
-      axes[layout.constants + k] = 0;
-      changed = true;
-    }
-  }
+  const BatchGraph step = loop.batch(axes, axis);
   Values values;
-  for (size_t i = 0; i < layout.operands(); ++i) {
+  for (size_t i = 0; i < num_inputs; ++i) {
     const Batched& x = operands[i];
-    if (axes[i] < 0 || i < layout.constants) {
+    if (axes[i] < 0 || loop.inputs[i] == Loop::kConstants) {
       values.push_back(x.value);
-    } else if (i < layout.first_sequence()) {
+    } else if (loop.inputs[i] == Loop::kCarries) {
       values.push_back(materialize_batch(builder, x, 0, axis));
     } else {
       values.push_back(x.axis == 0 ? move_axis(x.value, 0, 1) : x.value);
     }
   }
-  if (attrs.counted) {
+  if (loop.attrs.counted) {
     // As many steps as the longest row needs; the body leaves rows alone that have ended.
     const Batched& steps = operands.back();
     values.push_back(steps.batched() ? reduce_max(steps.value, {0}) : steps.value);
   }
-  ScanAttrs batched = attrs;
+  ScanAttrs batched = loop.attrs;
   batched.graph = step.graph;
   const Values results = scan(builder, batched, values);
   std::vector<Batched> outputs;
   for (size_t k = 0; k < results.size(); ++k) {
     const int at = step.out_axes[k];
-    outputs.push_back({results[k], k < layout.carries || at < 0 ? at : at + 1});
+    outputs.push_back({results[k], loop.outputs[k] == Loop::kCarries || at < 0 ? at : at + 1});
   }
   return outputs;
 }
@@ -492,22 +333,13 @@ std::vector<Batched> scan_batch(Builder& builder, absl::Span<const Batched> oper
 
 // A carry is needed when it is used in the end, or when a step makes something needed of it.
 Pruned scan_prune(const Flags& used, const AttrsPtr& attributes) {
-  const ScanAttrs attrs = ScanAttrs::from(*attributes);
-  const Layout layout = layout_of(attrs);
+  const Loop loop(*attributes);
   Flags outputs = used;
-  PrunedGraph step;
-  Flags more(layout.outputs, false);
-  do {
-    step = pruned_of(attrs.graph, outputs);
-    for (size_t k = 0; k < layout.carries; ++k) more[k] = step.inputs[layout.constants + k];
-  } while (unite(outputs, more));
+  const PrunedGraph step = loop.prune(outputs);
   Flags operands = step.inputs;
-  for (size_t k = 0; k < layout.carries; ++k) operands[layout.constants + k] = outputs[k];
-  const auto constants = static_cast<int64_t>(count(slice_of(operands, 0, layout.constants)));
-  const auto carries = static_cast<int64_t>(count(slice_of(outputs, 0, layout.carries)));
-  const GraphPtr graph = with_inputs(step.graph, operands);
-  if (attrs.counted) operands.push_back(true);
-  return {operands, outputs, to_attrs({graph, constants, carries, attrs.length, attrs.reverse, attrs.counted})};
+  const ScanAttrs left = loop.over(with_inputs(step.graph, operands), loop.inputs.where(operands));
+  if (loop.attrs.counted) operands.push_back(true);
+  return {operands, outputs, to_attrs(left)};
 }
 
 // ---- mask ----------------------------------------------------------------------------------------------------------
@@ -515,20 +347,21 @@ Pruned scan_prune(const Flags& used, const AttrsPtr& attributes) {
 // A ragged leading axis runs all the steps that there could be, but those past its length leave the carries alone;
 // what they stack is padding.
 std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
-  const ScanAttrs attrs = ScanAttrs::from(*attributes);
-  const Layout layout = layout_of(attrs);
+  const Loop loop(*attributes);
+  const size_t first_carry = loop.first_carry(), num_inputs = loop.inputs.size(), num_outputs = loop.outputs.size();
+  const auto is_carry = [&](size_t output) { return loop.outputs[output] == Loop::kCarries; };
   Value steps;                  // null: all of them
   std::vector<Values> lengths;  // of constants, carries and slices, in the outer builder
-  for (size_t i = 0; i < layout.operands(); ++i) {
+  for (size_t i = 0; i < num_inputs; ++i) {
     Values own = operands[i].lengths;
-    if (i >= layout.first_sequence()) {
+    if (loop.inputs[i] == Loop::kSlices) {
       steps = merge_lengths(steps, own[0], "scan", 0);
       own.erase(own.begin());
     }
     lengths.push_back(std::move(own));
   }
   // A counted loop is as ragged as one over sequences of that length.
-  if (attrs.counted && known_length(operands.back().value) != attrs.length) {
+  if (loop.attrs.counted && known_length(operands.back().value) != loop.attrs.length) {
     const Value count = operands.back().value;
     steps = steps && !same_length(steps, count) ? smaller_length(steps, count) : count;
   }
@@ -537,53 +370,49 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
   std::vector<Masked> with_steps(operands.begin(), operands.end());
   if (steps) with_steps.push_back({steps, {steps}});
 
-  std::vector<Values> found(layout.outputs);  // of carries and slices, in the outer builder
-  GraphPtr graph;
+  std::vector<Values> found(num_outputs);  // of carries and slices, in the outer builder
+  ScanAttrs masked = loop.attrs;
   Values base;
   for (bool changed = true; changed;) {
     changed = false;
     MaskedSubGraph step(builder, with_steps);
     Builder& inner = step.inner();
     std::vector<Masked> inputs;
-    for (size_t i = 0; i < layout.constants; ++i) {
-      inputs.push_back(step.constant(operands[i]));
+    for (size_t i = 0; i < first_carry; ++i) inputs.push_back(step.constant(operands[i]));
+    for (size_t i = first_carry; i < num_inputs; ++i) {
+      inputs.push_back({inner.input(loop.graph->aval(static_cast<Var>(i))), step.lengths_inside(lengths[i])});
     }
-    for (size_t i = layout.constants; i < layout.operands(); ++i) {
-      inputs.push_back({inner.input(attrs.graph->aval(static_cast<Var>(i))), step.lengths_inside(lengths[i])});
-    }
-    const std::vector<Masked> results = mask_inline(inner, *attrs.graph, inputs);
+    const std::vector<Masked> results = mask_inline(inner, *loop.graph, inputs);
     Values outputs;
     // All loops of a batch take as many steps, so each says which are its own.
     const Value at = steps ? inner.input(Aval(DType::kInt32, {})) : Value();
     const Value active = steps ? lt(at, step.length_inside(steps)) : Value();
-    for (size_t k = 0; k < layout.outputs; ++k) {
+    for (size_t k = 0; k < num_outputs; ++k) {
       Value result = results[k].value;
-      found[k] = step.lengths_outside(results[k].lengths, k < layout.carries ? "a carry" : "a stacked result");
-      if (k < layout.carries) {
-        const size_t i = layout.constants + k;
-        changed = unite_lengths(lengths[i], found[k], "carry", k) || changed;
-        if (active) result = select(broadcast_scalar(active, result.shape()), result, inputs[i].value);
+      found[k] = step.lengths_outside(results[k].lengths, is_carry(k) ? "a carry" : "a stacked result");
+      if (is_carry(k)) {
+        changed = unite_lengths(lengths[first_carry + k], found[k], "carry", k) || changed;
+        if (active) result = select(broadcast_scalar(active, result.shape()), result, inputs[first_carry + k].value);
       }
       outputs.push_back(result);
     }
     base = step.base_lengths();
-    if (!changed) graph = inner.finish(outputs);
+    if (!changed) masked.graph = inner.finish(outputs);
   }
 
   Values values = base;
-  for (size_t i = 0; i < layout.operands(); ++i) values.push_back(operands[i].value);
+  for (const Masked& operand : operands.first(num_inputs)) values.push_back(operand.value);
   if (steps) {
-    values.push_back(iota(builder, Aval(DType::kInt32, {attrs.length}), 0));
+    values.push_back(iota(builder, Aval(DType::kInt32, {loop.attrs.length}), 0));
     values.push_back(steps);
   }
-  const Values results = scan(builder,
-                              {graph, attrs.num_constants + static_cast<int64_t>(base.size()), attrs.num_carries,
-                               attrs.length, attrs.reverse, static_cast<bool>(steps)},
-                              values);
+  masked.num_constants += static_cast<int64_t>(base.size());
+  masked.counted = static_cast<bool>(steps);
+  const Values results = scan(builder, masked, values);
   std::vector<Masked> outputs;
-  for (size_t k = 0; k < layout.outputs; ++k) {
-    Values own = k < layout.carries ? lengths[layout.constants + k] : found[k];
-    if (k >= layout.carries) own.insert(own.begin(), steps);
+  for (size_t k = 0; k < num_outputs; ++k) {
+    Values own = is_carry(k) ? lengths[first_carry + k] : found[k];
+    if (!is_carry(k)) own.insert(own.begin(), steps);
     outputs.push_back({results[k], std::move(own)});
   }
   return outputs;
@@ -592,37 +421,33 @@ std::vector<Masked> scan_mask(Builder& builder, absl::Span<const Masked> operand
 // ---- reference -----------------------------------------------------------------------------------------------------
 
 std::vector<Tensor> scan_reference(const ReferenceInput& input) {
-  const ScanAttrs attrs = ScanAttrs::from(input.attrs);
-  const Layout layout = layout_of(attrs);
-  std::vector<Tensor> step(input.operands.begin(), input.operands.begin() + layout.first_sequence());
-  step.resize(layout.operands());
-  std::vector<Tensor> results(input.operands.begin() + layout.constants,
-                              input.operands.begin() + layout.first_sequence());
-  for (size_t k = layout.carries; k < layout.outputs; ++k) results.emplace_back(input.output_avals[k]);
-  int64_t steps = attrs.length;
-  if (attrs.counted) {
-    steps = std::clamp<int64_t>(*input.operands.back().as<int32_t>(), 0, attrs.length);
-    for (size_t k = layout.carries; k < layout.outputs; ++k) {
-      std::fill_n(results[k].as<char>(), results[k].aval().bytes(), '\0');
-    }
+  const Loop loop(input.attrs);
+  const size_t first_carry = loop.first_carry(), num_carries = loop.outputs.count(Loop::kCarries);
+  const size_t first_slice = first_carry + num_carries;
+  std::vector<Tensor> step(input.operands.begin(), input.operands.begin() + static_cast<ptrdiff_t>(first_slice));
+  step.resize(loop.inputs.size());
+  std::vector<Tensor> results = loop.inputs.of(Loop::kCarries, input.operands.first(loop.inputs.size()));
+  for (const Aval& aval : input.output_avals.subspan(num_carries)) results.emplace_back(aval);
+  const absl::Span<Tensor> stacked = absl::MakeSpan(results).subspan(num_carries);
+  int64_t steps = loop.attrs.length;
+  if (loop.attrs.counted) {
+    steps = std::clamp<int64_t>(*input.operands.back().as<int32_t>(), 0, loop.attrs.length);
+    for (Tensor& result : stacked) std::fill_n(result.as<char>(), result.aval().bytes(), '\0');
   }
   for (int64_t t = 0; t < steps; ++t) {
-    const int64_t at = attrs.reverse ? steps - 1 - t : t;
-    for (size_t i = layout.first_sequence(); i < layout.operands(); ++i) {
-      Tensor slice(attrs.graph->aval(static_cast<Var>(i)));
-      const auto bytes = static_cast<size_t>(slice.aval().bytes());
-      const char* from = input.operands[i].as<char>() + at * static_cast<int64_t>(bytes);
-      std::copy(from, from + bytes, slice.as<char>());
+    const int64_t at = loop.attrs.reverse ? steps - 1 - t : t;
+    for (size_t i = first_slice; i < step.size(); ++i) {
+      Tensor slice(loop.graph->aval(static_cast<Var>(i)));
+      const int64_t bytes = slice.aval().bytes();
+      std::copy_n(input.operands[i].as<char>() + at * bytes, bytes, slice.as<char>());
       step[i] = slice;
     }
-    std::vector<Tensor> outputs = input.run_graph(*attrs.graph, step);
-    for (size_t k = 0; k < layout.outputs; ++k) {
-      if (k < layout.carries) {
-        step[layout.constants + k] = results[k] = outputs[k];
-      } else {
-        const auto bytes = outputs[k].aval().bytes();
-        std::copy(outputs[k].as<char>(), outputs[k].as<char>() + bytes, results[k].as<char>() + at * bytes);
-      }
+    const std::vector<Tensor> outputs = input.run_graph(*loop.graph, step);
+    for (size_t k = 0; k < num_carries; ++k) step[first_carry + k] = results[k] = outputs[k];
+    for (size_t k = 0; k < stacked.size(); ++k) {
+      const Tensor& slice = outputs[num_carries + k];
+      const int64_t bytes = slice.aval().bytes();
+      std::copy_n(slice.as<char>(), bytes, stacked[k].as<char>() + at * bytes);
     }
   }
   return results;

@@ -210,13 +210,7 @@ Flags present(absl::Span<const Value> values) {
   return result;
 }
 
-Values only_present(absl::Span<const Value> values) {
-  Values result;
-  for (const Value& value : values) {
-    if (value) result.push_back(value);
-  }
-  return result;
-}
+Values only_present(absl::Span<const Value> values) { return marked(values, present(values)); }
 
 void append(Values& values, absl::Span<const Value> more) { values.insert(values.end(), more.begin(), more.end()); }
 
@@ -228,6 +222,11 @@ Flags joined(std::initializer_list<Flags> parts) {
   Flags result;
   for (const Flags& part : parts) result.insert(result.end(), part.begin(), part.end());
   return result;
+}
+
+Flags negated(Flags flags) {
+  flags.flip();
+  return flags;
 }
 
 bool unite(Flags& flags, const Flags& more) {

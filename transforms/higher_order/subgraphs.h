@@ -62,9 +62,19 @@ void append(std::vector<size_t>& order, absl::Span<const size_t> more);
 size_t count(const Flags& flags);
 Flags present(absl::Span<const Value> values);        // which are not null
 Values only_present(absl::Span<const Value> values);  // those that are not null
+// Those that are marked.
+template <class Items>
+auto marked(const Items& items, const Flags& flags) {
+  std::vector<typename Items::value_type> result;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    if (flags[i]) result.push_back(items[i]);
+  }
+  return result;
+}
 void append(Values& values, absl::Span<const Value> more);
 Flags slice_of(const Flags& flags, size_t begin, size_t end);
 Flags joined(std::initializer_list<Flags> parts);
 bool unite(Flags& flags, const Flags& more);  // or; whether anything changed
+Flags negated(Flags flags);
 
 }  // namespace ct

@@ -6,6 +6,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/applied.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
@@ -51,60 +52,22 @@ Avals vmap_region_type(absl::Span<const Aval> operands, const Attrs& attributes)
   return outputs;
 }
 
-JvpResult vmap_region_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
-                          const AttrsPtr& attributes) {
-  VmapAttrs attrs = read(*attributes);
-  const JvpGraph derivative = jvp_of(attrs.graph, present(tangents));
-  attrs.graph = derivative.graph;
-  for (size_t i = 0; i < tangents.size(); ++i) {
-    if (tangents[i]) attrs.in_axes.push_back(attrs.in_axes[i]);
-  }
-  Values operands(primals.begin(), primals.end());
-  append(operands, only_present(tangents));
-  return unpack_jvp(vmap_region(builder, attrs, operands), derivative.nonzero_out);
-}
-
-std::vector<SplitValue> vmap_region_split(SplitContext& context, absl::Span<const SplitValue> operands,
-                                          const AttrsPtr& attributes) {
-  const VmapAttrs attrs = read(*attributes);
-  const SplitGraph sheets = split_of(attrs.graph, unknown_mask(operands));
-  Values known, unknown;
-  std::vector<int> known_axes, unknown_axes;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const bool is_known = operands[i].is_known();
-    (is_known ? known : unknown).push_back(on_its_sheet(operands[i]));
-    (is_known ? known_axes : unknown_axes).push_back(attrs.in_axes[i]);
-  }
-  const Values results = vmap_region(context.known(), {sheets.known, known_axes, attrs.axis}, known);
-  const size_t num_known = count(sheets.out_known);
-  Values unknown_operands;
-  std::vector<int> axes;
-  for (uint32_t r = 0; r < sheets.num_residuals; ++r) {
-    const int input = sheets.residual_input[r];
-    unknown_operands.push_back(context.residual(input >= 0 ? known[input] : results[num_known + r]));
-    axes.push_back(input >= 0 ? known_axes[input] : 0);
-  }
-  append(unknown_operands, unknown);
-  axes.insert(axes.end(), unknown_axes.begin(), unknown_axes.end());
-  return merge_sheets(sheets.out_known, results,
-                      vmap_region(context.unknown(), {sheets.unknown, axes, attrs.axis}, unknown_operands));
+// What is new lies as results do.
+AttrsPtr vmap_region_derived(const AttrsPtr& attrs, const Derived& derived) {
+  const Ints& axes = attrs->ints("in_axes");
+  Ints in_axes;
+  for (int origin : derived.origins) in_axes.push_back(origin == Derived::kNew ? 0 : axes[static_cast<size_t>(origin)]);
+  return attrs->with("graph", derived.graphs[0])->with("in_axes", std::move(in_axes));
 }
 
 // An operand that all examples share gets the sum of their cotangents.
-Values vmap_region_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
-  const VmapAttrs attrs = read(*attributes);
-  const BackwardGraph backward = backward_of(attrs.graph, linear_operands(input), present(input.cotangents));
-  Values operands = only_present(input.operands);
-  append(operands, only_present(input.cotangents));
-  std::vector<int> axes;
-  for (size_t i = 0; i < input.operands.size(); ++i) {
-    if (input.operands[i]) axes.push_back(attrs.in_axes[i]);
-  }
-  axes.resize(operands.size(), 0);
-  Values results = spread(vmap_region(builder, {backward.graph, axes, attrs.axis}, operands), backward.nonzero);
+Values vmap_region_transpose(const AppliedRules& rules, Builder& builder, const TransposeInput& input,
+                             const AttrsPtr& attrs) {
+  const Ints& axes = attrs->ints("in_axes");
+  Values results = rules.transpose(builder, input, attrs);
   for (size_t i = 0; i < results.size(); ++i) {
     if (!results[i]) continue;
-    results[i] = attrs.in_axes[i] < 0 ? reduce_sum(results[i], {0}) : move_axis(results[i], 0, attrs.in_axes[i]);
+    results[i] = axes[i] < 0 ? reduce_sum(results[i], {0}) : move_axis(results[i], 0, static_cast<int>(axes[i]));
   }
   return results;
 }
@@ -121,17 +84,6 @@ Values vmap_region_expand(Builder& builder, absl::Span<const Value> operands, co
   return results;
 }
 
-Pruned vmap_region_prune(const Flags& used, const AttrsPtr& attrs) {
-  Pruned left = prune_called(used, attrs);
-  const Ints& axes = attrs->ints("in_axes");
-  Ints kept;
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (left.operands[i]) kept.push_back(axes[i]);
-  }
-  left.attrs = left.attrs->with("in_axes", std::move(kept));
-  return left;
-}
-
 Primitive vmap_region_primitive() {
   Primitive result = expanding("vmap_region", vmap_region_expand);
   result.attributes = {{"binds", AttributeKind::kText, kOptional},
@@ -140,12 +92,13 @@ Primitive vmap_region_primitive() {
                        {"size", AttributeKind::kInteger}};
   result.several_results = true;
   result.type = vmap_region_type;
-  result.jvp = vmap_region_jvp;
-  result.split = vmap_region_split;
-  result.transpose = vmap_region_transpose;
+  const AppliedRules rules(result.name, vmap_region_derived);
+  rules.fill(result);
+  result.transpose = [rules](Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
+    return vmap_region_transpose(rules, builder, input, attrs);
+  };
   result.batch = [](Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                     const AttrsPtr& attrs) { return batch_later(builder, kVmapRegion, operands, axis, attrs); };
-  result.prune = vmap_region_prune;
   result.region = Region::kExamples;
   return result;
 }

@@ -15,15 +15,11 @@
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
+#include "transforms/higher_order/step.h"
 #include "transforms/higher_order/while_reverse.h"
 
 namespace ct {
 namespace {
-
-WhileAttrs read(const Attrs& attrs) {
-  return {attrs.graph("condition"), attrs.graph("body"), attrs.integer("num_condition_constants"),
-          attrs.integer("num_body_constants")};
-}
 
 AttrsPtr to_attrs(const WhileAttrs& attrs) {
   return Attrs::make({{"body", attrs.body},
@@ -32,53 +28,61 @@ AttrsPtr to_attrs(const WhileAttrs& attrs) {
                       {"num_condition_constants", attrs.num_condition_constants}});
 }
 
-// Operands: [0, body_constants) the condition's constants, [body_constants, carries) the body's, then carries.
-struct Layout {
-  size_t body_constants, carries, operands, num_carries;
+struct Loop : WhileAttrs {
+  static constexpr size_t kOfCondition = 0, kOfBody = 1, kCarries = 2;  // groups of operands
+  Groups operands;
+  Step step;
+
+  explicit Loop(const WhileAttrs& attrs)
+      : WhileAttrs(attrs),
+        operands{static_cast<size_t>(num_condition_constants), static_cast<size_t>(num_body_constants),
+                 body->outputs().size()},
+        step(body, operands.count(kOfBody), operands.count(kCarries)) {}
+  explicit Loop(const Attrs& attrs)
+      : Loop(WhileAttrs{attrs.graph("condition"), attrs.graph("body"), attrs.integer("num_condition_constants"),
+                        attrs.integer("num_body_constants")}) {}
+
+  size_t first_carry() const { return operands.first(kCarries); }
+  // Of something given for each operand, that of the constants of one graph, then that of the carries: its inputs.
+  template <class Items>
+  auto inputs_of(size_t constants, const Items& items) const {
+    auto result = operands.of(constants, items);
+    const auto carries = operands.of(kCarries, items);
+    result.insert(result.end(), carries.begin(), carries.end());
+    return result;
+  }
 };
 
-Layout layout_of(const WhileAttrs& attrs) {
-  const auto first = static_cast<size_t>(attrs.num_condition_constants);
-  const size_t carries = first + static_cast<size_t>(attrs.num_body_constants);
-  const size_t num_carries = attrs.body->outputs().size();
-  return {first, carries, carries + num_carries, num_carries};
+std::string types_of(const Avals& avals) {
+  std::vector<std::string> names;
+  for (const Aval& aval : avals) names.push_back(aval.to_string());
+  return join(names, ", ");
 }
 
-Avals while_type(absl::Span<const Aval> operands, const Attrs& attributes) {
-  const WhileAttrs attrs = read(attributes);
-  const Graph& condition = *attrs.condition;
-  const Graph& body = *attrs.body;
-  const Layout layout = layout_of(attrs);
-  if (attrs.num_condition_constants < 0 || attrs.num_body_constants < 0 || operands.size() != layout.operands) {
-    throw Error(ErrorKind::kType, concat("got ", operands.size(), " values for ", attrs.num_condition_constants,
-                                         " constants of the condition, ", attrs.num_body_constants, " of the body and ",
-                                         layout.num_carries, " carries"));
+Avals while_type(absl::Span<const Aval> operands, const Attrs& attrs) {
+  const Graph& condition = *attrs.graph("condition");
+  const Graph& body = *attrs.graph("body");
+  const int64_t of_condition = attrs.integer("num_condition_constants"), of_body = attrs.integer("num_body_constants");
+  const size_t num_carries = body.outputs().size();
+  if (of_condition < 0 || of_body < 0 ||
+      operands.size() != static_cast<size_t>(of_condition) + static_cast<size_t>(of_body) + num_carries) {
+    throw Error(ErrorKind::kType,
+                concat("got ", operands.size(), " values for ", of_condition, " constants of the condition, ", of_body,
+                       " of the body and ", num_carries, " carries"));
   }
-  Avals inputs(operands.begin() + static_cast<ptrdiff_t>(layout.body_constants), operands.end());
+  const absl::Span<const Aval> inputs = operands.subspan(static_cast<size_t>(of_condition));
   if (body.num_inputs() == inputs.size()) {
-    for (size_t k = 0; k < layout.num_carries; ++k) {
-      const size_t input = layout.carries - layout.body_constants + k;
-      check_carry(k, operands[layout.carries + k], body.aval(body.outputs()[k]));
-      if (!same_type(body.aval(static_cast<Var>(input)), inputs[input])) {
-        check_carry(k, inputs[input], body.aval(static_cast<Var>(input)));
-      }
+    for (size_t k = 0; k < num_carries; ++k) {
+      const size_t input = inputs.size() - num_carries + k;
+      check_carry(k, inputs[input], body.aval(body.outputs()[k]));
+      check_carry(k, inputs[input], body.aval(static_cast<Var>(input)));
     }
   }
   check_graph_inputs(body, inputs, "the body");
-  inputs.assign(operands.begin(), operands.begin() + static_cast<ptrdiff_t>(layout.body_constants));
-  inputs.insert(inputs.end(), operands.begin() + static_cast<ptrdiff_t>(layout.carries), operands.end());
-  check_graph_inputs(condition, inputs, "the condition");
+  check_graph_inputs(condition, Loop(attrs).inputs_of(Loop::kOfCondition, operands), "the condition");
   if (condition.outputs().size() != 1 || !same_type(condition.output_avals()[0], Aval(DType::kBool, {}))) {
-    throw Error(ErrorKind::kType, concat("the condition must return one bool scalar, got ",
-                                         join(
-                                             [&] {
-                                               std::vector<std::string> names;
-                                               for (const Aval& aval : condition.output_avals()) {
-                                                 names.push_back(aval.to_string());
-                                               }
-                                               return names;
-                                             }(),
-                                             ", ")))
+    throw Error(ErrorKind::kType,
+                concat("the condition must return one bool scalar, got ", types_of(condition.output_avals())))
         .hint("compare something, or reduce with all() or any()");
   }
   Avals outputs;
@@ -96,57 +100,34 @@ GraphPtr with_more_carries(const Graph& condition, absl::Span<const Aval> more) 
 
 JvpResult while_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                     const AttrsPtr& attributes) {
-  const WhileAttrs attrs = read(*attributes);
-  const Layout layout = layout_of(attrs);
-  const Flags in = present(tangents);
-  const Flags constants = slice_of(in, layout.body_constants, layout.carries);
-  Flags carries = slice_of(in, layout.carries, layout.operands);
-  JvpGraph step;
-  do {
-    step = jvp_of(attrs.body, joined({constants, carries}), carries);
-  } while (unite(carries, step.nonzero_out));
-
-  // Constants, their tangents, carries, their tangents.
-  const size_t num_constants = layout.carries - layout.body_constants;
-  const size_t n = attrs.body->num_inputs();
-  const size_t c = count(constants);
-  std::vector<size_t> inputs = range(0, num_constants);
-  append(inputs, range(n, n + c));
-  append(inputs, range(num_constants, n));
-  append(inputs, range(n + c, step.graph->num_inputs()));
-  Values operands(primals.begin(), primals.begin() + static_cast<ptrdiff_t>(layout.carries));
-  append(operands, only_present(tangents.subspan(layout.body_constants, num_constants)));
-  append(operands, primals.subspan(layout.carries));
-  Avals more;
-  for (size_t k = 0; k < layout.num_carries; ++k) {
-    if (!carries[k]) continue;
-    more.push_back(primals[layout.carries + k].aval());
-    operands.push_back(instantiate(builder, tangents[layout.carries + k], more.back()));
-  }
-  const Values results = while_loop(
-      builder,
-      {with_more_carries(*attrs.condition, more), rewire(*step.graph, inputs, range(0, step.graph->outputs().size())),
-       attrs.num_condition_constants, attrs.num_body_constants + static_cast<int64_t>(c)},
-      operands);
+  const Loop loop(*attributes);
+  Flags moving = loop.inputs_of(Loop::kOfBody, present(tangents));
+  const JvpGraph step = loop.step.jvp(moving);
+  const Groups inputs = loop.step.inputs.then(loop.step.inputs.where(moving));
+  const Values given = loop.inputs_of(Loop::kOfBody, primals);
+  Values operands = loop.operands.of(Loop::kOfCondition, primals);
+  append(operands,
+         inputs.sorted(primals_and_tangents(builder, given, loop.inputs_of(Loop::kOfBody, tangents), moving)));
+  const Avals more = avals_of(loop.step.inputs.where(moving).of(Step::kCarries, marked(given, moving)));
+  const Values results =
+      while_loop(builder,
+                 {with_more_carries(*loop.condition, more),
+                  rewire(*step.graph, inputs.order(), range(0, step.graph->outputs().size())),
+                  loop.num_condition_constants, static_cast<int64_t>(inputs.count(Step::kConstants))},
+                 operands);
   return unpack_jvp(results, step.nonzero_out);
 }
 
 // The loop in a known part and one that depends on what is marked.
 struct Divided {
-  Flags constants, carries;  // of the body, marked
-  SplitGraph step, test;     // test.known is null when the number of steps is not known
+  Flags unknown;          // operands, those carries included that depend on others
+  SplitGraph step, test;  // test.known is null when the number of steps is not known
 
-  Divided(const WhileAttrs& attrs, const Flags& in) {
-    const Layout layout = layout_of(attrs);
-    constants = slice_of(in, layout.body_constants, layout.carries);
-    carries = slice_of(in, layout.carries, layout.operands);
-    Flags found;
-    do {
-      step = split_of(attrs.body, joined({constants, carries}), carries);
-      found = step.out_known;
-      found.flip();
-    } while (unite(carries, found));
-    test = split_of(attrs.condition, joined({slice_of(in, 0, layout.body_constants), carries}));
+  Divided(const Loop& loop, const Flags& varying) {
+    Flags of_step = loop.inputs_of(Loop::kOfBody, varying);
+    step = loop.step.split(of_step);
+    unknown = joined({loop.operands.of(Loop::kOfCondition, varying), of_step});
+    test = split_of(loop.condition, loop.inputs_of(Loop::kOfCondition, unknown));
     if (!test.out_known[0]) test.known = nullptr;
   }
   // One step of the known carries; with residuals or without.
@@ -160,8 +141,8 @@ struct Divided {
 //
 // Every division of a loop makes this very program, so a backward pass that is compiled together with its forward pass
 // shares it, if steps act on nothing else. When they do, that happens in the forward pass.
-Values counted_loop(Builder& builder, const Divided& divided, size_t num_condition_constants,
-                    absl::Span<const Value> operands, Builder::Keep keep) {
+Values counted_loop(Builder& builder, const Divided& divided, const Groups& groups, absl::Span<const Value> operands,
+                    Builder::Keep keep) {
   const auto with_count = [keep](const Graph& graph, size_t num_constants, const auto& results) {
     Builder inner;
     Values inputs;
@@ -172,8 +153,8 @@ Values counted_loop(Builder& builder, const Divided& divided, size_t num_conditi
     }
     return inner.finish(results(steps, inner.inline_graph(graph, inputs)), keep);
   };
-  const size_t num_carries = count(divided.step.out_known);
-  const size_t num_body_constants = operands.size() - num_condition_constants - num_carries;
+  const size_t num_condition_constants = groups.count(Loop::kOfCondition);
+  const size_t num_body_constants = groups.count(Loop::kOfBody);
   const GraphPtr condition = with_count(*divided.test.known, num_condition_constants,
                                         [](Value, const Values& results) { return Values{results[0]}; });
   const GraphPtr body =
@@ -183,7 +164,8 @@ Values counted_loop(Builder& builder, const Divided& divided, size_t num_conditi
         return all;
       });
   Values all(operands.begin(), operands.end());
-  all.insert(all.end() - static_cast<ptrdiff_t>(num_carries), full_integer(builder, Aval(DType::kInt64, {}), 0));
+  all.insert(all.begin() + static_cast<ptrdiff_t>(groups.first(Loop::kCarries)),
+             full_integer(builder, Aval(DType::kInt64, {}), 0));
   return while_loop(
       builder,
       {condition, body, static_cast<int64_t>(num_condition_constants), static_cast<int64_t>(num_body_constants)}, all);
@@ -193,28 +175,17 @@ Values counted_loop(Builder& builder, const Divided& divided, size_t num_conditi
 // on the unknown sheet.
 std::vector<SplitValue> while_split(SplitContext& context, absl::Span<const SplitValue> operands,
                                     const AttrsPtr& attributes) {
-  const WhileAttrs attrs = read(*attributes);
-  const Layout layout = layout_of(attrs);
-  const Flags in = unknown_mask(operands);
-  const Divided divided(attrs, in);
+  const Loop loop(*attributes);
+  const Divided divided(loop, unknown_mask(operands));
   if (!divided.test.known || count(divided.step.out_known) == 0) {
     return split_whole(context, kWhile, operands, attributes);
   }
-  Values known_operands;
-  size_t num_condition = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (i < layout.carries ? in[i] : divided.carries[i - layout.carries]) continue;
-    known_operands.push_back(operands[i].known);
-    if (i < layout.body_constants) ++num_condition;
-  }
-  const Values known = counted_loop(context.known(), divided, num_condition, known_operands, Builder::Keep::kNeeded);
+  const Values known_operands = known_values(marked(operands, negated(divided.unknown)));
+  const Groups groups = loop.operands.where(negated(divided.unknown));
+  Values known = counted_loop(context.known(), divided, groups, known_operands, Builder::Keep::kNeeded);
+  known.erase(known.begin());
   const Values whole = context.unknown().bind(kWhile, context.on_unknown(operands), attributes);
-  std::vector<SplitValue> results;
-  size_t next = 1;
-  for (size_t k = 0; k < layout.num_carries; ++k) {
-    results.push_back(divided.carries[k] ? SplitValue::on_unknown(whole[k]) : SplitValue::on_known(known[next++]));
-  }
-  return results;
+  return merge_sheets(divided.step.out_known, known, marked(whole, negated(divided.step.out_known)));
 }
 
 // Of steps that are made again: what they do to the world, they have done.
@@ -222,57 +193,39 @@ constexpr Builder::Keep kAgain = Builder::Keep::kOutputs;
 
 // Reverse mode: the known part runs forward to count the steps, then the steps are taken back one by one.
 Values while_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attributes) {
-  const WhileAttrs attrs = read(*attributes);
-  const Layout layout = layout_of(attrs);
+  const Loop loop(*attributes);
   const Flags in = linear_operands(input);
-  const Divided divided(attrs, in);
+  const Divided divided(loop, in);
   if (!divided.test.known) {
     throw Error(ErrorKind::kNotDifferentiable, "the condition depends on what the loop should be linear in")
         .op("while_loop");
   }
-  Values known, constants, carries;
-  for (size_t i = 0; i < layout.operands; ++i) {
-    if (in[i] || (i >= layout.carries && divided.carries[i - layout.carries])) continue;
-    known.push_back(input.operands[i]);
-    if (i >= layout.body_constants) (i < layout.carries ? constants : carries).push_back(input.operands[i]);
-  }
-  const size_t num_condition = known.size() - constants.size() - carries.size();
+  const Groups groups = loop.operands.where(negated(divided.unknown));
+  const Values known = marked(input.operands, negated(divided.unknown));
+  const Values constants = groups.of(Loop::kOfBody, known), carries = groups.of(Loop::kCarries, known);
 
-  // The cotangents of which carries are not zero. Inputs of the step's unknown part: residuals, constants, carries.
-  const SplitGraph& step = divided.step;
-  const size_t num_constants = count(divided.constants);
-  Flags linear(step.num_residuals, false);
-  linear.resize(step.unknown->num_inputs(), true);
-  const size_t first_carry = step.num_residuals + num_constants;
-  Flags moving;
-  for (size_t k = 0; k < layout.num_carries; ++k) {
-    if (divided.carries[k]) moving.push_back(static_cast<bool>(input.cotangents[k]));
-  }
-  BackwardGraph back;
-  do {
-    Flags force(first_carry, false);
-    force.insert(force.end(), moving.begin(), moving.end());
-    back = backward_of(step.unknown, linear, moving, force);
-  } while (unite(moving, slice_of(back.nonzero, first_carry, back.nonzero.size())));
-  const Flags sums = slice_of(back.nonzero, step.num_residuals, first_carry);
+  // The cotangents of which unknown carries are not zero. To the step's unknown part residuals are constants, too.
+  const SplitGraph& split = divided.step;
+  const Groups unknown = loop.operands.where(divided.unknown);
+  const Step step(split.unknown, split.num_residuals + unknown.count(Loop::kOfBody), unknown.count(Loop::kCarries));
+  Flags linear(split.num_residuals, false);
+  linear.resize(step.inputs.size(), true);
+  Flags moving = present(marked(input.cotangents, negated(split.out_known)));
+  const BackwardGraph back = step.backward(linear, moving);
 
   // Results in the order of the operands; null where they vanish.
+  const Flags found_places = joined({Flags(unknown.count(Loop::kOfCondition), false),
+                                     slice_of(back.nonzero, split.num_residuals, back.nonzero.size())});
+  const Flags places = spread(found_places, divided.unknown);
+  const Groups found_groups = loop.operands.where(places);
+  const size_t num_sums = found_groups.count(Loop::kOfBody);
+  if (found_groups.size() == num_sums) return Values(in.size());
   Values cotangents;
-  Flags places(layout.body_constants, false);
-  size_t next = 0;
-  for (size_t i = layout.body_constants; i < layout.carries; ++i) {
-    places.push_back(in[i] && sums[next]);
-    if (in[i] && sums[next++]) cotangents.push_back(zeros(builder, input.avals[i]));
+  for (size_t i = 0; i < places.size(); ++i) {
+    if (!places[i]) continue;
+    const Value given = i < loop.first_carry() ? Value() : input.cotangents[i - loop.first_carry()];
+    cotangents.push_back(instantiate(builder, given, input.avals[i]));
   }
-  next = 0;
-  for (size_t k = 0; k < layout.num_carries; ++k) {
-    places.push_back(divided.carries[k] && moving[next]);
-    if (divided.carries[k] && moving[next++]) {
-      cotangents.push_back(instantiate(builder, input.cotangents[k], input.avals[layout.carries + k]));
-    }
-  }
-  const size_t num_sums = count(sums);
-  if (cotangents.size() == num_sums) return Values(layout.operands);
 
   Avals inputs = avals_of(constants);
   for (const Aval& aval : avals_of(carries)) inputs.push_back(aval);
@@ -280,12 +233,12 @@ Values while_transpose(Builder& builder, const TransposeInput& input, const Attr
   const GraphPtr backward = build_graph(inputs, [&](Builder& inner, const Values& values) {
     const absl::Span<const Value> all(values);
     const size_t num_known = constants.size() + carries.size();
-    const Values results = inner.inline_graph(*divided.known_step(true, kAgain), all.subspan(0, num_known));
-    Values operands(results.end() - static_cast<ptrdiff_t>(step.num_residuals), results.end());
+    const Values results = inner.inline_graph(*divided.known_step(true, kAgain), all.first(num_known));
+    Values operands(results.end() - static_cast<ptrdiff_t>(split.num_residuals), results.end());
     append(operands, all.subspan(num_known));
     return inner.inline_graph(*back.graph, operands);
   });
-  const Value number = counted_loop(builder, divided, num_condition, known, kAgain)[0];
+  const Value number = counted_loop(builder, divided, groups, known, kAgain)[0];
   const Values found = steps_back(builder, {divided.known_step(false, kAgain), backward, num_sums}, number, constants,
                                   carries, cotangents);
   Values results = spread(found, places);
@@ -297,15 +250,12 @@ Values while_transpose(Builder& builder, const TransposeInput& input, const Attr
 
 // The loop when each example stops by itself: while any of them goes on. Which ones do is carried along; those that are
 // done keep their carries. `values`: the operands, the carries batched at axis 0; `axes`: of the body's inputs.
-Values loop_by_example(Builder& builder, const WhileAttrs& attrs, const Graph& test, const Graph& step,
-                       const BatchAxis& axis, const Values& values, const std::vector<int>& axes) {
-  const Layout layout = layout_of(attrs);
-  const absl::Span<const Value> all(values);
-  const absl::Span<const Value> test_constants = all.subspan(0, layout.body_constants);
-  const absl::Span<const Value> first_carries = all.subspan(layout.carries);
-  Values tested(test_constants.begin(), test_constants.end());
-  append(tested, first_carries);
-  const Value first_active = builder.inline_graph(test, tested)[0];
+Values loop_by_example(Builder& builder, const Loop& loop, const Graph& test, const Graph& step, const BatchAxis& axis,
+                       const Values& values, const std::vector<int>& axes) {
+  const Values test_constants = loop.operands.of(Loop::kOfCondition, values);
+  const Values first_carries = loop.operands.of(Loop::kCarries, values);
+  Values arguments = loop.operands.of(Loop::kOfBody, values);
+  const Value first_active = builder.inline_graph(test, loop.inputs_of(Loop::kOfCondition, values))[0];
 
   Builder condition;
   const Value going_on = any_row(condition.input(first_active.aval()));
@@ -317,16 +267,16 @@ Values loop_by_example(Builder& builder, const WhileAttrs& attrs, const Graph& t
     for (const Value& value : like) result.push_back(body.input(value.aval()));
     return result;
   };
-  const Values constants = inputs(all.subspan(layout.body_constants, layout.carries - layout.body_constants));
-  tested = inputs(test_constants);
+  const Values constants = inputs(arguments);
+  Values tested = inputs(test_constants);
   const Value active = body.input(first_active.aval());
   const Values before = inputs(first_carries);
   std::vector<Batched> operands;
   for (size_t i = 0; i < axes.size(); ++i) {
     operands.push_back({i < constants.size() ? constants[i] : before[i - constants.size()], axes[i]});
   }
-  if (!meets(*attrs.body, axis)) {
-    operands = operands_of_rows(active, operands, may_not_end(*attrs.body) || reads_shared(attrs.body, operands));
+  if (!meets(*loop.body, axis)) {
+    operands = operands_of_rows(active, operands, may_not_end(*loop.body) || reads_shared(loop.body, operands));
   }
   Values after = body.inline_graph(step, values_of(operands));
   for (size_t k = 0; k < after.size(); ++k) {
@@ -335,149 +285,125 @@ Values loop_by_example(Builder& builder, const WhileAttrs& attrs, const Graph& t
   append(tested, after);
   after.insert(after.begin(), bit_and(active, body.inline_graph(test, tested)[0]));
 
-  Values arguments(all.begin() + static_cast<ptrdiff_t>(layout.body_constants),
-                   all.begin() + static_cast<ptrdiff_t>(layout.carries));
   append(arguments, test_constants);
+  const auto num_constants = static_cast<int64_t>(arguments.size());
   arguments.push_back(first_active);
   append(arguments, first_carries);
-  Values results = while_loop(
-      builder, {condition.finish({going_on}), body.finish(after), 0, static_cast<int64_t>(layout.carries)}, arguments);
+  Values results = while_loop(builder, {condition.finish({going_on}), body.finish(after), 0, num_constants}, arguments);
   results.erase(results.begin());
   return results;
 }
 
 std::vector<Batched> while_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                  const AttrsPtr& attributes) {
-  const WhileAttrs attrs = read(*attributes);
-  const Layout layout = layout_of(attrs);
-  const std::vector<int> in = axes_of(operands);
-  const std::vector<int> condition_constants(in.begin(), in.begin() + static_cast<ptrdiff_t>(layout.body_constants));
-  const std::vector<int> body_constants(in.begin() + static_cast<ptrdiff_t>(layout.body_constants),
-                                        in.begin() + static_cast<ptrdiff_t>(layout.carries));
-  std::vector<int> carries;
-  for (size_t i = layout.carries; i < layout.operands; ++i) carries.push_back(in[i] < 0 ? -1 : 0);
-  const auto with = [&](std::vector<int> axes) {
-    axes.insert(axes.end(), carries.begin(), carries.end());
-    return axes;
-  };
+  const Loop loop(*attributes);
+  std::vector<int> axes = axes_of(operands);
+  for (size_t i = loop.first_carry(); i < axes.size(); ++i) axes[i] = std::min(axes[i], 0);
+  std::vector<int> step_axes = loop.inputs_of(Loop::kOfBody, axes);
   BatchGraph step, test;
   bool by_example = false;  // the examples stop at different steps
-  for (bool changed = true; changed;) {
-    changed = false;
-    std::vector<int> out;
-    for (int carry : carries) out.push_back(carry == 0 ? 0 : kAnyAxis);
-    step = batch_of(attrs.body, with(body_constants), axis, out);
-    test = batch_of(attrs.condition, with(condition_constants), axis, {kAnyAxis});
-    by_example = by_example || test.out_axes[0] >= 0;
-    for (size_t k = 0; k < carries.size(); ++k) {
-      if (carries[k] == 0 || (step.out_axes[k] < 0 && !by_example)) continue;
-      carries[k] = 0;
-      changed = true;
-    }
+  while (true) {
+    step = loop.step.batch(step_axes, axis);
+    std::copy(step_axes.begin(), step_axes.end(),
+              axes.begin() + static_cast<ptrdiff_t>(loop.operands.first(Loop::kOfBody)));
+    test = batch_of(loop.condition, loop.inputs_of(Loop::kOfCondition, axes), axis, {kAnyAxis});
+    if (by_example || test.out_axes[0] < 0) break;
+    by_example = true;
+    std::fill(step_axes.end() - static_cast<ptrdiff_t>(loop.operands.count(Loop::kCarries)), step_axes.end(), 0);
   }
 
-  Values values;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    const bool carry = i >= layout.carries && carries[i - layout.carries] == 0;
-    values.push_back(carry ? materialize_batch(builder, operands[i], 0, axis) : operands[i].value);
+  Values values = values_of(operands);
+  for (size_t i = loop.first_carry(); i < values.size(); ++i) {
+    if (axes[i] == 0) values[i] = materialize_batch(builder, operands[i], 0, axis);
   }
+  if (by_example) {
+    return batched_in_front(loop_by_example(builder, loop, *test.graph, *step.graph, axis, values, step_axes));
+  }
+  WhileAttrs batched = loop;
+  batched.condition = test.graph;
+  batched.body = step.graph;
+  const Values results = while_loop(builder, batched, values);
   std::vector<Batched> outputs;
-  if (!by_example) {
-    WhileAttrs batched = attrs;
-    batched.condition = test.graph;
-    batched.body = step.graph;
-    const Values results = while_loop(builder, batched, values);
-    for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], carries[k]});
-    return outputs;
-  }
-  return batched_in_front(
-      loop_by_example(builder, attrs, *test.graph, *step.graph, axis, values, with(body_constants)));
+  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], axes[loop.first_carry() + k]});
+  return outputs;
 }
 
 // The condition decides how often everything runs, so what it reads is needed.
 Pruned while_prune(const Flags& used, const AttrsPtr& attributes) {
-  const WhileAttrs attrs = read(*attributes);
-  const Layout layout = layout_of(attrs);
-  const size_t body_constants = layout.carries - layout.body_constants;
-  const PrunedGraph test = pruned_of(attrs.condition, {true});
+  const Loop loop(*attributes);
+  const PrunedGraph test = pruned_of(loop.condition, {true});
+  const Groups tested{loop.operands.count(Loop::kOfCondition), 0, used.size()};
   Flags carries = used;
-  unite(carries, slice_of(test.inputs, layout.body_constants, test.inputs.size()));
-  PrunedGraph step;
-  do {
-    step = pruned_of(attrs.body, carries);
-  } while (unite(carries, slice_of(step.inputs, body_constants, step.inputs.size())));
-  const Flags of_condition = slice_of(test.inputs, 0, layout.body_constants);
-  const Flags of_body = slice_of(step.inputs, 0, body_constants);
-  const WhileAttrs left{with_inputs(test.graph, joined({of_condition, carries})),
-                        with_inputs(step.graph, joined({of_body, carries})), static_cast<int64_t>(count(of_condition)),
-                        static_cast<int64_t>(count(of_body))};
-  return {joined({of_condition, of_body, carries}), carries, to_attrs(left)};
+  unite(carries, tested.of(Loop::kCarries, test.inputs));
+  const PrunedGraph step = loop.step.prune(carries);
+  const Flags operands = joined({tested.of(Loop::kOfCondition, test.inputs), step.inputs});
+  const Groups left = loop.operands.where(operands);
+  const WhileAttrs attrs{with_inputs(test.graph, loop.inputs_of(Loop::kOfCondition, operands)),
+                         with_inputs(step.graph, step.inputs), static_cast<int64_t>(left.count(Loop::kOfCondition)),
+                         static_cast<int64_t>(left.count(Loop::kOfBody))};
+  return {operands, carries, to_attrs(attrs)};
 }
 
 std::vector<Masked> while_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attributes) {
-  const WhileAttrs attrs = read(*attributes);
-  const Layout layout = layout_of(attrs);
+  const Loop loop(*attributes);
   std::vector<Values> lengths;
   for (const Masked& operand : operands) lengths.push_back(operand.lengths);
-  const auto inputs_of = [&](MaskedSubGraph& inside, bool condition) {
+  const auto inputs_of = [&](MaskedSubGraph& inside, size_t group) {
     std::vector<Masked> inputs;
-    for (size_t i = 0; i < layout.operands; ++i) {
-      const bool taken = i >= layout.carries || (i < layout.body_constants) == condition;
-      if (!taken) continue;
-      if (i < layout.carries) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (loop.operands[i] == group) {
         inputs.push_back(inside.constant(operands[i]));
-      } else {
+      } else if (loop.operands[i] == Loop::kCarries) {
         inputs.push_back({inside.inner().input(operands[i].value.aval()), inside.lengths_inside(lengths[i])});
       }
     }
     return inputs;
   };
-  WhileAttrs masked = attrs;
+  WhileAttrs masked = loop;
   Values base;
   for (bool changed = true; changed;) {
     changed = false;
     MaskedSubGraph step(builder, operands);
-    const std::vector<Masked> results = mask_inline(step.inner(), *attrs.body, inputs_of(step, false));
+    const std::vector<Masked> results = mask_inline(step.inner(), *loop.body, inputs_of(step, Loop::kOfBody));
     Values outputs;
     for (size_t k = 0; k < results.size(); ++k) {
       outputs.push_back(results[k].value);
       const Values found = step.lengths_outside(results[k].lengths, "a carry");
-      changed = unite_lengths(lengths[layout.carries + k], found, "carry", k) || changed;
+      changed = unite_lengths(lengths[loop.first_carry() + k], found, "carry", k) || changed;
     }
     base = step.base_lengths();
     if (!changed) masked.body = step.inner().finish(outputs);
   }
   MaskedSubGraph test(builder, operands);
-  masked.condition = test.inner().finish({mask_inline(test.inner(), *attrs.condition, inputs_of(test, true))[0].value});
+  const std::vector<Masked> tested = inputs_of(test, Loop::kOfCondition);
+  masked.condition = test.inner().finish({mask_inline(test.inner(), *loop.condition, tested)[0].value});
 
   const auto extra = static_cast<int64_t>(base.size());
   masked.num_condition_constants += extra;
   masked.num_body_constants += extra;
+  Values given;
+  for (const Masked& operand : operands) given.push_back(operand.value);
   Values values = base;
-  for (size_t i = 0; i < layout.operands; ++i) {
-    if (i == layout.body_constants) append(values, base);
-    values.push_back(operands[i].value);
-  }
-  if (layout.operands == layout.body_constants) append(values, base);
+  append(values, loop.operands.of(Loop::kOfCondition, given));
+  append(values, base);
+  append(values, loop.inputs_of(Loop::kOfBody, given));
   const Values results = while_loop(builder, masked, values);
   std::vector<Masked> outputs;
-  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], lengths[layout.carries + k]});
+  for (size_t k = 0; k < results.size(); ++k) outputs.push_back({results[k], lengths[loop.first_carry() + k]});
   return outputs;
 }
 
 std::vector<Tensor> while_reference(const ReferenceInput& input) {
-  const WhileAttrs attrs = read(input.attrs);
-  const Layout layout = layout_of(attrs);
-  std::vector<Tensor> tested(input.operands.begin(), input.operands.begin() + layout.body_constants);
-  std::vector<Tensor> stepped(input.operands.begin() + layout.body_constants, input.operands.end());
-  tested.insert(tested.end(), input.operands.begin() + layout.carries, input.operands.end());
-  const size_t first_tested = layout.body_constants, first_stepped = layout.carries - layout.body_constants;
-  while (load_integer(input.run_graph(*attrs.condition, tested)[0], 0) != 0) {
-    const std::vector<Tensor> carries = input.run_graph(*attrs.body, stepped);
-    std::copy(carries.begin(), carries.end(), tested.begin() + static_cast<ptrdiff_t>(first_tested));
-    std::copy(carries.begin(), carries.end(), stepped.begin() + static_cast<ptrdiff_t>(first_stepped));
+  const Loop loop(input.attrs);
+  std::vector<Tensor> tested = loop.inputs_of(Loop::kOfCondition, input.operands);
+  std::vector<Tensor> stepped = loop.inputs_of(Loop::kOfBody, input.operands);
+  const auto num_carries = static_cast<ptrdiff_t>(loop.operands.count(Loop::kCarries));
+  while (load_integer(input.run_graph(*loop.condition, tested)[0], 0) != 0) {
+    const std::vector<Tensor> carries = input.run_graph(*loop.body, stepped);
+    std::copy(carries.begin(), carries.end(), tested.end() - num_carries);
+    std::copy(carries.begin(), carries.end(), stepped.end() - num_carries);
   }
-  return {stepped.begin() + static_cast<ptrdiff_t>(first_stepped), stepped.end()};
+  return {stepped.end() - num_carries, stepped.end()};
 }
 
 Primitive while_primitive() {
