@@ -27,7 +27,7 @@ namespace ct {
 // Iterations [begin, end) of a loop. `scratch` is private to the call and aligned to kArenaAlignment.
 using RangeBody = void (*)(void* context, int64_t begin, int64_t end, void* scratch);
 
-// Generated code fills one of these (jit/llvm/emit_parallel.cc): fields of eight bytes in this order.
+// Generated code fills one of these (jit/llvm/sharing.cc): fields of eight bytes in this order.
 struct ParallelLoop {
   RangeBody body;
   void* context;

@@ -5,8 +5,11 @@
 //   void NAME_stop(int stop)                                 where a call may take long
 //
 // They return a CStatus; whatever is not kCSuccess comes before anything is written, but for kCStopped.
+#include "jit/llvm/c_functions.h"
+
+#include <llvm/IR/IRBuilder.h>
+
 #include "ir/error.h"
-#include "jit/llvm/emit.h"
 
 namespace ct::jit {
 namespace {
@@ -137,6 +140,14 @@ class CFunctions {
 };
 
 }  // namespace
+
+llvm::GlobalVariable* stop_flag(llvm::Module& module) {
+  constexpr const char* kName = "stop_flag";
+  if (llvm::GlobalVariable* known = module.getNamedGlobal(kName)) return known;
+  llvm::Type* type = llvm::Type::getInt32Ty(module.getContext());
+  return new llvm::GlobalVariable(module, type, false, llvm::GlobalValue::InternalLinkage,
+                                  llvm::ConstantInt::get(type, 0), kName);
+}
 
 void add_c_functions(llvm::Module& module, const Target& target, const loop::Program& program,
                      std::string_view entry_symbol, const std::string& name, int64_t arena_bytes,

@@ -14,6 +14,7 @@
 #include "device/cpu/cpu.h"
 #include "ir/error.h"
 #include "ir/process.h"
+#include "jit/llvm/c_functions.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/memory.h"
 
@@ -46,16 +47,16 @@ struct Emitted {
 
 // One module of the outline, or without a number the whole program as one.
 absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline& outline, std::string_view symbol,
-                                    Target& target, bool shares_loops, std::optional<uint32_t> number = std::nullopt) {
+                                    Target& target, bool has_pool, std::optional<uint32_t> number = std::nullopt) {
   Emitted emitted{target.new_module(program.name), 0};
   try {
-    Emitter emitter(program, outline, target, *emitted.module, shares_loops);
+    CpuEmission emission(program, outline, target, *emitted.module, has_pool);
     if (number) {
-      emitter.emit_module(symbol, *number);
+      emit_module(emission, symbol, *number);
     } else {
-      emitter.emit_whole(symbol);
+      emit_whole(emission, symbol);
     }
-    emitted.arena_bytes = emitter.arena_bytes();
+    emitted.arena_bytes = emission.sharing.arena_bytes;
   } catch (...) {
     static_cast<void>(emitted.module.release());
     throw;
@@ -169,8 +170,8 @@ class ObjectMaker {
 
 // The whole program as text or as one object for C.
 absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_view symbol, Target& target,
-                                     bool shares_loops) {
-  return emit_module(program, outline_for(program, target), symbol, target, shares_loops);
+                                     bool has_pool) {
+  return emit_module(program, outline_for(program, target), symbol, target, has_pool);
 }
 
 }  // namespace
@@ -197,7 +198,7 @@ absl::StatusOr<Plan> emit_c_object(const loop::Program& program, std::string_vie
     int64_t weight = 0;
     for (const OutlinedFunction& f : functions.functions) weight += f.weight;
     if (absl::Status enough = check_memory(weight, one); !enough.ok()) return enough;
-    absl::StatusOr<Emitted> emitted = emit_module(program, functions, entry, **target, /*shares_loops=*/false);
+    absl::StatusOr<Emitted> emitted = emit_module(program, functions, entry, **target, /*has_pool=*/false);
     if (!emitted.ok()) return emitted.status();
     add_c_functions(*emitted->module, **target, program, entry, std::string(name), emitted->arena_bytes, bounded,
                     functions.stop_slot);
@@ -219,7 +220,7 @@ absl::StatusOr<std::string> emit_llvm_ir(const loop::Program& program, const Tar
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   return guarded(**target, [&]() -> absl::StatusOr<std::string> {
-    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
+    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*has_pool=*/true);
     if (!emitted.ok()) return emitted.status();
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -232,7 +233,7 @@ absl::StatusOr<std::string> emit_assembly(const loop::Program& program, const Ta
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   return guarded(**target, [&]() -> absl::StatusOr<std::string> {
-    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*shares_loops=*/true);
+    absl::StatusOr<Emitted> emitted = emit_program(program, "entry", **target, /*has_pool=*/true);
     if (!emitted.ok()) return emitted.status();
     return emit_text(**target, *emitted, /*as_text=*/true);
   });

@@ -54,7 +54,7 @@ absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view 
                                  const TargetOptions& options = {});
 // The same, loaded.
 absl::StatusOr<LoadedPtr> compile(const loop::Program& program, const TargetOptions& options = {});
-// Whether a program asks now and then whether to go on (emit_polls.cc). It depends on the program alone.
+// Whether a program asks now and then whether to go on (polls.cc). It depends on the program alone.
 bool may_take_long(const loop::Program& program);
 // What the functions of an exported library return.
 enum CStatus : int { kCSuccess = 0, kCNoMemory = 1, kCLength = 5, kCStopped = 6 };

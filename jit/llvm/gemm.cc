@@ -24,122 +24,20 @@ constexpr int64_t kPackCost = 16;
 
 }  // namespace
 
-GemmEmitter::GemmEmitter(Emitter& emitter, const loop::Gemm& gemm)
-    : e_(emitter), b_(emitter.b_), facts_(emitter.facts_), gemm_(gemm) {
-  DType to = real_dtype(e_.program_.buffers[gemm.c.buffer].dtype);
-  dtype_ = to == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-  real_ = register_type(e_.context_, dtype_);
-  size_ = dtype_size(dtype_);
-  align_ = llvm::Align(size_);
-  has_masks_ = facts_.masks_words || facts_.masks_any_size;
-  ready_level_ = ready_level(e_.module_);
-}
-
-llvm::Value* GemmEmitter::number(int64_t value) { return b_.getInt64(value); }
-
-llvm::Value* GemmEmitter::least(llvm::Value* a, llvm::Value* b) {
-  auto *known_a = llvm::dyn_cast<llvm::ConstantInt>(a), *known_b = llvm::dyn_cast<llvm::ConstantInt>(b);
-  if (known_a != nullptr && known_b != nullptr) return known_a->getSExtValue() < known_b->getSExtValue() ? a : b;
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-}
-
-llvm::Value* GemmEmitter::scratch(int64_t elements) {
-  const int64_t bytes = divide_up(elements * size_, 64) * 64;
-  // Threads that share a loop have memory of their own.
-  if (e_.in_range_) {
-    const int64_t begin = range_scratch_used_;
-    range_scratch_used_ += bytes;
-    e_.range_scratch_bytes_ = std::max(e_.range_scratch_bytes_, range_scratch_used_);
-    return b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), e_.range_scratch_, static_cast<uint64_t>(begin));
-  }
-  const int64_t begin = scratch_used_;
-  scratch_used_ += bytes;
-  return e_.arena_at(e_.reserve_scratch(scratch_used_) + begin);
-}
-
-GemmEmitter::View GemmEmitter::view(const loop::Matrix& matrix) {
-  llvm::Value* pointer = e_.element_pointer(matrix.buffer, e_.uniform_index(matrix.offset));
-  return {pointer, matrix.row_stride, matrix.column_stride, real_dtype(e_.program_.buffers[matrix.buffer].dtype)};
-}
-
-llvm::Value* GemmEmitter::offset(const View& v, llvm::Value* row, llvm::Value* column) {
-  llvm::Type* type = memory_type(e_.context_, v.dtype);
-  llvm::Value* index =
-      b_.CreateAdd(b_.CreateMul(row, number(v.row_stride)), b_.CreateMul(column, number(v.column_stride)));
-  return b_.CreateInBoundsGEP(type, v.pointer, index);
-}
-
-llvm::Value* GemmEmitter::offset(llvm::Value* pointer, int64_t elements) {
-  return elements == 0 ? pointer : b_.CreateConstInBoundsGEP1_64(real_, pointer, elements);
-}
-
-void GemmEmitter::share(int64_t count, int64_t multiply_adds,
-                        llvm::function_ref<void(llvm::Value*, llvm::Value*)> body) {
-  const double nanoseconds = static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_);
-  if (e_.in_range_ || static_cast<double>(count) * nanoseconds < Pool::kLeastHot) return body(number(0), number(count));
-  e_.share_range(number(count), nanoseconds, 1, scratch_used_, [&](llvm::Value* begin, llvm::Value* end) {
-    range_scratch_used_ = 0;
-    body(begin, end);
-  });
-}
+GemmEmitter::GemmEmitter(CpuEmission& e, const loop::Gemm& gemm)
+    : MatrixCode(
+          e, real_dtype(e.program.buffers[gemm.c.buffer].dtype) == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32),
+      gemm_(gemm),
+      ready_level_(ready_level(e.code.module)) {}
 
 bool GemmEmitter::is_long() const {
   constexpr double kLongProduct = 1e6;  // nanoseconds
-  return e_.polls_ && e_.cost_.gemm(gemm_) >= kLongProduct;
+  return e_.stops.wanted && e_.cost.gemm(gemm_) >= kLongProduct;
 }
 
 void GemmEmitter::poll(int64_t multiply_adds) {
-  if (is_long()) e_.poll(static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_));
+  if (is_long()) jit::poll(e_, static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_));
 }
-
-void GemmEmitter::for_range(llvm::Value* begin, llvm::Value* end, int64_t step,
-                            llvm::function_ref<void(llvm::Value*)> body) {
-  e_.run_loop(begin, end, step, {}, [&](llvm::Value* i, const Emitter::Values&) {
-    body(i);
-    return Emitter::Values{};
-  });
-}
-
-llvm::Value* GemmEmitter::first_lanes(unsigned lanes, int64_t active) {
-  llvm::SmallVector<llvm::Constant*, 16> bits;
-  for (unsigned i = 0; i < lanes; ++i) bits.push_back(b_.getInt1(i < active));
-  return llvm::ConstantVector::get(bits);
-}
-
-llvm::Value* GemmEmitter::lanes_of(llvm::Value* mask) {
-  llvm::Type* type = mask->getType();
-  return type->getScalarType()->isIntegerTy(1) ? mask : b_.CreateICmpSLT(mask, llvm::Constant::getNullValue(type));
-}
-
-llvm::Value* GemmEmitter::load_vector(llvm::Value* pointer, unsigned lanes, llvm::Value* mask) {
-  auto* type = vector_type(lanes);
-  if (mask == nullptr) return b_.CreateAlignedLoad(type, pointer, align_);
-  return b_.CreateMaskedLoad(type, pointer, align_, lanes_of(mask), llvm::Constant::getNullValue(type));
-}
-
-void GemmEmitter::store_vector(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask) {
-  if (mask == nullptr) {
-    b_.CreateAlignedStore(vector, pointer, align_);
-  } else {
-    b_.CreateMaskedStore(vector, pointer, align_, lanes_of(mask));
-  }
-}
-
-llvm::Value* GemmEmitter::load_vector(llvm::Value* pointer, unsigned lanes, int64_t active) {
-  return load_vector(pointer, lanes, active >= lanes ? nullptr : first_lanes(lanes, active));
-}
-
-void GemmEmitter::store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active) {
-  unsigned lanes = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-  store_vector(vector, pointer, active >= lanes ? nullptr : first_lanes(lanes, active));
-}
-
-llvm::Value* GemmEmitter::broadcast(llvm::Value* pointer, unsigned lanes) {
-  return b_.CreateVectorSplat(lanes, b_.CreateAlignedLoad(real_, pointer, align_));
-}
-
-// -------------------------------------------------------------------------------------------------------------
-// reductions
 
 void GemmEmitter::emit() {
   Problem problem{gemm_.m, gemm_.n, gemm_.k, view(gemm_.a), view(gemm_.b), view(gemm_.c), gemm_.accumulate};
@@ -148,7 +46,7 @@ void GemmEmitter::emit() {
     if (!problem.accumulate) clear(problem.c, problem.m, problem.n);
     return;
   }
-  if (is_complex(e_.program_.buffers[gemm_.c.buffer].dtype)) return multiply_complex(problem);
+  if (is_complex(e_.program.buffers[gemm_.c.buffer].dtype)) return multiply_complex(problem);
   // Narrow operands are widened first: the arithmetic is the same for all.
   auto widened = [&](const View& v, int64_t rows, int64_t columns) {
     if (v.dtype == dtype_) return v;
@@ -469,21 +367,21 @@ void GemmEmitter::pack_panels(const Problem& p, const Tiling& t, const Block& bl
 // to rows of the destination, by log2(lanes) rounds of exchanges between registers. Strides are in elements.
 llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
   const int64_t which = transpose_number(dtype_, lanes);
-  const bool ready = e_.shares_loops_ && is_ready(ready_level_, which);
+  const bool ready = e_.sharing.has_pool && is_ready(ready_level_, which);
   const std::string name = ready ? ready_symbol(ready_level_, which)
                                  : "transpose." + std::to_string(8 * size_) + "." + std::to_string(lanes);
-  if (llvm::Function* known = e_.module_.getFunction(name)) return known;
+  if (llvm::Function* known = e_.code.module.getFunction(name)) return known;
   llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, i64, pointer, i64}, false);
   if (ready) {
-    auto* there = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, e_.module_);
+    auto* there = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, e_.code.module);
     there->addFnAttr(llvm::Attribute::NoUnwind);
     return there;
   }
-  auto* function = llvm::Function::Create(type, llvm::GlobalValue::PrivateLinkage, name, e_.module_);
-  e_.target_.set_attributes(function);
+  auto* function = llvm::Function::Create(type, llvm::GlobalValue::PrivateLinkage, name, e_.code.module);
+  e_.code.target.set_attributes(function);
   llvm::IRBuilder<>::InsertPointGuard guard(b_);
-  b_.SetInsertPoint(llvm::BasicBlock::Create(e_.context_, "entry", function));
+  b_.SetInsertPoint(llvm::BasicBlock::Create(e_.code.context, "entry", function));
   auto line = [&](unsigned base, unsigned i) {
     return b_.CreateInBoundsGEP(real_, function->getArg(base), b_.CreateMul(function->getArg(base + 1), number(i)));
   };
@@ -492,7 +390,7 @@ llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
   for (unsigned distance = 1; distance < lanes; distance *= 2) {
     // A block for each round: instruction selection looks for shorter sequences of shuffles among all of a block's, and
     // there are none.
-    auto* round = llvm::BasicBlock::Create(e_.context_, "round", function);
+    auto* round = llvm::BasicBlock::Create(e_.code.context, "round", function);
     b_.CreateBr(round);
     b_.SetInsertPoint(round);
     llvm::SmallVector<int, 16> first, second;
@@ -511,56 +409,6 @@ llvm::Function* GemmEmitter::transpose_function(unsigned lanes) {
   for (unsigned j = 0; j < lanes; ++j) store_vector(lines[j], line(2, j), lanes);
   b_.CreateRetVoid();
   return function;
-}
-
-// -------------------------------------------------------------------------------------------------------------- copies
-
-void GemmEmitter::clear(const View& c, int64_t m, int64_t n) {
-  int64_t bytes = dtype_size(c.dtype);
-  llvm::Align align(bytes);
-  bool rows = c.column_stride == 1 || n == 1, columns = c.row_stride == 1 || m == 1;
-  if ((rows && (c.row_stride == n || m == 1)) || (columns && (c.column_stride == m || n == 1))) {
-    b_.CreateMemSet(c.pointer, b_.getInt8(0), number(m * n * bytes), align);
-    return;
-  }
-  View v = rows || !columns ? c : transposed(c);
-  if (!rows && columns) std::swap(m, n);
-  for_range(number(m), 1, [&](llvm::Value* r) {
-    if (v.column_stride == 1) {
-      b_.CreateMemSet(offset(v, r, number(0)), b_.getInt8(0), number(n * bytes), align);
-      return;
-    }
-    for_range(number(n), 1, [&](llvm::Value* column) {
-      b_.CreateAlignedStore(llvm::Constant::getNullValue(memory_type(e_.context_, v.dtype)), offset(v, r, column),
-                            align);
-    });
-  });
-}
-
-void GemmEmitter::convert_copy(const View& from, const View& to, llvm::Value* rows, llvm::Value* columns, bool add) {
-  auto copy = [&](llvm::Value* row, llvm::Value* column, unsigned lanes) {
-    auto load = [&](const View& v) {
-      llvm::Type* type = memory_type(e_.context_, v.dtype);
-      if (lanes > 1) type = llvm::FixedVectorType::get(type, lanes);
-      llvm::Value* stored = b_.CreateAlignedLoad(type, offset(v, row, column), llvm::Align(dtype_size(v.dtype)));
-      return e_.scalar_.decode(stored, v.dtype);
-    };
-    // Small floats are float32 in registers, so only `to` needs a conversion.
-    llvm::Value* value = load(from);
-    if (add) value = b_.CreateFAdd(load(to), value);
-    if (to.dtype != dtype_) value = e_.scalar_.convert(value, dtype_, to.dtype);
-    b_.CreateAlignedStore(e_.scalar_.encode(value, to.dtype), offset(to, row, column),
-                          llvm::Align(dtype_size(to.dtype)));
-  };
-  unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
-  llvm::Value* whole = number(0);
-  if (from.column_stride == 1 && to.column_stride == 1) {
-    whole = b_.CreateAnd(columns, number(-static_cast<int64_t>(lanes)));
-  }
-  for_range(rows, 1, [&](llvm::Value* row) {
-    for_range(whole, lanes, [&](llvm::Value* column) { copy(row, column, lanes); });
-    for_range(whole, columns, 1, [&](llvm::Value* column) { copy(row, column, 1); });
-  });
 }
 
 }  // namespace ct::jit

@@ -23,16 +23,14 @@
 
 #include <vector>
 
-#include "jit/llvm/emit.h"
+#include "jit/llvm/matrix_code.h"
 #include "jit/llvm/tiles.h"
 
 namespace ct::jit {
 
-inline int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-class GemmEmitter {
+class GemmEmitter : MatrixCode {
  public:
-  GemmEmitter(Emitter& emitter, const loop::Gemm& gemm);
+  GemmEmitter(CpuEmission& e, const loop::Gemm& gemm);
   void emit();
 
   // For make_tiles (tiles.h): all kinds of this dtype that the target has use for, and a function for one.
@@ -43,13 +41,6 @@ class GemmEmitter {
   llvm::Function* transpose_function(unsigned lanes);
 
  private:
-  // An operand while emitting: element (r, c) is at pointer + r * row_stride + c * column_stride elements.
-  struct View {
-    llvm::Value* pointer;
-    int64_t row_stride;
-    int64_t column_stride;
-    DType dtype;
-  };
   struct Problem {
     int64_t m, n, k;
     View a, b, c;
@@ -70,8 +61,6 @@ class GemmEmitter {
     int64_t width() const { return static_cast<int64_t>(lanes) * vectors; }
   };
 
-  View view(const loop::Matrix& matrix);
-  static View transposed(const View& v) { return {v.pointer, v.column_stride, v.row_stride, v.dtype}; }
   void multiply(const Problem& problem);
   void multiply_complex(Problem problem);
   void multiply_tiled(const Problem& problem);
@@ -86,7 +75,6 @@ class GemmEmitter {
                 bool accumulate);
   DotTiling choose_dot_tiling(const Problem& problem) const;
   bool prefers_dot_tiles(const Problem& problem, const DotTiling& tiling) const;
-  unsigned most_lanes() const { return static_cast<unsigned>(facts_.vector_bits / 8 / size_); }
   // Element i of the result is the sum of vector i; there are no more of them than lanes.
   llvm::Value* sums_of_lanes(llvm::ArrayRef<llvm::Value*> vectors);
   Tiling choose_tiling(const Problem& problem) const;
@@ -120,8 +108,6 @@ class GemmEmitter {
                                    llvm::Value* last, llvm::Value* to);
   void pack_complex_panels(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* begin,
                            llvm::Value* end, llvm::Value* packed);
-  // to (+)= from, each of complex elements whose parts lie side by side.
-  void copy_pairs(const View& from, const View& to, int64_t rows, int64_t columns, bool add);
   // One tile: `columns` elements of c, fewer than the tile's width at the right edge.
   void tile(const Tiling& tiling, int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b,
             const View& c, bool accumulate, llvm::Value* edge_buffer);
@@ -137,57 +123,22 @@ class GemmEmitter {
   };
   Stride stride(llvm::Value* bytes, int64_t most_times);
   llvm::Value* moved(llvm::Value* pointer, const Stride& stride, int64_t times);
-  Emitter::Values tile_sums(const TileShape& shape, llvm::Value* k_count, int64_t unroll, llvm::Value* a,
-                            const Stride& a_row, const Stride& a_column, llvm::Value* b, const Stride& b_row,
-                            llvm::Value* mask);
+  LlvmValues tile_sums(const TileShape& shape, llvm::Value* k_count, int64_t unroll, llvm::Value* a,
+                       const Stride& a_row, const Stride& a_column, llvm::Value* b, const Stride& b_row,
+                       llvm::Value* mask);
   void prefetch_tile(const TileShape& shape, llvm::Value* c, const Stride& c_row);
-  void store_tile(const TileShape& shape, const Emitter::Values& sums, llvm::Value* c, const Stride& c_row,
+  void store_tile(const TileShape& shape, const LlvmValues& sums, llvm::Value* c, const Stride& c_row,
                   llvm::Value* mask, bool accumulate);
   // By ready-made tiles, if there are those that it takes.
   bool call_ready_block(const Problem& problem, const Tiling& tiling, const Block& block, llvm::Value* first,
                         llvm::Value* last, llvm::Value* begin, llvm::Value* end);
   llvm::FunctionType* ready_tile_type();
   static constexpr unsigned kMostTransposed = 8;
-  void clear(const View& c, int64_t m, int64_t n);
-  // to (+)= from, element by element, converting.
-  void convert_copy(const View& from, const View& to, llvm::Value* rows, llvm::Value* columns, bool add);
-
-  llvm::Value* scratch(int64_t elements);
-  llvm::Value* offset(const View& v, llvm::Value* row, llvm::Value* column);
-  llvm::Value* offset(llvm::Value* pointer, int64_t elements);
-  llvm::Value* number(int64_t value);
-  llvm::Value* times(llvm::Value* value, int64_t factor) { return b_.CreateMul(value, number(factor)); }
-  llvm::Value* half(llvm::Value* value) { return b_.CreateLShr(value, number(1)); }
-  llvm::Value* least(llvm::Value* a, llvm::Value* b);
-  llvm::FixedVectorType* vector_type(unsigned lanes) { return llvm::FixedVectorType::get(real_, lanes); }
-  llvm::Value* first_lanes(unsigned lanes, int64_t active);  // a mask
-  llvm::Value* lanes_of(llvm::Value* mask);                  // which may be lanes, or integers whose signs count
-  llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, int64_t active);
-  llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, llvm::Value* mask);
-  void store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active);
-  void store_vector(llvm::Value* vector, llvm::Value* pointer, llvm::Value* mask);
-  llvm::Value* broadcast(llvm::Value* pointer, unsigned lanes);
-  void for_range(llvm::Value* begin, llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body);
-  void for_range(llvm::Value* end, int64_t step, llvm::function_ref<void(llvm::Value*)> body) {
-    for_range(number(0), end, step, body);
-  }
   // Whether it has questions whether the program is to go on, and such a question.
   bool is_long() const;
   void poll(int64_t multiply_adds);
-  // Units [0, count) of about so many multiply-adds each, by the threads that are there.
-  void share(int64_t count, int64_t multiply_adds, llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
-
-  Emitter& e_;
-  llvm::IRBuilder<>& b_;
-  const TargetFacts& facts_;
   const loop::Gemm& gemm_;
-  DType dtype_;  // of the arithmetic
-  llvm::Type* real_;
-  int64_t size_;  // bytes of real_
-  llvm::Align align_;
-  bool has_masks_;
   int ready_level_;  // tiles.h
-  int64_t scratch_used_ = 0, range_scratch_used_ = 0;
 };
 
 }  // namespace ct::jit

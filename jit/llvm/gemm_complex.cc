@@ -37,15 +37,6 @@ void GemmEmitter::multiply_complex(Problem p) {
   copy_pairs({p.c.pointer, p.n, 2, dtype_}, target, p.m, columns, accumulate);
 }
 
-void GemmEmitter::copy_pairs(const View& from, const View& to, int64_t rows, int64_t columns, bool add) {
-  for (int64_t part : {0, 1}) {
-    View from_part = from, to_part = to;
-    from_part.pointer = offset(from.pointer, part);
-    to_part.pointer = offset(to.pointer, part);
-    convert_copy(from_part, to_part, number(rows), number(columns), add);
-  }
-}
-
 // A column of real parts, a column of imaginary parts.
 llvm::Value* GemmEmitter::pack_complex_strips(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
                                               llvm::Value* last, llvm::Value* to) {

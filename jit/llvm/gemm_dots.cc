@@ -26,26 +26,26 @@ void GemmEmitter::multiply_dots(const Problem& p) {
   auto strip = [&](llvm::Value* row, int64_t rows) {
     View from = a;
     from.pointer = offset(a, row, number(0));
-    auto step = [&](llvm::Value* k, Emitter::Values sums, int64_t active) {
+    auto step = [&](llvm::Value* k, LlvmValues sums, int64_t active) {
       llvm::Value* of_x = load_vector(b_.CreateInBoundsGEP(real_, x.pointer, k), lanes, active);
       llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
       for (int64_t r = 0; r < rows; ++r) {
-        sums[r] = e_.scalar_.fma(load_vector(offset(at, r * a.row_stride), lanes, active), of_x, sums[r]);
+        sums[r] = e_.math.fma(load_vector(offset(at, r * a.row_stride), lanes, active), of_x, sums[r]);
       }
       return sums;
     };
-    Emitter::Values sums(rows, llvm::Constant::getNullValue(vector_type(lanes)));
-    sums = e_.run_loop(number(0), number(whole), lanes, sums,
-                       [&](llvm::Value* k, const Emitter::Values& carried) { return step(k, carried, lanes); });
+    LlvmValues sums(rows, llvm::Constant::getNullValue(vector_type(lanes)));
+    sums = e_.code.run_loop(number(0), number(whole), lanes, sums,
+                            [&](llvm::Value* k, const LlvmValues& carried) { return step(k, carried, lanes); });
     if (whole < p.k && has_masks_) sums = step(number(whole), sums, p.k - whole);
-    for (llvm::Value*& sum : sums) sum = e_.combine_lanes(ScalarOp::kAdd, dtype_, sum);
+    for (llvm::Value*& sum : sums) sum = e_.math.combine_lanes(ScalarOp::kAdd, dtype_, sum);
     if (whole < p.k && !has_masks_) {
-      sums = e_.run_loop(number(whole), number(p.k), 1, sums, [&](llvm::Value* k, const Emitter::Values& carried) {
-        Emitter::Values next = carried;
+      sums = e_.code.run_loop(number(whole), number(p.k), 1, sums, [&](llvm::Value* k, const LlvmValues& carried) {
+        LlvmValues next = carried;
         llvm::Value* of_x = b_.CreateAlignedLoad(real_, b_.CreateInBoundsGEP(real_, x.pointer, k), align_);
         llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
         for (int64_t r = 0; r < rows; ++r) {
-          next[r] = e_.scalar_.fma(b_.CreateAlignedLoad(real_, offset(at, r * a.row_stride), align_), of_x, next[r]);
+          next[r] = e_.math.fma(b_.CreateAlignedLoad(real_, offset(at, r * a.row_stride), align_), of_x, next[r]);
         }
         return next;
       });
@@ -138,23 +138,23 @@ void GemmEmitter::dot_tile(int64_t rows, int64_t columns, int64_t k_count, const
                            bool accumulate) {
   const unsigned lanes = most_lanes();
   const int64_t whole = k_count / lanes * lanes;
-  auto step = [&](llvm::Value* k, Emitter::Values sums, int64_t active) {
+  auto step = [&](llvm::Value* k, LlvmValues sums, int64_t active) {
     llvm::Value* a_at = b_.CreateInBoundsGEP(real_, a.pointer, k);
     llvm::Value* b_at = b_.CreateInBoundsGEP(real_, b.pointer, k);
-    Emitter::Values of_b;
+    LlvmValues of_b;
     for (int64_t j = 0; j < columns; ++j) of_b.push_back(load_vector(offset(b_at, j * b.column_stride), lanes, active));
     for (int64_t i = 0; i < rows; ++i) {
       llvm::Value* of_a = load_vector(offset(a_at, i * a.row_stride), lanes, active);
       for (int64_t j = 0; j < columns; ++j) {
         llvm::Value*& sum = sums[i * columns + j];
-        sum = e_.scalar_.fma(of_a, of_b[j], sum);
+        sum = e_.math.fma(of_a, of_b[j], sum);
       }
     }
     return sums;
   };
-  Emitter::Values sums(rows * columns, llvm::Constant::getNullValue(vector_type(lanes)));
-  sums = e_.run_loop(number(0), number(whole), lanes, sums,
-                     [&](llvm::Value* k, const Emitter::Values& carried) { return step(k, carried, lanes); });
+  LlvmValues sums(rows * columns, llvm::Constant::getNullValue(vector_type(lanes)));
+  sums = e_.code.run_loop(number(0), number(whole), lanes, sums,
+                          [&](llvm::Value* k, const LlvmValues& carried) { return step(k, carried, lanes); });
   if (whole < k_count) sums = step(number(whole), sums, k_count - whole);
   for (int64_t first = 0; first < rows * columns; first += lanes) {
     const int64_t count = std::min<int64_t>(lanes, rows * columns - first);
@@ -170,7 +170,7 @@ void GemmEmitter::dot_tile(int64_t rows, int64_t columns, int64_t k_count, const
 
 // As a transpose goes, with an addition after each exchange: half of the vectors are left after each round.
 llvm::Value* GemmEmitter::sums_of_lanes(llvm::ArrayRef<llvm::Value*> vectors) {
-  Emitter::Values left(vectors.begin(), vectors.end());
+  LlvmValues left(vectors.begin(), vectors.end());
   const unsigned lanes = llvm::cast<llvm::FixedVectorType>(left[0]->getType())->getNumElements();
   for (unsigned distance = 1; distance < lanes; distance *= 2) {
     llvm::SmallVector<int, 16> first, second;
@@ -179,7 +179,7 @@ llvm::Value* GemmEmitter::sums_of_lanes(llvm::ArrayRef<llvm::Value*> vectors) {
       first.push_back(static_cast<int>(upper ? lanes + i - distance : i));
       second.push_back(static_cast<int>(upper ? lanes + i : i + distance));
     }
-    Emitter::Values next;
+    LlvmValues next;
     for (size_t i = 0; i < left.size(); i += 2) {
       llvm::Value *a = left[i], *b = left[i + 1 < left.size() ? i + 1 : i];
       next.push_back(b_.CreateFAdd(b_.CreateShuffleVector(a, b, first), b_.CreateShuffleVector(a, b, second)));

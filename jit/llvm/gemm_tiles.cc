@@ -42,10 +42,10 @@ llvm::Value* GemmEmitter::moved(llvm::Value* pointer, const Stride& stride, int6
   return b_.CreateInBoundsGEP(b_.getInt8Ty(), pointer, bytes);
 }
 
-Emitter::Values GemmEmitter::tile_sums(const TileShape& t, llvm::Value* k_count, int64_t unroll, llvm::Value* a,
-                                       const Stride& a_row, const Stride& a_column, llvm::Value* b, const Stride& b_row,
-                                       llvm::Value* mask) {
-  auto step = [&](llvm::Value* a_at, llvm::Value* b_at, Emitter::Values& sums) {
+LlvmValues GemmEmitter::tile_sums(const TileShape& t, llvm::Value* k_count, int64_t unroll, llvm::Value* a,
+                                  const Stride& a_row, const Stride& a_column, llvm::Value* b, const Stride& b_row,
+                                  llvm::Value* mask) {
+  auto step = [&](llvm::Value* a_at, llvm::Value* b_at, LlvmValues& sums) {
     llvm::SmallVector<llvm::Value*, 8> of_b;
     for (int64_t v = 0; v < t.vectors; ++v)
       of_b.push_back(load_vector(offset(b_at, v * t.lanes), t.lanes, v + 1 < t.vectors ? nullptr : mask));
@@ -53,16 +53,16 @@ Emitter::Values GemmEmitter::tile_sums(const TileShape& t, llvm::Value* k_count,
       llvm::Value* of_a = broadcast(moved(a_at, a_row, r), t.lanes);
       for (int64_t v = 0; v < t.vectors; ++v) {
         llvm::Value*& sum = sums[r * t.vectors + v];
-        sum = e_.scalar_.fma(of_a, of_b[v], sum);
+        sum = e_.math.fma(of_a, of_b[v], sum);
       }
     }
   };
-  Emitter::Values carries(t.rows * t.vectors, llvm::Constant::getNullValue(vector_type(t.lanes)));
+  LlvmValues carries(t.rows * t.vectors, llvm::Constant::getNullValue(vector_type(t.lanes)));
   carries.push_back(a);
   carries.push_back(b);
   auto steps = [&](llvm::Value* begin, llvm::Value* end, int64_t count) {
-    carries = e_.run_loop(begin, end, count, carries, [&](llvm::Value*, const Emitter::Values& arguments) {
-      Emitter::Values sums = arguments;
+    carries = e_.code.run_loop(begin, end, count, carries, [&](llvm::Value*, const LlvmValues& arguments) {
+      LlvmValues sums = arguments;
       llvm::Value* b_at = sums.pop_back_val();
       llvm::Value* a_at = sums.pop_back_val();
       for (int64_t u = 0; u < count; ++u) step(moved(a_at, a_column, u), moved(b_at, b_row, u), sums);
@@ -87,7 +87,7 @@ void GemmEmitter::prefetch_tile(const TileShape& t, llvm::Value* c, const Stride
   }
 }
 
-void GemmEmitter::store_tile(const TileShape& t, const Emitter::Values& sums, llvm::Value* c, const Stride& c_row,
+void GemmEmitter::store_tile(const TileShape& t, const LlvmValues& sums, llvm::Value* c, const Stride& c_row,
                              llvm::Value* mask, bool accumulate) {
   for (int64_t r = 0; r < t.rows; ++r) {
     for (int64_t v = 0; v < t.vectors; ++v) {
@@ -118,7 +118,7 @@ void GemmEmitter::tile(const Tiling& t, int64_t rows, int64_t columns, llvm::Val
     }
   }
   // Packed panels are padded: whole vectors are always there.
-  const Emitter::Values sums =
+  const LlvmValues sums =
       tile_sums(shape, k_count, unroll, a.pointer, bytes(a.row_stride, rows), bytes(a.column_stride, unroll + 1),
                 b.pointer, bytes(b.row_stride, unroll + 1), t.pack ? nullptr : mask);
   if (edge_buffer == nullptr || mask == nullptr) return store_tile(shape, sums, c.pointer, c_row, mask, accumulate);
@@ -152,7 +152,7 @@ std::vector<unsigned> GemmEmitter::transposed_lanes() const {
 
 bool GemmEmitter::call_ready_block(const Problem& p, const Tiling& t, const Block& block, llvm::Value* first,
                                    llvm::Value* last, llvm::Value* begin, llvm::Value* end) {
-  if (!e_.shares_loops_ || p.k < kLeastSteps || p.m * p.n * p.k < kLeastMultiplyAdds) return false;
+  if (!e_.sharing.has_pool || p.k < kLeastSteps || p.m * p.n * p.k < kLeastMultiplyAdds) return false;
   const bool strips = block.strips != nullptr;
   const int64_t a_row = strips ? t.k_block : block.a.row_stride, rest_rows = p.m % t.rows,
                 rest_columns = p.n % t.width();
@@ -184,11 +184,11 @@ bool GemmEmitter::call_ready_block(const Problem& p, const Tiling& t, const Bloc
   }
   constexpr size_t kNumbers = sizeof plan / sizeof(uint64_t);
   const auto numbers = std::bit_cast<std::array<uint64_t, kNumbers>>(plan);
-  llvm::Constant* data = llvm::ConstantDataArray::get(e_.context_, llvm::ArrayRef<uint64_t>(numbers));
+  llvm::Constant* data = llvm::ConstantDataArray::get(e_.code.context, llvm::ArrayRef<uint64_t>(numbers));
   auto* constant =
-      new llvm::GlobalVariable(e_.module_, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "block");
+      new llvm::GlobalVariable(e_.code.module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "block");
   llvm::Type *pointer = b_.getPtrTy(), *i64 = b_.getInt64Ty();
-  llvm::FunctionCallee multiply = e_.module_.getOrInsertFunction(
+  llvm::FunctionCallee multiply = e_.code.module.getOrInsertFunction(
       kReadyBlockSymbol,
       llvm::FunctionType::get(b_.getVoidTy(), {pointer, pointer, pointer, pointer, i64, i64, i64, i64, i64}, false));
   llvm::cast<llvm::Function>(multiply.getCallee())->addFnAttr(llvm::Attribute::NoUnwind);
@@ -216,9 +216,10 @@ llvm::FunctionType* GemmEmitter::ready_tile_type() {
 }
 
 llvm::Function* GemmEmitter::emit_ready_tile(const TileKind& kind) {
-  auto* function = llvm::Function::Create(ready_tile_type(), llvm::GlobalValue::InternalLinkage, "tile", e_.module_);
-  e_.target_.set_attributes(function);
-  e_.begin_function(function);
+  auto* function =
+      llvm::Function::Create(ready_tile_type(), llvm::GlobalValue::InternalLinkage, "tile", e_.code.module);
+  e_.code.target.set_attributes(function);
+  begin_function(e_, function);
   llvm::Value *a = function->getArg(0), *b = function->getArg(1), *c = function->getArg(2);
   llvm::Value *row_count = function->getArg(3), *k_count = function->getArg(4);
   auto parameter = [&](TileParameter which) {
@@ -235,13 +236,14 @@ llvm::Function* GemmEmitter::emit_ready_tile(const TileKind& kind) {
   if (kind.masked) {
     llvm::Type* lane = b_.getIntNTy(static_cast<unsigned>(8 * size_));
     llvm::Value* active = b_.CreateTrunc(parameter(kTileActive), lane);
-    mask = b_.CreateICmpSLT(e_.lane_numbers(lane, kind.lanes), b_.CreateVectorSplat(kind.lanes, active));
+    mask = b_.CreateICmpSLT(lane_numbers(lane, kind.lanes), b_.CreateVectorSplat(kind.lanes, active));
     // Without registers for masks they are signs, from one block to the next as well.
     if (!facts_.masks_any_size) mask = b_.CreateSExt(mask, llvm::FixedVectorType::get(lane, kind.lanes));
   }
   // Where they are used: in the loop over k there are no registers to spare.
   auto if_flag = [&](TileFlag flag, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise) {
-    llvm::BasicBlock *set = e_.new_block("set"), *clear = e_.new_block("clear"), *joined = e_.new_block("joined");
+    llvm::BasicBlock *set = e_.code.new_block("set"), *clear = e_.code.new_block("clear"),
+                     *joined = e_.code.new_block("joined");
     b_.CreateCondBr(b_.CreateIsNotNull(b_.CreateAnd(parameter(kTileFlags), number(flag))), set, clear);
     b_.SetInsertPoint(set);
     then();
@@ -251,10 +253,10 @@ llvm::Function* GemmEmitter::emit_ready_tile(const TileKind& kind) {
     b_.CreateBr(joined);
     b_.SetInsertPoint(joined);
   };
-  e_.run_loop(number(0), row_count, kind.rows, {a, c}, [&](llvm::Value*, const Emitter::Values& at) -> Emitter::Values {
+  e_.code.run_loop(number(0), row_count, kind.rows, {a, c}, [&](llvm::Value*, const LlvmValues& at) -> LlvmValues {
     llvm::Value *a_at = at[0], *c_at = at[1];
     if_flag(kTilePrefetch, [&] { prefetch_tile(shape, c_at, stride(parameter(kTileCStride), kind.rows)); }, [] {});
-    const Emitter::Values sums = tile_sums(shape, k_count, unroll, a_at, a_row, a_column, b, b_row, mask);
+    const LlvmValues sums = tile_sums(shape, k_count, unroll, a_at, a_row, a_column, b, b_row, mask);
     auto store = [&](bool accumulate) {
       store_tile(shape, sums, c_at, stride(parameter(kTileCStride), kind.rows), mask, accumulate);
     };

@@ -50,7 +50,7 @@ std::vector<PlanBuffer> buffers_of(const loop::Program& program) {
 
 class KernelEmitter {
  public:
-  KernelEmitter(Emitter& emitter) : e_(emitter), b_(emitter.b_), program_(emitter.program_) {}
+  explicit KernelEmitter(CpuEmission& e) : e_(e), b_(e.b), program_(e.program) {}
 
   // One after the other into the module; the steps are without their arguments.
   absl::Status emit(std::vector<KernelStep>& kernels);
@@ -81,11 +81,11 @@ class KernelEmitter {
 #endif
   }
   llvm::Value* special(llvm::Intrinsic::ID id) {
-    return b_.CreateZExt(b_.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(), {}), e_.i64_);
+    return b_.CreateZExt(b_.CreateIntrinsic(id, llvm::ArrayRef<llvm::Type*>(), {}), e_.code.i64);
   }
   llvm::Value* thread() { return special(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x); }
 
-  Emitter& e_;
+  CpuEmission& e_;
   llvm::IRBuilder<>& b_;
   const loop::Program& program_;
   std::vector<const Statement*> repeated_;
@@ -140,22 +140,22 @@ void KernelEmitter::begin_kernel() {
   parameters.assign(inputs + outputs + 1, b_.getPtrTy());
   std::string name = "kernel" + std::to_string(kernels_->size());
   auto* function = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), parameters, false),
-                                          llvm::GlobalValue::ExternalLinkage, name, e_.module_);
+                                          llvm::GlobalValue::ExternalLinkage, name, e_.code.module);
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
-  e_.target_.set_attributes(function);
-  e_.begin_function(function);
-  e_.arena_ = function->getArg(inputs + outputs);
+  e_.code.target.set_attributes(function);
+  begin_function(e_, function);
+  e_.code.arena = function->getArg(inputs + outputs);
   for (loop::BufferId id = 0; id < program_.buffers.size(); ++id) {
     const Buffer& buffer = program_.buffers[id];
-    if (buffer.kind == BufferKind::kInput) e_.bases_[id] = function->getArg(buffer.position);
-    if (buffer.kind == BufferKind::kOutput) e_.bases_[id] = function->getArg(inputs + buffer.position);
+    if (buffer.kind == BufferKind::kInput) e_.addresses.set_base(id, function->getArg(buffer.position));
+    if (buffer.kind == BufferKind::kOutput) e_.addresses.set_base(id, function->getArg(inputs + buffer.position));
     if (buffer.kind == BufferKind::kTemporary) {
-      e_.bases_[id] = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), e_.arena_, buffer.position);
+      e_.addresses.set_base(id, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), e_.code.arena, buffer.position));
     }
   }
   kernels_->push_back(
       {.code = 0, .symbol = name, .blocks = 1, .threads = static_cast<uint32_t>(kBlockThreads), .arguments = {}});
-  for (const Statement* s : repeated_) e_.emit_statement(*s, nullptr, nullptr);
+  for (const Statement* s : repeated_) emit_statement(e_, *s);
 }
 
 void KernelEmitter::end_kernel(int64_t items) {
@@ -167,11 +167,11 @@ void KernelEmitter::end_kernel(int64_t items) {
 void KernelEmitter::strided(llvm::Value* first, llvm::Value* count, llvm::Value* stride,
                             llvm::function_ref<void(llvm::Value*)> body) {
   llvm::BasicBlock* before = b_.GetInsertBlock();
-  llvm::BasicBlock* header = e_.new_block("loop");
-  llvm::BasicBlock* exit = e_.new_block("done");
+  llvm::BasicBlock* header = e_.code.new_block("loop");
+  llvm::BasicBlock* exit = e_.code.new_block("done");
   b_.CreateCondBr(b_.CreateICmpSLT(first, count), header, exit);
   b_.SetInsertPoint(header);
-  llvm::PHINode* item = b_.CreatePHI(e_.i64_, 2);
+  llvm::PHINode* item = b_.CreatePHI(e_.code.i64, 2);
   item->addIncoming(first, before);
   body(item);
   llvm::Value* next = b_.CreateNSWAdd(item, stride);
@@ -192,7 +192,7 @@ void KernelEmitter::grid_loop(const For& outer) {
     if (!only_instructions || !is_independent(inner) || !inner.extent.is_constant()) break;
     nest.push_back(&inner);
   }
-  llvm::Value* outer_extent = e_.uniform_index(outer.extent);
+  llvm::Value* outer_extent = uniform_index(e_, outer.extent);
   int64_t inner_items = 1;
   for (size_t i = 1; i < nest.size(); ++i) inner_items *= nest[i]->extent.constant();
   llvm::Value* items = b_.CreateMul(outer_extent, b_.getInt64(inner_items));
@@ -206,11 +206,11 @@ void KernelEmitter::grid_loop(const For& outer) {
     for (size_t level = 0; level < nest.size(); ++level) {
       if (level > 0) below /= nest[level]->extent.constant();
       llvm::Value* divisor = b_.getInt64(below);
-      e_.define(nest[level]->variable, below == 1 ? rest : b_.CreateUDiv(rest, divisor));
+      e_.values.define(nest[level]->variable, below == 1 ? rest : b_.CreateUDiv(rest, divisor));
       if (below != 1) rest = b_.CreateURem(rest, divisor);
       const std::vector<Statement>& body = program_.blocks[nest[level]->body].statements;
       size_t count = level + 1 < nest.size() ? body.size() - 1 : body.size();
-      for (size_t i = 0; i < count; ++i) e_.emit_statement(body[i], nullptr, nullptr);
+      for (size_t i = 0; i < count; ++i) emit_statement(e_, body[i]);
     }
   });
   int64_t most = program_.range_of(outer.extent).high;
@@ -221,12 +221,13 @@ void KernelEmitter::grid_range(const Statement& s) {
   const loop::MemoryRange& range = program_.ranges[s.detail];
   DType dtype = program_.buffers[range.destination].dtype;
   int64_t parts = is_complex(dtype) ? 2 : 1;
-  llvm::Type* type = memory_type(e_.context_, real_dtype(dtype));
-  llvm::Value* count = e_.uniform_index(range.count * parts);
-  llvm::Value* to = e_.element_pointer(range.destination, e_.uniform_index(range.destination_offset * parts));
+  llvm::Type* type = memory_type(e_.code.context, real_dtype(dtype));
+  llvm::Value* count = uniform_index(e_, range.count * parts);
+  llvm::Value* to =
+      e_.addresses.element_pointer(range.destination, uniform_index(e_, range.destination_offset * parts));
   llvm::Value* from = s.kind == StatementKind::kFill
                           ? nullptr
-                          : e_.element_pointer(range.source, e_.uniform_index(range.source_offset * parts));
+                          : e_.addresses.element_pointer(range.source, uniform_index(e_, range.source_offset * parts));
   llvm::Value* block_size = special(llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x);
   llvm::Value* first =
       b_.CreateAdd(b_.CreateMul(special(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), block_size), thread());
@@ -243,8 +244,8 @@ void KernelEmitter::grid_range(const Statement& s) {
 }
 
 void KernelEmitter::first_thread_only(llvm::function_ref<void()> body) {
-  llvm::BasicBlock* inside = e_.new_block("first");
-  llvm::BasicBlock* join = e_.new_block("join");
+  llvm::BasicBlock* inside = e_.code.new_block("first");
+  llvm::BasicBlock* join = e_.code.new_block("join");
   b_.CreateCondBr(b_.CreateICmpEQ(thread(), b_.getInt64(0)), inside, join);
   b_.SetInsertPoint(inside);
   body();
@@ -254,7 +255,7 @@ void KernelEmitter::first_thread_only(llvm::function_ref<void()> body) {
 }
 
 void KernelEmitter::block_statement(const Statement& s) {
-  if (loop::is_instruction(s)) return e_.emit_statement(s, nullptr, nullptr);
+  if (loop::is_instruction(s)) return emit_statement(e_, s);
   if (s.kind == StatementKind::kFor) {
     const For& loop = program_.fors[s.detail];
     bool combines = !loop.carries.empty();
@@ -262,9 +263,9 @@ void KernelEmitter::block_statement(const Statement& s) {
     bool shared = loop.options.parallel || loop.options.vectorize;
     if (combines && shared) return block_reduction(loop);
     if (is_independent(loop)) {
-      strided(thread(), e_.uniform_index(loop.extent), b_.getInt64(kBlockThreads), [&](llvm::Value* i) {
-        e_.define(loop.variable, i);
-        e_.emit_block(loop.body);
+      strided(thread(), uniform_index(e_, loop.extent), b_.getInt64(kBlockThreads), [&](llvm::Value* i) {
+        e_.values.define(loop.variable, i);
+        emit_block(e_, loop.body);
       });
       return barrier();
     }
@@ -280,11 +281,8 @@ void KernelEmitter::block_statement(const Statement& s) {
   loop::visit_results(program_, s, [&](Value) { yields = true; });
   if (stores && yields)
     throw Error(ErrorKind::kUnsupported, "a loop that both stores and carries scalars has no GPU kernel yet");
-  if (!stores) return e_.emit_statement(s, nullptr, nullptr);
-  first_thread_only([&] {
-    bool took = false;
-    e_.emit_statement(s, nullptr, &took);
-  });
+  if (!stores) return emit_statement(e_, s);
+  first_thread_only([&] { emit_statement(e_, s); });
 }
 
 // Each thread reduces every 256th iteration; then halves of the block combine until one value is left.
@@ -292,25 +290,25 @@ void KernelEmitter::block_reduction(const For& loop) {
   llvm::Value* id = thread();
   auto dtype = [&](const loop::Carry& carry) { return program_.values[carry.init].dtype; };
   llvm::BasicBlock* before = b_.GetInsertBlock();
-  llvm::BasicBlock* header = e_.new_block("reduce");
-  llvm::BasicBlock* exit = e_.new_block("combine");
-  llvm::Value* extent = e_.uniform_index(loop.extent);
+  llvm::BasicBlock* header = e_.code.new_block("reduce");
+  llvm::BasicBlock* exit = e_.code.new_block("combine");
+  llvm::Value* extent = uniform_index(e_, loop.extent);
   b_.CreateCondBr(b_.CreateICmpSLT(id, extent), header, exit);
   b_.SetInsertPoint(header);
-  llvm::PHINode* i = b_.CreatePHI(e_.i64_, 2);
+  llvm::PHINode* i = b_.CreatePHI(e_.code.i64, 2);
   i->addIncoming(id, before);
   std::vector<llvm::PHINode*> sums;
   for (const loop::Carry& carry : loop.carries) {
-    llvm::Value* identity = e_.scalar_.identity(*carry.combine, dtype(carry));
+    llvm::Value* identity = e_.math.identity(*carry.combine, dtype(carry));
     sums.push_back(b_.CreatePHI(identity->getType(), 2));
     sums.back()->addIncoming(identity, before);
   }
-  e_.define(loop.variable, i);
-  e_.emit_block(loop.body);
+  e_.values.define(loop.variable, i);
+  emit_block(e_, loop.body);
   std::vector<llvm::Value*> next;
   for (size_t c = 0; c < sums.size(); ++c) {
     const loop::Carry& carry = loop.carries[c];
-    next.push_back(e_.combine(*carry.combine, dtype(carry), sums[c], e_.value(carry.next)));
+    next.push_back(e_.math.apply(*carry.combine, dtype(carry), sums[c], value_of(e_, carry.next)));
     sums[c]->addIncoming(next.back(), b_.GetInsertBlock());
   }
   llvm::Value* incremented = b_.CreateNSWAdd(i, b_.getInt64(kBlockThreads));
@@ -321,16 +319,16 @@ void KernelEmitter::block_reduction(const For& loop) {
   std::vector<llvm::PHINode*> partials;
   for (size_t c = 0; c < sums.size(); ++c) {
     partials.push_back(b_.CreatePHI(next[c]->getType(), 2));
-    partials.back()->addIncoming(e_.scalar_.identity(*loop.carries[c].combine, dtype(loop.carries[c])), before);
+    partials.back()->addIncoming(e_.math.identity(*loop.carries[c].combine, dtype(loop.carries[c])), before);
     partials.back()->addIncoming(next[c], latch);
   }
   for (size_t c = 0; c < sums.size(); ++c) {
     const loop::Carry& carry = loop.carries[c];
-    llvm::Type* type = memory_type(e_.context_, dtype(carry));
+    llvm::Type* type = memory_type(e_.code.context, dtype(carry));
     // float16 and bfloat16 are kept as the float32 that registers hold.
-    if (is_float(dtype(carry))) type = register_type(e_.context_, dtype(carry));
+    if (is_float(dtype(carry))) type = register_type(e_.code.context, dtype(carry));
     auto* array = llvm::ArrayType::get(type, kBlockThreads);
-    auto* shared = new llvm::GlobalVariable(e_.module_, array, false, llvm::GlobalValue::InternalLinkage,
+    auto* shared = new llvm::GlobalVariable(e_.code.module, array, false, llvm::GlobalValue::InternalLinkage,
                                             llvm::PoisonValue::get(array), "partials", nullptr,
                                             llvm::GlobalValue::NotThreadLocal, /*AddressSpace=*/3);
     auto at = [&](llvm::Value* index) { return b_.CreateInBoundsGEP(type, shared, index); };
@@ -344,16 +342,17 @@ void KernelEmitter::block_reduction(const For& loop) {
     store(partials[c], id);
     barrier();
     for (int64_t half = kBlockThreads / 2; half > 0; half /= 2) {
-      llvm::BasicBlock* inside = e_.new_block("half");
-      llvm::BasicBlock* join = e_.new_block("join");
+      llvm::BasicBlock* inside = e_.code.new_block("half");
+      llvm::BasicBlock* join = e_.code.new_block("join");
       b_.CreateCondBr(b_.CreateICmpSLT(id, b_.getInt64(half)), inside, join);
       b_.SetInsertPoint(inside);
-      store(e_.combine(*carry.combine, dtype(carry), load(id), load(b_.CreateAdd(id, b_.getInt64(half)))), id);
+      store(e_.math.apply(*carry.combine, dtype(carry), load(id), load(b_.CreateAdd(id, b_.getInt64(half)))), id);
       b_.CreateBr(join);
       b_.SetInsertPoint(join);
       barrier();
     }
-    e_.define(carry.result, e_.combine(*carry.combine, dtype(carry), e_.value(carry.init), load(b_.getInt64(0))));
+    e_.values.define(carry.result,
+                     e_.math.apply(*carry.combine, dtype(carry), value_of(e_, carry.init), load(b_.getInt64(0))));
   }
 }
 
@@ -364,7 +363,7 @@ absl::Status KernelEmitter::emit(std::vector<KernelStep>& kernels) {
     if (repeats(s)) {
       repeated_.push_back(&s);
       loop::visit_results(program_, s, [&](Value value) { known_everywhere_.insert(value); });
-      if (open_) e_.emit_statement(s, nullptr, nullptr);
+      if (open_) emit_statement(e_, s);
       continue;
     }
     if (stands_alone(s)) {
@@ -380,7 +379,7 @@ absl::Status KernelEmitter::emit(std::vector<KernelStep>& kernels) {
     }
     if (!open_) begin_kernel();
     open_ = true;
-    if (!uses_only(s, [&](Value value) { return e_.values_[value] != nullptr; })) {
+    if (!uses_only(s, [&](Value value) { return e_.values[value] != nullptr; })) {
       return absl::UnimplementedError(
           "a scalar computed by one GPU kernel and used by a later one must go through a buffer");
     }
@@ -403,8 +402,8 @@ absl::StatusOr<Plan> emit_ptx(const loop::Program& program, std::string_view sm)
   std::vector<KernelStep> kernels;
   try {
     const Outline none;  // kernels are cut out another way
-    Emitter emitter(program, none, **target, *module, /*shares_loops=*/false);
-    absl::Status status = KernelEmitter(emitter).emit(kernels);
+    CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
+    absl::Status status = KernelEmitter(emission).emit(kernels);
     if (!status.ok()) return status;
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kUnsupported) return absl::UnimplementedError(error.what());

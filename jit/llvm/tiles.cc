@@ -94,8 +94,8 @@ absl::StatusOr<std::string> make_ready(int level) {
     b.gemm(1, 1, 1, {in, 0, 1, 1}, {in, 0, 1, 1}, {out, 0, 1, 1}, false);
     const loop::Program program = b.finish();
     const Outline none;
-    Emitter emitter(program, none, **target, *module, /*shares_loops=*/false);
-    GemmEmitter gemm(emitter, program.gemms[0]);
+    CpuEmission emission(program, none, **target, *module, /*has_pool=*/false);
+    GemmEmitter gemm(emission, program.gemms[0]);
     auto set = [&](int64_t number, llvm::Function* function) {
       function->setName(ready_symbol(level, number));
       llvm::Constant* from_table = llvm::ConstantExpr::getSub(llvm::ConstantExpr::getPtrToInt(function, i64),

@@ -1,8 +1,8 @@
-// Which loops become loops over vectors, and how.
+#include "jit/llvm/vectorize.h"
+
 #include <algorithm>
 
 #include "device/cpu/pool.h"
-#include "jit/llvm/emit.h"
 #include "jit/loop/visit.h"
 
 namespace ct::jit {

@@ -1,16 +1,16 @@
-// Small arrays that a loop carries, kept in vector registers: through memory, each iteration would wait until the store
-// of the one before it has reached the load.
+// Small arrays in registers: through memory, each iteration would wait until the store of the one before it has reached
+// the load.
 //
-// A loop that runs one iteration after the other (`find_held`) may hold an array of a few vectors if its body
-// touches that array only in vectorised loops over all of it, element i in iteration i. Such loops are written out, one
-// vector after the other, so that every access names its register. Until the function is complete a register is a slot
-// on the stack, which LLVM then replaces by values (`promote_registers`).
-#include <llvm/IR/Dominators.h>
-#include <llvm/Transforms/Utils/PromoteMemToReg.h>
+// A loop that runs one iteration after the other (`find_held`) may hold an array of a few vectors if its body touches
+// that array only in vectorised loops over all of it, element i in iteration i. Such loops are written out, one vector
+// after the other, so that every access names its register. Until the function is complete a register is a slot on the
+// stack, which LLVM then replaces by values (`promote_registers`).
+#include "jit/llvm/held_arrays.h"
 
 #include <map>
 
-#include "jit/llvm/emit.h"
+#include "jit/llvm/emission.h"
+#include "jit/llvm/vectorize.h"
 #include "jit/loop/visit.h"
 
 namespace ct::jit {
@@ -116,17 +116,23 @@ class Accesses {
   const TargetFacts& facts_;
 };
 
+llvm::Constant* held_lanes(Emission& e, const HeldArray& held, int64_t first) {
+  llvm::SmallVector<llvm::Constant*, 64> lanes;
+  for (int64_t i = 0; i < held.width; ++i) lanes.push_back(e.b.getInt1(first + i < held.elements));
+  return llvm::ConstantVector::get(lanes);
+}
+
 }  // namespace
 
-std::vector<BufferId> Emitter::find_held(std::initializer_list<BlockId> body) {
+std::vector<BufferId> find_held(Emission& e, std::initializer_list<BlockId> body) {
   std::vector<BufferId> result;
-  if (lanes_.width != 0 || facts_.arch == TargetFacts::Arch::kNvptx) return result;
-  Accesses accesses(program_, facts_);
+  if (e.lanes.width != 0 || e.code.facts.arch == TargetFacts::Arch::kNvptx) return result;
+  Accesses accesses(e.program, e.code.facts);
   for (BlockId block : body) {
-    if (!outline_.calls_in(block).empty()) return result;
+    if (!e.outline.calls_in(block).empty()) return result;
     bool calls = false;
-    loop::visit_statements(program_, block, [&](const Statement& s) {
-      loop::visit_blocks_of(program_, s, [&](BlockId inner) { calls = calls || !outline_.calls_in(inner).empty(); });
+    loop::visit_statements(e.program, block, [&](const Statement& s) {
+      loop::visit_blocks_of(e.program, s, [&](BlockId inner) { calls = calls || !e.outline.calls_in(inner).empty(); });
     });
     if (calls) return result;
     accesses.look(block);
@@ -134,10 +140,10 @@ std::vector<BufferId> Emitter::find_held(std::initializer_list<BlockId> body) {
   if (!accesses.plain) return result;
   // Whoever shares the array's place in memory would be overwritten when the array goes back there.
   auto alone = [&](BufferId id) {
-    if (program_.buffers[id].kind != loop::BufferKind::kTemporary) return true;
-    const auto [begin, end] = place_of(program_.buffers[id]);
+    if (e.program.buffers[id].kind != loop::BufferKind::kTemporary) return true;
+    const auto [begin, end] = place_of(e.program.buffers[id]);
     for (const auto& [other_id, _] : accesses.found) {
-      const loop::Buffer& other = program_.buffers[other_id];
+      const loop::Buffer& other = e.program.buffers[other_id];
       if (other_id == id || other.kind != loop::BufferKind::kTemporary) continue;
       const auto [other_begin, other_end] = place_of(other);
       if (begin < other_end && other_begin < end) return false;
@@ -146,99 +152,83 @@ std::vector<BufferId> Emitter::find_held(std::initializer_list<BlockId> body) {
   };
   int64_t registers = 0;
   for (const auto& [id, found] : accesses.found) {
-    const loop::Buffer& buffer = program_.buffers[id];
-    if (!found.whole || !found.written || held_.contains(id) || bases_[id] == nullptr ||
+    const loop::Buffer& buffer = e.program.buffers[id];
+    if (!found.whole || !found.written || e.held.contains(id) || e.addresses.known_base(id) == nullptr ||
         buffer.elements > kMostVectors * found.width || !alone(id)) {
       continue;
     }
     registers += (buffer.elements + found.width - 1) / found.width;
     if (registers > kMostRegisters) break;
-    held_[id] = {found.width, buffer.elements};
+    e.held[id] = {found.width, buffer.elements};
     result.push_back(id);
   }
   return result;
 }
 
 // The array's registers, from memory.
-void Emitter::hold(absl::Span<const BufferId> buffers) {
+void hold(Emission& e, absl::Span<const BufferId> buffers) {
   for (BufferId id : buffers) {
-    HeldArray& held = held_[id];
-    const DType dtype = stored_dtype(program_.buffers[id]);
-    llvm::Type* element = memory_type(context_, dtype);
+    HeldArray& held = e.held[id];
+    const DType dtype = stored_dtype(e.program.buffers[id]);
+    llvm::Type* element = memory_type(e.code.context, dtype);
     auto* vector = llvm::FixedVectorType::get(element, held.width);
     const llvm::Align align(dtype_size(dtype));
     for (int64_t first = 0; first < held.elements; first += held.width) {
-      llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-      held.registers.push_back(entry.CreateAlloca(vector));
-      promoted_.push_back(held.registers.back());
-      llvm::Value* pointer = b_.CreateConstInBoundsGEP1_64(element, bases_[id], static_cast<uint64_t>(first));
-      b_.CreateStore(
-          b_.CreateMaskedLoad(vector, pointer, align, held_lanes(held, first), llvm::Constant::getNullValue(vector)),
-          held.registers.back());
+      held.registers.push_back(e.code.new_register(vector));
+      llvm::Value* pointer =
+          e.b.CreateConstInBoundsGEP1_64(element, e.addresses.known_base(id), static_cast<uint64_t>(first));
+      e.b.CreateStore(e.b.CreateMaskedLoad(vector, pointer, align, held_lanes(e, held, first),
+                                           llvm::Constant::getNullValue(vector)),
+                      held.registers.back());
     }
   }
 }
 
 // Back to memory.
-void Emitter::release(absl::Span<const BufferId> buffers) {
+void release(Emission& e, absl::Span<const BufferId> buffers) {
   for (BufferId id : buffers) {
-    const HeldArray held = held_[id];
-    held_.erase(id);
-    const DType dtype = stored_dtype(program_.buffers[id]);
-    llvm::Type* element = memory_type(context_, dtype);
+    const HeldArray held = e.held[id];
+    e.held.erase(id);
+    const DType dtype = stored_dtype(e.program.buffers[id]);
+    llvm::Type* element = memory_type(e.code.context, dtype);
     auto* vector = llvm::FixedVectorType::get(element, held.width);
     for (size_t i = 0; i < held.registers.size(); ++i) {
       const int64_t first = static_cast<int64_t>(i) * held.width;
-      llvm::Value* pointer = b_.CreateConstInBoundsGEP1_64(element, bases_[id], static_cast<uint64_t>(first));
-      b_.CreateMaskedStore(b_.CreateLoad(vector, held.registers[i]), pointer, llvm::Align(dtype_size(dtype)),
-                           held_lanes(held, first));
+      llvm::Value* pointer =
+          e.b.CreateConstInBoundsGEP1_64(element, e.addresses.known_base(id), static_cast<uint64_t>(first));
+      e.b.CreateMaskedStore(e.b.CreateLoad(vector, held.registers[i]), pointer, llvm::Align(dtype_size(dtype)),
+                            held_lanes(e, held, first));
     }
   }
 }
 
-llvm::Constant* Emitter::held_lanes(const HeldArray& held, int64_t first) {
-  llvm::SmallVector<llvm::Constant*, 64> lanes;
-  for (int64_t i = 0; i < held.width; ++i) lanes.push_back(b_.getInt1(first + i < held.elements));
-  return llvm::ConstantVector::get(lanes);
-}
-
-llvm::Value* Emitter::load_held(BufferId buffer, const Address& address, DType dtype) {
-  const auto at = held_.find(buffer);
-  if (at == held_.end()) return nullptr;
+llvm::Value* load_held(Emission& e, BufferId buffer, const Address& address, DType dtype) {
+  const auto at = e.held.find(buffer);
+  if (at == e.held.end()) return nullptr;
   const HeldArray& held = at->second;
   const int64_t element = llvm::cast<llvm::ConstantInt>(address.uniform)->getSExtValue();
-  auto* vector = llvm::FixedVectorType::get(memory_type(context_, dtype), held.width);
-  llvm::Value* all = b_.CreateLoad(vector, held.registers[static_cast<size_t>(element / held.width)]);
+  auto* vector = llvm::FixedVectorType::get(memory_type(e.code.context, dtype), held.width);
+  llvm::Value* all = e.b.CreateLoad(vector, held.registers[static_cast<size_t>(element / held.width)]);
   if (!address.is_uniform()) return all;
-  return b_.CreateExtractElement(all, static_cast<uint64_t>(element % held.width));
+  return e.b.CreateExtractElement(all, static_cast<uint64_t>(element % held.width));
 }
 
-bool Emitter::store_held(BufferId buffer, const Address& address, llvm::Value* stored) {
-  const auto at = held_.find(buffer);
-  if (at == held_.end()) return false;
+bool store_held(Emission& e, BufferId buffer, const Address& address, llvm::Value* stored) {
+  const auto at = e.held.find(buffer);
+  if (at == e.held.end()) return false;
   // Lanes past the array's end belong to nobody: no mask.
   const int64_t element = llvm::cast<llvm::ConstantInt>(address.uniform)->getSExtValue();
-  b_.CreateStore(stored, at->second.registers[static_cast<size_t>(element / at->second.width)]);
+  e.b.CreateStore(stored, at->second.registers[static_cast<size_t>(element / at->second.width)]);
   return true;
 }
 
-bool Emitter::uses_held(const For& loop) const {
+bool uses_held(Emission& e, const For& loop) {
   bool uses = false;
-  loop::visit_statements(program_, loop.body, [&](const Statement& s) {
+  loop::visit_statements(e.program, loop.body, [&](const Statement& s) {
     const bool accesses = s.kind == StatementKind::kLoad || s.kind == StatementKind::kStore;
-    uses = uses || (accesses && held_.contains(s.buffer));
+    uses = uses || (accesses && e.held.contains(s.buffer));
   });
   return uses;
-}
-
-void Emitter::promote_registers() {
-  std::map<llvm::Function*, std::vector<llvm::AllocaInst*>> by_function;
-  for (llvm::AllocaInst* slot : promoted_) by_function[slot->getFunction()].push_back(slot);
-  for (auto& [function, slots] : by_function) {
-    llvm::DominatorTree tree(*function);
-    llvm::PromoteMemToReg(slots, tree);
-  }
-  promoted_.clear();
 }
 
 }  // namespace ct::jit

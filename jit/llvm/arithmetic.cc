@@ -1,4 +1,5 @@
-// Arithmetic of one element (or one vector of elements) in LLVM IR, with the semantics of ir/scalar_op.h.
+#include "jit/llvm/arithmetic.h"
+
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -8,7 +9,6 @@
 
 #include "ir/error.h"
 #include "ir/float_types.h"
-#include "jit/llvm/emit.h"
 
 namespace ct::jit {
 
@@ -66,12 +66,12 @@ llvm::Type* memory_type(llvm::LLVMContext& context, DType dtype) {
   return llvm::Type::getIntNTy(context, 8 * dtype_size(dtype));
 }
 
-llvm::Type* ScalarEmitter::like(llvm::Type* element, llvm::Value* shape) {
+llvm::Type* Arithmetic::like(llvm::Type* element, llvm::Value* shape) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(shape->getType());
   return vector == nullptr ? element : llvm::FixedVectorType::get(element, vector->getNumElements());
 }
 
-llvm::Value* ScalarEmitter::constant(DType dtype, uint64_t bits) {
+llvm::Value* Arithmetic::constant(DType dtype, uint64_t bits) {
   llvm::Type* type = register_type(b_.getContext(), dtype);
   if (dtype == DType::kFloat64) return llvm::ConstantFP::get(type, llvm::APFloat(std::bit_cast<double>(bits)));
   if (dtype == DType::kFloat32)
@@ -80,7 +80,7 @@ llvm::Value* ScalarEmitter::constant(DType dtype, uint64_t bits) {
   return llvm::ConstantInt::get(type, bits);
 }
 
-llvm::Value* ScalarEmitter::identity(ScalarOp op, DType dtype) {
+llvm::Value* Arithmetic::identity(ScalarOp op, DType dtype) {
   llvm::Type* type = register_type(b_.getContext(), dtype);
   if (is_float(dtype)) {
     switch (op) {
@@ -114,12 +114,12 @@ llvm::Value* ScalarEmitter::identity(ScalarOp op, DType dtype) {
   }
 }
 
-llvm::Value* ScalarEmitter::apply(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
+llvm::Value* Arithmetic::apply(ScalarOp op, DType dtype, llvm::Value* a, llvm::Value* b) {
   if (is_float(dtype)) return apply_float(op, a, b);
   return apply_integer(op, is_signed_integer(dtype), a, b);
 }
 
-llvm::Value* ScalarEmitter::apply_float(ScalarOp op, llvm::Value* a, llvm::Value* b) {
+llvm::Value* Arithmetic::apply_float(ScalarOp op, llvm::Value* a, llvm::Value* b) {
   llvm::Type* type = a->getType();
   auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
   auto unary = [&](ID id) { return b_.CreateUnaryIntrinsic(id, a); };
@@ -178,7 +178,7 @@ llvm::Value* ScalarEmitter::apply_float(ScalarOp op, llvm::Value* a, llvm::Value
 }
 
 // Where LLVM would call libm. A sum with the least number that has no fraction bits is rounded to an integer.
-llvm::Value* ScalarEmitter::round_without_instruction(ScalarOp op, llvm::Value* a) {
+llvm::Value* Arithmetic::round_without_instruction(ScalarOp op, llvm::Value* a) {
   auto number = [&](double value) { return llvm::ConstantFP::get(a->getType(), value); };
   llvm::Value* whole = number(std::ldexp(1.0, a->getType()->getScalarType()->isDoubleTy() ? 52 : 23));
   llvm::Value* size = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
@@ -194,7 +194,7 @@ llvm::Value* ScalarEmitter::round_without_instruction(ScalarOp op, llvm::Value* 
   return b_.CreateSelect(b_.CreateFCmpOLT(size, whole), rounded, a);
 }
 
-llvm::Value* ScalarEmitter::apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
+llvm::Value* Arithmetic::apply_integer(ScalarOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
   llvm::Type* type = a->getType();
   auto number = [&](int64_t value) { return llvm::ConstantInt::getSigned(type, value); };
   unsigned bits = type->getScalarSizeInBits();
@@ -270,12 +270,12 @@ llvm::Value* ScalarEmitter::apply_integer(ScalarOp op, bool is_signed, llvm::Val
       .op(scalar_op_info(op).name);
 }
 
-llvm::Value* ScalarEmitter::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+llvm::Value* Arithmetic::fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
   if (!facts_.fma) return b_.CreateFAdd(b_.CreateFMul(a, b), c);
   return b_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
 }
 
-llvm::Value* ScalarEmitter::scale(llvm::Value* x, llvm::Value* exponent, llvm::Value* exponent_as_float) {
+llvm::Value* Arithmetic::scale(llvm::Value* x, llvm::Value* exponent, llvm::Value* exponent_as_float) {
   const bool is_double = x->getType()->getScalarType()->isDoubleTy();
   auto* shape = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   if (shape != nullptr &&
@@ -332,27 +332,42 @@ llvm::Value* ScalarEmitter::scale(llvm::Value* x, llvm::Value* exponent, llvm::V
   return b_.CreateFMul(b_.CreateFMul(x, power(half)), power(b_.CreateSub(exponent, half)));
 }
 
-llvm::Value* ScalarEmitter::mul_high(llvm::Value* a, llvm::Value* b) {
+llvm::Value* Arithmetic::mul_high(llvm::Value* a, llvm::Value* b) {
   unsigned bits = a->getType()->getScalarSizeInBits();
   llvm::Type* wide = like(b_.getIntNTy(2 * bits), a);
   llvm::Value* product = b_.CreateMul(b_.CreateZExt(a, wide), b_.CreateZExt(b, wide));
   return b_.CreateTrunc(b_.CreateLShr(product, llvm::ConstantInt::get(wide, bits)), a->getType());
 }
 
+// Halves against each other: the same tree whatever the target makes of it.
+llvm::Value* Arithmetic::combine_lanes(ScalarOp op, DType dtype, llvm::Value* vector) {
+  unsigned width = llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
+  while (width > 1) {
+    width /= 2;
+    llvm::SmallVector<int, 64> low, high;
+    for (unsigned i = 0; i < width; ++i) {
+      low.push_back(static_cast<int>(i));
+      high.push_back(static_cast<int>(width + i));
+    }
+    vector = apply(op, dtype, b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+  }
+  return b_.CreateExtractElement(vector, uint64_t{0});
+}
+
 // ----------------------------------------------------------------------------------------------------------
 // conversions
 
-llvm::Value* ScalarEmitter::decode(llvm::Value* stored, DType dtype) {
+llvm::Value* Arithmetic::decode(llvm::Value* stored, DType dtype) {
   if (is_bool(dtype)) return b_.CreateICmpNE(stored, llvm::Constant::getNullValue(stored->getType()));
   return is_small_float(dtype) ? decode_small(stored, dtype) : stored;
 }
 
-llvm::Value* ScalarEmitter::encode(llvm::Value* value, DType dtype) {
+llvm::Value* Arithmetic::encode(llvm::Value* value, DType dtype) {
   if (is_bool(dtype)) return b_.CreateZExt(value, like(b_.getInt8Ty(), value));
   return is_small_float(dtype) ? encode_small(value, dtype) : value;
 }
 
-llvm::Value* ScalarEmitter::decode_small(llvm::Value* stored, DType dtype) {
+llvm::Value* Arithmetic::decode_small(llvm::Value* stored, DType dtype) {
   llvm::Type* word = like(b_.getInt32Ty(), stored);
   llvm::Type* real = like(b_.getFloatTy(), stored);
   if (dtype == DType::kBFloat16) return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(stored, word), 16), real);
@@ -392,7 +407,7 @@ llvm::Value* ScalarEmitter::decode_small(llvm::Value* stored, DType dtype) {
 }
 
 // `value` is exactly representable in dtype.
-llvm::Value* ScalarEmitter::encode_small(llvm::Value* value, DType dtype) {
+llvm::Value* Arithmetic::encode_small(llvm::Value* value, DType dtype) {
   llvm::Type* word = like(b_.getInt32Ty(), value);
   llvm::Type* narrow = like(memory_type(b_.getContext(), dtype), value);
   llvm::Value* bits = b_.CreateBitCast(value, word);
@@ -431,7 +446,7 @@ llvm::Value* ScalarEmitter::encode_small(llvm::Value* value, DType dtype) {
 }
 
 // A float to the nearest float that dtype can represent, ties to even.
-llvm::Value* ScalarEmitter::round_to(llvm::Value* value, DType dtype) {
+llvm::Value* Arithmetic::round_to(llvm::Value* value, DType dtype) {
   if (dtype == DType::kFloat16 && facts_.half_conversions) {
     return b_.CreateFPExt(b_.CreateFPTrunc(value, like(b_.getHalfTy(), value)), value->getType());
   }
@@ -475,7 +490,7 @@ llvm::Value* ScalarEmitter::round_to(llvm::Value* value, DType dtype) {
   return b_.CreateSelect(b_.CreateFCmpUNO(value, value), nan, result);
 }
 
-llvm::Value* ScalarEmitter::convert(llvm::Value* value, DType from, DType to) {
+llvm::Value* Arithmetic::convert(llvm::Value* value, DType from, DType to) {
   if (from == to) return value;
   llvm::Type* type = like(register_type(b_.getContext(), to), value);
   if (is_bool(to)) {

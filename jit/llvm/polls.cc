@@ -1,0 +1,161 @@
+// A function counts down the estimated time of what it has done, in a register; when none is left it asks, and returns
+// early if the answer is no. Loops that take long are cut in runs of iterations and ask between these, so that their
+// inner loops know nothing of it; loops whose end nobody knows count in each iteration. A program that is short by the
+// cost model, and has no such loop, has no questions.
+//
+// Who calls a function that may have returned early, a range of a shared loop say, asks after the call: the answer
+// stays no.
+#include "jit/llvm/polls.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/interrupt.h"
+#include "jit/llvm/c_functions.h"
+#include "jit/llvm/emit.h"
+#include "jit/loop/visit.h"
+
+namespace ct::jit {
+
+using loop::Statement;
+using loop::StatementKind;
+
+namespace {
+
+constexpr double kLongProgram = 2e6;     // nanoseconds
+constexpr double kBetweenPolls = 5e5;    // of estimated time
+constexpr double kShortIteration = 2e4;  // loops of such are cut in runs
+constexpr double kPicoseconds = 1000;
+
+// A library has nobody to ask, but a flag. The call's own note of it stays set, whatever becomes of the flag.
+llvm::Value* read_stop_flag(CpuEmission& e) {
+  llvm::Type* type = e.b.getInt32Ty();
+  llvm::Value* slot = e.code.arena_at(e.outline.stop_slot);
+  llvm::LoadInst* flag = e.b.CreateLoad(type, stop_flag(e.code.module));
+  flag->setVolatile(true);
+  llvm::Value* told = e.b.CreateOr(flag, e.b.CreateLoad(type, slot));
+  e.b.CreateStore(told, slot);
+  return e.b.CreateIsNull(told);
+}
+
+llvm::Value* ask_to_go_on(CpuEmission& e) {
+  if (!e.sharing.has_pool) return read_stop_flag(e);
+  llvm::FunctionCallee ask = e.code.module.getOrInsertFunction(kGoOnSymbol, e.b.getInt1Ty());
+  auto* declared = llvm::cast<llvm::Function>(ask.getCallee());
+  declared->addRetAttr(llvm::Attribute::ZExt);
+  declared->addFnAttr(llvm::Attribute::NoUnwind);
+  declared->addFnAttr(llvm::Attribute::Cold);
+  return e.b.CreateCall(ask);
+}
+
+}  // namespace
+
+bool may_take_long(const loop::Program& program) {
+  return !program.whiles.empty() || CostModel(program).program() >= kLongProgram;
+}
+
+void go_on_if(CpuEmission& e, llvm::Value* succeeded) {
+  if (e.stops.failed == nullptr) {
+    e.stops.failed = e.code.new_block("failed");
+    llvm::IRBuilder<> at(e.stops.failed);
+    if (e.code.function->getReturnType()->isVoidTy()) {
+      at.CreateRetVoid();
+    } else {
+      at.CreateRet(at.getFalse());
+    }
+  }
+  llvm::BasicBlock* next = e.code.new_block("called");
+  e.b.CreateCondBr(succeeded, next, e.stops.failed);
+  e.b.SetInsertPoint(next);
+}
+
+double time_if_long(CpuEmission& e, const loop::For& loop) {
+  if (!e.stops.wanted || e.lanes.width != 0) return 0;
+  const bool endless = !e.program.range_of(loop.extent).known();
+  const double iteration = e.cost.iteration(loop);
+  return endless || e.cost.iterations(loop) * iteration >= kBetweenPolls ? std::max(iteration, 0.01) : 0;
+}
+
+void poll(CpuEmission& e, double nanoseconds) {
+  if (!e.stops.wanted || e.lanes.width != 0) return;
+  constexpr auto kAll = static_cast<int64_t>(kBetweenPolls * kPicoseconds);
+  if (e.stops.time_left == nullptr) {
+    e.stops.time_left = e.code.new_register(e.code.i64, e.b.getInt64(kAll));
+  }
+  const auto spent = static_cast<int64_t>(std::clamp(nanoseconds, 0.25, 1e9) * kPicoseconds);
+  llvm::Value* left = e.b.CreateSub(e.b.CreateLoad(e.code.i64, e.stops.time_left), e.b.getInt64(spent));
+  e.b.CreateStore(left, e.stops.time_left);
+  llvm::BasicBlock* asks = e.code.new_block("asks");
+  llvm::BasicBlock* goes_on = e.code.new_block("goes_on");
+  e.b.CreateCondBr(e.b.CreateICmpSLT(left, e.b.getInt64(0)), asks, goes_on,
+                   llvm::MDBuilder(e.code.context).createBranchWeights(1, 100'000));
+  e.b.SetInsertPoint(asks);
+  e.b.CreateStore(e.b.getInt64(kAll), e.stops.time_left);
+  go_on_if(e, ask_to_go_on(e));
+  e.b.CreateBr(goes_on);
+  e.b.SetInsertPoint(goes_on);
+}
+
+void stop_if_told(CpuEmission& e, double nanoseconds) {
+  if (e.stops.wanted && e.lanes.width == 0 && nanoseconds >= kBetweenPolls / 2) go_on_if(e, ask_to_go_on(e));
+}
+
+// Between the statements of a block.
+void count_time(CpuEmission& e, const loop::Statement& statement, double& pending) {
+  if (!e.stops.wanted || e.lanes.width != 0) return;
+  pending += e.cost.statement(statement);
+  if (pending < kBetweenPolls / 2) return;
+  poll(e, pending);
+  pending = 0;
+}
+
+// Whether a function that holds these statements may ask.
+bool may_stop(CpuEmission& e, loop::BlockId block, uint32_t begin, uint32_t end) {
+  if (!e.stops.wanted) return false;
+  double nanoseconds = 0;
+  bool endless = false;
+  for (uint32_t i = begin; i < end; ++i) {
+    const Statement& s = e.program.blocks[block].statements[i];
+    nanoseconds += e.cost.statement(s);
+    endless = endless || s.kind == StatementKind::kWhile;
+    loop::visit_blocks_of(e.program, s, [&](loop::BlockId inner) {
+      loop::visit_statements(e.program, inner,
+                             [&](const Statement& t) { endless = endless || t.kind == StatementKind::kWhile; });
+    });
+  }
+  return endless || nanoseconds >= kBetweenPolls / 2;
+}
+
+namespace {
+
+// In the middle of a vectorised loop too, between its vectors: what is stopped has no need of its lanes.
+void poll_anywhere(CpuEmission& e, double nanoseconds) {
+  const unsigned width = std::exchange(e.lanes.width, 0);
+  poll(e, nanoseconds);
+  e.lanes.width = width;
+}
+
+}  // namespace
+
+LlvmValues run_long_loop(CpuEmission& e, llvm::Value* begin, llvm::Value* end, int64_t step, LlvmValues carries,
+                         double nanoseconds, llvm::function_ref<LlvmValues(llvm::Value*, const LlvmValues&)> body) {
+  if (nanoseconds <= 0) return e.code.run_loop(begin, end, step, std::move(carries), body);
+  if (nanoseconds >= kShortIteration) {
+    return e.code.run_loop(begin, end, step, std::move(carries), [&](llvm::Value* i, const LlvmValues& arguments) {
+      poll_anywhere(e, nanoseconds);
+      return body(i, arguments);
+    });
+  }
+  const double in_run = std::clamp(kBetweenPolls / 2 / std::max(nanoseconds, 0.01), 1.0, 1e9);
+  const int64_t run = static_cast<int64_t>(in_run) * step;
+  return e.code.run_loop(begin, end, run, std::move(carries), [&](llvm::Value* i, const LlvmValues& arguments) {
+    poll_anywhere(e, in_run * nanoseconds);
+    llvm::Value* after = e.b.CreateNSWAdd(i, e.b.getInt64(run));
+    llvm::Value* stop = e.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, after, end);
+    return e.code.run_loop(i, stop, step, arguments, body);
+  });
+}
+
+}  // namespace ct::jit

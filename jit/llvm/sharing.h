@@ -1,0 +1,32 @@
+// Loops whose iterations several threads share, and the scratch memory of products, which each thread has its own of.
+#pragma once
+
+#include <cstdint>
+
+#include "jit/llvm/function_builder.h"
+#include "jit/llvm/vectorize.h"
+#include "jit/loop/loop.h"
+
+namespace ct::jit {
+
+struct CpuEmission;
+
+struct Sharing {
+  bool has_pool = false;  // of threads, where the code runs (device/cpu/pool.h)
+  // In a function of a range: its own scratch memory, and how much it uses.
+  bool in_range = false;
+  llvm::Value* scratch = nullptr;
+  int64_t scratch_bytes = 0;
+  int64_t arena_bytes = 0;  // with the scratch memory of what is not shared
+};
+
+bool is_shared(CpuEmission& e, const loop::For& loop);
+void emit_shared_for(CpuEmission& e, const loop::For& loop, Vectorization how);
+// Iterations [0, extent) of `body`, cut at multiples of `multiple`; alone where sharing is not possible.
+// `nanoseconds` is an iteration's cost; `scratch_used` bytes of scratch memory are taken.
+void share_range(CpuEmission& e, llvm::Value* extent, double nanoseconds, int64_t multiple, int64_t scratch_used,
+                 llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
+// Bytes [begin, begin + bytes) of scratch memory.
+llvm::Value* scratch_at(CpuEmission& e, int64_t begin, int64_t bytes);
+
+}  // namespace ct::jit
