@@ -20,9 +20,7 @@ namespace {
 // Those, then those of the tangents.
 Avals with_tangents(absl::Span<const Aval> avals) {
   Avals result(avals.begin(), avals.end());
-  for (const Aval& aval : avals) {
-    if (is_inexact(aval.dtype())) result.push_back(aval);
-  }
+  for (const Aval& aval : marked(avals, inexact_flags(avals))) result.push_back(aval);
   return result;
 }
 
@@ -117,9 +115,7 @@ JvpResult custom_jvp_jvp(Builder& builder, absl::Span<const Value> primals, absl
     operands.push_back(tangents[i] ? tangents[i] : with_lengths_of(zeros(builder, aval), primals[i]));
   }
   const Values results = builder.inline_graph(*rule, operands);
-  Flags moving;
-  for (const Aval& aval : attrs->graph("graph")->output_avals()) moving.push_back(is_inexact(aval.dtype()));
-  return unpack_jvp(results, moving);
+  return unpack_jvp(results, inexact_flags(attrs->graph("graph")->output_avals()));
 }
 
 std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
@@ -128,9 +124,7 @@ std::vector<Batched> custom_jvp_batch(Builder& builder, absl::Span<const Batched
   std::vector<int> axes = axes_of(operands);
   const GraphPtr batched = batch_of(graph, axes, axis, std::vector<int>(graph->outputs().size(), 0)).graph;
   AttrsPtr batched_attrs = attrs->with("graph", batched);
-  for (uint32_t i = 0; i < graph->num_inputs(); ++i) {
-    if (is_inexact(graph->aval(i).dtype())) axes.push_back(axes[i]);
-  }
+  for (int of_tangent : marked(axes, inexact_flags(graph->input_avals()))) axes.push_back(of_tangent);
   if (attrs->has("jvp")) {
     const GraphPtr& rule = attrs->graph("jvp");
     batched_attrs =

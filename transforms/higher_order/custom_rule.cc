@@ -7,6 +7,7 @@
 #include "ir/lengths.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/rules.h"
 
 namespace ct {
 
@@ -79,8 +80,7 @@ GraphPtr captured_to(const Graph& graph, int depth) {
     const auto inside = [depth](const Graph& inner) { return captured_to(inner, depth); };
     return rebind(builder, equation, operands, attrs, inside, [&]() -> GraphPtr {
       if (depth >= kDeepestRule) return nullptr;
-      Flags moving;
-      for (const Value& operand : operands) moving.push_back(is_inexact(operand.dtype()));
+      const Flags moving = inexact_flags(avals_of(operands));
       try {
         return captured_to(*rule_maker_of(attrs->opaque("rule")).make(moving), depth + 1);
       } catch (const std::exception&) {

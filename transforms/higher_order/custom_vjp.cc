@@ -16,19 +16,7 @@
 namespace ct {
 namespace {
 
-Avals inexact(absl::Span<const Aval> avals) {
-  Avals result;
-  for (const Aval& aval : avals) {
-    if (is_inexact(aval.dtype())) result.push_back(aval);
-  }
-  return result;
-}
-
-Flags inexact_flags(absl::Span<const Aval> avals) {
-  Flags result;
-  for (const Aval& aval : avals) result.push_back(is_inexact(aval.dtype()));
-  return result;
-}
+Avals inexact(absl::Span<const Aval> avals) { return marked(avals, inexact_flags(avals)); }
 
 // The types of the rules of a function.
 void check_rules(const Graph& graph, const Graph& forward, const Graph& backward) {

@@ -35,6 +35,13 @@ class Groups {
   auto of(size_t group, const Items& items) const {
     return marked(items, among(group));
   }
+  // Those of one group, then those of another.
+  template <class Items>
+  auto of(size_t group, size_t other, const Items& items) const {
+    auto result = of(group, items);
+    for (auto&& item : of(other, items)) result.push_back(item);
+    return result;
+  }
 
   std::vector<size_t> order() const;  // positions, group by group
   Values sorted(absl::Span<const Value> values) const;

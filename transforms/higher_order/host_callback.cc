@@ -94,8 +94,7 @@ JvpResult callback_jvp(Builder& builder, absl::Span<const Value> primals, absl::
   return result;
 }
 
-// ---- batch
-// -----------------------------------------------------------------------------------------------------------
+// ---- batch ----------------------------------------------------------------------------------------------------------
 
 // One call for each example, in their order.
 std::vector<Batched> batch_in_sequence(Builder& builder, absl::Span<const Batched> operands, int64_t size,
@@ -175,8 +174,7 @@ std::vector<Batched> callback_batch(Builder& builder, absl::Span<const Batched> 
   return batch_at_once(builder, operands, size, attrs, method);
 }
 
-// ---- mask
-// ------------------------------------------------------------------------------------------------------------
+// ---- mask -----------------------------------------------------------------------------------------------------------
 
 std::vector<Masked> callback_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const size_t arrays = operands.size() - count_lengths(*attrs);
@@ -202,8 +200,7 @@ std::vector<Masked> callback_mask(Builder& builder, absl::Span<const Masked> ope
   return results;
 }
 
-// ---- evaluation
-// ------------------------------------------------------------------------------------------------------
+// ---- evaluation -----------------------------------------------------------------------------------------------------
 
 std::vector<Tensor> callback_reference(const ReferenceInput& input) {
   const size_t arrays = input.operands.size() - count_lengths(input.attrs);

@@ -8,6 +8,7 @@
 //   vecmat           constants, y -> A^T y
 //   transpose_solve  constants, c -> y with A^T y = c, more
 // The last two are optional: attribute "num_constants" has two numbers or four.
+#include <algorithm>
 #include <numeric>
 
 #include "ir/combinators.h"
@@ -15,6 +16,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
+#include "transforms/higher_order/groups.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 
@@ -22,22 +24,17 @@ namespace ct {
 namespace {
 
 constexpr const char* kKeys[] = {"matvec", "solve", "vecmat", "transpose_solve"};
-enum Part : size_t { kMatvec, kSolve };
+constexpr size_t kMatvec = 0, kSolve = 1, kRight = 4;  // groups of operands: constants by sub-graph, then b
 
-struct Layout {
-  explicit Layout(const Attrs& attrs) : counts(attrs.ints("num_constants")) {
-    num_constants = static_cast<size_t>(std::accumulate(counts.begin(), counts.end(), int64_t{0}));
+Groups groups_of(const Attrs& attrs, size_t num_operands) {
+  Groups result;
+  const Ints& counts = attrs.ints("num_constants");
+  for (size_t part = 0; part < counts.size(); ++part) {
+    for (int64_t i = 0; i < counts[part]; ++i) result.add(part);
   }
-  Ints counts;
-  size_t num_constants;
-
-  template <class T>
-  absl::Span<const T> constants(Part part, absl::Span<const T> operands) const {
-    size_t first = 0;
-    for (size_t p = 0; p < part; ++p) first += static_cast<size_t>(counts[p]);
-    return operands.subspan(first, static_cast<size_t>(counts[part]));
-  }
-};
+  while (result.size() < num_operands) result.add(kRight);
+  return result;
+}
 
 void check_returns(const Graph& graph, absl::Span<const Aval> expected, bool more, std::string_view what) {
   const Avals found = graph.output_avals();
@@ -49,18 +46,18 @@ void check_returns(const Graph& graph, absl::Span<const Aval> expected, bool mor
 }
 
 Avals linear_solve_type(absl::Span<const Aval> operands, const Attrs& attrs) {
-  const Layout layout(attrs);
-  if ((layout.counts.size() != 2 && layout.counts.size() != 4) || layout.num_constants > operands.size()) {
-    throw Error(ErrorKind::kType,
-                concat("got ", operands.size(), " operands for constants [", join(layout.counts, ", "), "]"));
+  const Ints& counts = attrs.ints("num_constants");
+  const auto size = static_cast<int64_t>(operands.size());
+  const bool few = std::ranges::all_of(counts, [&](int64_t count) { return count >= 0 && count <= size; });
+  if ((counts.size() != 2 && counts.size() != 4) || !few ||
+      std::accumulate(counts.begin(), counts.end(), int64_t{0}) > size) {
+    throw Error(ErrorKind::kType, concat("got ", size, " operands for constants [", join(counts, ", "), "]"));
   }
-  const absl::Span<const Aval> b = operands.subspan(layout.num_constants);
-  for (size_t part = 0; part < layout.counts.size(); ++part) {
-    const absl::Span<const Aval> constants = layout.constants(static_cast<Part>(part), operands);
-    Avals inputs(constants.begin(), constants.end());
-    inputs.insert(inputs.end(), b.begin(), b.end());
+  const Groups groups = groups_of(attrs, operands.size());
+  const Avals b = groups.of(kRight, operands);
+  for (size_t part = 0; part < counts.size(); ++part) {
     const Graph& graph = *attrs.graph(kKeys[part]);
-    check_graph_inputs(graph, inputs, kKeys[part]);
+    check_graph_inputs(graph, groups.of(part, kRight, operands), kKeys[part]);
     check_returns(graph, b, part % 2 == 1, kKeys[part]);
   }
   Avals outputs = attrs.graph("solve")->output_avals();
@@ -70,28 +67,24 @@ Avals linear_solve_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 JvpResult linear_solve_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                            const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
-  const absl::Span<const Value> b = primals.subspan(layout.num_constants);
+  const Groups groups = groups_of(*attrs, primals.size());
+  const Values b = groups.of(kRight, primals);
   JvpResult result{builder.bind(kLinearSolve, primals, attrs), {}};
   result.tangents.resize(result.outputs.size());
 
-  const absl::Span<const Value> moving = layout.constants(kMatvec, tangents);
-  Values right(tangents.begin() + static_cast<ptrdiff_t>(layout.num_constants), tangents.end());
-  if (const Values directions = only_present(moving); !directions.empty()) {
-    Flags in = present(moving);
-    in.resize(in.size() + b.size(), false);
-    const JvpGraph change = jvp_of(attrs->graph("matvec"), in);
-    const absl::Span<const Value> constants = layout.constants(kMatvec, primals);
-    Values inputs(constants.begin(), constants.end());
-    append(inputs, absl::MakeConstSpan(result.outputs).subspan(0, b.size()));
-    append(inputs, directions);
+  Values right = groups.of(kRight, tangents);
+  if (const Values moving = groups.of(kMatvec, tangents); !only_present(moving).empty()) {
+    const JvpGraph change = jvp_of(attrs->graph("matvec"), joined({present(moving), Flags(b.size(), false)}));
+    Values inputs = groups.of(kMatvec, primals);
+    append(inputs, absl::MakeConstSpan(result.outputs).first(b.size()));
+    append(inputs, only_present(moving));
     const JvpResult changed = unpack_jvp(builder.inline_graph(*change.graph, inputs), change.nonzero_out);
     for (size_t k = 0; k < b.size(); ++k) {
       if (changed.tangents[k]) right[k] = add_tangents(right[k], neg(changed.tangents[k]));
     }
   }
   if (only_present(right).empty()) return result;
-  Values operands(primals.begin(), primals.begin() + static_cast<ptrdiff_t>(layout.num_constants));
+  Values operands(primals.begin(), primals.end() - static_cast<ptrdiff_t>(b.size()));
   for (size_t k = 0; k < b.size(); ++k) operands.push_back(instantiate(builder, right[k], b[k].aval()));
   const Values solved = builder.bind(kLinearSolve, operands, attrs);
   std::copy(solved.begin(), solved.begin() + static_cast<ptrdiff_t>(b.size()), result.tangents.begin());
@@ -99,61 +92,54 @@ JvpResult linear_solve_jvp(Builder& builder, absl::Span<const Value> primals, ab
 }
 
 Values linear_solve_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
-  for (size_t i = 0; i < layout.num_constants; ++i) CT_CHECK(input.operands[i]);
-  if (layout.counts.size() == 2) {
+  const Groups groups = groups_of(*attrs, input.operands.size());
+  const size_t num_constants = groups.first(kRight);
+  for (size_t i = 0; i < num_constants; ++i) CT_CHECK(input.operands[i]);
+  const Ints& counts = attrs->ints("num_constants");
+  if (counts.size() == 2) {
     throw Error(ErrorKind::kNotDifferentiable, "reverse mode needs a way to solve the transposed equation")
         .op("custom_linear_solve")
         .hint("pass transpose_solve, or symmetric=True");
   }
   // The transposed problem: the roles of the first two sub-graphs and the last two change.
-  const auto swapped = [&](const auto& items) {
-    const auto half = static_cast<ptrdiff_t>(layout.counts[0] + layout.counts[1]);
-    Values result(items.begin() + half, items.begin() + static_cast<ptrdiff_t>(layout.num_constants));
-    result.insert(result.end(), items.begin(), items.begin() + half);
-    return result;
-  };
-  const Ints& counts = layout.counts;
   AttrsPtr transposed = attrs->with("num_constants", Ints{counts[2], counts[3], counts[0], counts[1]});
   for (size_t part = 0; part < 4; ++part)
     transposed = transposed->with(kKeys[part], attrs->graph(kKeys[(part + 2) % 4]));
-  Values operands = swapped(input.operands);
-  const size_t num_b = input.operands.size() - layout.num_constants;
-  for (size_t k = 0; k < num_b; ++k) {
-    operands.push_back(instantiate(builder, input.cotangents[k], input.avals[layout.num_constants + k]));
+  Groups roles;
+  Values given(input.operands.begin(), input.operands.end());
+  for (size_t i = 0; i < given.size(); ++i) {
+    roles.add(i < num_constants ? (groups[i] + 2) % 4 : kRight);
+    if (i >= num_constants) given[i] = instantiate(builder, input.cotangents[i - num_constants], input.avals[i]);
   }
-  const Values solved = builder.bind(kLinearSolve, operands, transposed);
-  Values result(layout.num_constants);
-  for (size_t k = 0; k < num_b; ++k) {
-    result.push_back(input.linear(static_cast<int>(layout.num_constants + k)) ? solved[k] : Value());
+  const Values solved = builder.bind(kLinearSolve, roles.sorted(given), transposed);
+  Values result(given.size());
+  for (size_t i = num_constants; i < result.size(); ++i) {
+    if (input.linear(static_cast<int>(i))) result[i] = solved[i - num_constants];
   }
   return result;
 }
 
 std::vector<Batched> linear_solve_batch(Builder& builder, absl::Span<const Batched> operands, const BatchAxis& axis,
                                         const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
+  const Groups groups = groups_of(*attrs, operands.size());
   AttrsPtr batched = attrs;
-  for (size_t part = 0; part < layout.counts.size(); ++part) {
+  for (size_t part = 0; part < attrs->ints("num_constants").size(); ++part) {
     const GraphPtr& graph = attrs->graph(kKeys[part]);
-    std::vector<int> axes = axes_of(layout.constants(static_cast<Part>(part), operands));
+    std::vector<int> axes = axes_of(groups.of(part, operands));
     axes.resize(graph->num_inputs(), 0);
     const std::vector<int> out(graph->outputs().size(), 0);
     batched = batched->with(kKeys[part], batch_of(graph, axes, axis, out).graph);
   }
   Values values = values_of(operands);
-  for (size_t i = layout.num_constants; i < values.size(); ++i) {
+  for (size_t i = groups.first(kRight); i < values.size(); ++i) {
     values[i] = materialize_batch(builder, operands[i], 0, axis);
   }
   return batched_in_front(builder.bind(kLinearSolve, values, batched));
 }
 
 Values linear_solve_expand(Builder& builder, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
-  const absl::Span<const Value> constants = layout.constants(kSolve, operands);
-  Values inputs(constants.begin(), constants.end());
-  append(inputs, operands.subspan(layout.num_constants));
-  return builder.inline_graph(*attrs->graph("solve"), inputs);
+  const Groups groups = groups_of(*attrs, operands.size());
+  return builder.inline_graph(*attrs->graph("solve"), groups.of(kSolve, kRight, operands));
 }
 
 Primitive linear_solve_primitive() {

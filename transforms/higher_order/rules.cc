@@ -47,6 +47,12 @@ void check_same_outputs(const Avals& expected, const Avals& found, std::string_v
   }
 }
 
+Flags inexact_flags(absl::Span<const Aval> avals) {
+  Flags result;
+  for (const Aval& aval : avals) result.push_back(is_inexact(aval.dtype()));
+  return result;
+}
+
 // ---- jvp, split, transpose, batch ----------------------------------------------------------------------------------
 
 JvpResult unpack_jvp(absl::Span<const Value> results, const Flags& nonzero_out) {
@@ -122,15 +128,6 @@ std::vector<Batched> batched_in_front(absl::Span<const Value> results) {
 
 namespace {
 
-const Equation* producer(Value x) {
-  const absl::Span<const Equation> equations = x.builder->equations();
-  const auto after = std::upper_bound(equations.begin(), equations.end(), x.var,
-                                      [](Var var, const Equation& equation) { return var < equation.first_output; });
-  if (after == equations.begin()) return nullptr;
-  const Equation& equation = *(after - 1);
-  return x.var < equation.first_output + equation.output_count ? &equation : nullptr;
-}
-
 bool is_length(const Aval& aval) { return aval.dtype() == DType::kInt32 && aval.rank() == 0; }
 
 // What lengths.h makes lengths with.
@@ -142,22 +139,8 @@ bool is_length_arithmetic(const Builder& builder, const Equation& equation) {
   return is_length(builder.aval(equation.first_output));
 }
 
-// The result of an earlier equation that says the same, else of a new one.
-Value bind_shared(Builder& builder, const Primitive& primitive, absl::Span<const Value> operands,
-                  const AttrsPtr& attrs) {
-  for (const Equation& equation : builder.equations()) {
-    if (equation.primitive != &primitive || !(builder.attrs(equation) == *attrs)) continue;
-    const absl::Span<const Var> vars = builder.operands(equation);
-    if (std::equal(vars.begin(), vars.end(), operands.begin(), operands.end(),
-                   [](Var var, const Value& value) { return var == value.var; })) {
-      return {&builder, equation.first_output};
-    }
-  }
-  return builder.bind1(primitive, operands, attrs);
-}
-
 void collect_base(Value length, Values& base) {
-  const Equation* equation = producer(length);
+  const Equation* equation = length.builder->producer(length.var);
   if (equation != nullptr && is_length_arithmetic(*length.builder, *equation)) {
     for (Var var : length.builder->operands(*equation)) collect_base({length.builder, var}, base);
     return;
@@ -170,7 +153,7 @@ void collect_base(Value length, Values& base) {
 Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>& base) {
   if (const auto found = base.find(length.var); found != base.end()) return found->second;
   const Builder& from = *length.builder;
-  const Equation* found = producer(length);
+  const Equation* found = from.producer(length.var);
   if (found == nullptr || !is_length_arithmetic(from, *found)) return {};
   const Equation equation = *found;
   Values operands;
@@ -181,7 +164,7 @@ Value rebuild_length(Value length, Builder& to, absl::flat_hash_map<Var, Value>&
   // As add_lengths orders them.
   if (equation.primitive->computes(ScalarOp::kAdd) && operands[0].var > operands[1].var)
     std::swap(operands[0], operands[1]);
-  const Value result = bind_shared(to, *equation.primitive, operands, from.attrs_ptr(equation));
+  const Value result = to.bind_shared(*equation.primitive, operands, from.attrs_ptr(equation))[0];
   base.emplace(length.var, result);
   return result;
 }

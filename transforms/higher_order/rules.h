@@ -18,6 +18,7 @@ void check_graph_inputs(const Graph& graph, absl::Span<const Aval> operands, std
 // `what` 3 of a loop has type A on entry but the body returns B.
 void check_carry(size_t index, const Aval& entry, const Aval& result);
 void check_same_outputs(const Avals& expected, const Avals& found, std::string_view whose);
+Flags inexact_flags(absl::Span<const Aval> avals);
 
 // ---- jvp, split, transpose, batch ----------------------------------------------------------------------------------
 // Outputs, then tangents of those marked.

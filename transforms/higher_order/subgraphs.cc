@@ -198,10 +198,6 @@ std::vector<size_t> range(size_t begin, size_t end) {
   return result;
 }
 
-void append(std::vector<size_t>& order, absl::Span<const size_t> more) {
-  order.insert(order.end(), more.begin(), more.end());
-}
-
 size_t count(const Flags& flags) { return static_cast<size_t>(std::count(flags.begin(), flags.end(), true)); }
 
 Flags present(absl::Span<const Value> values) {

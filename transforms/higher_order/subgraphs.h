@@ -58,7 +58,6 @@ Flags depends_on(const Graph& graph, const Flags& inputs, Sizes sizes = Sizes::k
 
 // ---- Small tools of rules ------------------------------------------------------------------------------------------
 std::vector<size_t> range(size_t begin, size_t end);
-void append(std::vector<size_t>& order, absl::Span<const size_t> more);
 size_t count(const Flags& flags);
 Flags present(absl::Span<const Value> values);        // which are not null
 Values only_present(absl::Span<const Value> values);  // those that are not null

@@ -46,10 +46,7 @@ struct Loop : WhileAttrs {
   // Of something given for each operand, that of the constants of one graph, then that of the carries: its inputs.
   template <class Items>
   auto inputs_of(size_t constants, const Items& items) const {
-    auto result = operands.of(constants, items);
-    const auto carries = operands.of(kCarries, items);
-    result.insert(result.end(), carries.begin(), carries.end());
-    return result;
+    return operands.of(constants, kCarries, items);
   }
 };
 
