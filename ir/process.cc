@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "ir/forks.h"
+
 namespace ct {
 namespace {
 
@@ -59,12 +61,15 @@ struct Mutexes {
   }
 };
 
+int64_t fork_count = 0;  // changes while all mutexes are held
+
 void before_fork() {
   constexpr auto kind = static_cast<int>(Work::kCompile);
   gates[kind].close(depths[kind] > 0);
   Mutexes& mutexes = Mutexes::instance();
   mutexes.list_mutex.lock();
   for (ProcessMutex* mutex : mutexes.list) mutex->lock();
+  ++fork_count;
 }
 
 void unlock_all() {
@@ -92,6 +97,8 @@ ProcessMutex::ProcessMutex() {
   std::lock_guard lock(mutexes.list_mutex);
   mutexes.list.push_back(this);
 }
+
+int64_t forks() { return fork_count; }
 
 Working::Working(Work work) : work_(work) {
   const auto kind = static_cast<int>(work);

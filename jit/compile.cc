@@ -16,6 +16,7 @@
 #include "jit/backend.h"
 #include "jit/cost/cost.h"
 #include "jit/llvm/compiler.h"
+#include "jit/llvm/debugging.h"
 #include "jit/llvm/memory.h"
 #include "jit/loop/check.h"
 #include "jit/loop/passes/sums.h"
@@ -254,7 +255,7 @@ const bool registered = [] {
 absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, const CompileOptions& options,
                                bool& from_disk) {
   // A file is found by the program's text, which opaque values are not part of.
-  const bool on_disk = options.use_disk_cache && backend.find_host_functions != nullptr &&
+  const bool on_disk = options.use_disk_cache && !jit::debugging_wanted() && backend.find_host_functions != nullptr &&
                        !jit::disk_cache_directory().empty() && !holds_opaque(*graph);
   std::string source;
   if (on_disk) {

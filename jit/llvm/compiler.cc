@@ -15,6 +15,7 @@
 #include "ir/error.h"
 #include "ir/process.h"
 #include "jit/llvm/c_functions.h"
+#include "jit/llvm/debugging.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/memory.h"
 
@@ -57,6 +58,7 @@ absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline&
       emit_whole(emission, symbol);
     }
     emitted.arena_bytes = emission.sharing.arena_bytes;
+    if (debugging_wanted()) add_debug_information(*emitted.module, program, outline, symbol);
   } catch (...) {
     static_cast<void>(emitted.module.release());
     throw;
@@ -176,7 +178,8 @@ absl::StatusOr<Emitted> emit_program(const loop::Program& program, std::string_v
 
 }  // namespace
 
-absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view symbol, const TargetOptions& options) {
+absl::StatusOr<Plan> emit_object(const loop::Program& program, std::string_view name, const TargetOptions& options) {
+  const std::string symbol = debugging_wanted() ? readable_symbol(program, name) : std::string(name);
   absl::StatusOr<TargetHandle> target = borrow_target(options);
   if (!target.ok()) return target.status();
   const Outline functions = outline_for(program, **target);

@@ -6,6 +6,7 @@
 #include "device/host_call.h"
 #include "ir/error.h"
 #include "jit/llvm/accesses.h"
+#include "jit/llvm/debugging.h"
 #include "jit/llvm/gemm.h"
 #include "jit/llvm/loops.h"
 
@@ -97,6 +98,7 @@ void emit_statements(CpuEmission& e, BlockId id, uint32_t begin, uint32_t end, a
     }
     bool took_following = false;
     const bool outermost = !std::exchange(e.addresses.are_known, true);
+    if (outermost && debugging_wanted()) mark_group(e.b, e.code.module, statements[i].group);
     const BufferIds bases = outermost ? e.addresses.know_bases(statements[i]) : BufferIds();
     emit_statement(e, statements[i], i + 1 < end ? &statements[i + 1] : nullptr, &took_following);
     if (outermost) {

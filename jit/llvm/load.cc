@@ -1,142 +1,224 @@
-// Relocatable objects into this process, for the device `cpu`: RuntimeDyld with one mapping per plan, written, then
-// made executable and read-only. It links a small object in tens of microseconds, a fraction of what a session of ORC
-// costs, and needs no global state.
-#include <llvm/ExecutionEngine/RuntimeDyld.h>
-#include <llvm/Object/ObjectFile.h>
+// Relocatable objects into this process, for the device `cpu`: LLVM's ORC with JITLink. There is one session, which the
+// first program makes that is loaded (or warm_up.h); it ends with the process, without a word.
+//
+// All symbols are in one library of the session. Those of a program have its number behind their name, and a tracker
+// that removes them when the program goes. What programs call outside is found by name and written into the graph of
+// the object, so nothing is left for the session to look up.
+#include <llvm/ExecutionEngine/JITLink/JITLink.h>
+#include <llvm/ExecutionEngine/Orc/Core.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <utility>
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/pool.h"
 #include "device/host_call.h"
+#include "ir/error.h"
 #include "ir/interrupt.h"
+#include "ir/process.h"
+#include "ir/text.h"
+#include "jit/llvm/code_memory.h"
+#include "jit/llvm/debuggers.h"
+#include "jit/llvm/debugging.h"
+#include "jit/llvm/memory.h"
 #include "jit/llvm/tiles.h"
 
 namespace ct::jit {
 
 namespace {
 
-// Code first, then data, on pages of their own; all objects of a program next to each other, so that they reach each
-// other by relative addresses.
-class Mapping : public llvm::RuntimeDyld::MemoryManager {
+using llvm::jitlink::LinkGraph;
+using llvm::jitlink::Scope;
+using llvm::jitlink::Symbol;
+
+// The only outside functions that code may call.
+const void* find_function(std::string_view name) {
+  const auto known = [](auto* function) { return reinterpret_cast<const void*>(function); };
+  if (name == "memcpy") return known(&std::memcpy);
+  if (name == "memset") return known(&std::memset);
+  if (name == "memmove") return known(&std::memmove);
+  if (name == kHostCallSymbol) return known(&call_host);
+  if (name == kGoOnSymbol) return known(&go_on);
+  if (name == kParallelSymbol) return known(&run_parallel);
+  return find_ready(name);
+}
+
+#if LLVM_VERSION_MAJOR >= 22
+std::string_view name_of(const Symbol& symbol) { return symbol.hasName() ? *symbol.getName() : llvm::StringRef(); }
+void rename(LinkGraph& graph, Symbol& symbol, const std::string& name) { symbol.setName(graph.intern(name)); }
+#else
+std::string_view name_of(const Symbol& symbol) { return symbol.hasName() ? symbol.getName() : llvm::StringRef(); }
+void rename(LinkGraph& graph, Symbol& symbol, const std::string& name) {
+  const llvm::MutableArrayRef<char> text = graph.allocateContent(llvm::ArrayRef<char>(name.data(), name.size()));
+  symbol.setName({text.data(), text.size()});
+}
+#endif
+
+class Session {
  public:
-  // No object needs more memory of either kind than the bytes that describe it, but for alignment and rounding.
-  Mapping(size_t object_bytes, size_t objects) {
-    code_size_ = pages(object_bytes + objects * kSlack);
-    size_ = 2 * code_size_;
-    void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return;
-    start_ = static_cast<uint8_t*>(memory);
-    next_code_ = start_;
-    next_data_ = start_ + code_size_;
-  }
-  ~Mapping() override {
-    if (start_ != nullptr) munmap(start_, size_);
+  Session() : session_(host_process()), library_(session_.createBareJITDylib("programs")), layer_(session_, memory_) {
+    session_.setErrorReporter([this](llvm::Error error) {
+      const std::string problem = llvm::toString(std::move(error));
+      problems_ += problem + "; ";
+      if (debugging_wanted()) std::fprintf(stderr, "cotangent: debuggers may miss a program: %s\n", problem.c_str());
+    });
   }
 
-  uint8_t* allocateCodeSection(uintptr_t size, unsigned alignment, unsigned, llvm::StringRef) override {
-    return take(next_code_, start_ + code_size_, size, alignment);
-  }
-
-  uint8_t* allocateDataSection(uintptr_t size, unsigned alignment, unsigned, llvm::StringRef, bool) override {
-    return take(next_data_, start_ + size_, size, alignment);
-  }
-
-  void registerEHFrames(uint8_t*, uint64_t, size_t) override {}  // entry points never unwind
-  void deregisterEHFrames() override {}
-
-  bool finalizeMemory(std::string* error) override {
-    if (start_ == nullptr || exhausted_) {
-      if (error != nullptr) *error = "no memory for machine code";
-      return true;
+  struct Linked {
+    PlanEntry entry;
+    llvm::orc::ResourceTrackerSP tracker;
+  };
+  absl::StatusOr<Linked> link(const Plan& plan) {
+    size_t bytes = 0;
+    // No object needs more memory than the bytes that describe it, but for alignment.
+    for (const Code& code : plan.codes) bytes += code.bytes.size() + kSlack;
+    if (absl::Status enough = memory_.reserve(bytes); !enough.ok()) return enough;
+    problems_.clear();
+    const llvm::orc::ResourceTrackerSP tracker = library_.createResourceTracker();
+    absl::StatusOr<PlanEntry> entry = link_objects(plan, tracker);
+    layer_.forget_objects();
+    absl::Status usable = memory_.finish();
+    if (!entry.ok()) usable = entry.status();
+    if (!usable.ok()) {
+      remove(*tracker);
+      return usable;
     }
-    // What is left over goes back where it is worth a system call.
-    if (uintptr_t used = pages(static_cast<uintptr_t>(next_data_ - start_)); size_ - used >= kWorthReturning) {
-      munmap(start_ + used, size_ - used);
-      size_ = used;
-    }
-    if (mprotect(start_, code_size_, PROT_READ | PROT_EXEC) != 0) {
-      if (error != nullptr) *error = std::string("cannot make memory executable: ") + std::strerror(errno);
-      return true;
-    }
-    __builtin___clear_cache(reinterpret_cast<char*>(start_), reinterpret_cast<char*>(start_ + code_size_));
-    return false;
+    return Linked{*entry, tracker};
+  }
+
+  void remove(llvm::orc::ResourceTracker& tracker) {
+    llvm::consumeError(tracker.remove());
+    // Names of what is gone.
+    if (++removed_ % 256 == 0) session_.getSymbolStringPool()->clearDeadEntries();
   }
 
  private:
-  static constexpr uintptr_t kSlack = 1024, kWorthReturning = 1 << 20;
+  static constexpr size_t kSlack = 1024;
 
-  static uintptr_t pages(uintptr_t bytes) {
-    const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    return (bytes + page - 1) / page * page;
-  }
-
-  uint8_t* take(uint8_t*& next, uint8_t* end, uintptr_t size, unsigned alignment) {
-    if (start_ == nullptr) return nullptr;
-    uintptr_t mask = std::max(alignment, 1u) - 1;
-    auto* at = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(next) + mask) & ~mask);
-    if (at + size > end) {
-      exhausted_ = true;
-      return nullptr;
+  absl::StatusOr<PlanEntry> link_objects(const Plan& plan, const llvm::orc::ResourceTrackerSP& tracker) {
+    const std::string& symbol = std::get<NativeStep>(plan.blocks[0][0]).symbol;
+    const std::string number = "#" + std::to_string(++programs_);
+    for (const Code& code : plan.codes) {
+      const llvm::MemoryBufferRef buffer(code.bytes, symbol);
+      llvm::Expected<std::unique_ptr<LinkGraph>> graph = make_graph(buffer);
+      if (!graph) return absl::DataLossError("not an object file: " + llvm::toString(graph.takeError()));
+      if (absl::Status known = connect(**graph, symbol, number); !known.ok()) return known;
+      layer_.note_object(**graph, buffer);
+      if (llvm::Error error = layer_.add(tracker, std::move(*graph))) {
+        return absl::DataLossError("cannot load machine code: " + llvm::toString(std::move(error)));
+      }
     }
-    next = at + size;
-    return at;
+    llvm::Expected<llvm::orc::ExecutorSymbolDef> entry = session_.lookup({&library_}, session_.intern(symbol + number));
+    if (!entry) {
+      return absl::DataLossError(concat("cannot link machine code: ", problems_, llvm::toString(entry.takeError())));
+    }
+    return entry->getAddress().toPtr<PlanEntry>();
   }
 
-  uint8_t* start_ = nullptr;
-  uintptr_t size_ = 0, code_size_ = 0;
-  uint8_t *next_code_ = nullptr, *next_data_ = nullptr;
-  bool exhausted_ = false;
+  llvm::Expected<std::unique_ptr<LinkGraph>> make_graph(const llvm::MemoryBufferRef& object) {
+#if LLVM_VERSION_MAJOR >= 22
+    return llvm::jitlink::createLinkGraphFromObject(object, session_.getSymbolStringPool());
+#else
+    return llvm::jitlink::createLinkGraphFromObject(object);
+#endif
+  }
+
+  // The program's own symbols become the session's, by their name and the program's number.
+  static absl::Status connect(LinkGraph& graph, const std::string& symbol, const std::string& number) {
+    const auto is_own = [&](std::string_view name) {
+      return name.starts_with(symbol) && (name.size() == symbol.size() || name[symbol.size()] == '.');
+    };
+    for (Symbol* one : graph.defined_symbols()) {
+      if (one->getScope() == Scope::Local) continue;
+      const std::string_view name = name_of(*one);
+      if (is_own(name)) {
+        rename(graph, *one, concat(name, number));
+      } else {
+        one->setScope(Scope::Local);
+      }
+    }
+    for (Symbol* one : std::vector<Symbol*>(graph.external_symbols().begin(), graph.external_symbols().end())) {
+      const std::string name(name_of(*one));
+      const void* function = is_own(name) ? nullptr : find_function(name);
+      if (function == nullptr && !is_own(name)) {
+        return absl::DataLossError("machine code wants " + name + ", which is not there");
+      }
+      graph.makeAbsolute(*one, llvm::orc::ExecutorAddr::fromPtr(function));
+      if (function != nullptr) continue;
+      rename(graph, *one, name + number);
+      graph.makeExternal(*one);
+    }
+    return absl::OkStatus();
+  }
+
+  std::string problems_;  // what LLVM reports while it links
+  int64_t programs_ = 0, removed_ = 0;
+  CodeMemory memory_;
+  llvm::orc::ExecutionSession session_;
+  llvm::orc::JITDylib& library_;
+  LinkingLayer layer_;
 };
 
-// The only outside functions that code may call.
-class Runtime : public llvm::LegacyJITSymbolResolver {
- public:
-  llvm::JITSymbol findSymbol(const std::string& name) override {
-    auto known = [](auto* function) {
-      return llvm::JITSymbol(static_cast<llvm::JITTargetAddress>(reinterpret_cast<uintptr_t>(function)),
-                             llvm::JITSymbolFlags::Exported);
-    };
-    if (name == "memcpy") return known(&std::memcpy);
-    if (name == "memset") return known(&std::memset);
-    if (name == "memmove") return known(&std::memmove);
-    if (name == kHostCallSymbol) return known(&call_host);
-    if (name == kGoOnSymbol) return known(&go_on);
-    if (name == kParallelSymbol) return known(&run_parallel);
-    if (const void* function = find_ready(name)) return known(function);
-    return nullptr;
+// Whoever is thrown out of LLVM leaves a session in an unknown state: it stays where it is, with what it linked, and
+// the next program makes another.
+struct Sessions {
+  ProcessMutex mutex;
+  Session* current = nullptr;
+
+  static Sessions& instance() {
+    static auto& sessions = *new Sessions;
+    return sessions;
   }
-  llvm::JITSymbol findSymbolInLogicalDylib(const std::string&) override { return nullptr; }
+};
+
+// A program in a session, for as long as something refers to it.
+class Program {
+ public:
+  Program(Session* session, Session::Linked linked) : session_(session), tracker_(std::move(linked.tracker)) {}
+  ~Program() {
+    Sessions& sessions = Sessions::instance();
+    std::lock_guard lock(sessions.mutex);
+    if (sessions.current == session_) {
+      try {
+        session_->remove(*tracker_);
+        tracker_.reset();
+        return;
+      } catch (const std::exception&) {
+        sessions.current = nullptr;
+      }
+    }
+    static_cast<void>(new llvm::orc::ResourceTrackerSP(std::move(tracker_)));
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+ private:
+  Session* session_;
+  llvm::orc::ResourceTrackerSP tracker_;
 };
 
 absl::StatusOr<NativeCode> load_elf(const Plan& plan) {
-  const std::string& symbol = std::get<NativeStep>(plan.blocks[0][0]).symbol;
-  size_t bytes = 0;
-  for (const Code& code : plan.codes) bytes += code.bytes.size();
-  auto mapping = std::make_shared<Mapping>(bytes, plan.codes.size());
-  Runtime runtime;
-  llvm::RuntimeDyld linker(*mapping, runtime);
-  std::vector<std::unique_ptr<llvm::object::ObjectFile>> files;  // the linker refers to them
-  // The entry's last: calls of what is there already are direct.
-  for (size_t i = plan.codes.size(); i-- > 0;) {
-    const llvm::MemoryBufferRef buffer(plan.codes[i].bytes, symbol);
-    llvm::Expected<std::unique_ptr<llvm::object::ObjectFile>> file =
-        llvm::object::ObjectFile::createELFObjectFile(buffer);
-    if (!file) return absl::DataLossError("not an object file: " + llvm::toString(file.takeError()));
-    linker.loadObject(**file);
-    if (linker.hasError()) return absl::DataLossError("cannot load machine code: " + linker.getErrorString().str());
-    files.push_back(std::move(*file));
+  throw_from_llvm();
+  Sessions& sessions = Sessions::instance();
+  std::lock_guard lock(sessions.mutex);
+  try {
+    if (sessions.current == nullptr) sessions.current = new Session;
+    absl::StatusOr<Session::Linked> linked = sessions.current->link(plan);
+    if (!linked.ok()) return linked.status();
+    const PlanEntry entry = linked->entry;
+    return NativeCode{entry, std::make_shared<const Program>(sessions.current, *std::move(linked))};
+  } catch (const std::bad_alloc&) {
+    sessions.current = nullptr;
+    return out_of_memory();
+  } catch (const Error& error) {
+    sessions.current = nullptr;
+    return absl::InternalError(concat("cannot link machine code: ", error.what()));
   }
-  linker.resolveRelocations();
-  if (linker.hasError()) return absl::InternalError("cannot link machine code: " + linker.getErrorString().str());
-  std::string error;
-  if (mapping->finalizeMemory(&error)) return absl::ResourceExhaustedError(error);
-  void* entry = linker.getSymbolLocalAddress(symbol);
-  if (entry == nullptr) return absl::DataLossError("the object does not define " + symbol);
-  return NativeCode{reinterpret_cast<PlanEntry>(entry), mapping};
 }
 
 const bool registered = (set_native_loader(load_elf), true);
