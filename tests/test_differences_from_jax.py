@@ -62,8 +62,6 @@ def _() -> None:
     assert x.at[np.array([3, 0])].get(indices_are_sorted=True, unique_indices=True).tolist() == [3, 0]
     with pytest.raises(TypeError, match="unexpected keyword"):
         x.at[0].get(sorted=True)
-    with pytest.raises(NotImplementedError, match="wrap_negative_indices"):
-        x.at[-1].set(0.0, wrap_negative_indices=False)
     with pytest.raises(ValueError, match="order must be"):
         cnp.array([1.0], order="Z")
 

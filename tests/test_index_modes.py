@@ -31,6 +31,9 @@ READS = {
     "get promise_in_bounds": (lambda x, i: x.at[i].get(mode="promise_in_bounds"), CLIPPED, None),
     "get fill": (lambda x, i: x.at[i].get(mode="fill"), INSIDE, nan),
     "get drop": (lambda x, i: x.at[i].get(mode="drop"), INSIDE, nan),
+    "get plain": (lambda x, i: x.at[i].get(wrap_negative_indices=False), PLAIN_CLIPPED, None),
+    "get plain clip": (lambda x, i: x.at[i].get(mode="clip", wrap_negative_indices=False), PLAIN_CLIPPED, None),
+    "get plain fill": (lambda x, i: x.at[i].get(mode="fill", wrap_negative_indices=False), PLAIN_INSIDE, nan),
     "get fill 7": (lambda x, i: x.at[i].get(mode="fill", fill_value=7.0), INSIDE, 7.0),
     "take": (lambda x, i: cnp.take(x, i), INSIDE, nan),
     "take fill": (lambda x, i: cnp.take(x, i, mode="fill", fill_value=7.0), INSIDE, 7.0),
@@ -143,3 +146,26 @@ def test_large_unsigned_indices_are_outside():
             assert result.tolist() == [2.5, 0.0]
         for _, result in in_every_tier(lambda x, i: x.at[i].add(1.0), x, i):
             assert result.tolist() == [1.5, 3.5, 4.0]
+
+
+@pytest.mark.parametrize("mode", [None, "drop", "fill", "clip", "promise_in_bounds"])
+@pytest.mark.parametrize("method", ["get", "set", "add", "multiply", "divide", "power", "min", "max", "apply"])
+def test_negative_indices_that_do_not_count_from_the_end_are_outside(method, mode):
+    """By JAX, for index arrays, numbers and lists of them beside slices, None, an ellipsis and masks; a number is no error there."""
+    jnp = pytest.importorskip("jax.numpy")
+    x = np.arange(2.0, 26.0, dtype=np.float32).reshape(2, 3, 4)
+    indices = [
+        np.array([-1, 0, 7, 1], np.int8), -1, (-1, 1), (slice(None), np.array([[-2, 1], [9, -9]])), (..., -3), (None, 1, ..., np.array([0, -1])),
+        (np.array([-1, 1]), slice(0, 2), np.array([2, -4])), (np.array([True, False]), np.array([-1])), (slice(-1, None), 0), np.array([3, 1], np.uint8),
+    ]  # fmt: skip
+    options = {"mode": mode, "wrap_negative_indices": False}
+    arguments = {"get": (), "apply": (lambda x: x * 2,)}.get(method, (3.0,))
+    for index in indices:
+        expected = getattr(jnp.array(x).at[index], method)(*arguments, **options)
+        for run in (lambda f: f, ct.jit):
+            found = run(lambda x, index=index: getattr(x.at[index], method)(*arguments, **options))(cnp.array(x))
+            np.testing.assert_allclose(found, expected, rtol=1e-6, err_msg=f"{index}")
+    ragged = ct.Ragged(np.arange(1.0, 5.0), {0: 2})
+    if method == "get":
+        read = ct.mask(lambda x: x.at[np.array([-1, 0, 3])].get(mode="fill", wrap_negative_indices=False))
+        np.testing.assert_array_equal(np.asarray(read(ragged)), [nan, 1.0, nan])

@@ -143,6 +143,70 @@ def test_running_reductions_of_weak_operands_are_weak(name: str) -> None:
         assert not of_arrays[name](ct.lax.broadcast(weak, (3,))).weak_type
 
 
+OVER = (((1,), (0,)), ((), ()))
+WINDOWS = ((2, 2), (1, 1), "VALID")
+# Of arrays of weak dtypes: what follows them, and what is of a dtype that is not weak.
+OF_WEAK: dict[str, Any] = {
+    **{
+        name: lambda lax, x, name=name: getattr(lax, name)(x, (0,))
+        for name in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_and", "reduce_or", "reduce_xor")
+    },
+    "reduce_sum over nothing": lambda lax, x: lax.reduce_sum(x, ()),
+    "reduce_or over nothing": lambda lax, x: lax.reduce_or(x, ()),
+    "reduce": lambda lax, x: lax.reduce(x, x[0, 0] * 0, lax.add, (0,)),
+    "reduce from a strong value": lambda lax, x: lax.reduce(x, np.zeros((), x.dtype), lax.add, (0,)),
+    "reduce by a function": lambda lax, x: lax.reduce(x, x[0, 0], lambda a, b: a * b + a * 0, (0,)),
+    "reduce_window": lambda lax, x: lax.reduce_window(x, x.dtype.type(0).item(), lax.add, *WINDOWS),
+    "reduce_window from a strong value": lambda lax, x: lax.reduce_window(x, np.zeros((), x.dtype), lax.add, *WINDOWS),
+    "reduce_window by a function": lambda lax, x: lax.reduce_window(x, x[0, 0], lambda a, b: a * b + a * 0, *WINDOWS),
+    "dot": lambda lax, x: lax.dot(x, x),
+    "dot with a strong one": lambda lax, x: lax.dot(x, lax.convert_element_type(x, x.dtype)),
+    "dot of a preferred dtype": lambda lax, x: lax.dot(x, x, preferred_element_type=np.float32),
+    "dot_general": lambda lax, x: lax.dot_general(x, x, OVER),
+    "batch_matmul": lambda lax, x: lax.batch_matmul(x[None], x[None]),
+    "conv": lambda lax, x: lax.conv(x[None, None], x[None, None], (1, 1), "SAME"),
+    "conv with a strong one": lambda lax, x: lax.conv(
+        x[None, None], lax.convert_element_type(x, x.dtype)[None, None], (1, 1), "SAME"
+    ),
+    "reduce_precision": lambda lax, x: lax.reduce_precision(x, 5, 10),
+    "nextafter": lambda lax, x: lax.nextafter(x, x),
+    "population_count": lambda lax, x: lax.population_count(x),
+    "clz": lambda lax, x: lax.clz(x),
+    "mulhi": lambda lax, x: lax.mulhi(x, x),
+    "dynamic_update_slice": lambda lax, x: lax.dynamic_update_slice(x, x[:2, :2], (0, 0)),
+    "associative_scan": lambda lax, x: lax.associative_scan(lax.add, x),
+    "associative_scan of one": lambda lax, x: lax.associative_scan(lax.add, x[:1]),
+    "cumlogsumexp": lambda lax, x: lax.cumlogsumexp(x),
+}
+FLOATS_ALONE = {"reduce_precision", "nextafter", "cumlogsumexp"}
+INTEGERS_ALONE = {"reduce_and", "reduce_or", "reduce_xor", "reduce_or over nothing", "population_count", "clz", "mulhi"}
+
+
+@pytest.mark.parametrize("name", OF_WEAK)
+def test_results_are_weak_where_those_of_jax_are(name: str) -> None:
+    f = OF_WEAK[name]
+    numbers = [2] if name in INTEGERS_ALONE else [2.0] if name in FLOATS_ALONE else [2, 2.0]
+    for number in numbers:
+        weak, expected = (
+            ct.lax.broadcast(cnp.asarray(number), (4, 4)),
+            jax.lax.broadcast(jax.numpy.asarray(number), (4, 4)),
+        )
+        strong, other = (
+            convert(x, x.dtype)
+            for convert, x in ((ct.lax.convert_element_type, weak), (jax.lax.convert_element_type, expected))
+        )
+        for x, y in ((weak, expected), (strong, other)):
+            assert x.weak_type == y.weak_type
+            wanted, found = f(jax.lax, y), [f(ct.lax, x), ct.jit(lambda x: f(ct.lax, x))(x)]
+            for result in found:
+                assert (result.weak_type, result.dtype) == (wanted.weak_type, wanted.dtype)
+                np.testing.assert_allclose(result, wanted, rtol=1e-6)
+    if isinstance(numbers[-1], float):
+        total = lambda x: (f(ct.lax, x) * 1.0).sum()  # noqa: E731
+        strong = ct.lax.convert_element_type(weak, weak.dtype)
+        np.testing.assert_array_equal(ct.grad(total)(weak), ct.grad(total)(strong))
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_extrema_of_complex_numbers_are_of_real_parts_then_of_imaginary_ones(name: str, reverse: bool) -> None:

@@ -118,8 +118,6 @@ def test_options_of_updates() -> None:
         X.at[0].set(1.0, unique=True)
     with pytest.raises(TypeError, match="unexpected keyword argument 'sorted'"):
         X.at[0].get(sorted=True)
-    with pytest.raises(NotImplementedError, match="wrap_negative_indices=False"):
-        X.at[-1].set(1.0, wrap_negative_indices=False)
     hints = {"indices_are_sorted": True, "unique_indices": True, "wrap_negative_indices": True, "out_sharding": None}
     assert X.at[np.array([1, 2])].add(1.0, **hints).tolist() == [0, 2, 3, 3]
     assert X.at[np.array([1, 2])].get(**hints).tolist() == [1, 2]

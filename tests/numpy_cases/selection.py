@@ -38,6 +38,16 @@ case("take_along_axis", M, ints(3, 2, low=-3, high=4), 1, mode="clip", wrap_nega
 case("choose", ints(3, 4, low=0, high=3), [M, M, draw(4)], mode="clip", dtypes=("float32", "int32"))
 case("choose", np.array([[1], [0], [2]]), [M, M, draw(4)])
 case("choose", ints(4, low=-3, high=9), [M, M], mode="wrap")
+for nothing in (np.zeros(0), np.zeros((2, 0))):
+    case(
+        "put",
+        M,
+        np.array([0, 5]),
+        nothing,
+        dtypes=("float32", "int32"),
+        call=lambda np_, x, i, v: np_.put(x, i, v, inplace=False),
+        oracle=lambda x, i, v: (x := x.copy(), np.put(x, i, v), x)[2],
+    )
 case(
     "put",
     M,

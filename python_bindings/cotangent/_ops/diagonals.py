@@ -52,7 +52,11 @@ def _diagonal(k: Any, rows: int, columns: int) -> int:
 def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Array:
     """A matrix with ones on the k-th diagonal."""
     check_device(device, "eye")
-    (rows, columns), lengths = static_shape((N, N if M is None else M), "eye")
+    return _eye("eye", N, M, k, dtype)
+
+
+def _eye(name: str, N: Any, M: Any, k: int, dtype: Any) -> Array:
+    (rows, columns), lengths = static_shape((N, N if M is None else M), name)
     offset = _offsets(rows, columns)
     ones = _core.convert(
         _compared(primitives.eq, offset, k),
@@ -63,7 +67,7 @@ def eye(N: Any, M: Any = None, k: int = 0, dtype: Any = None, *, device: Any = N
 
 def identity(n: int, dtype: Any = None) -> Array:
     """The identity matrix."""
-    return eye(n, dtype=dtype)
+    return _eye("identity", n, None, 0, dtype)
 
 
 def tri(N: int, M: int | None = None, k: Any = 0, dtype: Any = None) -> Array:

@@ -22,8 +22,8 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.binding import is_integer
-from cotangent._ops.sizes import insert_axes, is_dimension, ragged_length
+from cotangent._ops.binding import is_integer, literal
+from cotangent._ops.sizes import axis_size, insert_axes, is_dimension, ragged_length
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 
 _INT32 = np.dtype("int32")
@@ -63,12 +63,32 @@ def _is_scalar_mask(item: Any) -> bool:
     return is_mask(item) and np.ndim(item) == 0
 
 
+def _first_axes(items: list[Any], x: Array) -> list[int]:
+    """For each item of an index, the first axis of ``x`` that it is about."""
+    taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if is_mask(item) else 1 for item in items]
+    ellipsis = next((i for i, item in enumerate(items) if isinstance(item, EllipsisType)), len(items))
+    return [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
+
+
+def outside_if_negative(index: Any, x: Array) -> Any:
+    """The same index for a look-up in which negative positions count from the end: here they are outside of the array."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    for i, axis in enumerate(_first_axes(items, x)):
+        item = items[i]
+        if isinstance(item, list) or (isinstance(item, (int, np.integer)) and item < 0):
+            item = np.asarray(item)
+        if is_mask(item) or not isinstance(item, (np.ndarray, Array)) or _core.dtype_kind(item.dtype) != "signed":
+            continue
+        position = _core.convert(item, np.promote_types(item.dtype, _INT32))
+        negative = primitives.lt(position, literal(position, 0))
+        items[i] = primitives.select(negative, position - _core.convert(axis_size(x, axis), position.dtype), position)
+    return tuple(items)
+
+
 def with_mask_axes(index: Any, x: Array) -> tuple[tuple[Any, ...], Array]:
     """The same elements without scalar bools: each is an axis of size 1, of which it takes the one element or none."""
     items = list(index) if isinstance(index, tuple) else [index]
-    taken = [0 if item is None or _is_scalar_mask(item) else np.ndim(item) if is_mask(item) else 1 for item in items]
-    ellipsis = next((i for i, item in enumerate(items) if isinstance(item, EllipsisType)), len(items))
-    axes = [sum(taken[:i]) if i < ellipsis else x.ndim - sum(taken[i:]) for i in range(len(items))]
+    axes = _first_axes(items, x)
     masks = [i for i, item in enumerate(items) if _is_scalar_mask(item)]
     for i in masks:
         items[i] = np.zeros(int(bool(items[i])), np.int32)

@@ -379,14 +379,28 @@ def var(
         ValueError: a real dtype for complex numbers; both ``ddof`` and ``correction``.
     """
     no_out(out, "var")
+    return _variance("var", a, axis, dtype, ddof, keepdims, where, mean, correction)
+
+
+def _variance(
+    name: str,
+    a: Any,
+    axis: Axis,
+    dtype: Any,
+    ddof: float,
+    keepdims: bool,
+    where: Any,
+    mean: Any,
+    correction: float | None,
+) -> Array:
     if correction is not None and ddof:
-        raise ValueError(f"var: ddof and correction are two names of one argument; got {ddof} and {correction}")
+        raise ValueError(f"{name}: ddof and correction are two names of one argument; got {ddof} and {correction}")
     x = _core.array(a)
     if dtype is not None and kind(x) == "complex" and _core.dtype_kind(_core.canonical_dtype(dtype)) != "complex":
-        raise ValueError(f"var: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}")
+        raise ValueError(f"{name}: complex numbers need a complex dtype; got {_core.canonical_dtype(dtype)}")
     result_dtype = real_dtype(_mean_dtype(x, None)) if dtype is None else _core.canonical_dtype(dtype)
     x = _core.convert(x, working_dtype(_mean_dtype(x, dtype)))
-    axes = normalize_axes(axis, x.ndim, "var")
+    axes = normalize_axes(axis, x.ndim, name)
     center = _mean(x, tuple(axes), keepdims=True, where=where) if mean is None else _core.convert(mean, x.dtype)
     deviation = primitives.sub(x, _core.broadcast_to(center, x._bound_shape))
     if kind(deviation) == "complex":
@@ -431,7 +445,7 @@ def std(
     """The standard deviation along axes: the square root of `var`."""
     no_out(out, "std")
     wide, narrow = _deviation_dtypes(a, dtype)
-    variance = var(a, axis, wide, None, ddof, keepdims, where=where, mean=mean, correction=correction)
+    variance = _variance("std", a, axis, wide, ddof, keepdims, where, mean, correction)
     return _narrowed(primitives.sqrt(variance), narrow)
 
 

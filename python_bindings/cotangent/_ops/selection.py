@@ -355,7 +355,10 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         index = remainder(index, x.size)
     else:
         index = clip(choose(index < literal(index, 0), index + literal(index, x.size), index), 0, x.size - 1)
-    updates = _cycled(_core.array(v), index.size)
+    values = _core.array(v)
+    if values.size == 0:
+        return x
+    updates = _cycled(values, index.size)
     return reshape(ravel(x).at[index].set(updates, mode="drop"), x._bound_shape)
 
 

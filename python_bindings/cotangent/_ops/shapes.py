@@ -294,19 +294,23 @@ def atleast_3d(*args: Any) -> Any:
 @own
 def flip(m: Any, axis: int | Sequence[int] | None = None) -> Array:
     """Elements in reverse order along axes."""
+    return _flipped("flip", m, axis)
+
+
+def _flipped(name: str, m: Any, axis: int | Sequence[int] | None) -> Array:
     array = _core.array(m)
-    axes = normalize_axes(axis, array.ndim, "flip")
+    axes = normalize_axes(axis, array.ndim, name)
     return primitives.reverse(array, axes=axes) if axes else array
 
 
 def fliplr(m: Any) -> Array:
     """The second axis reversed."""
-    return flip(m, 1)
+    return _flipped("fliplr", m, 1)
 
 
 def flipud(m: Any) -> Array:
     """The first axis reversed."""
-    return flip(m, 0)
+    return _flipped("flipud", m, 0)
 
 
 @own

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cotangent import _core
+from cotangent._base import primitives
 from cotangent._core import Array, Primitive
 from cotangent._ops.extents import alike, capacities
 from cotangent.errors import DTypeError, ShapeError
@@ -116,6 +117,12 @@ def operands(name: str, given: Sequence[Any], kinds: Sequence[str]) -> list[Arra
     arrays = one_dtype(name, given)
     check_kind(name, arrays[0], kinds)
     return one_shape(name, arrays)
+
+
+def as_weak_as(result: Array, operands: Sequence[Array]) -> Array:
+    """``result`` with a dtype that is weak if those of all operands are, as all functions of `jax.lax` have it but few."""
+    weak = all(x.weak_type for x in operands)
+    return result if result.weak_type == weak else primitives.convert(result, dtype=result.dtype, weak=weak)
 
 
 def unary(primitive: Primitive, x: Any, kinds: Sequence[str], name: str = "") -> Array:

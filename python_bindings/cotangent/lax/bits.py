@@ -18,7 +18,7 @@ from cotangent._ops.extents import capacity, drop_axes, slice_axis
 from cotangent._ops.sizes import insert_axes
 from cotangent._transforms.custom_rules import custom_jvp
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.lax._operands import BITS, FLOATS, INTEGERS, as_array, binary, check_kind, operands, unary
+from cotangent.lax._operands import BITS, FLOATS, INTEGERS, as_array, as_weak_as, binary, check_kind, operands, unary
 
 __all__ = [
     "bitcast_convert_type",
@@ -90,7 +90,7 @@ def population_count(x: Any) -> Array:
     """
     array = as_array("population_count", x)
     check_kind("population_count", array, INTEGERS)
-    return _core.convert(bitwise_count(_as_bits(array)), array.dtype)
+    return as_weak_as(_core.convert(bitwise_count(_as_bits(array)), array.dtype), [array])
 
 
 def clz(x: Any) -> Array:
@@ -102,7 +102,7 @@ def clz(x: Any) -> Array:
     while shift < 8 * array.dtype.itemsize:
         bits = primitives.or_(bits, primitives.shift_right_logical(bits, literal(bits, shift)))
         shift *= 2
-    return population_count(primitives.bitcast(primitives.not_(bits), dtype=array.dtype))
+    return as_weak_as(population_count(primitives.bitcast(primitives.not_(bits), dtype=array.dtype)), [array])
 
 
 def mulhi(x: Any, y: Any, /) -> Array:
@@ -112,7 +112,8 @@ def mulhi(x: Any, y: Any, /) -> Array:
     if width < 64:
         wide = np.dtype(f"{'u' if kind(x) == 'unsigned' else ''}int{2 * width}")
         product = primitives.mul(_core.convert(x, wide), _core.convert(y, wide))
-        return _core.convert(primitives.shift_right_arithmetic(product, literal(product, width)), x.dtype)
+        upper = _core.convert(primitives.shift_right_arithmetic(product, literal(product, width)), x.dtype)
+        return as_weak_as(upper, [x, y])
     half = literal(x, 32)
     low_mask = literal(x, 0xFFFFFFFF)
     shift = primitives.shift_right_logical if kind(x) == "unsigned" else primitives.shift_right_arithmetic
@@ -124,7 +125,8 @@ def mulhi(x: Any, y: Any, /) -> Array:
 
 def nextafter(x1: Any, x2: Any) -> Array:
     """The next number after ``x1`` toward ``x2``."""
-    return ops.nextafter(*operands("nextafter", (x1, x2), FLOATS))
+    pair = operands("nextafter", (x1, x2), FLOATS)
+    return as_weak_as(ops.nextafter(*pair), pair)
 
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
@@ -215,7 +217,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
     rounded = custom_jvp(value)
     rounded.defjvp(lambda primals, tangents: (rounded(*primals), tangents[0]))
-    return _core.array(rounded(x))
+    return as_weak_as(_core.array(rounded(x)), [x])
 
 
 def _rounded(x: Array, exponent_bits: int, mantissa_bits: int) -> Array:

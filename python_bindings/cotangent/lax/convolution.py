@@ -20,7 +20,7 @@ from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.sizes import refuse_ragged
 from cotangent.errors import ShapeError
-from cotangent.lax._operands import one_dtype
+from cotangent.lax._operands import as_weak_as, one_dtype
 from cotangent.lax.window_geometry import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count
 
 __all__ = [
@@ -148,7 +148,7 @@ def conv_general_dilated(
     """
     check_precision(precision)
     check_placement(out_sharding, "conv_general_dilated")
-    x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
+    operands = x, filters = one_dtype("conv_general_dilated", (lhs, rhs))
     if preferred_element_type is not None:
         x, filters = _core.convert(x, preferred_element_type), _core.convert(filters, preferred_element_type)
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
@@ -197,7 +197,7 @@ def conv_general_dilated(
     placed = [0] * (rank + 2)
     for position, axis in enumerate(out):
         placed[axis] = position
-    return _transposed(result, placed)
+    return as_weak_as(_transposed(result, placed), operands)
 
 
 def _features_last(spec: Sequence[int]) -> list[int]:
@@ -441,7 +441,7 @@ def conv_general_dilated_local(
         precision: checked only; products always have that of their dtype.
     """
     check_precision(precision)
-    x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
+    operands = x, filters = one_dtype("conv_general_dilated_local", (lhs, rhs))
     numbers = conv_dimension_numbers(capacities(x), capacities(filters), dimension_numbers)
     rank = len(filter_shape)
     standard = tuple(range(rank + 2))
@@ -466,7 +466,7 @@ def conv_general_dilated_local(
     placed = [0] * (rank + 2)
     for position, axis in enumerate(numbers.out_spec):
         placed[axis] = position
-    return _transposed(result, placed)
+    return as_weak_as(_transposed(result, placed), operands)
 
 
 # ---- Shapes ----------------------------------------------------------------------------------------------------------

@@ -12,10 +12,11 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array, Primitive
-from cotangent._ops.binding import kind, larger, literal
+from cotangent._ops.binding import convert, kind, larger, literal
 from cotangent._ops.extents import capacity, index_along, slice_axis, spread_over, stretched
 from cotangent._ops.functions import logaddexp
 from cotangent._ops.sizes import axis_size, normalize_axis
+from cotangent.lax._operands import as_weak_as
 
 __all__ = ["associative_scan", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"]
 
@@ -109,6 +110,9 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         reverse: whether to begin at the end.
         axis: the axis.
 
+    Returns:
+        A pytree of arrays whose dtypes are not weak, unless the axis has one element or none.
+
     >>> import cotangent as ct
     >>> ct.lax.associative_scan(ct.lax.mul, ct.numpy.array([1, 2, 3, 4])).tolist()
     [1, 2, 6, 24]
@@ -138,6 +142,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         results = [set_length(x, length, at) for x in results]
     if reverse:
         results = [primitives.reverse(x, axes=[at]) for x in results]
+    if capacity(xs[0], at) > 1:
+        results = [convert(x, x.dtype) for x in results]
     return structure.unflatten(results)
 
 
@@ -146,10 +152,10 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     x = _core.array(operand)
     at = normalize_axis(axis, x.ndim, "cumlogsumexp")
     if at not in _core.ragged_axes(x):
-        return _core.array(associative_scan(logaddexp, x, reverse, at))
+        return as_weak_as(_core.array(associative_scan(logaddexp, x, reverse, at)), [x])
     # What stands behind the last element adds nothing.
     filled = primitives.fill_padding(x, axes=[at], value=-math.inf)
-    result = _core.array(associative_scan(logaddexp, filled, reverse, at))
+    result = as_weak_as(_core.array(associative_scan(logaddexp, filled, reverse, at)), [x])
     return set_length(result, axis_size(x, at), at)
 
 

@@ -11,6 +11,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.binding import convert
 from cotangent._ops.extents import capacities, capacity, drop_axes
 from cotangent._ops.sizes import axis_size, insert_axes, normalize_axis, refuse_ragged, several
 from cotangent.errors import DTypeError, ShapeError
@@ -87,7 +88,7 @@ def dynamic_slice(
 def dynamic_update_slice(
     operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
 ) -> Array:
-    """``operand`` with the window that begins at ``start_indices`` replaced; starts as in `dynamic_slice`."""
+    """``operand`` with the window that begins at ``start_indices`` replaced, of a dtype that is not weak; starts as in `dynamic_slice`."""
     x = _core.array(operand)
     starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
     given = _core.array(update)
@@ -97,7 +98,7 @@ def dynamic_update_slice(
         given = _core.convert(given, x.dtype)
     exact = [axis for axis in range(x.ndim) if axis not in _core.ragged_axes(x)]
     refuse_ragged("lax.dynamic_update_slice of an update", given, exact, "that of the array is not")
-    return primitives.dynamic_update_slice(x, given, *starts, batch_dims=0)
+    return primitives.dynamic_update_slice(convert(x, x.dtype), given, *starts, batch_dims=0)
 
 
 def dynamic_slice_in_dim(

@@ -15,7 +15,7 @@ from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.running import cumsum
 from cotangent._ops.sizes import insert_axes
 from cotangent.errors import DTypeError, ShapeError
-from cotangent.lax._operands import as_array
+from cotangent.lax._operands import as_array, as_weak_as
 
 __all__ = [
     "DotAlgorithmPreset",
@@ -107,7 +107,7 @@ def dot_general(
         lhs_batch=lhs_batch,
         rhs_batch=rhs_batch,
     )
-    return product if product.dtype == result else _core.convert(product, result)
+    return as_weak_as(product if product.dtype == result else _core.convert(product, result), [left, right])
 
 
 def dot(

@@ -12,12 +12,13 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array, Primitive
-from cotangent._ops.binding import empty_fold, kind
+from cotangent._ops.binding import convert, empty_fold, kind
 from cotangent._ops.extents import alike, capacities, capacity, drop_axes, join_axes, slice_axis, stretched
 from cotangent._ops.reductions import largest
 from cotangent._ops.sizes import normalize_axes
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import DTypeError, ShapeError
+from cotangent.lax._operands import as_weak_as
 from cotangent.lax.window_folds import fold_of
 
 __all__ = ["reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod", "reduce_sum", "reduce_xor"]
@@ -25,7 +26,7 @@ __all__ = ["reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "red
 
 def _reduced(primitive: Primitive, operand: Any, axes: Sequence[int]) -> Array:
     x = _core.array(operand)
-    return primitive(x, axes=normalize_axes(tuple(axes), x.ndim, f"lax.{primitive.name}"))
+    return as_weak_as(primitive(x, axes=normalize_axes(tuple(axes), x.ndim, f"lax.{primitive.name}")), [x])
 
 
 def reduce_sum(operand: Any, axes: Sequence[int], *, out_sharding: Any = None) -> Array:
@@ -43,8 +44,8 @@ def _extremum(name: str, operand: Any, axes: Sequence[int]) -> Array:
     x = _core.array(operand)
     over = normalize_axes(tuple(axes), x.ndim, f"lax.reduce_{name}")
     if kind(x) == "complex" and 0 in [capacity(x, axis) for axis in over]:
-        return empty_fold(x, over, -math.inf if name == "max" else math.inf)
-    return largest(name, x, over)
+        return as_weak_as(empty_fold(x, over, -math.inf if name == "max" else math.inf), [x])
+    return as_weak_as(largest(name, x, over), [x])
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
@@ -61,8 +62,9 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
 
 
 def _bits(name: str, primitive: Primitive, operand: Any, axes: Sequence[int], neutral: int) -> Array:
-    """A fold of bits: the first half of the elements with the second, until one is left."""
+    """A fold of bits, of a dtype that is not weak: the first half of the elements with the second, until one is left."""
     x = _core.array(operand)
+    x = convert(x, x.dtype)
     if _core.dtype_kind(x.dtype) not in ("bool", "signed", "unsigned"):
         raise DTypeError(f"lax.{name} takes bools and integers; got {x.dtype}")
     over = normalize_axes(tuple(axes), x.ndim, f"lax.{name}")
@@ -142,7 +144,7 @@ def reduce(
         fold = fold_of(computation, arrays[0].dtype)
         if fold is not None:
             result = fold.reduce(*arrays, axes=axes)
-            return fold.combine(stretched(inits[0], result), result)
+            return as_weak_as(fold.combine(stretched(inits[0], result), result), [*arrays, _core.array(given[0])])
     ragged = {axis for x in arrays for axis in _core.ragged_axes(x)} & set(axes)
     # A ragged axis is walked alone: it cannot be joined with others.
     for axis in sorted(ragged, reverse=True):
@@ -150,7 +152,10 @@ def reduce(
     rest = [axis - sum(gone < axis for gone in ragged) for axis in axes if axis not in ragged]
     if rest or not ragged:
         arrays = _walked(computation, structure, arrays, inits, rest)
-    return structure.unflatten(arrays)
+    sources = zip(leaves, given, strict=True)
+    return structure.unflatten(
+        [as_weak_as(x, list(map(_core.array, pair))) for x, pair in zip(arrays, sources, strict=True)]
+    )
 
 
 def _walked(

@@ -11,9 +11,10 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.binding import constant
+from cotangent._ops.binding import constant, convert
 from cotangent._ops.extents import alike, capacity, stretched
 from cotangent.errors import ShapeError
+from cotangent.lax._operands import as_weak_as
 from cotangent.lax.window_folds import (
     Fold,
     along_one,
@@ -79,14 +80,21 @@ def reduce_window(
     windows = _moving(rank, window_dimensions, window_strides, padding, base_dilation, window_dilation)
     fold = fold_of(computation, arrays[0].dtype) if tree_util.treedef_is_leaf(structure) else None
     ragged = {axis for x in arrays for axis in _core.ragged_axes(x)}
+
+    def typed(results: list[Array]) -> Any:
+        # Of a dtype that is weak if that of the array is, in the named folds alone.
+        return structure.unflatten(
+            [as_weak_as(x, arrays) if fold is not None else convert(x, x.dtype) for x in results]
+        )
+
     if not ragged.intersection(windows.axes):
         slides = [slide.cut() for slide in windows.slides(arrays[0])]
         if not ragged and any(slide.places == 0 or slide.window <= 0 for slide in slides):
             places = {axis: slide.places for axis, slide in zip(windows.axes, slides, strict=True)}
-            return structure.unflatten([stretched(init, arrays[0], places) for init in inits])
+            return typed([stretched(init, arrays[0], places) for init in inits])
         if not ragged and any(slide.is_sparse() for slide in slides):
             results = folded_by_elements(computation, fold, structure, arrays, inits, windows.axes, slides)
-            return structure.unflatten(results)
+            return typed(results)
         if all(slide.window > 0 for slide in slides):
             windows = windows.cut(slides)
     # Nothing but elements of the array is combined: what stands outside must change nothing.
@@ -97,9 +105,9 @@ def reduce_window(
     lengths = {windows.axes[place]: length for place, length in fitted[0].lengths.items()}
     if fold is not None:
         result = _folded_by(fold, fitted[0], windows)
-        return give_lengths(fold.combine(stretched(inits[0], result), result), lengths)
+        return typed([give_lengths(fold.combine(stretched(inits[0], result), result), lengths)])
     results = _folded_by_any(computation, structure, arrays, inits, fitted, windows)
-    return structure.unflatten([give_lengths(result, lengths) for result in results])
+    return typed([give_lengths(result, lengths) for result in results])
 
 
 def _given(operand: Any, init_value: Any) -> tuple[list[Array], list[Array], Any]:

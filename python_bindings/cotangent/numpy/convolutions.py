@@ -30,12 +30,16 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     """The discrete convolution of two one-axis arrays; modes "full", "same" and "valid"."""
     check_precision(precision)
     x, y = _convolved(a, v, preferred_element_type)
+    return _convolution("convolve", x, y, mode)
+
+
+def _convolution(name: str, x: Array, y: Array, mode: str) -> Array:
     if x.ndim != 1 or y.ndim != 1:
-        raise ValueError(f"convolve takes arrays with one axis; got shapes {x.shape} and {y.shape}")
+        raise ValueError(f"{name} takes arrays with one axis; got shapes {x.shape} and {y.shape}")
     ragged = [bool(_core.ragged_axes(item)) for item in (x, y)]
     if any(ragged) and (mode != "full" or all(ragged)):
         raise NotImplementedError(
-            f"convolve: the size of the result of mode {mode!r} depends on which of the arrays is longer, and one is ragged\n"
+            f"{name}: the size of the result of mode {mode!r} depends on which of the arrays is longer, and one is ragged\n"
             "  use mode 'full' with one ragged array, or leave the mask for it"
         )
     if ragged[1] or (not any(ragged) and x.size < y.size):
@@ -45,10 +49,10 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
     if any(ragged):
         x = primitives.fill_padding(x, axes=[0], value=0.0)
     if n == 0:
-        raise ValueError("convolve: the arrays must not be empty")
+        raise ValueError(f"{name}: the arrays must not be empty")
     places = {"full": (0, m + n - 1), "same": ((n - 1) // 2, m), "valid": (n - 1, m - n + 1)}
     if mode not in places:
-        raise ValueError(f"convolve: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid'; got {mode!r}")
     first, count = places[mode]
     # Row t: what y sees there, from its end. A product reads that from the padded array itself, through strides. Only the
     # rows of the mode are made: of arrays of one length, "valid" is one of twice as many.
@@ -62,6 +66,7 @@ def correlate(
     a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None
 ) -> Array:
     """The correlation of two one-axis arrays: the convolution with ``v`` reversed and conjugated."""
+    check_precision(precision)
     x, y = _convolved(a, v, preferred_element_type)
     exact = not (_core.ragged_axes(x) or _core.ragged_axes(y))
     if x.ndim == y.ndim == 1 and exact and x.size < y.size:
@@ -69,7 +74,7 @@ def correlate(
         swapped = correlate(y, x, mode, preferred_element_type=preferred_element_type)
         return conjugate(primitives.reverse(swapped, axes=[0]))
     flipped = primitives.reverse(conjugate(y), axes=[0])
-    return convolve(x, flipped, mode, precision=precision, preferred_element_type=preferred_element_type)
+    return _convolution("correlate", x, flipped, mode)
 
 
 check_arguments(globals())

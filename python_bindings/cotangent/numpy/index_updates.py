@@ -21,7 +21,7 @@ from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops.binding import constant, kind, literal
 from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis, spread_over, stretched
-from cotangent._ops.index_plans import Plan, check_mask, is_mask, resolve, with_mask_axes
+from cotangent._ops.index_plans import Plan, check_mask, is_mask, outside_if_negative, resolve, with_mask_axes
 from cotangent._ops.indexing import Lookup, gathered, get_item, look_up, result_shape, shape_result, take_window
 from cotangent._ops.repeated import repeated, times_named
 from cotangent._ops.taking import fill_outside
@@ -87,20 +87,20 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
 
 
 def _check_hints(hints: dict[str, Any], name: str) -> None:
-    """Raises for what is no promise about the indices, or would change the result.
+    """Raises for what is no promise about the indices.
 
     Raises:
-        TypeError: there is no such option. NotImplementedError: negative indices are to be outside. ValueError: a placement on several devices.
+        TypeError: there is no such option. ValueError: a placement on several devices.
     """
     for hint, value in hints.items():
         if hint == "out_sharding":
             check_placement(value, f"at[...].{name}")
-        elif hint == "wrap_negative_indices" and value is not None and not value:
-            raise NotImplementedError(
-                f"at[...].{name}: wrap_negative_indices=False is not supported\n  make negative indices as large as the axis first"
-            )
         elif hint not in ("indices_are_sorted", "unique_indices", "wrap_negative_indices"):
             raise TypeError(f"at[...].{name} got an unexpected keyword argument {hint!r}")
+
+
+def _never_from_end(hints: dict[str, Any]) -> bool:
+    return not (hints.get("wrap_negative_indices") is None or hints["wrap_negative_indices"])
 
 
 class IndexUpdate:
@@ -109,7 +109,7 @@ class IndexUpdate:
     Indices that are values and lie outside are dropped; ``get`` clamps them. Where an index array names an element
     several times, ``add`` adds every update, ``multiply``, ``min`` and ``max`` combine them all, and ``set`` keeps the
     last one. A mask may be a value that is not known yet, under ``jit`` and ``vmap`` too, when all elements along its
-    axes are given the same.
+    axes are given the same. Negative indices count from the end, unless ``wrap_negative_indices=False`` makes them lie outside.
 
     >>> import cotangent as ct
     >>> ct.numpy.zeros(3).at[1].set(5.0).tolist()
@@ -134,11 +134,12 @@ class IndexUpdate:
             fill_value: by default NaN, the lowest signed, the highest unsigned integer.
         """
         _check_hints(hints, "get")
+        index = outside_if_negative(self._index, self._array) if _never_from_end(hints) else self._index
         if mode in (None, "clip", "promise_in_bounds"):
-            return _with_mode(lambda index: get_item(self._array, index), self._index, mode)
+            return _with_mode(lambda index: get_item(self._array, index), index, mode)
         if mode not in ("fill", "drop"):
             raise ValueError(f"at[...].get: mode must be 'clip' or 'fill'; got {mode!r}")
-        return _with_mode(lambda index: _get_filled(self._array, index, fill_value), self._index, mode)
+        return _with_mode(lambda index: _get_filled(self._array, index, fill_value), index, mode)
 
     def set(self, values: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with the indexed elements replaced."""
@@ -177,6 +178,11 @@ class IndexUpdate:
     def apply(self, function: Any, *, mode: str | None = None, **hints: Any) -> Array:
         """The array with a function applied to the indexed elements, as often as the index names each."""
         _check_hints(hints, "apply")
+        if _never_from_end(hints):
+            rest = {**hints, "wrap_negative_indices": None}
+            return IndexUpdate(self._array, outside_if_negative(self._index, self._array)).apply(
+                function, mode=mode, **rest
+            )
         if (found := _only_mask(self._index, self._array)) is not None:
             x = self._array
             return primitives.select(found.spread_over(x), _core.convert(function(x), x.dtype), x)
@@ -199,9 +205,10 @@ class IndexUpdate:
     def _update(self, operation: str, values: Any, mode: str | None, hints: dict[str, Any]) -> Array:
         check_mode(mode)
         _check_hints(hints, operation)
+        index = outside_if_negative(self._index, self._array) if _never_from_end(hints) else self._index
         outside, unique = "clip" if mode == "clip" else "drop", bool(hints.get("unique_indices"))
         return _with_mode(
-            lambda index: update_item(self._array, index, operation, values, outside, unique), self._index, mode
+            lambda index: update_item(self._array, index, operation, values, outside, unique), index, mode
         )
 
 

@@ -435,6 +435,26 @@ def stft(
     return frequencies, times, cnp.moveaxis(z, -2, axis - 1 if axis < 0 else axis)
 
 
+def _averaged(name: str, spectra: tuple[Array, Array, Array], average: str, axis: int) -> tuple[Array, Array]:
+    """Frequencies, and the mean or median of spectra over time."""
+    frequencies, _, z = spectra
+    if average == "mean":
+        z = cnp.mean(z, axis=-1)
+    elif average == "median":
+        count = z.shape[-1]
+        # The bias of the median of exponential variables (Allen et al., 2012).
+        odd = 2 * np.arange(1, (count - 1) // 2 + 1)
+        bias = 1 + float(np.sum(1.0 / (odd + 1) - 1.0 / odd))
+        if cnp.iscomplexobj(z):
+            z = cnp.median(cnp.real(z), axis=-1) + 1j * cnp.median(cnp.imag(z), axis=-1)
+        else:
+            z = cnp.median(z, axis=-1)
+        z = z / bias
+    else:
+        raise ValueError(f"{name}: average must be 'mean' or 'median'; got {average!r}")
+    return frequencies, cnp.moveaxis(z, -1, axis)
+
+
 def csd(
     x: Any,
     y: Any,
@@ -450,24 +470,8 @@ def csd(
     average: str = "mean",
 ) -> tuple[Array, Array]:
     """The cross power spectral density by Welch's method: frequencies and the density (``y=None``: of ``x`` with itself)."""
-    frequencies, _, z = _spectra(
-        "csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
-    )
-    if average == "mean":
-        z = cnp.mean(z, axis=-1)
-    elif average == "median":
-        count = z.shape[-1]
-        # The bias of the median of exponential variables (Allen et al., 2012).
-        odd = 2 * np.arange(1, (count - 1) // 2 + 1)
-        bias = 1 + float(np.sum(1.0 / (odd + 1) - 1.0 / odd))
-        if cnp.iscomplexobj(z):
-            z = cnp.median(cnp.real(z), axis=-1) + 1j * cnp.median(cnp.imag(z), axis=-1)
-        else:
-            z = cnp.median(z, axis=-1)
-        z = z / bias
-    else:
-        raise ValueError(f"csd: average must be 'mean' or 'median'; got {average!r}")
-    return frequencies, cnp.moveaxis(z, -1, axis)
+    spectra = _spectra("csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd")
+    return _averaged("csd", spectra, average, axis)
 
 
 def welch(
@@ -484,9 +488,10 @@ def welch(
     average: str = "mean",
 ) -> tuple[Array, Array]:
     """The power spectral density by Welch's method (Welch, 1967): frequencies and the density."""
-    frequencies, density = csd(
-        x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
+    spectra = _spectra(
+        "welch", x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, "psd"
     )
+    frequencies, density = _averaged("welch", spectra, average, axis)
     return frequencies, cnp.real(density)
 
 
