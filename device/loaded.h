@@ -33,7 +33,7 @@ class HostTable {
   virtual void call(uint32_t function, const void* const* inputs, void* const* outputs) const = 0;
 };
 
-// Programs that take less are not asked whether to go on (jit/llvm/emit_polls.cc).
+// Programs that take less are not asked whether to go on (jit/llvm/polls.cc).
 inline constexpr int64_t kMayBeLong = 10'000;  // nanoseconds
 
 // Immutable and safe to use from many threads at once.

@@ -52,11 +52,7 @@ absl::StatusOr<Emitted> emit_module(const loop::Program& program, const Outline&
   Emitted emitted{target.new_module(program.name), 0};
   try {
     CpuEmission emission(program, outline, target, *emitted.module, has_pool);
-    if (number) {
-      emit_module(emission, symbol, *number);
-    } else {
-      emit_whole(emission, symbol);
-    }
+    emit_module(emission, symbol, number);
     emitted.arena_bytes = emission.sharing.arena_bytes;
     if (debugging_wanted()) add_debug_information(*emitted.module, program, outline, symbol);
   } catch (...) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -25,10 +26,9 @@ struct CpuEmission : Emission {
   int loop_depth = 0;
 };
 
-// The functions of the outline that are in one of its modules; or all, if this is the only one. The entry has type
-// EntryPoint and is called `symbol`.
-void emit_module(CpuEmission& e, std::string_view symbol, uint32_t module);
-void emit_whole(CpuEmission& e, std::string_view symbol);
+// The functions of the outline that are in one of its modules, or, without a number, all. The entry has type EntryPoint
+// and is called `symbol`.
+void emit_module(CpuEmission& e, std::string_view symbol, std::optional<uint32_t> module);
 
 void begin_function(CpuEmission& e, llvm::Function* function);
 void emit_call(CpuEmission& e, const OutlinedCall& call);

@@ -114,21 +114,16 @@ void emit_call(CpuEmission& e, const OutlinedCall& call) {
   for (loop::Value is : callee.shared ? call.results : callee.results) e.values.know(is, e.values.load_slot(is));
 }
 
-void emit_whole(CpuEmission& e, std::string_view symbol) {
+void emit_module(CpuEmission& e, std::string_view symbol, std::optional<uint32_t> module) {
   e.code.symbol = symbol;
-  for (uint32_t f = 0; f < e.outline.functions.size(); ++f) emit_function(e, f);
-  e.code.promote_registers();
-}
-
-void emit_module(CpuEmission& e, std::string_view symbol, uint32_t module) {
-  e.code.symbol = symbol;
-  e.code.module_number = module;
-  if (e.outline.modules > 1) e.code.linkage = llvm::GlobalValue::ExternalLinkage;
+  e.code.module_number = module.value_or(0);
+  const bool one_of_several = module && e.outline.modules > 1;
+  if (one_of_several) e.code.linkage = llvm::GlobalValue::ExternalLinkage;
   for (uint32_t f = 0; f < e.outline.functions.size(); ++f) {
-    if (e.outline.functions[f].module == module) emit_function(e, f);
+    if (!module || e.outline.functions[f].module == *module) emit_function(e, f);
   }
   e.code.promote_registers();
-  if (e.outline.modules == 1 || module != 0) return;
+  if (!one_of_several || *module != 0) return;
   for (BufferId id = 0; id < e.program.buffers.size(); ++id) {
     if (e.program.buffers[id].kind == BufferKind::kConstant && e.program.buffers[id].bytes.size() > kLargeTable)
       e.addresses.constant(id);

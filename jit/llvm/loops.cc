@@ -9,8 +9,6 @@ namespace ct::jit {
 using loop::BlockId;
 using loop::Carry;
 using loop::For;
-using loop::Statement;
-using loop::StatementKind;
 
 namespace {
 
