@@ -6,12 +6,12 @@ once, as sub-graphs. The other functions neither broadcast nor promote beyond Py
 Each module is one idea and lists its public names in ``__all__``; this file only joins them.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from cotangent._base.facades import loaded_at_first_use as _loaded_at_first_use
 from cotangent._transforms.control_flow import *
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from cotangent.lax import linalg as linalg
     from cotangent.lax.bits import *
     from cotangent.lax.convolution import *

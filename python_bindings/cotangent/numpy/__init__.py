@@ -4,7 +4,7 @@ Each module is one idea and lists its public names in its ``__all__``; this pack
 NumPy arrays, numbers and nested lists. Nearly every one is a composition of primitives, so all transforms apply.
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 
 from cotangent._base.facades import loaded_at_first_use as _loaded_at_first_use
 from cotangent._core import Array as _Array
@@ -37,7 +37,7 @@ from cotangent.numpy.ufuncs import *
 
 ndarray = _Array
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from cotangent.numpy import fft as fft
     from cotangent.numpy import linalg as linalg
     from cotangent.numpy.calculus import *
