@@ -1,4 +1,4 @@
-// Calls out of generated code: sorting, LAPACK, Python callbacks (Lowering::kHost).
+// Calls out of generated code: sorting, LAPACK, Python callbacks (structures::HostCall).
 //
 // Generated code knows the positions of functions in a table only, so that objects hold no addresses and may be kept on
 // disk. While a `HostScope` is alive its table is the one that calls of this thread mean; scopes nest, because what is

@@ -91,7 +91,7 @@ std::vector<Tensor> run_primitive(const Primitive& primitive, absl::Span<const T
     std::vector<Tensor> results(output_avals.size());
     if (kernel({primitive, operands, *attrs, output_avals, may_overwrite}, absl::MakeSpan(results))) return results;
   }
-  if (!primitive.expand || primitive.lowering == Lowering::kHost) {
+  if (!primitive.stands_for_others()) {
     return reference_primitive(primitive, operands, *attrs, output_avals, graph_runner(mode));
   }
   std::vector<Tensor> results = run_graph(*expansion(primitive, operands, attrs), operands, mode);

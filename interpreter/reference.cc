@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "interpreter/scalar_semantics.h"
+#include "ir/loops.h"
 #include "ir/ops.h"
 #include "ir/text.h"
 
@@ -108,10 +109,12 @@ struct Number {
   alignas(16) std::byte bytes[16];
 };
 
-// The ElementBuilder whose scalars are numbers: ids index `numbers_`, which `reset` forgets after each element.
-class NumberBuilder final : public ElementBuilder {
+// The LoopBuilder whose scalars are numbers: ids index `numbers_`, which `reset` forgets after each element, and a loop
+// after each iteration.
+class NumberBuilder final : public LoopBuilder {
  public:
-  explicit NumberBuilder(absl::Span<const Tensor> operands) : operands_(operands) {}
+  explicit NumberBuilder(absl::Span<const Tensor> operands, absl::Span<const Tensor> results = {})
+      : operands_(operands), results_(results) {}
 
   void reset() {
     numbers_.clear();
@@ -121,17 +124,8 @@ class NumberBuilder final : public ElementBuilder {
 
   Scalar read(int operand, absl::Span<const Index> position) override {
     const Tensor& tensor = operands_[operand];
-    const Shape& shape = tensor.shape();
-    CT_CHECK(position.size() == shape.size());
-    int64_t offset = 0;
-    for (size_t axis = 0; axis < shape.size(); ++axis) {
-      const int64_t index = value(position[axis]);
-      CT_CHECK(index >= 0 && index < shape[axis]);
-      offset = offset * shape[axis] + index;
-    }
-    const int size = dtype_size(tensor.dtype());
     Scalar result = fresh(tensor.dtype());
-    std::memcpy(bytes(result), tensor.as<std::byte>() + offset * size, size);
+    std::memcpy(bytes(result), place_in(tensor, position), static_cast<size_t>(dtype_size(tensor.dtype())));
     return result;
   }
   Scalar read_guarded(int operand, absl::Span<const Index> position, Scalar inside, Scalar otherwise) override {
@@ -192,12 +186,56 @@ class NumberBuilder final : public ElementBuilder {
   }
   Scalar index_value(Index x, DType dtype) override { return store(dtype, value(x)); }
 
+  void for_each(int64_t count, const std::function<void(Index)>& body) override {
+    for (int64_t i = 0; i < count; ++i) {
+      const Mark mark = this->mark();
+      body(index(i));
+      forget_since(mark);
+    }
+  }
+  Scalar fold(int64_t count, Scalar start, const std::function<Scalar(Index, Scalar)>& body) override {
+    Number folded = numbers_[start.id];
+    for (int64_t step = 0; step < count; ++step) {
+      const Mark mark = this->mark();
+      const Scalar next = body(index(step), with_bytes(start.dtype, folded));
+      CT_CHECK(next.dtype == start.dtype);
+      folded = numbers_[next.id];
+      forget_since(mark);
+    }
+    return with_bytes(start.dtype, folded);
+  }
+  void write(int output, absl::Span<const Index> position, Scalar element) override {
+    const Tensor& tensor = results_[output];
+    CT_CHECK(element.dtype == tensor.dtype());
+    std::memcpy(place_in(tensor, position), bytes(element), static_cast<size_t>(dtype_size(tensor.dtype())));
+  }
+
   Index index(int64_t value) {
     indices_.push_back(value);
     return {static_cast<uint32_t>(indices_.size() - 1)};
   }
 
  private:
+  struct Mark {
+    size_t numbers, indices;
+  };
+  Mark mark() const { return {numbers_.size(), indices_.size()}; }
+  void forget_since(const Mark& mark) {
+    numbers_.resize(mark.numbers);
+    indices_.resize(mark.indices);
+  }
+
+  std::byte* place_in(const Tensor& tensor, absl::Span<const Index> position) const {
+    const Shape& shape = tensor.shape();
+    CT_CHECK(position.size() == shape.size());
+    int64_t offset = 0;
+    for (size_t axis = 0; axis < shape.size(); ++axis) {
+      const int64_t index = value(position[axis]);
+      CT_CHECK(index >= 0 && index < shape[axis]);
+      offset = offset * shape[axis] + index;
+    }
+    return tensor.as<std::byte>() + offset * dtype_size(tensor.dtype());
+  }
   int64_t value(Index x) const { return indices_[x.id]; }
   void* bytes(Scalar x) { return numbers_[x.id].bytes; }
   bool truth(Scalar x) {
@@ -206,6 +244,10 @@ class NumberBuilder final : public ElementBuilder {
   }
   Scalar fresh(DType dtype) {
     numbers_.emplace_back();
+    return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
+  }
+  Scalar with_bytes(DType dtype, const Number& number) {
+    numbers_.push_back(number);
     return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
   }
   template <class From>
@@ -219,7 +261,7 @@ class NumberBuilder final : public ElementBuilder {
     return result;
   }
 
-  absl::Span<const Tensor> operands_;
+  absl::Span<const Tensor> operands_, results_;
   std::vector<Number> numbers_;
   std::vector<int64_t> indices_;
 };
@@ -255,7 +297,17 @@ Tensor by_element_rule(const Primitive& primitive, absl::Span<const Tensor> oper
   return result;
 }
 
-// ---- the descriptors ------------------------------------------------------------------------------------------------
+std::vector<Tensor> by_loop_rule(const Primitive& primitive, absl::Span<const Tensor> operands, const Attrs& attrs,
+                                 absl::Span<const Aval> avals) {
+  std::vector<Tensor> results(avals.begin(), avals.end());
+  if (std::ranges::any_of(avals, [](const Aval& aval) { return aval.size() > 0; })) {
+    NumberBuilder builder(operands, results);
+    primitive.loops(builder, attrs, avals);
+  }
+  return results;
+}
+
+// ---- structures ------------------------------------------------------------------------------------------------
 
 Shape strides_of(absl::Span<const int64_t> shape) {
   Shape strides(shape.size(), 1);
@@ -301,9 +353,9 @@ Tensor filled(const Aval& aval, double value) {
   return result;
 }
 
-Tensor reduce(const Primitive& primitive, const Tensor& x, const Attrs& attrs, const Aval& aval) {
+Tensor reduce(const structures::Fold& fold, const Tensor& x, const Attrs& attrs, const Aval& aval) {
   const DType wide = accumulation_dtype(x.dtype());
-  Tensor sum = filled(Aval(wide, aval.shape()), primitive.identity(x.dtype()));
+  Tensor sum = filled(Aval(wide, aval.shape()), fold.identity(x.dtype()));
   // Reduced axes get stride 0 in the result.
   const Shape kept_strides = strides_of(aval.shape());
   const Ints& axes = attrs.ints("axes");
@@ -314,33 +366,9 @@ Tensor reduce(const Primitive& primitive, const Tensor& x, const Attrs& attrs, c
     strides.push_back(reduced ? 0 : kept_strides[kept++]);
   }
   for_each_position(x.shape(), [&](const Shape& position, int64_t linear) {
-    combine_into(sum, dot_strides(position, strides), primitive.combine, load_number(x, linear, wide).bytes);
+    combine_into(sum, dot_strides(position, strides), fold.combine, load_number(x, linear, wide).bytes);
   });
   return converted(sum, aval);
-}
-
-Tensor accumulate(const Primitive& primitive, const Tensor& x, const Attrs& attrs, const Aval& aval) {
-  const DType wide = accumulation_dtype(x.dtype());
-  const int64_t axis = attrs.integer("axis");
-  const bool reverse = attrs.flag("reverse");
-  Tensor running = converted(x, Aval(wide, x.shape()));
-  if (running.buffer() == x.buffer()) {
-    running = Tensor(running.aval());
-    std::memcpy(running.data(), x.data(), static_cast<size_t>(x.aval().bytes()));
-  }
-  const Shape strides = strides_of(x.shape());
-  const int64_t length = x.shape()[axis];
-  Shape lines(x.shape());
-  if (lines[axis] > 0) lines[axis] = 1;
-  for_each_position(lines, [&](const Shape& start, int64_t) {
-    const int64_t base = dot_strides(start, strides);
-    for (int64_t step = 1; step < length; ++step) {
-      const int64_t here = base + (reverse ? length - 1 - step : step) * strides[axis];
-      const int64_t before = here + (reverse ? strides[axis] : -strides[axis]);
-      combine_into(running, here, primitive.combine, running.as<std::byte>() + before * dtype_size(wide));
-    }
-  });
-  return converted(running, aval);
 }
 
 Tensor dot_general(const Tensor& lhs, const Tensor& rhs, const Attrs& attrs, const Aval& aval) {
@@ -382,13 +410,14 @@ Tensor dot_general(const Tensor& lhs, const Tensor& rhs, const Attrs& attrs, con
 }
 
 // operand [batch, before, N, after], indices [batch, indices], updates [batch, before, indices, after].
-Tensor scatter(const Primitive& primitive, absl::Span<const Tensor> operands, const Attrs& attrs, const Aval& aval) {
+Tensor scatter(std::optional<ScalarOp> combine, absl::Span<const Tensor> operands, const Attrs& attrs,
+               const Aval& aval) {
   const Tensor& indices = operands[1];
   const Tensor& updates = operands[2];
   Tensor result(aval);
   std::memcpy(result.data(), operands[0].data(), static_cast<size_t>(aval.bytes()));
-  const size_t axis = static_cast<size_t>(attrs.integer("axis"));
-  const size_t batch_dims = static_cast<size_t>(attrs.integer("batch_dims"));
+  const auto [indexed, batch] = GatherAttrs::from(attrs);
+  const auto axis = static_cast<size_t>(indexed), batch_dims = static_cast<size_t>(batch);
   const size_t index_dims = indices.shape().size() - batch_dims;
   const Shape operand_strides = strides_of(aval.shape());
   const Shape index_strides = strides_of(indices.shape());
@@ -404,11 +433,11 @@ Tensor scatter(const Primitive& primitive, absl::Span<const Tensor> operands, co
       offset += position[i - 1 + index_dims] * operand_strides[i];
     }
     const Number update = load_number(updates, linear, aval.dtype());
-    if (primitive.replaces) {
+    if (combine) {
+      combine_into(result, offset, *combine, update.bytes);
+    } else {
       const int size = dtype_size(aval.dtype());
       std::memcpy(result.as<std::byte>() + offset * size, update.bytes, size);
-    } else {
-      combine_into(result, offset, primitive.combine, update.bytes);
     }
   });
   return result;
@@ -437,21 +466,16 @@ std::vector<Tensor> reference_primitive(const Primitive& primitive, absl::Span<c
     }
     return results;
   }
-  switch (primitive.lowering) {
-    case Lowering::kReduce:
-      return {reduce(primitive, operands[0], attrs, output_avals[0])};
-    case Lowering::kCumulative:
-      return {accumulate(primitive, operands[0], attrs, output_avals[0])};
-    case Lowering::kDot:
-      return {dot_general(operands[0], operands[1], attrs, output_avals[0])};
-    case Lowering::kScatter:
-      return {scatter(primitive, operands, attrs, output_avals[0])};
-    case Lowering::kAlias:
-      return {operands[0].reinterpret(output_avals[0])};
-    default:
-      break;
+  if (primitive.loops) return by_loop_rule(primitive, operands, attrs, output_avals);
+  if (const auto* fold = primitive.structure_as<structures::Fold>()) {
+    return {reduce(*fold, operands[0], attrs, output_avals[0])};
   }
-  throw Error(ErrorKind::kUnsupported, "this primitive has no evaluation: no reference, element or expand rule")
+  if (const auto* scatters = primitive.structure_as<structures::Scatter>()) {
+    return {scatter(scatters->combine, operands, attrs, output_avals[0])};
+  }
+  if (primitive.is<structures::Product>()) return {dot_general(operands[0], operands[1], attrs, output_avals[0])};
+  if (primitive.is<structures::SameBytes>()) return {operands[0].reinterpret(output_avals[0])};
+  throw Error(ErrorKind::kUnsupported, "this primitive has no evaluation: no reference, element, loops or expand rule")
       .op(primitive.name)
       .hint("define one of these rules on the primitive");
 }

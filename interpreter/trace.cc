@@ -276,10 +276,9 @@ std::vector<Datum> bind(const Primitive& primitive, absl::Span<const Datum> oper
   if (evaluates(operands)) {
     // Loops may go on for long, or for ever.
     std::optional<Interruptible> scope;
-    if (primitive.lowering == Lowering::kWhile || primitive.lowering == Lowering::kScan ||
-        primitive.lowering == Lowering::kCond || primitive.lowering == Lowering::kExpand) {
-      scope.emplace();
-    }
+    const bool runs_graphs =
+        primitive.is<structures::While>() || primitive.is<structures::Scan>() || primitive.is<structures::Branches>();
+    if (runs_graphs || (primitive.stands_for_others() && !primitive.elementwise && !primitive.element)) scope.emplace();
     return to_data(evaluate_primitive(primitive, require_tensors(operands), attrs));
   }
   // A copy: the type rule may run front-end code that begins captures of its own.

@@ -25,7 +25,7 @@ std::string check_nested(const Graph& graph, Stage stage, int depth) {
         return concat(where, "operand variable ", var, " is used before it is defined");
       avals.push_back(graph.aval(var));
     }
-    if (stage == Stage::kLowerable && equation.primitive->expand && equation.primitive->lowering != Lowering::kHost)
+    if (stage == Stage::kLowerable && equation.primitive->stands_for_others())
       return where + "must be expanded before compiling";
     if (std::string error = check_sub_graphs(graph.attrs(equation), stage, depth); !error.empty()) return where + error;
     Avals expected;

@@ -114,14 +114,14 @@ Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axe
   return tangent;
 }
 
-bool means_lengths(const Primitive& primitive, const Attrs& attrs) {
+bool depends_on_lengths(const Primitive& primitive, const Attrs& attrs) {
   if (primitive.length_role == LengthRole::kSize || primitive.length_role == LengthRole::kFill) return true;
   if (primitive.region == Region::kRagged) return false;
-  if (primitive.lowering == Lowering::kScan && attrs.has("counted")) return true;
+  if (primitive.is<structures::Scan>() && attrs.has("counted")) return true;
   const auto inside = [](const GraphPtr& graph) {
     const absl::Span<const Equation> equations = graph->equations();
     return std::any_of(equations.begin(), equations.end(), [&](const Equation& equation) {
-      return means_lengths(*equation.primitive, graph->attrs(equation));
+      return depends_on_lengths(*equation.primitive, graph->attrs(equation));
     });
   };
   bool has_graphs = false;

@@ -63,6 +63,6 @@ Value give_lengths_of(Value tangent, Value primal, absl::Span<const int64_t> axe
 // Whether the equation says something about lengths, so that its mask rule is needed even where no operand is ragged:
 // set_length, dimension_size (whose constant other lengths are compared with), fill_padding and the ragged_* that take
 // lengths as operands, and what has one of them in a sub-graph. Regions are left to their expansion.
-bool means_lengths(const Primitive& primitive, const Attrs& attrs);
+bool depends_on_lengths(const Primitive& primitive, const Attrs& attrs);
 
 }  // namespace ct

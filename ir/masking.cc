@@ -60,7 +60,7 @@ std::vector<Masked> mask_equation(Builder& builder, const Primitive& primitive, 
   const bool ragged =
       std::any_of(operands.begin(), operands.end(), [](const Masked& operand) { return operand.any_ragged(); });
   // Every primitive is itself on exact values, but for those that are about lengths.
-  if (!ragged && !means_lengths(primitive, *attrs)) return plain(builder, primitive, operands, attrs);
+  if (!ragged && !depends_on_lengths(primitive, *attrs)) return plain(builder, primitive, operands, attrs);
   const KeepLengths lengths;
   try {
     std::vector<Masked> results = by_rule(builder, primitive, operands, attrs);

@@ -93,6 +93,21 @@ Value broadcast_axis(Value x, int axis, int64_t size);  // a broadcast that inse
 
 // index.cc. gather: operand [batch..., before..., N, after...], integer indices [batch..., indices...];
 // result [batch..., before..., indices..., after...]. Reads outside [0, N) give 0; scatters drop such updates.
+struct GatherAttrs {
+  int axis = 0, batch_dims = 0;
+  static GatherAttrs from(const Attrs& attrs);
+
+  // The result's axis for an axis of the indices that is not a batch axis.
+  int of_index(int index_axis) const { return axis + index_axis - batch_dims; }
+  // The result's axis for an axis of the operand other than `axis`.
+  int of_operand(int operand_axis, int index_rank) const {
+    return operand_axis < axis ? operand_axis : operand_axis - 1 + index_rank - batch_dims;
+  }
+};
+struct ScatterAttrs : GatherAttrs {
+  bool unique = false;  // a promise: indices inside [0, N) do not repeat
+  static ScatterAttrs from(const Attrs& attrs);
+};
 Value gather(Value operand, Value indices, int axis, int batch_dims);
 Value scatter_add(Value operand, Value indices, Value updates, int axis, int batch_dims);
 Value scatter(Value operand, Value indices, Value updates, int axis, int batch_dims);  // the last of equal indices wins
@@ -100,6 +115,13 @@ Value scatter(Value operand, Value indices, Value updates, int axis, int batch_d
 // dynamic_slice.cc. One integer start an axis, clamped so that the slice lies inside.
 Value dynamic_slice(Value x, absl::Span<const Value> starts, absl::Span<const int64_t> sizes);
 Value dynamic_update_slice(Value x, Value update, absl::Span<const Value> starts);
+
+// window_slice.cc. One number for each pair of axes[i] (spatial) and window_axes[i].
+struct WindowAttrs {
+  Ints axes, window_axes, sizes, step, window_step, dilation, offset;
+  static WindowAttrs from(const Attrs& attrs);
+};
+Value window_slice(Value x, const WindowAttrs& windows);
 
 // sort.cc. Sorts lines of `axis` by the first `num_keys` operands, ascending, equal ones in their order.
 Values sort(absl::Span<const Value> operands, int axis, int num_keys);

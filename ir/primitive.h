@@ -10,15 +10,16 @@
 //   batch       the vmap rule
 //   mask        the ragged rule: which output axes are ragged, with selects only where elements mix along one
 //   element     what one output element is (element.h): gives the reference evaluation AND the compiled loops
-//   reduction / lowering   descriptors for the primitives that are not element-wise in that sense
-//   reference   plain evaluation, where it does not follow from `element` or `expand`
-//   expand      rewrites the equation into other primitives; then it needs no lowering and no reference
+//   loops       the same for all of the output, where elements by themselves do not say it (loops.h)
+//   structure   what the primitive does with whole arrays, for layers that treat such primitives alike (structure.h)
+//   reference   plain evaluation, where it does not follow from `element`, `loops` or `expand`
+//   expand      rewrites the equation into other primitives; then it needs none of these
 //   split       for primitives with sub-graphs: the known/unknown partition that linearize needs
 //   prune       for primitives with sub-graphs: what is left of the equation when only some results are used
 //   simplify    what the equation can be replaced by, seen what made its operands (simplify.h)
 //
 // A slot that stays empty must be declared in `absent` with the reason, `prune` and `simplify` apart; a test prints the
-// matrix and fails on holes. Passes name no primitive: they ask for `arrangement`, `scalar_op`, `lowering`, `region`,
+// matrix and fails on holes. Passes name no primitive: they ask for `structure`, `arrangement`, `scalar_op`, `region`,
 // `length_role` and `free_to_recompute`, which the record states where there is something to say
 // (docs/design/027-slots.md).
 //
@@ -27,6 +28,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,10 +37,12 @@
 #include "absl/types/span.h"
 #include "ir/builder.h"
 #include "ir/element.h"
+#include "ir/structure.h"
 #include "ir/tensor.h"
 
 namespace ct {
 
+class LoopBuilder;   // loops.h
 class SplitContext;  // transforms/split.h
 struct SplitValue;
 struct SimplifyInput;  // simplify.h
@@ -100,6 +104,7 @@ using MaskRule =
 
 using ElementRule = std::function<Scalar(ElementBuilder& element, const Attrs& attrs, const Aval& output_aval,
                                          int output, absl::Span<const Index> position)>;
+using LoopRule = std::function<void(LoopBuilder& loops, const Attrs& attrs, absl::Span<const Aval> results)>;
 
 using RunGraph = std::function<std::vector<Tensor>(const Graph& graph, absl::Span<const Tensor> inputs)>;
 struct ReferenceInput {
@@ -149,22 +154,6 @@ struct AttributeRecord {
   bool optional = false;
 };
 
-// How the compiler treats the primitive when there is no `element` rule.
-enum class Lowering : uint8_t {
-  kElement,     // by the element rule
-  kReduce,      // folds `combine` from `identity` over attribute `axes`
-  kCumulative,  // running `combine` along attribute `axis`, from the end when `reverse`
-  kDot,         // dot_general
-  kScatter,     // a copy of operand 0, then updates combined into it in row-major order
-  kUpdate,      // dynamic_update_slice: by the element rule, or in memory as a copy of operand 0 written over in part
-  kAlias,       // the same bytes under another shape: reshape
-  kScan,
-  kWhile,
-  kCond,
-  kExpand,  // `expand` runs before compiling
-  kHost,    // `reference` runs it, outside of generated code: a library (sorting, LAPACK, FFT) or Python (callbacks)
-};
-
 // Where the elements of the result come from, when nothing is computed: for passes that follow them.
 enum class Arrangement : uint8_t {
   kNone,         // they are computed, or chosen in another way
@@ -209,6 +198,7 @@ struct Primitive {
   BatchRule batch{};
   MaskRule mask{};
   ElementRule element{};
+  LoopRule loops{};
   ReferenceRule reference{};
   ExpandRule expand{};
   SplitRule split{};
@@ -216,11 +206,7 @@ struct Primitive {
   SimplifyRule simplify{};
 
   bool several_results = false;  // a list of results, however many there are
-  Lowering lowering = Lowering::kElement;
-  ScalarOp combine = ScalarOp::kAdd;  // of kReduce, kCumulative and kScatter
-  bool replaces = false;              // of kScatter: updates replace what was there, and nothing is combined
-  std::function<double(DType)>
-      identity{};       // of kReduce and kCumulative; converting it saturates: inf is an integer's highest value
+  std::shared_ptr<const Structure> structure{};
   bool scalar = false;  // the element rule is just `scalar_op`: the interpreter has a kernel for it
   ScalarOp scalar_op = ScalarOp::kAdd;
   bool elementwise = false;  // an element of the result needs the elements at its position only
@@ -237,7 +223,22 @@ struct Primitive {
   bool user_defined = false;                    // by a program that uses the library
 
   bool computes(ScalarOp op) const { return scalar && scalar_op == op; }
-  bool folds(ScalarOp op) const { return lowering == Lowering::kReduce && combine == op; }
+  template <class T>
+  const T* structure_as() const {
+    return dynamic_cast<const T*>(structure.get());
+  }
+  template <class T>
+  bool is() const {
+    return structure_as<T>() != nullptr;
+  }
+  bool folds(ScalarOp op) const {
+    const auto* fold = structure_as<structures::Fold>();
+    return fold != nullptr && fold->combine == op;
+  }
+  // Whether its element rule is all there is to say about how it is computed.
+  bool computes_elements() const { return element && structure == nullptr; }
+  // Whether it stands for other equations, which take its place before anything is computed.
+  bool stands_for_others() const { return expand && !is<structures::HostCall>(); }
 };
 
 // Whether an equation acts on the world, itself or in a sub-graph. Effects happen in program order.

@@ -63,8 +63,7 @@ std::vector<Tensor> evaluate_released(const Graph& graph, absl::Span<const Tenso
   bool loops = false;
   for (Var var = 0; var < graph.num_vars() && elements < kManyElements; ++var) elements += graph.aval(var).size();
   for (const Equation& equation : graph.equations()) {
-    loops =
-        loops || equation.primitive->lowering == Lowering::kWhile || equation.primitive->lowering == Lowering::kScan;
+    loops = loops || equation.primitive->is<structures::While>() || equation.primitive->is<structures::Scan>();
   }
   const Interruptible scope;
   std::optional<WithoutInterpreter> released;

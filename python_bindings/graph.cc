@@ -137,15 +137,15 @@ py::dict slot_matrix() {
       const auto reason = primitive->absent.find(slot);
       row[slot] = present ? "yes" : reason != primitive->absent.end() ? reason->second : std::string();
     };
-    const bool expands = static_cast<bool>(primitive->expand);
+    const bool computed =
+        primitive->expand || primitive->element || primitive->loops || primitive->structure != nullptr;
     fill("type", static_cast<bool>(primitive->type));
     fill("jvp", static_cast<bool>(primitive->jvp) || !primitive->differentiable);
     fill("transpose", static_cast<bool>(primitive->transpose));
     fill("batch", static_cast<bool>(primitive->batch));
     fill("mask", static_cast<bool>(primitive->mask));
-    fill("lower", expands || static_cast<bool>(primitive->element) || primitive->lowering != Lowering::kElement);
-    fill("reference", expands || static_cast<bool>(primitive->element) || static_cast<bool>(primitive->reference) ||
-                          primitive->lowering != Lowering::kElement);
+    fill("lower", computed);
+    fill("reference", computed || primitive->reference);
     matrix[py::str(primitive->name)] = row;
   }
   return matrix;

@@ -551,7 +551,7 @@ void define_primitive(std::string name, const py::dict& functions, bool multiple
     if (!primitive.batch) primitive.batch = elementwise_batch(self);
     if (!primitive.mask) primitive.mask = elementwise_mask(self);
   }
-  primitive.lowering = primitive.reference ? Lowering::kHost : Lowering::kExpand;
+  if (primitive.reference) primitive.structure = std::make_shared<structures::HostCall>();
   rules->primitive = &define_by_user(std::move(primitive));
 }
 

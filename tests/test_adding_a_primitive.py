@@ -1,6 +1,6 @@
-"""Does what docs/adding_a_primitive.md says: builds its file, adds its record to the others, runs every check of it.
+"""Does what docs/adding_a_primitive.md says: builds its files, adds their records to the others, runs every check of them.
 
-The new file is compiled with the flags of ir/ops/erf.cc and linked into a copy of the extension module, next to a
+The new files are compiled with the flags of ir/ops/erf.cc and linked into a copy of the extension module, next to a
 copy of the package, so the tree and the installed package stay as they are.
 """
 
@@ -20,6 +20,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build-release"
 PAGE = ROOT / "docs" / "adding_a_primitive.md"
+# primitive → where its record goes
+RECORDS = {"logistic": "tests/records/elementwise.py", "discounted_sum": "tests/records/reductions.py"}
 
 
 def blocks() -> dict[str, str]:
@@ -37,20 +39,22 @@ def run(*command: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = Non
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory from which `import cotangent` has the page's primitive."""
+    """A directory from which `import cotangent` has the page's primitives."""
     if not (BUILD / "build.ninja").exists():
         pytest.skip("no build-release; `./dev test` makes it")
     site = tmp_path_factory.mktemp("site")
-    source = site / "logistic.cc"
-    source.write_text(blocks()["ir/ops/logistic.cc"])
-
     commands = json.loads((BUILD / "compile_commands.json").read_text())
     compile_erf = next(c["command"] for c in commands if c["file"].endswith("ir/ops/erf.cc"))
     arguments = [a for a in shlex.split(compile_erf) if a not in {"-MD", "-c"} and not a.endswith("erf.cc")]
     for option in ("-o", "-MF", "-MQ"):
         at = arguments.index(option)
         del arguments[at : at + 2]
-    run(*arguments, "-c", source, "-o", site / "logistic.o", cwd=BUILD)
+    objects = []
+    for name in RECORDS:
+        source = site / f"{name}.cc"
+        source.write_text(blocks()[f"ir/ops/{name}.cc"])
+        objects.append(str(source.with_suffix(".o")))
+        run(*arguments, "-c", source, "-o", objects[-1], cwd=BUILD)
 
     ninja = shutil.which("ninja", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     assert ninja is not None
@@ -60,7 +64,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     at = link.index("-o")
     module = site / "cotangent" / Path(link[at + 1]).name
-    link[at + 1 : at + 2] = [str(module), str(site / "logistic.o")]
+    link[at + 1 : at + 2] = [str(module), *objects]
     run(*link, cwd=BUILD)
     return site
 
@@ -70,8 +74,8 @@ def environment(site: Path) -> dict[str, str]:
 
 
 def test_the_build_line_has_the_form_of_the_others() -> None:
-    line = blocks()["ir/ops/meson.build"]
-    assert re.fullmatch(r"  '\w+\.cc',\n", line)
+    for title in ["ir/ops/meson.build", "ir/ops/meson.build of discounted_sum"]:
+        assert re.fullmatch(r"  '\w+\.cc',\n", blocks()[title])
     assert re.search(r"^  'erf\.cc',$", (ROOT / "ir/ops/meson.build").read_text(), re.MULTILINE)
 
 
@@ -81,14 +85,15 @@ def test_a_user_can_call_it(site: Path) -> None:
     run(sys.executable, script, env=environment(site))
 
 
-def test_its_record_passes_every_check(site: Path) -> None:
-    tests = site / "tests"
+@pytest.mark.parametrize("name", RECORDS)
+def test_its_record_passes_every_check(site: Path, name: str) -> None:
+    tests = site / f"{name}_tests" / "tests"
     shutil.copytree(ROOT / "tests", tests, ignore=shutil.ignore_patterns("__pycache__", "cpp"))
-    shutil.copy(ROOT / "pyproject.toml", site)
-    with (tests / "records" / "elementwise.py").open("a") as records:
-        records.write("\n\n" + blocks()["tests/records/elementwise.py"])
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "tests/test_ops.py", "-k", "logistic"]
-    summary = run(*command, cwd=site, env=environment(site)).strip().splitlines()[-1]
+    shutil.copy(ROOT / "pyproject.toml", tests.parent)
+    with (tests.parent / RECORDS[name]).open("a") as records:
+        records.write("\n\n" + blocks()[RECORDS[name]])
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "tests/test_ops.py", "-k", name]
+    summary = run(*command, cwd=tests.parent, env=environment(site)).strip().splitlines()[-1]
     passed = re.search(r"(\d+) passed", summary)
     assert passed, summary
     assert int(passed.group(1)) >= 5, summary

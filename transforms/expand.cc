@@ -64,7 +64,7 @@ GraphPtr expand_all(const Graph& graph, const Which& which) {
 
 GraphPtr expand_regions(const Graph& graph) {
   return expand_all(graph, [](const Primitive& primitive, const Attrs&, absl::Span<const Aval>) {
-    return primitive.expand && primitive.lowering != Lowering::kHost;
+    return primitive.stands_for_others();
   });
 }
 

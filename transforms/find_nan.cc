@@ -61,7 +61,7 @@ class Tracker {
     const Primitive& primitive = *equation.primitive;
     LocationScope location(equation.location);
     if (primitive.region == Region::kExamples) return run_examples(*attrs, operands, operand_origins);
-    if (primitive.expand && primitive.lowering != Lowering::kHost) {
+    if (primitive.stands_for_others()) {
       Avals avals;
       for (const Tensor& operand : operands) avals.push_back(operand.aval());
       const GraphPtr graph = expansion(primitive, avals, attrs);

@@ -36,7 +36,7 @@ const Primitive* combiner(const Primitive& fold) {
     }
     return table;
   }();
-  const auto found = by_operation->find(fold.combine);
+  const auto found = by_operation->find(fold.structure_as<structures::Fold>()->combine);
   return found == by_operation->end() ? nullptr : found->second;
 }
 
@@ -210,8 +210,8 @@ bool is_computed_in_loops(FoldContext& context, Value x) {
   const auto equation = context.made_by(x);
   if (!equation) return false;
   const Primitive& primitive = *equation->primitive;
-  if (primitive.lowering == Lowering::kDot) return context.builder().attrs(*equation).ints("lhs_contract").empty();
-  return primitive.lowering == Lowering::kElement && equation->operand_count > 0;
+  if (primitive.is<structures::Product>()) return context.builder().attrs(*equation).ints("lhs_contract").empty();
+  return primitive.computes_elements() && equation->operand_count > 0;
 }
 
 // The axes of `shape` that are those of `axes` under the other shape; none if a group is folded in part.
@@ -335,7 +335,7 @@ Value slice_of_piece(FoldContext& context, Value x, const Attrs& attrs) {
 // Null unless `x` is a fold of one array that nothing else uses.
 Value slice_of_fold(FoldContext& context, Value x, const Attrs& attrs) {
   const auto equation = context.made_by(x);
-  if (!equation || equation->primitive->lowering != Lowering::kReduce || equation->operand_count != 1) return {};
+  if (!equation || !equation->primitive->is<structures::Fold>() || equation->operand_count != 1) return {};
   if (!context.is_used_once(x)) return {};
   const Value source = context.operand(*equation, 0);
   const AttrsPtr fold_attrs = context.builder().attrs_ptr(*equation);
@@ -360,7 +360,7 @@ GraphPtr canonical_folds(const Graph& graph) {
         if (!context) context.emplace(graph, builder);
         const Primitive& primitive = *equation.primitive;
         const auto result = [&]() -> Values {
-          if (primitive.lowering == Lowering::kReduce && equation.operand_count == 1) {
+          if (primitive.is<structures::Fold>() && equation.operand_count == 1) {
             return {canonical_fold(*context, {primitive, attrs}, operands[0], attrs->ints("axes"))};
           }
           if (primitive.arrangement == Arrangement::kSlice) {
@@ -373,12 +373,12 @@ GraphPtr canonical_folds(const Graph& graph) {
             const int64_t size = graph.aval(equation.first_output).size();
             if (const Value part = gather_of_product(*context, operands[0], operands[1], *attrs, size)) return {part};
           }
-          if (primitive.lowering == Lowering::kDot) {
+          if (primitive.is<structures::Product>()) {
             const Aval aval = graph.aval(equation.first_output);
             if (const Value product = canonical_product(*context, operands, *attrs, aval)) return {product};
           }
           // In a region that is yet to be expanded sizes are not what the shapes say.
-          const bool region = primitive.lowering == Lowering::kExpand;
+          const bool region = primitive.stands_for_others();
           return builder.bind(primitive, operands, region ? attrs : map_graphs(attrs, canonical_folds));
         }();
         for (uint32_t k = 0; k < equation.output_count; ++k) context->note(result[k], equation.first_output + k);

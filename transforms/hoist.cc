@@ -58,7 +58,7 @@ bool reads_columns(const Graph& graph, const Equation& dot) {
 // The body of a loop, with transposes of the constants that are not laid out as its products want them.
 GraphPtr turn_constants(const Graph& body, size_t constants) {
   const auto wanted = [&](const Equation& equation) {
-    return equation.primitive->lowering == Lowering::kDot && body.operands(equation)[1] < constants &&
+    return equation.primitive->is<structures::Product>() && body.operands(equation)[1] < constants &&
            reads_columns(body, equation);
   };
   const auto equations = body.equations();
@@ -94,10 +94,10 @@ class Slices {
       stacked = std::max(stacked, body_.aval(var).bytes());
     }
     for (const Equation& equation : body_.equations()) {
-      const Lowering lowering = equation.primitive->lowering;
-      const bool plain = lowering == Lowering::kElement || lowering == Lowering::kAlias || lowering == Lowering::kDot;
-      if (!plain || !equation.primitive->batch || has_side_effects(*equation.primitive, body_.attrs(equation)))
-        continue;
+      const Primitive& primitive = *equation.primitive;
+      const bool is_product = primitive.is<structures::Product>();
+      const bool plain = is_product || primitive.computes_elements() || primitive.is<structures::SameBytes>();
+      if (!plain || !primitive.batch || has_side_effects(primitive, body_.attrs(equation))) continue;
       Level level = Level::kConstant;
       bool weighted = false;
       for (Var var : body_.operands(equation)) {
@@ -106,13 +106,12 @@ class Slices {
       }
       for (uint32_t k = 0; k < equation.output_count; ++k) level_[equation.first_output + k] = level;
       const Var var = equation.first_output;
-      if (level == Level::kConstant && equation.primitive->arrangement == Arrangement::kTranspose &&
+      if (level == Level::kConstant && primitive.arrangement == Arrangement::kTranspose &&
           body_.aval(var).size() >= kLeastMatrix) {
         found_.push_back(var);
         continue;
       }
-      if (lowering != Lowering::kDot || level == Level::kCarried || !weighted ||
-          contracted_size(body_, equation) < kLeastContracted) {
+      if (!is_product || level == Level::kCarried || !weighted || contracted_size(body_, equation) < kLeastContracted) {
         continue;
       }
       const int64_t bytes = level == Level::kSlice ? body_.aval(var).bytes() : 0;
@@ -344,7 +343,7 @@ class Hoister {
   }
   const Equation* product_of(Var var) const {
     const Equation* equation = definition_[var];
-    return equation != nullptr && equation->primitive->lowering == Lowering::kDot ? equation : nullptr;
+    return equation != nullptr && equation->primitive->is<structures::Product>() ? equation : nullptr;
   }
 
   // Through transposes, to what they transpose; the permutations in the order in which they are applied.
@@ -423,7 +422,7 @@ GraphPtr hoist_products(const Graph& graph) {
   const GraphPtr result = rewrite(
       graph, [&](Builder& builder, const Equation& equation, absl::Span<const Value> operands, const AttrsPtr& attrs) {
         Loop loop{map_graphs(attrs, hoist_products), Values(operands.begin(), operands.end())};
-        if (equation.primitive->lowering == Lowering::kScan) {
+        if (equation.primitive->is<structures::Scan>()) {
           const auto constants = static_cast<size_t>(attrs->integer("num_constants"));
           if (GraphPtr turned = turn_constants(*loop.attrs->graph("graph"), constants)) {
             loop.attrs = loop.attrs->with("graph", std::move(turned));

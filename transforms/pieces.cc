@@ -342,7 +342,7 @@ GraphPtr canonical_pieces(const Graph& graph) {
     if (!pieces) pieces.emplace(graph, builder);
     if (const Value result = pieces->replaced(equation, operands, *attrs)) return Values{result};
     // In a region that is yet to be expanded sizes are not what the shapes say.
-    const bool region = equation.primitive->lowering == Lowering::kExpand;
+    const bool region = equation.primitive->stands_for_others();
     Values results = builder.bind(*equation.primitive, operands, region ? attrs : map_graphs(attrs, canonical_pieces));
     if (results.size() == 1) pieces->note(equation, results[0]);
     return results;

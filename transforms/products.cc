@@ -55,9 +55,8 @@ constexpr int64_t kSmallPart = 4;  // of a product is what has so many times few
 
 // The axes of a product, each by where it is in the operands; -1 where it is in one only.
 struct ProductAxes {
-  ProductAxes(absl::Span<const Value> operands, const Attrs& attrs)
-      : contract{attrs.ints("lhs_contract"), attrs.ints("rhs_contract")},
-        batch{attrs.ints("lhs_batch"), attrs.ints("rhs_batch")} {
+  ProductAxes(absl::Span<const Value> operands, const DotDimensions& dimensions)
+      : contract{dimensions.lhs_contract, dimensions.rhs_contract}, batch{dimensions.lhs_batch, dimensions.rhs_batch} {
     for (size_t i = 0; i < batch[0].size(); ++i) places.push_back({batch[0][i], batch[1][i]});
     for (const int side : {0, 1}) {
       for (int axis = 0; axis < operands[side].rank(); ++axis) {
@@ -73,7 +72,7 @@ struct ProductAxes {
 // The product that `x` is, of something that is summed over, when nothing else uses it.
 std::optional<Equation> product(FoldContext& context, Value x) {
   const auto equation = context.made_by(x);
-  if (!equation || equation->primitive->lowering != Lowering::kDot || !context.is_used_once(x)) return std::nullopt;
+  if (!equation || !equation->primitive->is<structures::Product>() || !context.is_used_once(x)) return std::nullopt;
   return context.builder().attrs(*equation).ints("lhs_contract").empty() ? std::nullopt : equation;
 }
 
@@ -90,7 +89,7 @@ Value small_slice_of_product(FoldContext& context, Value x, const Attrs& attrs, 
   const auto equation = product(context, x);
   if (!equation || size * kSmallPart > x.aval().size()) return {};
   Value operands[] = {context.operand(*equation, 0), context.operand(*equation, 1)};
-  const ProductAxes axes(operands, context.builder().attrs(*equation));
+  const ProductAxes axes(operands, DotDimensions::from(context.builder().attrs(*equation)));
   for (const int side : {0, 1}) {
     Ints start(operands[side].rank(), 0), stride(operands[side].rank(), 1);
     Ints limit(operands[side].shape().begin(), operands[side].shape().end());
@@ -138,7 +137,7 @@ Value diagonal_of_product(FoldContext& context, Value x, const Attrs& attrs) {
   const auto equation = product(context, whole);
   if (!equation) return {};
   Value operands[] = {context.operand(*equation, 0), context.operand(*equation, 1)};
-  ProductAxes axes(operands, context.builder().attrs(*equation));
+  ProductAxes axes(operands, DotDimensions::from(context.builder().attrs(*equation)));
   // Of a row of the left operand with a column of the right one, or the other way around.
   const auto sides = [&](int64_t axis) { return axes.places[axis][0] >= 0 ? (axes.places[axis][1] >= 0 ? 2 : 0) : 1; };
   const int side = sides(order[rank - 2]);
@@ -203,7 +202,8 @@ std::optional<Progression> progression(FoldContext& context, Value x) {
 // A gather as the slice that it is, when it is one of the last axis.
 std::optional<AttrsPtr> as_slice(FoldContext& context, Value x, Value indices, const Attrs& attrs) {
   const int last = x.rank() - 1;
-  if (attrs.integer("axis") != last || attrs.integer("batch_dims") != 0) return std::nullopt;
+  const auto [axis, batch_dims] = GatherAttrs::from(attrs);
+  if (axis != last || batch_dims != 0) return std::nullopt;
   const auto found = progression(context, indices);
   if (!found || found->first < 0 || found->step <= 0 || indices.aval().size() == 0) return std::nullopt;
   Ints start(x.rank(), 0), limit(x.shape().begin(), x.shape().end()), stride(x.rank(), 1);
@@ -220,8 +220,8 @@ std::optional<AttrsPtr> as_slice(FoldContext& context, Value x, Value indices, c
 // Null unless few rows, or columns, of a product are gathered, or few elements of a product of two matrices that was
 // made one axis.
 Value small_gather_of_product(FoldContext& context, Value x, Value indices, const Attrs& attrs, int64_t size) {
-  if (size * kSmallPart > x.aval().size() || attrs.integer("batch_dims") != 0) return {};
-  const auto axis = static_cast<int>(attrs.integer("axis"));
+  const auto [axis, batch_dims] = GatherAttrs::from(attrs);
+  if (size * kSmallPart > x.aval().size() || batch_dims != 0) return {};
   const int64_t length = x.shape()[axis];
   if (length > std::numeric_limits<int32_t>::max()) return {};
   if (dtype_size(indices.dtype()) < 4) indices = convert(indices, DType::kInt32);
@@ -231,7 +231,7 @@ Value small_gather_of_product(FoldContext& context, Value x, Value indices, cons
     const auto equation = product(context, whole);
     if (!equation || whole.rank() != 2) return {};
     const Values operands = {context.operand(*equation, 0), context.operand(*equation, 1)};
-    const ProductAxes axes(operands, context.builder().attrs(*equation));
+    const ProductAxes axes(operands, DotDimensions::from(context.builder().attrs(*equation)));
     if (!axes.batch[0].empty()) return {};
     const Value flat = reshape(indices, {indices.aval().size()});
     const Value columns = full_integer(*x.builder, flat.aval(), whole.shape()[1]);
@@ -245,7 +245,7 @@ Value small_gather_of_product(FoldContext& context, Value x, Value indices, cons
   const auto equation = product(context, x);
   if (!equation) return {};
   Value operands[] = {context.operand(*equation, 0), context.operand(*equation, 1)};
-  ProductAxes axes(operands, context.builder().attrs(*equation));
+  ProductAxes axes(operands, DotDimensions::from(context.builder().attrs(*equation)));
   const auto place = axes.places[axis];
   if (place[0] >= 0 && place[1] >= 0) return {};
   const int side = place[0] >= 0 ? 0 : 1;
@@ -264,8 +264,9 @@ Value small_gather_of_product(FoldContext& context, Value x, Value indices, cons
 // smaller than that.
 Value product_of_untransposed(FoldContext& context, absl::Span<const Value> operands, const Attrs& attrs) {
   Value sources[] = {operands[0], operands[1]};
-  Ints contract[] = {attrs.ints("lhs_contract"), attrs.ints("rhs_contract")};
-  Ints batch[] = {attrs.ints("lhs_batch"), attrs.ints("rhs_batch")};
+  const auto dimensions = DotDimensions::from(attrs);
+  Ints contract[] = {dimensions.lhs_contract, dimensions.rhs_contract};
+  Ints batch[] = {dimensions.lhs_batch, dimensions.rhs_batch};
   Ints order;  // the axis of the new product that each axis of the result is
   for (size_t i = 0; i < batch[0].size(); ++i) order.push_back(static_cast<int64_t>(i));
   int64_t products = 1, largest = 0;

@@ -43,7 +43,7 @@ Value fold(const SimplifyInput& m) {
 Value without_elements(const SimplifyInput& m) {
   if (m.output.dtype() == DType::kKey) return {};
   if (m.output.size() == 0) return m.operands.empty() ? Value{} : zeros(m.builder, m.output);
-  if (m.primitive.lowering != Lowering::kReduce || m.operands[0].aval().size() > 0) return {};
+  if (!m.primitive.is<structures::Fold>() || m.operands[0].aval().size() > 0) return {};
   const Tensor result = evaluate_primitive(m.primitive, {Tensor(m.operands[0].aval())}, m.attrs)[0];
   return constant_of(m.builder, m.output, result);
 }

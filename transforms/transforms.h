@@ -95,7 +95,7 @@ GraphPtr inline_calls(const Graph& graph);
 GraphPtr canonical_folds(const Graph& graph);
 // One form for arrays put together from pieces: sums of padded arrays, slices that are concatenated again.
 GraphPtr canonical_pieces(const Graph& graph);
-// Every primitive with an `expand` rule, until none is left; those that the host computes stay (Lowering::kHost).
+// Every primitive with an `expand` rule, until none is left; those that the host computes stay (structures::HostCall).
 GraphPtr expand_regions(const Graph& graph);
 // The same with them, but for those that `keep` says something about.
 using KeepEquation = bool (*)(const Primitive& primitive, const Attrs& attrs, absl::Span<const Aval> operands);

@@ -63,18 +63,19 @@ class SumOfWindows {
   bool matches(Value x) {
     const auto windows = made_by(x, [](const Primitive& p) { return p.arrangement == Arrangement::kWindows; });
     if (!windows) return false;
-    attrs_ = builder_.attrs_ptr(*windows);
+    windows_ = WindowAttrs::from(builder_.attrs(*windows));
     product_ = {&builder_, builder_.operands(*windows)[0]};
-    const auto outer = made_by(product_, [](const Primitive& p) { return p.lowering == Lowering::kDot; });
-    if (!outer || !builder_.attrs(*outer).ints("lhs_contract").empty()) return false;
+    const auto outer = made_by(product_, [](const Primitive& p) { return p.is<structures::Product>(); });
+    if (!outer) return false;
+    const auto dimensions = DotDimensions::from(builder_.attrs(*outer));
+    if (!dimensions.lhs_contract.empty()) return false;
     factors_[0] = {&builder_, builder_.operands(*outer)[0]};
     factors_[1] = {&builder_, builder_.operands(*outer)[1]};
-    find_origins(builder_.attrs(*outer));
+    find_origins(dimensions.lhs_batch, dimensions.rhs_batch);
     return are_windows_of_a_factor() && (find_inside_exchanged() || find_inside());
   }
 
-  void find_origins(const Attrs& outer) {
-    const Ints &lhs_batch = outer.ints("lhs_batch"), &rhs_batch = outer.ints("rhs_batch");
+  void find_origins(const Ints& lhs_batch, const Ints& rhs_batch) {
     for (size_t i = 0; i < lhs_batch.size(); ++i) {
       origins_.push_back({static_cast<int>(lhs_batch[i]), static_cast<int>(rhs_batch[i])});
     }
@@ -89,7 +90,7 @@ class SumOfWindows {
   // Whether the windows slide over one factor, and the other has one element for each place of the window; and the sum
   // is over these, and over axes that both factors have.
   bool are_windows_of_a_factor() {
-    const Ints &axes = attrs_->ints("axes"), &window_axes = attrs_->ints("window_axes");
+    const Ints &axes = windows_.axes, &window_axes = windows_.window_axes;
     if (axes.empty()) return false;
     from_lhs_ = origins_[axes[0]].lhs >= 0;
     int64_t window = 1;
@@ -97,7 +98,7 @@ class SumOfWindows {
       const Origin spatial = origins_[axes[i]], place = origins_[window_axes[i]];
       const bool lhs = spatial.rhs < 0 && place.lhs < 0, rhs = spatial.lhs < 0 && place.rhs < 0;
       if (from_lhs_ ? !lhs : !rhs) return false;
-      if (attrs_->ints("dilation")[i] != 1 || !contains(sum_axes_, window_axes[i])) return false;
+      if (windows_.dilation[i] != 1 || !contains(sum_axes_, window_axes[i])) return false;
       window *= product_.shape()[window_axes[i]];
     }
     for (const int64_t axis : sum_axes_) {
@@ -109,11 +110,10 @@ class SumOfWindows {
 
   // Where the windows are inside; whether that is so for enough elements.
   bool find_inside() {
-    const Ints &axes = attrs_->ints("axes"), &window_axes = attrs_->ints("window_axes");
-    const Ints &step = attrs_->ints("step"), &offset = attrs_->ints("offset");
+    const auto& [axes, window_axes, sizes, step, window_step, dilation, offset] = windows_;
     for (size_t i = 0; i < axes.size(); ++i) {
-      const int64_t places = product_.shape()[window_axes[i]], elements = attrs_->ints("sizes")[i];
-      const int64_t reach = (places - 1) * attrs_->ints("window_step")[i];
+      const int64_t places = product_.shape()[window_axes[i]], elements = sizes[i];
+      const int64_t reach = (places - 1) * window_step[i];
       // 0 <= t * step + low and t * step + high < size
       const int64_t low = offset[i] + std::min<int64_t>(reach, 0), high = offset[i] + std::max<int64_t>(reach, 0);
       const int64_t room = product_.shape()[axes[i]] - 1 - high;
@@ -128,10 +128,10 @@ class SumOfWindows {
 
   // The same of the windows of the factor that has one element for each place.
   bool find_inside_exchanged() {
-    if (attrs_->ints("axes").size() != 1 || attrs_->ints("step")[0] != 1) return false;
-    const int64_t window_step = attrs_->ints("window_step")[0], offset = attrs_->ints("offset")[0];
-    const int64_t size = product_.shape()[attrs_->ints("axes")[0]];
-    const int64_t places = product_.shape()[attrs_->ints("window_axes")[0]], elements = attrs_->ints("sizes")[0];
+    if (windows_.axes.size() != 1 || windows_.step[0] != 1) return false;
+    const int64_t window_step = windows_.window_step[0], offset = windows_.offset[0];
+    const int64_t size = product_.shape()[windows_.axes[0]];
+    const int64_t places = product_.shape()[windows_.window_axes[0]], elements = windows_.sizes[0];
     if (std::abs(window_step) != 1 || size >= places || size == 0) return false;
     // w = window_step * (o - t - offset) lies in [0, places) for all o in [0, size).
     const int64_t first = window_step < 0 ? size - 1 - offset : size - offset - places;
@@ -156,7 +156,7 @@ class SumOfWindows {
     }
     ranges_[done] = whole;
     if (pieces.size() == 1) return pieces[0];
-    return concatenate(pieces, axis_of_sum(attrs_->ints("axes")[done]));
+    return concatenate(pieces, axis_of_sum(windows_.axes[done]));
   }
 
   // Where an axis of the product is in the sum.
@@ -170,20 +170,23 @@ class SumOfWindows {
     Ints sizes, offsets;
     for (size_t i = 0; i < ranges_.size(); ++i) {
       sizes.push_back(ranges_[i].size());
-      offsets.push_back(attrs_->ints("offset")[i] + ranges_[i].begin * attrs_->ints("step")[i]);
+      offsets.push_back(windows_.offset[i] + ranges_[i].begin * windows_.step[i]);
     }
-    const AttrsPtr attrs =
-        attrs_->with("sizes", sizes)->with("offset", offsets)->with("axes", axes)->with("window_axes", window_axes);
-    return builder_.bind1(kWindowSlice, {x}, attrs);
+    WindowAttrs part = windows_;
+    part.axes = axes;
+    part.window_axes = window_axes;
+    part.sizes = std::move(sizes);
+    part.offset = std::move(offsets);
+    return window_slice(x, part);
   }
 
-  Value sum() { return reduce_sum(windows(product_, attrs_->ints("axes"), attrs_->ints("window_axes")), sum_axes_); }
+  Value sum() { return reduce_sum(windows(product_, windows_.axes, windows_.window_axes), sum_axes_); }
 
   Value product_inside() {
     Value source = factors_[from_lhs_ ? 0 : 1];
     Ints axes, places, contract, weights_contract;
-    for (const int64_t axis : attrs_->ints("axes")) axes.push_back(in_factor(axis, from_lhs_));
-    for (const int64_t axis : attrs_->ints("window_axes")) {
+    for (const int64_t axis : windows_.axes) axes.push_back(in_factor(axis, from_lhs_));
+    for (const int64_t axis : windows_.window_axes) {
       places.push_back(source.rank());
       contract.push_back(source.rank());
       weights_contract.push_back(in_factor(axis, !from_lhs_));
@@ -193,18 +196,18 @@ class SumOfWindows {
   }
 
   Value product_exchanged() {
-    const int64_t axis = attrs_->ints("axes")[0], place = attrs_->ints("window_axes")[0];
+    const int64_t axis = windows_.axes[0], place = windows_.window_axes[0];
     Value source = factors_[from_lhs_ ? 1 : 0];
     const int64_t window_axis = source.rank();
     source = broadcast_axis(source, source.rank(), product_.shape()[axis]);
-    const int64_t offset = attrs_->ints("offset")[0];
-    const bool backwards = attrs_->ints("window_step")[0] > 0;
-    const AttrsPtr attrs =
-        attrs_->with("axes", Ints{in_factor(place, !from_lhs_)})
-            ->with("window_axes", Ints{window_axis})
-            ->with("sizes", Ints{ranges_[0].size()})
-            ->with("offset", Ints{backwards ? 1 - ranges_[0].end - offset : ranges_[0].begin + offset});
-    const Value seen = builder_.bind1(kWindowSlice, {source}, attrs);
+    const int64_t offset = windows_.offset[0];
+    const bool backwards = windows_.window_step[0] > 0;
+    WindowAttrs exchanged = windows_;
+    exchanged.axes = {in_factor(place, !from_lhs_)};
+    exchanged.window_axes = {window_axis};
+    exchanged.sizes = {ranges_[0].size()};
+    exchanged.offset = {backwards ? 1 - ranges_[0].end - offset : ranges_[0].begin + offset};
+    const Value seen = window_slice(source, exchanged);
     Value result = product_of(seen, {window_axis}, {in_factor(axis, from_lhs_)}, !from_lhs_);
     // The elements lie where the places were.
     const int from = axis_of_sum(place) - (axis < place ? 1 : 0), to = axis_of_sum(axis);
@@ -231,7 +234,7 @@ class SumOfWindows {
 
   Builder& builder_;
   const Ints& sum_axes_;
-  AttrsPtr attrs_;               // of the windows
+  WindowAttrs windows_;
   Value product_, factors_[2];   // that they are taken of
   std::vector<Origin> origins_;  // by axis of the product
   bool exchanged_ = false;       // whether they are taken of the other factor instead
@@ -251,7 +254,7 @@ GraphPtr canonical_windows(const Graph& graph) {
           if (sum) return Values{sum};
         }
         // In a region that is yet to be expanded sizes are not what the shapes say.
-        const bool region = primitive.lowering == Lowering::kExpand;
+        const bool region = primitive.stands_for_others();
         return builder.bind(primitive, operands, region ? attrs : map_graphs(attrs, canonical_windows));
       });
 }

@@ -53,7 +53,7 @@ bool cumulative(const KernelInput& input, absl::Span<Tensor> results) {
   Tensor result(input.output_avals[0]);
   const bool done = dispatch_dtype(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return dispatch_fold<T>(input.primitive.combine, [&]<ScalarOp op>() {
+    return dispatch_fold<T>(input.primitive.structure_as<structures::RunningFold>()->combine, [&]<ScalarOp op>() {
       accumulate_as<op, T>(x.as<const T>(), result.as<T>(), outer, x.shape()[axis], inner, reverse);
     });
   });

@@ -116,10 +116,7 @@ bool dot_general(const KernelInput& input, absl::Span<Tensor> results) {
   const Tensor& lhs = input.operands[0];
   const Tensor& rhs = input.operands[1];
   if (!dtype_info(lhs.dtype()).computes) return false;
-  const Ints& lhs_contract = input.attrs.ints("lhs_contract");
-  const Ints& rhs_contract = input.attrs.ints("rhs_contract");
-  const Ints& lhs_batch = input.attrs.ints("lhs_batch");
-  const Ints& rhs_batch = input.attrs.ints("rhs_batch");
+  const auto [lhs_contract, rhs_contract, lhs_batch, rhs_batch] = DotDimensions::from(input.attrs);
   const Ints lhs_free = free_axes(lhs.aval().rank(), lhs_contract, lhs_batch);
   const Ints rhs_free = free_axes(rhs.aval().rank(), rhs_contract, rhs_batch);
   Tensor result(input.output_avals[0]);

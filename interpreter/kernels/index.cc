@@ -6,6 +6,7 @@
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/scalar_semantics.h"
 #include "ir/float_types.h"
+#include "ir/ops.h"
 
 namespace ct::kernels {
 namespace {
@@ -19,8 +20,8 @@ struct Layout {
 };
 
 Layout layout_of(const Tensor& operand, const Tensor& indices, const Attrs& attrs) {
-  const size_t axis = static_cast<size_t>(attrs.integer("axis"));
-  const size_t batch_dims = static_cast<size_t>(attrs.integer("batch_dims"));
+  const auto [indexed, batch] = GatherAttrs::from(attrs);
+  const auto axis = static_cast<size_t>(indexed), batch_dims = static_cast<size_t>(batch);
   Layout layout;
   const Shape& shape = operand.shape();
   for (size_t i = 0; i < batch_dims; ++i) layout.batch *= shape[i];
@@ -71,8 +72,8 @@ bool gather(const KernelInput& input, absl::Span<Tensor> results) {
 bool scatter(const KernelInput& input, absl::Span<Tensor> results) {
   const Tensor& operand = input.operands[0];
   const Tensor& updates = input.operands[2];
-  const bool replaces = input.primitive.replaces;
-  if (!replaces && !dtype_info(operand.dtype()).computes) return false;
+  const std::optional<ScalarOp> combine = input.primitive.structure_as<structures::Scatter>()->combine;
+  if (combine && !dtype_info(operand.dtype()).computes) return false;
   const Layout layout = layout_of(operand, input.operands[1], input.attrs);
   const std::vector<int64_t> indices = load_indices(input.operands[1]);
   const bool overwrite = input.may_overwrite && operand.buffer().use_count() == 1 && !operand.buffer()->borrowed();
@@ -93,13 +94,13 @@ bool scatter(const KernelInput& input, absl::Span<Tensor> results) {
   const bool done = dispatch_dtype(operand.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = ComputeType<T>;
-    if (replaces) {
+    if (!combine) {
       for_each_line(result.as<T>(), updates.as<const T>(), [&](T* line, const T* from) {
         std::memcpy(line, from, static_cast<size_t>(layout.after) * sizeof(T));
       });
       return true;
     }
-    return dispatch_fold<T>(input.primitive.combine, [&]<ScalarOp op>() {
+    return dispatch_fold<T>(*combine, [&]<ScalarOp op>() {
       for_each_line(result.as<T>(), updates.as<const T>(), [&](T* line, const T* from) {
         for (int64_t j = 0; j < layout.after; ++j) {
           line[j] = convert_element<T>(apply<op>(convert_element<C>(line[j]), convert_element<C>(from[j])));

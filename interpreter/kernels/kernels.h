@@ -48,13 +48,13 @@ bool slice(const KernelInput& input, absl::Span<Tensor> results);
 bool pad(const KernelInput& input, absl::Span<Tensor> results);
 bool concatenate(const KernelInput& input, absl::Span<Tensor> results);
 // reduce.cc
-bool reduce(const KernelInput& input, absl::Span<Tensor> results);      // by lowering == kReduce
-bool cumulative(const KernelInput& input, absl::Span<Tensor> results);  // by lowering == kCumulative
+bool reduce(const KernelInput& input, absl::Span<Tensor> results);      // of structures::Fold
+bool cumulative(const KernelInput& input, absl::Span<Tensor> results);  // of structures::RunningFold
 // dot.cc
 bool dot_general(const KernelInput& input, absl::Span<Tensor> results);
 // index.cc
 bool gather(const KernelInput& input, absl::Span<Tensor> results);
-bool scatter(const KernelInput& input, absl::Span<Tensor> results);  // by lowering == kScatter
+bool scatter(const KernelInput& input, absl::Span<Tensor> results);  // of structures::Scatter
 // windows.cc
 bool dynamic_slice(const KernelInput& input, absl::Span<Tensor> results);
 bool dynamic_update_slice(const KernelInput& input, absl::Span<Tensor> results);

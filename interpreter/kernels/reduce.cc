@@ -146,11 +146,11 @@ bool reduce(const KernelInput& input, absl::Span<Tensor> results) {
   const Runs runs = runs_of(x.shape(), input.attrs.ints("axes"));
   if (std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.reduced; })) return alias(input, results);
   Tensor result(input.output_avals[0]);
-  const double identity = input.primitive.identity(x.dtype());
+  const auto& fold = *input.primitive.structure_as<structures::Fold>();
+  const double identity = fold.identity(x.dtype());
   const bool done = dispatch_dtype(x.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    return dispatch_fold<T>(input.primitive.combine,
-                            [&]<ScalarOp op>() { reduce_as<op, T>(x, runs, identity, result); });
+    return dispatch_fold<T>(fold.combine, [&]<ScalarOp op>() { reduce_as<op, T>(x, runs, identity, result); });
   });
   if (done) results[0] = std::move(result);
   return done;

@@ -36,9 +36,9 @@ const absl::flat_hash_map<const Primitive*, Kernel>& table() {
 
 Kernel find_kernel(const Primitive& primitive) {
   if (primitive.scalar) return kernels::scalar_op;
-  if (primitive.lowering == Lowering::kReduce) return kernels::reduce;
-  if (primitive.lowering == Lowering::kCumulative) return kernels::cumulative;
-  if (primitive.lowering == Lowering::kScatter) return kernels::scatter;
+  if (primitive.is<structures::Fold>()) return kernels::reduce;
+  if (primitive.is<structures::RunningFold>()) return kernels::cumulative;
+  if (primitive.is<structures::Scatter>()) return kernels::scatter;
   const auto it = table().find(&primitive);
   return it == table().end() ? nullptr : it->second;
 }

@@ -5,6 +5,7 @@
 
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/kernels/move.h"
+#include "ir/ops.h"
 
 namespace ct::kernels {
 namespace {
@@ -82,10 +83,7 @@ bool dynamic_update_slice(const KernelInput& input, absl::Span<Tensor> results) 
 bool window_slice(const KernelInput& input, absl::Span<Tensor> results) {
   const Tensor& x = input.operands[0];
   const Aval& aval = input.output_avals[0];
-  const Attrs& attrs = input.attrs;
-  const Ints &axes = attrs.ints("axes"), &window_axes = attrs.ints("window_axes"), &step = attrs.ints("step");
-  const Ints &window_step = attrs.ints("window_step"), &dilation = attrs.ints("dilation");
-  const Ints& offset = attrs.ints("offset");
+  const auto [axes, window_axes, sizes, step, window_step, dilation, offset] = WindowAttrs::from(input.attrs);
   Tensor result(aval);
   std::memset(result.data(), 0, static_cast<size_t>(aval.bytes()));  // the bytes of zero in every dtype
   const Shape from = row_major_strides(x.shape()), to = row_major_strides(aval.shape());

@@ -14,20 +14,20 @@ Value sum_with_update(const SimplifyInput& m, Value x, Value update) {
   const Equation* found = m.builder.producer(update.var);
   if (found == nullptr) return {};
   const Primitive& primitive = *found->primitive;
-  const bool is_scatter_add =
-      primitive.lowering == Lowering::kScatter && primitive.combine == ScalarOp::kAdd && !primitive.replaces;
-  if ((!is_scatter_add && primitive.lowering != Lowering::kUpdate) || !m.is_full(m.operand(*found, 0), 0)) return {};
+  const auto* scatter = primitive.structure_as<structures::Scatter>();
+  const bool is_scatter_add = scatter != nullptr && scatter->combine == ScalarOp::kAdd;
+  if (!is_scatter_add && !primitive.is<structures::WindowUpdate>()) return {};
+  if (!m.is_full(m.operand(*found, 0), 0)) return {};
   // Copies: what is found moves when equations are added.
   const Equation equation = *found;
   const AttrsPtr attrs = m.builder.attrs_ptr(equation);
-  const int64_t batch_dims = attrs->integer("batch_dims");
   if (is_scatter_add) {
+    const auto layout = ScatterAttrs::from(*attrs);
     const Value indices = m.operand(equation, 1);
-    const bool once = num_elements(absl::MakeConstSpan(indices.shape()).subspan(batch_dims)) <= 1 ||
-                      (attrs->has("unique") && attrs->flag("unique"));
-    if (!once) return {};
+    if (!layout.unique && num_elements(absl::MakeConstSpan(indices.shape()).subspan(layout.batch_dims)) > 1) return {};
     return m.builder.bind1(primitive, {x, indices, m.operand(equation, 2)}, attrs);
   }
+  const int64_t batch_dims = attrs->integer("batch_dims");
   const Value term = m.operand(equation, 1);
   Values operands{x};
   for (size_t i = 2; i < equation.operand_count; ++i) operands.push_back(m.operand(equation, static_cast<int>(i)));

@@ -66,7 +66,7 @@ Primitive collective(const std::string& name, int added_axes, int fixed_axes, Ow
     throw Error(ErrorKind::kValue, concat("the axis '", input.attrs.text("axis_name"), "' is not bound"))
         .hint("collectives are for functions under vmap(..., axis_name=...)");
   };
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["element"] = "the examples are not at hand before vmap";
   result.absent["expand"] = "vmap makes array operations of it";
   return result;

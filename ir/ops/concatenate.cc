@@ -317,7 +317,6 @@ Primitive ragged_concatenate_primitive() {
   result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr& attrs) {
     return Values{bind_on_axis(concatenate_ref(), operands.subspan(0, operands.size() / 2), attrs->integer("axis"))};
   };
-  result.lowering = Lowering::kExpand;
   result.absent["element"] = "expands to concatenate";
   return result;
 }
@@ -372,7 +371,6 @@ Primitive ragged_part_primitive(std::string name, std::string other) {
     return std::vector<Batched>{
         {ragged_part(self.name(), x.value, operands[1].value, axis, part.start, part.size), x.axis}};
   };
-  result.lowering = Lowering::kExpand;
   return result;
 }
 

@@ -1,11 +1,12 @@
-// Running folds along one axis, from either end: sum, product, largest, smallest. A good second primitive to read: the
-// sum is linear, and one rule masks. Products and extrema have their derivatives from the associative scan of values
-// with tangents.
+// Running folds along one axis, from either end: sum, product, largest, smallest. A good second primitive to read: it
+// is not element-wise and says in `loops` how it is computed, the sum is linear, and one rule masks. Products and
+// extrema have their derivatives from the associative scan of values with tangents.
 #include <limits>
 
 #include "ir/associative_scan.h"
 #include "ir/combinators.h"
 #include "ir/lengths.h"
+#include "ir/loops.h"
 #include "ir/ops.h"
 #include "ir/simplify.h"
 
@@ -33,17 +34,110 @@ BatchRule cumulative_batch(PrimitiveRef primitive) {
   };
 }
 
+double identity_of(const Primitive& primitive, Value x) {
+  return primitive.structure_as<structures::RunningFold>()->identity(x.dtype());
+}
+
 // Padding comes after the valid elements: only folds from the end meet it.
 MaskRule cumulative_mask(PrimitiveRef primitive) {
   return
       [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
         const Masked& x = operands[0];
         const auto axis = static_cast<int>(attrs->integer("axis"));
-        const double identity = (*primitive).identity(x.value.dtype());
+        const double identity = identity_of(*primitive, x.value);
         const Value value = attrs->flag("reverse") ? fill_padded(x, axis, identity) : x.value;
         return std::vector<Masked>{{builder.bind1(*primitive, {value}, attrs), x.lengths}};
       };
 }
+
+// ---- Loops ----------------------------------------------------------------------------------------------------------
+
+// One line along the axis, position by position.
+class Line {
+ public:
+  Line(LoopBuilder& loops, const structures::RunningFold& fold, const Attrs& attrs, const Aval& aval)
+      : loops_(loops),
+        combine_(fold.combine),
+        dtype_(aval.dtype()),
+        axis_(static_cast<int>(attrs.integer("axis"))),
+        length_(aval.dim(axis_)),
+        reverse_(attrs.flag("reverse")) {
+    // Running sums and products of floats are kept in double precision.
+    const bool rounds = combine_ == ScalarOp::kAdd || combine_ == ScalarOp::kMul;
+    if (is_float(dtype_) && (rounds || dtype_size(dtype_) < 4)) running_ = DType::kFloat64;
+    if (is_complex(dtype_)) running_ = DType::kComplex128;
+    identity_ = fold.identity(running_);
+    // Of a single fold each operation waits for the one before. By runs one in four does; the order of sums and
+    // products matters less than the rounding of what is stored.
+    constexpr int64_t kRun = 4;
+    const bool any_order = !is_complex(dtype_) && (!rounds || is_integer(dtype_) || running_ != dtype_);
+    if (aval.size() == length_ && any_order) run_ = kRun;
+  }
+
+  int axis() const { return axis_; }
+
+  // `position`: of the line, along the other axes.
+  void fold(const Indices& position) const {
+    Scalar sum = loops_.constant(running_, identity_);
+    if (length_ >= run_) {
+      sum = loops_.fold(length_ / run_, sum, [&](Index step, Scalar before) {
+        return extend(before, position, loops_.index_scale(step, run_), run_);
+      });
+    }
+    for (int64_t k = length_ - length_ % run_; k < length_; ++k) {
+      sum = extend(sum, position, loops_.index_constant(k), 1);
+    }
+  }
+
+ private:
+  // The fold goes on over `count` elements from `first` on: folds of the first one, two, … of them by doubling, each
+  // then combined with what came before.
+  Scalar extend(Scalar before, Indices position, Index first, int64_t count) const {
+    std::vector<Indices> places;
+    std::vector<Scalar> folds;
+    for (int64_t k = 0; k < count; ++k) {
+      position[axis_] = loops_.index_offset(first, k);
+      if (reverse_) {
+        position[axis_] = loops_.index_offset(loops_.index_scale(position[axis_], -1), length_ - 1);
+      }
+      places.push_back(position);
+      folds.push_back(loops_.convert(loops_.read(0, position), running_));
+    }
+    for (size_t distance = 1; distance < folds.size(); distance *= 2) {
+      for (size_t k = folds.size() - 1; k >= distance; --k) {
+        folds[k] = loops_.binary(combine_, folds[k - distance], folds[k]);
+      }
+    }
+    for (size_t k = 0; k < folds.size(); ++k) {
+      folds[k] = loops_.binary(combine_, before, folds[k]);
+      loops_.write(0, places[k], loops_.convert(folds[k], dtype_));
+    }
+    return folds.back();
+  }
+
+  LoopBuilder& loops_;
+  const ScalarOp combine_;
+  const DType dtype_;
+  DType running_ = dtype_;
+  const int axis_;
+  const int64_t length_;
+  const bool reverse_;
+  double identity_ = 0;
+  int64_t run_ = 1;
+};
+
+void fold_lines(const structures::RunningFold& fold, LoopBuilder& loops, const Attrs& attrs, const Aval& aval) {
+  if (aval.size() == 1) {
+    const Indices only(aval.rank(), loops.index_constant(0));
+    return loops.write(0, only, loops.read(0, only));
+  }
+  const Line line(loops, fold, attrs, aval);
+  Shape lines = aval.shape();
+  lines[line.axis()] = 1;
+  loops.for_each_position(lines, [&](const Indices& position) { line.fold(position); });
+}
+
+// ---- Record ---------------------------------------------------------------------------------------------------------
 
 Primitive cumulative(std::string name, ScalarOp op, double identity, DTypeSet dtypes) {
   const PrimitiveRef self(name);
@@ -53,11 +147,12 @@ Primitive cumulative(std::string name, ScalarOp op, double identity, DTypeSet dt
   result.type = cumulative_type(dtypes);
   result.batch = cumulative_batch(self);
   result.mask = cumulative_mask(self);
-  result.lowering = Lowering::kCumulative;
-  result.combine = op;
-  // An infinity becomes the highest or lowest number of an integer dtype when it is converted; of bool, stated here.
-  result.identity = [identity](DType dtype) { return is_bool(dtype) ? static_cast<double>(identity > 0) : identity; };
-  result.absent["element"] = "elements mix: lowered as a running fold";
+  const auto fold = std::make_shared<structures::RunningFold>(op, identity);
+  result.structure = fold;
+  result.loops = [fold](LoopBuilder& loops, const Attrs& attrs, absl::Span<const Aval> results) {
+    fold_lines(*fold, loops, attrs, results[0]);
+  };
+  result.absent["element"] = "an element needs all before it: computed by loops";
   return result;
 }
 
@@ -99,7 +194,7 @@ JvpRule scanned_jvp(PrimitiveRef primitive, ScalarOp op, CombineTangents combine
     // Taken apart by position, so exact from here to the result.
     Values pair{x, tangents[0]};
     if (keeps_lengths()) {
-      pair = {fill_padding(x, {axis}, (*primitive).identity(x.dtype())),
+      pair = {fill_padding(x, {axis}, identity_of(*primitive, x)),
               fill_padding(tangents[0], {axis}, 0, {dimension_size(x, axis)})};
     }
     const auto turned = [&](Values values) {

@@ -248,7 +248,7 @@ Primitive general_dot() {
   result.transpose = dot_transpose;
   result.batch = dot_batch;
   result.mask = dot_mask;
-  result.lowering = Lowering::kDot;
+  result.structure = std::make_shared<structures::Product>();
   result.absent["element"] = "elements mix: lowered as a matrix product";
   return result;
 }

@@ -358,7 +358,7 @@ Primitive dynamic_updating() {
   result.batch = window_batch(PrimitiveRef(result.name), 2);
   result.mask = dynamic_update_slice_mask;
   result.element = dynamic_update_slice_element;
-  result.lowering = Lowering::kUpdate;
+  result.structure = std::make_shared<structures::WindowUpdate>();
   return result;
 }
 }  // namespace

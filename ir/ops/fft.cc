@@ -130,7 +130,7 @@ Primitive fft_primitive() {
   result.mask = fft_mask;
   result.reference = fft_reference;
   result.expand = fft_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["element"] = "elements mix: a library's transform, or expanded to matrix products";
   return result;
 }

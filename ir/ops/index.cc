@@ -23,21 +23,6 @@
 namespace ct {
 namespace {
 
-// Which axes of the result (or of the updates) are which.
-struct Layout {
-  explicit Layout(const Attrs& attrs)
-      : axis(static_cast<int>(attrs.integer("axis"))), batch_dims(static_cast<int>(attrs.integer("batch_dims"))) {}
-  int axis;
-  int batch_dims;
-
-  // The result's axis for an axis of the indices that is not a batch axis.
-  int of_index(int index_axis) const { return axis + index_axis - batch_dims; }
-  // The result's axis for an axis of the operand other than `axis`.
-  int of_operand(int operand_axis, int index_rank) const {
-    return operand_axis < axis ? operand_axis : operand_axis - 1 + index_rank - batch_dims;
-  }
-};
-
 AttrsPtr layout_attrs(int axis, int batch_dims) {
   return Attrs::make({{"axis", int64_t{axis}}, {"batch_dims", int64_t{batch_dims}}});
 }
@@ -47,8 +32,7 @@ Shape gathered_shape(const Aval& operand, const Aval& indices, const Attrs& attr
     throw Error(ErrorKind::kDType, concat("indices must be integers, got ", indices.to_string()))
         .hint("convert them first, for example with indices.astype('int32')");
   }
-  const int64_t axis = attrs.integer("axis");
-  const int64_t batch_dims = attrs.integer("batch_dims");
+  const auto [axis, batch_dims] = GatherAttrs::from(attrs);
   check_axis(axis, operand.rank());
   if (batch_dims < 0 || batch_dims > axis || batch_dims > indices.rank()) {
     throw Error(ErrorKind::kValue, concat(batch_dims, " batch axes do not fit axis ", axis, " of ", operand.to_string(),
@@ -91,7 +75,7 @@ Avals gather_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 Scalar gather_element(ElementBuilder& element, const Attrs& attrs, const Aval& aval, int,
                       absl::Span<const Index> position) {
-  const Layout layout(attrs);
+  const auto layout = GatherAttrs::from(attrs);
   const Aval& operand = element.operand_aval(0);
   const int index_rank = element.operand_aval(1).rank();
   Indices index_position(position.begin(), position.begin() + layout.batch_dims);
@@ -111,7 +95,7 @@ Scalar gather_element(ElementBuilder& element, const Attrs& attrs, const Aval& a
 
 JvpResult gather_jvp(Builder&, absl::Span<const Value> primals, absl::Span<const Value> tangents,
                      const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
+  const auto layout = GatherAttrs::from(*attrs);
   const Value result = gather(primals[0], primals[1], layout.axis, layout.batch_dims);
   if (!tangents[0]) return {{result}, {Value()}};
   const Value tangent = with_lengths_of(tangents[0], primals[0], {layout.axis});
@@ -119,7 +103,7 @@ JvpResult gather_jvp(Builder&, absl::Span<const Value> primals, absl::Span<const
 }
 
 Values gather_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
+  const auto layout = GatherAttrs::from(*attrs);
   const Aval& operand = input.avals[0];
   // Storage formats are summed in float32.
   const DType sum = dtype_info(operand.dtype()).computes ? operand.dtype() : DType::kFloat32;
@@ -130,7 +114,7 @@ Values gather_transpose(Builder& builder, const TransposeInput& input, const Att
 }
 
 std::vector<Batched> gather_batch(Builder&, absl::Span<const Batched> operands, int64_t size, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
+  const auto layout = GatherAttrs::from(*attrs);
   Batched operand = operands[0];
   Batched indices = operands[1];
   if (operand.batched() && indices.batched()) {
@@ -155,7 +139,7 @@ std::vector<Batched> gather_batch(Builder&, absl::Span<const Batched> operands, 
 }
 
 std::vector<Masked> gather_mask(Builder&, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
+  const auto layout = GatherAttrs::from(*attrs);
   const Masked& operand = operands[0];
   Value indices = operands[1].value;
   if (const Value length = operand.lengths[layout.axis]) {
@@ -177,9 +161,10 @@ std::vector<Masked> gather_mask(Builder&, absl::Span<const Masked> operands, con
 // All elements in their order.
 Value simplify_gather(const SimplifyInput& m) {
   const Value x = m.operands[0], indices = m.operands[1];
-  const bool all = indices.rank() == 1 && indices.shape()[0] == x.shape()[m.attrs->integer("axis")];
+  const auto [axis, batch_dims] = GatherAttrs::from(*m.attrs);
+  const bool all = indices.rank() == 1 && indices.shape()[0] == x.shape()[axis];
   const bool in_order = m.made_by(indices, Arrangement::kCounting) != nullptr;
-  return all && in_order && m.attrs->integer("batch_dims") == 0 ? x : Value{};
+  return all && in_order && batch_dims == 0 ? x : Value{};
 }
 
 }  // namespace
@@ -201,19 +186,17 @@ namespace {
 
 // ---- The scatters: what they share --------------------------------------------------------------------------------
 
-bool is_unique(const Attrs& attrs) { return attrs.has("unique") && attrs.flag("unique"); }
-
 AttrsPtr with_layout(const AttrsPtr& attrs, int axis, int batch_dims) {
   return attrs->with("axis", int64_t{axis})->with("batch_dims", int64_t{batch_dims});
 }
 
 // The tangent's length along the indexed axis declared: an update that is dropped because of it has no derivative.
 Value with_indexed_length(Value tangent, Value operand, const AttrsPtr& attrs) {
-  return with_lengths_of(tangent, operand, {attrs->integer("axis")});
+  return with_lengths_of(tangent, operand, {GatherAttrs::from(*attrs).axis});
 }
 
 Value gather_like(Value operand, Value indices, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
+  const auto layout = GatherAttrs::from(*attrs);
   return gather(operand, indices, layout.axis, layout.batch_dims);
 }
 
@@ -228,7 +211,7 @@ TypeRule scatter_type(DTypeSet dtypes) {
     const Aval& operand = operands[0];
     const Aval& updates = operands[2];
     if (dtypes != 0) check_dtype(operand, dtypes);
-    is_unique(attrs);
+    ScatterAttrs::from(attrs);
     const Aval expected(operand.dtype(), gathered_shape(operand, operands[1], attrs));
     if (updates.dtype() != operand.dtype()) {
       throw Error(ErrorKind::kDType, concat("updates have dtype ", dtype_name(updates.dtype()), ", the operand ",
@@ -247,7 +230,7 @@ TypeRule scatter_type(DTypeSet dtypes) {
 BatchRule scatter_batch(PrimitiveRef primitive) {
   return [primitive = std::move(primitive)](Builder& builder, absl::Span<const Batched> operands, int64_t size,
                                             const AttrsPtr& attrs) {
-    const Layout layout(*attrs);
+    const auto layout = GatherAttrs::from(*attrs);
     const Batched& indices = operands[1];
     // Shared indices: one more free axis in front. Otherwise one more batch axis.
     const int at = indices.batched() ? 0 : layout.batch_dims;
@@ -264,7 +247,7 @@ BatchRule scatter_batch(PrimitiveRef primitive) {
 MaskRule scatter_mask(PrimitiveRef primitive) {
   return
       [primitive = std::move(primitive)](Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
-        const Layout layout(*attrs);
+        const auto layout = GatherAttrs::from(*attrs);
         const std::string& name = primitive.name();
         const Masked& operand = operands[0];
         const Masked& updates = operands[2];
@@ -291,7 +274,7 @@ MaskRule scatter_mask(PrimitiveRef primitive) {
 }
 
 // Everything but the derivative.
-Primitive scatter_primitive(std::string name, ScalarOp combine, DTypeSet dtypes) {
+Primitive scatter_primitive(std::string name, std::optional<ScalarOp> combine, DTypeSet dtypes) {
   const PrimitiveRef self(name);
   Primitive result;
   result.name = std::move(name);
@@ -301,10 +284,9 @@ Primitive scatter_primitive(std::string name, ScalarOp combine, DTypeSet dtypes)
   result.type = scatter_type(dtypes);
   result.batch = scatter_batch(self);
   result.mask = scatter_mask(self);
-  result.lowering = Lowering::kScatter;
-  result.combine = combine;
-  result.absent["element"] = "several updates may meet in one element: lowered as a scatter";
-  result.absent["reference"] = "derived from the lowering";
+  result.structure = std::make_shared<structures::Scatter>(combine);
+  result.absent["element"] = "several updates may meet in one element";
+  result.absent["reference"] = "derived from the structure";
   return result;
 }
 
@@ -315,7 +297,8 @@ JvpRule linear_scatter_jvp(PrimitiveRef primitive) {
     const Value operand = primals[0];
     const Value result = builder.bind1(*primitive, primals, attrs);
     if (!tangents[0] && !tangents[2]) return JvpResult{{result}, {Value()}};
-    if (!tangents[2] && !(*primitive).replaces) return JvpResult{{result}, {tangents[0]}};
+    if (!tangents[2] && (*primitive).structure_as<structures::Scatter>()->combine)
+      return JvpResult{{result}, {tangents[0]}};
     // Declared on both sides, for the transpose.
     const Value base = with_indexed_length(instantiate(builder, tangents[0], operand.aval()), operand, attrs);
     const Value updates = instantiate(builder, tangents[2], primals[2].aval());
@@ -359,8 +342,8 @@ Value positions_of(Value indices, int batch_dims) {
 
 // The indices, -1 in place of all but the last of equal ones.
 Value last_of_equal(Value indices, int64_t size, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
-  if (is_unique(*attrs) || num_elements(absl::MakeConstSpan(indices.shape()).subspan(layout.batch_dims)) <= 1) {
+  const auto layout = ScatterAttrs::from(*attrs);
+  if (layout.unique || num_elements(absl::MakeConstSpan(indices.shape()).subspan(layout.batch_dims)) <= 1) {
     return indices;
   }
   indices = signed_indices(indices);
@@ -374,7 +357,7 @@ Value last_of_equal(Value indices, int64_t size, const AttrsPtr& attrs) {
 
 Values replace_transpose(Builder& builder, const TransposeInput& input, const AttrsPtr& attrs) {
   const Value cotangent = input.cotangents[0];
-  const Value indices = last_of_equal(input.operands[1], input.avals[0].dim(attrs->integer("axis")), attrs);
+  const Value indices = last_of_equal(input.operands[1], input.avals[0].dim(GatherAttrs::from(*attrs).axis), attrs);
   Values result(3);
   if (input.linear(0)) {
     result[0] = builder.bind1(kScatter, {cotangent, indices, zeros(builder, input.avals[2])}, attrs);
@@ -384,8 +367,7 @@ Values replace_transpose(Builder& builder, const TransposeInput& input, const At
 }
 
 Primitive replacing() {
-  Primitive result = scatter_primitive("scatter", ScalarOp::kAdd, 0);
-  result.replaces = true;
+  Primitive result = scatter_primitive("scatter", std::nullopt, 0);
   result.jvp = linear_scatter_jvp(PrimitiveRef(result.name));
   result.transpose = replace_transpose;
   return result;
@@ -415,7 +397,7 @@ Ints ints_between(int first, int limit) {
 // For each update the product of the others with the same index. Brought together by sorting, then running products
 // from both ends that start anew where the index changes: no division, which zeros would spoil.
 Value product_of_others(Value indices, Value updates, const AttrsPtr& attrs) {
-  const Layout layout(*attrs);
+  const auto layout = GatherAttrs::from(*attrs);
   const int batch_dims = layout.batch_dims, axis = layout.axis;
   const int index_dims = indices.rank() - batch_dims;
   const Value original = updates;
@@ -473,8 +455,9 @@ JvpResult scatter_mul_jvp(Builder& builder, absl::Span<const Value> primals, abs
   }
   if (tangents[2]) {
     Value factor = gather_like(operand, indices, attrs);
-    const auto count = num_elements(absl::MakeConstSpan(indices.shape()).subspan(attrs->integer("batch_dims")));
-    if (!is_unique(*attrs) && count > 1) factor = factor * product_of_others(indices, updates, attrs);
+    const auto layout = ScatterAttrs::from(*attrs);
+    const auto count = num_elements(absl::MakeConstSpan(indices.shape()).subspan(layout.batch_dims));
+    if (!layout.unique && count > 1) factor = factor * product_of_others(indices, updates, attrs);
     const Value base = with_indexed_length(zeros_like(operand), operand, attrs);
     const Value term = sum_at(base, indices, tangents[2] * factor, attrs);
     tangent = add_tangents(tangent, with_indexed_length(term, operand, attrs));
@@ -532,6 +515,17 @@ const Primitive& kScatterMin = define(extremum_scatter("scatter_min", ScalarOp::
 const Primitive& kScatterMax = define(extremum_scatter("scatter_max", ScalarOp::kMax));
 
 }  // namespace
+
+GatherAttrs GatherAttrs::from(const Attrs& attrs) {
+  const auto number = [&](const char* name) {
+    return static_cast<int>(std::clamp<int64_t>(attrs.integer(name), INT32_MIN, INT32_MAX));
+  };
+  return {number("axis"), number("batch_dims")};
+}
+
+ScatterAttrs ScatterAttrs::from(const Attrs& attrs) {
+  return {GatherAttrs::from(attrs), attrs.has("unique") && attrs.flag("unique")};
+}
 
 Value gather(Value operand, Value indices, int axis, int batch_dims) {
   return operand.builder->bind1(kGather, {operand, indices}, layout_attrs(axis, batch_dims));

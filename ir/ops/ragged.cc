@@ -133,7 +133,6 @@ Primitive set_length_primitive() {
   result.mask = set_length_mask;
   result.expand = [](Builder&, absl::Span<const Value> operands, const AttrsPtr&) { return Values{operands[0]}; };
   result.simplify = simplify_by([](const SimplifyInput& m) { return m.operands[0]; });
-  result.lowering = Lowering::kExpand;
   result.length_role = LengthRole::kSet;
   result.absent["element"] = "expands to its operand";
   return result;
@@ -172,7 +171,6 @@ Primitive clamp_length_primitive() {
   result.batch = elementwise_batch(self);
   result.elementwise = true;
   result.expand = clamp_length_expand;
-  result.lowering = Lowering::kExpand;
   result.length_role = LengthRole::kClamp;
   result.differentiable = false;
   result.absent["transpose"] = "not differentiable: the result is an integer";

@@ -64,7 +64,7 @@ MaskRule reduction_mask(PrimitiveRef primitive) {
         Values lengths;
         for (int axis = 0; axis < operands[0].value.rank(); ++axis) {
           if (contains(axes, axis)) {
-            x.value = fill_padded(x, axis, (*primitive).identity(x.value.dtype()));
+            x.value = fill_padded(x, axis, (*primitive).structure_as<structures::Fold>()->identity(x.value.dtype()));
           } else {
             lengths.push_back(x.lengths[axis]);
           }
@@ -79,7 +79,7 @@ Value simplify_reduction(const SimplifyInput& m) {
   const Ints& axes = m.attrs->ints("axes");
   const bool trivial = std::all_of(axes.begin(), axes.end(), [&](int64_t axis) { return x.shape()[axis] == 1; });
   if (trivial) return reshape(x, m.output.shape());
-  const ScalarOp op = m.primitive.combine;
+  const ScalarOp op = m.primitive.structure_as<structures::Fold>()->combine;
   if (op == ScalarOp::kAdd && m.is_full(x, 0)) return zeros(m.builder, m.output);
   const bool extremum = op == ScalarOp::kMax || op == ScalarOp::kMin;
   return extremum && x.aval().size() > 0 && m.is_full(x) ? m.full_of(x, m.output.shape()) : Value{};
@@ -94,10 +94,7 @@ Primitive reduction(std::string name, ScalarOp op, double identity, DTypeSet dty
   result.batch = reduction_batch(self);
   result.mask = reduction_mask(self);
   result.simplify = simplify_by(simplify_reduction);
-  result.lowering = Lowering::kReduce;
-  result.combine = op;
-  // An infinity becomes the highest or lowest number of an integer dtype when it is converted; of bool, stated here.
-  result.identity = [identity](DType dtype) { return is_bool(dtype) ? static_cast<double>(identity > 0) : identity; };
+  result.structure = std::make_shared<structures::Fold>(op, identity);
   result.absent["element"] = "elements mix: lowered as a fold";
   return result;
 }

@@ -205,7 +205,7 @@ const Primitive& kReshape = define({
     .mask = reshape_mask,
     .element = reshape_element,
     .simplify = simplify_by(simplify_reshape),
-    .lowering = Lowering::kAlias,
+    .structure = std::make_shared<structures::SameBytes>(),
     .arrangement = Arrangement::kReshape,
     .free_to_recompute = true,
 });

@@ -293,7 +293,7 @@ Primitive sorting() {
   result.mask = sort_mask;
   result.reference = sort_reference;
   result.expand = sort_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["transpose"] = "not linear: derivatives gather at the sorted positions";
   result.absent["element"] =
       "elements mix: evaluated by the reference, by loops (jit/kernels), or expanded to a network";

@@ -24,7 +24,7 @@ Primitive tag() {
   result.transpose = linear_transpose([](Value cotangent, const Aval&, const AttrsPtr&) { return cotangent; });
   result.batch = elementwise_batch(self);
   result.mask = elementwise_mask(self);
-  result.lowering = Lowering::kAlias;
+  result.structure = std::make_shared<structures::SameBytes>();
   result.absent["element"] = "the same bytes";
   return result;
 }

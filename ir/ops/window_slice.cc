@@ -24,31 +24,13 @@
 namespace ct {
 namespace {
 
-struct Windows {
-  explicit Windows(const Attrs& attrs)
-      : axes(attrs.ints("axes")),
-        window_axes(attrs.ints("window_axes")),
-        sizes(attrs.ints("sizes")),
-        step(attrs.ints("step")),
-        window_step(attrs.ints("window_step")),
-        dilation(attrs.ints("dilation")),
-        offset(attrs.ints("offset")) {}
-  const Ints& axes;
-  const Ints& window_axes;
-  const Ints& sizes;
-  const Ints& step;
-  const Ints& window_step;
-  const Ints& dilation;
-  const Ints& offset;
-};
-
 // What keeps index arithmetic far from overflow.
 constexpr int64_t kLargest = int64_t{1} << 30;
 
 Avals window_slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
   check_operand_count(operands, 1);
   const Aval& x = operands[0];
-  const Windows windows(attrs);
+  const auto windows = WindowAttrs::from(attrs);
   const size_t count = windows.axes.size();
   for (const Ints* values : {&windows.window_axes, &windows.sizes, &windows.step, &windows.window_step,
                              &windows.dilation, &windows.offset}) {
@@ -84,7 +66,7 @@ Avals window_slice_type(absl::Span<const Aval> operands, const Attrs& attrs) {
 
 Scalar window_slice_element(ElementBuilder& element, const Attrs& attrs, const Aval& aval, int,
                             absl::Span<const Index> position) {
-  const Windows windows(attrs);
+  const auto windows = WindowAttrs::from(attrs);
   const Aval& x = element.operand_aval(0);
   Indices from(position.begin(), position.end());
   Scalar inside = element.constant_integer(DType::kBool, 1);
@@ -141,25 +123,19 @@ Ints negated(const Ints& values) {
 }
 
 Value window_slice_transpose(Value cotangent, const Aval& operand, const AttrsPtr& attrs) {
-  const Windows windows(*attrs);
+  const auto windows = WindowAttrs::from(*attrs);
   Ints sizes;
   for (int64_t axis : windows.axes) sizes.push_back(operand.dim(static_cast<int>(axis)));
-  return cotangent.builder->bind1(kWindowSlice, {cotangent},
-                                  Attrs::make({{"axes", windows.axes},
-                                               {"window_axes", windows.window_axes},
-                                               {"sizes", sizes},
-                                               {"step", windows.dilation},
-                                               {"window_step", negated(windows.window_step)},
-                                               {"dilation", windows.step},
-                                               {"offset", negated(windows.offset)}}));
+  return window_slice(cotangent, {windows.axes, windows.window_axes, sizes, windows.dilation,
+                                  negated(windows.window_step), windows.step, negated(windows.offset)});
 }
 
-std::vector<Batched> window_slice_batch(Builder& builder, absl::Span<const Batched> operands, int64_t,
-                                        const AttrsPtr& attrs) {
+std::vector<Batched> window_slice_batch(Builder&, absl::Span<const Batched> operands, int64_t, const AttrsPtr& attrs) {
   const Batched& x = operands[0];
-  const AttrsPtr moved = attrs->with("axes", past_batch(attrs->ints("axes"), x.axis))
-                             ->with("window_axes", past_batch(attrs->ints("window_axes"), x.axis));
-  return {{builder.bind1(kWindowSlice, {x.value}, moved), x.axis}};
+  auto windows = WindowAttrs::from(*attrs);
+  windows.axes = past_batch(windows.axes, x.axis);
+  windows.window_axes = past_batch(windows.window_axes, x.axis);
+  return {{window_slice(x.value, windows), x.axis}};
 }
 
 // Outside begins behind the valid elements. `sizes` is what it says, whatever the length: functions that mean "as many
@@ -192,5 +168,21 @@ Primitive window_slicing() {
 }  // namespace
 
 const Primitive& kWindowSlice = define(window_slicing());
+
+WindowAttrs WindowAttrs::from(const Attrs& attrs) {
+  return {attrs.ints("axes"),        attrs.ints("window_axes"), attrs.ints("sizes"), attrs.ints("step"),
+          attrs.ints("window_step"), attrs.ints("dilation"),    attrs.ints("offset")};
+}
+
+Value window_slice(Value x, const WindowAttrs& windows) {
+  return x.builder->bind1(kWindowSlice, {x},
+                          Attrs::make({{"axes", windows.axes},
+                                       {"window_axes", windows.window_axes},
+                                       {"sizes", windows.sizes},
+                                       {"step", windows.step},
+                                       {"window_step", windows.window_step},
+                                       {"dilation", windows.dilation},
+                                       {"offset", windows.offset}}));
+}
 
 }  // namespace ct

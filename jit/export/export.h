@@ -1,5 +1,5 @@
 // A program as a C library: header, static and shared library, and the saved graph. Needs no compiler or linker on this
-// machine, and at run time nothing but libc. What runs in this process only (Lowering::kHost: libraries, Python
+// machine, and at run time nothing but libc. What runs in this process only (structures::HostCall: libraries, Python
 // callbacks) is expanded into other primitives, and where there is no `expand` rule it is an error that names it.
 #pragma once
 

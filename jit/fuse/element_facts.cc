@@ -199,47 +199,6 @@ class SymbolBuilder final : public ElementBuilder {
   std::vector<Read> reads_;
 };
 
-// Strides of a reshaped view, if the new shape has any: each new axis must lie within a run of old axes that is dense.
-std::optional<Shape> reshaped_strides(absl::Span<const int64_t> from, absl::Span<const int64_t> strides,
-                                      absl::Span<const int64_t> to) {
-  if (num_elements(from) == 0) return dense_strides(to);
-  Shape result(to.size(), 0);
-  size_t i = 0, j = 0;
-  while (i < from.size() || j < to.size()) {
-    if (i < from.size() && from[i] == 1) {
-      ++i;
-      continue;
-    }
-    if (j < to.size() && to[j] == 1) {
-      ++j;
-      continue;
-    }
-    // One run: the shortest stretches of both shapes with equal products.
-    size_t first = i, first_to = j;
-    int64_t old_size = from[i++], new_size = to[j++];
-    while (old_size != new_size) {
-      if (old_size < new_size) {
-        old_size *= from[i++];
-      } else {
-        new_size *= to[j++];
-      }
-    }
-    std::optional<int64_t> inner, expected;  // of the last axis that is longer than one; 0 where it repeats elements
-    for (size_t axis = i; axis-- > first;) {
-      if (from[axis] == 1) continue;
-      if (!inner) inner = strides[axis];
-      if (expected && strides[axis] != *expected) return std::nullopt;
-      expected = strides[axis] * from[axis];
-    }
-    int64_t stride = inner.value_or(0);
-    for (size_t axis = j; axis-- > first_to;) {
-      result[axis] = stride;
-      stride *= to[axis];
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 Shape dense_strides(absl::Span<const int64_t> shape) {
@@ -252,56 +211,8 @@ Shape dense_strides(absl::Span<const int64_t> shape) {
   return strides;
 }
 
-Shape transposed_strides(const Graph& graph, Var base, const Equation& transposition) {
-  const View view = *derived_view(graph, transposition, [&](int) { return whole_view(graph, base); });
-  const Shape& shape = graph.aval(base).shape();
-  const Shape& result = graph.aval(transposition.first_output).shape();
-  const Shape dense = dense_strides(shape), result_dense = dense_strides(result);
-  Shape strides(shape.size(), 0);
-  for (size_t axis = 0; axis < shape.size(); ++axis) {
-    for (size_t other = 0; other < result.size(); ++other) {
-      if (shape[axis] > 1 && result[other] > 1 && view.strides[other] == dense[axis])
-        strides[axis] = result_dense[other];
-    }
-  }
-  return strides;
-}
-
-DotAxes dot_axes(const Graph& graph, const Equation& equation) {
-  const Shape& lhs = graph.aval(graph.operands(equation)[0]).shape();
-  const Shape& rhs = graph.aval(graph.operands(equation)[1]).shape();
-  DotAxes axes{DotDimensions::from(graph.attrs(equation))};
-  axes.lhs_free = free_axes(static_cast<int>(lhs.size()), axes.lhs_contract, axes.lhs_batch);
-  axes.rhs_free = free_axes(static_cast<int>(rhs.size()), axes.rhs_contract, axes.rhs_batch);
-  for (int64_t axis : axes.lhs_batch) axes.batch *= lhs[axis];
-  for (int64_t axis : axes.lhs_free) axes.m *= lhs[axis];
-  for (int64_t axis : axes.rhs_free) axes.n *= rhs[axis];
-  for (int64_t axis : axes.lhs_contract) axes.k *= lhs[axis];
-  return axes;
-}
-
-bool has_elements(const Graph& graph, const Equation& equation) {
-  switch (equation.primitive->lowering) {
-    case Lowering::kElement:
-    case Lowering::kUpdate:
-      return static_cast<bool>(equation.primitive->element);
-    case Lowering::kAlias:
-      return true;
-    case Lowering::kDot:
-      return dot_axes(graph, equation).k == 1;
-    default:
-      return false;
-  }
-}
-
-ElementFacts element_facts(const Graph& graph, const Equation& equation, int output) {
+ElementFacts rule_facts(const Graph& graph, const Equation& equation, int output) {
   const Primitive& primitive = *equation.primitive;
-  if (primitive.lowering == Lowering::kAlias || primitive.lowering == Lowering::kDot) {
-    ElementFacts facts;
-    facts.operands.resize(equation.operand_count, {1, false});
-    facts.cost = primitive.lowering == Lowering::kDot ? 1 : 0;
-    return facts;
-  }
   if (primitive.scalar) {
     ElementFacts facts;
     facts.operands.resize(equation.operand_count, {1, true});
@@ -317,18 +228,10 @@ ElementFacts element_facts(const Graph& graph, const Equation& equation, int out
 
 View whole_view(const Graph& graph, Var var) { return {var, 0, dense_strides(graph.aval(var).shape())}; }
 
-std::optional<View> derived_view(const Graph& graph, const Equation& equation,
-                                 const std::function<View(int operand)>& view_of) {
+std::optional<View> rule_view(const Graph& graph, const Equation& equation, const ViewOf& view_of) {
   const Primitive& primitive = *equation.primitive;
-  if (equation.output_count != 1) return std::nullopt;
+  if (equation.output_count != 1 || !primitive.element || primitive.scalar) return std::nullopt;
   const Aval& aval = graph.aval(equation.first_output);
-  if (primitive.lowering == Lowering::kAlias) {
-    View view = view_of(0);
-    auto strides = reshaped_strides(graph.aval(graph.operands(equation)[0]).shape(), view.strides, aval.shape());
-    if (!strides) return std::nullopt;
-    return View{view.base, view.offset, *strides};
-  }
-  if (primitive.lowering != Lowering::kElement || !primitive.element || primitive.scalar) return std::nullopt;
   SymbolBuilder symbols(graph, equation, aval);
   const Scalar element = primitive.element(symbols, graph.attrs(equation), aval, 0, symbols.position());
   const SymbolBuilder::Read* read = symbols.read_behind(element);

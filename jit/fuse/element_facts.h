@@ -23,10 +23,8 @@ struct ElementFacts {
   int statements = 0;  // of loop IR that the arithmetic becomes: what it costs to compile
 };
 
-// Whether the equation's elements can be computed where they are used: element rules, aliases, products that
-// contract nothing.
-bool has_elements(const Graph& graph, const Equation& equation);
-ElementFacts element_facts(const Graph& graph, const Equation& equation, int output);
+// Of an equation whose primitive has an element rule.
+ElementFacts rule_facts(const Graph& graph, const Equation& equation, int output);
 
 // Elements of a variable as elements of another: position p is at offset + sum of strides[axis] * p[axis] of `base`'s
 // row-major elements.
@@ -36,21 +34,10 @@ struct View {
   Shape strides;
 };
 View whole_view(const Graph& graph, Var var);
-// The view of the equation's (only) result in terms of one operand's view, when that is all the equation does.
-// `view_of(operand index)` gives the operand's view.
-std::optional<View> derived_view(const Graph& graph, const Equation& equation,
-                                 const std::function<View(int operand)>& view_of);
-
-// Strides of `base`'s axes in what `transposition` makes of it, an array of the same elements in another order. Axes of
-// size 1 have none that matters.
-Shape transposed_strides(const Graph& graph, Var base, const Equation& transposition);
-
-// How the dimensions of a dot_general fall into groups, as positions in the operands' and the result's shapes.
-struct DotAxes : DotDimensions {
-  Ints lhs_free{}, rhs_free{};
-  int64_t batch = 1, m = 1, n = 1, k = 1;  // sizes of the groups
-};
-DotAxes dot_axes(const Graph& graph, const Equation& equation);
+using ViewOf = std::function<View(int operand)>;
+// The view of the equation's (only) result in terms of one operand's view, when its element rule does nothing else.
+// `view_of` gives the operand's view.
+std::optional<View> rule_view(const Graph& graph, const Equation& equation, const ViewOf& view_of);
 
 // Elements between neighbours along each axis of a contiguous array.
 Shape dense_strides(absl::Span<const int64_t> shape);

@@ -11,23 +11,18 @@
 
 #include <vector>
 
-#include "jit/fuse/element_facts.h"
+#include "jit/fuse/graph_facts.h"
 
 namespace ct::jit {
 
 enum class StepKind : uint8_t {
-  kNest,        // a loop nest over `shape`
-  kDot,         // a matrix product
-  kCumulative,  // a running fold
-  kScatter,
-  kUpdate,   // an array written over in part
-  kHost,     // a call out of the program
-  kControl,  // scan, while, cond
+  kEquation,  // one equation with loops of its own
+  kNest,      // a loop nest over `shape`
 };
 
 struct Step {
-  StepKind kind;
-  uint32_t equation = 0;  // all but kNest
+  StepKind kind = StepKind::kEquation;
+  uint32_t equation = 0;  // of kEquation
 
   // kNest: for each position of `shape`, the elements of `elements` are stored, and contributions made to
   // `reductions` (variables; all over the axes `reduced`). `epilogues` have the reductions' shape and are computed from
@@ -40,7 +35,7 @@ struct Step {
 };
 
 struct Fusion {
-  static constexpr uint32_t kInput = ~0u;
+  static constexpr uint32_t kInput = GraphFacts::kInput;
   std::vector<uint32_t> definition;        // by variable: its equation, or kInput
   std::vector<bool> stored;                // by variable
   std::vector<const char*> reasons;        // by variable: why it is stored; null when it is not
@@ -56,6 +51,11 @@ struct FusionOptions {
 };
 
 Fusion fuse(const Graph& graph, const FusionOptions& options = {});
+
+// Of these, the steps (schedule.cc), once it is decided what is stored (storage.cc).
+struct Storage;
+std::vector<Step> schedule(const GraphFacts& facts, const Storage& storage, absl::Span<const Var> transposed,
+                           const FusionOptions& options);
 
 // What `var` is a reshape of, through any number of them; `var` itself when it is none.
 Var alias_base(const Graph& graph, absl::Span<const uint32_t> definition, Var var);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "jit/fuse/products.h"
 #include "jit/loop/product_loops.h"
 #include "jit/lower/frame.h"
 
@@ -54,43 +55,32 @@ int64_t parts_of(DType dtype, int64_t products, int64_t rows, int64_t columns, i
   return 1;
 }
 
-}  // namespace
-
-Frame::Operand Frame::operand(Var var) {
-  if (!fusion_.stored[var] && fusion_.views[var]) {
-    const View& view = *fusion_.views[var];
-    Place place = stored_place(view.base);
-    place.offset += view.offset;
-    return {place, view.strides};
-  }
-  return {stored_place(var), dense_strides(graph_.aval(var).shape())};
-}
-
-class Frame::Product {
+class Product {
  public:
   Product(Frame& frame, const Equation& equation)
       : frame_(frame),
-        b_(frame.b_),
+        b_(frame.builder()),
         product_(equation.first_output),
-        aval_(frame.graph_.aval(product_)),
-        axes_(dot_axes(frame.graph_, equation)),
-        lhs_(frame.operand(frame.graph_.operands(equation)[0])),
-        rhs_(frame.operand(frame.graph_.operands(equation)[1])),
+        aval_(frame.aval(product_)),
+        axes_(dot_axes(frame.graph(), equation)),
+        lhs_(frame.strided(frame.operands(equation)[0])),
+        rhs_(frame.strided(frame.operands(equation)[1])),
         lhs_at_(lhs_.place.offset),
         rhs_at_(rhs_.place.offset) {
-    const Var transposed = frame.fusion_.transposed[product_];
-    result_ = transposed != kNoVar ? transposed : product_;
-    find_axes(frame.graph_.aval(frame.graph_.operands(equation)[0]).shape(),
-              frame.graph_.aval(frame.graph_.operands(equation)[1]).shape(), result_strides());
+    result_ = frame.transposed(product_);
+    find_axes(frame.aval(frame.operands(equation)[0]).shape(), frame.aval(frame.operands(equation)[1]).shape(),
+              result_strides());
   }
 
   void emit() {
-    if (aval_.size() == 0) return frame_.ensure_place(result_);
+    if (aval_.size() == 0) {
+      frame_.place(result_);
+      return;
+    }
     batch_ = joined(batch_);
     k_ = joined(k_);
     if (axes_.m == 1 && axes_.n == 1) return emit_inner_products();
-    frame_.ensure_place(result_);
-    const Place out = *frame_.places_[result_];
+    const Place out = frame_.place(result_);
     if (axes_.k == 0) return b_.fill(out.buffer, out.offset, aval_.size(), b_.constant(aval_.dtype(), 0));
     m_ = joined(m_);
     n_ = joined(n_);
@@ -99,7 +89,7 @@ class Frame::Product {
     inner_ = take_longest(k_);
     const int64_t products = axes_.batch * (axes_.m / row_.size) * (axes_.n / column_.size);
     const int64_t outermost = k_.empty() ? inner_.size : k_.front().size;
-    const int64_t parts = frame_.options_.machine.one_function
+    const int64_t parts = frame_.options().machine.one_function
                               ? parts_of(aval_.dtype(), products, row_.size, column_.size, axes_.k, outermost)
                               : 1;
     if (parts > 1) return multiply_parts(out, parts);
@@ -109,8 +99,7 @@ class Frame::Product {
  private:
   Shape result_strides() const {
     if (result_ == product_) return dense_strides(aval_.shape());
-    const Equation& transpose = frame_.graph_.equations()[frame_.fusion_.definition[result_]];
-    return transposed_strides(frame_.graph_, product_, transpose);
+    return transposed_strides(frame_.graph(), product_, frame_.equation_of(result_));
   }
 
   void find_axes(const Shape& lhs_shape, const Shape& rhs_shape, const Shape& out_strides) {
@@ -162,15 +151,14 @@ class Frame::Product {
 
   void emit_inner_products() {
     if (!batch_.empty()) {
-      frame_.ensure_place(result_);
+      const Place out = frame_.place(result_);
       return around(batch_, {.vectorize = true, .parallel = true}, [&] {
-        const Place& out = *frame_.places_[result_];
         b_.store(out.buffer, out.offset + out_at_, b_.convert(fold(0, lhs_at_, rhs_at_), aval_.dtype()));
       });
     }
     int64_t each = 1;
     for (size_t i = 1; i < k_.size(); ++i) each *= k_[i].size;
-    const Chunks chunks = !k_.empty() && frame_.options_.machine.one_function ? chunks_of(k_[0].size, each) : Chunks{};
+    const Chunks chunks = !k_.empty() && frame_.options().machine.one_function ? chunks_of(k_[0].size, each) : Chunks{};
     const loop::Scalar sum = chunks.count > 1 ? fold_chunks(chunks) : fold(0, lhs_at_, rhs_at_);
     frame_.set_result(result_, b_.convert(sum, aval_.dtype()));
   }
@@ -197,7 +185,7 @@ class Frame::Product {
     const loop::Matrix a{lhs_.place.buffer, lhs_at_, row_.lhs, inner_.lhs};
     const loop::Matrix b{rhs_.place.buffer, rhs_at_, inner_.rhs, column_.rhs};
     const loop::Matrix c{to.buffer, to.offset + out_at_, row_.out, column_.out};
-    if (!frame_.options_.machine.one_function && is_complex(aval_.dtype())) {
+    if (!frame_.options().machine.one_function && is_complex(aval_.dtype())) {
       return loop::product_loops(b_, row_.size, column_.size, inner_.size, a, b, c, accumulate);
     }
     b_.gemm(row_.size, column_.size, inner_.size, a, b, c, accumulate);
@@ -236,13 +224,62 @@ class Frame::Product {
   const Var product_;
   const Aval& aval_;
   const DotAxes axes_;
-  const Operand lhs_, rhs_;
+  const Frame::Strided lhs_, rhs_;
   Var result_ = kNoVar;                       // the product, or its transpose where that is what is stored
   std::vector<Axis> batch_, m_, n_, k_;       // loops; of m, n and k but for
   Axis row_{1}, column_{1}, inner_{1};        // the longest axis of each
   loop::Index lhs_at_, rhs_at_, out_at_ = 0;  // where the loops that are open have come to
 };
 
-void Frame::emit_dot(const Equation& equation) { Product(*this, equation).emit(); }
+// Of a product that contracts nothing: one element of each operand.
+loop::Scalar outer_element(Frame& frame, const Equation& equation, const Position& position) {
+  const DotAxes axes = dot_axes(frame.graph(), equation);
+  const absl::Span<const Var> operands = frame.operands(equation);
+  const Shape& shape = frame.aval(equation.first_output).shape();
+  const auto batches = static_cast<int>(axes.lhs_batch.size());
+  auto read = [&](Var operand, const Ints& batch, const Ints& free, int first_free) {
+    const Shape& operand_shape = frame.aval(operand).shape();
+    Position at;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      if (operand_shape[batch[i]] == 1) continue;
+      at.push_back({static_cast<int>(batch[i]), static_cast<int>(batch[i]),
+                    frame.axis_index(position, shape, static_cast<int>(i))});
+    }
+    for (size_t i = 0; i < free.size(); ++i) {
+      if (operand_shape[free[i]] == 1) continue;
+      at.push_back({static_cast<int>(free[i]), static_cast<int>(free[i]),
+                    frame.axis_index(position, shape, first_free + static_cast<int>(i))});
+    }
+    std::sort(at.begin(), at.end(), [](const AxisGroup& a, const AxisGroup& b) { return a.first < b.first; });
+    return frame.element(operand, at);
+  };
+  const loop::Scalar lhs = read(operands[0], axes.lhs_batch, axes.lhs_free, batches);
+  const loop::Scalar rhs =
+      read(operands[1], axes.rhs_batch, axes.rhs_free, batches + static_cast<int>(axes.lhs_free.size()));
+  return frame.builder().apply(ScalarOp::kMul, lhs, rhs);
+}
 
+class ProductLowering final : public Lowering {
+ public:
+  bool has_elements(const Graph& graph, const Equation& equation) const override {
+    return dot_axes(graph, equation).k == 1;
+  }
+  ElementFacts element_facts(const Graph&, const Equation& equation, int) const override {
+    ElementFacts facts;
+    facts.operands.resize(equation.operand_count, {1, false});
+    facts.cost = 1;
+    return facts;
+  }
+  loop::Scalar element(Frame& frame, const Equation& equation, Var, const Position& position) const override {
+    return outer_element(frame, equation, position);
+  }
+
+  OperandReading reading(const Graph&, const Equation&, int) const override {
+    return {.form = OperandReading::Form::kView, .reason = "a matrix product reads it"};
+  }
+  void emit(Frame& frame, const Equation& equation) const override { Product(frame, equation).emit(); }
+};
+const LoweringFor<structures::Product, ProductLowering> kProductLowering;
+
+}  // namespace
 }  // namespace ct::jit

@@ -3,25 +3,25 @@
 
 #include <algorithm>
 
-#include "jit/lower/frame.h"
+#include "jit/lower/library_calls.h"
 
 namespace ct::jit {
 
-// Whether it did.
-bool Frame::emit_fourier(const Equation& equation) {
-  const Attrs& attrs = graph_.attrs(equation);
+bool emit_fourier(Frame& frame, const Equation& equation) {
+  loop::Builder& b = frame.builder();
+  const Attrs& attrs = frame.attrs(equation);
   const std::string& kind = attrs.text("kind");
   const Ints& lengths = attrs.ints("lengths");
-  const Var operand = graph_.operands(equation)[0], var = equation.first_output;
-  const Aval& aval = graph_.aval(var);
-  if (!options_.machine.one_function) return false;
+  const Var operand = frame.operands(equation)[0], var = equation.first_output;
+  const Aval& aval = frame.aval(var);
+  if (!frame.options().machine.one_function) return false;
   if (aval.size() == 0) {
-    ensure_place(var);
+    frame.place(var);
     return true;
   }
 
   const bool to_complex = kind == "rfft", to_real = kind == "irfft", inverse = kind == "ifft" || to_real;
-  const Aval& spectrum = graph_.aval(to_real ? operand : var);
+  const Aval& spectrum = frame.aval(to_real ? operand : var);
   // Complex ones, from the last axis to the first.
   std::vector<loop::FourierShape> axes;
   int64_t inner = 1, outer = spectrum.size();
@@ -42,24 +42,24 @@ bool Frame::emit_fourier(const Equation& equation) {
     if (!loop::has_fourier(axis, spectrum.dtype())) return false;
   }
 
-  ensure_place(var);
-  Place from = stored_place(operand);
+  const Place result = frame.place(var);
+  Place from = frame.stored_place(operand);
   size_t left = axes.size() + (is_real ? 1 : 0);
   const auto step = [&](const auto& emit) {
     const bool last = --left == 0;
-    const Place to = last ? *places_[var] : Place{b_.temporary(spectrum.dtype(), spectrum.size(), 0), 0};
+    const Place to = last ? result : Place{b.temporary(spectrum.dtype(), spectrum.size(), 0), 0};
     emit(loop::FourierArray{from.buffer, from.offset}, loop::FourierArray{to.buffer, to.offset},
          loop::FourierOptions{.inverse = inverse, .scale = last ? scale : 1});
     from = to;
   };
   const auto real_step = [&](const auto&... arguments) {
-    loop::emit_real_fourier(b_, rows, lengths.back(), arguments...);
+    loop::emit_real_fourier(b, rows, lengths.back(), arguments...);
   };
   if (to_complex) step(real_step);
   for (const loop::FourierShape& axis : axes)
-    step([&](const auto&... arguments) { loop::emit_fourier(b_, axis, arguments...); });
+    step([&](const auto&... arguments) { loop::emit_fourier(b, axis, arguments...); });
   if (to_real) step(real_step);
-  if (aval.size() == 1) registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);
+  frame.reload(equation);
   return true;
 }
 

@@ -6,11 +6,11 @@
 //   registers  variables with one element, computed by straight-line code
 //
 // `element` is the heart: the value of a variable at a position, loaded, remembered, or computed by running its element
-// rule (lower/element.cc). A nest that turns out to tell apart axes of one group notes a *cut* there and is emitted
+// rule (lower/rules.cc). A nest that turns out to tell apart axes of one group notes a *cut* there and is emitted
 // anew. Likewise a nest whose body asks, for each element, on which side of some place of an axis it is (a padding, the
 // pieces of a concatenation) is emitted once for each segment between such places. Read emit_nest in lower/nest.cc,
-// then lower/element.cc; lower/dot.cc has products of matrices, lower/updates.cc running folds and scatters,
-// lower/control.cc loops and branches.
+// then lower/element.cc and lower/rules.cc. Every other file is a lowering (jit/fuse/lowering.h) or a few: lower/dot.cc
+// of products, lower/updates.cc of scatters and updates, lower/control.cc of loops and branches.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "jit/fuse/fuse.h"
+#include "jit/fuse/lowering.h"
 #include "jit/lower/lower.h"
 
 namespace ct::jit {
@@ -32,14 +33,6 @@ struct Source {
   std::optional<Place> place;
   std::optional<loop::Scalar> value;
 };
-
-// Axes [first, last] of a shape, in row-major order as one index. Axes of size 1 may be in no group: their index is 0.
-struct AxisGroup {
-  int first;
-  int last;
-  loop::Index index;
-};
-using Position = absl::InlinedVector<AxisGroup, 4>;
 
 // Pairs of adjacent axes that may not be in one group: bit i separates axis i from axis i + 1.
 using Cuts = uint64_t;
@@ -67,6 +60,9 @@ using Segments = std::vector<Segment>;
 
 inline bool is_half(DType dtype) { return is_float(dtype) && dtype_size(dtype) < 4; }  // summed in a wider type
 
+// A number of the dtype; infinities are the highest and the lowest integer.
+loop::Scalar saturated(loop::Builder& builder, DType dtype, double value);
+
 class Frame {
  public:
   // `wanted`: where outputs should be written if they are stored; may be shorter than the outputs.
@@ -77,21 +73,57 @@ class Frame {
   // others are where the result says.
   std::vector<Source> run();
 
- private:
-  friend class RuleBuilder;
+  // ---- what lowerings emit with
 
+  loop::Builder& builder() { return b_; }
+  const Graph& graph() const { return graph_; }
+  const LoweringOptions& options() const { return options_; }
+  const Aval& aval(Var var) const { return graph_.aval(var); }
+  absl::Span<const Var> operands(const Equation& equation) const { return graph_.operands(equation); }
+  const Attrs& attrs(const Equation& equation) const { return graph_.attrs(equation); }
+
+  // The element of a variable: loaded, remembered or computed.
+  loop::Scalar element(Var var, const Position& position);
+  loop::Index axis_index(const Position& position, const Shape& shape, int axis);
+  loop::Index linear(const Position& position, const Shape& shape) const;
+  void request_split(const loop::Index& index, int64_t limit);
+  struct Scope {  // of remembered elements: one for each open block
+    explicit Scope(Frame& frame) : frame(frame) { frame.memory_.emplace_back(); }
+    ~Scope() { frame.memory_.pop_back(); }
+    Frame& frame;
+  };
+
+  // Where an operand is, which may be in a register only.
+  bool is_at_hand(Var var) const;  // what is not is computed where it is used
+  Source source(Var var) const;
+  loop::Scalar scalar(Var var);  // of a variable of one element
+  loop::Scalar value_of(const Source& source);
+  Place stored_place(Var var);  // also for variables that are in a register
+  struct Strided {
+    Place place;
+    Shape strides;
+  };
+  Strided strided(Var var);  // an operand that is read as a view
+
+  // Where a result goes.
+  Place place(Var var);
+  Place new_temporary(const Aval& aval);
+  void set_result(Var var, loop::Scalar value);  // of one element
+  void set_source(Var var, const Source& source);
+  void store_at(Var var, const Position& position, loop::Scalar value);
+  void reload(const Equation& equation);  // results of one element, once they are in memory
+  void copy_to(const Source& source, const Aval& aval, const Place& to);
+  // What is written instead of a product: its transposition; the product itself when it is none.
+  Var transposed(Var product) const;
+  const Equation& equation_of(Var var) const { return graph_.equations()[fusion_.definition[var]]; }
+
+ private:
   // ---- lower/lower.cc
   void assign_places();
-  Place new_temporary(const Aval& aval);
-  void ensure_place(Var var);
-  void set_result(Var var, loop::Scalar value);  // of one element
   void emit_step(const Step& step);
   std::string group_name(const Step& step) const;
   void emit_straight(const Step& step);
-  loop::Scalar identity(const Primitive& primitive, DType dtype);  // of a fold
-  void store_at(Var var, const Position& position, loop::Scalar value);
   void finish_outputs(std::vector<Source>& results);
-  void copy_to(const Source& source, const Aval& aval, const Place& to);
 
   // ---- lower/nest.cc
   class Nest;
@@ -102,72 +134,9 @@ class Frame {
   const Segment* segment_of(int axis) const;
 
   // ---- lower/element.cc
-  loop::Scalar element(Var var, const Position& position);
-  loop::Scalar compute(Var var, const Position& position);  // by its rule, whether it is stored or not
-  loop::Scalar dot_element(const Equation& equation, const Position& position);
-  loop::Index linear(const Position& position, const Shape& shape) const;
-  Position flat_position(const Shape& shape, const loop::Index& index) const;
-  loop::Index axis_index(const Position& position, const Shape& shape, int axis);
-  Position operand_position(absl::Span<const loop::Index> indices, const Shape& shape) const;
+  loop::Scalar compute(Var var, const Position& position);  // whether it is stored or not
   void request_cut(const loop::Index& index, int64_t stride);
-  void request_split(const loop::Index& index, int64_t limit);
   void remember(Var var, const Position& position, loop::Scalar value);
-  struct Scope {  // of remembered elements: one for each open block
-    explicit Scope(Frame& frame) : frame(frame) { frame.memory_.emplace_back(); }
-    ~Scope() { frame.memory_.pop_back(); }
-    Frame& frame;
-  };
-
-  // ---- lower/dot.cc
-  class Product;
-  void emit_dot(const Equation& equation);
-
-  // ---- lower/updates.cc
-  void emit_cumulative(const Equation& equation);
-  void emit_scatter(const Equation& equation);
-  void emit_update(const Equation& equation);
-  void write_copy(Var var, Var result);  // all of `var`'s elements into the place of `result`, of the same type
-  // An operand of a product: where its elements lie.
-  struct Operand {
-    Place place;
-    Shape strides;
-  };
-  Operand operand(Var var);
-  // A loop for each axis of the shape that `include`s it, from the outermost; the body may use `indices` of all these.
-  void over_axes(const Shape& shape, absl::Span<const int> axes, loop::LoopOptions options,
-                 std::vector<loop::Index>& indices, const std::function<void()>& body);
-
-  // ---- lower/control.cc
-  void emit_control(const Equation& equation);
-  void emit_scan(const Equation& equation);
-  void emit_while(const Equation& equation);
-  void emit_cond(const Equation& equation);
-  void emit_host(const Equation& equation);
-  bool emit_fourier(const Equation& equation);  // lower/fourier.cc: whether it could
-  bool emit_kernel(const Equation& equation);   // lower/library_calls.cc: the same of all that libraries compute
-  Source source(Var var) const;
-  loop::Scalar scalar(Var var);  // of a variable of one element
-  loop::Scalar value_of(const Source& source);
-  Place stored_place(Var var);  // also for variables that are in a register
-  // An array carried around a loop: `current` for the body to read, `next` for it to write, exchanged at its end.
-  struct CarriedArray {
-    Place current, next;
-  };
-  // How one carried variable is held: not at all (the body hands it on unchanged), in a register, or as an array.
-  struct Carried {
-    bool unchanged = false;
-    bool in_register = false;
-    std::optional<CarriedArray> array;
-  };
-  std::vector<Carried> begin_carries(const Graph& body, uint32_t first_input, absl::Span<const Var> operands,
-                                     loop::Scalars& registers);
-  std::vector<Source> carry_sources(const std::vector<Carried>& carried, absl::Span<const Var> operands,
-                                    absl::Span<const loop::Scalar> arguments) const;
-  std::vector<std::optional<Place>> carry_places(const std::vector<Carried>& carried) const;
-  loop::Scalars end_body(const std::vector<Carried>& carried, const std::vector<Source>& outputs);
-  void set_carries(const std::vector<Carried>& carried, absl::Span<const Var> operands, Var first_output,
-                   absl::Span<const loop::Scalar> results);
-  void set_source(Var var, const Source& source);
 
   struct NestLoop {
     loop::Value variable;

@@ -1,11 +1,12 @@
 // What libraries compute in this process, and loops of ours (kernels/) where a program leaves it.
+#include "jit/lower/library_calls.h"
+
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/primitives.h"
 #include "jit/kernels/linear_algebra.h"
 #include "jit/loop/expand/fourier.h"
-#include "jit/lower/frame.h"
 
 namespace ct::jit {
 namespace {
@@ -108,7 +109,7 @@ void emit_triangular_solve(const LibraryCall& call) {
 // How the loops of one primitive are made.
 struct Library {
   bool (*has)(const Attrs& attrs, absl::Span<const Aval> operands);
-  void (*emit)(const LibraryCall& call);  // null: by Frame::emit_fourier
+  void (*emit)(const LibraryCall& call);  // null: by emit_fourier
 };
 
 const Library* find_library(const Primitive& primitive) {
@@ -132,31 +133,27 @@ bool always_loops(const Primitive& primitive, const Attrs& attrs, absl::Span<con
   return library != nullptr && library->has(attrs, operands);
 }
 
-bool Frame::emit_kernel(const Equation& equation) {
+bool emit_library_loops(Frame& frame, const Equation& equation) {
   const Library* const library = find_library(*equation.primitive);
   if (library == nullptr) return false;
-  if (library->emit == nullptr) return emit_fourier(equation);
-  if (options_.host_functions != nullptr || !options_.machine.one_function) return false;
-  const Attrs& attrs = graph_.attrs(equation);
+  if (library->emit == nullptr) return emit_fourier(frame, equation);
+  if (frame.options().host_functions != nullptr || !frame.options().machine.one_function) return false;
+  const Attrs& attrs = frame.attrs(equation);
   std::vector<Aval> avals;
-  for (Var var : graph_.operands(equation)) avals.push_back(graph_.aval(var));
+  for (Var var : frame.operands(equation)) avals.push_back(frame.aval(var));
   if (!library->has(attrs, avals)) return false;
 
   std::vector<loop::Elements> operands, results;
-  for (Var var : graph_.operands(equation)) {
-    const Place place = stored_place(var);
+  for (Var var : frame.operands(equation)) {
+    const Place place = frame.stored_place(var);
     operands.push_back({place.buffer, place.offset});
   }
   for (uint32_t k = 0; k < equation.output_count; ++k) {
-    const Var var = equation.first_output + k;
-    ensure_place(var);
-    results.push_back({places_[var]->buffer, places_[var]->offset});
+    const Place place = frame.place(equation.first_output + k);
+    results.push_back({place.buffer, place.offset});
   }
-  library->emit({b_, attrs, avals, operands, results});
-  for (uint32_t k = 0; k < equation.output_count; ++k) {
-    const Var var = equation.first_output + k;
-    if (graph_.aval(var).size() == 1) registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);
-  }
+  library->emit({frame.builder(), attrs, avals, operands, results});
+  frame.reload(equation);
   return true;
 }
 

@@ -25,13 +25,11 @@ Chunks chunks_of(int64_t size, int64_t each) {
   return {count, size / count, size % count};
 }
 
-loop::Scalar Frame::identity(const Primitive& primitive, DType dtype) {
-  const double value = primitive.identity(dtype);
-  if (is_inexact(dtype)) return b_.constant(dtype, value);
-  // Infinities become the highest and the lowest number.
+loop::Scalar saturated(loop::Builder& builder, DType dtype, double value) {
+  if (is_inexact(dtype)) return builder.constant(dtype, value);
   return dispatch_dtype(dtype, [&](auto tag) {
     const auto element = convert_element<typename decltype(tag)::type>(value);
-    return b_.constant_from_bytes(dtype, &element);
+    return builder.constant_from_bytes(dtype, &element);
   });
 }
 
@@ -126,15 +124,16 @@ void Frame::assign_places() {
 
 Place Frame::new_temporary(const Aval& aval) { return {b_.temporary(aval.dtype(), aval.size(), 0), 0}; }
 
-void Frame::ensure_place(Var var) {
+Place Frame::place(Var var) {
   if (!places_[var]) places_[var] = new_temporary(graph_.aval(var));
+  return *places_[var];
 }
 
 void Frame::set_result(Var var, loop::Scalar value) {
   if (options_.machine.one_function) {
     registers_[var] = value;
   } else {
-    ensure_place(var);
+    place(var);
   }
   if (places_[var]) b_.store(places_[var]->buffer, places_[var]->offset, value);
 }
@@ -150,6 +149,11 @@ void Frame::finish_outputs(std::vector<Source>& results) {
     copy_to(from, graph_.aval(var), *wanted_[i]);
     results.push_back({wanted_[i], from.value});
   }
+}
+
+bool Frame::is_at_hand(Var var) const {
+  const Var base = alias_base(graph_, fusion_.definition, var);
+  return places_[base] || registers_[base];
 }
 
 Source Frame::source(Var var) const {
@@ -171,20 +175,54 @@ void Frame::copy_to(const Source& source, const Aval& aval, const Place& to) {
 void Frame::emit_step(const Step& step) {
   if (step.kind == StepKind::kNest) return emit_nest(step);
   const Equation& equation = graph_.equations()[step.equation];
-  switch (step.kind) {
-    case StepKind::kDot:
-      return emit_dot(equation);
-    case StepKind::kCumulative:
-      return emit_cumulative(equation);
-    case StepKind::kScatter:
-      return emit_scatter(equation);
-    case StepKind::kUpdate:
-      return emit_update(equation);
-    case StepKind::kHost:
-      return emit_host(equation);
-    default:
-      return emit_control(equation);
+  lowering_of(*equation.primitive).emit(*this, equation);
+}
+
+loop::Scalar Frame::value_of(const Source& source) {
+  return source.value ? *source.value : b_.load(source.place->buffer, source.place->offset);
+}
+
+loop::Scalar Frame::scalar(Var var) { return value_of(source(var)); }
+
+Place Frame::stored_place(Var var) {
+  const Source from = source(var);
+  if (from.place) return *from.place;
+  const Place place = new_temporary(graph_.aval(var));
+  b_.store(place.buffer, place.offset, *from.value);
+  places_[var] = place;
+  return place;
+}
+
+void Frame::set_source(Var var, const Source& source) {
+  const Aval& aval = graph_.aval(var);
+  if (aval.size() == 1) return set_result(var, value_of(source));
+  if (places_[var]) {
+    copy_to(source, aval, *places_[var]);
+  } else {
+    places_[var] = source.place;
   }
+}
+
+void Frame::reload(const Equation& equation) {
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    const Var var = equation.first_output + k;
+    if (graph_.aval(var).size() == 1) registers_[var] = b_.load(places_[var]->buffer, places_[var]->offset);
+  }
+}
+
+Frame::Strided Frame::strided(Var var) {
+  if (!fusion_.stored[var] && fusion_.views[var]) {
+    const View& view = *fusion_.views[var];
+    Place place = stored_place(view.base);
+    place.offset += view.offset;
+    return {place, view.strides};
+  }
+  return {stored_place(var), dense_strides(graph_.aval(var).shape())};
+}
+
+Var Frame::transposed(Var product) const {
+  const Var transposed = fusion_.transposed[product];
+  return transposed != kNoVar ? transposed : product;
 }
 
 void Frame::store_at(Var var, const Position& position, loop::Scalar value) {

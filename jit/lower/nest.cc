@@ -51,6 +51,13 @@ Chunks chunks_of(const std::vector<AxisGroup>& groups, const Shape& shape, const
   return ct::jit::chunks_of(size, all / size);
 }
 
+// Folds are computed in nests, beside what else runs over their operand.
+class FoldLowering final : public Lowering {
+ public:
+  OperandReading reading(const Graph&, const Equation&, int) const override { return {}; }
+};
+const LoweringFor<structures::Fold, FoldLowering> kFoldLowering;
+
 }  // namespace
 
 // One attempt at a nest: kept loops run over the elements of the results, reduced loops fold. A fold over many elements
@@ -65,7 +72,9 @@ class Frame::Nest {
         chunks_(frame.options_.machine.one_function ? chunks_of(groups_, step.shape, step.reduced) : Chunks{}),
         kept_size_(num_elements(kept_shape(step.shape, step.reduced))) {
     for (Var var : step.reductions) {
-      identities_.push_back({frame.identity(fold_of(var), frame.graph_.aval(var).dtype()), fold_of(var).combine});
+      const structures::Fold& fold = fold_of(var);
+      const DType dtype = frame.aval(var).dtype();
+      identities_.push_back({saturated(b_, dtype, fold.identity(dtype)), fold.combine});
     }
     frame.nest_loops_.clear();
   }
@@ -87,8 +96,8 @@ class Frame::Nest {
   static constexpr loop::LoopOptions kFolding{.vectorize = true, .parallel = false};
 
   bool is_reduced(const AxisGroup& group) const { return absl::c_linear_search(step_.reduced, group.first); }
-  const Primitive& fold_of(Var var) const {
-    return *frame_.graph_.equations()[frame_.fusion_.definition[var]].primitive;
+  const structures::Fold& fold_of(Var var) const {
+    return *frame_.equation_of(var).primitive->structure_as<structures::Fold>();
   }
   loop::Scalar combine(size_t reduction, loop::Scalar a, loop::Scalar b) {
     return b_.apply(*identities_[reduction].combine, a, b);
@@ -138,8 +147,7 @@ class Frame::Nest {
     }
     loop::Scalars results;
     for (Var var : step_.reductions) {
-      const Equation& equation = frame_.graph_.equations()[frame_.fusion_.definition[var]];
-      results.push_back(frame_.element(frame_.graph_.operands(equation)[0], position));
+      results.push_back(frame_.element(frame_.operands(frame_.equation_of(var))[0], position));
     }
     return results;
   }
@@ -281,16 +289,16 @@ class Frame::Nest {
 void Frame::emit_nest(const Step& step) {
   if (step.reductions.empty() && num_elements(step.shape) == 1) return emit_straight(step);
   if (num_elements(kept_shape(step.shape, step.reduced)) == 0) {
-    for (Var var : step.elements) ensure_place(var);
-    for (Var var : step.reductions) ensure_place(var);
-    for (Var var : step.epilogues) ensure_place(var);
+    for (Var var : step.elements) place(var);
+    for (Var var : step.reductions) place(var);
+    for (Var var : step.epilogues) place(var);
     return;
   }
   const bool to_registers = options_.machine.one_function && num_elements(kept_shape(step.shape, step.reduced)) == 1;
-  for (Var var : step.elements) ensure_place(var);
-  for (Var var : step.epilogues) ensure_place(var);
+  for (Var var : step.elements) place(var);
+  for (Var var : step.epilogues) place(var);
   if (!to_registers) {
-    for (Var var : step.reductions) ensure_place(var);
+    for (Var var : step.reductions) place(var);
   }
   CT_CHECK(step.shape.size() < 64);
   nest_shape_ = &step.shape;

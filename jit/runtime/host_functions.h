@@ -1,5 +1,5 @@
-// What programs call on the host: primitives that a library or the front end computes (Lowering::kHost), each with its
-// attributes, types and the user's line. Lowering writes the table down; generated code knows positions in it only
+// What programs call on the host: primitives that a library or the front end computes (structures::HostCall), each with
+// its attributes, types and the user's line. Lowering writes the table down; generated code knows positions in it only
 // (device/host_call.h).
 #pragma once
 

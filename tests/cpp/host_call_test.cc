@@ -21,7 +21,7 @@ using testing::HasSubstr;
 Primitive host_primitive(std::string name) {
   Primitive result;
   result.name = std::move(name);
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   for (const char* slot : {"jvp", "transpose", "batch", "mask", "element", "expand"}) result.absent[slot] = "a test";
   return result;
 }

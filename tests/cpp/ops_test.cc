@@ -41,8 +41,8 @@ TEST(Records, EverySlotIsFilledOrDeclaredAbsent) {
     filled_or_absent("batch", static_cast<bool>(primitive->batch));
     filled_or_absent("mask", static_cast<bool>(primitive->mask));
     filled_or_absent("element", static_cast<bool>(primitive->element));
-    const bool evaluates =
-        primitive->element || primitive->reference || primitive->expand || primitive->lowering != Lowering::kElement;
+    const bool evaluates = primitive->element || primitive->loops || primitive->reference || primitive->expand ||
+                           primitive->structure != nullptr;
     EXPECT_TRUE(evaluates) << primitive->name;
   }
 }

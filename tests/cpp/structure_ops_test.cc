@@ -77,7 +77,7 @@ TEST(Reshape, ElementRuleKeepsRowMajorOrder) {
   for (const auto& [from, to] : shapes) {
     const Tensor x = sample(f64(from), 3);
     Primitive by_element = get_primitive("reshape");
-    by_element.lowering = Lowering::kElement;
+    by_element.structure = nullptr;
     by_element.name = "reshape by element";
     const Tensor result = evaluate_primitive(by_element, {x}, Attrs::make({{"shape", to}}))[0];
     EXPECT_EQ(values_of(result), values_of(x)) << shape_string(from) << shape_string(to);

@@ -44,8 +44,8 @@ bool clause_saves(std::string_view clause, const Primitive& primitive, const Att
   };
   const auto named = [&] { return among_names(attrs.text("name")); };
   if (kind == "everything") return true;
-  if (kind == "dots") return primitive.lowering == Lowering::kDot;
-  if (kind == "dots_without_batch") return primitive.lowering == Lowering::kDot && attrs.ints("lhs_batch").empty();
+  if (kind == "dots") return primitive.is<structures::Product>();
+  if (kind == "dots_without_batch") return primitive.is<structures::Product>() && attrs.ints("lhs_batch").empty();
   if (kind == "primitives") return among_names(primitive.name);
   if (kind == "names") return tagged && named();
   if (kind == "other_names") return tagged && !named();

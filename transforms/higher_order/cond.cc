@@ -13,7 +13,7 @@
 #include "ir/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/applied.h"
-#include "transforms/higher_order/dead_rows.h"
+#include "transforms/higher_order/inactive_rows.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
@@ -300,7 +300,7 @@ Primitive cond_primitive() {
   };
   result.mask = cond_mask;
   result.reference = cond_reference;
-  result.lowering = Lowering::kCond;
+  result.structure = std::make_shared<structures::Branches>();
   result.absent["element"] = "a choice of sub-graphs";
   result.absent["expand"] = "the compiler lowers it to a branch";
   return result;

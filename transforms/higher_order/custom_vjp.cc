@@ -166,7 +166,6 @@ Primitive custom_vjp_linear_primitive() {
   };
   result.reference = [](const ReferenceInput&) -> std::vector<Tensor> { no_forward_mode(); };
   result.expand = [](Builder&, absl::Span<const Value>, const AttrsPtr&) -> Values { no_forward_mode(); };
-  result.lowering = Lowering::kExpand;
   result.absent["split"] = "linear in what is unknown; a whole on the unknown sheet";
   result.absent["element"] = "exists only to be transposed";
   return result;

@@ -235,7 +235,7 @@ Primitive host_callback_primitive() {
   result.batch = callback_batch;
   result.mask = callback_mask;
   result.reference = callback_reference;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.effects = [](const Attrs& attrs) { return attrs.text("effect") != "none"; };
   result.absent["transpose"] = "nothing is known to be linear";
   result.absent["element"] = "a function of whole arrays outside of the program";

@@ -238,7 +238,6 @@ Primitive expanding(std::string name, ExpandRule expand) {
   };
   result.name = std::move(name);
   result.expand = std::move(expand);
-  result.lowering = Lowering::kExpand;
   result.absent["element"] = "expands to other equations";
   result.absent["reference"] = "expands to other equations";
   return result;

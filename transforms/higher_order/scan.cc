@@ -481,7 +481,7 @@ Primitive scan_primitive() {
   result.mask = scan_mask;
   result.reference = scan_reference;
   result.simplify = scan_simplify;
-  result.lowering = Lowering::kScan;
+  result.structure = std::make_shared<structures::Scan>();
   result.absent["element"] = "a loop over its sub-graph";
   result.absent["expand"] = "the compiler lowers it to a loop";
   return result;

@@ -11,7 +11,7 @@
 #include "ir/ops.h"
 #include "ir/text.h"
 #include "transforms/common.h"
-#include "transforms/higher_order/dead_rows.h"
+#include "transforms/higher_order/inactive_rows.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
@@ -419,7 +419,7 @@ Primitive while_primitive() {
   result.prune = while_prune;
   result.mask = while_mask;
   result.reference = while_reference;
-  result.lowering = Lowering::kWhile;
+  result.structure = std::make_shared<structures::While>();
   result.absent["element"] = "a loop over its sub-graph";
   result.absent["expand"] = "the compiler lowers it to a loop";
   return result;

@@ -102,7 +102,7 @@ Primitive cholesky_primitive() {
   result.mask = cholesky_mask;
   result.reference = cholesky_reference;
   result.expand = cholesky_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;

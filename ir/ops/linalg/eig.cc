@@ -152,7 +152,7 @@ Primitive eig_primitive() {
   result.batch = leading_batch(self);
   result.mask = eig_mask;
   result.reference = eig_reference;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK";
   return result;

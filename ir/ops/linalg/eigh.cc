@@ -106,7 +106,7 @@ Primitive eigh_primitive() {
   result.mask = eigh_mask;
   result.reference = eigh_reference;
   result.expand = eigh_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, loops (jit/kernels), or expanded to rotations";
   return result;

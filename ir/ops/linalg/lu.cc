@@ -131,7 +131,7 @@ Primitive lu_primitive() {
   result.mask = lu_mask;
   result.reference = lu_reference;
   result.expand = lu_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
@@ -277,7 +277,7 @@ Primitive lu_solve_primitive() {
   result.mask = lu_solve_mask;
   result.reference = lu_solve_reference;
   result.expand = lu_solve_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }

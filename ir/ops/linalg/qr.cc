@@ -144,7 +144,7 @@ Primitive qr_primitive() {
   result.mask = qr_mask;
   result.reference = qr_reference;
   result.expand = qr_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;

@@ -64,7 +64,7 @@ Primitive schur_primitive() {
   result.batch = leading_batch(self);
   result.mask = schur_mask;
   result.reference = schur_reference;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["jvp"] = "the factors jump where eigenvalues meet; sqrtm, expm and eig have derivatives";
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK";

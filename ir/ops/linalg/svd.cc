@@ -161,7 +161,7 @@ Primitive svd_primitive() {
   result.batch = leading_batch(self);
   result.mask = svd_mask;
   result.reference = svd_reference;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["transpose"] = "not linear";
   result.absent["element"] = "elements mix: LAPACK";
   return result;

@@ -127,7 +127,7 @@ Primitive sylvester_primitive() {
   result.batch = leading_batch(self);
   result.mask = sylvester_mask;
   result.reference = sylvester_reference;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["element"] = "elements mix: LAPACK";
   return result;
 }

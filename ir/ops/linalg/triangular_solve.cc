@@ -140,7 +140,7 @@ Primitive triangular_solve_primitive() {
   result.mask = triangular_solve_mask;
   result.reference = triangular_solve_reference;
   result.expand = triangular_solve_expand;
-  result.lowering = Lowering::kHost;
+  result.structure = std::make_shared<structures::HostCall>();
   result.absent["element"] = "elements mix: LAPACK, or expanded to a loop over columns";
   return result;
 }

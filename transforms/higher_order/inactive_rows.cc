@@ -1,4 +1,4 @@
-#include "transforms/higher_order/dead_rows.h"
+#include "transforms/higher_order/inactive_rows.h"
 
 #include <algorithm>
 
@@ -40,20 +40,14 @@ bool reads_shared(const GraphPtr& graph, absl::Span<const Batched> operands) {
 }
 
 bool may_not_end(const Graph& graph) {
-  return any_equation(graph, [](const Equation& equation) { return equation.primitive->lowering == Lowering::kWhile; });
+  return any_equation(graph, [](const Equation& equation) { return equation.primitive->is<structures::While>(); });
 }
 
 bool is_cheap(const Graph& graph) {
   return !any_equation(graph, [](const Equation& equation) {
-    switch (equation.primitive->lowering) {
-      case Lowering::kElement:
-      case Lowering::kAlias:
-      case Lowering::kReduce:
-      case Lowering::kExpand:
-        return false;
-      default:
-        return true;
-    }
+    const Primitive& primitive = *equation.primitive;
+    const bool one_pass = primitive.is<structures::SameBytes>() || primitive.is<structures::Fold>();
+    return (primitive.structure != nullptr && !one_pass) || primitive.loops;
   });
 }
 

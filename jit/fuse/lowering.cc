@@ -1,0 +1,47 @@
+#include "jit/fuse/lowering.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/error.h"
+
+namespace ct::jit {
+namespace {
+
+// Filled before main, then only read.
+absl::flat_hash_map<std::type_index, std::unique_ptr<const Lowering>>& registry() {
+  static auto* const instance = new absl::flat_hash_map<std::type_index, std::unique_ptr<const Lowering>>;
+  return *instance;
+}
+
+}  // namespace
+
+bool Lowering::has_elements(const Graph&, const Equation&) const { return false; }
+ElementFacts Lowering::element_facts(const Graph&, const Equation&, int) const { CT_CHECK(false); }
+std::optional<View> Lowering::view(const Graph&, const Equation&, const ViewOf&) const { return std::nullopt; }
+loop::Scalar Lowering::element(Frame&, const Equation&, Var, const Position&) const { CT_CHECK(false); }
+
+OperandReading Lowering::reading(const Graph&, const Equation&, int) const {
+  return {.form = OperandReading::Form::kArray, .reason = "a loop or branch reads it"};
+}
+
+void Lowering::emit(Frame&, const Equation& equation) const {
+  throw Error(ErrorKind::kUnsupported, "the compiler has no way to compute this primitive")
+      .op(equation.primitive->name)
+      .at(equation.location)
+      .hint("give it an element, loops or expand rule, or use backend=\"interpreter\"");
+}
+
+void register_lowering(std::type_index kind, std::unique_ptr<const Lowering> lowering) {
+  CT_CHECK(registry().emplace(kind, std::move(lowering)).second);
+}
+
+const Lowering& lowering_of(const Primitive& primitive) {
+  static const Lowering& by_elements = *registry().at(typeid(ElementRule));
+  if (primitive.structure != nullptr) {
+    const Structure& structure = *primitive.structure;
+    const auto found = registry().find(typeid(structure));
+    if (found != registry().end()) return *found->second;
+  }
+  return primitive.loops ? *registry().at(typeid(LoopRule)) : by_elements;
+}
+
+}  // namespace ct::jit

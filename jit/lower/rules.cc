@@ -1,0 +1,293 @@
+// Element rules and loop rules as loop IR: run once, against `RuleBuilder`.
+#include "jit/lower/rules.h"
+
+#include "ir/error.h"
+#include "ir/loops.h"
+#include "jit/lower/frame.h"
+
+namespace ct::jit {
+namespace {
+
+// The LoopBuilder of the compiler. An element rule is handed the axes of the wanted position unresolved: reading an
+// operand at the same axes passes groups on whole, and only arithmetic on one axis of a group takes it apart. A loop
+// rule has no position but those that its loops make.
+class RuleBuilder final : public LoopBuilder {
+ public:
+  RuleBuilder(Frame& frame, const Equation& equation, const Shape& shape, const Position& position)
+      : frame_(frame),
+        b_(frame.builder()),
+        equation_(equation),
+        operands_(frame.operands(equation)),
+        shape_(shape),
+        position_(position) {
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      indices_.push_back({axis, 0});
+      axes_.push_back({static_cast<uint32_t>(axis)});
+    }
+  }
+
+  absl::Span<const Index> axes() const { return axes_; }
+  loop::Scalar value(Scalar x) {
+    Number& number = numbers_[x.id];
+    if (!number.emitted) {
+      number.scalar = number.truth ? b_.constant(DType::kBool, *number.truth) : b_.to_scalar(*number.index, x.dtype);
+      number.emitted = true;
+    }
+    return number.scalar;
+  }
+
+  Scalar read(int operand, absl::Span<const Index> position) override {
+    const Position at = position_in(operand_aval(operand).shape(), position);
+    if (!is_loop_rule()) return make(frame_.element(operands_[operand], at));
+    // What one read has computed is not kept for the next: there may be many.
+    Frame::Scope scope(frame_);
+    return make(frame_.element(operands_[operand], at));
+  }
+  Scalar read_guarded(int operand, absl::Span<const Index> position, Scalar inside, Scalar otherwise) override {
+    if (const auto truth = numbers_[inside.id].truth) return *truth ? read(operand, position) : otherwise;
+    const loop::Scalar condition = value(inside);
+    const loop::Scalar fallback = value(otherwise);
+    // Index arithmetic belongs in front of the branch: what it emits is remembered here.
+    const Position at = position_in(operand_aval(operand).shape(), position);
+    const loop::Scalars merged = b_.if_else(
+        condition,
+        [&] {
+          Frame::Scope scope(frame_);
+          return loop::Scalars{frame_.element(operands_[operand], at)};
+        },
+        [&] { return loop::Scalars{fallback}; });
+    return make(merged[0]);
+  }
+  const Aval& operand_aval(int operand) const override { return frame_.aval(operands_[operand]); }
+
+  Scalar constant(DType dtype, double value) override { return make(saturated(b_, dtype, value)); }
+  Scalar constant_integer(DType dtype, int64_t value) override {
+    if (dtype == DType::kInt64) return make_index(dtype, value);
+    if (is_bool(dtype)) return make_truth(value != 0);
+    return make(b_.constant(dtype, value));
+  }
+  Scalar constant_complex(DType dtype, double real, double imag) override {
+    return make(b_.constant_complex(dtype, real, imag));
+  }
+  Scalar unary(ScalarOp op, Scalar x) override { return make(b_.apply(op, value(x))); }
+  Scalar binary(ScalarOp op, Scalar x, Scalar y) override {
+    if (const auto truth = known(op, x, y)) return make_truth(*truth);
+    if (op == ScalarOp::kAnd && is_bool(x.dtype)) {
+      // One side is true, else `known` had settled it.
+      if (numbers_[x.id].truth) return y;
+      if (numbers_[y.id].truth) return x;
+    }
+    return make(b_.apply(op, value(x), value(y)));
+  }
+  Scalar select(Scalar predicate, Scalar if_true, Scalar if_false) override {
+    if (const auto truth = numbers_[predicate.id].truth) return *truth ? if_true : if_false;
+    return make(b_.select(value(predicate), value(if_true), value(if_false)));
+  }
+  Scalar convert(Scalar x, DType dtype) override { return make(b_.convert(value(x), dtype)); }
+  Scalar bitcast(Scalar x, DType dtype) override { return make(b_.bitcast(value(x), dtype)); }
+
+  Index index_constant(int64_t value) override { return push(value); }
+  Index index_add(Index x, Index y) override { return push(resolve(x) + resolve(y)); }
+  Index index_scale(Index x, int64_t factor) override { return push(resolve(x) * factor); }
+  Index index_div(Index x, int64_t divisor) override { return push(b_.divide(resolve(x), divisor)); }
+  Index index_mod(Index x, int64_t divisor) override { return push(b_.modulo(resolve(x), divisor)); }
+  Index index_from(Scalar integer) override {
+    const Number& number = numbers_[integer.id];
+    return push(number.index ? *number.index : b_.to_index(value(integer)));
+  }
+  Scalar index_value(Index x, DType dtype) override {
+    if (dtype == DType::kInt64) return make_index(dtype, resolve(x));
+    return make(b_.to_scalar(resolve(x), dtype));
+  }
+
+  void for_each(int64_t count, const std::function<void(Index)>& body) override {
+    if (count == 1) return body(index_constant(0));
+    ++depth_;
+    b_.for_each(count, {.vectorize = true, .parallel = true}, [&](const loop::Index& index) { body(push(index)); });
+    --depth_;
+  }
+  Scalar fold(int64_t count, Scalar start, const std::function<Scalar(Index, Scalar)>& body) override {
+    const loop::Builder::CarrySpec carry{value(start)};
+    ++depth_;
+    const auto [step, arguments] = b_.begin_for(count, {}, absl::MakeConstSpan(&carry, 1));
+    const loop::Scalar next = value(body(push(step), make(arguments[0])));
+    --depth_;
+    return make(b_.end_for(absl::MakeConstSpan(&next, 1))[0]);
+  }
+  void write(int output, absl::Span<const Index> position, Scalar element) override {
+    const Var var = equation_.first_output + static_cast<Var>(output);
+    if (frame_.aval(var).size() == 1 && depth_ == 0) return frame_.set_result(var, value(element));
+    frame_.place(var);
+    frame_.store_at(var, position_in(frame_.aval(var).shape(), position), value(element));
+  }
+
+ private:
+  struct Number {
+    loop::Scalar scalar;
+    bool emitted = true;
+    std::optional<loop::Index> index = {};  // of int64 scalars that are indices
+    std::optional<bool> truth = {};         // of bools that are known
+  };
+  struct Entry {
+    int axis;  // of the wanted position, unresolved; or -1
+    loop::Index index;
+  };
+
+  Scalar make(loop::Scalar scalar) {
+    numbers_.push_back({scalar});
+    return {static_cast<uint32_t>(numbers_.size() - 1), scalar.dtype};
+  }
+  Scalar make_index(DType dtype, loop::Index index) {
+    numbers_.push_back({{}, false, std::move(index)});
+    return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
+  }
+  Scalar make_truth(bool truth) {
+    numbers_.push_back({{}, false, {}, truth});
+    return {static_cast<uint32_t>(numbers_.size() - 1), DType::kBool};
+  }
+  Index push(loop::Index index) {
+    indices_.push_back({-1, std::move(index)});
+    return {static_cast<uint32_t>(indices_.size() - 1)};
+  }
+  loop::Index resolve(Index x) {
+    const Entry& entry = indices_[x.id];
+    return entry.axis < 0 ? entry.index : frame_.axis_index(position_, shape_, entry.axis);
+  }
+
+  // Comparisons of indices that their ranges decide, and what follows from them.
+  std::optional<bool> known(ScalarOp op, Scalar x, Scalar y) const {
+    const Number& a = numbers_[x.id];
+    const Number& b = numbers_[y.id];
+    if (op == ScalarOp::kAnd && is_bool(x.dtype)) {
+      if ((a.truth && !*a.truth) || (b.truth && !*b.truth)) return false;
+      if (a.truth && b.truth) return true;
+    }
+    if (!a.index || !b.index) return std::nullopt;
+    const loop::Index index = *a.index - *b.index;
+    const loop::Range difference = b_.range_of(index);
+    const auto is_below = [&](int64_t limit) -> std::optional<bool> {
+      if (difference.high < limit) return true;
+      if (difference.low >= limit) return false;
+      frame_.request_split(index, limit);
+      return std::nullopt;
+    };
+    const auto is_not = [](std::optional<bool> truth) { return truth ? std::optional<bool>(!*truth) : truth; };
+    switch (op) {
+      case ScalarOp::kGe:
+        return is_not(is_below(0));
+      case ScalarOp::kGt:
+        return is_not(is_below(1));
+      case ScalarOp::kLt:
+        return is_below(0);
+      case ScalarOp::kLe:
+        return is_below(1);
+      default:
+        return std::nullopt;
+    }
+  }
+
+  bool is_loop_rule() const { return static_cast<bool>(equation_.primitive->loops); }
+
+  Position position_in(const Shape& shape, absl::Span<const Index> indices) {
+    CT_CHECK(indices.size() == shape.size());
+    Position result;
+    for (int axis = 0; axis < static_cast<int>(shape.size()); ++axis) {
+      if (shape[axis] == 1) continue;  // its index is 0
+      if (const int last = match_group(shape, indices, axis); last >= 0) {
+        result.push_back({axis, last, group_of(indices_[indices[axis].id].axis)->index});
+        axis = last;
+      } else {
+        result.push_back({axis, axis, resolve(indices[axis])});
+      }
+    }
+    return result;
+  }
+  const AxisGroup* group_of(int axis) const {
+    for (const AxisGroup& group : position_) {
+      if (group.first <= axis && axis <= group.last) return &group;
+    }
+    return nullptr;
+  }
+  // The last of the operand's axes from `axis` on that are, one by one, the axes of a group; -1 if they are not.
+  int match_group(const Shape& shape, absl::Span<const Index> indices, int axis) const {
+    const int start = indices_[indices[axis].id].axis;
+    const AxisGroup* group = start < 0 ? nullptr : group_of(start);
+    if (group == nullptr) return -1;
+    int at = axis;
+    int last = -1;
+    for (int wanted = group->first; wanted <= group->last; ++wanted) {
+      if (shape_[wanted] == 1) continue;
+      while (at < static_cast<int>(shape.size()) && shape[at] == 1) ++at;
+      if (at == static_cast<int>(shape.size()) || indices_[indices[at].id].axis != wanted ||
+          shape[at] != shape_[wanted]) {
+        return -1;
+      }
+      last = at++;
+    }
+    return last;
+  }
+
+  Frame& frame_;
+  loop::Builder& b_;
+  const Equation& equation_;
+  absl::Span<const Var> operands_;
+  const Shape& shape_;
+  const Position& position_;
+  Indices axes_;
+  std::vector<Entry> indices_;
+  std::vector<Number> numbers_;
+  int depth_ = 0;  // of loops that are open
+};
+
+const LoweringFor<ElementRule, ElementRuleLowering> kElementRuleLowering;
+
+// Each element of an operand is read once, where the loops stand.
+class LoopRuleLowering final : public Lowering {
+ public:
+  OperandReading reading(const Graph&, const Equation&, int) const override { return {}; }
+
+  void emit(Frame& frame, const Equation& equation) const override {
+    Avals results;
+    bool empty = true;
+    for (uint32_t k = 0; k < equation.output_count; ++k) {
+      results.push_back(frame.aval(equation.first_output + k));
+      if (results[k].size() != 1) frame.place(equation.first_output + k);
+      empty = empty && results[k].size() == 0;
+    }
+    if (empty) return;
+    RuleBuilder rule(frame, equation, {}, {});
+    equation.primitive->loops(rule, frame.attrs(equation), results);
+  }
+};
+const LoweringFor<LoopRule, LoopRuleLowering> kLoopRuleLowering;
+
+}  // namespace
+
+bool ElementRuleLowering::has_elements(const Graph&, const Equation& equation) const {
+  return static_cast<bool>(equation.primitive->element);
+}
+
+ElementFacts ElementRuleLowering::element_facts(const Graph& graph, const Equation& equation, int output) const {
+  return rule_facts(graph, equation, output);
+}
+
+std::optional<View> ElementRuleLowering::view(const Graph& graph, const Equation& equation,
+                                              const ViewOf& view_of) const {
+  return rule_view(graph, equation, view_of);
+}
+
+loop::Scalar ElementRuleLowering::element(Frame& frame, const Equation& equation, Var var,
+                                          const Position& position) const {
+  const Primitive& primitive = *equation.primitive;
+  if (primitive.scalar) {
+    absl::InlinedVector<loop::Scalar, 2> values;
+    for (Var operand : frame.operands(equation)) values.push_back(frame.element(operand, position));
+    return frame.builder().apply(primitive.scalar_op, values);
+  }
+  const Aval& aval = frame.aval(var);
+  RuleBuilder rule(frame, equation, aval.shape(), position);
+  const auto output = static_cast<int>(var - equation.first_output);
+  return rule.value(primitive.element(rule, frame.attrs(equation), aval, output, rule.axes()));
+}
+
+}  // namespace ct::jit

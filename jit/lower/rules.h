@@ -1,0 +1,16 @@
+// The lowering of primitives with an element rule, and a base for those that can be computed in another way besides.
+#pragma once
+
+#include "jit/fuse/lowering.h"
+
+namespace ct::jit {
+
+class ElementRuleLowering : public Lowering {
+ public:
+  bool has_elements(const Graph& graph, const Equation& equation) const override;
+  ElementFacts element_facts(const Graph& graph, const Equation& equation, int output) const override;
+  std::optional<View> view(const Graph& graph, const Equation& equation, const ViewOf& view_of) const override;
+  loop::Scalar element(Frame& frame, const Equation& equation, Var var, const Position& position) const override;
+};
+
+}  // namespace ct::jit
