@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "device/plan.h"
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

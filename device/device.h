@@ -8,7 +8,7 @@
 #include "device/loaded.h"
 #include "device/plan.h"
 #include "device/queue.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

@@ -6,9 +6,9 @@
 #include "device/device.h"
 #include "device/host_call.h"
 #include "device/run_plan.h"
-#include "ir/error.h"
-#include "ir/interrupt.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/interrupt.h"
+#include "runtime/text.h"
 
 namespace ct {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "device/cpu/arena.h"
 #include "device/plan.h"
-#include "ir/tensor.h"
+#include "runtime/arena.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 
@@ -45,8 +45,8 @@ class Loaded {
 
   // Pointers to row-major elements; outputs are preallocated. Allocates nothing on the host, except that the first call
   // of a thread may get scratch memory: Error(kMemory) if there is none. Throws what a host function throws; outputs
-  // are then undefined. So they are when the front end interrupts a long program (ir/interrupt.h), whose reason it then
-  // throws.
+  // are then undefined. So they are when the front end interrupts a long program (runtime/interrupt.h), whose reason it
+  // then throws.
   void run(void* const* inputs, void* const* outputs) const {
     if (short_entry_ == nullptr) return run_watched(inputs, outputs);
     short_entry_(inputs, outputs, plan_.arena_bytes == 0 ? nullptr : cpu_arena(plan_.arena_bytes));

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ir/aval.h"
+#include "runtime/aval.h"
 
 namespace ct {
 

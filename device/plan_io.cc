@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "device/plan.h"
-#include "ir/error.h"
-#include "ir/hash.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
 
 namespace ct {
 namespace {

@@ -3,10 +3,10 @@
 #include <optional>
 
 #include "interpreter/capture_state.h"
-#include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/lengths.h"
 #include "ir/primitives.h"
+#include "runtime/error.h"
 
 namespace ct {
 

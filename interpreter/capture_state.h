@@ -12,9 +12,9 @@
 #include "absl/container/inlined_vector.h"
 #include "interpreter/dependence.h"
 #include "interpreter/trace.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/masking.h"
+#include "runtime/error.h"
 
 namespace ct {
 

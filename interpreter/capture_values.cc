@@ -5,8 +5,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "interpreter/capture_state.h"
 #include "interpreter/evaluate.h"
-#include "ir/error.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -6,12 +6,12 @@
 #include "absl/container/inlined_vector.h"
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/reference.h"
-#include "ir/error.h"
-#include "ir/hash.h"
-#include "ir/interrupt.h"
 #include "ir/primitive.h"
-#include "ir/process.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
+#include "runtime/interrupt.h"
+#include "runtime/process.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "ir/graph.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

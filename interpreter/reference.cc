@@ -8,7 +8,7 @@
 #include "interpreter/scalar_semantics.h"
 #include "ir/loops.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

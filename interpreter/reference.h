@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "ir/primitive.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

@@ -17,8 +17,8 @@
 #include <type_traits>
 
 #include "interpreter/elementary.h"
-#include "ir/float_types.h"
 #include "ir/scalar_op.h"
+#include "runtime/float_types.h"
 
 namespace ct {
 

@@ -6,9 +6,9 @@
 
 #include "interpreter/capture_state.h"
 #include "interpreter/evaluate.h"
-#include "ir/error.h"
-#include "ir/interrupt.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/interrupt.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

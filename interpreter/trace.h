@@ -25,7 +25,7 @@
 
 #include "ir/builder.h"
 #include "ir/primitive.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

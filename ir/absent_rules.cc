@@ -1,6 +1,6 @@
 #include "ir/absent_rules.h"
 
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct {
 

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "ir/error.h"
 #include "ir/primitive.h"
+#include "runtime/error.h"
 
 namespace ct {
 

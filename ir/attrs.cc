@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/error.h"
 #include "ir/graph.h"
-#include "ir/hash.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

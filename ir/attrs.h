@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ir/dtype.h"
+#include "runtime/dtype.h"
 
 namespace ct {
 

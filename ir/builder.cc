@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/error.h"
-#include "ir/hash.h"
 #include "ir/primitive.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
+#include "runtime/text.h"
 
 namespace ct {
 

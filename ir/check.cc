@@ -1,8 +1,8 @@
 #include "ir/check.h"
 
-#include "ir/error.h"
 #include "ir/primitive.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

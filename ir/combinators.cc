@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "ir/aval.h"
 #include "ir/scalar_op.h"
+#include "runtime/aval.h"
 
 namespace ct {
 

@@ -6,7 +6,7 @@
 namespace ct {
 
 // How many forks there were from the first process to this one, and by this one. It stays while a ProcessMutex is held
-// (ir/process.h).
+// (runtime/process.h).
 int64_t forks();
 
 }  // namespace ct

@@ -16,8 +16,8 @@
 
 #include "absl/types/span.h"
 #include "ir/attrs.h"
-#include "ir/aval.h"
-#include "ir/location.h"
+#include "runtime/aval.h"
+#include "runtime/location.h"
 
 namespace ct {
 

@@ -4,11 +4,11 @@
 #include <limits>
 #include <numeric>
 
-#include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -4,8 +4,8 @@
 #include <charconv>
 #include <limits>
 
-#include "ir/error.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 

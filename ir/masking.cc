@@ -4,9 +4,9 @@
 
 #include "ir/absent_rules.h"
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

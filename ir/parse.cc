@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "ir/builder.h"
-#include "ir/error.h"
 #include "ir/lexer.h"
 #include "ir/primitive.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

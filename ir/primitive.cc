@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "ir/error.h"
-#include "ir/process.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/process.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

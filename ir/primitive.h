@@ -38,7 +38,7 @@
 #include "ir/builder.h"
 #include "ir/element.h"
 #include "ir/structure.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

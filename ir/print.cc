@@ -5,7 +5,7 @@
 #include <set>
 
 #include "ir/primitive.h"
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

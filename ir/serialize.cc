@@ -15,10 +15,10 @@
 #include <unordered_map>
 
 #include "ir/builder.h"
-#include "ir/error.h"
-#include "ir/hash.h"
 #include "ir/primitive.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -25,7 +25,7 @@
 
 #include "absl/types/span.h"
 #include "ir/graph.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

@@ -10,8 +10,8 @@
 
 #include <optional>
 
-#include "ir/dtype.h"
 #include "ir/scalar_op.h"
+#include "runtime/dtype.h"
 
 namespace ct {
 

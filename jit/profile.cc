@@ -5,12 +5,12 @@
 #include <map>
 
 #include "device/host_call.h"
-#include "ir/error.h"
-#include "ir/location.h"
-#include "ir/text.h"
 #include "jit/fuse/fuse.h"
 #include "jit/llvm/compiler.h"
 #include "jit/loop/visit.h"
+#include "runtime/error.h"
+#include "runtime/location.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "ir/tensor.h"
 #include "jit/compile.h"
+#include "runtime/tensor.h"
 
 namespace ct::jit {
 

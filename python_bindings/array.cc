@@ -7,10 +7,10 @@
 #include <cstddef>
 #include <utility>
 
-#include "ir/text.h"
 #include "python_bindings/indexing.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/slots.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 

@@ -6,12 +6,12 @@
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/print.h"
-#include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/operands.h"
+#include "runtime/text.h"
 #include "transforms/find_nan.h"
 
 namespace ct::python {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "interpreter/evaluate.h"
-#include "ir/interrupt.h"
-#include "ir/process.h"
-#include "ir/text.h"
 #include "jit/compile.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
+#include "runtime/interrupt.h"
+#include "runtime/process.h"
+#include "runtime/text.h"
 #include "transforms/find_nan.h"
 #include "transforms/higher_order/custom_rule.h"
 

@@ -2,13 +2,13 @@
 #include <array>
 #include <bit>
 
-#include "ir/hash.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
-#include "ir/size.h"
-#include "ir/text.h"
 #include "python_bindings/exchange.h"
 #include "python_bindings/operands.h"
+#include "runtime/hash.h"
+#include "runtime/size.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

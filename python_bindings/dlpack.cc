@@ -5,10 +5,10 @@
 #include <functional>
 #include <memory>
 
-#include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/exchange.h"
 #include "python_bindings/gil.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "device/cpu/pool.h"
-#include "ir/text.h"
 #include "python_bindings/python.h"
+#include "runtime/pool.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

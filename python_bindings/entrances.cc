@@ -10,11 +10,11 @@
 #include <cstring>
 
 #include "ir/primitives.h"
-#include "ir/text.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/primitive_functions.h"
 #include "python_bindings/slots.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

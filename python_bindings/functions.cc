@@ -2,9 +2,9 @@
 // pybind11's dispatch would cost more than most of what they do.
 #include "python_bindings/functions.h"
 
-#include "ir/text.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/primitive_functions.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

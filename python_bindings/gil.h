@@ -1,5 +1,5 @@
 // Giving Python's lock to other threads and taking it back. All of the binding does it by these two classes: they keep
-// the rules of ir/process.h, and they survive the end of the interpreter.
+// the rules of runtime/process.h, and they survive the end of the interpreter.
 //
 // Until Python 3.14 a thread that asks for the lock after the interpreter has ended is ended by pthread_exit, which on
 // Linux unwinds its stack: it would run destructors that need the lock, and meets functions that are noexcept, which
@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
-#include "ir/process.h"
 #include "python_bindings/python.h"
+#include "runtime/process.h"
 
 namespace ct::python {
 

@@ -1,4 +1,4 @@
-// Python's signals while a compiled program runs (ir/interrupt.h).
+// Python's signals while a compiled program runs (runtime/interrupt.h).
 //
 // Python's own handler of a signal notes that it came; the functions that the program set for it run when the main
 // thread interprets again. While that thread computes here, nobody would know: so a computation that has taken some
@@ -12,9 +12,9 @@
 #include <atomic>
 #include <chrono>
 
-#include "ir/interrupt.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/python.h"
+#include "runtime/interrupt.h"
 
 namespace ct::python {
 namespace {

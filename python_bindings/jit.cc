@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "device/cpu/pool.h"
 #include "jit/compile.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
 #include "python_bindings/slots.h"
+#include "runtime/pool.h"
 #include "transforms/higher_order/primitives.h"
 
 namespace ct::python {

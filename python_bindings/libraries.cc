@@ -1,10 +1,10 @@
 // Libraries that primitives run on the host: where LAPACK is looked for, and NumPy's Fourier transforms.
-#include "device/cpu/pool.h"
 #include "ir/ops/fft.h"
-#include "ir/ops/linalg/lapack.h"
-#include "ir/text.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/python.h"
+#include "runtime/lapack.h"
+#include "runtime/pool.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

@@ -1,12 +1,12 @@
 // The extension module `cotangent._core`.
 #include <cstdlib>
 
-#include "ir/process.h"
 #include "jit/llvm/warm_up.h"
 #include "python_bindings/checked.h"
 #include "python_bindings/functions.h"
 #include "python_bindings/primitive_functions.h"
 #include "python_bindings/python.h"
+#include "runtime/process.h"
 
 PYBIND11_MODULE(_core, module) {
   using namespace ct::python;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

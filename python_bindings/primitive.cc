@@ -9,15 +9,15 @@
 #include <unordered_map>
 
 #include "ir/combinators.h"
-#include "ir/hash.h"
 #include "ir/lengths.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/attributes.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python_object.h"
+#include "runtime/hash.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/host_callback.h"
 

@@ -6,10 +6,10 @@
 #include <structmember.h>
 
 #include "absl/container/inlined_vector.h"
-#include "ir/text.h"
 #include "python_bindings/attributes.h"
 #include "python_bindings/operands.h"
 #include "python_bindings/slots.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

@@ -1,11 +1,11 @@
 // Where the time of a compiled program goes, for `ct.profile` and `ct.explain`, which put it into words.
 #include "jit/profile.h"
 
-#include "ir/error.h"
-#include "ir/text.h"
 #include "python_bindings/array.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/python.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "interpreter/trace.h"
-#include "ir/error.h"
-#include "ir/tensor.h"
+#include "runtime/error.h"
+#include "runtime/tensor.h"
 
 namespace ct::python {
 

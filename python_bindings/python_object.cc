@@ -2,9 +2,9 @@
 
 #include <unordered_map>
 
-#include "ir/text.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

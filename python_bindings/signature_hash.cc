@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "ir/hash.h"
 #include "python_bindings/array.h"
 #include "python_bindings/tree.h"
+#include "runtime/hash.h"
 
 namespace ct::python {
 namespace {

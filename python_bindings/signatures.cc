@@ -13,13 +13,13 @@
 #include <string>
 #include <string_view>
 
-#include "ir/hash.h"
 #include "ir/lengths.h"
-#include "ir/text.h"
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/jit_function.h"
 #include "python_bindings/signature_hash.h"
+#include "runtime/hash.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

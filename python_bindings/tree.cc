@@ -3,9 +3,9 @@
 #include <cctype>
 #include <unordered_map>
 
-#include "ir/hash.h"
-#include "ir/text.h"
 #include "python_bindings/array.h"
+#include "runtime/hash.h"
+#include "runtime/text.h"
 
 namespace ct::python {
 namespace {

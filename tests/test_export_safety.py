@@ -401,7 +401,7 @@ def test_damaged_files_are_errors(tmp_path: Path, long_run: bool) -> None:
 
 
 def combined(a: int, b: int) -> int:
-    """`hash_combine` of ir/hash.h."""
+    """`hash_combine` of runtime/hash.h."""
     x = a ^ ((b + 0x9E3779B97F4A7C15 + (a << 6) + (a >> 2)) % 2**64)
     for _ in range(2):
         x = (x ^ x >> 32) * 0xD6E8FEB86659FD93 % 2**64

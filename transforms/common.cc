@@ -1,6 +1,6 @@
 #include "transforms/common.h"
 
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct {
 

@@ -8,8 +8,8 @@
 
 #include "ir/absent_rules.h"
 #include "ir/builder.h"
-#include "ir/error.h"
 #include "ir/primitive.h"
+#include "runtime/error.h"
 
 namespace ct {
 

@@ -3,7 +3,7 @@
 // results are.
 #include <algorithm>
 
-#include "ir/error.h"
+#include "runtime/error.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "ir/error.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 

@@ -4,11 +4,11 @@
 
 #include "interpreter/evaluate.h"
 #include "interpreter/reference.h"
-#include "ir/error.h"
-#include "ir/float_types.h"
 #include "ir/primitive.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/float_types.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/host_callback.h"
 

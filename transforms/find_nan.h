@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/error.h"
 #include "ir/graph.h"
-#include "ir/tensor.h"
+#include "runtime/error.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

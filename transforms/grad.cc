@@ -5,9 +5,9 @@
 // in one (a differentiated scan, say) are first split in two; then the tangent sheet is transposed as a graph.
 #include <functional>
 
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 #include "transforms/transpose.h"

@@ -16,8 +16,8 @@
 #include <map>
 #include <optional>
 
-#include "ir/error.h"
 #include "ir/ops.h"
+#include "runtime/error.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"

@@ -1,7 +1,7 @@
 // Forward derivatives: every equation is replaced by its primitive's jvp rule, which emits the value and its tangent.
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 

@@ -1,5 +1,5 @@
 // A program and its derivative at the point where it was run, as two programs.
-#include "ir/error.h"
+#include "runtime/error.h"
 #include "transforms/transforms.h"
 
 namespace ct {

@@ -4,8 +4,8 @@
 #include "ir/simplify.h"
 
 #include "interpreter/evaluate.h"
-#include "ir/error.h"
 #include "ir/ops.h"
+#include "runtime/error.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
+#include "runtime/error.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 

@@ -1,9 +1,9 @@
 // One example's program made a batch's: every equation with a batched operand is replaced by its primitive's batch
 // rule, which says where the batch dimension of each result is. Equations without one stay as they are, except for
 // collectives that name the batch's axis.
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/transforms.h"
 

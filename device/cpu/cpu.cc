@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "ir/error.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "interpreter/kernels/kernels.h"
-#include "ir/float_types.h"
+#include "runtime/float_types.h"
 
 namespace ct::kernels {
 

@@ -7,8 +7,8 @@
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/kernels/move.h"
 #include "interpreter/scalar_semantics.h"
-#include "ir/float_types.h"
 #include "ir/ops.h"
+#include "runtime/float_types.h"
 
 namespace ct::kernels {
 namespace {

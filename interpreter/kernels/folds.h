@@ -2,7 +2,7 @@
 #pragma once
 
 #include "interpreter/scalar_semantics.h"
-#include "ir/float_types.h"
+#include "runtime/float_types.h"
 
 namespace ct::kernels {
 

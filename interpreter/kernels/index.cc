@@ -5,8 +5,8 @@
 #include "interpreter/kernels/folds.h"
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/scalar_semantics.h"
-#include "ir/float_types.h"
 #include "ir/ops.h"
+#include "runtime/float_types.h"
 
 namespace ct::kernels {
 namespace {

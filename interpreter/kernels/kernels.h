@@ -7,7 +7,7 @@
 #pragma once
 
 #include "ir/primitive.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

@@ -11,8 +11,8 @@
 
 #include "interpreter/elementary.h"
 #include "interpreter/scalar_semantics.h"
-#include "ir/float_types.h"
 #include "ir/scalar_op.h"
+#include "runtime/float_types.h"
 
 namespace ct {
 

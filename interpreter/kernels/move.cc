@@ -5,7 +5,7 @@
 
 #include "interpreter/kernels/kernels.h"
 #include "ir/element_bits.h"
-#include "ir/size.h"
+#include "runtime/size.h"
 
 namespace ct {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "ir/aval.h"
-#include "ir/tensor.h"
+#include "runtime/aval.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

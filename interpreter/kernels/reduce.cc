@@ -8,7 +8,7 @@
 #include "interpreter/kernels/folds.h"
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/scalar_semantics.h"
-#include "ir/float_types.h"
+#include "runtime/float_types.h"
 
 namespace ct::kernels {
 namespace {

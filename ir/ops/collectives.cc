@@ -13,9 +13,9 @@
 #include <numeric>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -1,10 +1,10 @@
 // Changes of dtype: by value (convert) and by reading the same bits differently (bitcast).
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/simplify.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

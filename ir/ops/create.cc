@@ -5,11 +5,11 @@
 #include <limits>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
-#include "ir/float_types.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/float_types.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -7,10 +7,10 @@
 #include <algorithm>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

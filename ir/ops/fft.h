@@ -7,7 +7,7 @@
 
 #include "absl/types/span.h"
 #include "ir/builder.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

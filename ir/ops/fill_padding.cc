@@ -3,11 +3,11 @@
 // that take an array apart by position (halves of it, say) put it first, with a value that does not matter to the
 // result.
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

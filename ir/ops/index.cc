@@ -13,12 +13,12 @@
 
 #include "ir/associative_scan.h"
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/simplify.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -1,11 +1,11 @@
 // select(predicate, if_true, if_false): element by element, one of two values of any dtype. What is not chosen does
 // not matter, not even NaN: neither for the value nor, through the transpose, for derivatives.
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/simplify.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

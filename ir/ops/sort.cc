@@ -10,13 +10,13 @@
 #include "absl/container/inlined_vector.h"
 #include "ir/combinators.h"
 #include "ir/element_bits.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
-#include "ir/parallel.h"
 #include "ir/primitives.h"
-#include "ir/sort_order.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/parallel.h"
+#include "runtime/sort_order.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

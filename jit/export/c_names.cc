@@ -6,7 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 namespace {

@@ -5,12 +5,12 @@
 #include <set>
 
 #include "ir/serialize.h"
-#include "ir/text.h"
 #include "jit/compile.h"
 #include "jit/export/c_names.h"
 #include "jit/export/lengths.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/link.h"
+#include "runtime/text.h"
 #include "transforms/higher_order/custom_rule.h"
 
 namespace ct {

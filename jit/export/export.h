@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "ir/graph.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 
-#include "ir/error.h"
 #include "jit/loop/expand/math.h"
 #include "jit/loop/visit.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

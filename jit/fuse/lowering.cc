@@ -1,7 +1,7 @@
 #include "jit/fuse/lowering.h"
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/error.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "ir/error.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

@@ -6,9 +6,9 @@
 // a largest element of about 1; what is below kNothing then is taken for 0, where squares would lose their digits.
 #include <functional>
 
-#include "ir/dtype.h"
 #include "jit/kernels/linear_algebra.h"
 #include "jit/loop/num.h"
+#include "runtime/dtype.h"
 
 namespace ct::loop {
 namespace {

@@ -1,15 +1,15 @@
 // Radix sort, lowest digit first, of keys and the positions that they came from: keys are mapped to unsigned integers
-// that compare as they do (as in ir/sort_order.h). Several keys are sorted by one after the other, the last one first.
-// The first few of many are those that stay in a short list while the line goes by. When more are wanted, whatever
-// comes before the last of the best so far is collected, and sorted when there is much of it.
+// that compare as they do (as in runtime/sort_order.h). Several keys are sorted by one after the other, the last one
+// first. The first few of many are those that stay in a short list while the line goes by. When more are wanted,
+// whatever comes before the last of the best so far is collected, and sorted when there is much of it.
 #include <algorithm>
 #include <limits>
 #include <optional>
 #include <vector>
 
-#include "ir/float_types.h"
 #include "jit/kernels/kernels.h"
 #include "jit/loop/num.h"
+#include "runtime/float_types.h"
 
 namespace ct::loop {
 namespace {

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "ir/error.h"
-#include "ir/float_types.h"
+#include "runtime/error.h"
+#include "runtime/float_types.h"
 
 namespace ct::jit {
 

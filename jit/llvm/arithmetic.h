@@ -3,9 +3,9 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "ir/dtype.h"
 #include "ir/scalar_op.h"
 #include "jit/llvm/target.h"
+#include "runtime/dtype.h"
 
 namespace ct::jit {
 

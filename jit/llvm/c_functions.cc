@@ -9,7 +9,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "ir/error.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

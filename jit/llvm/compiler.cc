@@ -10,14 +10,14 @@
 #include <optional>
 #include <thread>
 
-#include "device/cpu/cores.h"
 #include "device/cpu/cpu.h"
-#include "ir/error.h"
-#include "ir/process.h"
 #include "jit/llvm/c_functions.h"
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/emit.h"
 #include "jit/llvm/memory.h"
+#include "runtime/cores.h"
+#include "runtime/error.h"
+#include "runtime/process.h"
 
 namespace ct::jit {
 

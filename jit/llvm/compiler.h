@@ -16,7 +16,7 @@
 //   is at
 //     least the program's own arena; matrix products may append packing space. May be null when arena_bytes is 0.
 // Entry points are reentrant and call nothing but memcpy/memset/memmove; in this process also run_parallel of
-// device/cpu/pool.h, for loops that threads share, and, for programs with host calls, call_host of device/host_call.h
+// runtime/pool.h, for loops that threads share, and, for programs with host calls, call_host of device/host_call.h
 // under the caller's HostScope: they return early when such a call fails. Others never fail.
 //
 // All functions may be called from several threads at once.

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <map>
 
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
 #include "jit/llvm/accesses.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 

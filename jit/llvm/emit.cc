@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "device/cpu/pool.h"
 #include "device/host_call.h"
-#include "ir/error.h"
 #include "jit/llvm/accesses.h"
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/gemm.h"
 #include "jit/llvm/loops.h"
+#include "runtime/error.h"
+#include "runtime/pool.h"
 
 namespace ct::jit {
 

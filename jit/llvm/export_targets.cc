@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "ir/text.h"
 #include "jit/llvm/compiler.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "device/cpu/pool.h"
-#include "ir/error.h"
+#include "runtime/error.h"
+#include "runtime/pool.h"
 
 namespace ct::jit {
 

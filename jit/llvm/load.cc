@@ -16,17 +16,17 @@
 #include <utility>
 
 #include "device/cpu/cpu.h"
-#include "device/cpu/pool.h"
 #include "device/host_call.h"
-#include "ir/error.h"
-#include "ir/interrupt.h"
-#include "ir/process.h"
-#include "ir/text.h"
 #include "jit/llvm/code_memory.h"
 #include "jit/llvm/debuggers.h"
 #include "jit/llvm/debugging.h"
 #include "jit/llvm/memory.h"
 #include "jit/llvm/tiles.h"
+#include "runtime/error.h"
+#include "runtime/interrupt.h"
+#include "runtime/pool.h"
+#include "runtime/process.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 

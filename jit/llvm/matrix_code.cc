@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "device/cpu/pool.h"
 #include "jit/llvm/sharing.h"
+#include "runtime/pool.h"
 
 namespace ct::jit {
 

@@ -13,8 +13,8 @@
 #include <string>
 #include <tuple>
 
-#include "ir/error.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 

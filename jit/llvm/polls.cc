@@ -12,10 +12,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/interrupt.h"
 #include "jit/llvm/c_functions.h"
 #include "jit/llvm/emit.h"
 #include "jit/loop/visit.h"
+#include "runtime/interrupt.h"
 
 namespace ct::jit {
 

@@ -1,6 +1,6 @@
-// Questions whether the program is to go on (ir/interrupt.h), about every millisecond of a long one, and the ways out
-// of a function that those have where the answer is no. In what follows `nanoseconds` is what was done since the last
-// one.
+// Questions whether the program is to go on (runtime/interrupt.h), about every millisecond of a long one, and the ways
+// out of a function that those have where the answer is no. In what follows `nanoseconds` is what was done since the
+// last one.
 #pragma once
 
 #include "jit/llvm/function_builder.h"

@@ -11,9 +11,9 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/error.h"
 #include "jit/llvm/emit.h"
 #include "jit/loop/visit.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 

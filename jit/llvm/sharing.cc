@@ -1,4 +1,4 @@
-// The body of a shared loop becomes a function of a range of iterations, and a call of device/cpu/pool.h's entry takes
+// The body of a shared loop becomes a function of a range of iterations, and a call of runtime/pool.h's entry takes
 // the loop's place.
 //
 // The function is emitted as if it were inside the one around it. What it turned out to use from there then becomes
@@ -15,11 +15,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "device/cpu/pool.h"
-#include "ir/error.h"
 #include "jit/llvm/loops.h"
 #include "jit/llvm/streams.h"
 #include "jit/loop/visit.h"
+#include "runtime/error.h"
+#include "runtime/pool.h"
 
 namespace ct::jit {
 

@@ -12,7 +12,7 @@ namespace ct::jit {
 struct CpuEmission;
 
 struct Sharing {
-  bool has_pool = false;  // of threads, where the code runs (device/cpu/pool.h)
+  bool has_pool = false;  // of threads, where the code runs (runtime/pool.h)
   // In a function of a range: its own scratch memory, and how much it uses.
   bool in_range = false;
   llvm::Value* scratch = nullptr;

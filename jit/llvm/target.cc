@@ -19,12 +19,12 @@
 #include <mutex>
 #include <vector>
 
-#include "ir/error.h"
-#include "ir/process.h"
 #include "jit/llvm/memory.h"
 #include "jit/llvm/passes.h"
 #include "jit/llvm/tiles.h"
 #include "jit/llvm/warm_up.h"
+#include "runtime/error.h"
+#include "runtime/process.h"
 
 namespace ct::jit {
 

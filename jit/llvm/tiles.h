@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
-#include "ir/dtype.h"
+#include "runtime/dtype.h"
 
 namespace llvm {
 class Module;

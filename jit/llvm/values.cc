@@ -1,7 +1,7 @@
 #include "jit/llvm/values.h"
 
-#include "ir/error.h"
 #include "jit/llvm/arithmetic.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 

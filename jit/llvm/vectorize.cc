@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "device/cpu/pool.h"
 #include "jit/loop/visit.h"
+#include "runtime/pool.h"
 
 namespace ct::jit {
 

@@ -8,10 +8,10 @@
 #include <mutex>
 #include <thread>
 
-#include "device/cpu/cores.h"
-#include "device/cpu/pool.h"
 #include "jit/llvm/compiler.h"
 #include "jit/llvm/target.h"
+#include "runtime/cores.h"
+#include "runtime/pool.h"
 
 namespace ct::jit {
 

@@ -1,10 +1,10 @@
 // The Builder's loops and branches: how carries of any dtype become machine carries.
 #include <algorithm>
 
-#include "ir/error.h"
 #include "jit/loop/loop.h"
 #include "jit/loop/product_loops.h"
 #include "jit/loop/ranges.h"
+#include "runtime/error.h"
 
 namespace ct::loop {
 

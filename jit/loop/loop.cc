@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/error.h"
 #include "jit/loop/clone.h"
 #include "jit/loop/expand/math.h"
 #include "jit/loop/ranges.h"
+#include "runtime/error.h"
 
 namespace ct::loop {
 

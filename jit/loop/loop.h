@@ -28,8 +28,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "ir/dtype.h"
 #include "ir/scalar_op.h"
+#include "runtime/dtype.h"
 
 namespace ct::loop {
 

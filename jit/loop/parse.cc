@@ -6,8 +6,8 @@
 #include <map>
 
 #include "ir/lexer.h"
-#include "ir/text.h"
 #include "jit/loop/ranges.h"
+#include "runtime/text.h"
 
 namespace ct::loop {
 

@@ -1,7 +1,7 @@
 // Loops and branches: sub-graphs are lowered in place, by frames of their own. Carried scalars live in registers;
 // carried arrays in two buffers that change places (schedule/buffers.h makes them one where the body updates in place).
-#include "ir/error.h"
 #include "jit/lower/frame.h"
+#include "runtime/error.h"
 #include "transforms/higher_order/higher_order.h"
 
 namespace ct::jit {

@@ -2,10 +2,10 @@
 // what else there is around it.
 #include <algorithm>
 
-#include "ir/error.h"
 #include "jit/fuse/products.h"
 #include "jit/loop/product_loops.h"
 #include "jit/lower/frame.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

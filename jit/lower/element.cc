@@ -1,8 +1,8 @@
 // One element of a variable as loop IR: loaded, remembered or computed; and what positions are.
 #include <algorithm>
 
-#include "ir/error.h"
 #include "jit/lower/frame.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 

@@ -1,7 +1,7 @@
 // What the host computes: a call out of the program, or loops of ours where there are some.
-#include "ir/error.h"
 #include "jit/lower/frame.h"
 #include "jit/lower/library_calls.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
-#include "ir/float_types.h"
-#include "ir/location.h"
-#include "ir/text.h"
 #include "jit/loop/passes/sums.h"
 #include "jit/lower/frame.h"
+#include "runtime/error.h"
+#include "runtime/float_types.h"
+#include "runtime/location.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 Chunks chunks_of(int64_t size, int64_t each) {

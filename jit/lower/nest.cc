@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
-#include "ir/error.h"
 #include "jit/loop/passes/sums.h"
 #include "jit/lower/frame.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

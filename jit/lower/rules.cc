@@ -1,9 +1,9 @@
 // Element rules and loop rules as loop IR: run once, against `RuleBuilder`.
 #include "jit/lower/rules.h"
 
-#include "ir/error.h"
 #include "ir/loops.h"
 #include "jit/lower/frame.h"
+#include "runtime/error.h"
 
 namespace ct::jit {
 namespace {

@@ -2,12 +2,12 @@
 
 #include <cstring>
 
-#include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
-#include "ir/error.h"
-#include "ir/parallel.h"
-#include "ir/process.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/parallel.h"
+#include "runtime/pool.h"
+#include "runtime/process.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 namespace {

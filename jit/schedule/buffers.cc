@@ -4,10 +4,10 @@
 #include <map>
 #include <numeric>
 
-#include "ir/error.h"
-#include "ir/size.h"
 #include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
+#include "runtime/error.h"
+#include "runtime/size.h"
 
 namespace ct::jit {
 namespace {

@@ -6,8 +6,8 @@
 #include <list>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/hash.h"
-#include "ir/process.h"
+#include "runtime/hash.h"
+#include "runtime/process.h"
 
 namespace ct {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "ir/hash.h"
-#include "ir/text.h"
+#include "runtime/hash.h"
+#include "runtime/text.h"
 
 namespace ct::jit {
 namespace {

@@ -7,11 +7,11 @@
 #include <fstream>
 #include <thread>
 
-#include "ir/error.h"
 #include "ir/primitive.h"
 #include "jit/export/export.h"
 #include "jit/schedule/buffers.h"
 #include "jit/store/disk_cache.h"
+#include "runtime/error.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"

@@ -4,8 +4,8 @@
 
 #include "device/cpu/cpu.h"
 #include "device/null/null.h"
-#include "ir/hash.h"
 #include "jit/backend.h"
+#include "runtime/hash.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
 

@@ -1,13 +1,13 @@
 // Facts about dtypes, interned avals and the text of errors.
-#include "ir/dtype.h"
+#include "runtime/dtype.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "ir/aval.h"
-#include "ir/error.h"
+#include "runtime/aval.h"
+#include "runtime/error.h"
 
 namespace ct {
 namespace {

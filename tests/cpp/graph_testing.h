@@ -12,9 +12,9 @@
 
 #include "interpreter/evaluate.h"
 #include "ir/check.h"
-#include "ir/error.h"
 #include "ir/ops.h"
 #include "ir/primitive.h"
+#include "runtime/error.h"
 
 namespace ct {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "jit/export/export.h"
+#include "runtime/error.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/transforms.h"

@@ -11,9 +11,9 @@
 #include "interpreter/kernels/kernels.h"
 #include "interpreter/reference.h"
 #include "ir/builder.h"
-#include "ir/float_types.h"
 #include "ir/ops.h"
 #include "ir/primitive.h"
+#include "runtime/float_types.h"
 
 namespace ct {
 namespace {

@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "ir/check.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "runtime/error.h"
 #include "tests/cpp/text_cases.h"
 #include "transforms/transforms.h"
 #include "transforms/windows.h"

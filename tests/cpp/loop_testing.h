@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/float_types.h"
 #include "jit/llvm/compiler.h"
 #include "jit/loop/check.h"
 #include "jit/loop/loop.h"
 #include "jit/loop/parse.h"
+#include "runtime/float_types.h"
 
 namespace ct::loop {
 

@@ -4,13 +4,13 @@
 
 #include <map>
 
-#include "ir/error.h"
 #include "jit/loop/check.h"
 #include "jit/loop/parse.h"
 #include "jit/loop/passes/sums.h"
 #include "jit/schedule/buffers.h"
 #include "jit/schedule/merge.h"
 #include "jit/schedule/order.h"
+#include "runtime/error.h"
 #include "tests/cpp/text_cases.h"
 
 namespace ct::loop {

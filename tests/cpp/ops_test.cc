@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "ir/error.h"
+#include "runtime/error.h"
 #include "tests/cpp/op_testing.h"
 
 namespace ct::testing_ops {

@@ -1,5 +1,5 @@
 // The pool of threads by itself: every iteration runs once, whoever calls, from wherever.
-#include "device/cpu/pool.h"
+#include "runtime/pool.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "device/cpu/cores.h"
+#include "runtime/cores.h"
 
 namespace ct {
 namespace {

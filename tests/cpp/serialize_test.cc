@@ -12,12 +12,12 @@
 #include <random>
 
 #include "ir/check.h"
-#include "ir/error.h"
-#include "ir/hash.h"
 #include "ir/ops.h"
 #include "ir/parse.h"
 #include "ir/primitive.h"
 #include "ir/print.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
 
 namespace ct {
 namespace {

@@ -15,17 +15,17 @@
 #include <functional>
 #include <thread>
 
-#include "device/cpu/pool.h"
 #include "interpreter/evaluate.h"
 #include "interpreter/trace.h"
 #include "ir/attrs.h"
 #include "ir/check.h"
-#include "ir/location.h"
 #include "ir/ops.h"
 #include "ir/parse.h"
 #include "ir/primitive.h"
 #include "ir/print.h"
 #include "jit/compile.h"
+#include "runtime/location.h"
+#include "runtime/pool.h"
 #include "tests/cpp/compile_testing.h"
 #include "transforms/transforms.h"
 

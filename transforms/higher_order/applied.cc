@@ -1,6 +1,6 @@
 #include "transforms/higher_order/applied.h"
 
-#include "ir/error.h"
+#include "runtime/error.h"
 #include "transforms/higher_order/rules.h"
 
 namespace ct {

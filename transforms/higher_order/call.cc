@@ -1,7 +1,7 @@
 // call: a function by name, applied. What jit leaves in an enclosing program: transforms derive the called graph once
 // for each way in which it is used, and the compiler inlines it. One with a "rule" is a custom_vmap function.
-#include "ir/error.h"
 #include "ir/ops.h"
+#include "runtime/error.h"
 #include "transforms/higher_order/applied.h"
 #include "transforms/higher_order/custom_vmap.h"
 #include "transforms/higher_order/primitives.h"

@@ -11,9 +11,9 @@
 #include <limits>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/applied.h"
 #include "transforms/higher_order/higher_order.h"

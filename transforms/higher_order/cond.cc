@@ -6,15 +6,15 @@
 #include <algorithm>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/applied.h"
-#include "transforms/higher_order/inactive_rows.h"
 #include "transforms/higher_order/higher_order.h"
+#include "transforms/higher_order/inactive_rows.h"
 #include "transforms/higher_order/primitives.h"
 #include "transforms/higher_order/rules.h"
 

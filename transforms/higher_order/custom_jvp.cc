@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/custom_rule.h"
 #include "transforms/higher_order/higher_order.h"

@@ -3,9 +3,9 @@
 #include <exception>
 #include <optional>
 
-#include "ir/error.h"
 #include "ir/lengths.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/rules.h"
 

@@ -3,10 +3,10 @@
 // transposes it away; evaluating one, or differentiating it by its residuals, is forward mode through a custom_vjp
 // function, which does not exist.
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/custom_rule.h"
 #include "transforms/higher_order/higher_order.h"

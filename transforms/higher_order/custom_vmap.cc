@@ -4,9 +4,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "ir/combinators.h"
-#include "ir/error.h"
-#include "ir/process.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/process.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/rules.h"
 

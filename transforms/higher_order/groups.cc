@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/error.h"
+#include "runtime/error.h"
 
 namespace ct {
 

@@ -16,9 +16,9 @@
 #include <cstring>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/builder.h"
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

@@ -12,9 +12,9 @@
 #include <numeric>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/groups.h"
 #include "transforms/higher_order/primitives.h"

@@ -15,11 +15,11 @@
 #include <limits>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 #include "transforms/higher_order/primitives.h"

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 
 namespace ct {

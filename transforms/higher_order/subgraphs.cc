@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/error.h"
-#include "ir/hash.h"
 #include "ir/lengths.h"
 #include "ir/ops.h"
-#include "ir/process.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
+#include "runtime/process.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/checkpoint.h"
 

@@ -2,9 +2,9 @@
 // What vmap makes of a mask region: derivatives still have to reach the inside of the mask, so the batching waits. It
 // expands after all derivatives are taken.
 #include "ir/combinators.h"
-#include "ir/error.h"
 #include "ir/ops.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/applied.h"
 #include "transforms/higher_order/higher_order.h"

@@ -3,9 +3,9 @@
 #include <functional>
 #include <limits>
 
-#include "ir/error.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
+#include "runtime/error.h"
 
 namespace ct::linalg {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <limits>
 
-#include "ir/error.h"
-#include "ir/ops/linalg/lapack.h"
 #include "ir/primitive.h"
+#include "runtime/error.h"
+#include "runtime/lapack.h"
 
 namespace ct::linalg {
 

@@ -4,13 +4,13 @@
 //
 // lu_solve: op(A) X = B with the factors given; operands A, its lu, its permutation, B. The derivative is that of the
 // solution as a function of A and B: the factors count as known, so that every order of derivative uses them again.
-#include "ir/error.h"
 #include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct::linalg {
 namespace {

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/error.h"
 #include "ir/length_form.h"
 #include "ir/lengths.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct::linalg {
 

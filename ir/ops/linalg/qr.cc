@@ -1,13 +1,13 @@
 // qr: A = Q R by Householder reflections, with k = min(m, n) columns of Q, or all m when `full_matrices`. As LAPACK
 // leaves it: the signs of R's diagonal are not normalised. With `pivoting` a third result, the order of A's columns
 // that makes R's diagonal descend: A[:, order] = Q R.
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops/linalg/expand.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct::linalg {
 namespace {

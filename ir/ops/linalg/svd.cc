@@ -2,12 +2,12 @@
 // columns and rows, or all of them when `full_matrices`.
 //
 // Derivatives of U and V exist where singular values differ (elsewhere they are Inf or NaN); those of s always.
-#include "ir/error.h"
 #include "ir/lengths.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct::linalg {
 namespace {

@@ -2,11 +2,11 @@
 // matrix functions (square roots, polar factors) come down to, and unlike eigenvectors it does not mind eigenvalues
 // that coincide; A and -B must have none in common. Bartels, Stewart, "Solution of the matrix equation AX + XB = C",
 // 1972.
-#include "ir/error.h"
 #include "ir/ops/linalg/host.h"
 #include "ir/ops/linalg/matrices.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct::linalg {
 namespace {

@@ -6,7 +6,7 @@
 #include "ir/ops/linalg/matrices.h"
 #include "ir/ops/linalg/small.h"
 #include "ir/primitives.h"
-#include "ir/text.h"
+#include "runtime/text.h"
 
 namespace ct::linalg {
 namespace {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <numbers>
 
-#include "ir/error.h"
 #include "jit/loop/expand/math.h"
 #include "jit/loop/num.h"
+#include "runtime/error.h"
 
 namespace ct::loop {
 

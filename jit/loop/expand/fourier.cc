@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "ir/error.h"
 #include "jit/loop/expand/fourier_lines.h"
+#include "runtime/error.h"
 
 namespace ct::loop {
 

@@ -9,8 +9,8 @@
 #include <tuple>
 
 #include "ir/elementary.h"
-#include "ir/error.h"
 #include "jit/loop/num.h"
+#include "runtime/error.h"
 
 namespace ct::loop {
 

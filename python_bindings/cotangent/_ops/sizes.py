@@ -61,7 +61,7 @@ def several(x: Any) -> TypeGuard[Sequence[Any]]:
     )
 
 
-MOST_AXES = 64  # kMostAxes of ir/aval.cc
+MOST_AXES = 64  # kMostAxes of runtime/aval.cc
 
 
 def check_rank(rank: int, name: str) -> int:

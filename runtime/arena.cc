@@ -1,11 +1,11 @@
-#include "device/cpu/arena.h"
+#include "runtime/arena.h"
 
 #include <cstdlib>
 
-#include "ir/error.h"
-#include "ir/size.h"
-#include "ir/tensor.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/size.h"
+#include "runtime/tensor.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

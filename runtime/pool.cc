@@ -1,4 +1,4 @@
-#include "device/cpu/pool.h"
+#include "runtime/pool.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -11,10 +11,10 @@
 #include <exception>
 #include <thread>
 
-#include "device/cpu/arena.h"
-#include "device/cpu/cores.h"
-#include "ir/error.h"
-#include "ir/interrupt.h"
+#include "runtime/arena.h"
+#include "runtime/cores.h"
+#include "runtime/error.h"
+#include "runtime/interrupt.h"
 
 namespace ct {
 namespace {

@@ -1,4 +1,4 @@
-#include "ir/ops/linalg/lapack.h"
+#include "runtime/lapack.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -12,8 +12,8 @@
 #include <optional>
 #include <string_view>
 
-#include "ir/error.h"
-#include "ir/process.h"
+#include "runtime/error.h"
+#include "runtime/process.h"
 
 namespace ct::lapack {
 namespace {

@@ -1,4 +1,4 @@
-#include "ir/process.h"
+#include "runtime/process.h"
 
 #include <pthread.h>
 

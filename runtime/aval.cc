@@ -1,11 +1,11 @@
-#include "ir/aval.h"
+#include "runtime/aval.h"
 
 #include "absl/container/node_hash_set.h"
-#include "ir/error.h"
-#include "ir/hash.h"
-#include "ir/process.h"
-#include "ir/size.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/hash.h"
+#include "runtime/process.h"
+#include "runtime/size.h"
+#include "runtime/text.h"
 
 namespace ct {
 

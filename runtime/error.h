@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/location.h"
+#include "runtime/location.h"
 
 namespace ct {
 

@@ -1,11 +1,11 @@
-#include "ir/location.h"
+#include "runtime/location.h"
 
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "ir/process.h"
+#include "runtime/process.h"
 
 namespace ct {
 namespace {

@@ -9,8 +9,8 @@
 #include <functional>
 #include <memory>
 
-#include "ir/aval.h"
-#include "ir/error.h"
+#include "runtime/aval.h"
+#include "runtime/error.h"
 
 namespace ct {
 

@@ -1,4 +1,4 @@
-#include "ir/error.h"
+#include "runtime/error.h"
 
 namespace ct {
 

@@ -1,4 +1,4 @@
-#include "ir/tensor.h"
+#include "runtime/tensor.h"
 
 #include <cstdint>
 #include <cstdlib>
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #endif
 
-#include "ir/float_types.h"
-#include "ir/process.h"
+#include "runtime/float_types.h"
+#include "runtime/process.h"
 
 namespace ct {
 

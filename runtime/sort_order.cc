@@ -1,4 +1,4 @@
-#include "ir/sort_order.h"
+#include "runtime/sort_order.h"
 
 #include <algorithm>
 #include <array>
@@ -8,11 +8,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "ir/error.h"
-#include "ir/float_types.h"
-#include "ir/parallel.h"
-#include "ir/radix_sort.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/float_types.h"
+#include "runtime/parallel.h"
+#include "runtime/radix_sort.h"
+#include "runtime/text.h"
 
 namespace ct {
 namespace {

@@ -1,4 +1,4 @@
-#include "device/cpu/cores.h"
+#include "runtime/cores.h"
 
 #include <sched.h>
 

@@ -1,9 +1,9 @@
-#include "ir/dtype.h"
+#include "runtime/dtype.h"
 
 #include <array>
 #include <vector>
 
-#include "ir/error.h"
+#include "runtime/error.h"
 
 namespace ct {
 namespace {

@@ -9,8 +9,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "ir/dtype.h"
-#include "ir/error.h"
+#include "runtime/dtype.h"
+#include "runtime/error.h"
 
 namespace ct {
 

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/parallel.h"
-#include "ir/tensor.h"
+#include "runtime/parallel.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

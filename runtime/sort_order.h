@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "ir/dtype.h"
-#include "ir/tensor.h"
+#include "runtime/dtype.h"
+#include "runtime/tensor.h"
 
 namespace ct {
 

@@ -10,7 +10,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
-#include "ir/dtype.h"
+#include "runtime/dtype.h"
 
 namespace ct {
 

@@ -1,4 +1,4 @@
-#include "ir/parallel.h"
+#include "runtime/parallel.h"
 
 #include <atomic>
 #include <exception>

@@ -1,8 +1,8 @@
-#include "ir/interrupt.h"
+#include "runtime/interrupt.h"
 
 #include <chrono>
 
-#include "ir/process.h"
+#include "runtime/process.h"
 
 namespace ct {
 namespace {

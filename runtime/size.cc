@@ -1,7 +1,7 @@
-#include "ir/size.h"
+#include "runtime/size.h"
 
-#include "ir/error.h"
-#include "ir/text.h"
+#include "runtime/error.h"
+#include "runtime/text.h"
 
 namespace ct {
 
