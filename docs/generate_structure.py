@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("ir", "interpreter", "transforms", "device", "jit", "python_bindings")
+FOLDERS = ("runtime", "ir", "interpreter", "transforms", "device", "jit", "python_bindings")
 Arrows = dict[str, set[str]]  # user -> what it uses
 
 

@@ -115,6 +115,6 @@ bool check(std::exception_ptr* reason) {
 
 }  // namespace
 
-void register_interrupts() { set_interrupt_hooks({begin, check, end}); }
+InterruptHooks interrupt_hooks() { return {begin, check, end}; }
 
 }  // namespace ct::python

@@ -67,7 +67,9 @@ const Recent& recent_place(PyFrameObject* frame) {
   return slot;
 }
 
-SourceLocation resolve(const void* code_pointer, int instruction) {
+}  // namespace
+
+SourceLocation locate(const void* code_pointer, int instruction) {
   const WithInterpreter gil;
   auto* code = reinterpret_cast<PyCodeObject*>(const_cast<void*>(code_pointer));
   SourceLocation location;
@@ -76,8 +78,6 @@ SourceLocation resolve(const void* code_pointer, int instruction) {
   location.function = py::cast<std::string>(py::handle(code->co_name));
   return location;
 }
-
-}  // namespace
 
 LocationId user_location() {
   return innermost_capture() != nullptr && notes_locations ? calling_location() : kNoLocation;
@@ -101,7 +101,6 @@ LocationId calling_location() {
 }
 
 void register_locations(py::module_& module) {
-  set_location_resolver(resolve);
   // Whether this thread's captures have locations from here on; whether they had.
   module.def("note_locations", [](bool note) { return std::exchange(notes_locations, note); });
   module.def("calling_place", [] { return location_string(calling_location()); });

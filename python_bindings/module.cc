@@ -16,6 +16,7 @@ PYBIND11_MODULE(_core, module) {
   Py_AtExit(ct::end_all_work);
   std::atexit(ct::end_all_work);
   module.doc() = "The compiled core of cotangent: arrays, capture, transforms, compiler.";
+  register_python();
   register_errors(module);
   register_locations(module);
   register_dtypes(module);
@@ -29,9 +30,7 @@ PYBIND11_MODULE(_core, module) {
   register_tree(module);
   register_graph(module);
   register_primitives(module);
-  register_interrupts();
   register_jit(module);
   register_profile(module);
   register_export(module);
-  register_libraries(module);
 }

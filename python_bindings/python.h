@@ -101,10 +101,12 @@ void register_array(py::module_& module);
 void register_tree(py::module_& module);
 void register_graph(py::module_& module);
 void register_primitives(py::module_& module);
-void register_interrupts();
 void register_jit(py::module_& module);
 void register_profile(py::module_& module);
 void register_export(py::module_& module);
-void register_libraries(py::module_& module);
+// runtime.cc: `register_runtime` with what these give.
+void register_python();
+SourceLocation locate(const void* code, int instruction);
+InterruptHooks interrupt_hooks();
 
 }  // namespace ct::python

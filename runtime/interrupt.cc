@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "runtime/process.h"
+#include "runtime/runtime.h"
 
 namespace ct {
 namespace {
@@ -10,7 +11,6 @@ namespace {
 constexpr int64_t kBetweenLooks = 4'000'000;  // nanoseconds
 constexpr int64_t kBetweenQuestions = 500'000;
 
-InterruptHooks hooks{};  // set once, when the front end is loaded
 thread_local Interruptible* current = nullptr;
 thread_local const std::atomic<bool>* helped = nullptr;
 thread_local int64_t spent = 0;
@@ -22,11 +22,9 @@ int64_t now() {
 
 }  // namespace
 
-void set_interrupt_hooks(const InterruptHooks& given) { hooks = given; }
-
 Interruptible::Interruptible() : enclosing_(current) { current = this; }
 Interruptible::~Interruptible() {
-  if (begun_) hooks.end();
+  if (begun_) runtime().interrupts.end();
   current = enclosing_;
 }
 
@@ -35,12 +33,12 @@ bool Interruptible::look() {
   if (time < next_look_) return true;
   const bool first = next_look_ == 0;
   next_look_ = time + kBetweenLooks;
-  if (first || hooks.check == nullptr) return true;
+  if (first || runtime().interrupts.check == nullptr) return true;
   if (!begun_) {
-    hooks.begin();
+    runtime().interrupts.begin();
     begun_ = true;
   }
-  if (hooks.check(&reason_)) return true;
+  if (runtime().interrupts.check(&reason_)) return true;
   stopped_.store(true, std::memory_order_relaxed);
   return false;
 }

@@ -2,8 +2,8 @@
 // computes (generated loops, the interpreter) asks `go_on` every now and then, about every millisecond, and returns at
 // once when the answer is no. What it should have written is then undefined; what it was given is as it was.
 //
-// Why it should stop is for the front end to know: its hooks look at that every few milliseconds, on the thread that
-// made the Interruptible. Threads that help it are told by its flag.
+// Why it should stop is for the front end to know: its hooks (runtime.h) look at that every few milliseconds, on the
+// thread that made the Interruptible. Threads that help it are told by its flag.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,6 @@
 #include <exception>
 
 namespace ct {
-
-// What the front end registers. `begin` and `end` come on the thread of a computation that has gone on for some
-// milliseconds, and enclose every `check` of it, which returns false after storing what is to be thrown.
-struct InterruptHooks {
-  void (*begin)();
-  bool (*check)(std::exception_ptr* reason);
-  void (*end)();
-};
-void set_interrupt_hooks(const InterruptHooks& hooks);
 
 class Interruptible {
  public:

@@ -13,7 +13,9 @@
 #include <string_view>
 
 #include "runtime/error.h"
+#include "runtime/pool.h"
 #include "runtime/process.h"
+#include "runtime/runtime.h"
 
 namespace ct::lapack {
 namespace {
@@ -60,11 +62,6 @@ struct Library {
   void (*set_threads)(int) = nullptr;
 };
 
-std::string& library_directory() {
-  static std::string* directory = new std::string;
-  return *directory;
-}
-
 std::optional<Library> library_in(const std::string& file) {
   // Never closed: its threads live on.
   void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -103,8 +100,9 @@ std::vector<std::string> candidates() {
   if (chosen_file() != nullptr) return {chosen_file()};
   std::vector<std::string> files;
   std::error_code error;
-  if (!library_directory().empty()) {
-    for (const auto& entry : std::filesystem::directory_iterator(library_directory(), error)) {
+  const std::string& folder = runtime().library_directory;
+  if (!folder.empty()) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
       const std::string name = entry.path().filename().string();
       if (name.find("openblas") != std::string::npos) files.push_back(entry.path().string());
     }
@@ -148,8 +146,6 @@ const Library& library() {
 
 // ---- Threads --------------------------------------------------------------------------------------------------------
 
-int (*thread_limit)() = nullptr;
-
 // While one of these lives, OpenBLAS computes on the thread that calls it. Its own threads are worth waking for large
 // matrices only: they go on spinning for milliseconds after a call, on cores that the rest of the program wants; and
 // sums that are cut for them round in another way. The setting is OpenBLAS's for the whole process, so the first to
@@ -161,8 +157,7 @@ class Alone {
     constexpr double kLeastShared = 512.0 * 512 * 512;
     const Library& found = library();
     if (found.set_threads == nullptr || found.threads == nullptr) return;
-    const bool limited = thread_limit != nullptr && thread_limit() == 1;
-    if (work >= kLeastShared && !limited) return;
+    if (work >= kLeastShared && ct::threads() > 1) return;
     library_ = &found;
     State& state = State::get();
     const std::scoped_lock lock(state.mutex);
@@ -277,9 +272,6 @@ void copy_indices(const std::vector<int64_t>& found, int64_t count, int32_t* ind
 }
 
 }  // namespace
-
-void set_library_directory(std::string directory) { library_directory() = std::move(directory); }
-void set_thread_limit(int (*limit)()) { thread_limit = limit; }
 
 template <class T>
 int potrf(char uplo, int64_t n, T* a, int64_t lda) {

@@ -15,11 +15,6 @@
 
 namespace ct::lapack {
 
-// A folder of shared libraries to look into first. To be called before the first routine.
-void set_library_directory(std::string directory);
-// Who says how many threads the calling thread's programs may use; without one, that is LAPACK's to decide.
-void set_thread_limit(int (*limit)());
-
 template <class T>
 struct RealOf {
   using Type = T;

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "runtime/process.h"
+#include "runtime/runtime.h"
 
 namespace ct {
 namespace {
@@ -21,7 +22,6 @@ struct Table {
   std::vector<Entry> entries{Entry{}};  // entry 0 is kNoLocation
   absl::flat_hash_map<std::pair<const void*, int>, LocationId> by_code;
   std::map<std::pair<std::string, int>, LocationId> by_line;
-  LocationResolver resolver;
 };
 
 Table& table() {
@@ -53,15 +53,14 @@ LocationId intern_location(SourceLocation location) {
 SourceLocation resolve_location(LocationId location) {
   Table& t = table();
   Entry entry;
-  LocationResolver resolver;
   {
     std::lock_guard lock(t.mutex);
     if (location == kNoLocation || location >= t.entries.size()) return {};
     entry = t.entries[location];
-    resolver = t.resolver;
   }
   if (entry.code == nullptr) return entry.known;
-  return resolver ? resolver(entry.code, entry.instruction) : SourceLocation{};
+  const auto& locate = runtime().locate;
+  return locate ? locate(entry.code, entry.instruction) : SourceLocation{};
 }
 
 std::string location_string(LocationId location) {
@@ -70,12 +69,6 @@ std::string location_string(LocationId location) {
   std::string text = source.file + ":" + std::to_string(source.line);
   if (!source.function.empty()) text += " (" + source.function + ")";
   return text;
-}
-
-void set_location_resolver(LocationResolver resolver) {
-  Table& t = table();
-  std::lock_guard lock(t.mutex);
-  t.resolver = std::move(resolver);
 }
 
 LocationScope::LocationScope(LocationId location) : previous_(current_location) { current_location = location; }

@@ -1,11 +1,10 @@
 // Where in the user's program an equation was made: a small id into one table of (code, instruction) pairs.
 //
 // Recording is two words and a hash look-up; file and line are worked out only when an error or a printout asks,
-// by the resolver that the front end registers.
+// by the front end (runtime.h).
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 
@@ -27,9 +26,6 @@ LocationId intern_location(SourceLocation location);
 
 SourceLocation resolve_location(LocationId location);
 std::string location_string(LocationId location);  // "train.py:12 (loss)", or "" for kNoLocation
-
-using LocationResolver = std::function<SourceLocation(const void* code, int instruction)>;
-void set_location_resolver(LocationResolver resolver);
 
 // While one lives, equations built on this thread carry `location`: transforms re-emit under the equation they rewrite.
 class LocationScope {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/parallel.h"
+#include "runtime/pool.h"
 #include "runtime/tensor.h"
 
 namespace ct {
@@ -92,7 +93,7 @@ template <class Item, class GetKey, class Less, class Finish>
 void shared_radix_sort(Item* items, Item* other, size_t count, KeyBits bits, size_t shortest, GetKey&& key, Less&& less,
                        Finish&& finish) {
   const auto alone = [&] { finish(size_t{0}, radix_sort(items, other, count, bits, key), count); };
-  const auto threads = static_cast<size_t>(parallel_threads());
+  const auto threads = static_cast<size_t>(ct::threads());
   if (threads < 2 || count < kLeastSharedSort || bits.low == bits.high) return alone();
   const int width = std::min(kMostDigitBits, bits.high - bits.low), shift = bits.high - width;
   const size_t buckets = size_t{1} << width;

@@ -11,6 +11,7 @@
 #include "runtime/error.h"
 #include "runtime/float_types.h"
 #include "runtime/parallel.h"
+#include "runtime/pool.h"
 #include "runtime/radix_sort.h"
 #include "runtime/text.h"
 
@@ -79,7 +80,7 @@ constexpr int64_t kMapping = 1;  // nanoseconds for an element, about
 
 // body(begin, end) for parts of [0, count), which threads share if there are many.
 void in_parts(size_t count, absl::FunctionRef<void(size_t, size_t)> body) {
-  const size_t parts = count < kLeastSharedSort ? 1 : static_cast<size_t>(parallel_threads());
+  const size_t parts = count < kLeastSharedSort ? 1 : static_cast<size_t>(ct::threads());
   if (parts == 1) return body(0, count);
   const auto nanoseconds = static_cast<int64_t>(count) * kMapping;
   parallel_for(static_cast<int64_t>(parts), nanoseconds, 4 * nanoseconds, [&](int64_t at) {

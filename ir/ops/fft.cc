@@ -10,6 +10,7 @@
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "runtime/error.h"
+#include "runtime/runtime.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -99,19 +100,16 @@ std::vector<Masked> fft_mask(Builder& builder, absl::Span<const Masked> operands
   return {{builder.bind1(kFft, {x.value}, attrs), x.lengths}};
 }
 
-FftEngine& engine() {
-  static auto* instance = new FftEngine;
-  return *instance;
-}
-
 std::vector<Tensor> fft_reference(const ReferenceInput& input) {
-  Tensor result(input.output_avals[0]);
-  if (result.size() == 0) return {result};
-  if (!engine()) {
-    throw Error(ErrorKind::kUnsupported, "no library for Fourier transforms is registered in this process")
-        .hint("the Python package registers NumPy's; in C++ call ct::set_fft_engine");
+  const auto& transform = runtime().transform;
+  if (!transform && input.output_avals[0].size() != 0) {
+    const GraphPtr products = build_graph({input.operands[0].aval()}, [&](Builder& builder, const Values& operands) {
+      return fft_expand(builder, operands, Attrs::make(input.attrs.items()));
+    });
+    return input.run_graph(*products, input.operands);
   }
-  engine()({input.attrs.text("kind"), input.operands[0], input.attrs.ints("lengths"), result});
+  Tensor result(input.output_avals[0]);
+  if (result.size() != 0) transform({input.attrs.text("kind"), input.operands[0], input.attrs.ints("lengths"), result});
   return {result};
 }
 
@@ -137,7 +135,5 @@ Primitive fft_primitive() {
 }  // namespace
 
 const Primitive& kFft = define(fft_primitive());
-
-void set_fft_engine(FftEngine replacement) { engine() = std::move(replacement); }
 
 }  // namespace ct

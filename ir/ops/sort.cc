@@ -15,6 +15,7 @@
 #include "ir/primitives.h"
 #include "runtime/error.h"
 #include "runtime/parallel.h"
+#include "runtime/pool.h"
 #include "runtime/sort_order.h"
 #include "runtime/text.h"
 
@@ -96,10 +97,10 @@ std::vector<Tensor> sort_reference(const ReferenceInput& input) {
   };
   // Threads share a line, or, where there are several, the lines.
   const int64_t lines = outer * inner;
-  const int64_t parts = std::min<int64_t>(lines, 8 * int64_t{parallel_threads()});
+  const int64_t parts = std::min<int64_t>(lines, 8 * int64_t{ct::threads()});
   const int64_t nanoseconds = lines * size * kSortingElement;
   LineSorter first(size, count, is_descending(input.attrs));
-  if (lines == 1 || parallel_threads() == 1 || nanoseconds < kLeastShared) {
+  if (lines == 1 || ct::threads() == 1 || nanoseconds < kLeastShared) {
     for (int64_t line = 0; line < lines; ++line) sort_line(first, line);
     return results;
   }

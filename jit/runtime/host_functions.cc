@@ -4,8 +4,6 @@
 
 #include "interpreter/evaluate.h"
 #include "runtime/error.h"
-#include "runtime/parallel.h"
-#include "runtime/pool.h"
 #include "runtime/process.h"
 #include "runtime/text.h"
 
@@ -17,25 +15,6 @@ const RunGraph& graph_runner() {
       new RunGraph([](const Graph& graph, absl::Span<const Tensor> inputs) { return evaluate(graph, inputs); });
   return *run;
 }
-
-// What primitives share among threads, they share in the pool that programs use.
-const bool pool_is_registered = [] {
-  set_parallel_runner({threads, [](int64_t count, int64_t nanoseconds, int64_t in_all, ParallelBody body) {
-                         const auto range = [](void* context, int64_t begin, int64_t end, void*) {
-                           for (int64_t i = begin; i < end; ++i) (*static_cast<ParallelBody*>(context))(i);
-                         };
-                         const ParallelLoop loop{.body = range,
-                                                 .context = &body,
-                                                 .extent = count,
-                                                 .multiple = 1,
-                                                 .scratch_bytes = 0,
-                                                 .scratch = nullptr,
-                                                 .nanoseconds = nanoseconds,
-                                                 .in_program = in_all};
-                         run_parallel(&loop);
-                       }});
-  return true;
-}();
 
 std::vector<Tensor> at_addresses(const Avals& avals, void* const* addresses) {
   std::vector<Tensor> tensors;

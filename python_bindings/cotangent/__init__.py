@@ -9,13 +9,9 @@ import importlib as _importlib
 import os as _os
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-import numpy as _np
-
 from cotangent import _core
 
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)  # noqa: PTH120 (pathlib costs import time)
-# Where NumPy's wheels keep OpenBLAS.
-_core.set_library_directory(_os.path.dirname(_os.path.dirname(_np.__file__)) + "/numpy.libs")  # noqa: PTH120
 
 from cotangent import _array_methods, _numpy_dispatch, config, errors, ir, lax, numpy, tree, tree_util  # noqa: E402
 from cotangent._base.callbacks import effects_barrier, pure_callback  # noqa: E402

@@ -1,9 +1,10 @@
-// Libraries that primitives run on the host: where LAPACK is looked for, and NumPy's Fourier transforms.
-#include "ir/ops/fft.h"
+// What the engine takes from Python: places in its code, its signals, NumPy's OpenBLAS and Fourier transforms.
+#include "runtime/runtime.h"
+
+#include <filesystem>
+
 #include "python_bindings/gil.h"
 #include "python_bindings/python.h"
-#include "runtime/lapack.h"
-#include "runtime/pool.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -18,7 +19,7 @@ py::array view(const Tensor& tensor, bool writable) {
   return array;
 }
 
-void transform(const FftCall& call) {
+void transform(const FourierCall& call) {
   const WithInterpreter gil;
   // Imported when first needed: importing the package must stay quick.
   py::module_::import("cotangent._base.fourier")
@@ -26,12 +27,14 @@ void transform(const FftCall& call) {
                          view(call.result, true));
 }
 
+// Where NumPy's wheels keep OpenBLAS.
+std::string numpy_libraries() {
+  const std::string file = py::cast<std::string>(py::module_::import("numpy").attr("__file__"));
+  return (std::filesystem::path(file).parent_path().parent_path() / "numpy.libs").string();
+}
+
 }  // namespace
 
-void register_libraries(py::module_& module) {
-  module.def("set_library_directory", &lapack::set_library_directory);
-  lapack::set_thread_limit(threads);
-  set_fft_engine(transform);
-}
+void register_python() { register_runtime({locate, interrupt_hooks(), transform, numpy_libraries()}); }
 
 }  // namespace ct::python
