@@ -14,6 +14,7 @@
 
 #include "interpreter/trace.h"
 #include "runtime/error.h"
+#include "runtime/runtime.h"
 #include "runtime/tensor.h"
 
 namespace ct::python {
