@@ -1,7 +1,10 @@
 // The primitives that create, rearrange and index arrays: values against loops written out here, and error messages.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <complex>
 #include <limits>
+#include <numbers>
 
 #include "ir/masking.h"
 #include "tests/cpp/graph_testing.h"
@@ -144,6 +147,28 @@ struct Mistake {
   std::vector<Aval> avals;
   Body body;
 };
+
+TEST(Fourier, NeedsNoLibrary) {
+  for (const int64_t length : {1, 2, 12, 67}) {
+    Tensor x(Aval(DType::kComplex128, {length}));
+    auto* elements = x.as<std::complex<double>>();
+    for (int64_t i = 0; i < length; ++i) elements[i] = {std::sin(3.0 * i), 1.0 / (i + 1)};
+    const Tensor transformed =
+        run({x.aval()},
+            [&](Builder& b, const Values& v) {
+              return b.bind1(get_primitive("fft"), v,
+                             Attrs::make({{"kind", std::string("fft")}, {"lengths", Ints{length}}}));
+            },
+            {x});
+    for (int64_t k = 0; k < length; ++k) {
+      std::complex<double> sum = 0;
+      for (int64_t i = 0; i < length; ++i) {
+        sum += elements[i] * std::polar(1.0, -2 * std::numbers::pi * static_cast<double>(i * k % length) / length);
+      }
+      EXPECT_NEAR(std::abs(load_complex(transformed, k) - sum), 0, 1e-12 * length);
+    }
+  }
+}
 
 TEST(Errors, SayWhatIsWrong) {
   const Shapes x{f64({2, 3})};
