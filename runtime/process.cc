@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/forks.h"
+#include "runtime/forks.h"
 
 namespace ct {
 namespace {

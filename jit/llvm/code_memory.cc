@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-#include "ir/forks.h"
+#include "runtime/forks.h"
 
 namespace ct::jit {
 
