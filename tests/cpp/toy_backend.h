@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cpu/cpu.h"
 #include "jit/backend.h"
 #include "jit/compile.h"
 #include "runtime/error.h"
