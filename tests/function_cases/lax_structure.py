@@ -267,7 +267,8 @@ lax.record(
     ragged=(),
 )
 lax.no_record(
-    "takes functions: test_control_flow.py, test_inactive_rows.py, test_ops.py", "cond switch while_loop fori_loop scan map"
+    "takes functions: test_control_flow.py, test_inactive_rows.py, test_ops.py",
+    "cond switch while_loop fori_loop scan map",
 )
 lax.no_record("takes functions: test_solvers.py", "custom_root custom_linear_solve")
 lax.no_record("nothing to do on one device: test_collectives.py", "pcast")
