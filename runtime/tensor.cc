@@ -12,12 +12,13 @@
 
 #include "runtime/float_types.h"
 #include "runtime/process.h"
+#include "runtime/processor.h"
 
 namespace ct {
 
 void advise_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
 #if defined(__linux__)
-  constexpr uintptr_t kPage = 4096;
+  constexpr auto kPage = static_cast<uintptr_t>(kProcessor.page);
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(data) + kPage - 1) / kPage * kPage;
   const uintptr_t end = (reinterpret_cast<uintptr_t>(data) + bytes) / kPage * kPage;
   // Only advice: where it is not taken, all works the same.
@@ -27,7 +28,7 @@ void advise_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t byte
 
 namespace {
 
-constexpr size_t kAlignment = 64;
+constexpr auto kAlignment = static_cast<size_t>(kProcessor.line);
 constexpr size_t kSmall = 960;
 constexpr size_t kHuge = size_t{4} << 20;
 

@@ -1,5 +1,8 @@
 #include "transforms/common.h"
 
+#include <limits>
+
+#include "ir/ops.h"
 #include "runtime/text.h"
 
 namespace ct {
@@ -71,6 +74,24 @@ bool any_equation(const Graph& graph, const std::function<bool(const Equation&)>
     if (any_sub_graph(graph.attrs(equation), inside)) return true;
   }
   return false;
+}
+
+std::optional<Equation> made_by(Value value) {
+  const Equation* equation = value.builder->producer(value.var);
+  return equation == nullptr ? std::nullopt : std::optional(*equation);
+}
+
+std::optional<Equation> made_by(Value value, Arrangement arrangement) {
+  const auto equation = made_by(value);
+  return equation && equation->primitive->arrangement == arrangement ? equation : std::nullopt;
+}
+
+Value is_inside(Value indices, int64_t size) {
+  if (indices.dtype() != DType::kInt32 || size > std::numeric_limits<int32_t>::max()) {
+    indices = convert(indices, DType::kInt64);
+  }
+  const Value end = full_integer(*indices.builder, indices.aval(), size);
+  return bit_and(ge(indices, zeros_like(indices)), lt(indices, end));
 }
 
 GraphPtr rewrite(const Graph& graph, const Visit& visit) {

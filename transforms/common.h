@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,14 @@ AttrsPtr map_graphs(const AttrsPtr& attrs, const std::function<GraphPtr(const Gr
 bool any_sub_graph(const Attrs& attrs, const std::function<bool(const Graph&)>& predicate);
 // Whether it holds for some equation, in sub-graphs too.
 bool any_equation(const Graph& graph, const std::function<bool(const Equation&)>& predicate);
+
+// The equation that made a value, if there is one, and if it arranges elements so: a copy, because equations move when
+// others are added.
+std::optional<Equation> made_by(Value value);
+std::optional<Equation> made_by(Value value, Arrangement arrangement);
+
+// Where these integers are indices of an axis of that size.
+Value is_inside(Value indices, int64_t size);
 
 // A new graph with the same inputs and outputs: `visit` emits, or replaces, one equation after the other. Equations
 // that are not needed any more are dropped.

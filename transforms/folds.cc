@@ -92,16 +92,6 @@ FoldContext::Uses FoldContext::uses_of(Value value) const {
   return found == uses_.end() ? Uses{1, 0} : found->second;
 }
 
-std::optional<Equation> FoldContext::made_by(Value value) const {
-  const Equation* equation = builder_.producer(value.var);
-  return equation == nullptr ? std::nullopt : std::optional<Equation>(*equation);
-}
-
-std::optional<Equation> FoldContext::made_by(Value value, Arrangement arrangement) const {
-  const auto equation = made_by(value);
-  return equation && equation->primitive->arrangement == arrangement ? equation : std::nullopt;
-}
-
 Values FoldContext::leaves(Value value, bool through_value) {
   Values leaves, nodes = {value};
   for (size_t next = 0; next < nodes.size(); ++next) {
@@ -138,7 +128,7 @@ namespace {
 
 // Whether `x` was concatenated along this axis, by which equation.
 std::optional<Equation> concatenation(FoldContext& context, Value x, int axis) {
-  const auto equation = context.made_by(x, Arrangement::kConcatenate);
+  const auto equation = made_by(x, Arrangement::kConcatenate);
   if (!equation) return std::nullopt;
   return context.builder().attrs(*equation).integer("axis") == axis ? equation : std::nullopt;
 }
@@ -176,7 +166,7 @@ Value fold_of_pieces(FoldContext& context, const Fold& fold, Value x, const Valu
   int axis = -1;
   Ints bounds;
   for (const Value& leaf : leaves) {
-    const auto equation = context.made_by(leaf, Arrangement::kConcatenate);
+    const auto equation = made_by(leaf, Arrangement::kConcatenate);
     if (!equation) continue;
     const auto along = static_cast<int>(context.builder().attrs(*equation).integer("axis"));
     if (!contains_axis(axes, along) || (axis >= 0 && along != axis)) continue;
@@ -207,7 +197,7 @@ Value fold_of_pieces(FoldContext& context, const Fold& fold, Value x, const Valu
 
 // Whether the elements of `x` may be computed where they are used, without memory for them.
 bool is_computed_in_loops(FoldContext& context, Value x) {
-  const auto equation = context.made_by(x);
+  const auto equation = made_by(x);
   if (!equation) return false;
   const Primitive& primitive = *equation->primitive;
   if (primitive.is<structures::Product>()) return context.builder().attrs(*equation).ints("lhs_contract").empty();
@@ -229,7 +219,7 @@ std::optional<Ints> axes_before(const std::vector<AxisGroup>& groups, const Ints
 // `x` under the shape that the groups lead from. What was broadcast along whole groups is broadcast anew.
 Value under_shape(FoldContext& context, Value x, absl::Span<const int64_t> shape,
                   const std::vector<AxisGroup>& groups) {
-  const auto equation = context.made_by(x);
+  const auto equation = made_by(x);
   if (!equation) return reshape(x, shape);
   if (equation->primitive->arrangement == Arrangement::kReshape) {
     const Value source = context.operand(*equation, 0);
@@ -259,7 +249,7 @@ Value fold_of_reshaped(FoldContext& context, const Fold& fold, Value x, const Va
                        std::vector<Shape> seen) {
   seen.emplace_back(x.shape().begin(), x.shape().end());
   for (const Value& leaf : leaves) {
-    const auto equation = context.made_by(leaf, Arrangement::kReshape);
+    const auto equation = made_by(leaf, Arrangement::kReshape);
     if (!equation) continue;
     const Value source = context.operand(*equation, 0);
     if (!is_computed_in_loops(context, source)) continue;
@@ -281,7 +271,7 @@ Value fold_of_reshaped(FoldContext& context, const Fold& fold, Value x, const Va
 
 // Null unless `x` is a fold of the same kind that nothing else uses.
 Value fold_of_fold(FoldContext& context, const Fold& fold, Value x, const Ints& axes) {
-  const auto equation = context.made_by(x);
+  const auto equation = made_by(x);
   if (!equation || equation->primitive != &fold.primitive || !context.is_used_once(x)) return {};
   const Value source = context.operand(*equation, 0);
   Ints both = context.builder().attrs(*equation).ints("axes");
@@ -334,7 +324,7 @@ Value slice_of_piece(FoldContext& context, Value x, const Attrs& attrs) {
 
 // Null unless `x` is a fold of one array that nothing else uses.
 Value slice_of_fold(FoldContext& context, Value x, const Attrs& attrs) {
-  const auto equation = context.made_by(x);
+  const auto equation = made_by(x);
   if (!equation || !equation->primitive->is<structures::Fold>() || equation->operand_count != 1) return {};
   if (!context.is_used_once(x)) return {};
   const Value source = context.operand(*equation, 0);

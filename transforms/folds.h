@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,8 +23,6 @@ class FoldContext {
   // That `value` is what the variable of the graph became.
   void note(Value value, Var var);
 
-  std::optional<Equation> made_by(Value value) const;
-  std::optional<Equation> made_by(Value value, Arrangement arrangement) const;
   Value operand(const Equation& equation, size_t i) { return {&builder_, builder_.operands(equation)[i]}; }
 
   // Whether nothing else uses `value` than the one equation that it was found as an operand of.

@@ -84,15 +84,6 @@ class Pieces {
   }
 
  private:
-  // A copy: what is found moves when equations are added.
-  std::optional<Equation> made_by(Value value) {
-    const Equation* equation = builder_.producer(value.var);
-    return equation == nullptr ? std::nullopt : std::optional(*equation);
-  }
-  std::optional<Equation> made_by(Value value, Arrangement arrangement) {
-    const auto equation = made_by(value);
-    return equation && equation->primitive->arrangement == arrangement ? equation : std::nullopt;
-  }
   Value operand(const Equation& equation, size_t i) { return {&builder_, builder_.operands(equation)[i]}; }
 
   // ---- sums of regions ----------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 
 #include "ir/ops.h"
 #include "ir/primitives.h"
+#include "transforms/common.h"
 #include "transforms/folds.h"
 
 namespace ct {
@@ -71,7 +72,7 @@ struct ProductAxes {
 
 // The product that `x` is, of something that is summed over, when nothing else uses it.
 std::optional<Equation> product(FoldContext& context, Value x) {
-  const auto equation = context.made_by(x);
+  const auto equation = made_by(x);
   if (!equation || !equation->primitive->is<structures::Product>() || !context.is_used_once(x)) return std::nullopt;
   return context.builder().attrs(*equation).ints("lhs_contract").empty() ? std::nullopt : equation;
 }
@@ -79,7 +80,7 @@ std::optional<Equation> product(FoldContext& context, Value x) {
 // A product in its canonical form.
 Value bind_product(FoldContext& context, Value lhs, Value rhs, const DotDimensions& dimensions) {
   const Value result = dot_general(lhs, rhs, dimensions);
-  const AttrsPtr attrs = context.builder().attrs_ptr(*context.made_by(result));
+  const AttrsPtr attrs = context.builder().attrs_ptr(*made_by(result));
   const Value sum = sum_of_products(context, std::array{lhs, rhs}, *attrs, result.aval());
   return sum ? sum : result;
 }
@@ -112,7 +113,7 @@ Value small_slice_of_product(FoldContext& context, Value x, const Attrs& attrs, 
 // Null unless the slice is of a diagonal of matrices that lie next to each other, which are products: the elements of
 // the last axis are those of two axes, and the stride is one more than the length of the second.
 Value diagonal_of_product(FoldContext& context, Value x, const Attrs& attrs) {
-  const auto flattened = context.made_by(x, Arrangement::kReshape);
+  const auto flattened = made_by(x, Arrangement::kReshape);
   if (!flattened || !context.is_used_once(x)) return {};
   Value whole = context.operand(*flattened, 0);
   const int last = x.rank() - 1, rank = whole.rank();
@@ -129,7 +130,7 @@ Value diagonal_of_product(FoldContext& context, Value x, const Attrs& attrs) {
   if (length <= 0 || first[1] + length > columns) return {};
   Ints order(rank);
   std::iota(order.begin(), order.end(), 0);
-  while (const auto equation = context.made_by(whole, Arrangement::kTranspose)) {
+  while (const auto equation = made_by(whole, Arrangement::kTranspose)) {
     if (!context.is_used_once(whole)) return {};
     for (int64_t& axis : order) axis = context.builder().attrs(*equation).ints("permutation")[axis];
     whole = context.operand(*equation, 0);
@@ -165,11 +166,9 @@ Value diagonal_of_product(FoldContext& context, Value x, const Attrs& attrs) {
 // 0 where an index lies outside of [0, size), which is what a gather gives there: products with what it gives need not
 // be. `axis`: the first one of the indices in `x`.
 Value zero_outside(Value x, Value indices, int64_t size, int axis) {
-  const Value inside = bit_and(logical_not(lt(indices, zeros_like(indices))),
-                               lt(indices, full_integer(*x.builder, indices.aval(), size)));
   Ints axes(indices.rank());
   std::iota(axes.begin(), axes.end(), axis);
-  return select(broadcast(inside, x.shape(), axes), x, zeros_like(x));
+  return select(broadcast(is_inside(indices, size), x.shape(), axes), x, zeros_like(x));
 }
 
 // What the elements of one axis are when they are first, first + step, first + 2 step and so on.
@@ -177,7 +176,7 @@ struct Progression {
   int64_t first = 0, step = 0;
 };
 std::optional<Progression> progression(FoldContext& context, Value x) {
-  const auto equation = context.made_by(x);
+  const auto equation = made_by(x);
   if (!equation || x.rank() != 1 || !is_integer(x.dtype())) return std::nullopt;
   const Primitive& primitive = *equation->primitive;
   if (primitive.arrangement == Arrangement::kCounting) return Progression{0, 1};
@@ -225,7 +224,7 @@ Value small_gather_of_product(FoldContext& context, Value x, Value indices, cons
   const int64_t length = x.shape()[axis];
   if (length > std::numeric_limits<int32_t>::max()) return {};
   if (dtype_size(indices.dtype()) < 4) indices = convert(indices, DType::kInt32);
-  const auto flattened = context.made_by(x, Arrangement::kReshape);
+  const auto flattened = made_by(x, Arrangement::kReshape);
   if (flattened && context.is_used_once(x) && x.rank() == 1) {
     const Value whole = context.operand(*flattened, 0);
     const auto equation = product(context, whole);
@@ -279,7 +278,7 @@ Value product_of_untransposed(FoldContext& context, absl::Span<const Value> oper
       free.push_back(axis);
       products *= operand.shape()[axis];
     }
-    if (const auto equation = context.made_by(operand, Arrangement::kTranspose)) {
+    if (const auto equation = made_by(operand, Arrangement::kTranspose)) {
       const AttrsPtr transposition = context.builder().attrs_ptr(*equation);
       const auto before = [&](Ints axes) {
         for (int64_t& axis : axes) axis = transposition->ints("permutation")[axis];

@@ -49,23 +49,23 @@ class SumOfWindows {
  private:
   SumOfWindows(Builder& builder, const Ints& sum_axes) : builder_(builder), sum_axes_(sum_axes) {}
 
-  // Copies: what is found moves when equations are added. Outside of mask regions set_length does nothing.
+  // Outside of mask regions set_length does nothing.
   template <class Predicate>
-  std::optional<Equation> made_by(Value& value, Predicate predicate) {
-    const Equation* equation = builder_.producer(value.var);
-    while (equation != nullptr && equation->primitive->length_role == LengthRole::kSet) {
-      value = {&builder_, builder_.operands(*equation)[0]};
-      equation = builder_.producer(value.var);
+  static std::optional<Equation> made_by_one_that(Predicate predicate, Value& value) {
+    auto equation = made_by(value);
+    while (equation && equation->primitive->length_role == LengthRole::kSet) {
+      value = {value.builder, value.builder->operands(*equation)[0]};
+      equation = made_by(value);
     }
-    return equation != nullptr && predicate(*equation->primitive) ? std::optional(*equation) : std::nullopt;
+    return equation && predicate(*equation->primitive) ? equation : std::nullopt;
   }
 
   bool matches(Value x) {
-    const auto windows = made_by(x, [](const Primitive& p) { return p.arrangement == Arrangement::kWindows; });
+    const auto windows = made_by_one_that([](const Primitive& p) { return p.arrangement == Arrangement::kWindows; }, x);
     if (!windows) return false;
     windows_ = WindowAttrs::from(builder_.attrs(*windows));
     product_ = {&builder_, builder_.operands(*windows)[0]};
-    const auto outer = made_by(product_, [](const Primitive& p) { return p.is<structures::Product>(); });
+    const auto outer = made_by_one_that([](const Primitive& p) { return p.is<structures::Product>(); }, product_);
     if (!outer) return false;
     const auto dimensions = DotDimensions::from(builder_.attrs(*outer));
     if (!dimensions.lhs_contract.empty()) return false;

@@ -24,7 +24,10 @@ class Cpu final : public Device {
     if (native_loader == nullptr) return absl::UnimplementedError("there is no loader of native code");
     absl::StatusOr<NativeCode> native = native_loader(plan);
     if (!native.ok()) return native.status();
-    Plan linked = without_codes(plan);
+    // The mapping is all that is called; a large program's objects are megabytes.
+    Plan linked = plan;
+    linked.codes.clear();
+    linked.codes.shrink_to_fit();
     return std::make_shared<const Loaded>(std::move(linked), *this, std::move(host_table), *std::move(native));
   }
   Queue& queue() override { return queue_; }
@@ -34,21 +37,6 @@ class Cpu final : public Device {
     return plan.blocks.size() == 1 && plan.blocks[0].size() == 1 &&
            std::holds_alternative<NativeStep>(plan.blocks[0][0]);
   }
-  // The mapping is all that is called; a large program's objects are megabytes.
-  static Plan without_codes(const Plan& plan) {
-    return {.name = plan.name,
-            .target = plan.target,
-            .inputs = plan.inputs,
-            .outputs = plan.outputs,
-            .donations = plan.donations,
-            .buffers = plan.buffers,
-            .codes = {},
-            .blocks = plan.blocks,
-            .host_functions = plan.host_functions,
-            .arena_bytes = plan.arena_bytes,
-            .nanoseconds = plan.nanoseconds};
-  }
-
   HostQueue queue_;  // without state: of all threads
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/processor.h"
+
 namespace ct::jit {
 
 using loop::For;
@@ -11,12 +13,7 @@ using loop::StatementKind;
 
 namespace {
 
-constexpr double kInstruction = 0.3;
-constexpr double kSlowInstruction = 3;  // division, square root
-constexpr double kByteInCache = 0.02, kByteInMemory = 0.06;
-constexpr double kHostCall = 20'000;
 constexpr double kGuessedIterations = 100;
-constexpr int64_t kCacheBytes = 1 << 20;
 
 double lanes(DType dtype) { return 32.0 / std::max(dtype_size(dtype), 4); }
 
@@ -30,18 +27,16 @@ double CostModel::iterations(const For& loop) const {
 double CostModel::access(const Statement& s, bool vectorized) const {
   const loop::Buffer& buffer = program_.buffers[s.buffer];
   const int bytes = dtype_size(s.dtype);
-  const bool in_cache = buffer.elements * dtype_size(buffer.dtype) <= kCacheBytes;
-  return bytes * (in_cache ? kByteInCache : kByteInMemory) +
-         (vectorized ? kInstruction / lanes(s.dtype) : kInstruction);
+  const bool in_cache = buffer.elements * dtype_size(buffer.dtype) <= kProcessor.second_cache;
+  return bytes * (in_cache ? kProcessor.byte_in_cache : kProcessor.byte_in_memory) +
+         (vectorized ? kProcessor.instruction / lanes(s.dtype) : kProcessor.instruction);
 }
 
 double CostModel::gemm(const loop::Gemm& gemm) const {
   const DType dtype = program_.buffers[gemm.c.buffer].dtype;
   return static_cast<double>(gemm.m) * static_cast<double>(gemm.n) * static_cast<double>(gemm.k) *
-         (is_complex(dtype) ? 4 : 1) * multiply_add(real_dtype(dtype));
+         (is_complex(dtype) ? 4 : 1) * kProcessor.multiply_add(real_dtype(dtype));
 }
-
-double CostModel::multiply_add(DType dtype) { return dtype_size(dtype) == 8 ? 0.04 : 0.02; }
 
 double CostModel::iteration(const For& loop, bool vectorized) {
   return block(loop.body, vectorized || loop.options.vectorize);
@@ -63,8 +58,8 @@ double CostModel::statement(const Statement& s, bool vectorized) {
     case StatementKind::kSwap:
       return 0;
     case StatementKind::kScalar:
-      return (s.op == ScalarOp::kDiv || s.op == ScalarOp::kRem || s.op == ScalarOp::kSqrt ? kSlowInstruction
-                                                                                          : kInstruction) /
+      return (s.op == ScalarOp::kDiv || s.op == ScalarOp::kRem || s.op == ScalarOp::kSqrt ? kProcessor.slow_instruction
+                                                                                          : kProcessor.instruction) /
              width;
     case StatementKind::kLoad:
     case StatementKind::kStore:
@@ -88,12 +83,12 @@ double CostModel::statement(const Statement& s, bool vectorized) {
       const loop::MemoryRange& range = program_.ranges[s.detail];
       const int64_t most = program_.range_of(range.count).high;
       const double count = most == INT64_MAX ? kGuessedIterations : static_cast<double>(most);
-      return count * dtype_size(program_.buffers[range.destination].dtype) * kByteInMemory;
+      return count * dtype_size(program_.buffers[range.destination].dtype) * kProcessor.byte_in_memory;
     }
     case StatementKind::kHostCall:
-      return kHostCall;
+      return kProcessor.host_call;
     default:
-      return kInstruction / width;
+      return kProcessor.instruction / width;
   }
 }
 

@@ -1,5 +1,5 @@
-// How long parts of a program take on one core, about: from operations and bytes, for a processor of some 3 GHz with
-// vectors of 256 bits. Good to a factor of two or three, which is what its users need: whether a loop is worth sharing
+// How long parts of a program take on one core, about: from operations and bytes, by the table in runtime/processor.h.
+// Good to a factor of two or three, which is what its users need: whether a loop is worth sharing
 // among threads, whether another Python thread should have the interpreter meanwhile.
 //
 // It depends on the program alone, so that decisions made by it are the same everywhere.
@@ -21,7 +21,6 @@ class CostModel {
   // Of one iteration.
   double iteration(const loop::For& loop, bool vectorized = false);
   double gemm(const loop::Gemm& gemm) const;
-  static double multiply_add(DType dtype);  // of a matrix product
   // The most iterations that there can be, where that is known, else a guess.
   double iterations(const loop::For& loop) const;
   double program() { return block(0); }

@@ -25,7 +25,7 @@ class Schedule {
   std::vector<Step> run() {
     for (uint32_t i = 0; i < graph_.equations().size(); ++i) {
       const Equation& equation = graph_.equations()[i];
-      if (facts_.by_elements[i] && !is_written_into_memory(i)) {
+      if (facts_.by_elements[i] && !is_written_into_memory(facts_, storage_, i)) {
         add_elements(equation);
       } else if (equation.primitive->is<structures::Fold>()) {
         add_fold(equation);
@@ -125,11 +125,6 @@ class Schedule {
     nest.kind = StepKind::kNest;
     steps_.push_back(std::move(nest));
     step_of_[var] = last_step();
-  }
-
-  bool is_written_into_memory(uint32_t i) const {
-    const Var var = graph_.equations()[i].first_output;
-    return facts_.lowering[i]->written_operand() >= 0 && storage_.stored[var] && facts_.size_of(var) > 1;
   }
 
   void add_elements(const Equation& equation) {

@@ -210,7 +210,7 @@ class StorageDecision {
       const Var result = consumer.first_output + k;
       const OperandAccess& access = facts_.facts[result].operands[use.operand];
       if (access.reads == 0) continue;
-      if (is_written_into_memory(use.equation)) {
+      if (is_written_into_memory(facts_, storage_, use.equation)) {
         add(demands, result, false, 1);  // by a step of its own
         continue;
       }
@@ -259,17 +259,11 @@ class StorageDecision {
     return num_elements(absl::MakeConstSpan(shape).subspan(axis)) >= kLongRun;
   }
 
-  // Whether the result is made in operand 0's memory, by a step of its own.
-  bool is_written_into_memory(uint32_t equation) const {
-    return facts_.lowering[equation]->written_operand() >= 0 &&
-           (!facts_.by_elements[equation] || storage_.stored[graph_.equations()[equation].first_output]);
-  }
-
   // Whether `var` is what an array is updated with, and computed from that array: first, then, so that the update can
   // be made in the array's own memory.
   bool feeds_back(Var var) const {
     return std::ranges::any_of(facts_.uses[var], [&](const GraphFacts::Use& use) {
-      if (!is_written_into_memory(use.equation)) return false;
+      if (!is_written_into_memory(facts_, storage_, use.equation)) return false;
       if (use.operand != facts_.lowering[use.equation]->written_operand()) return false;
       const Var array = graph_.operands(graph_.equations()[use.equation])[0];
       int budget = kFarthestFeed;
@@ -293,7 +287,7 @@ class StorageDecision {
   bool is_updated_in_memory(Var var) const {
     if (facts_.lowering[facts_.definition[var]]->written_operand() < 0) return false;
     return std::ranges::any_of(facts_.uses[var], [&](const GraphFacts::Use& use) {
-      return use.operand == 0 && is_written_into_memory(use.equation);
+      return use.operand == 0 && is_written_into_memory(facts_, storage_, use.equation);
     });
   }
 
@@ -306,6 +300,12 @@ class StorageDecision {
 };
 
 }  // namespace
+
+bool is_written_into_memory(const GraphFacts& facts, const Storage& storage, uint32_t equation) {
+  if (facts.lowering[equation]->written_operand() < 0) return false;
+  const Var result = facts.graph.equations()[equation].first_output;
+  return !facts.by_elements[equation] || (storage.stored[result] && facts.size_of(result) > 1);
+}
 
 void decide_storage(const GraphFacts& facts, Storage& storage, ProductViews& products) {
   StorageDecision(facts, storage, products).run();

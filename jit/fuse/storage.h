@@ -26,6 +26,10 @@ struct Storage {
   }
 };
 
+// Whether the equation's result is made in the memory of the array that it updates, by a step of its own. What is
+// computed by elements is where it has memory and is more than one number.
+bool is_written_into_memory(const GraphFacts& facts, const Storage& storage, uint32_t equation);
+
 class ProductViews;  // products.h
 void decide_storage(const GraphFacts& facts, Storage& storage, ProductViews& products);
 

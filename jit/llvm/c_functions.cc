@@ -10,13 +10,14 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "runtime/error.h"
+#include "runtime/processor.h"
 
 namespace ct::jit {
 namespace {
 
 // Scratch memory up to this size is on the stack.
 constexpr int64_t kStackBytes = 16 << 10;
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kAlignment = kProcessor.line;
 
 class CFunctions {
  public:

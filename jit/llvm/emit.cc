@@ -9,6 +9,7 @@
 #include "jit/llvm/loops.h"
 #include "runtime/error.h"
 #include "runtime/pool.h"
+#include "runtime/processor.h"
 
 namespace ct::jit {
 
@@ -44,11 +45,10 @@ void emit_range(CpuEmission& e, const Statement& s) {
     e.b.CreateMemSet(first, e.b.getInt8(static_cast<uint8_t>(s.bits)), e.b.CreateSub(end, begin), align);
   };
   // Pages of what is long, for threads to share.
-  constexpr int64_t kPage = 4096;
   const double nanoseconds = e.cost.statement(s);
   auto* known = llvm::dyn_cast<llvm::ConstantInt>(bytes);
   if (known == nullptr || e.lanes.width != 0 || nanoseconds < Pool::kLeastHot) return fill(e.b.getInt64(0), bytes);
-  share_range(e, bytes, nanoseconds / static_cast<double>(known->getSExtValue()), kPage, 0, fill);
+  share_range(e, bytes, nanoseconds / static_cast<double>(known->getSExtValue()), kProcessor.page, 0, fill);
 }
 
 void emit_host_call(CpuEmission& e, const loop::HostCall& call) {

@@ -6,6 +6,7 @@
 
 #include "runtime/error.h"
 #include "runtime/pool.h"
+#include "runtime/processor.h"
 
 namespace ct::jit {
 
@@ -36,7 +37,7 @@ bool GemmEmitter::is_long() const {
 }
 
 void GemmEmitter::poll(int64_t multiply_adds) {
-  if (is_long()) jit::poll(e_, static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_));
+  if (is_long()) jit::poll(e_, static_cast<double>(multiply_adds) * kProcessor.multiply_add(dtype_));
 }
 
 void GemmEmitter::emit() {

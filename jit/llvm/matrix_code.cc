@@ -4,6 +4,7 @@
 
 #include "jit/llvm/sharing.h"
 #include "runtime/pool.h"
+#include "runtime/processor.h"
 
 namespace ct::jit {
 
@@ -51,7 +52,7 @@ llvm::Value* MatrixCode::offset(llvm::Value* pointer, int64_t elements) {
 
 void MatrixCode::share(int64_t count, int64_t multiply_adds,
                        llvm::function_ref<void(llvm::Value*, llvm::Value*)> body) {
-  const double nanoseconds = static_cast<double>(multiply_adds) * CostModel::multiply_add(dtype_);
+  const double nanoseconds = static_cast<double>(multiply_adds) * kProcessor.multiply_add(dtype_);
   if (e_.sharing.in_range || static_cast<double>(count) * nanoseconds < Pool::kLeastHot)
     return body(number(0), number(count));
   share_range(e_, number(count), nanoseconds, 1, scratch_used_, [&](llvm::Value* begin, llvm::Value* end) {

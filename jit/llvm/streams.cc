@@ -9,6 +9,7 @@
 
 #include "jit/llvm/emission.h"
 #include "jit/loop/visit.h"
+#include "runtime/processor.h"
 
 namespace ct::jit {
 
@@ -20,9 +21,6 @@ using loop::StatementKind;
 
 namespace {
 
-// About what the last level of caches holds for one program.
-constexpr int64_t kPastCaches = 16 << 20;
-constexpr int64_t kLine = 64;
 // Shorter rows that end inside of a line are not stored past the caches: the rest of the line is stored apart, which
 // takes longer than to read it (measured: 0.35 µs a row, three times as long as usual for rows of 4,000 bytes).
 constexpr int64_t kLongRow = 64 << 10;
@@ -44,7 +42,7 @@ std::vector<bool> written_once(const loop::Program& program) {
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
     const loop::Buffer& buffer = program.buffers[id];
     result[id] = stores[id] == 1 && !touched[id] && buffer.kind == BufferKind::kOutput && !is_complex(buffer.dtype) &&
-                 buffer.elements * dtype_size(buffer.dtype) >= kPastCaches;
+                 buffer.elements * dtype_size(buffer.dtype) >= kProcessor.past_caches;
   }
   return result;
 }
@@ -60,9 +58,9 @@ bool streams(Emission& e, BufferId buffer) {
 bool fills_lines(const For& loop, const Statement& store) {
   const auto size = static_cast<int64_t>(dtype_size(store.dtype));
   if (!loop.extent.is_constant() || loop.extent.constant() * size >= kLongRow) return true;
-  bool whole = loop.extent.constant() * size % kLine == 0;
+  bool whole = loop.extent.constant() * size % kProcessor.line == 0;
   loop::visit_index(store.index, [&](loop::Value value) {
-    whole = whole && (value == loop.variable || store.index.coefficient_of(value) * size % kLine == 0);
+    whole = whole && (value == loop.variable || store.index.coefficient_of(value) * size % kProcessor.line == 0);
   });
   return whole;
 }
@@ -82,7 +80,7 @@ bool streams_from(Emission& e, const For& loop, unsigned width) {
 }
 
 void store_past_caches(Emission& e, llvm::Value* stored, llvm::Value* pointer) {
-  llvm::StoreInst* store = e.b.CreateAlignedStore(stored, pointer, llvm::Align(static_cast<uint64_t>(kLine)));
+  llvm::StoreInst* store = e.b.CreateAlignedStore(stored, pointer, llvm::Align(static_cast<uint64_t>(kProcessor.line)));
   store->setMetadata(llvm::LLVMContext::MD_nontemporal,
                      llvm::MDNode::get(e.code.context, llvm::ConstantAsMetadata::get(e.b.getInt32(1))));
   e.streams.pending = true;
@@ -100,7 +98,8 @@ LlvmValues in_both_ways(Emission& e, const For& loop, llvm::Value* begin, const 
   llvm::BasicBlock* past = e.code.new_block("past.caches");
   llvm::BasicBlock* usual = e.code.new_block("usual");
   llvm::BasicBlock* joined = e.code.new_block("stored");
-  e.b.CreateCondBr(e.b.CreateICmpEQ(e.b.CreateAnd(bits, e.b.getInt64(kLine - 1)), e.b.getInt64(0)), past, usual);
+  e.b.CreateCondBr(e.b.CreateICmpEQ(e.b.CreateAnd(bits, e.b.getInt64(kProcessor.line - 1)), e.b.getInt64(0)), past,
+                   usual);
   e.b.SetInsertPoint(past);
   e.streams.active = true;
   const LlvmValues first = emit(sums);

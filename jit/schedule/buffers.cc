@@ -7,6 +7,7 @@
 #include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
 #include "runtime/error.h"
+#include "runtime/processor.h"
 #include "runtime/size.h"
 
 namespace ct::jit {
@@ -19,7 +20,7 @@ using loop::Program;
 using loop::Statement;
 using loop::StatementKind;
 
-constexpr int64_t kAlignment = 64;
+constexpr int64_t kAlignment = kProcessor.line;
 // Sizes are often powers of two. Arrays that one loop goes through together, each at the same place of a page, compete
 // for the same few lines of the caches, and a store delays loads from the same place of other pages: large pieces are
 // made longer by this many bytes, so that those after each other begin at different places.

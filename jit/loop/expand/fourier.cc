@@ -146,7 +146,7 @@ std::optional<std::pair<int64_t, int64_t>> split(int64_t n, int64_t least) {
   return std::nullopt;
 }
 
-int64_t lanes_of(DType dtype) { return kLineBytes / dtype_size(real_dtype(dtype)); }
+int64_t lanes_of(DType dtype) { return kProcessor.line / dtype_size(real_dtype(dtype)); }
 
 enum class Arrangement { kNone, kColumns, kLongColumns, kRows, kMatrix };
 
@@ -159,7 +159,7 @@ Arrangement arrangement_of(const FourierShape& shape, int64_t lanes, int64_t lea
     return split(shape.length, 1) ? Arrangement::kLongColumns : Arrangement::kNone;
   }
   // Rows that begin at the same place of a page compete for the same few lines of the cache.
-  const bool compete = shape.length * bytes % kPageBytes == 0;
+  const bool compete = shape.length * bytes % kProcessor.page == 0;
   const bool better = (shape.outer < lanes && shape.length >= kLeastMatrix) || compete;
   if ((better || shape.length > kLongestColumn) && split(shape.length, least)) return Arrangement::kMatrix;
   return shape.length <= kLongestColumn ? Arrangement::kRows : Arrangement::kNone;

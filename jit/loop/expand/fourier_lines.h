@@ -8,12 +8,12 @@
 
 #include "jit/loop/expand/butterfly.h"
 #include "jit/loop/expand/fourier.h"
+#include "runtime/processor.h"
 
 namespace ct::loop {
 
 // The most points of a group: with its scratch array the second cache is full.
 constexpr int64_t kLongestColumn = 4096;
-constexpr int64_t kLineBytes = 64, kPageBytes = 4096;
 // Groups are dealt out to threads in so many pieces, each with a scratch array.
 constexpr int64_t kPieces = 16;
 // So many rows, up to this length, are dealt out to threads whole: what is between their two steps is small.
@@ -21,10 +21,59 @@ constexpr int64_t kManyRows = 4, kLongestOwnRow = 1 << 16;
 // A single row is a matrix from here on.
 constexpr int64_t kLeastMatrix = 256;
 
-class FourierEmitter {
+// Loops over groups and rows, dealt out to threads in pieces.
+class FourierLoops {
+ protected:
+  explicit FourierLoops(Builder& builder) : b_(builder) {}
+
+  Index at_most(const Index& index, int64_t most) {
+    if (b_.range_of(index).high <= most) return index;
+    return b_.to_index(b_.apply(ScalarOp::kMin, b_.to_scalar(index), b_.constant(DType::kInt64, most)));
+  }
+  void loop(int64_t extent, const std::function<void(const Index&)>& body) {
+    if (extent == 1) return body(0);
+    b_.for_each(extent, {}, body);
+  }
+  // Groups, dealt out in pieces: body(group, piece). The last groups may be done twice.
+  struct Pieces {
+    int64_t count, each;
+  };
+  static Pieces pieces_of(int64_t groups) {
+    const int64_t each = (groups + kPieces - 1) / kPieces;
+    return {(groups + each - 1) / each, each};
+  }
+  void over_groups(int64_t groups, const std::function<void(const Index&, const Index&)>& body) {
+    const Pieces pieces = pieces_of(groups);
+    b_.for_each(pieces.count, {.vectorize = false, .parallel = true, .whole = true}, [&](const Index& piece) {
+      loop(pieces.each, [&](const Index& i) { body(at_most(piece * pieces.each + i, groups - 1), piece); });
+    });
+  }
+  // Of many short rows each is a thread's alone.
+  static bool shares_rows(int64_t outer, int64_t length) { return outer >= kManyRows && length <= kLongestOwnRow; }
+  using Groups = std::function<void(int64_t groups, const std::function<void(const Index&, const Index&)>& body)>;
+  // body(row, groups, piece), where groups(count, step) is a step for each group of the row, by one thread or by all.
+  void over_rows(bool by_rows, int64_t outer,
+                 const std::function<void(const Index&, const Groups&, const Index&)>& body) {
+    if (!by_rows) {
+      return loop(outer, [&](const Index& row) {
+        body(row, [&](int64_t groups, const auto& step) { over_groups(groups, step); }, 0);
+      });
+    }
+    over_groups(outer, [&](const Index& row, const Index& piece) {
+      const auto one_after_another = [&](int64_t groups, const auto& step) {
+        loop(groups, [&](const Index& group) { step(group, piece); });
+      };
+      body(row, one_after_another, piece);
+    });
+  }
+
+  Builder& b_;
+};
+
+class FourierEmitter : FourierLoops {
  public:
   FourierEmitter(Builder& builder, DType dtype, const FourierOptions& options)
-      : b_(builder), real_(real_dtype(dtype)), options_(options) {}
+      : FourierLoops(builder), real_(real_dtype(dtype)), options_(options) {}
 
   // loop/expand/fourier.cc
   void columns(const FourierShape& shape, const FourierArray& from, const FourierArray& to);
@@ -50,7 +99,7 @@ class FourierEmitter {
     }
   };
 
-  int64_t full_lanes() const { return kLineBytes / dtype_size(real_); }
+  int64_t full_lanes() const { return kProcessor.line / dtype_size(real_); }
   Num real(Scalar scalar) { return {b_, scalar}; }
   Complex load(const Scratch& scratch, const Index& point, const Index& lane) {
     return {real(b_.load(scratch.buffer, scratch.at(point, 0, lane))),
@@ -78,48 +127,8 @@ class FourierEmitter {
     return {value.re * scale, value.im * scale};
   }
 
-  Index at_most(const Index& index, int64_t most) {
-    if (b_.range_of(index).high <= most) return index;
-    return b_.to_index(b_.apply(ScalarOp::kMin, b_.to_scalar(index), b_.constant(DType::kInt64, most)));
-  }
-  void loop(int64_t extent, const std::function<void(const Index&)>& body) {
-    if (extent == 1) return body(0);
-    b_.for_each(extent, {}, body);
-  }
-  // Groups, dealt out in pieces: body(group, piece). The last groups may be done twice.
-  struct Pieces {
-    int64_t count, each;
-  };
-  static Pieces pieces_of(int64_t groups) {
-    const int64_t each = (groups + kPieces - 1) / kPieces;
-    return {(groups + each - 1) / each, each};
-  }
-  void over_groups(int64_t groups, const std::function<void(const Index&, const Index&)>& body) {
-    const Pieces pieces = pieces_of(groups);
-    b_.for_each(pieces.count, {.vectorize = false, .parallel = true, .whole = true}, [&](const Index& piece) {
-      loop(pieces.each, [&](const Index& i) { body(at_most(piece * pieces.each + i, groups - 1), piece); });
-    });
-  }
   Scratch scratch(int64_t pieces, int64_t points, int64_t lanes) {
     return {b_.temporary(real_, pieces * points * 2 * lanes, 0), 0, lanes};
-  }
-  // Of many short rows each is a thread's alone.
-  static bool shares_rows(int64_t outer, int64_t length) { return outer >= kManyRows && length <= kLongestOwnRow; }
-  using Groups = std::function<void(int64_t groups, const std::function<void(const Index&, const Index&)>& body)>;
-  // body(row, groups, piece), where groups(count, step) is a step for each group of the row, by one thread or by all.
-  void over_rows(bool by_rows, int64_t outer,
-                 const std::function<void(const Index&, const Groups&, const Index&)>& body) {
-    if (!by_rows) {
-      return loop(outer, [&](const Index& row) {
-        body(row, [&](int64_t groups, const auto& step) { over_groups(groups, step); }, 0);
-      });
-    }
-    over_groups(outer, [&](const Index& row, const Index& piece) {
-      const auto one_after_another = [&](int64_t groups, const auto& step) {
-        loop(groups, [&](const Index& group) { step(group, piece); });
-      };
-      body(row, one_after_another, piece);
-    });
   }
   Scratch piece_of(Scratch scratch, const Index& piece, int64_t points) {
     scratch.offset += piece * (points * 2 * scratch.lanes);
@@ -183,7 +192,6 @@ class FourierEmitter {
                       const std::function<Complex()>& high);
   void in_half(const Index& point, int64_t n2, const std::function<void()>& low, const std::function<void()>& high);
 
-  Builder& b_;
   DType real_;
   FourierOptions options_;
 };
