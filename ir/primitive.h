@@ -17,8 +17,9 @@
 //   split       for primitives with sub-graphs: the known/unknown partition that linearize needs
 //   prune       for primitives with sub-graphs: what is left of the equation when only some results are used
 //   simplify    what the equation can be replaced by, seen what made its operands (simplify.h)
+//   terms       the result as a sum of products, from what the operands are as such (terms.h)
 //
-// A slot that stays empty must be declared in `absent` with the reason, `prune` and `simplify` apart; a test prints the
+// A slot that stays empty must be declared in `absent` with the reason, the last three apart; a test prints the
 // matrix and fails on holes. Passes name no primitive: they ask for `structure`, `arrangement`, `scalar_op`, `region`,
 // `length_role` and `free_to_recompute`, which the record states where there is something to say
 // (docs/design/027-slots.md).
@@ -38,6 +39,7 @@
 #include "ir/builder.h"
 #include "ir/element.h"
 #include "ir/structure.h"
+#include "ir/terms.h"
 #include "runtime/tensor.h"
 
 namespace ct {
@@ -204,6 +206,7 @@ struct Primitive {
   SplitRule split{};
   PruneRule prune{};
   SimplifyRule simplify{};
+  terms::Rule terms{};
 
   bool several_results = false;  // a list of results, however many there are
   std::shared_ptr<const Structure> structure{};

@@ -23,7 +23,8 @@ struct Backend {
                                      jit::HostFunctions& host_functions)>
       make_plan;
   // The same functions again, for a plan from the disk. Without it plans are not kept there.
-  std::function<void(const GraphPtr& graph, jit::HostFunctions& host_functions)> find_host_functions = nullptr;
+  std::function<void(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions)>
+      find_host_functions = nullptr;
 };
 
 // Before anything is compiled: there is no lock. Names are taken once.

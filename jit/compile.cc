@@ -75,7 +75,10 @@ class Stopwatch {
 };
 
 // What passes work on: graphs, which are made anew, and programs of loops, which are changed.
-void apply(GraphPtr (*pass)(const Graph&), GraphPtr& graph) { graph = pass(*graph); }
+template <typename Pass>
+void apply(const Pass& pass, GraphPtr& graph) {
+  graph = pass(*graph);
+}
 template <typename Pass>
 void apply(const Pass& pass, loop::Program& program) {
   pass(program);
@@ -115,7 +118,7 @@ GraphPtr expand_all_host_calls(const Graph& graph) {
 StageTimes::StageTimes() : enclosing_(stage_times) { stage_times = this; }
 StageTimes::~StageTimes() { stage_times = enclosing_; }
 
-GraphPtr prepare(const GraphPtr& graph, const Machine& machine) {
+GraphPtr prepare(const GraphPtr& graph, const Machine& machine, Products products) {
   GraphPtr g = graph;
   if (dump_wanted()) dump("capture", print(*g));
   // Mask regions, batched regions, custom rules and checkpoints become the primitives they stand for.
@@ -141,6 +144,10 @@ GraphPtr prepare(const GraphPtr& graph, const Machine& machine) {
   run_pass("dead_code", eliminate_dead_code, g);
   // Products that the steps of a scan need not make one by one, like those of a recurrent network's inputs.
   run_pass("hoist_products", hoist_products, g);
+  // What is made of products that are larger than their factors, norms of each example's gradient say, without these.
+  if (products != Products::kOff) {
+    run_pass("contract", [&](const Graph& whole) { return contract(whole, products); }, g);
+  }
   return g;
 }
 
@@ -170,7 +177,8 @@ std::string source_text(const Graph& graph, const CompileOptions& options) {
   std::string donated;
   for (bool flag : options.donated) donated += flag ? '1' : '0';
   return concat(jit::build_fingerprint(), "\n", jit::host_cpu_features(), "\nbackend=", options.backend,
-                "\ncpu=", options.cpu, "\ndonated=", donated, "\n", print(graph));
+                "\ncpu=", options.cpu, "\nproducts=", static_cast<int>(options.products), "\ndonated=", donated, "\n",
+                print(graph));
 }
 
 // Values of the front end, Python objects say, whose text does not tell what they are.
@@ -201,7 +209,8 @@ constexpr const char* kProgram = "program";
 
 absl::StatusOr<Plan> plan_native(const GraphPtr& graph, const CompileOptions& options,
                                  jit::HostFunctions& host_functions) {
-  const loop::Program program = lower_prepared(*prepare(graph), kProgram, kThisProcess, &host_functions);
+  const loop::Program program =
+      lower_prepared(*prepare(graph, kThisProcess, options.products), kProgram, kThisProcess, &host_functions);
   auto plan = jit::emit_object(program, "ct_program", {.triple = "", .cpu = options.cpu, .vector_bits = 0});
   if (!plan.ok()) return plan;
   plan->donations = jit::donations(program, options.donated);
@@ -212,8 +221,8 @@ absl::StatusOr<Plan> plan_native(const GraphPtr& graph, const CompileOptions& op
 }
 
 // Lowering finds the same ones again, in the same order.
-void find_host_functions(const GraphPtr& graph, jit::HostFunctions& host_functions) {
-  lower_prepared(*prepare(graph), kProgram, kThisProcess, &host_functions);
+void find_host_functions(const GraphPtr& graph, const CompileOptions& options, jit::HostFunctions& host_functions) {
+  lower_prepared(*prepare(graph, kThisProcess, options.products), kProgram, kThisProcess, &host_functions);
 }
 
 // One host function: the whole graph.
@@ -262,7 +271,7 @@ absl::StatusOr<LoadedPtr> make(const Backend& backend, const GraphPtr& graph, co
     source = source_text(*graph, options);
     if (auto stored = jit::load_from_disk(source)) {
       auto host_functions = std::make_shared<jit::HostFunctions>();
-      if (!stored->host_functions.empty()) backend.find_host_functions(graph, *host_functions);
+      if (!stored->host_functions.empty()) backend.find_host_functions(graph, options, *host_functions);
       if (host_functions->texts() == stored->host_functions) {
         add_types(*stored, *graph);
         auto loaded = backend.device->load(*stored, std::move(host_functions));

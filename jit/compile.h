@@ -28,7 +28,8 @@ std::string loop_text(const GraphPtr& graph, const Loaded& loaded);
 absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view sm);
 
 // The stages by themselves, for export, `explain` and tests.
-GraphPtr prepare(const GraphPtr& graph, const Machine& machine = kThisProcess);  // all graph passes
+// All graph passes.
+GraphPtr prepare(const GraphPtr& graph, const Machine& machine = kThisProcess, Products products = Products::kGram);
 // Loops and buffers. `host_functions` is as in LoweringOptions.
 loop::Program lower_prepared(const Graph& graph, std::string_view name, const Machine& machine = kThisProcess,
                              jit::HostFunctions* host_functions = nullptr);

@@ -133,11 +133,13 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 }  // namespace
 
-Description describe(const GraphPtr& graph) {
-  const GraphPtr prepared = prepare(graph);
+Description describe(const GraphPtr& graph, Products products) {
+  const Contractions contractions;
+  const GraphPtr prepared = prepare(graph, kThisProcess, products);
   HostFunctions functions;
   const Program program = lower_prepared(*prepared, "program", kThisProcess, &functions);
   Description result;
+  result.contractions = contractions.found;
   result.groups = groups_of(program);
   result.arena_bytes = program.arena_bytes;
   const Fusion fusion = fuse(*prepared);
@@ -155,14 +157,14 @@ Description describe(const GraphPtr& graph) {
   return result;
 }
 
-absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs) {
+absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs, Products products) {
   Profile result;
   HostFunctions functions;
   Program program;
   LoadedPtr plain;
   {
     StageTimes times;
-    program = lower_prepared(*prepare(graph), "program", kThisProcess, &functions);
+    program = lower_prepared(*prepare(graph, kThisProcess, products), "program", kThisProcess, &functions);
     const Clock::time_point start = Clock::now();
     auto compiled = compile(program);
     if (!compiled.ok()) return compiled.status();

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "jit/compile.h"
 #include "runtime/tensor.h"
+#include "transforms/contract/report.h"
 
 namespace ct::jit {
 
@@ -30,8 +31,9 @@ struct Description {
   std::vector<Group> groups;
   std::vector<StoredVariable> stored;
   int64_t arena_bytes = 0;
+  std::vector<Contraction> contractions;
 };
-Description describe(const GraphPtr& graph);
+Description describe(const GraphPtr& graph, Products products);
 
 struct Profile {
   std::vector<StageTimes::Stage> stages;
@@ -40,6 +42,6 @@ struct Profile {
   std::vector<Tensor> outputs;
 };
 // Compiles anew, without any cache, and runs `runs` times.
-absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs);
+absl::StatusOr<Profile> profile(const GraphPtr& graph, absl::Span<const Tensor> inputs, int runs, Products products);
 
 }  // namespace ct::jit

@@ -43,6 +43,7 @@ void compile_entry(JitFunction* self, const EntryPtr& entry) {
   CompileOptions options;
   options.backend = *self->backend;
   options.donated = entry->donated;
+  options.products = config().products();
   auto loaded = compile_released(entry->graph, options);
   if (!loaded.ok()) throw_status(loaded.status(), "compiling " + *self->name);
   entry->loaded = *loaded;
@@ -144,6 +145,7 @@ void register_compiled(py::module_& module) {
         options.backend = backend;
         options.cpu = cpu;
         options.use_disk_cache = use_disk_cache;
+        options.products = config().products();
         const GraphPtr graph = handle.graph;
         auto loaded = compile_released(graph, options);
         if (!loaded.ok()) throw_status(loaded.status(), "compiling");

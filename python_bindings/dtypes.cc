@@ -25,10 +25,11 @@ py::object import_dtype(DType dtype) {
 
 using Option = bool Config::*;
 
-constexpr std::pair<std::string_view, Option> kOptions[] = {{"enable_x64", &Config::enable_x64},
-                                                            {"disable_jit", &Config::disable_jit},
-                                                            {"debug_nans", &Config::debug_nans},
-                                                            {"index_checks", &Config::index_checks}};
+constexpr std::pair<std::string_view, Option> kOptions[] = {
+    {"enable_x64", &Config::enable_x64},          {"disable_jit", &Config::disable_jit},
+    {"debug_nans", &Config::debug_nans},          {"index_checks", &Config::index_checks},
+    {"products_off", &Config::products_off},      {"products_direct", &Config::products_direct},
+    {"products_always", &Config::products_always}};
 
 Option option(const std::string& name) {
   for (const auto& [known, member] : kOptions) {

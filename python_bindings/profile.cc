@@ -28,7 +28,7 @@ py::list groups_list(const std::vector<jit::Group>& groups) {
 py::dict profile_graph(const GraphHandle& handle, const py::list& operands, int runs) {
   std::vector<Tensor> inputs;
   for (py::handle operand : operands) inputs.push_back(concrete(datum_from_python(operand)));
-  auto profile = jit::profile(handle.graph, inputs, runs);
+  auto profile = jit::profile(handle.graph, inputs, runs, config().products());
   if (!profile.ok()) {
     const std::string_view message(profile.status().message().data(), profile.status().message().size());
     throw Error(ErrorKind::kUnsupported, concat("profiling failed: ", message));
@@ -45,7 +45,7 @@ py::dict profile_graph(const GraphHandle& handle, const py::list& operands, int 
 }
 
 py::dict describe_graph(const GraphHandle& handle) {
-  const jit::Description description = jit::describe(handle.graph);
+  const jit::Description description = jit::describe(handle.graph, config().products());
   py::list stored;
   for (const jit::StoredVariable& variable : description.stored) {
     stored.append(py::make_tuple(variable.name, variable.bytes, variable.reason));
@@ -54,6 +54,11 @@ py::dict describe_graph(const GraphHandle& handle) {
   result["groups"] = groups_list(description.groups);
   result["stored"] = stored;
   result["arena_bytes"] = description.arena_bytes;
+  py::list contractions;
+  for (const Contraction& one : description.contractions) {
+    contractions.append(py::make_tuple(one.name, one.formula, one.operations, one.blocks, one.bytes_avoided));
+  }
+  result["contractions"] = contractions;
   return result;
 }
 

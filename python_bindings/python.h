@@ -16,6 +16,7 @@
 #include "runtime/error.h"
 #include "runtime/runtime.h"
 #include "runtime/tensor.h"
+#include "transforms/transforms.h"
 
 namespace ct::python {
 
@@ -54,8 +55,17 @@ struct Config {
   bool disable_jit = false;
   bool debug_nans = false;
   bool index_checks = false;  // indexing records checks that checkify looks for
-  // What captured programs depend on: part of the key of everything cached by signature.
-  uint64_t version() const { return uint64_t{enable_x64} | uint64_t{index_checks} << 1; }
+  // How compiled programs evaluate sums of products; of several, the first one that is set.
+  bool products_off = false, products_direct = false, products_always = false;
+  Products products() const {
+    if (products_off) return Products::kOff;
+    if (products_direct) return Products::kDirect;
+    return products_always ? Products::kAlways : Products::kGram;
+  }
+  // What captured and compiled programs depend on: part of the key of everything cached by signature.
+  uint64_t version() const {
+    return uint64_t{enable_x64} | uint64_t{index_checks} << 1 | static_cast<uint64_t>(products()) << 2;
+  }
 };
 // Of this thread: the process's settings, but for those that this thread overrides. With the GIL.
 const Config& config();

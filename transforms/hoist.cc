@@ -14,6 +14,7 @@
 // Start with hoist_products at the end: `Slices` is what goes before, `Hoister` the other two.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 
 #include "ir/ops.h"
@@ -202,11 +203,19 @@ struct Seen {
   std::vector<Ints> permutations;
 };
 
+// The steps that a masked loop takes: those where a predicate holds, or does not, for what lies along these axes.
+struct Gate {
+  Var predicate;
+  bool inverse;
+  Ints lhs_axes, rhs_axes;  // of the factors, by axis of the predicate
+};
+
 struct Accumulation {
   size_t carry;
   DotDimensions dimensions;
   Seen lhs, rhs;
   std::vector<Ints> permutations;  // of the product
+  std::optional<Gate> gate;
 };
 
 // A stacked result that is the product of something stacked and a constant.
@@ -277,6 +286,7 @@ class Hoister {
     for (const Accumulation& one : found_) {
       stack(one.lhs.var);
       stack(one.rhs.var);
+      if (one.gate && one.gate->predicate >= constants_) stack(one.gate->predicate);
     }
     for (const Product& one : products_) stack(one.factors[one.stacked].var);
     inner.arrange_inputs(order);
@@ -289,6 +299,19 @@ class Hoister {
       const Value value = is_sequence(seen.var) ? operands_[seen.var] : results[position.at(seen.var)];
       return transpose_steps(value, seen.permutations);
     };
+    // Both factors are cleared where a step is not taken: zero times what is not a number is none.
+    auto gated = [&](const Seen& seen, const std::optional<Gate>& gate, const Ints& axes_of_factor) {
+      const Value factor = stacked(seen);
+      if (!gate) return factor;
+      const bool varies = gate->predicate >= constants_;
+      Ints axes;
+      if (varies) axes.push_back(0);
+      for (const int64_t axis : axes_of_factor) axes.push_back(axis + 1);
+      const Value predicate =
+          broadcast(varies ? stacked({gate->predicate, {}}) : operands_[gate->predicate], factor.shape(), axes);
+      const Value nothing = zeros_like(factor);
+      return gate->inverse ? select(predicate, nothing, factor) : select(predicate, factor, nothing);
+    };
     Values all(equation_.output_count);
     for (const Accumulation& one : found_) {
       auto later = [](Ints axes) {
@@ -299,7 +322,8 @@ class Hoister {
                                later(one.dimensions.lhs_batch), later(one.dimensions.rhs_batch)};
       dimensions.lhs_contract.insert(dimensions.lhs_contract.begin(), 0);
       dimensions.rhs_contract.insert(dimensions.rhs_contract.begin(), 0);
-      Value sum = dot_general(stacked(one.lhs), stacked(one.rhs), dimensions);
+      Value sum = dot_general(gated(one.lhs, one.gate, one.gate ? one.gate->lhs_axes : Ints{}),
+                              gated(one.rhs, one.gate, one.gate ? one.gate->rhs_axes : Ints{}), dimensions);
       for (const Ints& permutation : one.permutations) sum = transpose(sum, permutation);
       all[one.carry] = add(operands_[constants_ + one.carry], sum);
     }
@@ -356,19 +380,71 @@ class Hoister {
     return seen;
   }
 
+  // A carry that stays what it is in the steps that are not taken.
+  struct Choice {
+    Var predicate, changed;
+    bool inverse;
+  };
+  std::optional<Choice> choice_of(Var output, Var input) const {
+    const Equation* equation = definition_[output];
+    if (equation == nullptr || equation->primitive->arrangement != Arrangement::kChoice) return std::nullopt;
+    const absl::Span<const Var> operands = body_.operands(*equation);
+    if ((operands[1] == input) == (operands[2] == input)) return std::nullopt;
+    const bool inverse = operands[1] == input;
+    return Choice{operands[0], operands[inverse ? 2 : 1], inverse};
+  }
+
+  // None where the predicate differs along an axis that only one of the factors has.
+  std::optional<Gate> gate_of(const Choice& choice, const Accumulation& sum) const {
+    Var predicate = choice.predicate;
+    Ints axes(body_.aval(predicate).rank());
+    std::iota(axes.begin(), axes.end(), 0);
+    const Equation* spread = definition_[predicate];
+    if (spread != nullptr && spread->primitive->arrangement == Arrangement::kBroadcast) {
+      predicate = body_.operands(*spread)[0];
+      axes = body_.attrs(*spread).ints("axes");
+      if (body_.aval(predicate).shape() != sizes_of(body_.aval(choice.predicate), axes)) return std::nullopt;
+    }
+    Gate gate{predicate, choice.inverse, {}, {}};
+    for (int64_t axis : axes) {
+      for (size_t i = sum.permutations.size(); i-- > 0;) axis = sum.permutations[i][axis];
+      if (axis >= static_cast<int64_t>(sum.dimensions.lhs_batch.size())) return std::nullopt;
+      gate.lhs_axes.push_back(sum.dimensions.lhs_batch[axis]);
+      gate.rhs_axes.push_back(sum.dimensions.rhs_batch[axis]);
+    }
+    // What is broadcast has its axes in order.
+    if (!std::is_sorted(gate.lhs_axes.begin(), gate.lhs_axes.end())) return std::nullopt;
+    if (!std::is_sorted(gate.rhs_axes.begin(), gate.rhs_axes.end())) return std::nullopt;
+    return gate;
+  }
+  static Shape sizes_of(const Aval& aval, const Ints& axes) {
+    Shape shape;
+    for (const int64_t axis : axes) shape.push_back(aval.shape()[axis]);
+    return shape;
+  }
+
   std::optional<Accumulation> accumulation(size_t carry) const {
     const Var input = static_cast<Var>(constants_ + carry), output = body_.outputs()[carry];
-    const Equation* sum = definition_[output];
-    if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd) || uses_[input] != 1 || uses_[output] != 1)
+    const auto choice = choice_of(output, input);
+    const Var changed = choice ? choice->changed : output;
+    const Equation* sum = definition_[changed];
+    if (sum == nullptr || !sum->primitive->computes(ScalarOp::kAdd) || uses_[input] != (choice ? 2 : 1) ||
+        uses_[output] != 1 || uses_[changed] != 1) {
       return std::nullopt;
+    }
     const absl::Span<const Var> terms = body_.operands(*sum);
     if ((terms[0] == input) == (terms[1] == input)) return std::nullopt;
     const Seen product = see_through(terms[0] == input ? terms[1] : terms[0]);
     const Equation* dot = product_of(product.var);
     if (dot == nullptr) return std::nullopt;
     const absl::Span<const Var> factors = body_.operands(*dot);
-    Accumulation found{carry, DotDimensions::from(body_.attrs(*dot)), see_through(factors[0]), see_through(factors[1]),
-                       product.permutations};
+    Accumulation found{carry,
+                       DotDimensions::from(body_.attrs(*dot)),
+                       see_through(factors[0]),
+                       see_through(factors[1]),
+                       product.permutations,
+                       std::nullopt};
+    if (choice && !(found.gate = gate_of(*choice, found))) return std::nullopt;
     int64_t stacked = 0;
     for (Var var : {found.lhs.var, found.rhs.var}) {
       if (var < constants_ || var == input) return std::nullopt;  // the same in each step: nothing to stack

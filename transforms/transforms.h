@@ -74,9 +74,19 @@ bool names_axis(const Attrs& attrs, std::string_view name);
 // Moved to, or broadcast at, `axis`.
 Value materialize_batch(Builder& builder, const Batched& x, int axis, int64_t size);
 
+// How sums of products may be evaluated.
+enum class Products : uint8_t {
+  kGram,    // in any order: a squared norm as an inner product of Gram matrices
+  kDirect,  // but what is squared is made first, and then squared
+  kOff,     // in the order of the program
+  kAlways,  // in any order, and never in that of the program where there is another: for tests
+};
+
 // ---- passes, one file each; all keep the inputs, and go into sub-graphs -------------------------------------------
 GraphPtr eliminate_dead_code(const Graph& graph);
 GraphPtr hoist_products(const Graph& graph);  // of a scan's steps: one before or after it for all of them
+// Sums of products that grow and shrink again, in a cheaper order (contract/contract.cc).
+GraphPtr contract(const Graph& graph, Products products);
 // What is left when only the marked outputs are used: a graph that returns those. It still has all inputs; `inputs`
 // says which of them it reads.
 struct PrunedGraph {

@@ -1,4 +1,7 @@
 // Sums, products, quotients, absolute value, sign and the larger and smaller of two.
+#include <cmath>
+#include <tuple>
+
 #include "ir/combinators.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
@@ -67,11 +70,43 @@ Value simplify_product(const SimplifyInput& m) {
 
 Value simplify_quotient(const SimplifyInput& m) { return m.is_full(m.operands[1], 1) ? m.operands[0] : Value{}; }
 
+// ---- sums of products (terms.h) -------------------------------------------------------------------------------------
+
+std::vector<terms::Context::Pair> all_axes(int rank) {
+  std::vector<terms::Context::Pair> pairs;
+  for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) pairs.push_back({axis, axis});
+  return pairs;
+}
+
+std::optional<terms::Sum> terms_of_product(const terms::Input& input) {
+  const auto& [x, y] = std::tie(input.operands[0], input.operands[1]);
+  // NaN * 0 is NaN.
+  for (const size_t side : {0, 1}) {
+    if (const auto by = input.constant(side); by && (*by == 0 || !std::isfinite(*by))) return std::nullopt;
+  }
+  if (x.mixed && y.mixed) return std::nullopt;
+  auto result = input.context.product(x, y, all_axes(input.result.rank()),
+                                      [](const terms::Term& of_x, const terms::Term&) { return of_x.axes; });
+  if (result) result->square = input.vars[0] == input.vars[1] || (x.square && y.square);
+  return result;
+}
+
+// Of each term one factor is divided, the smallest that has all axes of the divisor: a product with 1 / y would be
+// infinite where y is tiny and x is zero.
+std::optional<terms::Sum> terms_of_quotient(const terms::Input& input) {
+  if (const auto by = input.constant(1)) {
+    if (*by == 0 || !std::isfinite(1 / *by)) return std::nullopt;
+    return terms::scaled_by(1 / *by)(input);
+  }
+  return input.context.with_leaf(input.operands[0], input.operands[1], terms::Leaf::Kind::kQuotient);
+}
+
 Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool negate_y) {
   Primitive result = binary(
       std::move(name), op, dtypes, [](Value tangent, Value, Value, Value) { return tangent; },
       [negate_y](Value tangent, Value, Value, Value) { return negate_y ? -tangent : tangent; });
   result.simplify = simplify_by(negate_y ? simplify_difference : simplify_sum);
+  result.terms = terms::sum_of_operands(negate_y ? -1 : 1);
   result.absent.erase("transpose");
   result.transpose = [negate_y](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
@@ -85,10 +120,18 @@ Primitive linear_binary(std::string name, ScalarOp op, DTypeSet dtypes, bool neg
 
 }  // namespace
 
-const Primitive& kNeg =
-    define(with_simplify(linear_unary("neg", ScalarOp::kNeg, kNumbers,
-                                      [](Value cotangent, const Aval&, const AttrsPtr&) { return -cotangent; }),
-                         simplify_involution()));
+namespace {
+
+Primitive negation() {
+  Primitive result = linear_unary("neg", ScalarOp::kNeg, kNumbers,
+                                  [](Value cotangent, const Aval&, const AttrsPtr&) { return -cotangent; });
+  result.simplify = simplify_involution();
+  result.terms = terms::scaled_by(-1);
+  return result;
+}
+}  // namespace
+
+const Primitive& kNeg = define(negation());
 
 const Primitive& kAdd = define(linear_binary("add", ScalarOp::kAdd, kArithmetic, false));
 
@@ -108,6 +151,7 @@ Primitive multiplication() {
     return JvpResult{{x * x}, {mul_no_nan(tangent, x + x)}};
   };
   result.simplify = simplify_by(simplify_product);
+  result.terms = terms_of_product;
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     const Value cotangent = input.cotangents[0];
@@ -127,6 +171,7 @@ Primitive division() {
       "div", ScalarOp::kDiv, kNumbers, [](Value tangent, Value, Value y, Value) { return div_no_nan(tangent, y); },
       [](Value tangent, Value, Value y, Value quotient) { return -mul_no_nan(tangent, quotient / y); });
   result.simplify = simplify_by(simplify_quotient);
+  result.terms = terms_of_quotient;
   result.absent.erase("transpose");
   result.transpose = [](Builder&, const TransposeInput& input, const AttrsPtr&) {
     return Values{input.cotangents[0] / known_operand(input, 1), Value()};

@@ -234,6 +234,36 @@ std::vector<Masked> dot_mask(Builder&, absl::Span<const Masked> operands, const 
   return {{dot_general(lhs.value, rhs.value, dimensions), lengths}};
 }
 
+// ---- Sums of products (terms.h) -------------------------------------------------------------------------------------
+
+std::optional<terms::Sum> terms_of_dot(const terms::Input& input) {
+  const auto dimensions = DotDimensions::from(input.attrs);
+  const auto& lhs = input.operands[0];
+  const auto& rhs = input.operands[1];
+  if (lhs.mixed && rhs.mixed) return std::nullopt;
+  const Ints lhs_free = free_axes(input.avals[0].rank(), dimensions.lhs_contract, dimensions.lhs_batch);
+  const Ints rhs_free = free_axes(input.avals[1].rank(), dimensions.rhs_contract, dimensions.rhs_batch);
+  std::vector<terms::Context::Pair> pairs;
+  const auto add_pairs = [&](const Ints& of_lhs, const Ints& of_rhs) {
+    for (size_t i = 0; i < of_lhs.size(); ++i) {
+      pairs.push_back({static_cast<size_t>(of_lhs[i]), static_cast<size_t>(of_rhs[i])});
+    }
+  };
+  add_pairs(dimensions.lhs_batch, dimensions.rhs_batch);
+  add_pairs(dimensions.lhs_contract, dimensions.rhs_contract);
+  auto result = input.context.product(lhs, rhs, pairs, [&](const terms::Term& of_lhs, const terms::Term& of_rhs) {
+    std::vector<terms::Indices> axes;
+    for (const int64_t axis : dimensions.lhs_batch) axes.push_back(of_lhs.axes[axis]);
+    for (const int64_t axis : lhs_free) axes.push_back(of_lhs.axes[axis]);
+    for (const int64_t axis : rhs_free) axes.push_back(of_rhs.axes[axis]);
+    return axes;
+  });
+  if (!result) return result;
+  result->square = input.vars[0] == input.vars[1] && dimensions.lhs_contract == dimensions.rhs_contract &&
+                   dimensions.lhs_batch == dimensions.rhs_batch && lhs_free.empty();
+  return result;
+}
+
 // ---- Record -------------------------------------------------------------------------------------------------------
 
 Primitive general_dot() {
@@ -248,6 +278,7 @@ Primitive general_dot() {
   result.transpose = dot_transpose;
   result.batch = dot_batch;
   result.mask = dot_mask;
+  result.terms = terms_of_dot;
   result.structure = std::make_shared<structures::Product>();
   result.absent["element"] = "elements mix: lowered as a matrix product";
   return result;

@@ -317,10 +317,38 @@ Values scatter_add_transpose(Builder&, const TransposeInput& input, const AttrsP
   return result;
 }
 
+// Into zeros: the updates times a one-hot array.
+std::optional<terms::Sum> terms_of_scatter_add(const terms::Input& input) {
+  const auto layout = ScatterAttrs::from(input.attrs);
+  const int64_t size = input.result.dim(layout.axis);
+  if (input.constant(0) != 0.0 || size == 1) return std::nullopt;
+  const int index_axes = input.avals[1].rank() - layout.batch_dims;
+  terms::Sum result{.mixed = input.operands[2].mixed};
+  for (const terms::Term& update : input.operands[2].terms) {
+    if (update.factors.size() == terms::Context::kMostFactors) return std::nullopt;
+    terms::Term term = input.context.renamed(update);
+    terms::Factor hot{.leaf = input.context.variable(input.vars[1]), .one_hot = true, .shape = {}, .indices = {}};
+    const auto first = term.axes.begin() + layout.axis;
+    for (auto axis = term.axes.begin(); axis != first + index_axes; ++axis) {
+      if (axis >= term.axes.begin() + layout.batch_dims && axis < first) continue;
+      for (const terms::Index index : *axis) {
+        hot.shape.push_back(input.context.size(index));
+        hot.indices.push_back(index);
+      }
+    }
+    hot.indices.push_back(input.context.fresh(size));
+    term.axes.insert(term.axes.erase(first, first + index_axes), {hot.indices.back()});
+    term.factors.push_back(std::move(hot));
+    result.terms.push_back(std::move(term));
+  }
+  return result;
+}
+
 Primitive scatter_add_primitive() {
   Primitive result = scatter_primitive("scatter_add", ScalarOp::kAdd, kArithmetic);
   result.jvp = linear_scatter_jvp(PrimitiveRef(result.name));
   result.transpose = scatter_add_transpose;
+  result.terms = terms_of_scatter_add;
   return result;
 }
 }  // namespace

@@ -109,9 +109,23 @@ JvpResult sum_jvp(Builder&, absl::Span<const Value> primals, absl::Span<const Va
   return {{result}, {reduce_sum(with_lengths_of(tangents[0], primals[0], axes), axes)}};
 }
 
+std::optional<terms::Sum> terms_of_sum(const terms::Input& input) {
+  terms::Sum result = input.operands[0];
+  const Ints& axes = input.attrs.ints("axes");
+  for (terms::Term& term : result.terms) {
+    std::vector<terms::Indices> kept;
+    for (size_t axis = 0; axis < term.axes.size(); ++axis) {
+      if (std::ranges::find(axes, static_cast<int64_t>(axis)) == axes.end()) kept.push_back(term.axes[axis]);
+    }
+    input.context.sum_to(term, std::move(kept));
+  }
+  return result;
+}
+
 Primitive sum() {
   Primitive result = reduction("reduce_sum", ScalarOp::kAdd, 0, kNumbers);
   result.jvp = sum_jvp;
+  result.terms = terms_of_sum;
   result.transpose = linear_transpose([](Value cotangent, const Aval& operand, const AttrsPtr& attrs) {
     return spread(cotangent, operand, attrs->ints("axes"));
   });

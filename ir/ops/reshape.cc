@@ -192,6 +192,41 @@ Value simplify_reshape(const SimplifyInput& m) {
   return inner == nullptr ? Value{} : reshape(m.operand(*inner, 0), m.output.shape());
 }
 
+// Axes that are merged are longer lists of indices; an axis that is split may split an index, and with it factors.
+std::optional<terms::Sum> terms_of_reshape(const terms::Input& input) {
+  terms::Sum result{.mixed = input.operands[0].mixed, .square = input.operands[0].square};
+  for (const terms::Term& operand : input.operands[0].terms) {
+    terms::Term term = input.context.renamed(operand);
+    terms::Indices left;
+    for (const terms::Indices& axis : term.axes) left.insert(left.end(), axis.begin(), axis.end());
+    // All in one axis: there `split` finds them.
+    term.axes = {left};
+    std::vector<terms::Indices> placed;
+    size_t next = 0;
+    for (const int64_t size : input.result.shape()) {
+      terms::Indices axis;
+      for (int64_t made = 1; made < size;) {
+        if (next == term.axes[0].size()) return std::nullopt;
+        const terms::Index index = term.axes[0][next];
+        const int64_t whole = input.context.size(index), wanted = size / made;
+        if (whole == 0 || size % made != 0) return std::nullopt;
+        if (wanted % whole != 0) {
+          if (whole % wanted != 0 || !input.context.split(term, index, {wanted, whole / wanted})) return std::nullopt;
+          continue;
+        }
+        axis.push_back(index);
+        made *= whole;
+        ++next;
+      }
+      placed.push_back(std::move(axis));
+    }
+    if (next != term.axes[0].size()) return std::nullopt;
+    term.axes = std::move(placed);
+    result.terms.push_back(std::move(term));
+  }
+  return result;
+}
+
 }  // namespace
 
 const Primitive& kReshape = define({
@@ -205,6 +240,7 @@ const Primitive& kReshape = define({
     .mask = reshape_mask,
     .element = reshape_element,
     .simplify = simplify_by(simplify_reshape),
+    .terms = terms_of_reshape,
     .structure = std::make_shared<structures::SameBytes>(),
     .arrangement = Arrangement::kReshape,
     .free_to_recompute = true,

@@ -51,6 +51,14 @@ Value simplify_select(const SimplifyInput& m) {
   return inverted == nullptr ? Value{} : select(m.operand(*inverted, 0), m.operands[2], m.operands[1]);
 }
 
+std::optional<terms::Sum> terms_of_select(const terms::Input& input) {
+  using Kind = terms::Leaf::Kind;
+  if (input.constant(2) == 0.0) return input.context.with_leaf(input.operands[1], input.operands[0], Kind::kGate);
+  if (input.constant(1) == 0.0)
+    return input.context.with_leaf(input.operands[2], input.operands[0], Kind::kInverseGate);
+  return std::nullopt;
+}
+
 Primitive selection() {
   const PrimitiveRef self("select");
   Primitive result;
@@ -61,6 +69,7 @@ Primitive selection() {
   result.batch = elementwise_batch(self);
   result.mask = elementwise_mask(self);
   result.simplify = simplify_by(simplify_select);
+  result.terms = terms_of_select;
   result.elementwise = true;
   result.arrangement = Arrangement::kChoice;
   result.element = [](ElementBuilder& element, const Attrs&, const Aval&, int, absl::Span<const Index> position) {

@@ -103,6 +103,26 @@ Value simplify_broadcast(const SimplifyInput& m) {
   return broadcast(m.operand(*inner, 0), m.output.shape(), axes);
 }
 
+std::optional<terms::Sum> terms_of_broadcast(const terms::Input& input) {
+  terms::Sum result = input.operands[0];
+  const Ints& axes = input.attrs.ints("axes");
+  for (terms::Term& term : result.terms) {
+    std::vector<terms::Indices> placed(input.result.rank());
+    for (int axis = 0; axis < input.result.rank(); ++axis) {
+      const auto source = std::find(axes.begin(), axes.end(), axis) - axes.begin();
+      const int64_t size = input.result.dim(axis);
+      const bool is_new = source == static_cast<int64_t>(axes.size());
+      if (!is_new && input.avals[0].dim(static_cast<int>(source)) == size) {
+        placed[axis] = term.axes[source];
+      } else if (size != 1) {
+        placed[axis] = {input.context.fresh(size)};
+      }
+    }
+    term.axes = std::move(placed);
+  }
+  return result;
+}
+
 }  // namespace
 
 const Primitive& kBroadcast = define({
@@ -115,6 +135,7 @@ const Primitive& kBroadcast = define({
     .mask = broadcast_mask,
     .element = broadcast_element,
     .simplify = simplify_by(simplify_broadcast),
+    .terms = terms_of_broadcast,
     .arrangement = Arrangement::kBroadcast,
     .free_to_recompute = true,
 });
@@ -181,6 +202,16 @@ Value simplify_transpose(const SimplifyInput& m) {
   return transpose(m.operand(*inner, 0), permutation);
 }
 
+std::optional<terms::Sum> terms_of_transpose(const terms::Input& input) {
+  terms::Sum result = input.operands[0];
+  for (terms::Term& term : result.terms) {
+    std::vector<terms::Indices> turned;
+    for (const int64_t axis : input.attrs.ints("permutation")) turned.push_back(term.axes[axis]);
+    term.axes = std::move(turned);
+  }
+  return result;
+}
+
 }  // namespace
 
 const Primitive& kTranspose = define({
@@ -195,6 +226,7 @@ const Primitive& kTranspose = define({
     .mask = transpose_mask,
     .element = transpose_element,
     .simplify = simplify_by(simplify_transpose),
+    .terms = terms_of_transpose,
     .arrangement = Arrangement::kTranspose,
     .free_to_recompute = true,
 });

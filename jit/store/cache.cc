@@ -22,7 +22,7 @@ struct Entry {
 };
 
 bool same_options(const CompileOptions& a, const CompileOptions& b) {
-  return a.backend == b.backend && a.donated == b.donated && a.cpu == b.cpu;
+  return a.backend == b.backend && a.donated == b.donated && a.cpu == b.cpu && a.products == b.products;
 }
 
 // A program that a thread compiles right now, which others wait for.
@@ -54,6 +54,7 @@ class Cache {
   static uint64_t key_of(const Graph& graph, const CompileOptions& options) {
     uint64_t key = hash_combine(graph.hash(), hash_bytes(options.backend));
     key = hash_combine(key, hash_bytes(options.cpu));
+    key = hash_combine(key, static_cast<uint64_t>(options.products));
     for (bool donated : options.donated) key = hash_combine(key, donated);
     return key;
   }

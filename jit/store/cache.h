@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "device/loaded.h"
 #include "ir/graph.h"
+#include "transforms/transforms.h"
 
 namespace ct {
 
@@ -18,6 +19,7 @@ struct CompileOptions {
   std::vector<bool> donated = {};  // by input: the caller gives its memory up; may be shorter
   std::string cpu = "";            // empty: this machine's
   bool use_disk_cache = true;
+  Products products = Products::kGram;
 };
 
 struct CacheStatistics {

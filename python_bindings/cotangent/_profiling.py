@@ -23,7 +23,7 @@ from cotangent._core import Graph, JitFunction
 from cotangent._transforms.staging import trace_call
 from cotangent.ir import Equation, equations
 
-__all__ = ["Explanation", "Group", "Node", "Profile", "Stored", "explain", "profile"]
+__all__ = ["Contraction", "Explanation", "Group", "Node", "Profile", "Stored", "explain", "profile"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,25 @@ class Stored:
     name: str
     bytes: int
     reason: str
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A sum of products that is evaluated in another order than it is written, so that what is larger than its factors is not stored.
+
+    Attributes:
+        name: the operation that it ends in, and the line.
+        formula: the longest of its terms, in the notation of ``einsum``; ``1[tv]`` is 1 where integers along ``t`` are ``v``.
+        flops: floating-point operations.
+        blocks: how many pieces the longest term is made in.
+        bytes_avoided: of values that are not stored. Where several contractions share them, the first one has them.
+    """
+
+    name: str
+    formula: str
+    flops: float
+    blocks: int
+    bytes_avoided: int
 
 
 def _quantity(value: float, unit: str) -> str:
@@ -185,6 +204,7 @@ class Explanation:
         groups: of operations that become one piece of code, with what each reads, writes and computes.
         stored: the variables with memory of their own, with the reason why each is not fused into those that use it.
         scratch_bytes: memory for temporaries, which share it where they are not wanted at once.
+        contractions: sums of products in another order than they are written.
         loops: the program as loops, text.
     """
 
@@ -192,6 +212,7 @@ class Explanation:
     groups: tuple[Group, ...]
     stored: tuple[Stored, ...]
     scratch_bytes: int
+    contractions: tuple[Contraction, ...]
     loops: str
 
     def __str__(self) -> str:
@@ -201,6 +222,12 @@ class Explanation:
                 f"  reads {_quantity(group.bytes_read, 'B')}, writes {_quantity(group.bytes_written, 'B')}, "
                 f"{_quantity(group.flops, 'FLOP')}: {group.name}"
             )
+        if self.contractions:
+            lines.append("products in another order than they are written")
+            for made in self.contractions:
+                blocks = f", in {made.blocks} blocks" if made.blocks > 1 else ""
+                avoided = f", {_quantity(made.bytes_avoided, 'B')} not stored" if made.bytes_avoided else ""
+                lines.append(f"  {made.formula}, {_quantity(made.flops, 'FLOP')}{blocks}{avoided}: {made.name}")
         lines.append("variables with memory of their own, and why they are not fused away")
         lines += [f"  {_quantity(one.bytes, 'B'):>9}  {one.name}: {one.reason}" for one in self.stored]
         return "\n".join(lines)
@@ -314,6 +341,7 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
             _groups(described["groups"]),
             tuple(Stored(*one) for one in described["stored"]),
             described["arena_bytes"],
+            tuple(Contraction(*one) for one in described["contractions"]),
             _core.compile_graph(graph).loop_text(),
         )
 

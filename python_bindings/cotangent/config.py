@@ -1,6 +1,6 @@
 """Settings: of the process, ``ct.config.update("enable_x64", True)``, or of one thread, with a context manager of the setting's name.
 
-``"threads"`` is a number, the other options are switches. Options of JAX whose value cannot be chosen here are accepted with the value that
+``"threads"`` is a number, ``"products"`` a word, the other options are switches. Options of JAX whose value cannot be chosen here are accepted with the value that
 they have.
 """
 
@@ -15,6 +15,7 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
+_PRODUCTS = ("gram", "direct", "off", "always")  # the last one for tests: never as written where there is another way
 _PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32")
 # JAX's options that are settled: the values that say what is so; the first is what `read` returns.
 _SETTLED: dict[str, tuple[Any, ...]] = {
@@ -34,8 +35,8 @@ _SETTLED: dict[str, tuple[Any, ...]] = {
 
 def _name(name: str) -> str:
     plain = name.removeprefix("jax_")
-    if plain not in (*_OPTIONS, "threads", *_SETTLED):
-        raise ValueError(f"unknown option {name!r}; the options are {[*_OPTIONS, 'threads']}")
+    if plain not in (*_OPTIONS, "threads", "products", *_SETTLED):
+        raise ValueError(f"unknown option {name!r}; the options are {[*_OPTIONS, 'threads', 'products']}")
     return plain
 
 
@@ -55,6 +56,10 @@ def update(name: str, value: Any) -> None:
             ``"disable_jit"``: see `ct.disable_jit`. ``"debug_nans"``: see `ct.debug_nans`.
             ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this process, and
             more than these are never used. The environment variable ``CT_THREADS`` sets it at the start. Results do not depend on it.
+            ``"products"``: in which order compiled programs evaluate sums of products that are larger than their factors, such as norms of
+            per-example gradients. ``"gram"``: in any, as is fastest; a squared norm may be an inner product of Gram matrices, which loses
+            digits where a norm is tiny next to the products that it is a sum of. ``"direct"``: what is squared is computed first, then squared.
+            ``"off"``: as the program is written.
         value: the new value.
 
     Raises:
@@ -72,6 +77,12 @@ def update(name: str, value: Any) -> None:
     if plain in _SETTLED:
         _settle(plain, value)
         return
+    if plain == "products":
+        if value not in _PRODUCTS:
+            raise ValueError(f"products={value!r}; it is one of {list(_PRODUCTS[:3])}")
+        for word in _PRODUCTS[1:]:
+            _core.set_flag(f"products_{word}", value == word)
+        return
     if plain != "threads":
         _core.set_flag(plain, bool(value))
         return
@@ -86,6 +97,8 @@ def read(name: str) -> Any:
     plain = _name(name)
     if plain in _SETTLED:
         return _SETTLED[plain][0]
+    if plain == "products":
+        return next((word for word in _PRODUCTS[1:] if _core.get_flag(f"products_{word}")), _PRODUCTS[0])
     return _core.get_threads() if plain == "threads" else _core.get_flag(plain)
 
 

@@ -34,6 +34,7 @@ const std::map<std::string, Pass>& passes() {
   static const std::map<std::string, Pass> table = {
       {"dce", [](const Graph& g, const Arguments&) { return Result{eliminate_dead_code(g)}; }},
       {"hoist", [](const Graph& g, const Arguments&) { return Result{hoist_products(g)}; }},
+      {"contract", [](const Graph& g, const Arguments&) { return Result{contract(g, Products::kAlways)}; }},
       {"cse", [](const Graph& g, const Arguments&) { return Result{eliminate_common_subexpressions(g)}; }},
       {"simplify", [](const Graph& g, const Arguments&) { return Result{simplify(g)}; }},
       {"canonical_folds", [](const Graph& g, const Arguments&) { return Result{canonical_folds(g)}; }},

@@ -45,15 +45,14 @@ class Elementwise:
 
     def __call__(self, *operands: Array) -> Array:
         """The function of arrays of one shape."""
-        narrow = next((x.dtype for x in operands if x.dtype.itemsize == 2 and kind(x) == "float"), None)
-        if narrow is not None:
-            wide = [_core.convert(x, "float32") if kind(x) == "float" else x for x in operands]
-            return _core.convert(self(*wide), narrow)
-        dtypes = tuple(x.dtype for x in operands)
-        attributes = self._captured.get((*dtypes, self._depth))
+        key = (self._depth, *[x.dtype for x in operands])
+        attributes = self._captured.get(key)
         if attributes is None:
-            attributes = self._capture(dtypes)
-            self._captured[(*dtypes, self._depth)] = attributes
+            narrow = next((x.dtype for x in operands if x.dtype.itemsize == 2 and kind(x) == "float"), None)
+            if narrow is not None:
+                wide = [_core.convert(x, "float32") if kind(x) == "float" else x for x in operands]
+                return _core.convert(self(*wide), narrow)
+            attributes = self._captured[key] = self._capture(key[1:])
         return primitives.elementwise(*operands, **attributes)
 
     def _capture(self, dtypes: tuple[Any, ...]) -> dict[str, Any]:

@@ -78,11 +78,12 @@ def logsumexp(
         largest = reductions.max(primitives.real(array), axes, keepdims=True, initial=-math.inf, where=chosen)
     else:
         largest = reductions.max(array, axes, keepdims=True, initial=-math.inf, where=chosen)
-    # Minus infinity and NaN stay what they are when nothing is subtracted.
-    finite = primitives.is_finite(largest)
-    if kind(array) != "complex":
-        finite = primitives.or_(finite, primitives.eq(largest, literal(largest, math.inf)))
-    largest = primitives.stop_gradient(choose(finite, largest, 0.0))
+    # Minus infinity stays what it is when nothing is subtracted.
+    if kind(array) == "complex":
+        is_subtracted = primitives.is_finite(largest)
+    else:
+        is_subtracted = primitives.ne(largest, literal(largest, -math.inf))
+    largest = primitives.stop_gradient(choose(is_subtracted, largest, 0.0))
     if kind(array) == "complex":
         exponentials = primitives.exp(array - largest)
     else:

@@ -1,0 +1,350 @@
+#include "ir/terms.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "runtime/text.h"
+
+namespace ct::terms {
+namespace {
+
+std::string text_of(const Leaf& leaf) {
+  std::string text = concat(static_cast<int>(leaf.kind), ":", leaf.var);
+  for (const Part& part : leaf.parts) {
+    text += concat(";", part.leaf, "[", join(part.shape, ","), "][", join(part.axes, ","), "]*", part.coefficient);
+  }
+  return text;
+}
+
+void substitute(Term& term, Index old, Index by) {
+  for (Factor& factor : term.factors) std::replace(factor.indices.begin(), factor.indices.end(), old, by);
+  for (Indices& axis : term.axes) std::replace(axis.begin(), axis.end(), old, by);
+}
+
+// The indices of the result, all of them in order.
+Indices flat(const Term& term) {
+  Indices result;
+  for (const Indices& axis : term.axes) result.insert(result.end(), axis.begin(), axis.end());
+  return result;
+}
+
+void replace_in(Indices& list, Index old, const Indices& by) {
+  const auto at = std::find(list.begin(), list.end(), old);
+  if (at == list.end()) return;
+  list.insert(list.erase(at), by.begin(), by.end());
+}
+
+}  // namespace
+
+LeafId Context::intern(Leaf leaf) {
+  const auto [at, is_new] = known_.insert({text_of(leaf), static_cast<LeafId>(leaves_.size())});
+  if (is_new) leaves_.push_back(std::move(leaf));
+  return at->second;
+}
+
+Sum Context::of_leaf(LeafId leaf, absl::Span<const int64_t> shape) {
+  Term term;
+  Factor factor{.leaf = leaf, .shape = {}, .indices = {}};
+  for (const int64_t size : shape) {
+    term.axes.emplace_back();
+    if (size == 1) continue;
+    factor.shape.push_back(size);
+    factor.indices.push_back(fresh(size));
+    term.axes.back().push_back(factor.indices.back());
+  }
+  term.factors.push_back(std::move(factor));
+  return {.terms = {std::move(term)}};
+}
+
+Sum Context::of_constant(double value, absl::Span<const int64_t> shape) {
+  if (value == 0) return {};
+  Term term{.coefficient = value};
+  for (const int64_t size : shape) term.axes.push_back(size == 1 ? Indices{} : Indices{fresh(size)});
+  return {.terms = {std::move(term)}};
+}
+
+Term Context::renamed(const Term& term) {
+  std::map<Index, Index> names;
+  const auto rename = [&](Indices& indices) {
+    for (Index& index : indices) {
+      const auto [at, is_new] = names.insert({index, 0});
+      if (is_new) at->second = fresh(size(index));
+      index = at->second;
+    }
+  };
+  Term result = term;
+  for (Factor& factor : result.factors) rename(factor.indices);
+  for (Indices& axis : result.axes) rename(axis);
+  return result;
+}
+
+std::optional<Indices> Context::split(Term& term, Index index, absl::Span<const int64_t> sizes) {
+  for (const Factor& factor : term.factors) {
+    const auto times = std::count(factor.indices.begin(), factor.indices.end(), index);
+    if (times > 1 || (times == 1 && factor.one_hot && factor.indices.back() == index)) return std::nullopt;
+  }
+  Indices parts;
+  for (const int64_t size : sizes) parts.push_back(fresh(size));
+  for (Factor& factor : term.factors) {
+    const auto at = std::find(factor.indices.begin(), factor.indices.end(), index) - factor.indices.begin();
+    if (at == static_cast<std::ptrdiff_t>(factor.indices.size())) continue;
+    factor.shape.insert(factor.shape.erase(factor.shape.begin() + at), sizes.begin(), sizes.end());
+    replace_in(factor.indices, index, parts);
+  }
+  for (Indices& axis : term.axes) replace_in(axis, index, parts);
+  return parts;
+}
+
+// Makes an axis of each the same list of indices, those of `a`.
+bool Context::align(Term& a, size_t axis_of_a, Term& b, size_t axis_of_b) {
+  for (size_t k = 0;; ++k) {
+    const bool ends = k == a.axes[axis_of_a].size();
+    if (ends != (k == b.axes[axis_of_b].size())) return false;
+    if (ends) break;
+    const Index i = a.axes[axis_of_a][k], j = b.axes[axis_of_b][k];
+    if (size(i) == size(j)) continue;
+    // The first of a list is the slowest: the longer one becomes two, of which the second is as long as what the other
+    // list has left of it.
+    Term& longer = size(i) > size(j) ? a : b;
+    const Index whole = size(i) > size(j) ? i : j;
+    const int64_t least = std::min(size(i), size(j));
+    if (least == 0 || size(whole) % least != 0) return false;
+    if (!split(longer, whole, {least, size(whole) / least})) return false;
+  }
+  for (size_t k = 0; k < a.axes[axis_of_a].size(); ++k) substitute(b, b.axes[axis_of_b][k], a.axes[axis_of_a][k]);
+  return true;
+}
+
+void Context::sum_to(Term& term, std::vector<Indices> axes) const {
+  const auto holds = [](const auto& lists, Index index) {
+    return std::ranges::any_of(lists,
+                               [&](const Indices& list) { return std::ranges::find(list, index) != list.end(); });
+  };
+  std::vector<Indices> of_factors;
+  for (const Factor& factor : term.factors) of_factors.push_back(factor.indices);
+  Indices gone = flat(term);
+  std::sort(gone.begin(), gone.end());
+  gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
+  for (const Index index : gone) {
+    // What is the same along an index is added up so often.
+    if (!holds(axes, index) && !holds(of_factors, index)) term.coefficient *= static_cast<double>(size(index));
+  }
+  term.axes = std::move(axes);
+}
+
+std::optional<Sum> Context::product(const Sum& x, const Sum& y, absl::Span<const Pair> pairs,
+                                    const std::function<std::vector<Indices>(const Term& x, const Term& y)>& axes) {
+  if (x.terms.size() * y.terms.size() > kMostTerms) return std::nullopt;
+  Sum result{.mixed = x.mixed || y.mixed};
+  for (const Term& of_x : x.terms) {
+    for (const Term& of_y : y.terms) {
+      if (of_x.factors.size() + of_y.factors.size() > kMostFactors) return std::nullopt;
+      Term a = renamed(of_x), b = renamed(of_y);
+      for (const auto [first, second] : pairs) {
+        if (!align(a, first, b, second)) return std::nullopt;
+      }
+      Term term{.coefficient = a.coefficient * b.coefficient, .factors = a.factors, .axes = a.axes};
+      term.factors.insert(term.factors.end(), b.factors.begin(), b.factors.end());
+      term.axes.insert(term.axes.end(), b.axes.begin(), b.axes.end());
+      sum_to(term, axes(a, b));
+      result.terms.push_back(std::move(term));
+    }
+  }
+  return result;
+}
+
+std::optional<Sum> Context::with_leaf(const Sum& x, const Sum& y, Leaf::Kind kind) {
+  if (y.terms.size() != 1 || y.terms[0].factors.size() != 1 || y.terms[0].factors[0].one_hot) return std::nullopt;
+  const bool is_quotient = kind == Leaf::Kind::kQuotient;
+  if (y.terms[0].coefficient == 0 || (!is_quotient && y.terms[0].coefficient != 1)) return std::nullopt;
+  Sum result{.mixed = x.mixed, .square = x.square && !is_quotient};
+  for (const Term& of_x : x.terms) {
+    Term term = renamed(of_x), by = renamed(y.terms[0]);
+    for (size_t axis = 0; axis < term.axes.size(); ++axis) {
+      if (!align(term, axis, by, axis)) return std::nullopt;
+    }
+    const Factor& other = by.factors[0];
+    std::vector<Factor*> changed;
+    for (Factor& factor : term.factors) {
+      if (!factor.one_hot && places_of(factor, other.indices)) changed.push_back(&factor);
+    }
+    if (changed.empty()) return std::nullopt;
+    if (is_quotient) {
+      const auto elements = [&](const Factor* factor) { return num_elements(factor->shape); };
+      changed = {*std::ranges::min_element(changed, {}, elements)};
+      term.coefficient /= by.coefficient;
+    }
+    for (Factor* factor : changed) {
+      const Part data{.leaf = factor->leaf, .shape = factor->shape};
+      const Part second{.leaf = other.leaf, .shape = other.shape, .axes = *places_of(*factor, other.indices)};
+      factor->leaf = intern({.kind = kind, .parts = {data, second}});
+    }
+    result.terms.push_back(std::move(term));
+  }
+  return result;
+}
+
+namespace {
+
+// A term of two factors that have all indices of the result between them, and one further index at most, in both: what
+// such terms have in common, and where they differ.
+struct Form {
+  size_t order[2];             // the factors in the order of `positions`
+  Ints positions[2];           // where each one's indices are among those of the result, in order
+  std::optional<Index> bound;  // what is summed over
+  std::vector<Ints> sizes;     // of the result's axes
+};
+
+std::optional<Form> form_of(const Context& context, const Term& term) {
+  if (term.factors.size() != 2 || term.factors[0].one_hot || term.factors[1].one_hot) return std::nullopt;
+  const Indices outer = flat(term);
+  Form form;
+  Ints positions[2];
+  for (int k : {0, 1}) {
+    for (const Index index : term.factors[k].indices) {
+      const auto at = std::find(outer.begin(), outer.end(), index) - outer.begin();
+      if (at < static_cast<std::ptrdiff_t>(outer.size())) {
+        positions[k].push_back(at);
+      } else {
+        if (form.bound && form.bound != index) return std::nullopt;
+        form.bound = index;
+      }
+    }
+    std::sort(positions[k].begin(), positions[k].end());
+    if (std::adjacent_find(positions[k].begin(), positions[k].end()) != positions[k].end()) return std::nullopt;
+  }
+  if (form.bound) {
+    for (const Factor& factor : term.factors) {
+      if (std::count(factor.indices.begin(), factor.indices.end(), *form.bound) != 1) return std::nullopt;
+    }
+  }
+  const bool exchanged = positions[1] < positions[0];
+  for (size_t k : {0, 1}) {
+    form.order[k] = exchanged ? 1 - k : k;
+    form.positions[k] = positions[form.order[k]];
+  }
+  for (const Indices& axis : term.axes) {
+    form.sizes.emplace_back();
+    for (const Index index : axis) form.sizes.back().push_back(context.size(index));
+  }
+  return form;
+}
+
+}  // namespace
+
+// A part of a concatenation, or the parts of the one that it is.
+void Context::append(std::vector<Part>& parts, const Part& part) {
+  const Leaf inner = leaf(part.leaf);
+  const auto last = static_cast<int64_t>(part.shape.size()) - 1;
+  if (inner.kind != Leaf::Kind::kConcatenation || part.axes.back() != last ||
+      part.shape.size() != inner.parts[0].axes.size()) {
+    parts.push_back(part);
+    return;
+  }
+  for (const Part& each : inner.parts) {
+    Part composed{.leaf = each.leaf, .shape = each.shape, .coefficient = each.coefficient * part.coefficient};
+    for (const int64_t axis : part.axes) composed.axes.push_back(each.axes[axis]);
+    parts.push_back(std::move(composed));
+  }
+}
+
+void Context::merge(Sum& sum) {
+  if (sum.terms.size() < 2) return;
+  struct Group {
+    Form form;
+    std::vector<std::pair<Term, Form>> members;
+  };
+  std::vector<Group> groups;
+  std::vector<Term> others;
+  for (Term& term : sum.terms) {
+    const std::optional<Form> form = form_of(*this, term);
+    if (!form) {
+      others.push_back(std::move(term));
+      continue;
+    }
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& each) {
+      return each.form.positions[0] == form->positions[0] && each.form.positions[1] == form->positions[1] &&
+             each.form.sizes == form->sizes;
+    });
+    if (group == groups.end()) group = groups.insert(group, {*form, {}});
+    group->members.emplace_back(std::move(term), *form);
+  }
+  for (Group& group : groups) {
+    if (group.members.size() == 1) {
+      others.push_back(std::move(group.members[0].first));
+      continue;
+    }
+    Term merged{.axes = group.members[0].first.axes};
+    const Indices outer = flat(merged);
+    int64_t total = 0;
+    for (const auto& [term, form] : group.members) total += form.bound ? size(*form.bound) : 1;
+    const Index bound = fresh(total);
+    for (int side : {0, 1}) {
+      Leaf leaf{.kind = Leaf::Kind::kConcatenation};
+      for (const auto& [term, form] : group.members) {
+        const Factor& factor = term.factors[form.order[side]];
+        const Indices own = flat(term);
+        const auto axis_of = [&](Index index) {
+          return std::find(factor.indices.begin(), factor.indices.end(), index) - factor.indices.begin();
+        };
+        Part part{.leaf = factor.leaf, .shape = factor.shape, .coefficient = side == 0 ? term.coefficient : 1};
+        for (const int64_t position : form.positions[side]) part.axes.push_back(axis_of(own[position]));
+        part.axes.push_back(form.bound ? axis_of(*form.bound) : -1);
+        append(leaf.parts, part);
+      }
+      Factor factor{.leaf = intern(std::move(leaf)), .shape = {}, .indices = {}};
+      for (const int64_t position : group.form.positions[side]) factor.indices.push_back(outer[position]);
+      factor.indices.push_back(bound);
+      for (const Index index : factor.indices) factor.shape.push_back(size(index));
+      merged.factors.push_back(std::move(factor));
+    }
+    others.push_back(std::move(merged));
+  }
+  sum.terms = std::move(others);
+}
+
+std::optional<Ints> places_of(const Factor& factor, const Indices& indices) {
+  Ints places;
+  const auto end = factor.indices.end() - (factor.one_hot ? 1 : 0);
+  for (const Index index : indices) {
+    if (std::count(factor.indices.begin(), end, index) != 1) return std::nullopt;
+    places.push_back(std::find(factor.indices.begin(), end, index) - factor.indices.begin());
+  }
+  return places;
+}
+
+std::optional<double> Input::constant(size_t operand) const {
+  double total = 0;
+  for (const Term& term : operands[operand].terms) {
+    if (!term.factors.empty()) return std::nullopt;
+    total += term.coefficient;
+  }
+  return total;
+}
+
+Rule scaled_by(double coefficient) {
+  return [coefficient](const Input& input) {
+    Sum result = input.operands[0];
+    for (Term& term : result.terms) term.coefficient *= coefficient;
+    result.square = result.square && coefficient >= 0;
+    return std::optional(std::move(result));
+  };
+}
+
+Rule sum_of_operands(double second) {
+  return [second](const Input& input) -> std::optional<Sum> {
+    Sum result = input.operands[0];
+    for (Term term : input.operands[1].terms) {
+      term.coefficient *= second;
+      result.terms.push_back(std::move(term));
+    }
+    if (result.terms.size() > Context::kMostTerms) return std::nullopt;
+    result.mixed = std::ranges::any_of(result.terms, [](const Term& term) { return term.factors.size() < 2; });
+    result.square = result.square && input.operands[1].square && second > 0;
+    input.context.merge(result);
+    return result;
+  };
+}
+
+}  // namespace ct::terms

@@ -1,0 +1,450 @@
+"""Sums of products in another order (`transforms/contract`): the same values as the program as it is written, for all ways to write it."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+
+@contextlib.contextmanager
+def products(order: str) -> Iterator[None]:
+    before = ct.config.read("products")
+    ct.config.update("products", order)
+    try:
+        yield
+    finally:
+        ct.config.update("products", before)
+
+
+def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    return rng.normal(size=shape) / np.sqrt(max(shape[0], 1))
+
+
+Model = tuple[Callable[..., Any], Any, np.ndarray, np.ndarray]
+
+
+def cross_entropy(logits: Any, label: Any) -> Any:
+    one_hot = (label == cnp.arange(logits.shape[-1])).astype(logits.dtype)
+    return ct.nn.logsumexp(logits) - cnp.sum(logits * one_hot)
+
+
+def mlp(b: int = 7) -> Model:
+    rng = np.random.default_rng(0)
+    params = [(normal(rng, m, n), np.zeros(n)) for m, n in [(6, 5), (5, 5), (5, 4)]]
+
+    def loss(params: Any, x: Any, y: Any) -> Any:
+        for w, c in params[:-1]:
+            x = cnp.tanh(x @ w + c)
+        w, c = params[-1]
+        return cross_entropy(x @ w + c, y)
+
+    return loss, params, rng.normal(size=(b, 6)), rng.integers(0, 4, b).astype(np.int32)
+
+
+def tied(b: int = 5) -> Model:
+    rng = np.random.default_rng(1)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        h = cnp.tanh(cnp.tanh(x @ w) @ w)
+        return cnp.sum((h @ w.T - y) ** 2)
+
+    return loss, normal(rng, 6, 6), rng.normal(size=(b, 6)), rng.normal(size=(b, 6))
+
+
+def unrolled(b: int = 3, steps: int = 5, d: int = 6) -> Model:
+    rng = np.random.default_rng(2)
+    params = {"w": normal(rng, d, d), "u": normal(rng, 4, d)}
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        h = cnp.zeros(d)
+        for t in range(steps):
+            h = cnp.tanh(h @ p["w"] + x[t] @ p["u"])
+        return cnp.sum((h - y) ** 2)
+
+    return loss, params, rng.normal(size=(b, steps, 4)), rng.normal(size=(b, d))
+
+
+def lstm(b: int = 3, steps: int = 4, d: int = 5, h: int = 6) -> Model:
+    rng = np.random.default_rng(3)
+    params = {"wx": normal(rng, d, 4 * h), "wh": normal(rng, h, 4 * h), "b": np.zeros(4 * h), "wo": normal(rng, h, 3)}
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        def step(state: Any, x: Any) -> Any:
+            hidden, cell = state
+            z = x @ p["wx"] + hidden @ p["wh"] + p["b"]
+            i, f, g, o = (z[k * h : (k + 1) * h] for k in range(4))
+            cell = ct.nn.sigmoid(f) * cell + ct.nn.sigmoid(i) * cnp.tanh(g)
+            return (ct.nn.sigmoid(o) * cnp.tanh(cell), cell), None
+
+        zero = cnp.zeros(h, x.dtype)
+        (hidden, _), _ = ct.lax.scan(step, (zero, zero), x)
+        return cross_entropy(hidden @ p["wo"], y)
+
+    return loss, params, rng.normal(size=(b, steps, d)), rng.integers(0, 3, b).astype(np.int32)
+
+
+def layers(b: int = 3, count: int = 4, d: int = 5) -> Model:
+    rng = np.random.default_rng(4)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        h, _ = ct.lax.scan(lambda h, w: (cnp.tanh(h @ w), None), x, w)
+        return cnp.sum((h - y) ** 2)
+
+    return loss, rng.normal(size=(count, d, d)) / 2, rng.normal(size=(b, d)), rng.normal(size=(b, d))
+
+
+def convolution(b: int = 3, stride: int = 1, dilation: int = 1, groups: int = 1) -> Model:
+    rng = np.random.default_rng(5)
+    params = [normal(rng, 4, 2, 3, 3), normal(rng, 6, 4 // groups, 3, 3), normal(rng, 6, 3)]
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        h = x[None]
+        for k, w in enumerate(p[:2]):
+            h = ct.nn.relu(
+                ct.lax.conv_general_dilated(
+                    h,
+                    w,
+                    (stride, stride),
+                    "SAME",
+                    rhs_dilation=(dilation, dilation),
+                    feature_group_count=groups if k else 1,
+                )
+            )
+        return cross_entropy(cnp.mean(h[0], axis=(1, 2)) @ p[2], y)
+
+    return loss, params, rng.normal(size=(b, 2, 8, 8)), rng.integers(0, 3, b).astype(np.int32)
+
+
+def embedding(b: int = 4, words: int = 9, d: int = 3, steps: int = 5) -> Model:
+    rng = np.random.default_rng(6)
+    params = {"e": normal(rng, words, d), "w": normal(rng, d, 4)}
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        return cross_entropy(cnp.sum(cnp.tanh(p["e"][x] @ p["w"]), axis=0), y)
+
+    x = rng.integers(0, words, (b, steps)).astype(np.int32)
+    x[0] = 2  # one word throughout
+    x[1, 2] = -1
+    return loss, params, x, rng.integers(0, 4, b).astype(np.int32)
+
+
+def transformer(b: int = 3, steps: int = 5, d: int = 8, words: int = 11, heads: int = 2) -> Model:
+    rng = np.random.default_rng(7)
+    params = {
+        "emb": 0.3 * rng.normal(size=(words, d)), "qkv": normal(rng, d, 3 * d), "o": normal(rng, d, d), "w1": normal(rng, d, 2 * d),
+        "c1": np.zeros(2 * d), "w2": normal(rng, 2 * d, d), "g": np.ones(d),
+    }  # fmt: skip
+
+    def norm(x: Any, g: Any) -> Any:
+        m = cnp.mean(x, -1, keepdims=True)
+        return (x - m) / cnp.sqrt(cnp.mean((x - m) ** 2, -1, keepdims=True) + 1e-5) * g
+
+    def loss(p: Any, x: Any, y: Any) -> Any:
+        h = p["emb"][x]
+        q, k, v = (
+            cnp.reshape((norm(h, p["g"]) @ p["qkv"])[:, i * d : (i + 1) * d], (steps, heads, d // heads))
+            for i in range(3)
+        )
+        s = ct.nn.softmax(
+            cnp.where(cnp.tril(cnp.ones((steps, steps), bool)), cnp.einsum("qhc,khc->hqk", q, k), -1e9), axis=-1
+        )
+        h = h + cnp.reshape(cnp.einsum("hqk,khc->qhc", s, v), (steps, d)) @ p["o"]
+        h = h + ct.nn.gelu(norm(h, p["g"]) @ p["w1"] + p["c1"]) @ p["w2"]
+        logits = h @ p["emb"].T
+        return cnp.mean(ct.nn.logsumexp(logits, axis=-1) - cnp.take_along_axis(logits, y[:, None], axis=-1)[:, 0])
+
+    return (
+        loss,
+        params,
+        rng.integers(0, words, (b, steps)).astype(np.int32),
+        rng.integers(0, words, (b, steps)).astype(np.int32),
+    )
+
+
+def checkpointed() -> Model:
+    loss, params, x, y = lstm()
+    return ct.checkpoint(loss), params, x, y
+
+
+MODELS = {
+    "mlp": mlp, "mlp of one example": lambda: mlp(1), "tied": tied, "unrolled": unrolled, "one step": lambda: unrolled(steps=1),
+    "lstm": lstm, "scan over layers": layers, "convolution": convolution, "strided": lambda: convolution(stride=2),
+    "dilated": lambda: convolution(dilation=2), "grouped": lambda: convolution(groups=2), "embedding": embedding,
+    "transformer": transformer, "checkpointed": checkpointed,
+}  # fmt: skip
+
+
+def gradients(loss: Any, p: Any, x: Any, y: Any) -> Any:
+    return ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(p, x, y)
+
+
+def rows(tree: Any) -> list[Any]:
+    return [cnp.reshape(a, (a.shape[0], -1)) for a in ct.tree.leaves(tree)]
+
+
+def squares(g: Any) -> Any:
+    return sum(cnp.sum(a * a, axis=tuple(range(1, a.ndim))) for a in ct.tree.leaves(g))
+
+
+QUANTITIES: dict[str, Callable[[Any], Any]] = {
+    "norms": lambda g: cnp.sqrt(squares(g)),
+    "norms by vdot": lambda g: sum(ct.vmap(cnp.vdot)(a, a) for a in rows(g)),
+    "norms by linalg": lambda g: [cnp.linalg.norm(a, axis=1) for a in rows(g)],
+    "norms by einsum": lambda g: sum(cnp.einsum("ij,ij->i", a, a) for a in rows(g)),
+    "norms by ravel": lambda g: ct.vmap(lambda one: cnp.linalg.norm(ct.flatten_util.ravel_pytree(one)[0]))(g),
+    "clipped": lambda g: (lambda s: ct.tree.map(lambda a: cnp.tensordot(s, a, 1), g))(
+        cnp.minimum(1.0, 0.1 / cnp.sqrt(squares(g)))
+    ),
+    "clipped by division": lambda g: (
+        lambda n: ct.tree.map(lambda a: cnp.sum(a / cnp.reshape(n, (-1,) + (1,) * (a.ndim - 1)), axis=0), g)
+    )(cnp.maximum(cnp.sqrt(squares(g)) / 0.1, 1.0)),
+    "chosen": lambda g: ct.tree.map(
+        lambda a: cnp.sum(
+            cnp.where(cnp.reshape(cnp.arange(a.shape[0]) % 2 == 0, (-1,) + (1,) * (a.ndim - 1)), a, 0.0), axis=0
+        ),
+        g,
+    ),
+    "second moment": lambda g: ct.tree.map(lambda a: cnp.mean(a * a, axis=0), g),
+    "variance": lambda g: ct.tree.map(lambda a: cnp.mean((a - cnp.mean(a, axis=0)) ** 2, axis=0), g),
+    "kernel": lambda g: sum(a @ a.T for a in rows(g)),
+    "fourth powers": lambda g: cnp.sum(squares(g) ** 2),
+    "with decay": lambda g: sum(cnp.sum((a + 0.5) ** 2) for a in ct.tree.leaves(g)),
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_a_quantity_is_that_of_the_program_as_written(model: str, quantity: str) -> None:
+    loss, params, x, y = MODELS[model]()
+    of = QUANTITIES[quantity]
+    with products("off"):
+        expected = ct.jit(lambda p, x, y: of(gradients(loss, p, x, y)))(params, x, y)
+    for order in ("gram", "always", "direct"):
+        with products(order):
+            found = ct.jit(lambda p, x, y: of(gradients(loss, p, x, y)))(params, x, y)
+        for a, b in zip(ct.tree.leaves(found), ct.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(
+                a, b, rtol=1e-9, atol=1e-11 * max(1.0, float(np.max(np.abs(b), initial=0))), err_msg=order
+            )
+
+
+@pytest.mark.parametrize("model", ["mlp", "lstm", "embedding", "transformer"])
+def test_gradients_of_a_quantity(model: str) -> None:
+    loss, params, x, y = MODELS[model]()
+
+    def total(p: Any, x: Any, y: Any) -> Any:
+        return cnp.sum(cnp.sqrt(squares(gradients(loss, p, x, y)) + 1e-3))
+
+    with products("off"):
+        expected = ct.jit(ct.grad(total))(params, x, y)
+    with products("always"):
+        found = ct.jit(ct.grad(total))(params, x, y)
+    for a, b in zip(ct.tree.leaves(found), ct.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-11)
+
+
+def test_per_example_gradients_are_not_stored() -> None:
+    rng = np.random.default_rng(0)
+    b, m, n = 256, 300, 200
+    w, x = rng.normal(size=(m, n)).astype(np.float32), rng.normal(size=(b, m)).astype(np.float32)
+
+    def norms(w: Any, x: Any) -> Any:
+        g = ct.vmap(ct.grad(lambda w, x: cnp.sum(cnp.tanh(x @ w))), in_axes=(None, 0))(w, x)
+        return cnp.sum(g * g, axis=(1, 2))
+
+    a = 1 - np.tanh(x.astype(np.float64) @ w) ** 2
+    np.testing.assert_allclose(ct.jit(norms)(w, x), np.sum(x.astype(np.float64) ** 2, 1) * np.sum(a**2, 1), rtol=1e-4)
+    assert ct.explain(norms)(w, x).scratch_bytes < 4 * b * (m + n) * 4
+
+
+def test_an_example_that_is_not_a_number_stays_with_itself() -> None:
+    loss, params, x, y = mlp()
+    x[2, 1] = np.nan
+    with products("always"):
+        found = ct.jit(lambda p, x, y: QUANTITIES["norms"](gradients(loss, p, x, y)))(params, x, y)
+    assert np.isnan(found[2]) and np.isfinite(np.delete(np.asarray(found), 2)).all()
+
+
+def test_examples_that_are_left_out_may_be_anything() -> None:
+    loss, params, x, y = mlp()
+    present = np.arange(7) % 3 != 1
+
+    def total(p: Any, x: Any, y: Any, present: Any) -> Any:
+        g = gradients(loss, p, x, y)
+        return ct.tree.map(
+            lambda a: cnp.sum(cnp.where(cnp.reshape(present, (-1,) + (1,) * (a.ndim - 1)), a, 0.0), axis=0), g
+        )
+
+    with products("off"):
+        expected = ct.jit(total)(params, x, y, present)
+    x[~present] = np.nan
+    with products("always"):
+        found = ct.jit(total)(params, x, y, present)
+    for a, b in zip(ct.tree.leaves(found), ct.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
+def test_a_batch_of_nothing() -> None:
+    loss, params, _, _ = mlp()
+    with products("always"):
+        found = ct.jit(lambda p, x, y: QUANTITIES["clipped"](gradients(loss, p, x, y)))(
+            params, np.zeros((0, 6)), np.zeros(0, np.int32)
+        )
+    for a in ct.tree.leaves(found):
+        np.testing.assert_array_equal(a, np.zeros(a.shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_squares_do_not_come_out_negative(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=(3, 64, 40)).astype(dtype)
+    a[:, 32:] = -a[:, :32]
+    d = rng.normal(size=(3, 64, 50)).astype(dtype)
+    d[:, 32:] = d[:, :32]  # what the first half adds the second takes away
+
+    def norms(a: Any, d: Any) -> Any:
+        g = cnp.einsum("btm,btn->bmn", a, d)
+        return cnp.sum(g * g, axis=(1, 2))
+
+    with products("always"):
+        assert (np.asarray(ct.jit(norms)(a, d)) >= 0).all()
+    with products("direct"):
+        np.testing.assert_allclose(ct.jit(norms)(a, d), 0, atol=1e-6)
+
+
+def test_equal_bits_with_one_thread_and_two() -> None:
+    loss, params, x, y = MODELS["lstm"]()
+    f = ct.jit(lambda p, x, y: QUANTITIES["clipped"](gradients(loss, p, x, y)))
+    results = []
+    for threads in (1, 2):
+        ct.config.update("threads", threads)
+        results.append([np.asarray(a).tobytes() for a in ct.tree.leaves(f(params, x, y))])
+    ct.config.update("threads", 0)
+    assert results[0] == results[1]
+
+
+LETTERS = "abcdefgh"
+
+
+def random_contraction(rng: random.Random) -> tuple[Callable[..., Any], list[np.ndarray]]:
+    """A function of arrays that multiplies, adds, turns and sums them up in random order."""
+    sizes = {letter: rng.choice([0, 1, 2, 3, 5] if rng.random() < 0.1 else [1, 2, 3, 4, 5]) for letter in LETTERS}
+    numbers = np.random.default_rng(rng.randrange(2**32))
+    arrays: list[np.ndarray] = []
+    program: list[tuple[Any, ...]] = []
+    known: list[str] = []  # by value: its letters
+
+    def leaf(letters: str) -> int:
+        arrays.append(numbers.normal(size=[sizes[c] for c in letters]))
+        program.append(("leaf", len(arrays) - 1))
+        known.append(letters)
+        return len(known) - 1
+
+    def some(count: int) -> str:
+        return "".join(rng.sample(LETTERS, count))
+
+    for _ in range(rng.randint(2, 3)):
+        leaf(some(rng.randint(1, 3)))
+    for _ in range(rng.randint(2, 6)):
+        i = rng.randrange(len(known))
+        j = rng.randrange(len(known))
+        kind = rng.choice(["einsum", "einsum", "einsum", "square", "sum", "add", "transpose", "weight", "flat"])
+        if kind == "einsum":
+            union = sorted(set(known[i]) | set(known[j]))
+            kept = [c for c in union if rng.random() < 0.75][:5]
+            rng.shuffle(kept)
+            program.append(("einsum", f"{known[i]},{known[j]}->{''.join(kept)}", i, j))
+            known.append("".join(kept))
+        elif kind == "square":
+            program.append(("mul", i, i))
+            known.append(known[i])
+        elif kind == "sum" and known[i]:
+            axis = rng.randrange(len(known[i]))
+            program.append(("sum", i, axis))
+            known.append(known[i][:axis] + known[i][axis + 1 :])
+        elif kind == "add":
+            k = leaf(known[i]) if known[j] != known[i] else j
+            program.append((rng.choice(["add", "sub"]), i, k))
+            known.append(known[i])
+        elif kind == "transpose":
+            order = list(range(len(known[i])))
+            rng.shuffle(order)
+            program.append(("transpose", i, tuple(order)))
+            known.append("".join(known[i][k] for k in order))
+        elif kind == "weight" and known[i]:
+            axis = rng.randrange(len(known[i]))
+            k = leaf(known[i][axis])
+            program.append((rng.choice(["scale", "divide", "choose"]), i, k, axis))
+            known.append(known[i])
+        elif kind == "flat" and len(known[i]) >= 2:
+            program.append(("flat", i))
+            known.append("")
+
+    def run(*inputs: Any) -> Any:
+        values: list[Any] = []
+        for step in program:
+            match step:
+                case ("leaf", k):
+                    values.append(inputs[k])
+                case ("einsum", text, i, j):
+                    values.append(cnp.einsum(text, values[i], values[j]))
+                case ("mul", i, j):
+                    values.append(values[i] * values[j])
+                case ("add", i, j):
+                    values.append(values[i] + values[j])
+                case ("sub", i, j):
+                    values.append(values[i] - values[j])
+                case ("sum", i, axis):
+                    values.append(cnp.sum(values[i], axis=axis))
+                case ("transpose", i, order):
+                    values.append(cnp.transpose(values[i], order))
+                case ("flat", i):
+                    flat = cnp.reshape(values[i], (-1,))
+                    values.append(cnp.vdot(flat, flat))
+                case (kind, i, k, axis):
+                    shape = [1] * values[i].ndim
+                    shape[axis] = -1
+                    by = cnp.reshape(values[k], shape)
+                    if kind == "scale":
+                        values.append(values[i] * by)
+                    elif kind == "divide":
+                        values.append(values[i] / (2.0 + by * by))
+                    else:
+                        values.append(cnp.where(by > 0, values[i], 0.0))
+        return values[-1], values[rng_output(len(values))]
+
+    second = rng.random()
+
+    def rng_output(count: int) -> int:
+        return int(second * count)
+
+    return run, arrays
+
+
+@pytest.mark.parametrize("chunk", range(20))
+def test_random_sums_of_products(chunk: int) -> None:
+    for number in range(100):
+        rng = random.Random(1000 * chunk + number)
+        f, arrays = random_contraction(rng)
+        with ct.disable_jit():
+            expected = f(*map(cnp.asarray, arrays))
+        for order in ("always", "gram"):
+            with products(order):
+                found = ct.jit(f)(*arrays)
+            for a, b in zip(found, expected, strict=True):
+                scale = float(np.max(np.abs(b), initial=0)) + 1
+                np.testing.assert_allclose(
+                    a, b, rtol=1e-9, atol=1e-9 * scale, err_msg=f"seed {1000 * chunk + number}, {order}"
+                )
+
+
+def test_an_unknown_order_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"products='fast'; it is one of \['gram', 'direct', 'off'\]"):
+        ct.config.update("products", "fast")

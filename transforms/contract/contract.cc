@@ -1,0 +1,281 @@
+// Programs that multiply arrays into larger ones and sum these up again, evaluated in a cheaper order: per-example
+// gradients [b,m,n] of a layer are products of a[b,t,m] and d[b,t,n], and their norms, weighted sums, second moments
+// and Gram matrices are larger products of the same factors. No layer and no quantity is known by name: what is
+// multilinear is a sum of products (ir/terms.h), and its order is searched for.
+//
+//   regions.h   which values are grown, and what becomes of them
+//   plan.h      the cheapest order of one sum of products
+//   emit.h      plans as equations
+//
+// Here each region is made anew where that takes less time, by shapes alone. docs/design/032-contract.md has the
+// reasons, and what is measured.
+#include <map>
+#include <set>
+
+#include "ir/ops.h"
+#include "ir/primitive.h"
+#include "runtime/processor.h"
+#include "runtime/text.h"
+#include "transforms/common.h"
+#include "transforms/contract/emit.h"
+#include "transforms/contract/plan.h"
+#include "transforms/contract/regions.h"
+#include "transforms/contract/report.h"
+#include "transforms/transforms.h"
+
+namespace ct {
+namespace contraction {
+namespace {
+
+// What is not clearly faster stays as it is.
+constexpr double kGain = 0.9;
+constexpr double kByte = 0.08;            // nanoseconds: of what goes through memory
+constexpr double kBlock = 500;            // of each operation in a step of a loop over blocks
+constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
+
+struct PlannedTerm {
+  Plan plan;
+  double coefficient;
+  std::optional<Blocks> blocks{};
+  double nanoseconds = 0;
+};
+
+struct PlannedExit {
+  std::vector<PlannedTerm> terms;
+  int64_t bytes_avoided = 0;
+};
+
+// How long the equations of a region take as they are; those that are fused with others take no time of their own.
+double time_of(const Graph& graph, const Equation& equation) {
+  const Aval& result = graph.aval(equation.first_output);
+  const auto operands = graph.operands(equation);
+  const double stored = static_cast<double>(result.bytes()) * kByte;
+  if (equation.primitive->is<structures::Product>()) {
+    const auto dimensions = DotDimensions::from(graph.attrs(equation));
+    const Shape& lhs = graph.aval(operands[0]).shape();
+    const auto product = [&](const Ints& axes) {
+      double size = 1;
+      for (const int64_t axis : axes) size *= static_cast<double>(lhs[axis]);
+      return size;
+    };
+    const double k = product(dimensions.lhs_contract), batch = product(dimensions.lhs_batch);
+    const auto elements = static_cast<double>(result.size());
+    const double m = static_cast<double>(graph.aval(operands[0]).size()) / std::max(1.0, k * batch);
+    const double n = elements / std::max(1.0, batch * m);
+    const double multiply_add = kProcessor.multiply_add(result.dtype());
+    if (k <= 1) return stored;
+    if (m <= 1 || n <= 1) {
+      const auto read = static_cast<double>(graph.aval(operands[0]).bytes() + graph.aval(operands[1]).bytes());
+      return std::max(elements * k * 6 * multiply_add, read * kByte);
+    }
+    const double least = std::min({m, n, k});
+    return elements * k * multiply_add * (least + 6) / least + stored;
+  }
+  if (equation.primitive->is<structures::Scatter>()) return 2 * stored;
+  if (equation.primitive->is<structures::Fold>()) return static_cast<double>(graph.aval(operands[0]).bytes()) * kByte;
+  return 0;
+}
+
+// An index along which all large intermediate results can be made piece by piece, and how many pieces fit the cache.
+void choose_blocks(const terms::Context& context, PlannedTerm& term, int64_t element_bytes) {
+  const Plan& plan = term.plan;
+  term.nanoseconds = plan.nanoseconds();
+  std::vector<Subset> large;
+  double bytes = 0;
+  int64_t largest = 0;
+  for (const Subset subset : plan.products()) {
+    const int64_t size = plan.elements(subset) * element_bytes;
+    if (subset == plan.all() || size <= kProcessor.second_cache) continue;
+    large.push_back(subset);
+    bytes += static_cast<double>(size);
+    largest = std::max(largest, size);
+  }
+  if (large.empty()) return;
+  const auto factors_with = [&](terms::Index index) {
+    return std::ranges::count_if(plan.term().factors, [&](const terms::Factor& factor) {
+      return std::ranges::find(factor.indices, index) != factor.indices.end();
+    });
+  };
+  const auto is_value = [&](terms::Index index) {
+    return std::ranges::any_of(plan.term().factors, [&](const terms::Factor& factor) {
+      return factor.one_hot && factor.indices.back() == index;
+    });
+  };
+  std::optional<terms::Index> best;
+  for (const terms::Index index : plan.result(large[0])) {
+    const bool everywhere = std::ranges::all_of(large, [&](Subset subset) { return plan.has(index, subset); });
+    if (!everywhere || is_value(index)) continue;
+    if (!best || factors_with(index) > factors_with(*best)) best = index;
+  }
+  if (!best) return;
+  const int64_t size = context.size(*best);
+  int64_t blocks = 2;
+  while (blocks < size && (size % blocks != 0 || largest / blocks > kProcessor.second_cache)) ++blocks;
+  if (blocks > size || size % blocks != 0) return;
+  const double in_blocks = term.nanoseconds - bytes * (kByte - kProcessor.byte_in_cache) +
+                           static_cast<double>(blocks) * static_cast<double>(plan.products().size()) * kBlock;
+  if (in_blocks >= term.nanoseconds && largest <= kMostBytes) return;
+  term.blocks = {*best, blocks};
+  term.nanoseconds = in_blocks;
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, Regions& regions, Products products)
+      : graph_(graph), regions_(regions), products_(products) {
+    for (const Regions::Region& region : regions.regions()) consider(region);
+  }
+
+  const std::map<Var, PlannedExit>& planned() const { return planned_; }
+
+ private:
+  void consider(const Regions::Region& region) {
+    double before = 0, after = 0;
+    for (const uint32_t i : region.equations) before += time_of(graph_, graph_.equations()[i]);
+    std::map<Var, PlannedExit> planned;
+    std::set<std::string> made = made_;
+    for (const size_t i : region.exits) {
+      const Exit& exit = regions_.exits()[i];
+      auto terms = plan(exit, made);
+      if (!terms) return;
+      for (const PlannedTerm& term : terms->terms) {
+        after += term.nanoseconds;
+        if (term.blocks) continue;
+        for (const Subset subset : term.plan.products()) made.insert(term.plan.key(subset).text);
+      }
+      planned.insert({exit.var, *std::move(terms)});
+    }
+    if (after > kGain * before && products_ != Products::kAlways) return;
+    for (const uint32_t i : region.equations) {
+      const Var var = graph_.equations()[i].first_output;
+      if (!planned.contains(var))
+        planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided += graph_.aval(var).bytes();
+    }
+    made_ = std::move(made);
+    planned_.merge(planned);
+  }
+
+  std::optional<PlannedExit> plan(const Exit& exit, const std::set<std::string>& made) {
+    // The product of two sums has equal terms in another order.
+    std::map<std::string, terms::Term> different;
+    std::vector<std::string> order;
+    for (const terms::Term& term : exit.sum.terms) {
+      std::string text = text_of(term);
+      const auto [at, is_new] = different.insert({text, term});
+      if (is_new) {
+        order.push_back(std::move(text));
+      } else {
+        at->second.coefficient += term.coefficient;
+      }
+    }
+    const DType dtype = graph_.aval(exit.var).dtype();
+    PlannedExit result;
+    for (const std::string& text : order) {
+      const terms::Term& term = different.at(text);
+      auto found = Plan::of(regions_.context(), term, dtype, made);
+      if (!found) return std::nullopt;
+      result.terms.push_back({.plan = *std::move(found), .coefficient = term.coefficient});
+      choose_blocks(regions_.context(), result.terms.back(), dtype_size(dtype));
+    }
+    return result;
+  }
+
+  const Graph& graph_;
+  Regions& regions_;
+  const Products products_;
+  std::set<std::string> made_;
+  std::map<Var, PlannedExit> planned_;
+};
+
+Value emit(Emitter& emitter, const PlannedExit& planned, const Exit& exit, const Aval& type) {
+  Value total;
+  for (const PlannedTerm& term : planned.terms) {
+    Value value = reshape(emitter.term(term.plan, term.blocks), type.shape());
+    if (term.coefficient != 1) value = value * full_like(value, term.coefficient);
+    total = total ? total + value : value;
+  }
+  // What is no square of a sum any more may come out below zero, by rounding.
+  return exit.sum.square ? max(total, zeros_like(total)) : total;
+}
+
+std::string formula_of(const terms::Term& term) {
+  std::map<terms::Index, char> names;
+  const auto named = [&](const terms::Indices& indices) {
+    std::string text;
+    for (const terms::Index index : indices) {
+      text += names.insert({index, static_cast<char>('a' + names.size() % 26)}).first->second;
+    }
+    return text;
+  };
+  std::string axes, factors;
+  for (const terms::Indices& axis : term.axes) axes += named(axis);
+  for (const terms::Factor& factor : term.factors) {
+    const std::string indices = named(factor.indices);
+    factors += concat(factors.empty() ? "" : ",", factor.one_hot ? concat("1[", indices, "]") : indices);
+  }
+  return concat(factors, "->", axes);
+}
+
+void report(Contractions& contractions, const Graph& graph, const Equation& equation, const PlannedExit& planned) {
+  const std::string location = location_string(equation.location);
+  Contraction made;
+  made.name = concat(equation.primitive->name, " -> ", graph.aval(equation.first_output).to_string(),
+                     location.empty() ? "" : "  ", location);
+  made.bytes_avoided = planned.bytes_avoided;
+  double most = -1;
+  for (const PlannedTerm& term : planned.terms) {
+    made.operations += 2 * term.plan.step(term.plan.all()).multiply_adds;
+    if (term.nanoseconds <= most) continue;
+    most = term.nanoseconds;
+    made.formula = formula_of(term.plan.term());
+    made.blocks = term.blocks ? term.blocks->blocks : 1;
+  }
+  contractions.found.push_back(std::move(made));
+}
+
+thread_local Contractions* contractions = nullptr;
+
+}  // namespace
+}  // namespace contraction
+
+Contractions::Contractions() : enclosing_(contraction::contractions) { contraction::contractions = this; }
+Contractions::~Contractions() { contraction::contractions = enclosing_; }
+Contractions* Contractions::current() { return contraction::contractions; }
+
+GraphPtr contract(const Graph& graph, Products products) {
+  contraction::Regions regions(graph, products);
+  const contraction::Planner planner(graph, regions, products);
+  std::map<Var, const contraction::Exit*> exits;
+  for (const contraction::Exit& exit : regions.exits()) {
+    if (planner.planned().contains(exit.var)) exits.insert({exit.var, &exit});
+  }
+  const auto in_sub_graphs = [&](const Graph& inner) { return contract(inner, products); };
+  Builder builder;
+  Values values = inputs_like(builder, graph);
+  values.resize(graph.num_vars());
+  std::map<DType, contraction::Emitter> emitters;
+  for (const Equation& equation : graph.equations()) {
+    const LocationScope scope(location_of(equation));
+    if (const auto exit = exits.find(equation.first_output); exit != exits.end()) {
+      const Aval& type = graph.aval(equation.first_output);
+      const auto variable = [&](Var var) { return values[var]; };
+      contraction::Emitter& emitter =
+          emitters.try_emplace(type.dtype(), builder, regions.context(), variable, type.dtype()).first->second;
+      if (auto* wanted = Contractions::current()) {
+        report(*wanted, graph, equation, planner.planned().at(equation.first_output));
+      }
+      values[equation.first_output] = emit(emitter, planner.planned().at(equation.first_output), *exit->second, type);
+      continue;
+    }
+    Values operands;
+    for (const Var var : graph.operands(equation)) operands.push_back(values[var]);
+    const AttrsPtr attrs = map_graphs(graph.attrs_ptr(equation), in_sub_graphs);
+    const Values results = builder.bind(*equation.primitive, operands, attrs);
+    std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
+  }
+  Values outputs;
+  for (const Var var : graph.outputs()) outputs.push_back(values[var]);
+  return builder.finish(outputs);
+}
+
+}  // namespace ct

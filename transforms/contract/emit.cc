@@ -1,0 +1,290 @@
+#include "transforms/contract/emit.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "ir/ops.h"
+#include "transforms/common.h"
+#include "transforms/higher_order/higher_order.h"
+
+namespace ct::contraction {
+namespace {
+
+using terms::Factor;
+using terms::Index;
+using terms::Indices;
+using terms::Leaf;
+using terms::Part;
+
+bool contains(const Indices& indices, Index index) { return std::ranges::find(indices, index) != indices.end(); }
+
+int64_t place(const Indices& indices, Index index) { return std::ranges::find(indices, index) - indices.begin(); }
+
+Ints places(const Indices& indices, const Indices& of) {
+  Ints result;
+  for (const Index index : of) result.push_back(place(indices, index));
+  return result;
+}
+
+Indices without(const Indices& indices, const Indices& others) {
+  Indices result;
+  for (const Index index : indices) {
+    if (!contains(others, index)) result.push_back(index);
+  }
+  return result;
+}
+
+Indices joined(std::initializer_list<Indices> lists) {
+  Indices result;
+  for (const Indices& list : lists) result.insert(result.end(), list.begin(), list.end());
+  return result;
+}
+
+Array in_order(const Array& x, const Indices& order) { return {transpose(x.value, places(x.indices, order)), order}; }
+
+// The sum over the indices that nothing wants.
+Array summed_to(const Array& x, const std::function<bool(Index)>& wanted) {
+  Ints axes;
+  Indices kept;
+  for (size_t axis = 0; axis < x.indices.size(); ++axis) {
+    if (wanted(x.indices[axis])) {
+      kept.push_back(x.indices[axis]);
+    } else {
+      axes.push_back(static_cast<int64_t>(axis));
+    }
+  }
+  return {reduce_sum(x.value, axes), kept};
+}
+
+// With these indices, which are those of x and others, along which it is the same.
+Value spread(const Array& x, const Indices& indices, absl::Span<const int64_t> shape) {
+  Indices own;
+  for (const Index index : indices) {
+    if (contains(x.indices, index)) own.push_back(index);
+  }
+  return broadcast(in_order(x, own).value, shape, places(indices, own));
+}
+
+int64_t size_of(const Array& x, Index index) { return x.value.shape()[place(x.indices, index)]; }
+
+Shape shape_of(const Indices& indices, const Array& a, const Array& b) {
+  Shape shape;
+  for (const Index index : indices) shape.push_back(size_of(contains(a.indices, index) ? a : b, index));
+  return shape;
+}
+
+}  // namespace
+
+// ---- leaves
+// -----------------------------------------------------------------------------------------------------------
+
+Value Emitter::leaf(terms::LeafId id, absl::Span<const int64_t> shape) {
+  const auto [at, is_new] = leaves_.insert({{id, Shape(shape.begin(), shape.end())}, Value()});
+  if (!is_new) return at->second;
+  const Leaf& one = context_.leaf(id);
+  const Value whole = one.kind == Leaf::Kind::kVariable ? variable_(one.var) : composed(one);
+  return leaves_[{id, Shape(shape.begin(), shape.end())}] = reshape(whole, shape);
+}
+
+Value Emitter::composed(const Leaf& one) {
+  Values parts;
+  for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
+  if (one.kind != Leaf::Kind::kConcatenation) {
+    const Value other = broadcast(parts[1], parts[0].shape(), one.parts[1].axes);
+    if (one.kind == Leaf::Kind::kQuotient) return parts[0] / other;
+    const Value zero = zeros_like(parts[0]);
+    return one.kind == Leaf::Kind::kGate ? select(other, parts[0], zero) : select(other, zero, parts[0]);
+  }
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const Part& part = one.parts[k];
+    if (part.axes.back() < 0) {
+      parts[k] = transpose(parts[k], Ints(part.axes.begin(), part.axes.end() - 1));
+      parts[k] = expand_dims(parts[k], parts[k].rank());
+    } else {
+      parts[k] = transpose(parts[k], part.axes);
+    }
+    if (part.coefficient != 1) parts[k] = parts[k] * full_like(parts[k], part.coefficient);
+  }
+  return concatenate(parts, parts[0].rank() - 1);
+}
+
+Values Emitter::factors(const terms::Term& term) {
+  Values result;
+  for (const Factor& factor : term.factors) result.push_back(leaf(factor.leaf, factor.shape));
+  return result;
+}
+
+// ---- products
+// -----------------------------------------------------------------------------------------------------------
+
+Array Emitter::product(const Plan& plan, const Values& factors, Subset subset) {
+  if (std::has_single_bit(subset)) {
+    const auto k = static_cast<size_t>(std::countr_zero(subset));
+    return {factors[k], plan.term().factors[k].indices};
+  }
+  const Key& key = plan.key(subset);
+  if (const auto found = made_.find(key.text); found != made_.end()) {
+    Array known{found->second.value, {}};
+    for (const size_t at : found->second.places) known.indices.push_back(key.order[at]);
+    return known;
+  }
+  const Step& step = plan.step(subset);
+  Array result = pair(plan, factors, step.first, step.second, subset);
+  Made made{result.value, {}};
+  for (const Index index : result.indices) made.places.push_back(static_cast<size_t>(place(key.order, index)));
+  made_.insert({key.text, std::move(made)});
+  return result;
+}
+
+Array Emitter::pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both) {
+  if (plan.one_hot(first) != nullptr && plan.one_hot(second) != nullptr) {
+    return two_comparisons(plan, factors, first, second);
+  }
+  if (plan.one_hot(second) != nullptr) std::swap(first, second);
+  if (plan.one_hot(first) != nullptr) return comparison(plan, factors, first, second, both);
+  Array x = product(plan, factors, first), y = product(plan, factors, second);
+  const auto wanted = [&](Index index) { return plan.has(index, both); };
+  x = summed_to(x, [&](Index index) { return wanted(index) || contains(y.indices, index); });
+  y = summed_to(y, [&](Index index) { return wanted(index) || contains(x.indices, index); });
+  Indices batch, summed;
+  for (const Index index : x.indices) {
+    if (contains(y.indices, index)) (wanted(index) ? batch : summed).push_back(index);
+  }
+  const Indices of_x = without(x.indices, y.indices), of_y = without(y.indices, x.indices);
+  const auto elements = [](const Array& array, const Indices& indices) {
+    int64_t product = 1;
+    for (const Index index : indices) product *= size_of(array, index);
+    return product;
+  };
+  const bool is_matrix = elements(x, of_x) != 1 || elements(y, of_y) != 1;
+  if (summed.empty() ? of_x.empty() || of_y.empty() : !is_matrix) {
+    const Indices all = joined({batch, of_x, of_y, summed});
+    const Shape shape = shape_of(all, x, y);
+    Ints axes(summed.size());
+    std::iota(axes.begin(), axes.end(), static_cast<int64_t>(all.size() - summed.size()));
+    return {reduce_sum(spread(x, all, shape) * spread(y, all, shape), axes), joined({batch, of_x, of_y})};
+  }
+  const Value value = dot_general(
+      x.value, y.value,
+      {places(x.indices, summed), places(y.indices, summed), places(x.indices, batch), places(y.indices, batch)});
+  return {value, joined({batch, of_x, of_y})};
+}
+
+// 1 where the integers are equal and one of the values that there are.
+Array Emitter::two_comparisons(const Plan& plan, const Values& factors, Subset first, Subset second) {
+  const auto operand = [&](Subset subset) {
+    const Factor& factor = *plan.one_hot(subset);
+    return Array{factors[std::countr_zero(subset)], Indices(factor.indices.begin(), factor.indices.end() - 1)};
+  };
+  Array a = operand(first), b = operand(second);
+  if (a.value.dtype() != b.value.dtype()) {
+    a.value = convert(a.value, DType::kInt64);
+    b.value = convert(b.value, DType::kInt64);
+  }
+  const Indices all = joined({a.indices, without(b.indices, a.indices)});
+  const Shape shape = shape_of(all, a, b);
+  const Value x = spread(a, all, shape), y = spread(b, all, shape);
+  const Value inside = is_inside(x, context_.size(plan.one_hot(first)->indices.back()));
+  return {convert(bit_and(eq(x, y), inside), dtype_), all};
+}
+
+// The integers of a one-hot array read, or add to, the other one along the axis that they point at.
+Array Emitter::comparison(const Plan& plan, const Values& factors, Subset hot, Subset other, Subset both) {
+  const Factor& factor = *plan.one_hot(hot);
+  const Index value = factor.indices.back();
+  const Array integers{factors[std::countr_zero(hot)], Indices(factor.indices.begin(), factor.indices.end() - 1)};
+  Array x = product(plan, factors, other);
+  const auto wanted = [&](Index index) { return plan.has(index, both); };
+  if (contains(x.indices, value)) {
+    Indices shared;
+    for (const Index index : integers.indices) {
+      if (contains(x.indices, index)) shared.push_back(index);
+    }
+    const Indices own = without(integers.indices, shared), rest = without(without(x.indices, shared), {value});
+    const Value at = in_order(integers, joined({shared, own})).value;
+    const Value from = in_order(x, joined({shared, {value}, rest})).value;
+    const auto axis = static_cast<int>(shared.size());
+    return summed_to({gather(from, at, axis, axis), joined({shared, own, rest})}, wanted);
+  }
+  Indices batch, summed;
+  for (const Index index : integers.indices) (wanted(index) ? batch : summed).push_back(index);
+  const Indices rest = without(x.indices, integers.indices);
+  const Value updates = in_order(x, joined({batch, summed, rest})).value;
+  const Value at = in_order(integers, joined({batch, summed})).value;
+  const auto axis = static_cast<int>(batch.size());
+  Shape shape(updates.shape().begin(), updates.shape().begin() + axis);
+  shape.push_back(context_.size(value));
+  shape.insert(shape.end(), updates.shape().end() - static_cast<std::ptrdiff_t>(rest.size()), updates.shape().end());
+  const Value nothing = zeros(builder_, Aval(dtype_, shape));
+  return {scatter_add(nothing, at, updates, axis, axis), joined({batch, {value}, rest})};
+}
+
+// ---- blocks
+// -------------------------------------------------------------------------------------------------------------
+
+// A loop over pieces of the index: a step makes what the whole plan makes of a piece, and adds it up, or stacks it.
+Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks) {
+  const terms::Term& term = plan.term();
+  const Values whole = factors(term);
+  Builder inner;
+  Values operands, sequences, constants, carries, slices, body(term.factors.size());
+  for (size_t k = 0; k < whole.size(); ++k) {
+    const Indices& indices = term.factors[k].indices;
+    Shape shape = whole[k].shape();
+    const auto axis = static_cast<int>(place(indices, blocks.index));
+    if (axis == static_cast<int>(indices.size()) || axis == whole[k].rank()) {
+      operands.push_back(whole[k]);
+      constants.push_back(body[k] = inner.input(whole[k].aval()));
+      continue;
+    }
+    Shape piece = shape;
+    piece[axis] /= blocks.blocks;
+    shape[axis] = piece[axis];
+    shape.insert(shape.begin() + axis, blocks.blocks);
+    sequences.push_back(move_axis(reshape(whole[k], shape), axis, 0));
+    slices.push_back(body[k] = inner.input(whole[k].aval().with_shape(piece)));
+  }
+  Emitter emitter(inner, context_, variable_, dtype_);
+  const Array made = emitter.product(plan, body, plan.all());
+  ScanAttrs attrs;
+  attrs.num_constants = static_cast<int64_t>(constants.size());
+  attrs.length = blocks.blocks;
+  Values results{made.value};
+  const bool is_summed = !plan.has(blocks.index, plan.all());
+  if (is_summed) {
+    attrs.num_carries = 1;
+    carries.push_back(inner.input(made.value.aval()));
+    results[0] = carries[0] + made.value;
+    operands.push_back(zeros(builder_, made.value.aval()));
+  }
+  operands.insert(operands.end(), sequences.begin(), sequences.end());
+  constants.insert(constants.end(), carries.begin(), carries.end());
+  constants.insert(constants.end(), slices.begin(), slices.end());
+  inner.arrange_inputs(constants);
+  attrs.graph = inner.finish(results);
+  const Value result = scan(builder_, attrs, operands)[0];
+  if (is_summed) return {result, made.indices};
+  const auto axis = static_cast<int>(place(made.indices, blocks.index));
+  Shape shape = made.value.shape();
+  shape[axis] *= blocks.blocks;
+  return {reshape(move_axis(result, 0, axis), shape), made.indices};
+}
+
+Value Emitter::term(const Plan& plan, const std::optional<Blocks>& blocks) {
+  Array made = blocks ? in_blocks(plan, *blocks) : product(plan, factors(plan.term()), plan.all());
+  made = summed_to(made, [&](Index index) {
+    return std::ranges::any_of(plan.term().axes, [&](const Indices& axis) { return contains(axis, index); });
+  });
+  Indices outer;
+  Shape shape;
+  for (const Indices& axis : plan.term().axes) {
+    for (const Index index : axis) {
+      outer.push_back(index);
+      shape.push_back(context_.size(index));
+    }
+  }
+  return spread(made, outer, shape);
+}
+
+}  // namespace ct::contraction

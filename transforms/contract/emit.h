@@ -1,0 +1,58 @@
+// Plans as equations.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "ir/builder.h"
+#include "ir/terms.h"
+#include "transforms/contract/plan.h"
+
+namespace ct::contraction {
+
+// An array with an index for each axis.
+struct Array {
+  Value value;
+  terms::Indices indices;
+};
+
+// A term that is made in pieces: those of `index`, in `blocks` equal ones.
+struct Blocks {
+  terms::Index index;
+  int64_t blocks;
+};
+
+class Emitter {
+ public:
+  // `variable`: the value of a variable of the graph that leaves are of.
+  Emitter(Builder& builder, const terms::Context& context, std::function<Value(Var)> variable, DType dtype)
+      : builder_(builder), context_(context), variable_(std::move(variable)), dtype_(dtype) {}
+
+  // The term without its coefficient, with the indices of its axes in order.
+  Value term(const Plan& plan, const std::optional<Blocks>& blocks);
+
+ private:
+  Value leaf(terms::LeafId id, absl::Span<const int64_t> shape);
+  Value composed(const terms::Leaf& leaf);
+  // By factor: what it is made of.
+  Values factors(const terms::Term& term);
+  Array product(const Plan& plan, const Values& factors, Subset subset);
+  Array pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both);
+  Array two_comparisons(const Plan& plan, const Values& factors, Subset first, Subset second);
+  Array comparison(const Plan& plan, const Values& factors, Subset hot, Subset other, Subset both);
+  Array in_blocks(const Plan& plan, const Blocks& blocks);
+
+  Builder& builder_;
+  const terms::Context& context_;
+  std::function<Value(Var)> variable_;
+  DType dtype_;
+  std::map<std::pair<terms::LeafId, Shape>, Value> leaves_;
+  struct Made {
+    Value value;
+    std::vector<size_t> places;  // of its axes in the order of the key
+  };
+  std::map<std::string, Made> made_;
+};
+
+}  // namespace ct::contraction

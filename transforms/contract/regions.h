@@ -1,0 +1,72 @@
+// Which values of a graph are sums of products that nobody needs in memory.
+//
+//   grown   larger than the operands of the product, or scatter, that it is made by; and what `terms` rules make of it
+//   exit    what a grown value becomes when it is small again: at most half of what it was, or no larger than what was
+//           multiplied. Exits are made anew, from the factors of what they are sums of
+//
+// A grown value that anything else needs is left as it is, and is a leaf for what follows. So are the operands of what
+// grows once more.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "ir/graph.h"
+#include "ir/terms.h"
+#include "transforms/transforms.h"
+
+namespace ct::contraction {
+
+struct Exit {
+  uint32_t equation;
+  Var var;
+  terms::Sum sum;
+};
+
+class Regions {
+ public:
+  Regions(const Graph& graph, Products products);
+
+  // In program order.
+  const std::vector<Exit>& exits() const { return exits_; }
+  terms::Context& context() { return context_; }
+  // Exits that share grown values, by their places in `exits`, and the equations that are left out when all of them are
+  // made anew.
+  struct Region {
+    std::vector<size_t> exits;
+    std::vector<uint32_t> equations;
+  };
+  std::vector<Region> regions() const;
+
+ private:
+  struct Grown {
+    terms::Sum sum;
+    int64_t factors = 0;    // elements of what was multiplied
+    std::set<Var> roots{};  // the products, or scatters, that it is made of
+  };
+
+  bool seeds() const;
+  bool settle();
+  void visit(uint32_t number);
+  int64_t growth(const Equation& equation) const;
+  terms::Sum sum_of(Var var);
+  std::optional<terms::Sum> apply(const Equation& equation);
+  bool is_needed(Var var) const;
+  int64_t size(Var var) const { return graph_.aval(var).size(); }
+  const Equation* producer(Var var) const;
+  bool is_zero(Var var) const;
+
+  const Graph& graph_;
+  const Products products_;
+  terms::Context context_;
+  std::vector<uint32_t> definition_;         // by variable: its equation; ~0 for inputs
+  std::vector<std::vector<uint32_t>> uses_;  // by variable: equations
+  std::vector<bool> is_output_;
+  std::set<Var> kept_, forced_, collapsed_;
+  absl::flat_hash_map<Var, Grown> grown_;
+  absl::flat_hash_map<Var, size_t> exit_of_;
+  std::vector<Exit> exits_;
+};
+
+}  // namespace ct::contraction
