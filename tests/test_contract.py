@@ -173,11 +173,29 @@ def checkpointed() -> Model:
     return ct.checkpoint(loss), params, x, y
 
 
+def ragged(b: int = 4, steps: int = 6, d: int = 3, h: int = 5) -> Model:
+    rng = np.random.default_rng(8)
+    params = {"wx": normal(rng, d, h), "wh": normal(rng, h, h)}
+
+    def loss(p: Any, x: Any, n: Any) -> Any:
+        def of_sequence(x: Any) -> Any:
+            state, _ = ct.lax.scan(lambda s, x: (cnp.tanh(x @ p["wx"] + s @ p["wh"]), None), cnp.zeros(h, x.dtype), x)
+            return cnp.sum(state**2)
+
+        return ct.mask(of_sequence)(ct.Ragged(x, {0: n}))
+
+    lengths = np.array([6, 0, 3, 1], np.int32)
+    x = rng.normal(size=(b, steps, d))
+    for example, length in zip(x, lengths, strict=True):
+        example[length:] = np.nan
+    return loss, params, x, lengths
+
+
 MODELS = {
     "mlp": mlp, "mlp of one example": lambda: mlp(1), "tied": tied, "unrolled": unrolled, "one step": lambda: unrolled(steps=1),
     "lstm": lstm, "scan over layers": layers, "convolution": convolution, "strided": lambda: convolution(stride=2),
     "dilated": lambda: convolution(dilation=2), "grouped": lambda: convolution(groups=2), "embedding": embedding,
-    "transformer": transformer, "checkpointed": checkpointed,
+    "transformer": transformer, "checkpointed": checkpointed, "ragged": ragged,
 }  # fmt: skip
 
 
@@ -248,6 +266,24 @@ def test_gradients_of_a_quantity(model: str) -> None:
         found = ct.jit(ct.grad(total))(params, x, y)
     for a, b in zip(ct.tree.leaves(found), ct.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-11)
+
+
+def test_lengths_gate_what_is_summed_up_after_the_loop() -> None:
+    loss, params, x, lengths = ragged()
+    found = ct.jit(lambda p, x, n: gradients(loss, p, x, n))(params, x, lengths)
+
+    def exact(p: Any, x: np.ndarray) -> Any:
+        s = cnp.zeros(5)
+        for row in x:
+            s = cnp.tanh(row @ p["wx"] + s @ p["wh"])
+        return cnp.sum(s**2)
+
+    for i, length in enumerate(lengths):
+        expected = ct.grad(exact)(params, x[i, :length])
+        for name in ("wx", "wh"):
+            np.testing.assert_allclose(found[name][i], expected[name], rtol=1e-10, atol=1e-13)
+    text = ct.explain(lambda p, x, n: QUANTITIES["norms"](gradients(loss, p, x, n)))(params, x, lengths)
+    assert "float64[4,5,5]" not in "".join(one.name for one in text.stored if "scan" in one.name)
 
 
 def test_per_example_gradients_are_not_stored() -> None:

@@ -243,10 +243,14 @@ class Hoister {
       for (Var var : body_.operands(inner)) ++uses_[var];
     }
     for (Var var : body_.outputs()) ++uses_[var];
-    if (scan_.counted || scan_.length < 2) return;
+    if (scan_.length < 2) return;
     for (size_t c = 0; c < carries_; ++c) {
-      if (auto found = accumulation(c)) found_.push_back(std::move(*found));
+      auto found = accumulation(c);
+      // The cost of a loop that may end early is that of the steps it takes; of a batch of such loops, of the longest
+      // one, and what each adds to a sum of its own is no factor of the others'.
+      if (found && (!scan_.counted || clears_what_is_not_taken(*found))) found_.push_back(std::move(*found));
     }
+    if (scan_.counted) return;
     for (size_t k = carries_; k < body_.outputs().size(); ++k) {
       if (auto found = product(k)) products_.push_back(std::move(*found));
     }
@@ -274,6 +278,7 @@ class Hoister {
       order.push_back(inputs[i]);
       outer.push_back(operands_[i]);
     }
+    if (scan_.counted) outer.push_back(operands_.back());
     for (size_t k = 0; k < body_.outputs().size(); ++k) {
       if (is_hoisted(k)) continue;
       if (k >= carries_) position.insert({body_.outputs()[k], outputs.size()});
@@ -347,6 +352,11 @@ class Hoister {
   }
 
  private:
+  // Of steps that are not taken the stacked predicate is false.
+  bool clears_what_is_not_taken(const Accumulation& sum) const {
+    return sum.gate && !sum.gate->inverse && sum.gate->predicate >= constants_ && !is_sequence(sum.gate->predicate) &&
+           !sum.gate->lhs_axes.empty();
+  }
   bool is_sequence(Var var) const { return var >= constants_ + carries_ && var < body_.num_inputs(); }
   bool is_hoisted(size_t output) const {
     return std::any_of(found_.begin(), found_.end(), [&](const Accumulation& one) { return one.carry == output; }) ||

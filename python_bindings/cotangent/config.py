@@ -1,7 +1,7 @@
 """Settings: of the process, ``ct.config.update("enable_x64", True)``, or of one thread, with a context manager of the setting's name.
 
-``"threads"`` is a number, ``"products"`` a word, the other options are switches. Options of JAX whose value cannot be chosen here are accepted with the value that
-they have.
+``"threads"`` is a number, ``"products"`` a word, the others are switches. Options of JAX whose value cannot be chosen here are accepted
+with the value that they have.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ namespace ct {
 namespace contraction {
 namespace {
 
-// What is not clearly faster stays as it is.
+// What is not clearly faster stays as it is, unless it saves much memory.
 constexpr double kGain = 0.9;
 constexpr double kByte = 0.08;            // nanoseconds: of what goes through memory
 constexpr double kBlock = 500;            // of each operation in a step of a loop over blocks
@@ -112,8 +112,14 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, int64_t ele
   int64_t blocks = 2;
   while (blocks < size && (size % blocks != 0 || largest / blocks > kProcessor.second_cache)) ++blocks;
   if (blocks > size || size % blocks != 0) return;
-  const double in_blocks = term.nanoseconds - bytes * (kByte - kProcessor.byte_in_cache) +
-                           static_cast<double>(blocks) * static_cast<double>(plan.products().size()) * kBlock;
+  // A sum over the blocks is read and stored in each step.
+  const bool is_summed = !plan.has(*best, plan.all());
+  const int64_t sum = is_summed ? plan.elements(plan.all()) * element_bytes : 0;
+  const double carried =
+      2 * static_cast<double>(sum) * (sum <= kProcessor.second_cache ? kProcessor.byte_in_cache : kByte);
+  const double in_blocks =
+      term.nanoseconds - bytes * (kByte - kProcessor.byte_in_cache) +
+      static_cast<double>(blocks) * (static_cast<double>(plan.products().size()) * kBlock + carried);
   if (in_blocks >= term.nanoseconds && largest <= kMostBytes) return;
   term.blocks = {*best, blocks};
   term.nanoseconds = in_blocks;
@@ -145,12 +151,14 @@ class Planner {
       }
       planned.insert({exit.var, *std::move(terms)});
     }
-    if (after > kGain * before && products_ != Products::kAlways) return;
+    int64_t avoided = 0;
     for (const uint32_t i : region.equations) {
       const Var var = graph_.equations()[i].first_output;
-      if (!planned.contains(var))
-        planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided += graph_.aval(var).bytes();
+      if (!planned.contains(var)) avoided += graph_.aval(var).bytes();
     }
+    const double most = avoided < kProcessor.past_caches ? kGain * before : before;
+    if (after > most && products_ != Products::kAlways) return;
+    planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided = avoided;
     made_ = std::move(made);
     planned_.merge(planned);
   }

@@ -63,7 +63,8 @@ Value spread(const Array& x, const Indices& indices, absl::Span<const int64_t> s
   for (const Index index : indices) {
     if (contains(x.indices, index)) own.push_back(index);
   }
-  return broadcast(in_order(x, own).value, shape, places(indices, own));
+  const Value value = in_order(x, own).value;
+  return absl::MakeConstSpan(value.shape()) == shape ? value : broadcast(value, shape, places(indices, own));
 }
 
 int64_t size_of(const Array& x, Index index) { return x.value.shape()[place(x.indices, index)]; }
