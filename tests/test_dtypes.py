@@ -261,3 +261,12 @@ def test_zeros_of_the_dtype_without_values():
         assert zeros.shape == (2, 3) and zeros.dtype == ct.float0
     assert cnp.zeros_like(np.zeros(3, ct.float0)).dtype == ct.float0
     assert ct.vjp(lambda n: n + 1, 3)[1](cnp.zeros((), ct.float0))[0].dtype == ct.float0
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int64", "complex128"])
+def test_dtype_objects_are_as_wide_as_they_say(dtype):
+    for spelling in (np.dtype(dtype), dtype, np.dtype(dtype).type, cnp.ones(2, dtype).dtype):
+        narrow = {"float64": "float32", "int64": "int32", "complex128": "complex64"}[dtype]
+        assert cnp.promote_types(spelling, narrow) == dtype
+        assert cnp.promote_types(narrow, spelling) == dtype
+        assert cnp.result_type(spelling, cnp.ones(2, narrow)) == dtype

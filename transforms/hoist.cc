@@ -105,6 +105,8 @@ class Slices {
         level = std::max(level, level_[var]);
         weighted = weighted || level_[var] == Level::kConstant;
       }
+      // What is larger than both of its factors, gradients of a step's examples say, may never have to exist as a whole.
+      if (is_product && !weighted && is_larger_than_factors(equation)) level = Level::kCarried;
       for (uint32_t k = 0; k < equation.output_count; ++k) level_[equation.first_output + k] = level;
       const Var var = equation.first_output;
       if (level == Level::kConstant && primitive.arrangement == Arrangement::kTranspose &&
@@ -163,6 +165,12 @@ class Slices {
   }
 
  private:
+  bool is_larger_than_factors(const Equation& equation) const {
+    int64_t factors = 0;
+    for (const Var var : body_.operands(equation)) factors += body_.aval(var).size();
+    return body_.aval(equation.first_output).size() > factors;
+  }
+
   enum class Level : uint8_t { kConstant, kSlice, kCarried };  // the most that a variable is computed from
 
   GraphPtr graph_of(const std::vector<Var>& outputs) const {
@@ -218,11 +226,12 @@ struct Accumulation {
   std::optional<Gate> gate;
 };
 
-// A stacked result that is the product of something stacked and a constant.
+// A stacked result that is a product: of something stacked and a constant, or of two things of the step that are smaller
+// than it, as the gradient of a layer's weights is in a scan over layers.
 struct Product {
   size_t output;
   const Equation* dot;
-  size_t stacked;  // which of the product's operands; the other one is the constant
+  bool stacked[2];  // which of the product's operands; the others are constants
   Seen factors[2];
   std::vector<Ints> permutations;  // of the product
 };
@@ -293,7 +302,11 @@ class Hoister {
       stack(one.rhs.var);
       if (one.gate && one.gate->predicate >= constants_) stack(one.gate->predicate);
     }
-    for (const Product& one : products_) stack(one.factors[one.stacked].var);
+    for (const Product& one : products_) {
+      for (size_t k : {0, 1}) {
+        if (one.stacked[k]) stack(one.factors[k].var);
+      }
+    }
     inner.arrange_inputs(order);
     ScanAttrs changed = scan_;
     changed.graph = inner.finish(outputs);
@@ -335,11 +348,16 @@ class Hoister {
     const int64_t length = scan_.length;
     for (const Product& one : products_) {
       Batched factors[2];
-      factors[one.stacked] = {stacked(one.factors[one.stacked]), 0};
-      const Seen& weights = one.factors[1 - one.stacked];
-      Value constant = operands_[weights.var];
-      for (const Ints& permutation : weights.permutations) constant = transpose(constant, permutation);
-      factors[1 - one.stacked] = {constant, -1};
+      for (size_t k : {0, 1}) {
+        const Seen& factor = one.factors[k];
+        if (one.stacked[k]) {
+          factors[k] = {stacked(factor), 0};
+          continue;
+        }
+        Value constant = operands_[factor.var];
+        for (const Ints& permutation : factor.permutations) constant = transpose(constant, permutation);
+        factors[k] = {constant, -1};
+      }
       const std::vector<Batched> made =
           one.dot->primitive->batch(builder, factors, {length}, body_.attrs_ptr(*one.dot));
       all[one.output] = transpose_steps(materialize_batch(builder, made[0], 0, length), one.permutations);
@@ -455,11 +473,13 @@ class Hoister {
                        product.permutations,
                        std::nullopt};
     if (choice && !(found.gate = gate_of(*choice, found))) return std::nullopt;
-    int64_t stacked = 0;
+    int64_t stacked = 0, bytes = 0;
     for (Var var : {found.lhs.var, found.rhs.var}) {
       if (var < constants_ || var == input) return std::nullopt;  // the same in each step: nothing to stack
       stacked += body_.aval(var).size();
+      bytes += is_sequence(var) ? 0 : scan_.length * body_.aval(var).bytes();
     }
+    if (bytes > std::max(kMostStacked, kMostTimes * body_.aval(input).bytes())) return std::nullopt;
     const Aval& type = body_.aval(product.var);
     if (!is_inexact(type.dtype()) || dtype_size(type.dtype()) < 4 || type.size() < stacked ||
         body_.aval(input).dtype() != type.dtype()) {
@@ -473,16 +493,21 @@ class Hoister {
     const Seen seen = see_through(var);
     const Equation* dot = product_of(seen.var);
     // What else reads the product, or a transpose of it, needs it in its step.
-    if (dot == nullptr || contracted_size(body_, *dot) < kLeastContracted) return std::nullopt;
+    if (dot == nullptr) return std::nullopt;
     for (Var at = var;; at = body_.operands(*definition_[at])[0]) {
       if (uses_[at] != 1) return std::nullopt;
       if (at == seen.var) break;
     }
     const absl::Span<const Var> operands = body_.operands(*dot);
-    Product found{output, dot, 0, {see_through(operands[0]), see_through(operands[1])}, seen.permutations};
-    found.stacked = found.factors[0].var < constants_ ? 1 : 0;
-    if ((found.factors[0].var < constants_) == (found.factors[1].var < constants_)) return std::nullopt;
-    const Var stacked = found.factors[found.stacked].var;
+    Product found{output, dot, {}, {see_through(operands[0]), see_through(operands[1])}, seen.permutations};
+    int64_t factors = 0;
+    for (size_t k : {0, 1}) {
+      found.stacked[k] = found.factors[k].var >= constants_;
+      factors += body_.aval(operands[k]).size();
+    }
+    if (found.stacked[0] && found.stacked[1] && body_.aval(seen.var).size() > factors) return found;
+    if (found.stacked[0] == found.stacked[1] || contracted_size(body_, *dot) < kLeastContracted) return std::nullopt;
+    const Var stacked = found.factors[found.stacked[0] ? 0 : 1].var;
     const absl::Span<const Var> outputs = body_.outputs();
     const bool is_there = is_sequence(stacked) || std::find(outputs.begin() + static_cast<std::ptrdiff_t>(carries_),
                                                             outputs.end(), stacked) != outputs.end();

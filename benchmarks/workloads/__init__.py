@@ -7,6 +7,7 @@ from workloads import (
     derivatives,
     library,
     memory,
+    per_example,
     pointwise,
     products,
     reductions,
@@ -26,6 +27,7 @@ AREAS = {
     "reductions": reductions,
     "convolution": convolution,
     "derivatives": derivatives,
+    "per-example gradients": per_example,
     "library functions": library,
     "memory and size": memory,
 }

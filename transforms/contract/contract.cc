@@ -7,7 +7,7 @@
 //   plan.h      the cheapest order of one sum of products
 //   emit.h      plans as equations
 //
-// Here each region is made anew where that takes less time, by shapes alone. docs/design/032-contract.md has the
+// Here each region is made anew where that takes less time, by shapes alone. docs/design/034-contract.md has the
 // reasons, and what is measured.
 #include <map>
 #include <set>

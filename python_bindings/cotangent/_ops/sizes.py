@@ -44,7 +44,8 @@ def type_of(x: Any) -> tuple[tuple[Any, ...], Any, bool]:
     """
     if not isinstance(x, Array):
         if isinstance(x, (type, np.dtype, KeyDType)):
-            return (), _core.canonical_dtype(x), x in (int, float, complex)
+            # np.dtype("float64") == float, which only as a class is a number of no particular width.
+            return (), _core.canonical_dtype(x), isinstance(x, type) and x in (int, float, complex)
         shape, dtype = getattr(x, "shape", None), getattr(x, "dtype", None)
         if isinstance(shape, tuple) and isinstance(dtype, (np.dtype, KeyDType)) and not hasattr(x, "__array__"):
             return shape, _core.canonical_dtype(dtype), bool(getattr(x, "weak_type", False))
