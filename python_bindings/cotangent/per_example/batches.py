@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core, lax
 from cotangent import numpy as cnp
 from cotangent._base.capture import check_callable, function_name
@@ -55,7 +57,7 @@ class Caller:
         if not entries:
             raise ValueError(f"{self.text}: params has no arrays")
         for path, leaf in entries:
-            dtype = cnp.asarray(leaf).dtype
+            dtype = leaf.dtype if isinstance(leaf, (Array, np.ndarray)) else cnp.asarray(leaf).dtype
             if _core.dtype_kind(dtype) != "float":
                 raise DTypeError(
                     f"{self.text}: params{keystr(path)} has dtype {dtype}; gradients are of real floating parameters\n"
@@ -141,7 +143,7 @@ def losses(loss: Function, batch: Sequence[Any]) -> Function:
 
 def wide(x: Array) -> Array:
     """In at least float32, which sums and squares of many numbers need."""
-    return x.astype(cnp.promote_types(x.dtype, "float32"))
+    return x.astype("float32") if x.dtype.itemsize < 4 else x
 
 
 def narrow(sums: Tree, params: Tree) -> Tree:
@@ -155,6 +157,12 @@ def total(leaves: Sequence[Array]) -> Array:
     for leaf in leaves[1:]:
         result = result + leaf
     return result
+
+
+def divided(sums: Array, count: Any) -> Array:
+    """A sum as a mean; of nothing it is NaN."""
+    quotient: Array = sums / cnp.asarray(count, sums.dtype)
+    return quotient
 
 
 def sum_over_axes(x: Array) -> Array:

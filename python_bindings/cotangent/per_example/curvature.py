@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import check_callable
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import grad, vjp
-from cotangent.per_example.batches import Caller, Function, Tree, evaluate, losses, narrow, over_chunks, wide
+from cotangent.per_example.batches import Caller, Function, Tree, divided, evaluate, losses, narrow, over_chunks, wide
 from cotangent.per_example.moments import checked_losses
 from cotangent.tree_util import tree_map
 
@@ -101,7 +100,10 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
 
     def gauss_newton_vector_product_fun(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
         def curved(outputs: Tree, tangent: Tree, *targets: Any) -> Tree:
-            return jvp(grad(lambda z: loss(z, *targets)), (outputs,), (tangent,))[1]
+            def of_outputs(outputs: Tree) -> Any:
+                return loss(outputs, *targets)
+
+            return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
 
         def part(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
             of_params = losses(model, (inputs,))
@@ -124,7 +126,7 @@ def _mean_product(caller: Caller, part: Function, vector: Tree, params: Tree, ba
             return tree_map(wide, part(vector, params, *batch)), ()
 
         sums, _ = over_chunks(summed, batch, caller)
-        return narrow(tree_map(lambda s: s / cnp.asarray(size, s.dtype), sums), params)
+        return narrow(tree_map(lambda s: divided(s, size), sums), params)
 
     return evaluate(program, vector, params, *batch)
 

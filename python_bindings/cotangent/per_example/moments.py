@@ -14,6 +14,7 @@ from cotangent.per_example.batches import (
     Caller,
     Function,
     Tree,
+    divided,
     evaluate,
     gradients,
     losses,
@@ -133,17 +134,11 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
                 gradient, _ = gradients(loss, params, batch)
                 return tree_map(lambda g: cnp.sum(g * g, axis=0), gradient), ()
 
-            return narrow(tree_map(lambda s: _over(s, size), over_chunks(part, batch, caller)[0]), params)
+            return narrow(tree_map(lambda s: divided(s, size), over_chunks(part, batch, caller)[0]), params)
 
         return evaluate(program, params, *batch)
 
     return second_moment_fun
-
-
-def _over(sums: Array, count: Any) -> Array:
-    """A sum as a mean; of nothing it is NaN."""
-    quotient: Array = sums / cnp.asarray(count, sums.dtype)
-    return quotient
 
 
 def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None = None) -> Function:
@@ -189,10 +184,10 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
                 gradient, _ = gradients(loss, params, batch)
                 mean = tree_map(lambda g: cnp.mean(g, axis=0), gradient)
                 squares = tree_map(lambda g, m: cnp.sum((g - m) ** 2, axis=0), gradient, mean)
-                return (cnp.asarray(caller.size(batch), "float32"), mean, squares), ()
+                return (cnp.asarray(caller.size(batch), "float64"), mean, squares), ()
 
             _, mean, squares = over_chunks(part, batch, caller, _merged_moments)[0]
-            return narrow(mean, params), narrow(tree_map(lambda s: _over(s, size - ddof), squares), params)
+            return narrow(mean, params), narrow(tree_map(lambda s: divided(s, cnp.maximum(size - ddof, 0)), squares), params)
 
         return evaluate(program, params, *batch)
 

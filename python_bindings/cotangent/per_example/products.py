@@ -280,7 +280,7 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
         sizes = caller.size(train, "train"), caller.size(test, "test")
 
         def program(checkpoints: Tree, rates: Array, train: Any, test: Any) -> Any:
-            dtype = cnp.result_type("float32", *(leaf.dtype for leaf in tree_leaves(checkpoints)))
+            dtype = cnp.result_type("float32", *tree_leaves(checkpoints))
 
             def step(so_far: Array, point: Any) -> Any:
                 params, rate = point
