@@ -187,7 +187,9 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
                 return (cnp.asarray(caller.size(batch), "float64"), mean, squares), ()
 
             _, mean, squares = over_chunks(part, batch, caller, _merged_moments)[0]
-            return narrow(mean, params), narrow(tree_map(lambda s: divided(s, cnp.maximum(size - ddof, 0)), squares), params)
+            return narrow(mean, params), narrow(
+                tree_map(lambda s: divided(s, cnp.maximum(size - ddof, 0)), squares), params
+            )
 
         return evaluate(program, params, *batch)
 
