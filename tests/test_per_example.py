@@ -269,6 +269,7 @@ def test_clipping_of_parts() -> None:
         close(pe.clipped_sum(loss, bounds)(params, *batch), expected)
         wide = ct.tree.map(np.float64, bounds)
         close(ct.jit(lambda c: pe.clipped_sum(loss, c, chunk_size=2)(params, *batch))(wide), expected)
+    assert np.isnan(vector_of(ct.jit(lambda c: pe.clipped_sum(loss, c)(params, *batch))(-1.0))).all()
     close(pe.clipped_sum(loss, np.inf)(params, *batch), ct.tree.map(lambda g: g.sum(0), gradient))
 
 
@@ -418,6 +419,12 @@ def test_several_directions_share_the_gradients() -> None:
     f = ct.vmap(pe.dot(loss), in_axes=(0, None, None, None))
     expected = [flat(plain(loss, params, batch)) @ vector_of(v) for v in directions]
     close(f(stacked, params, *batch), np.stack(expected))
+
+
+def test_rules_for_reverse_mode_alone() -> None:
+    loss = lambda w, x: cnp.sum(reverse_only(w) * x)  # noqa: E731
+    np.testing.assert_allclose(pe.dot(loss)(W, W, X), 6.0 * np.ones(4))
+    np.testing.assert_allclose(pe.weighted_sum(loss)(np.ones(4), W, X), 8.0 * np.ones(3))
 
 
 def test_what_the_loss_refers_to_is_what_it_is_now() -> None:
@@ -594,6 +601,9 @@ def simple(w: Any, x: Any) -> Any:
     return cnp.sum(w * x)
 
 
+reverse_only = ct.custom_vjp(lambda x: x * x)
+reverse_only.defvjp(lambda x: (x * x, x), lambda x, g: (2 * x * g,))
+
 W, X = np.ones(3), np.ones((4, 3))
 KEY = ct.random.key(0)
 DP: dict[str, Any] = {"clip_norm": 1.0, "noise_multiplier": 1.0, "expected_batch_size": 4}
@@ -649,6 +659,21 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "chunk_size of float": (lambda: pe.dot(simple, chunk_size=1.5), TypeError, "chunk_size must be an integer or None"),
     "clip_norm": (lambda: pe.clipped_sum(simple, 0.0), ValueError, "clip_norm must be positive; got 0.0"),
+    "clip_norm of None": (
+        lambda: pe.clipped_sum(simple, None),
+        TypeError,
+        "clip_norm must be a positive scalar.*; got None",
+    ),
+    "clip_norm of text": (
+        lambda: pe.clipped_sum(simple, "1"),
+        TypeError,
+        "clip_norm must be a positive scalar.*; got '1'",
+    ),
+    "reverse mode alone": (
+        lambda: pe.gradient_times_vector(lambda w, x: cnp.sum(reverse_only(w) * x))(W, W, X),
+        ValueError,
+        "per_example.gradient_times_vector of <lambda> failed: custom_vjp: forward-mode",
+    ),
     "clip_norm of NaN": (lambda: pe.clipped_sum(simple, np.nan), ValueError, "clip_norm must be positive; got nan"),
     "clip_norm of a vector": (lambda: pe.clipped_sum(simple, W), ct.errors.ShapeError, r"it has shape \(3,\)"),
     "clip_norm of another structure": (

@@ -107,6 +107,12 @@ def test_ragged_axes_that_are_not_mapped() -> None:
     np.testing.assert_allclose(f(ct.Ragged(x, {1: 3})), x[:, :3].sum(1), rtol=1e-13)
 
 
+def test_nothing_mapped_and_nothing_returned() -> None:
+    same(ct.vmap(lambda x: x, in_axes=None, axis_size=5, chunk_size=2)(A), cnp.stack([cnp.asarray(A)] * 5))
+    same(ct.vmap(lambda x: 3.0, chunk_size=2)(Y), ct.vmap(lambda x: 3.0)(Y))
+    assert ct.vmap(lambda x: (), chunk_size=2)(Y) == ()
+
+
 def test_the_function_is_captured_once() -> None:
     calls = []
     ct.vmap(lambda x: calls.append(0) or x, chunk_size=2)(np.arange(7))

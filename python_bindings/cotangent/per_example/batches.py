@@ -25,14 +25,6 @@ Function = Callable[..., Any]
 Tree = Any
 
 
-def evaluate(program: Function, *args: Any) -> Any:
-    """Runs a program as one: only then does the compiler see gradients together with what becomes of them, and need not store them.
-
-    It is captured anew by every call, so that what the user's function refers to is what it is now; what was compiled is found again.
-    """
-    return program(*args) if _core.is_capturing() else jit(program)(*args)
-
-
 class Caller:
     """A function of this package on a function of the user's: what errors are about, and how they begin.
 
@@ -50,6 +42,16 @@ class Caller:
             )
         self.text = f"per_example.{name} of {function_name(function)}"
         self.chunk_size = chunk_size
+
+    def evaluate(self, program: Function, *args: Any) -> Any:
+        """Runs a program as one: only then does the compiler see gradients together with what becomes of them, and need not store them.
+
+        It is captured anew by every call, so that what the user's function refers to is what it is now; what was compiled is found again.
+        """
+        if _core.is_capturing():
+            return program(*args)
+        program.__name__ = self.text  # in errors
+        return jit(program)(*args)
 
     def check_params(self, params: Tree) -> None:
         """Parameters are floating arrays, at least one."""

@@ -16,7 +16,6 @@ from cotangent.per_example.batches import (
     Caller,
     Function,
     Tree,
-    evaluate,
     gradients,
     narrow,
     over_chunks,
@@ -74,7 +73,7 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
             found, aux = over_chunks(part, batch, caller)[1]
             return (found, aux) if has_aux else found
 
-        return evaluate(program, params, *batch)
+        return caller.evaluate(program, params, *batch)
 
     return norms_fun
 
@@ -96,6 +95,8 @@ class Clipping:
         self.per_leaf = per_leaf
         self.caller = caller
         leaves = tree_leaves(clip_norm)
+        if not leaves:
+            raise TypeError(f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {clip_norm!r}")
         if per_leaf and (len(leaves) != 1 or self.structure.num_nodes != 1):
             raise ValueError(
                 f"{caller.text}: per_leaf=True shares out one clip_norm; got a tree of them\n  leave out per_leaf, or give a number"
@@ -130,8 +131,8 @@ class Clipping:
             if not part:
                 continue
             norm = _root(total([sum_over_axes(leaf * leaf) for leaf in part]))
-            limit = bound.astype(norm.dtype)
-            over = norm > limit
+            limit = cnp.where(bound > 0, bound, cnp.nan).astype(norm.dtype)  # traced, it was not looked at
+            over = ~(norm <= limit)  # NaN, too
             scale = cnp.where(over, limit / cnp.where(over, norm, 1), 1)
             scales += [scale.astype(leaf.dtype) for leaf in part]
             found.append(norm)
@@ -139,6 +140,8 @@ class Clipping:
 
 
 def _checked_bound(bound: Any, caller: Caller) -> Any:
+    if not isinstance(bound, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(bound):
+        raise TypeError(f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {bound!r}")
     array = bound if isinstance(bound, Array) else np.asarray(bound, np.float64)
     if array.shape != ():
         raise ShapeError(f"{caller.text}: clip_norm must be a scalar, or a tree of scalars; it has shape {array.shape}")
@@ -199,8 +202,9 @@ def clipped_sum(
 
     Args:
         loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
-        clip_norm: the largest norm that the gradient of an example keeps, a positive scalar, which may be a traced array. A tree of
-            them, with the first levels of ``params``, clips each part for itself: ``{"layer1": 0.5, "layer2": 1.0}``.
+        clip_norm: the largest norm that the gradient of an example keeps, a positive scalar, which may be a traced array (one that is not
+            positive gives NaN). A tree of them, with the first levels of ``params``, clips each part for itself:
+            ``{"layer1": 0.5, "layer2": 1.0}``.
         per_leaf: whether each array of ``params`` is clipped for itself, to ``clip_norm / sqrt(number of arrays)``: so the norm
             of the whole is at most ``clip_norm``, as it is without.
         chunk_size: how many examples are computed at a time, by default all.
@@ -242,7 +246,7 @@ def clipped_sum(
             sums = narrow(sums, params)
             return (sums, aux) if has_aux else sums
 
-        return evaluate(program, clipping.bounds, params, here, *batch)
+        return caller.evaluate(program, clipping.bounds, params, here, *batch)
 
     return clipped_sum_fun
 

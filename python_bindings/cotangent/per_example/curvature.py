@@ -9,7 +9,7 @@ from cotangent._base.capture import check_callable
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import grad, vjp
-from cotangent.per_example.batches import Caller, Function, Tree, divided, evaluate, losses, narrow, over_chunks, wide
+from cotangent.per_example.batches import Caller, Function, Tree, divided, losses, narrow, over_chunks, wide
 from cotangent.per_example.moments import checked_losses
 from cotangent.tree_util import tree_map
 
@@ -33,6 +33,7 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
         MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
+        ValueError: a part of the function has a rule for reverse mode alone, as of `custom_vjp`.
 
     It equals
 
@@ -80,6 +81,7 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
         MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
+        ValueError: a part of the function has a rule for reverse mode alone, as of `custom_vjp`.
 
     It equals
 
@@ -128,7 +130,7 @@ def _mean_product(caller: Caller, part: Function, vector: Tree, params: Tree, ba
         sums, _ = over_chunks(summed, batch, caller)
         return narrow(tree_map(lambda s: divided(s, size), sums), params)
 
-    return evaluate(program, vector, params, *batch)
+    return caller.evaluate(program, vector, params, *batch)
 
 
 check_arguments(globals())

@@ -15,7 +15,6 @@ from cotangent.per_example.batches import (
     Function,
     Tree,
     divided,
-    evaluate,
     gradients,
     losses,
     narrow,
@@ -74,7 +73,7 @@ def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool
             sums, aux = over_chunks(part, (weights, *batch), caller)
             return (narrow(sums, params), *aux) if has_aux else narrow(sums, params)
 
-        return evaluate(program, weights, params, *batch)
+        return caller.evaluate(program, weights, params, *batch)
 
     return weighted_sum_fun
 
@@ -136,7 +135,7 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
 
             return narrow(tree_map(lambda s: divided(s, size), over_chunks(part, batch, caller)[0]), params)
 
-        return evaluate(program, params, *batch)
+        return caller.evaluate(program, params, *batch)
 
     return second_moment_fun
 
@@ -191,7 +190,7 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
                 tree_map(lambda s: divided(s, cnp.maximum(size - ddof, 0)), squares), params
             )
 
-        return evaluate(program, params, *batch)
+        return caller.evaluate(program, params, *batch)
 
     return mean_and_variance_fun
 
@@ -272,7 +271,7 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
             squared_norm = (count * mean - each) / (count - 1)
             return NoiseScale(trace / squared_norm, trace, squared_norm)
 
-        result: NoiseScale = evaluate(program, params, *batch)
+        result: NoiseScale = caller.evaluate(program, params, *batch)
         return result
 
     return noise_scale_fun

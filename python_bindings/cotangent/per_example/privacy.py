@@ -18,7 +18,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.checkify import check
 from cotangent.errors import ShapeError
-from cotangent.per_example.batches import Caller, Function, Tree, evaluate, narrow
+from cotangent.per_example.batches import Caller, Function, Tree, narrow
 from cotangent.per_example.clipping import Clipping, checked_present, clipped
 from cotangent.tree_util import tree_flatten, tree_map
 
@@ -84,7 +84,7 @@ def private_gradient(
             gradient = _noisy_mean(key, sums, deviation, expected_batch_size, params)
             return (gradient, aux) if has_aux else gradient
 
-        return evaluate(program, key, clipping.bounds, params, here, *batch)
+        return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
 
     return private_gradient_fun
 
@@ -187,7 +187,7 @@ def adaptive_private_gradient(
             bound = bounds[0].astype(norms.dtype) * cnp.exp(-clip_learning_rate * (share - quantile))
             return (gradient, bound, aux) if has_aux else (gradient, bound)
 
-        return evaluate(program, key, clipping.bounds, params, here, *batch)
+        return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
 
     return adaptive_private_gradient_fun
 

@@ -15,7 +15,7 @@ from cotangent._transforms.jacobians import jacrev
 from cotangent._transforms.reverse import grad
 from cotangent._transforms.staging import eval_shape
 from cotangent.errors import DTypeError
-from cotangent.per_example.batches import Caller, Function, Tree, evaluate, gradients, losses, over_chunks, total, wide
+from cotangent.per_example.batches import Caller, Function, Tree, gradients, losses, over_chunks, total, wide
 from cotangent.per_example.moments import checked_losses
 from cotangent.tree_util import tree_flatten_with_path, tree_leaves, tree_map
 
@@ -68,7 +68,7 @@ def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
 
             return over_chunks(part, batch, caller)[1]
 
-        return evaluate(program, vector, params, *batch)
+        return caller.evaluate(program, vector, params, *batch)
 
     return dot_fun
 
@@ -90,7 +90,7 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
         MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
         ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
         DTypeError: a parameter is not a real floating array.
-        NotDifferentiableError: a part of the loss has no rule for forward mode; `dot` needs none.
+        ValueError: a part of the loss has a rule for reverse mode alone, as of `custom_vjp`; use `dot`.
 
     It equals
 
@@ -119,7 +119,7 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
 
             return over_chunks(part, batch, caller)[1]
 
-        return evaluate(program, vector, params, *batch)
+        return caller.evaluate(program, vector, params, *batch)
 
     return gradient_times_vector_fun
 
@@ -173,7 +173,7 @@ def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = 
         def program(params: Tree, batch: Any, others: Any) -> Array:
             return gram(caller, function, params, batch, others, trace)
 
-        return evaluate(program, params, batch, others)
+        return caller.evaluate(program, params, batch, others)
 
     return kernel_fun
 
@@ -288,7 +288,7 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
 
             return lax.scan(step, cnp.zeros(sizes, dtype), (checkpoints, rates))[0]
 
-        return evaluate(program, tree_map(cnp.asarray, checkpoints), rates, train, test)
+        return caller.evaluate(program, tree_map(cnp.asarray, checkpoints), rates, train, test)
 
     return influence_fun
 
