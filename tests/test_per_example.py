@@ -439,12 +439,17 @@ def test_what_the_loss_refers_to_is_what_it_is_now() -> None:
 
 
 def test_memory_is_that_of_a_chunk() -> None:
-    params = np.ones((64, 64), np.float32)
-    loss = lambda w, x: cnp.sum(cnp.tanh(cnp.tanh(x @ w) @ w))  # noqa: E731
+    """Where gradients of examples are stored, they are those of a chunk."""
+    params = [np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)]
+    loss = lambda p, x: cnp.sum(cnp.tanh(cnp.tanh(x @ p[0]) @ p[1]))  # noqa: E731
     x = np.ones((64, 9, 64), np.float32)
-    for make in (pe.second_moment, lambda loss, chunk_size: pe.clipped_sum(loss, 1.0, chunk_size=chunk_size)):
-        whole, parts = (ct.explain(make(loss, chunk_size=c))(params, x).scratch_bytes for c in (None, 4))
-        assert parts < whole
+    stored = 64 * 2 * 64 * 64 * 4
+    for make in (
+        pe.norms,
+        pe.second_moment,
+        lambda loss, chunk_size: pe.clipped_sum(loss, 1.0, chunk_size=chunk_size),
+    ):
+        assert ct.explain(make(loss, chunk_size=4))(params, x).scratch_bytes < stored / 2
 
 
 # ---- private training --------------------------------------------------------------------------------------------------
@@ -694,12 +699,12 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "present of another size": (
         lambda: pe.clipped_sum(simple, 1.0)(W, X, present=np.ones(3, bool)),
         ct.errors.ShapeError,
-        r"present has shape \(3,\); a batch of 4 examples needs \(4,\)",
+        r"present has shape \(3,\); 4 examples need \(4,\)",
     ),
     "weights": (
         lambda: pe.weighted_sum(simple)(W, W, X),
         ct.errors.ShapeError,
-        r"weights has shape \(3,\); a batch of 4",
+        r"weights has shape \(3,\); 4 examples need",
     ),
     "vector of another structure": (
         lambda: pe.dot(simple)([W], W, X),

@@ -111,22 +111,11 @@ class Caller:
             raise ShapeError(f"{self.text}: the arrays of {called} have different numbers of examples ({listing})")
         return first
 
-    def check_vector(self, x: Any, size: Any, called: str) -> Array:
-        """One number an example."""
-        array = cnp.asarray(x)
-        if array.shape != (size,):
-            raise ShapeError(
-                f"{self.text}: {called} has shape {array.shape}; a batch of {size} examples needs ({size},)"
-            )
-        return array
-
-    def check_rates(self, x: Any, count: Any) -> Array:
-        """One learning rate a checkpoint."""
+    def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
+        """One number for each of something."""
         array = cnp.asarray(x)
         if array.shape != (count,):
-            raise ShapeError(
-                f"{self.text}: learning_rates has shape {array.shape}; {count} checkpoints need ({count},)"
-            )
+            raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
         return array
 
 

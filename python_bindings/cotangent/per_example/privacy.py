@@ -2,8 +2,8 @@
 
 The guarantee is about adding or removing one example. It needs all of it: batches that each example joins by itself with one
 probability (`poisson_batch`), the noise of `private_gradient`, keys that are used once, and the count of steps that `epsilon` is given.
-Gaussian noise of floating point is not exact (Mironov 2012, "On significance of the least significant bits for differential privacy"): against somebody
-who sees exact values of single steps, it is an approximation.
+Gaussian noise in floating point is an approximation: its last bits tell something to somebody who sees exact values (Mironov 2012, "On
+significance of the least significant bits for differential privacy").
 """
 
 from __future__ import annotations
@@ -247,7 +247,8 @@ def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tup
         bound: how many there is space for. ``probability * size + 6 * sqrt(probability * size)`` is exceeded once in a billion batches.
 
     Returns:
-        ``(rows, present)``: positions int32[bound] among the examples, and bools [bound] that say which of them belong to the batch. The others are 0.
+        ``(rows, present)``: positions int32[bound] among the examples, and bools [bound] that say which of them belong to the batch. The
+        others are 0.
         ``step(key, params, xs[rows], ys[rows], present=present)`` is one compiled program for all of them.
 
     Raises:

@@ -276,7 +276,9 @@ def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
                     f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}"
                 )
         caller.check_params(checkpoints)
-        rates = caller.check_rates(learning_rates, caller.size((checkpoints,), "checkpoints"))
+        rates = caller.check_vector(
+            learning_rates, caller.size((checkpoints,), "checkpoints"), "learning_rates", "checkpoints"
+        )
         sizes = caller.size(train, "train"), caller.size(test, "test")
 
         def program(checkpoints: Tree, rates: Array, train: Any, test: Any) -> Any:
