@@ -3,7 +3,7 @@
 Each function takes the loss of ONE example, ``loss(params, *example)``, and gives a function of the parameters and of a batch, every array of
 which has the examples along axis 0. It computes what ``vmap(grad(loss))`` and a reduction of that would; its docstring shows this program.
 A call is one compiled program, inside of ``jit`` a part of the caller's, so gradients of examples are stored only where that is cheapest.
-As under ``jit``, a loss cannot branch on values. Results nest in all transforms.
+As under ``vmap``, a loss cannot branch on values. Results nest in all transforms.
 
     norms = ct.per_example.norms(loss)(params, images, labels)
     step = ct.per_example.dp_sgd_step(loss, learning_rate=0.5, clip_norm=1.0, noise_multiplier=1.1, expected_batch_size=256)
