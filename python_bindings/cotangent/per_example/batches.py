@@ -137,6 +137,11 @@ def wide(x: Array) -> Array:
     return x.astype("float32") if x.dtype.itemsize < 4 else x
 
 
+def scalar(x: Any, dtype: Any) -> Any:
+    """A known number as a literal of the program, which takes the dtype beside it; an array in that dtype."""
+    return float(x) if isinstance(x, np.float64) else x.astype(dtype)
+
+
 def narrow(sums: Tree, params: Tree) -> Tree:
     """Sums in the dtypes of the parameters."""
     return tree_map(lambda x, like: x.astype(cnp.asarray(like).dtype), sums, params)

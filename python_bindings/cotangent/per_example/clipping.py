@@ -19,6 +19,7 @@ from cotangent.per_example.batches import (
     gradients,
     narrow,
     over_chunks,
+    scalar,
     sum_over_axes,
     total,
 )
@@ -121,7 +122,7 @@ class Clipping:
 
     def sensitivity(self, bounds: list[Any]) -> Any:
         """The largest norm that a clipped gradient can have."""
-        return bounds[0] if len(bounds) == 1 else cnp.sqrt(total([bound * bound for bound in bounds]))
+        return bounds[0] if len(bounds) == 1 else total([bound * bound for bound in bounds]) ** 0.5
 
     def clip(self, gradient: Tree, bounds: list[Any]) -> tuple[list[Array], list[Array]]:
         """What each example is scaled by, for each array of the gradient; and the norm of each part."""
@@ -131,7 +132,9 @@ class Clipping:
             if not part:
                 continue
             norm = _root(total([sum_over_axes(leaf * leaf) for leaf in part]))
-            limit = cnp.where(bound > 0, bound, cnp.nan).astype(norm.dtype)  # traced, it was not looked at
+            # A traced bound was not looked at before.
+            known = isinstance(bound, np.float64)
+            limit = scalar(bound if known else cnp.where(bound > 0, bound, cnp.nan), norm.dtype)
             over = ~(norm <= limit)  # NaN, too
             scale = cnp.where(over, limit / cnp.where(over, norm, 1), 1)
             scales += [scale.astype(leaf.dtype) for leaf in part]
@@ -147,7 +150,7 @@ def _checked_bound(bound: Any, caller: Caller) -> Any:
         raise ShapeError(f"{caller.text}: clip_norm must be a scalar, or a tree of scalars; it has shape {array.shape}")
     if not _core.is_traced(array) and not array > 0:
         raise ValueError(f"{caller.text}: clip_norm must be positive; got {bound}")
-    return array
+    return array if isinstance(array, Array) else array[()]
 
 
 def clipped(

@@ -18,7 +18,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.checkify import check
 from cotangent.errors import ShapeError
-from cotangent.per_example.batches import Caller, Function, Tree, narrow
+from cotangent.per_example.batches import Caller, Function, Tree, narrow, scalar
 from cotangent.per_example.clipping import Clipping, checked_present, clipped
 from cotangent.tree_util import tree_flatten, tree_map
 
@@ -101,7 +101,7 @@ def _noisy_mean(key: Array, sums: Tree, deviation: Any, count: float, params: Tr
     leaves, structure = tree_flatten(sums)
     keys = random.split(key, len(leaves))
     noisy = [
-        (leaf + random.normal(keys[index], leaf.shape, leaf.dtype) * deviation.astype(leaf.dtype)) / count
+        (leaf + random.normal(keys[index], leaf.shape, leaf.dtype) * scalar(deviation, leaf.dtype)) / count
         for index, leaf in enumerate(leaves)
     ]
     return narrow(structure.unflatten(noisy), params)
@@ -180,11 +180,11 @@ def adaptive_private_gradient(
             gradient_key, count_key = random.split(key, 2)
             gradient = _noisy_mean(gradient_key, sums, gradient_multiplier * bounds[0], expected_batch_size, params)
             # Halves make one example change the count by 1/2, whichever way; absent ones count nothing.
-            halves = cnp.where(norms <= bounds[0].astype(norms.dtype), 0.5, -0.5).astype(norms.dtype)
+            halves = cnp.where(norms <= scalar(bounds[0], norms.dtype), 0.5, -0.5).astype(norms.dtype)
             count = cnp.sum(halves if here is None else cnp.where(here, halves, 0))
             noise = count_deviation * random.normal(count_key, (), norms.dtype)
             share = 0.5 + (count + noise) / expected_batch_size
-            bound = bounds[0].astype(norms.dtype) * cnp.exp(-clip_learning_rate * (share - quantile))
+            bound = scalar(bounds[0], norms.dtype) * cnp.exp(-clip_learning_rate * (share - quantile))
             return (gradient, bound, aux) if has_aux else (gradient, bound)
 
         return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
