@@ -51,6 +51,7 @@ if _TYPE_CHECKING:
     from cotangent import image as image
     from cotangent import nn as nn
     from cotangent import ops as ops
+    from cotangent import per_example as per_example
     from cotangent import random as random
     from cotangent import scipy as scipy
     from cotangent import sharding as sharding
@@ -87,7 +88,7 @@ __version__ = "0.1.0"
 # Loaded at first use, to keep the import short.
 _MODULES = (
     "ad_checkpoint", "checkify", "core", "custom_batching", "custom_derivatives", "debug", "dtypes", "experimental", "export", "extend",
-    "flatten_util", "image", "nn", "ops", "random", "scipy", "sharding", "test_util", "typing",
+    "flatten_util", "image", "nn", "ops", "per_example", "random", "scipy", "sharding", "test_util", "typing",
 )  # fmt: skip
 _NAMES = {
     name: module

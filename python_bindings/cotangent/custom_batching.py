@@ -12,8 +12,8 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.capture import check_callable, flatten_like, function_name
 from cotangent._core import Array, Graph, PyTreeDef
-from cotangent._transforms.control_flow import map as lax_map
 from cotangent._transforms.custom_function import CustomFunction, Opened, shown
+from cotangent._transforms.mapping import map as lax_map
 from cotangent.tree_util import tree_map
 
 Function = Callable[..., Any]

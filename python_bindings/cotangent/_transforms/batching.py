@@ -22,6 +22,7 @@ from cotangent._base.capture import (
 )
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
+from cotangent._transforms.chunks import apply_in_chunks
 from cotangent._transforms.differentiation import Function, P, R
 
 
@@ -51,6 +52,7 @@ def vmap(
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    chunk_size: int | None = None,
 ) -> Callable[P, R]:
     """Maps a function of one example over a batch.
 
@@ -63,16 +65,22 @@ def vmap(
         axis_name: a name for the batch axis, by which collectives (`lax.psum` and its like) in ``fun`` know it.
         axis_size: the size of the batch, needed only when nothing is batched.
         spmd_axis_name: accepted for compatibility; arrays are not spread over devices.
+        chunk_size: how many examples are computed at a time, by default all of them: memory is that of so many. The rest of a division
+            comes last. Derivatives need what each chunk leaves behind; with ``ct.checkpoint(fun)`` it is computed again instead.
 
     Raises:
-        ValueError: batch sizes differ, or an axis does not exist.
+        ValueError: batch sizes differ, or an axis does not exist; ``chunk_size`` is not positive, is given together with ``axis_name``, as
+            a collective needs all examples at once, or for an axis that is ragged.
 
     >>> import cotangent as ct
     >>> ct.vmap(ct.numpy.dot)(ct.numpy.ones((5, 3)), ct.numpy.ones((5, 3))).shape
     (5,)
+    >>> ct.vmap(lambda x: x * x, chunk_size=2)(ct.numpy.arange(5)).tolist()
+    [0, 1, 4, 9, 16]
     """
     del spmd_axis_name
     check_callable(fun, "vmap")
+    _check_chunk_size(chunk_size, axis_name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, bool):
@@ -109,10 +117,17 @@ def vmap(
         finally:
             RAGGED_NAMES.reset(token)
         positions = _out_positions(captured, out_axes, name)
-        graph = _core.graph_vmap(
-            captured.graph, batch_axes + [-1] * len(captured.closure), size, positions, named[0] if named else ""
-        )
-        results = _core.apply_graph(graph, leaves + captured.closure)
+        operands, placed = leaves + captured.closure, batch_axes + [-1] * len(captured.closure)
+        if chunk_size is not None and chunk_size < size:
+            if ragged:
+                raise ValueError(
+                    f"vmap of {name}: chunk_size={chunk_size}, but the mapped axis is ragged\n"
+                    "  chunks need a size that is known: leave chunk_size out, or map outside of mask"
+                )
+            results = apply_in_chunks(captured.graph, operands, placed, positions, size, chunk_size)
+            return captured.structure.unflatten(results)
+        graph = _core.graph_vmap(captured.graph, placed, size, positions, named[0] if named else "")
+        results = _core.apply_graph(graph, operands)
         if ragged:
             # Also what is the same for all examples is there once for each.
             results = [
@@ -122,6 +137,18 @@ def vmap(
         return captured.structure.unflatten(results)
 
     return vmap_fun
+
+
+def _check_chunk_size(chunk_size: int | None, axis_name: Hashable | None) -> None:
+    if chunk_size is None:
+        return
+    if chunk_size < 1:
+        raise ValueError(f"vmap: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once")
+    if axis_name is not None:
+        raise ValueError(
+            f"vmap: chunk_size={chunk_size} together with axis_name={axis_name!r}: a collective over the axis needs all examples"
+            " at once\n  leave out one of the two"
+        )
 
 
 def _batch_axes(

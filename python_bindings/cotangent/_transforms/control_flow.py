@@ -13,10 +13,9 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
-from cotangent._transforms.batching import vmap
 from cotangent.errors import DTypeError, ShapeError
 
-__all__ = ["cond", "fori_loop", "map", "platform_dependent", "scan", "switch", "while_loop"]
+__all__ = ["cond", "fori_loop", "platform_dependent", "scan", "switch", "while_loop"]
 
 
 def _capture_body(function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str) -> Captured:
@@ -344,60 +343,6 @@ def cond(
     if pred.dtype != bool:
         pred = pred != 0
     return switch(_core.convert(pred, "int32"), (false_fun, true_fun), *operands)
-
-
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
-    """Applies ``f`` to each slice of the leading axes, one after the other.
-
-    With ``batch_size`` as many slices at a time, as `vmap` does, and with 0 all of them; the rest of a division comes last. A ragged
-    leading axis is mapped one by one.
-
-    >>> import cotangent as ct
-    >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2).tolist()
-    [0, 1, 4, 9, 16]
-    """
-    leaves, structure = flatten_arguments(xs, "map's xs")
-    if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
-        return scan(lambda _, x: ((), f(x)), (), xs)[1]
-    if not isinstance(batch_size, int) or batch_size < 0:
-        raise ValueError(f"map: batch_size must be an int that is not negative; got {batch_size!r}")
-    sizes = {leaf._bound_shape[0] for leaf in leaves}
-    if len(sizes) > 1:
-        raise ValueError(f"map: leading axes differ: {sorted(sizes)}")
-    size = sizes.pop()
-    batched = vmap(f)
-    if batch_size == 0 and size:
-        return batched(structure.unflatten(leaves))
-    batch_size = batch_size or 1
-    batches, rest = divmod(size, batch_size)
-    parts: list[Any] = []
-    if batches or not rest:
-        stacked = [_cut(leaf, 0, batches * batch_size, (batches, batch_size)) for leaf in leaves]
-        mapped = scan(lambda _, x: ((), batched(x)), (), structure.unflatten(stacked))[1]
-        parts.append(_each(mapped, lambda y: _cut(y, 0, batches, (batches * batch_size,), axes=2)))
-    if rest:
-        parts.append(batched(structure.unflatten([_cut(leaf, size - rest, size, (rest,)) for leaf in leaves])))
-    if len(parts) == 1:
-        return parts[0]
-    return _each(parts[0], lambda *ys: primitives.concatenate(*ys, axis=0), parts[1])
-
-
-def _each(tree: Any, function: Callable[..., Any], *more: Any) -> Any:
-    leaves, structure = _core.tree_flatten(tree, None)
-    others = [_core.tree_flatten(other, None)[0] for other in more]
-    return structure.unflatten([function(*xs) for xs in zip(leaves, *others, strict=True)])
-
-
-def _cut(x: Array, first: int, last: int, lead: tuple[int, ...], axes: int = 1) -> Array:
-    """Elements of the leading axis, the first ``axes`` axes of which become ``lead``."""
-    rest = x._bound_shape[1:]
-    part = primitives.slice(
-        x,
-        start=[first] + [0] * len(rest),
-        limit=[last, *rest],
-        stride=[1] * (1 + len(rest)),
-    )
-    return primitives.reshape(part, shape=[*lead, *x._bound_shape[axes:]])
 
 
 def platform_dependent(

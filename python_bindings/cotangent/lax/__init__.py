@@ -10,6 +10,7 @@ import typing as _typing
 
 from cotangent._base.facades import loaded_at_first_use as _loaded_at_first_use
 from cotangent._transforms.control_flow import *
+from cotangent._transforms.mapping import *
 
 if _typing.TYPE_CHECKING:
     from cotangent.lax import linalg as linalg

@@ -1,0 +1,67 @@
+"""A graph of one example over a batch, some examples at a time: what `vmap` does with ``chunk_size``.
+
+The chunks are the steps of a scan over a batched graph, so memory is that of one chunk; what is left of a division follows with a graph of
+its own size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._core import Array, Graph
+from cotangent._transforms.control_flow import scan
+
+
+def apply_in_chunks(
+    graph: Graph, operands: Sequence[Array], axes: Sequence[int], positions: Sequence[int], size: int, chunk: int
+) -> list[Array]:
+    """The results of a graph of one example for ``size`` of them, ``chunk`` at a time.
+
+    Args:
+        axes: where each operand has the batch, -1 for what all examples share.
+        positions: where each result gets it, -1 for what does not depend on the example.
+        size: more than ``chunk``, which is at least 1.
+    """
+    inputs = [axis if axis < 0 else 0 for axis in axes]
+    outputs = [position if position < 0 else 0 for position in positions]
+    batch = [_moved(x, axis, 0) for x, axis in zip(operands, axes, strict=True) if axis >= 0]
+
+    def run(part: Sequence[Array], count: int) -> list[Array]:
+        given = iter(part)
+        values = [x if axis < 0 else next(given) for x, axis in zip(operands, axes, strict=True)]
+        return _core.apply_graph(_core.graph_vmap(graph, inputs, count, outputs), values)
+
+    chunks, rest = divmod(size, chunk)
+    stacked = [_cut(x, 0, chunks * chunk, (chunks, chunk)) for x in batch]
+    results = scan(lambda _, part: ((), run(part, chunk)), (), stacked, length=chunks)[1]
+    # What is the same for all examples is taken from the first chunk.
+    results = [
+        _cut(y, 0, 1, (), dropped=1) if position < 0 else _cut(y, 0, chunks, (chunks * chunk,), dropped=2)
+        for y, position in zip(results, positions, strict=True)
+    ]
+    if rest:
+        last = run([_cut(x, size - rest, size, (rest,)) for x in batch], rest)
+        results = [
+            y if position < 0 else primitives.concatenate(y, z, axis=0)
+            for y, z, position in zip(results, last, positions, strict=True)
+        ]
+    return [y if position < 0 else _moved(y, 0, position) for y, position in zip(results, positions, strict=True)]
+
+
+def _cut(x: Array, first: int, last: int, lead: Sequence[int], dropped: int = 1) -> Array:
+    """Elements of the leading axis; ``lead`` takes the place of the ``dropped`` leading axes."""
+    rest = x._bound_shape[1:]
+    limit, stride = [last, *rest], [1] * (1 + len(rest))
+    part = primitives.slice(x, start=[first] + [0] * len(rest), limit=limit, stride=stride)
+    return primitives.reshape(part, shape=[*lead, *x._bound_shape[dropped:]])
+
+
+def _moved(x: Array, source: int, target: int) -> Array:
+    """``x`` with one axis elsewhere."""
+    if source == target:
+        return x
+    order = [axis for axis in range(x.ndim) if axis != source]
+    order.insert(target, source)
+    return primitives.transpose(x, permutation=order)

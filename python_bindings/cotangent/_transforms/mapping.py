@@ -1,0 +1,38 @@
+"""map: a function over the slices of arrays, one after the other or some at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cotangent import _core
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import flatten_arguments
+from cotangent._transforms.batching import vmap
+from cotangent._transforms.control_flow import scan
+
+__all__ = ["map"]
+
+
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:  # noqa: A001
+    """Applies ``f`` to each slice of the leading axes, one after the other.
+
+    With ``batch_size`` as many slices at a time, as `vmap` does with ``chunk_size``, and with 0 all of them; the rest of a division comes
+    last. A ragged leading axis is mapped one by one.
+
+    >>> import cotangent as ct
+    >>> ct.lax.map(lambda x: x * x, ct.numpy.arange(5), batch_size=2).tolist()
+    [0, 1, 4, 9, 16]
+    """
+    leaves, structure = flatten_arguments(xs, "map's xs")
+    if batch_size is None or not leaves or any(leaf.ndim == 0 or 0 in _core.ragged_axes(leaf) for leaf in leaves):
+        return scan(lambda _, x: ((), f(x)), (), xs)[1]
+    if not isinstance(batch_size, int) or batch_size < 0:
+        raise ValueError(f"map: batch_size must be an int that is not negative; got {batch_size!r}")
+    sizes = {leaf._bound_shape[0] for leaf in leaves}
+    if len(sizes) > 1:
+        raise ValueError(f"map: leading axes differ: {sorted(sizes)}")
+    return vmap(f, chunk_size=batch_size or None)(structure.unflatten(leaves))
+
+
+check_arguments(globals())

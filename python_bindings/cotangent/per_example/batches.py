@@ -1,0 +1,208 @@
+"""What the functions of this package share: checks of what they are given, gradients of examples, and sums over chunks of a batch.
+
+`over_chunks` is the heart: a function of a batch that returns sums over its examples and results for each of them is run on some examples
+at a time, so that gradients of a whole batch never exist at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core, lax
+from cotangent import numpy as cnp
+from cotangent._base.capture import check_callable, function_name
+from cotangent._core import Array
+from cotangent._transforms.batching import vmap
+from cotangent._transforms.reverse import grad
+from cotangent._transforms.staging import eval_shape, jit
+from cotangent.errors import DTypeError, MismatchError, ShapeError
+from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_structure
+
+Function = Callable[..., Any]
+Tree = Any
+
+
+class Caller:
+    """A function of this package on a function of the user's: what errors are about, and how they begin.
+
+    Args:
+        name: of this package's function.
+        function: the user's.
+        chunk_size: how many examples are computed at a time, or None for all.
+    """
+
+    def __init__(self, name: str, function: Function, chunk_size: int | None = None) -> None:
+        check_callable(function, f"per_example.{name}")
+        if chunk_size is not None and chunk_size < 1:
+            raise ValueError(
+                f"per_example.{name}: chunk_size must be positive; got {chunk_size}\n  None computes all examples at once"
+            )
+        self.text = f"per_example.{name} of {function_name(function)}"
+        self.chunk_size = chunk_size
+
+    def evaluate(self, program: Function, *args: Any) -> Any:
+        """Runs a program as one: only then does the compiler see gradients together with what becomes of them, and need not store them.
+
+        It is captured anew by every call, so that what the user's function refers to is what it is now; what was compiled is found again.
+        """
+        if _core.is_capturing():
+            return program(*args)
+        program.__name__ = self.text  # in errors
+        return jit(program)(*args)
+
+    def check_params(self, params: Tree) -> None:
+        """Parameters are floating arrays, at least one."""
+        entries = tree_flatten_with_path(params)[0]
+        if not entries:
+            raise ValueError(f"{self.text}: params has no arrays")
+        for path, leaf in entries:
+            dtype = leaf.dtype if isinstance(leaf, (Array, np.ndarray)) else cnp.asarray(leaf).dtype
+            if _core.dtype_kind(dtype) != "float":
+                raise DTypeError(
+                    f"{self.text}: params{keystr(path)} has dtype {dtype}; gradients are of real floating parameters\n"
+                    "  close over what is constant, and write complex parameters as real and imaginary parts"
+                )
+
+    def check_like_params(self, vector: Tree, params: Tree, called: str = "vector") -> Tree:
+        """A direction has the structure, shapes and dtypes of the parameters."""
+        if tree_structure(vector) != tree_structure(params):
+            raise MismatchError(
+                f"{self.text}: {called} has the structure {tree_structure(vector)}, params {tree_structure(params)}"
+            )
+
+        def checked(path: Any, x: Any, like: Any) -> Array:
+            x, like = cnp.asarray(x), cnp.asarray(like)
+            if x.shape != like.shape:
+                raise MismatchError(
+                    f"{self.text}: {called}{keystr(path)} has shape {x.shape}, params{keystr(path)} {like.shape}"
+                )
+            if x.dtype != like.dtype and not x.weak_type:
+                raise MismatchError(
+                    f"{self.text}: {called}{keystr(path)} has dtype {x.dtype}, params{keystr(path)} {like.dtype}\n"
+                    f"  convert it with .astype({str(like.dtype)!r})"
+                )
+            converted: Array = x.astype(like.dtype)
+            return converted
+
+        entries, structure = tree_flatten_with_path(vector)
+        leaves = tree_flatten(params)[0]
+        return structure.unflatten([checked(path, x, like) for (path, x), like in zip(entries, leaves, strict=True)])
+
+    def size(self, batch: tuple[Any, ...], called: str = "the batch") -> Any:
+        """How many examples a batch has; inside of `mask` it may be a size that only the data knows."""
+        entries = tree_flatten_with_path(batch)[0]
+        if not entries:
+            raise TypeError(f"{self.text}: {called} has no arrays\n  give the arguments of the examples after params")
+        sizes = {}
+        for path, leaf in entries:
+            shape = cnp.shape(leaf)
+            if not shape:
+                raise ShapeError(
+                    f"{self.text}: {called}{keystr(path)} is a scalar; every array of a batch has the examples along its first axis\n"
+                    "  close over what is the same for all examples"
+                )
+            sizes[keystr(path)] = shape[0]
+        first = next(iter(sizes.values()))
+        if any(size != first for size in sizes.values()):
+            listing = ", ".join(f"{path}: {size}" for path, size in sizes.items())
+            raise ShapeError(f"{self.text}: the arrays of {called} have different numbers of examples ({listing})")
+        return first
+
+    def check_vector(self, x: Any, count: Any, called: str, of: str = "examples") -> Array:
+        """One number for each of something."""
+        array = cnp.asarray(x)
+        if array.shape != (count,):
+            raise ShapeError(f"{self.text}: {called} has shape {array.shape}; {count} {of} need ({count},)")
+        return array
+
+
+def gradients(loss: Function, params: Tree, batch: Sequence[Any], has_aux: bool = False) -> Any:
+    """The gradients of examples, stacked along axis 0, in float32 where parameters have less; and what the loss returns beside."""
+    found = vmap(grad(loss, has_aux=has_aux), in_axes=(None, *(0 for _ in batch)))(params, *batch)
+    gradient, aux = found if has_aux else (found, None)
+    return tree_map(wide, gradient), aux
+
+
+def losses(loss: Function, batch: Sequence[Any]) -> Function:
+    """What each example gives, as a function of the parameters."""
+    mapped = vmap(loss, in_axes=(None, *(0 for _ in batch)))
+    return lambda params: mapped(params, *batch)
+
+
+def wide(x: Array) -> Array:
+    """In at least float32, which sums and squares of many numbers need."""
+    return x.astype("float32") if x.dtype.itemsize < 4 else x
+
+
+def scalar(x: Any, dtype: Any) -> Any:
+    """A known number as a literal of the program, which takes the dtype beside it; an array in that dtype."""
+    return float(x) if isinstance(x, np.float64) else x.astype(dtype)
+
+
+def narrow(sums: Tree, params: Tree) -> Tree:
+    """Sums in the dtypes of the parameters."""
+    return tree_map(lambda x, like: x.astype(cnp.asarray(like).dtype), sums, params)
+
+
+def total(leaves: Sequence[Array]) -> Array:
+    """The sum of arrays of one shape."""
+    result = leaves[0]
+    for leaf in leaves[1:]:
+        result = result + leaf
+    return result
+
+
+def divided(sums: Array, count: Any) -> Array:
+    """A sum as a mean; of nothing it is NaN."""
+    quotient: Array = sums / cnp.asarray(count, sums.dtype)
+    return quotient
+
+
+def sum_over_axes(x: Array) -> Array:
+    """The sum over all axes but the first: [b]."""
+    return cnp.sum(x, axis=tuple(range(1, x.ndim)))
+
+
+def over_chunks(
+    function: Function, batch: tuple[Any, ...], caller: Caller, merge: Callable[[Tree, Tree], Tree] | None = None
+) -> tuple[Tree, Tree]:
+    """Sums over all examples of a batch, and results for each of them.
+
+    Args:
+        function: of a part of the batch, ``(sums, each)``: ``each`` has the examples along axis 0.
+        caller: says how many examples are computed at a time.
+        merge: how the sums of two parts become those of both, where they are not added; of all zeros and others it gives the others.
+    """
+    size, chunk = caller.size(batch), caller.chunk_size
+    if chunk is not None and not isinstance(size, int):
+        raise ValueError(
+            f"{caller.text}: chunk_size={chunk}, but the number of examples is ragged\n  leave chunk_size out"
+        )
+    if chunk is None or size <= chunk:
+        result: tuple[Tree, Tree] = function(*batch)
+        return result
+    merge = merge or (lambda a, b: tree_map(cnp.add, a, b))
+    leaves, structure = tree_flatten(batch)
+    arrays = [cnp.asarray(leaf) for leaf in leaves]
+
+    def part(first: int, last: int) -> Any:
+        return structure.unflatten([x[first:last] for x in arrays])
+
+    sums = tree_map(lambda s: cnp.zeros(s.shape, s.dtype), eval_shape(lambda *b: function(*b)[0], *part(0, chunk)))
+
+    def step(sums: Tree, part: Tree) -> tuple[Tree, Tree]:
+        more, each = function(*part)
+        return merge(sums, more), each
+
+    chunks, rest = divmod(size, chunk)
+    stacked = [x[: chunks * chunk].reshape((chunks, chunk, *x.shape[1:])) for x in arrays]
+    sums, each = lax.scan(step, sums, structure.unflatten(stacked))
+    outputs, out_structure = tree_flatten(each)
+    outputs = [y.reshape((chunks * chunk, *y.shape[2:])) for y in outputs]
+    if rest:
+        sums, last = step(sums, part(size - rest, size))
+        outputs = [cnp.concatenate([y, z]) for y, z in zip(outputs, tree_flatten(last)[0], strict=True)]
+    return sums, out_structure.unflatten(outputs)

@@ -1,0 +1,257 @@
+"""Norms of the gradients of examples, and their sum with each held to a norm."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.per_example.batches import (
+    Caller,
+    Function,
+    Tree,
+    gradients,
+    narrow,
+    over_chunks,
+    scalar,
+    sum_over_axes,
+    total,
+)
+from cotangent.tree_util import tree_flatten, tree_leaves, tree_map, tree_structure
+
+__all__ = ["clipped_sum", "norms"]
+
+
+def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = None, has_aux: bool = False) -> Function:
+    """The norm of each example's gradient.
+
+    Costs one pass forward and back, less than a gradient of the mean loss: no gradient of an example is stored where compiling finds
+    that products of what makes it are cheaper. ``chunk_size`` bounds the memory of everything else.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        per_leaf: whether each array of ``params`` has a norm of its own.
+        chunk_size: how many examples are computed at a time, by default all.
+        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(norms, aux)``, where ``aux`` is stacked.
+
+    Returns:
+        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives an array [b]; with
+        ``per_leaf`` a tree like ``params`` of those. Where a gradient is zero, the derivative of its norm is.
+
+    Raises:
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> cnp.sqrt(cnp.sum(g * g, axis=1)).tolist()
+    [10.0, 2.0]
+    >>> ct.per_example.norms(loss)(w, x, y).tolist()
+    [10.0, 2.0]
+    """
+    caller = Caller("norms", loss, chunk_size)
+
+    def norms_fun(params: Tree, *batch: Any) -> Any:
+        caller.check_params(params)
+        caller.size(batch)
+
+        def program(params: Tree, *batch: Any) -> Any:
+            def part(*batch: Any) -> Any:
+                gradient, aux = gradients(loss, params, batch, has_aux)
+                squares = tree_map(lambda g: sum_over_axes(g * g), gradient)
+                return (), (tree_map(_root, squares) if per_leaf else _root(total(tree_leaves(squares))), aux)
+
+            found, aux = over_chunks(part, batch, caller)[1]
+            return (found, aux) if has_aux else found
+
+        return caller.evaluate(program, params, *batch)
+
+    return norms_fun
+
+
+def _root(square: Array) -> Any:
+    """The square root, with derivative 0 at 0, where a norm has none."""
+    return cnp.where(square == 0, 0, cnp.sqrt(cnp.where(square == 0, 1, square)))
+
+
+class Clipping:
+    """Which parts of a gradient are held to which norm.
+
+    A number is the bound of the whole gradient; ``per_leaf`` shares it out, so that the whole has it again. A tree with the first levels of
+    ``params`` has a bound for each part.
+    """
+
+    def __init__(self, clip_norm: Any, per_leaf: bool, caller: Caller) -> None:
+        self.structure = tree_structure(clip_norm)
+        self.per_leaf = per_leaf
+        self.caller = caller
+        leaves = tree_leaves(clip_norm)
+        if not leaves:
+            raise TypeError(f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {clip_norm!r}")
+        if per_leaf and (len(leaves) != 1 or self.structure.num_nodes != 1):
+            raise ValueError(
+                f"{caller.text}: per_leaf=True shares out one clip_norm; got a tree of them\n  leave out per_leaf, or give a number"
+            )
+        # In float64 what is a number: it takes the dtype of the norms. As an argument of the program, another one is compiled for.
+        self.bounds = [_checked_bound(bound, caller) for bound in leaves]
+
+    def parts(self, gradient: Tree) -> list[list[Array]]:
+        """The arrays of each part that has a bound."""
+        if self.per_leaf:
+            return [[leaf] for leaf in tree_leaves(gradient)]
+        try:
+            return [tree_leaves(part) for part in self.structure.flatten_up_to(gradient)]
+        except ValueError as error:
+            raise ValueError(
+                f"{self.caller.text}: clip_norm has not the structure of params, nor that of its first levels\n  {error}"
+            ) from None
+
+    def bounds_of(self, bounds: list[Any], parts: int) -> list[Any]:
+        """The bound of each part."""
+        return [bounds[0] / math.sqrt(parts)] * parts if self.per_leaf else bounds
+
+    def sensitivity(self, bounds: list[Any]) -> Any:
+        """The largest norm that a clipped gradient can have."""
+        return bounds[0] if len(bounds) == 1 else total([bound * bound for bound in bounds]) ** 0.5
+
+    def clip(self, gradient: Tree, bounds: list[Any]) -> tuple[list[Array], list[Array]]:
+        """What each example is scaled by, for each array of the gradient; and the norm of each part."""
+        parts = self.parts(gradient)
+        scales, found = [], []
+        for part, bound in zip(parts, self.bounds_of(bounds, len(parts)), strict=True):
+            if not part:
+                continue
+            norm = _root(total([sum_over_axes(leaf * leaf) for leaf in part]))
+            # A traced bound was not looked at before.
+            known = isinstance(bound, np.float64)
+            limit = scalar(bound if known else cnp.where(bound > 0, bound, cnp.nan), norm.dtype)
+            over = ~(norm <= limit)  # NaN, too
+            scale = cnp.where(over, limit / cnp.where(over, norm, 1), 1)
+            scales += [scale.astype(leaf.dtype) for leaf in part]
+            found.append(norm)
+        return scales, found
+
+
+def _checked_bound(bound: Any, caller: Caller) -> Any:
+    if not isinstance(bound, (Array, np.ndarray, np.number)) and not _core.is_python_scalar(bound):
+        raise TypeError(f"{caller.text}: clip_norm must be a positive scalar, or a tree of them; got {bound!r}")
+    array = bound if isinstance(bound, Array) else np.asarray(bound, np.float64)
+    if array.shape != ():
+        raise ShapeError(f"{caller.text}: clip_norm must be a scalar, or a tree of scalars; it has shape {array.shape}")
+    if not _core.is_traced(array) and not array > 0:
+        raise ValueError(f"{caller.text}: clip_norm must be positive; got {bound}")
+    return array if isinstance(array, Array) else array[()]
+
+
+def clipped(
+    loss: Function,
+    clipping: Clipping,
+    bounds: list[Any],
+    params: Tree,
+    batch: tuple[Any, ...],
+    present: Any,
+    has_aux: bool,
+) -> tuple[Tree, tuple[list[Array], Any]]:
+    """The sum of clipped gradients in at least float32; the norms of the parts of each example's gradient, and what the loss returns beside."""
+
+    def part(here: Any, *batch: Any) -> Any:
+        gradient, aux = gradients(loss, params, batch, has_aux)
+        leaves, structure = tree_flatten(gradient)
+        if here is not None:
+            leaves = [cnp.where(here.reshape((-1, *(1 for _ in g.shape[1:]))), g, 0) for g in leaves]
+        scales, found = clipping.clip(structure.unflatten(leaves), bounds)
+        sums = [cnp.einsum("i,i...->...", scale, g) for scale, g in zip(scales, leaves, strict=True)]
+        return structure.unflatten(sums), (found, aux)
+
+    return over_chunks(part, (present, *batch), clipping.caller)
+
+
+def checked_present(present: Any, batch: tuple[Any, ...], caller: Caller) -> Any:
+    """Which examples are there."""
+    size = caller.size(batch)
+    if present is None:
+        return None
+    array = caller.check_vector(present, size, "present")
+    if array.dtype != bool:
+        raise DTypeError(
+            f"{caller.text}: present has dtype {array.dtype}; it says of each example whether it is there\n  pass present != 0"
+        )
+    return array
+
+
+def clipped_sum(
+    loss: Function,
+    clip_norm: Any,
+    *,
+    per_leaf: bool = False,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The sum of the gradients of all examples, each scaled down to a norm where it has a larger one.
+
+    The core of differentially private training (Abadi et al. 2016, "Deep learning with differential privacy"); `private_gradient` adds
+    noise to it. Costs about one gradient of the mean loss, and its memory: the gradients of examples are not stored where products of
+    what makes them are cheaper.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        clip_norm: the largest norm that the gradient of an example keeps, a positive scalar, which may be a traced array (one that is not
+            positive gives NaN). A tree of them, with the first levels of ``params``, clips each part for itself:
+            ``{"layer1": 0.5, "layer2": 1.0}``.
+        per_leaf: whether each array of ``params`` is clipped for itself, to ``clip_norm / sqrt(number of arrays)``: so the norm
+            of the whole is at most ``clip_norm``, as it is without.
+        chunk_size: how many examples are computed at a time, by default all.
+        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(sum, aux)``, where ``aux`` is stacked.
+
+    Returns:
+        a function of ``(params, *batch, present=None)``, where every array of the batch has the examples along axis 0. It gives a tree like
+        ``params``. ``present``, bools [b], says which examples are there: others contribute exactly nothing, even where their loss is
+        NaN, so batches of all sizes up to a bound are one compiled program.
+
+    Raises:
+        ValueError: ``clip_norm`` is not positive, or is a tree of another structure than ``params``.
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array; ``present`` is not of bools.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> scale = cnp.minimum(1.0, 5.0 / cnp.sqrt(cnp.sum(g * g, axis=1)))
+    >>> cnp.einsum("i,i...->...", scale, g).tolist()
+    [3.0, 2.0]
+    >>> ct.per_example.clipped_sum(loss, 5.0)(w, x, y).tolist()
+    [3.0, 2.0]
+    >>> ct.per_example.clipped_sum(loss, 5.0)(w, x, y, present=cnp.array([True, False])).tolist()
+    [3.0, 4.0]
+    """
+    caller = Caller("clipped_sum", loss, chunk_size)
+    clipping = Clipping(clip_norm, per_leaf, caller)
+
+    def clipped_sum_fun(params: Tree, *batch: Any, present: Any = None) -> Any:
+        caller.check_params(params)
+        here = checked_present(present, batch, caller)
+
+        def program(bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
+            sums, (_, aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
+            sums = narrow(sums, params)
+            return (sums, aux) if has_aux else sums
+
+        return caller.evaluate(program, clipping.bounds, params, here, *batch)
+
+    return clipped_sum_fun
+
+
+check_arguments(globals())

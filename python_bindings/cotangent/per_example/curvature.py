@@ -1,0 +1,136 @@
+"""Products of curvature matrices with vectors: the empirical Fisher matrix, and the Gauss–Newton matrix. Neither is formed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import check_callable
+from cotangent._transforms.batching import vmap
+from cotangent._transforms.forward import jvp
+from cotangent._transforms.reverse import grad, vjp
+from cotangent.per_example.batches import Caller, Function, Tree, divided, losses, narrow, over_chunks, wide
+from cotangent.per_example.moments import checked_losses
+from cotangent.tree_util import tree_map
+
+__all__ = ["fisher_vector_product", "gauss_newton_vector_product"]
+
+
+def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> Function:
+    """The empirical Fisher matrix, the mean of the outer squares of the gradients of examples, times a vector.
+
+    Costs a derivative in a direction and one gradient of the mean loss, compiled or not.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all.
+
+    Returns:
+        a function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the batch has the examples
+        along axis 0. It gives a tree like ``params``; of no examples NaN.
+
+    Raises:
+        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+        ValueError: a part of the function has a rule for reverse mode alone, as of `custom_vjp`.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> vector = cnp.array([1.0, 0.5])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> ((g @ vector) @ g / 2).tolist()
+    [30.0, 41.0]
+    >>> ct.per_example.fisher_vector_product(loss)(vector, w, x, y).tolist()
+    [30.0, 41.0]
+    """
+    caller = Caller("fisher_vector_product", loss, chunk_size)
+
+    def fisher_vector_product_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
+        def part(vector: Tree, params: Tree, *batch: Any) -> Any:
+            of_params = losses(loss, batch)
+            value, slope = jvp(of_params, (params,), (vector,))
+            checked_losses(value, caller)
+            return vjp(of_params, params)[1](slope)[0]
+
+        return _mean_product(caller, part, vector, params, batch)
+
+    return fisher_vector_product_fun
+
+
+def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: int | None = None) -> Function:
+    """The generalised Gauss–Newton matrix, the mean over examples of Jᵀ H J, times a vector.
+
+    J is the Jacobian of the model's outputs in the parameters, and H the Hessian of the loss in the outputs (Schraudolph 2002, "Fast
+    curvature matrix-vector products for second-order gradient descent"). It is never indefinite where the loss is convex. For losses that
+    are log-likelihoods of exponential families it is the Fisher matrix. Costs a derivative in a direction and one gradient of the mean loss.
+
+    Args:
+        model: of one example, ``model(params, inputs)``: an array, or a tree of them.
+        loss: of the outputs of one example, ``loss(outputs, *targets)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all.
+
+    Returns:
+        a function of ``(vector, params, inputs, *targets)``, where ``vector`` is a tree like ``params`` and inputs and targets, which may be trees,
+        have the examples along axis 0. It gives a tree like ``params``; of no examples NaN.
+
+    Raises:
+        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+        ValueError: a part of the function has a rule for reverse mode alone, as of `custom_vjp`.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> model = lambda w, x: cnp.tanh(x @ w)
+    >>> loss = lambda output, y: cnp.sum((output - y) ** 4)
+    >>> w, x, y = cnp.array([[1.0], [0.0]]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([[1.0], [0.5]])
+    >>> vector = cnp.array([[1.0], [0.5]])
+    >>> j = ct.vmap(ct.jacrev(model), in_axes=(None, 0))(w, x)
+    >>> h = ct.vmap(ct.hessian(loss))(ct.vmap(model, in_axes=(None, 0))(w, x), y)
+    >>> plain = cnp.einsum("iopq,ior,irst,st->pq", j, h, j, vector) / 2
+    >>> product = ct.per_example.gauss_newton_vector_product(model, loss)(vector, w, x, y)
+    >>> bool(cnp.allclose(product, plain)), product.shape
+    (True, (2, 1))
+    """
+    caller = Caller("gauss_newton_vector_product", model, chunk_size)
+    check_callable(loss, "per_example.gauss_newton_vector_product")
+
+    def gauss_newton_vector_product_fun(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
+        def curved(outputs: Tree, tangent: Tree, *targets: Any) -> Tree:
+            def of_outputs(outputs: Tree) -> Any:
+                return loss(outputs, *targets)
+
+            return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
+
+        def part(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
+            of_params = losses(model, (inputs,))
+            outputs, tangent = jvp(of_params, (params,), (vector,))
+            return vjp(of_params, params)[1](vmap(curved)(outputs, tangent, *targets))[0]
+
+        return _mean_product(caller, part, vector, params, (inputs, *targets))
+
+    return gauss_newton_vector_product_fun
+
+
+def _mean_product(caller: Caller, part: Function, vector: Tree, params: Tree, batch: tuple[Any, ...]) -> Tree:
+    """The mean over examples of ``part``, which sums over those that it is given."""
+    caller.check_params(params)
+    vector = caller.check_like_params(vector, params)
+    size = caller.size(batch)
+
+    def program(vector: Tree, params: Tree, *batch: Any) -> Tree:
+        def summed(*batch: Any) -> tuple[Tree, Tree]:
+            return tree_map(wide, part(vector, params, *batch)), ()
+
+        sums, _ = over_chunks(summed, batch, caller)
+        return narrow(tree_map(lambda s: divided(s, size), sums), params)
+
+    return caller.evaluate(program, vector, params, *batch)
+
+
+check_arguments(globals())

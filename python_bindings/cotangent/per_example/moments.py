@@ -1,0 +1,280 @@
+"""Sums over the gradients of a batch that need no norms: weighted sums, moments, and how noisy the gradient is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from cotangent import _core
+from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._transforms.reverse import vjp
+from cotangent.errors import DTypeError, ShapeError
+from cotangent.per_example.batches import (
+    Caller,
+    Function,
+    Tree,
+    divided,
+    gradients,
+    losses,
+    narrow,
+    over_chunks,
+    sum_over_axes,
+    total,
+    wide,
+)
+from cotangent.tree_util import tree_leaves, tree_map
+
+__all__ = ["NoiseScale", "mean_and_variance", "noise_scale", "second_moment", "weighted_sum"]
+
+
+def weighted_sum(loss: Function, *, chunk_size: int | None = None, has_aux: bool = False) -> Function:
+    """The sum of the gradients of all examples, each times a weight.
+
+    Costs one gradient of the mean loss, compiled or not: it is the gradient of the weighted sum of the losses.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all.
+        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(sum, aux)``, where ``aux`` is stacked.
+
+    Returns:
+        a function of ``(weights, params, *batch)``, where ``weights`` is [b] and every array of the batch has the examples along axis 0. It
+        gives a tree like ``params``. A weight of 0 does not hide a NaN.
+
+    Raises:
+        ShapeError: ``weights`` is not [b], arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> weights = cnp.array([0.5, 2.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> cnp.einsum("i,i...->...", weights, g).tolist()
+    [3.0, 0.0]
+    >>> ct.per_example.weighted_sum(loss)(weights, w, x, y).tolist()
+    [3.0, 0.0]
+    """
+    caller = Caller("weighted_sum", loss, chunk_size)
+
+    def weighted_sum_fun(weights: Any, params: Tree, *batch: Any) -> Any:
+        caller.check_params(params)
+        weights = caller.check_vector(weights, caller.size(batch), "weights")
+
+        def program(weights: Array, params: Tree, *batch: Any) -> Any:
+            def part(weights: Array, *batch: Any) -> Any:
+                found, pull, *aux = vjp(losses(loss, batch), params, has_aux=has_aux)
+                value = checked_losses(found, caller)
+                return tree_map(wide, pull(weights.astype(value.dtype))[0]), aux
+
+            sums, aux = over_chunks(part, (weights, *batch), caller)
+            return (narrow(sums, params), *aux) if has_aux else narrow(sums, params)
+
+        return caller.evaluate(program, weights, params, *batch)
+
+    return weighted_sum_fun
+
+
+def checked_losses(found: Any, caller: Caller) -> Array:
+    """One real floating number an example."""
+    if not isinstance(found, Array):
+        raise TypeError(
+            f"{caller.text}: it must return one scalar; it returned a {type(found).__name__}\n"
+            "  return the loss alone, or (loss, aux) with has_aux=True where that is an option"
+        )
+    if found.ndim != 1:
+        raise ShapeError(
+            f"{caller.text}: the loss of an example must be a scalar; it has shape {found.shape[1:]}\n  reduce it (sum, mean)"
+        )
+    if _core.dtype_kind(found.dtype) != "float":
+        raise DTypeError(f"{caller.text}: the loss of an example must be a real floating scalar; it is {found.dtype}")
+    return found
+
+
+def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
+    """The mean over examples of the squares of their gradients, for each parameter: the diagonal of the empirical Fisher matrix.
+
+    Costs about one gradient of the mean loss: where an example has one product a layer, its squares are a product of squares.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all.
+
+    Returns:
+        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a tree like ``params``;
+        of no examples NaN.
+
+    Raises:
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> cnp.mean(g * g, axis=0).tolist()
+    [18.0, 34.0]
+    >>> ct.per_example.second_moment(loss)(w, x, y).tolist()
+    [18.0, 34.0]
+    """
+    caller = Caller("second_moment", loss, chunk_size)
+
+    def second_moment_fun(params: Tree, *batch: Any) -> Any:
+        caller.check_params(params)
+        size = caller.size(batch)
+
+        def program(params: Tree, *batch: Any) -> Any:
+            def part(*batch: Any) -> Any:
+                gradient, _ = gradients(loss, params, batch)
+                return tree_map(lambda g: cnp.sum(g * g, axis=0), gradient), ()
+
+            return narrow(tree_map(lambda s: divided(s, size), over_chunks(part, batch, caller)[0]), params)
+
+        return caller.evaluate(program, params, *batch)
+
+    return second_moment_fun
+
+
+def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None = None) -> Function:
+    """The mean and the variance over examples of their gradients, for each parameter.
+
+    Costs up to two gradients of the mean loss. Deviations are from the mean, which the squares are not: a small variance around a
+    large mean is exact, where ``second_moment - mean**2`` would be rounding errors. Chunks are put together by the formula of
+    Chan, Golub and LeVeque (1979, "Updating formulae and a pairwise algorithm for computing sample variances").
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        ddof: the sum of squared deviations is divided by the number of examples less this: 1 for the unbiased estimate.
+        chunk_size: how many examples are computed at a time, by default all.
+
+    Returns:
+        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a pair of trees like
+        ``params``: the gradient of the mean loss, and the variances. Of no examples both are NaN.
+
+    Raises:
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> cnp.mean(g, axis=0).tolist(), cnp.var(g, axis=0).tolist()
+    ([3.0, 3.0], [9.0, 25.0])
+    >>> mean, variance = ct.per_example.mean_and_variance(loss)(w, x, y)
+    >>> mean.tolist(), variance.tolist()
+    ([3.0, 3.0], [9.0, 25.0])
+    """
+    caller = Caller("mean_and_variance", loss, chunk_size)
+
+    def mean_and_variance_fun(params: Tree, *batch: Any) -> Any:
+        caller.check_params(params)
+        size = caller.size(batch)
+
+        def program(params: Tree, *batch: Any) -> Any:
+            def part(*batch: Any) -> Any:
+                gradient, _ = gradients(loss, params, batch)
+                mean = tree_map(lambda g: cnp.mean(g, axis=0), gradient)
+                squares = tree_map(lambda g, m: cnp.sum((g - m) ** 2, axis=0), gradient, mean)
+                return (cnp.asarray(caller.size(batch), "float64"), mean, squares), ()
+
+            _, mean, squares = over_chunks(part, batch, caller, _merged_moments)[0]
+            return narrow(mean, params), narrow(
+                tree_map(lambda s: divided(s, cnp.maximum(size - ddof, 0)), squares), params
+            )
+
+        return caller.evaluate(program, params, *batch)
+
+    return mean_and_variance_fun
+
+
+def _merged_moments(a: Tree, b: Tree) -> Tree:
+    """Count, mean and squared deviations of two parts taken together."""
+    count = a[0] + b[0]
+    share = b[0] / count
+    mean = tree_map(lambda x, y: x + (y - x) * share.astype(x.dtype), a[1], b[1])
+    between = tree_map(lambda x, y: (y - x) ** 2 * (a[0] * share).astype(x.dtype), a[1], b[1])
+    return count, mean, tree_map(lambda x, y, z: x + y + z, a[2], b[2], between)
+
+
+class NoiseScale(NamedTuple):
+    """How noisy the gradient of a batch is.
+
+    ``scale`` is ``trace / squared_norm``. Both are unbiased estimates, their quotient is not: over several batches, average them and then divide.
+    """
+
+    scale: Any
+    trace: Any  # of the covariance of the gradients of examples
+    squared_norm: Any  # of the true gradient; the estimate may be negative where noise is all there is
+
+
+def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
+    """The simple noise scale of the gradient, about the largest batch size that still speeds up training in proportion.
+
+    B = tr(Σ) / |G|², where Σ is the covariance of the gradients of examples and G their expectation (McCandlish et al. 2018, "An
+    empirical model of large-batch training", with the estimators of its appendix A.1 for batches of 1 and of b). Costs what norms and the gradient
+    of the mean loss do.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all.
+
+    Returns:
+        a function of ``(params, *batch)``, where every array of the batch has the examples along axis 0. It gives a `NoiseScale` of scalars.
+
+    Raises:
+        ValueError: the batch has less than two examples.
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, -3.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> each, mean = cnp.mean(cnp.sum(g * g, axis=1)), cnp.sum(cnp.mean(g, axis=0) ** 2)
+    >>> trace, squared_norm = (each - mean) * 2 / (2 - 1), (2 * mean - each) / (2 - 1)
+    >>> float(trace / squared_norm), float(trace), float(squared_norm)
+    (0.416666..., 20.0, 48.0)
+    >>> ct.per_example.noise_scale(loss)(w, x, y).scale.tolist()
+    0.416666...
+    """
+    caller = Caller("noise_scale", loss, chunk_size)
+
+    def noise_scale_fun(params: Tree, *batch: Any) -> NoiseScale:
+        caller.check_params(params)
+        size = caller.size(batch)
+        if isinstance(size, int) and size < 2:
+            raise ValueError(
+                f"{caller.text}: noise is a difference between examples; the batch has {size}, and needs 2"
+            )
+
+        def program(params: Tree, *batch: Any) -> NoiseScale:
+            def part(*batch: Any) -> Any:
+                gradient = tree_leaves(gradients(loss, params, batch)[0])
+                squares = total([cnp.sum(sum_over_axes(g * g)) for g in gradient])
+                return (squares, [cnp.sum(g, axis=0) for g in gradient]), ()
+
+            squares, sums = over_chunks(part, batch, caller)[0]
+            count = cnp.asarray(size, squares.dtype)
+            each = squares / count
+            mean = total([cnp.sum((s / count.astype(s.dtype)) ** 2) for s in sums])
+            trace = (each - mean) * count / (count - 1)
+            squared_norm = (count * mean - each) / (count - 1)
+            return NoiseScale(trace / squared_norm, trace, squared_norm)
+
+        result: NoiseScale = caller.evaluate(program, params, *batch)
+        return result
+
+    return noise_scale_fun
+
+
+check_arguments(globals())

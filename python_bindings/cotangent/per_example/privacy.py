@@ -1,0 +1,339 @@
+"""Differentially private training: noisy sums of clipped gradients, batches by Poisson sampling, and the privacy that it costs.
+
+The guarantee is about adding or removing one example. It needs all of it: batches that each example joins by itself with one
+probability (`poisson_batch`), the noise of `private_gradient`, keys that are used once, and the count of steps that `epsilon` is given.
+Gaussian noise in floating point is an approximation: its last bits tell something to somebody who sees exact values (Mironov 2012, "On
+significance of the least significant bits for differential privacy").
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+from cotangent import numpy as cnp
+from cotangent import random
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent.checkify import check
+from cotangent.errors import ShapeError
+from cotangent.per_example.batches import Caller, Function, Tree, narrow, scalar
+from cotangent.per_example.clipping import Clipping, checked_present, clipped
+from cotangent.tree_util import tree_flatten, tree_map
+
+__all__ = ["adaptive_private_gradient", "dp_sgd_step", "epsilon", "poisson_batch", "private_gradient"]
+
+
+def private_gradient(
+    loss: Function,
+    *,
+    clip_norm: Any,
+    noise_multiplier: float,
+    expected_batch_size: float,
+    per_leaf: bool = False,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """The gradient of differentially private training: clipped for each example, summed, with Gaussian noise, over the expected batch size.
+
+    Abadi et al. 2016, "Deep learning with differential privacy". Costs what `clipped_sum` does, about one gradient of the mean loss, and the
+    noise. Any optimizer can take the result.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        clip_norm, per_leaf: as of `clipped_sum`: of the whole gradient, or of each part of it.
+        noise_multiplier: the standard deviation of the noise of the sum, over the norm that a clipped gradient can have.
+        expected_batch_size: what the noisy sum is divided by. The real size of a batch is private.
+        chunk_size: how many examples are computed at a time, by default all.
+        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, aux)``, where ``aux`` is stacked. It is not private.
+
+    Returns:
+        a function of ``(key, params, *batch, present=None)``, where every array of the batch has the examples along axis 0. It gives a tree
+        like ``params``. ``present``, bools [b], says which examples are there, as of `clipped_sum`.
+
+    Raises:
+        ValueError: ``clip_norm`` or ``expected_batch_size`` is not positive, or ``noise_multiplier`` is negative.
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array; ``present`` is not of bools.
+
+    Without noise it equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> scale = cnp.minimum(1.0, 5.0 / cnp.sqrt(cnp.sum(g * g, axis=1)))
+    >>> (cnp.einsum("i,i...->...", scale, g) / 2).tolist()
+    [1.5, 1.0]
+    >>> private = ct.per_example.private_gradient(loss, clip_norm=5.0, noise_multiplier=0.0, expected_batch_size=2)
+    >>> private(ct.random.key(0), w, x, y).tolist()
+    [1.5, 1.0]
+    """
+    caller = Caller("private_gradient", loss, chunk_size)
+    clipping = Clipping(clip_norm, per_leaf, caller)
+    _check_noise(noise_multiplier, expected_batch_size, caller)
+
+    def private_gradient_fun(key: Any, params: Tree, *batch: Any, present: Any = None) -> Any:
+        caller.check_params(params)
+        here = checked_present(present, batch, caller)
+
+        def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
+            sums, (_, aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
+            deviation = noise_multiplier * clipping.sensitivity(bounds)
+            gradient = _noisy_mean(key, sums, deviation, expected_batch_size, params)
+            return (gradient, aux) if has_aux else gradient
+
+        return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
+
+    return private_gradient_fun
+
+
+def _check_noise(noise_multiplier: float, expected_batch_size: float, caller: Caller) -> None:
+    if not 0 <= noise_multiplier < math.inf:
+        raise ValueError(f"{caller.text}: noise_multiplier must be finite and not negative; got {noise_multiplier}")
+    if not 0 < expected_batch_size < math.inf:
+        raise ValueError(f"{caller.text}: expected_batch_size must be positive; got {expected_batch_size}")
+
+
+def _noisy_mean(key: Array, sums: Tree, deviation: Any, count: float, params: Tree) -> Tree:
+    """Sums with noise, over the expected number of examples, in the dtypes of the parameters."""
+    leaves, structure = tree_flatten(sums)
+    keys = random.split(key, len(leaves))
+    noisy = [
+        (leaf + random.normal(keys[index], leaf.shape, leaf.dtype) * scalar(deviation, leaf.dtype)) / count
+        for index, leaf in enumerate(leaves)
+    ]
+    return narrow(structure.unflatten(noisy), params)
+
+
+def adaptive_private_gradient(
+    loss: Function,
+    *,
+    noise_multiplier: float,
+    expected_batch_size: float,
+    quantile: float = 0.5,
+    clip_learning_rate: float = 0.2,
+    count_noise: float | None = None,
+    chunk_size: int | None = None,
+    has_aux: bool = False,
+) -> Function:
+    """`private_gradient` with a clipping norm that follows a quantile of the norms.
+
+    Andrew et al. 2021, "Differentially private learning with adaptive clipping": the share of examples whose norm is within the bound is
+    estimated with noise, and the bound is multiplied by ``exp(-clip_learning_rate * (share - quantile))``. The noise of the gradient
+    is raised so that both together cost the privacy of ``noise_multiplier`` (their theorem 1), which is the one to give to `epsilon`.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        noise_multiplier: the privacy of a step, as of `private_gradient`.
+        expected_batch_size: what the noisy sum is divided by.
+        quantile: the share of examples whose gradients are to keep their norm.
+        clip_learning_rate: how fast the bound follows.
+        count_noise: the standard deviation of the noise of the count of examples within the bound; by default ``expected_batch_size / 20``.
+        chunk_size: how many examples are computed at a time, by default all.
+        has_aux: whether ``loss`` returns ``(value, aux)``; the result is then ``(gradient, clip_norm, aux)``, where ``aux`` is stacked. It is not
+            private.
+
+    Returns:
+        a function of ``(key, clip_norm, params, *batch, present=None)``, otherwise as of `private_gradient`. It gives ``(gradient, clip_norm)``,
+        with the bound for the next step.
+
+    Raises:
+        ValueError: ``quantile`` is not between 0 and 1, or ``count_noise`` is not more than half of ``noise_multiplier``; and as of
+            `private_gradient`.
+
+    Without noise
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> private = ct.per_example.adaptive_private_gradient(
+    ...     loss, noise_multiplier=0.0, count_noise=0.0, expected_batch_size=2, quantile=1.0)
+    >>> gradient, clip_norm = private(ct.random.key(0), 5.0, w, x, y)
+    >>> gradient.tolist(), round(float(clip_norm), 4)  # one of two is within the bound: 5 * exp(0.2 / 2)
+    ([1.5, 1.0], 5.5259)
+    """
+    caller = Caller("adaptive_private_gradient", loss, chunk_size)
+    _check_noise(noise_multiplier, expected_batch_size, caller)
+    if not 0 <= quantile <= 1:
+        raise ValueError(f"{caller.text}: quantile must be between 0 and 1; got {quantile}")
+    count_deviation = expected_batch_size / 20 if count_noise is None else count_noise
+    gradient_multiplier = 0.0
+    if noise_multiplier:
+        if not 2 * count_deviation > noise_multiplier:
+            raise ValueError(
+                f"{caller.text}: count_noise={count_deviation:g} is too little: the count alone would cost more privacy than"
+                f" noise_multiplier={noise_multiplier:g} allows\n  it must be more than {noise_multiplier / 2:g}"
+            )
+        gradient_multiplier = (noise_multiplier**-2 - (2 * count_deviation) ** -2) ** -0.5
+
+    def adaptive_private_gradient_fun(key: Any, clip_norm: Any, params: Tree, *batch: Any, present: Any = None) -> Any:
+        caller.check_params(params)
+        here = checked_present(present, batch, caller)
+        clipping = Clipping(clip_norm, False, caller)
+        if len(clipping.bounds) != 1:
+            raise ShapeError(f"{caller.text}: clip_norm must be one scalar; got a tree with {len(clipping.bounds)}")
+
+        def program(key: Array, bounds: list[Any], params: Tree, here: Any, *batch: Any) -> Any:
+            sums, ((norms,), aux) = clipped(loss, clipping, bounds, params, batch, here, has_aux)
+            gradient_key, count_key = random.split(key, 2)
+            gradient = _noisy_mean(gradient_key, sums, gradient_multiplier * bounds[0], expected_batch_size, params)
+            # Halves make one example change the count by 1/2, whichever way; absent ones count nothing.
+            halves = cnp.where(norms <= scalar(bounds[0], norms.dtype), 0.5, -0.5).astype(norms.dtype)
+            count = cnp.sum(halves if here is None else cnp.where(here, halves, 0))
+            noise = count_deviation * random.normal(count_key, (), norms.dtype)
+            share = 0.5 + (count + noise) / expected_batch_size
+            bound = scalar(bounds[0], norms.dtype) * cnp.exp(-clip_learning_rate * (share - quantile))
+            return (gradient, bound, aux) if has_aux else (gradient, bound)
+
+        return caller.evaluate(program, key, clipping.bounds, params, here, *batch)
+
+    return adaptive_private_gradient_fun
+
+
+def dp_sgd_step(
+    loss: Function,
+    *,
+    learning_rate: float,
+    clip_norm: Any,
+    noise_multiplier: float,
+    expected_batch_size: float,
+    per_leaf: bool = False,
+    chunk_size: int | None = None,
+) -> Function:
+    """A step of differentially private gradient descent: ``params - learning_rate * private_gradient``.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        learning_rate: a scalar, which may be a traced array.
+        clip_norm, noise_multiplier, expected_batch_size, per_leaf, chunk_size: as of `private_gradient`.
+
+    Returns:
+        a function of ``(key, params, *batch, present=None)`` that gives new parameters.
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> step = ct.jit(ct.per_example.dp_sgd_step(
+    ...     loss, learning_rate=0.5, clip_norm=5.0, noise_multiplier=1.0, expected_batch_size=2))
+    >>> rows, present = ct.per_example.poisson_batch(ct.random.key(0), size=2, probability=0.5, bound=2)
+    >>> step(ct.random.key(1), w, x[rows], y[rows], present=present).shape
+    (2,)
+    """
+    gradient = private_gradient(
+        loss,
+        clip_norm=clip_norm,
+        noise_multiplier=noise_multiplier,
+        expected_batch_size=expected_batch_size,
+        per_leaf=per_leaf,
+        chunk_size=chunk_size,
+    )
+
+    def dp_sgd_step_fun(key: Any, params: Tree, *batch: Any, present: Any = None) -> Any:
+        update = gradient(key, params, *batch, present=present)
+        return tree_map(lambda p, g: (p - learning_rate * g).astype(g.dtype), params, update)
+
+    return dp_sgd_step_fun
+
+
+def poisson_batch(key: Any, *, size: int, probability: float, bound: int) -> tuple[Array, Array]:
+    """A batch that each of ``size`` examples joins by itself with a probability, in arrays of a size that does not vary.
+
+    Args:
+        key: of `ct.random`, one for each batch.
+        size: the number of examples that there are.
+        probability: with which each of them joins.
+        bound: how many there is space for. ``probability * size + 6 * sqrt(probability * size)`` is exceeded once in a billion batches.
+
+    Returns:
+        ``(rows, present)``: positions int32[bound] among the examples, and bools [bound] that say which of them belong to the batch. The
+        others are 0.
+        ``step(key, params, xs[rows], ys[rows], present=present)`` is one compiled program for all of them.
+
+    Raises:
+        ValueError: ``probability`` is not between 0 and 1, or ``size`` or ``bound`` is negative.
+        CheckError: more examples joined than ``bound``. To leave some out would not be private. A compiled program raises it, too.
+
+    >>> import cotangent as ct
+    >>> rows, present = ct.per_example.poisson_batch(ct.random.key(1), size=6, probability=0.5, bound=6)
+    >>> rows.shape, present.shape
+    ((6,), (6,))
+    """
+    if not 0 <= probability <= 1:
+        raise ValueError(f"per_example.poisson_batch: probability must be between 0 and 1; got {probability}")
+    if size < 0 or bound < 0:
+        raise ValueError(f"per_example.poisson_batch: size and bound must not be negative; got {size} and {bound}")
+
+    # In float64: probabilities are multiples of 2**-53, not of 2**-24.
+    joined = random.uniform(key, (size,), "float64") < probability
+    count = cnp.sum(joined.astype("int32"))
+    check(
+        count <= bound,
+        "per_example.poisson_batch: {count} examples joined a batch with space for {bound}\n  raise bound",
+        count=count,
+        bound=bound,
+    )
+    rows = cnp.nonzero(joined, size=bound, fill_value=0)[0].astype("int32")
+    return rows, cnp.arange(bound) < count
+
+
+_ACCOUNTANTS = ("pld", "rdp")
+
+
+def epsilon(
+    *,
+    steps: int,
+    sampling_probability: float,
+    noise_multiplier: float,
+    delta: float,
+    accountant: str = "pld",
+) -> float:
+    """The ε of (ε, δ)-differential privacy that training has cost, where one example is added or removed.
+
+    Computed by Google's ``dp-accounting`` for the Gaussian mechanism on Poisson-sampled batches. Install it with
+    ``pip install dp-accounting``, or with this package as ``cotangent[privacy]``.
+
+    Args:
+        steps: how many batches were seen.
+        sampling_probability: with which each example joined each of them.
+        noise_multiplier: that of `private_gradient` or `adaptive_private_gradient`.
+        delta: the probability with which ε may be exceeded; less than one over the number of examples.
+        accountant: ``"pld"``, privacy loss distributions, which are exact up to rounding upwards (Koskela et al. 2020), or ``"rdp"``, Rényi
+            divergences (Mironov et al. 2019), an upper bound that is found faster.
+
+    Raises:
+        ImportError: ``dp-accounting`` is not installed.
+        ValueError: an argument is out of its range.
+
+    >>> import cotangent as ct
+    >>> spent = ct.per_example.epsilon(steps=400, sampling_probability=0.1, noise_multiplier=1.6, delta=1e-5)
+    >>> 5.0 < spent < 7.0
+    True
+    """
+    if accountant not in _ACCOUNTANTS:
+        raise ValueError(f"per_example.epsilon: accountant must be one of {_ACCOUNTANTS}; got {accountant!r}")
+    if steps < 0:
+        raise ValueError(f"per_example.epsilon: steps must not be negative; got {steps}")
+    for name, value in (("sampling_probability", sampling_probability), ("delta", delta)):
+        if not 0 <= value <= 1:
+            raise ValueError(f"per_example.epsilon: {name} must be between 0 and 1; got {value}")
+    if not noise_multiplier >= 0:
+        raise ValueError(f"per_example.epsilon: noise_multiplier must not be negative; got {noise_multiplier}")
+    if steps == 0 or sampling_probability == 0:
+        return 0.0
+    if noise_multiplier == 0:
+        return math.inf
+    try:
+        library: Any = importlib.import_module("dp_accounting")
+    except ImportError as error:
+        raise ImportError(
+            "per_example.epsilon needs the package dp-accounting, which is not installed\n  pip install dp-accounting"
+        ) from error
+    event = library.PoissonSampledDpEvent(sampling_probability, library.GaussianDpEvent(noise_multiplier))
+    books = library.pld.PLDAccountant() if accountant == "pld" else library.rdp.RdpAccountant()
+    books.compose(event, steps)
+    return float(books.get_epsilon(delta))
+
+
+check_arguments(globals())

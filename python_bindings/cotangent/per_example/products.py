@@ -1,0 +1,298 @@
+"""Inner products of the gradients of examples: with a direction, and with each other."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from cotangent import _core, lax
+from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
+from cotangent._core import Array
+from cotangent._transforms.batching import vmap
+from cotangent._transforms.forward import jvp
+from cotangent._transforms.jacobians import jacrev
+from cotangent._transforms.reverse import grad
+from cotangent._transforms.staging import eval_shape
+from cotangent.errors import DTypeError
+from cotangent.per_example.batches import Caller, Function, Tree, gradients, losses, over_chunks, total, wide
+from cotangent.per_example.moments import checked_losses
+from cotangent.tree_util import tree_flatten_with_path, tree_leaves, tree_map
+
+__all__ = ["dot", "gradient_times_vector", "influence", "kernel"]
+
+
+def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
+    """The inner product of each example's gradient with a direction, such as the gradient of a validation loss.
+
+    Costs one pass forward and back. `gradient_times_vector` gives the same for less; this one is for losses whose parts have a rule
+    for reverse mode alone, and for many directions: under `vmap` over ``vector`` the gradients are computed once.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all.
+
+    Returns:
+        a function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the batch has the examples
+        along axis 0. It gives an array [b].
+
+    Raises:
+        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> direction = cnp.array([1.0, 0.5])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> (g @ direction).tolist()
+    [10.0, -1.0]
+    >>> ct.per_example.dot(loss)(direction, w, x, y).tolist()
+    [10.0, -1.0]
+    """
+    caller = Caller("dot", loss, chunk_size)
+
+    def dot_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
+        caller.check_params(params)
+        vector = caller.check_like_params(vector, params)
+        caller.size(batch)
+
+        def program(vector: Tree, params: Tree, *batch: Any) -> Any:
+            def part(*batch: Any) -> Any:
+                gradient, _ = gradients(loss, params, batch)
+                pairs = zip(tree_leaves(gradient), tree_leaves(vector), strict=True)
+                return (), total([cnp.tensordot(g, v.astype(g.dtype), axes=v.ndim) for g, v in pairs])
+
+            return over_chunks(part, batch, caller)[1]
+
+        return caller.evaluate(program, vector, params, *batch)
+
+    return dot_fun
+
+
+def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> Function:
+    """The inner product of each example's gradient with a direction, as the derivative of its loss in that direction.
+
+    Costs about two passes forward and no gradient at all, compiled or not.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all.
+
+    Returns:
+        a function of ``(vector, params, *batch)``, where ``vector`` is a tree like ``params`` and every array of the batch has the examples
+        along axis 0. It gives an array [b].
+
+    Raises:
+        MismatchError: ``vector`` has not the structure, shapes or dtypes of ``params``.
+        ShapeError: arrays of the batch differ in the number of examples, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+        ValueError: a part of the loss has a rule for reverse mode alone, as of `custom_vjp`; use `dot`.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> direction = cnp.array([1.0, 0.5])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> (g @ direction).tolist()
+    [10.0, -1.0]
+    >>> ct.per_example.gradient_times_vector(loss)(direction, w, x, y).tolist()
+    [10.0, -1.0]
+    """
+    caller = Caller("gradient_times_vector", loss, chunk_size)
+
+    def gradient_times_vector_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
+        caller.check_params(params)
+        vector = caller.check_like_params(vector, params)
+        caller.size(batch)
+
+        def program(vector: Tree, params: Tree, *batch: Any) -> Any:
+            def part(*batch: Any) -> Any:
+                value, slope = jvp(losses(loss, batch), (params,), (vector,))
+                checked_losses(value, caller)
+                return (), wide(slope)
+
+            return over_chunks(part, batch, caller)[1]
+
+        return caller.evaluate(program, vector, params, *batch)
+
+    return gradient_times_vector_fun
+
+
+def kernel(function: Function, *, trace: bool = False, chunk_size: int | None = None) -> Function:
+    """The inner products of the gradients of examples with each other: of a model's outputs, the empirical neural tangent kernel.
+
+    Jacot et al. 2018, "Neural tangent kernel". Costs the gradients and, where compiling finds it cheaper than products of stored gradients, for
+    each layer the products of its inputs and of the derivatives at its outputs.
+
+    Args:
+        function: of one example, ``function(params, *example)``, a real floating array of any shape: a loss, or a model's outputs.
+        trace: whether the kernel of outputs that are not scalars is summed over equal outputs, [b, b2].
+        chunk_size: how many examples are computed at a time, by default all. The gradients of the second batch are then computed again for
+            each chunk of the first.
+
+    Returns:
+        a function of ``(params, *batch, others=None)``, where every array of the batch has the examples along axis 0. ``others`` is a second
+        batch, a tuple of as many arguments, by default the first. It gives an array [b, b2, *output, *output], with output's shape twice.
+
+    Raises:
+        TypeError: ``function`` returns more than one array, or ``others`` is not a tuple.
+        ShapeError: arrays of a batch differ in the number of examples.
+        DTypeError: a parameter, or what ``function`` returns, is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> w, x, y = cnp.array([1.0, 0.0]), cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> g = ct.vmap(ct.grad(loss), in_axes=(None, 0, 0))(w, x, y)
+    >>> (g @ g.T).tolist()
+    [[100.0, -16.0], [-16.0, 4.0]]
+    >>> ct.per_example.kernel(loss)(w, x, y).tolist()
+    [[100.0, -16.0], [-16.0, 4.0]]
+    >>> ct.per_example.kernel(loss)(w, x, y, others=(x[:1], y[:1])).tolist()
+    [[100.0], [-16.0]]
+    """
+    caller = Caller("kernel", function, chunk_size)
+
+    def kernel_fun(params: Tree, *batch: Any, others: Any = None) -> Any:
+        caller.check_params(params)
+        caller.size(batch)
+        if others is not None and not isinstance(others, tuple):
+            raise TypeError(
+                f"{caller.text}: others must be a tuple of the arguments of the second batch; got a {type(others).__name__}"
+            )
+        if others is not None:
+            caller.size(others, "others")
+
+        def program(params: Tree, batch: Any, others: Any) -> Array:
+            return gram(caller, function, params, batch, others, trace)
+
+        return caller.evaluate(program, params, batch, others)
+
+    return kernel_fun
+
+
+def gram(caller: Caller, function: Function, params: Tree, batch: Any, others: Any, trace: bool = False) -> Array:
+    """The kernel of two batches, in the program that is being captured or evaluated."""
+    output = _output_shape(function, params, batch, caller)
+    derivative = jacrev(function) if output else grad(function)
+    axes = (None, *(0 for _ in batch))
+
+    def rows(batch: Any) -> list[Array]:
+        """For each parameter a matrix, [b * output, parameter] or [b, output * parameter]."""
+        size = caller.size(batch)
+        result = []
+        for j, p in zip(tree_leaves(vmap(derivative, in_axes=axes)(params, *batch)), tree_leaves(params), strict=True):
+            repeats, columns = math.prod(output), math.prod(cnp.shape(p))
+            result.append(wide(j).reshape((size, repeats * columns) if trace else (size * repeats, columns)))
+        return result
+
+    def tile(left: list[Array], right: list[Array]) -> Array:
+        return total([a @ b.T for a, b in zip(left, right, strict=True)])
+
+    def part(*batch: Any) -> Any:
+        left = rows(batch)
+        size = caller.size(batch)
+        if others is None and size == caller.size(whole):
+            return (), _by_examples(tile(left, left), size, size, output, trace)
+
+        def column(*other: Any) -> Any:
+            count = caller.size(other)
+            block = _by_examples(tile(left, rows(other)), size, count, output, trace)
+            return (), cnp.swapaxes(block, 0, 1)
+
+        return (), cnp.swapaxes(over_chunks(column, whole if others is None else others, caller)[1], 0, 1)
+
+    whole = batch
+    result: Array = over_chunks(part, batch, caller)[1]
+    return result
+
+
+def _by_examples(block: Array, size: Any, count: Any, output: tuple[int, ...], trace: bool) -> Array:
+    """[b * output, b2 * output] as [b, b2, *output, *output]."""
+    if trace or not output:
+        return block
+    split = block.reshape((size, *output, count, *output))
+    return cnp.moveaxis(split, 1 + len(output), 1)
+
+
+def _output_shape(function: Function, params: Tree, batch: Any, caller: Caller) -> tuple[int, ...]:
+    """The shape of what the function gives for one example."""
+    entries = tree_flatten_with_path(eval_shape(lambda params, *b: losses(function, b)(params), params, *batch))[0]
+    if len(entries) != 1 or entries[0][0]:
+        raise TypeError(f"{caller.text}: it must return one array; it returned a tree with {len(entries)}")
+    found = entries[0][1]
+    if _core.dtype_kind(found.dtype) != "float":
+        raise DTypeError(f"{caller.text}: it returned {found.dtype}; gradients are of real floating outputs")
+    return tuple(found.shape[1:])
+
+
+def influence(loss: Function, *, chunk_size: int | None = None) -> Function:
+    """How much training on each example has changed the loss of each test example, by TracIn.
+
+    Σ over checkpoints of learning rate times <gradient of a training example, gradient of a test example> (Pruthi et al. 2020, "Estimating
+    training data influence by tracing gradient descent", TracInCP): positive where the example has helped. Costs a `kernel` a checkpoint.
+
+    Args:
+        loss: the loss of one example, ``loss(params, *example)``, a real floating scalar.
+        chunk_size: how many examples are computed at a time, by default all. The gradients of test examples are then computed again for
+            each chunk of training examples.
+
+    Returns:
+        a function of ``(checkpoints, learning_rates, train, test)``: trees like ``params`` stacked along axis 0
+        (``ct.tree.map(lambda *xs: cnp.stack(xs), *list_of_params)``), their learning rates [k], and two tuples of the other arguments of
+        ``loss`` with the examples along axis 0. It gives an array [b_train, b_test].
+
+    Raises:
+        TypeError: ``train`` or ``test`` is not a tuple.
+        ShapeError: the numbers of checkpoints or of examples differ, or the loss is not a scalar.
+        DTypeError: a parameter is not a real floating array.
+
+    It equals
+
+    >>> import cotangent as ct, cotangent.numpy as cnp
+    >>> loss = lambda w, x, y: (x @ w - y) ** 2 / 2
+    >>> checkpoints, rates = cnp.array([[1.0, 0.0], [0.5, 0.5]]), cnp.array([0.5, 0.25])
+    >>> x, y = cnp.array([[3.0, 4.0], [0.0, 2.0]]), cnp.array([1.0, 1.0])
+    >>> test_x, test_y = cnp.array([[1.0, 1.0]]), cnp.array([0.0])
+    >>> g = ct.vmap(ct.vmap(ct.grad(loss), in_axes=(None, 0, 0)), in_axes=(0, None, None))
+    >>> cnp.einsum("k,kip,kjp->ij", rates, g(checkpoints, x, y), g(checkpoints, test_x, test_y)).tolist()
+    [[11.375], [-1.0]]
+    >>> ct.per_example.influence(loss)(checkpoints, rates, (x, y), (test_x, test_y)).tolist()
+    [[11.375], [-1.0]]
+    """
+    caller = Caller("influence", loss, chunk_size)
+
+    def influence_fun(checkpoints: Tree, learning_rates: Any, train: Any, test: Any) -> Any:
+        for called, batch in (("train", train), ("test", test)):
+            if not isinstance(batch, tuple):
+                raise TypeError(
+                    f"{caller.text}: {called} must be a tuple of the arguments of its examples; got a {type(batch).__name__}"
+                )
+        caller.check_params(checkpoints)
+        rates = caller.check_vector(
+            learning_rates, caller.size((checkpoints,), "checkpoints"), "learning_rates", "checkpoints"
+        )
+        sizes = caller.size(train, "train"), caller.size(test, "test")
+
+        def program(checkpoints: Tree, rates: Array, train: Any, test: Any) -> Any:
+            dtype = cnp.result_type("float32", *tree_leaves(checkpoints))
+
+            def step(so_far: Array, point: Any) -> Any:
+                params, rate = point
+                return so_far + rate.astype(dtype) * gram(caller, loss, params, train, test).astype(dtype), None
+
+            return lax.scan(step, cnp.zeros(sizes, dtype), (checkpoints, rates))[0]
+
+        return caller.evaluate(program, tree_map(cnp.asarray, checkpoints), rates, train, test)
+
+    return influence_fun
+
+
+check_arguments(globals())
