@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import operator
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
 import pytest
+from cotangent._transforms import ragged_interface
 
 BOUND = 4
 RANDOM = np.random.default_rng(0)
@@ -281,6 +286,40 @@ def test_functions_of_exact_arrays_name_mask(name: str) -> None:
     }
     with pytest.raises(TypeError, match=r"a Ragged is not an array(.|\n)*ct\.mask"):
         function(*arguments.get(name, (X,)))
+
+
+def test_copies_and_pickles() -> None:
+    x = ct.Ragged(cnp.arange(4.0), {0: 2}, {0: "n"})
+    for y in (pickle.loads(pickle.dumps(x)), copy.copy(x), copy.deepcopy(x)):
+        assert repr(y) == repr(x) and (x + y).unpad().tolist() == [0, 2]
+
+
+def test_type_checkers_see_what_there_is() -> None:
+    tree = ast.parse(Path(ragged_interface.__file__).read_text())
+    (guarded,) = (node for node in ast.walk(tree) if isinstance(node, ast.If))
+    names = {node.target.id if isinstance(node, ast.AnnAssign) else node.name for node in guarded.body}
+    plain = {
+        "__repr__",
+        "__bool__",
+        "__getattr__",
+        "__hash__",
+        "__module__",
+        "__doc__",
+        "__slots__",
+        "__init__",
+        "__reduce__",
+    }
+    plain |= {name for name in vars(ct.Ragged) if name.startswith("_") and not name.endswith("__")}
+    plain |= {
+        "__array_interface__",
+        "__array_ufunc__",
+        "__array_function__",
+        "__annotations__",
+        "__firstlineno__",
+        "__static_attributes__",
+    }
+    own = {"data", "lengths", "names", "dtype", "ndim", "shape", "unpad", "to_list"}
+    assert set(vars(ct.Ragged)) - plain - own == names
 
 
 def test_printing() -> None:

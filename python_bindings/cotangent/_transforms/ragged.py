@@ -21,6 +21,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.carriers import Carrier, note_opened, register_carrier
 from cotangent._core import Array
 from cotangent._transforms.lengths import are_lengths, check_equal, checked_batch, checked_length
+from cotangent._transforms.ragged_interface import Interface
 from cotangent.errors import ConcretizationError, ShapeError
 
 __all__ = ["Ragged", "ragged"]
@@ -28,7 +29,7 @@ __all__ = ["Ragged", "ragged"]
 _Aux = tuple[tuple[int, ...], tuple[str, ...]]  # axes from the end in ascending order, and their names
 
 
-class Ragged:
+class Ragged(Interface):
     """An array padded to a bound, with the real length of each ragged axis.
 
     Args:
@@ -147,6 +148,9 @@ class Ragged:
         [[1.0, 2.0], [], [3.0]]
         """
         return [_core.array(np.ascontiguousarray(row)) for row in numpy_rows(self, "to_list")]
+
+    def __reduce__(self) -> Any:
+        return Ragged._make, (self.data, self._lengths, self._names)
 
     # NumPy and the functions of this package look it up, and tell what it raises.
     @property

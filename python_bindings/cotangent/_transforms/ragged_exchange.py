@@ -473,4 +473,4 @@ def attach() -> None:
         setattr(Ragged, method.__name__, method)
     for constructor in CONSTRUCTORS:
         setattr(Ragged, constructor.__name__, staticmethod(constructor))
-    Ragged.from_list = staticmethod(ragged)  # type: ignore[attr-defined]
+    Ragged.from_list = staticmethod(ragged)

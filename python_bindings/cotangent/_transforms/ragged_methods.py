@@ -282,7 +282,7 @@ def _reduction(name: str) -> Function:
 
 def _moment(self: Ragged, name: str, axis: Any, keepdims: bool, dtype: Any = None, ddof: float = 0) -> Any:
     """Mean, variance and standard deviation along the batch and the ragged axes: of all elements alike."""
-    rows: Any = self if dtype is None else self.astype(dtype)  # type: ignore[attr-defined]
+    rows: Any = self if dtype is None else self.astype(dtype)
     if rows.dtype.kind in "iub":
         rows = rows * 1.0
     count = element_wise(lambda x: (x == x) | True, (rows,), name).astype("int32")
@@ -453,7 +453,7 @@ def _length(self: Ragged) -> int:
 
 
 def _iterate(self: Ragged) -> Any:
-    return (self[i] for i in range(len(self)))  # type: ignore[index,arg-type]
+    return (self[i] for i in range(len(self)))
 
 
 def _truth(self: Ragged) -> bool:
