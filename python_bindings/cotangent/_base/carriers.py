@@ -6,7 +6,6 @@ and its like, is given the *content* of a carrier only, and what is carried stay
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -34,11 +33,9 @@ class Carrier(NamedTuple):
 _CARRIERS: dict[type, Carrier] = {}
 
 
-class _Noted(threading.local):
-    opened = False
-
-
-_noted = _Noted()
+# What the last carrier left when it was opened. Each leaves another object, whichever thread it is in: who finds the one that was there
+# before has opened none.
+_last_opened = object()
 
 
 def register_carrier(nodetype: type, carrier: Carrier) -> None:
@@ -53,17 +50,15 @@ def carrier_of(node: Any) -> Carrier | None:
 
 def note_opened() -> None:
     """Called where a carrier is flattened: most trees have none, and pay nothing for it."""
-    _noted.opened = True
+    global _last_opened
+    _last_opened = object()
 
 
 def flatten_noting(tree: Any, is_leaf: IsLeaf) -> tuple[list[Any], PyTreeDef, bool]:
     """The leaves of a tree and its structure, and whether there may be a carrier in it."""
-    before, _noted.opened = _noted.opened, False
-    try:
-        leaves, structure = _core.tree_flatten(tree, is_leaf)
-        return leaves, structure, _noted.opened
-    finally:
-        _noted.opened = _noted.opened or before
+    before = _last_opened
+    leaves, structure = _core.tree_flatten(tree, is_leaf)
+    return leaves, structure, _last_opened is not before
 
 
 def flatten_to_carriers(tree: Any, is_leaf: IsLeaf) -> tuple[list[Any], PyTreeDef]:

@@ -44,8 +44,8 @@ def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> 
                 return array  # held where the region begins
             return primitives.clamp_length(array, _core.full(array._bound_shape, min(bound, _LONGEST), "int32"))
         known = _core.to_numpy(array)
-        if known.ndim and known.size and known.min() >= 0 and known.max() <= bound:
-            return _core.convert(array, "int32")
+        if known.size and known.min() >= 0 and known.max() <= bound:
+            return array if array.dtype == np.int32 else _core.convert(array, "int32")  # one array is one length
         known = known.tolist()
     values = np.asarray(known, dtype=object)
     if values.size and (values.min() < 0 or values.max() > bound):

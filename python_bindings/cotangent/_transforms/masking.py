@@ -41,37 +41,8 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fun)
     def mask_fun(*args: Any, **kwargs: Any) -> Any:
-        is_ragged = lambda v: isinstance(v, Ragged)  # noqa: E731
-        items, outer = _core.tree_flatten((args, kwargs), is_ragged)
-        lengths: list[Array] = []
-        by_name: dict[str, int] = {}
-        names_of: dict[int, str] = {}
-        data: list[Any] = []
-        axes_of: list[dict[int, int]] = []
-        for item in items:
-            if not is_ragged(item):  # type: ignore[no-untyped-call]
-                data.append(item if isinstance(item, Array) else _core.leaf(item, f"the arguments of {name}"))
-                axes_of.append({})
-                continue
-            axes: dict[int, int] = {}
-            padded = _core.array(item.data)
-            for axis, length in item._lengths.items():
-                if padded.ndim < -axis:
-                    raise ShapeError(
-                        f"mask of {name}: a Ragged has data of shape {padded.shape}, which has no axis {axis} for its length"
-                    )
-                # A function of pytrees may have changed the leaves.
-                array = checked_length(length, axis + padded.ndim, padded._bound_shape[axis], f"mask of {name}")
-                if array.ndim != 0:
-                    raise ShapeError(
-                        f"mask of {name}: a length has shape {array.shape}, so the argument is a batch\n  map over it with vmap(mask(f))"
-                    )
-                position = _length_position(lengths, by_name, item._names[axis], array, name)
-                axes[axis + padded.ndim] = position
-                if item._names[axis]:
-                    names_of[position] = item._names[axis]
-            data.append(padded)
-            axes_of.append(axes)
+        items, outer = _core.tree_flatten((args, kwargs), lambda value: isinstance(value, Ragged))
+        lengths, names_of, data, axes_of = _arguments(items, name)
         out_structure: PyTreeDef | None = None
         out_ragged: list[dict[int, int]] = []
         same_as: list[int | None] = []  # for each length of a result: the argument's length that it is
@@ -131,6 +102,39 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         return out_structure.unflatten(outputs)
 
     return mask_fun
+
+
+def _arguments(items: list[Any], name: str) -> tuple[list[Array], dict[int, str], list[Any], list[dict[int, int]]]:
+    """The lengths of a region and their names by position, the arrays, and for each of these axis -> position of its length."""
+    lengths: list[Array] = []
+    by_name: dict[str, int] = {}
+    names_of: dict[int, str] = {}
+    data: list[Any] = []
+    axes_of: list[dict[int, int]] = []
+    for item in items:
+        axes: dict[int, int] = {}
+        axes_of.append(axes)
+        if not isinstance(item, Ragged):
+            data.append(item if isinstance(item, Array) else _core.leaf(item, f"the arguments of {name}"))
+            continue
+        padded = _core.array(item.data)
+        data.append(padded)
+        for axis, length in item._lengths.items():
+            if padded.ndim < -axis:
+                raise ShapeError(
+                    f"mask of {name}: a Ragged has data of shape {padded.shape}, which has no axis {axis} for its length"
+                )
+            # A function of pytrees may have changed the leaves.
+            array = checked_length(length, axis + padded.ndim, padded._bound_shape[axis], f"mask of {name}")
+            if array.ndim != 0:
+                raise ShapeError(
+                    f"mask of {name}: a length has shape {array.shape}, so the argument is a batch\n  map over it with vmap(mask(f))"
+                )
+            position = _length_position(lengths, by_name, item._names[axis], array, name)
+            axes[axis + padded.ndim] = position
+            if item._names[axis]:
+                names_of[position] = item._names[axis]
+    return lengths, names_of, data, axes_of
 
 
 def _length_position(lengths: list[Array], by_name: dict[str, int], name: str, array: Array, function: str) -> int:
