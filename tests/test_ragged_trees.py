@@ -86,6 +86,18 @@ def test_a_batch_stacked_in_front_has_lengths_of_its_own() -> None:
     assert ct.tree.map(lambda a: a[None], batch()).lengths[2].tolist() == [[2, 1, 0]]
 
 
+def test_examples_of_different_lengths_are_stacked() -> None:
+    examples = [{"x": ct.Ragged(np.arange(4.0) + n, {0: n}, {0: "n"}), "y": np.float32(n)} for n in (2, 0, 3)]
+    for stack in (np.stack, lambda xs: cnp.stack(xs)):
+        found = ct.tree.map(lambda *xs: stack(xs), *examples)
+        assert rows(found["x"]) == [[2, 3], [], [3, 4, 5]] and found["x"].names == {1: "n"}
+        assert found["x"].lengths[1].dtype == np.int32 and found["y"].tolist() == [2, 0, 3]
+    total = ct.jit(lambda *xs: ct.vmap(ct.mask(cnp.sum))(ct.tree.map(lambda *parts: cnp.stack(parts), *xs)))
+    assert total(*(example["x"] for example in examples)).tolist() == [5, 0, 12]
+    pairs = ct.tree.map(lambda *xs: cnp.stack(xs), batch(), batch() * 2)
+    assert pairs.lengths[2].tolist() == [[2, 1, 0]] * 2
+
+
 def test_what_is_said_of_leaves_is_said_of_lengths_too() -> None:
     x = batch()
     axes = ct.tree.map(lambda _: 0, x)

@@ -93,7 +93,7 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Applies ``f`` to corresponding leaves; ``rest`` may have whole sub-trees where ``tree`` has leaves.
 
-    Of a `Ragged` it is given the data; the lengths stay what they are. Several of them must have equal lengths.
+    Of a `Ragged` it is given the data; the lengths stay what they are. Several of them must have equal lengths, unless ``f`` stacks them.
 
     Raises:
         ValueError: a tree of ``rest`` does not have the structure of ``tree``.

@@ -256,25 +256,52 @@ def _flatten_with_keys(value: Ragged) -> tuple[list[tuple[Any, Any]], _Aux]:
 
 
 def _with_data(nodes: Sequence[Any], data: Any) -> Ragged:
-    """The result of `tree.map`: its data, with the lengths of the nodes, which have to be equal."""
+    """The result of `tree.map`: its data, with the lengths of the nodes.
+
+    These have to be equal, unless the function stacks: then each is that of its example.
+    """
     model = next((node for node in nodes if all(map(are_lengths, node._lengths.values()))), nodes[0])
     for node in nodes:
         if node._aux[0] != model._aux[0]:
             raise ValueError(
-                f"tree.map: the structures differ: one Ragged has the ragged axes {model._aux[0]}, another"
-                f" {node._aux[0]}, counted from the end"
+                f"tree.map: the structures differ: one Ragged has the ragged axes {model._aux[0]}, another {node._aux[0]}, counted"
+                " from the end"
             )
+    lengths = dict(model._lengths)
+    if hasattr(data, "shape"):
+        if len(nodes) > 1 and _is_stack(nodes, data):
+            lengths = {axis: _stack([node._lengths[axis] for node in nodes]) for axis in lengths}
+        else:
+            _check_equal_lengths(nodes, model)
+            lengths = {axis: _kept(length, axis, data, model.data) for axis, length in lengths.items()}
+    elif not any(hasattr(leaf, "shape") for leaf in _core.tree_flatten(data)[0]):
+        lengths = dict.fromkeys(lengths, data)  # says something of the leaf, as the axes of `vmap` do, None or a label
+    else:
+        _check_equal_lengths(nodes, model)
+    return keeping_lengths(_unflatten_ragged(model._aux, (data, *lengths.values())))
+
+
+def _check_equal_lengths(nodes: Sequence[Any], model: Any) -> None:
+    for node in nodes:
         for axis, length in node._lengths.items():
             if are_lengths(length) and are_lengths(model._lengths[axis]):
                 rank = getattr(model.data, "ndim", 0)
                 what = f"tree.map: the axes {axis + rank if rank else axis} of two Ragged arrays"
                 check_equal(model._lengths[axis], length, what, "\n  take parts of equal lengths, or call ct.mask(f)")
-    lengths = dict(model._lengths)
-    if hasattr(data, "shape"):
-        lengths = {axis: _kept(length, axis, data, model.data) for axis, length in lengths.items()}
-    elif not any(hasattr(leaf, "shape") for leaf in _core.tree_flatten(data)[0]):
-        lengths = dict.fromkeys(lengths, data)  # says something of the leaf, as the axes of `vmap` do, None or a label
-    return keeping_lengths(_unflatten_ragged(model._aux, (data, *lengths.values())))
+
+
+def _is_stack(nodes: Sequence[Any], data: Any) -> bool:
+    """Whether a result has an axis more than all of the nodes, in front, with an entry for each."""
+    if not all(hasattr(node.data, "shape") and all(map(are_lengths, node._lengths.values())) for node in nodes):
+        return False
+    shape, shapes = tuple(_shape_of(data)), {tuple(_shape_of(node.data)) for node in nodes}
+    return shapes == {shape[1:]} and shape[0] == len(nodes)
+
+
+def _stack(lengths: Sequence[Any]) -> Array:
+    rank = max(len(_shape_of(x)) for x in lengths)
+    largest = next(tuple(_shape_of(x)) for x in lengths if len(_shape_of(x)) == rank)
+    return primitives.concatenate(*(_core.broadcast_to(x, (1, *largest)) for x in lengths), axis=0)
 
 
 def _kept(length: Any, axis: int, data: Any, before: Any) -> Any:
