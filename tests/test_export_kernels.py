@@ -21,7 +21,7 @@ def exported(f: Any, *arguments: Any, directory: Path) -> list[np.ndarray]:
     """What the library computes, by ctypes: `export.load` would compile the graph for this process."""
     function = ct.export.compile(f, *arguments, name="step")
     function.save(directory)
-    inputs = [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_leaves(arguments)]
+    inputs = [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_flatten(arguments)[0]]
     outputs = [np.empty(shape, np.dtype(dtype)) for shape, dtype, _ in function.graph.out_avals]
     # A name of its own: a library of the same path would be the one that is loaded already.
     path = (directory / "libstep.so").rename(directory / f"lib{rng.integers(1 << 60)}.so")

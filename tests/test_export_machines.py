@@ -58,7 +58,7 @@ void free(void* p) { (void)p; }
 def run_on(machine: str, f: Any, *arguments: Any, directory: Path, cpu: str = "") -> list[np.ndarray]:
     function = ct.export.compile(f, *arguments, name="step")
     function.save(directory, triple=f"{machine}-linux-gnu", cpu=cpu)
-    inputs = [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_leaves(arguments)]
+    inputs = [np.ascontiguousarray(np.asarray(x)) for x in ct.tree_util.tree_flatten(arguments)[0]]
     avals = function.graph.out_avals
     sizes = [int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize for shape, dtype, _ in avals]
     source, names = DRIVER + START[machine], []

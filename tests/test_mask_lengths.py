@@ -214,7 +214,9 @@ def test_two_reshaped_operands_of_a_sum_do_not_lead_back_to_each_other() -> None
             np.testing.assert_allclose(f(x), 0.7 * np.cos(np.arange(3) * 1.3)[None], rtol=1e-6)
 
 
-@pytest.mark.parametrize("length", [2.9, math.nan, 2.0, np.float32(2), np.array(2.0), 1 + 0j])
+@pytest.mark.parametrize(
+    "length", [2.9, math.nan, 2.0, np.float32(2), np.array(2.0), 1 + 0j, True, np.bool_(1), cnp.array(True)]
+)
 def test_lengths_that_are_not_integers(length: Any) -> None:
     with pytest.raises(TypeError, match="length of axis 0 must be of integers"):
         ct.Ragged(cnp.arange(3.0), {0: length})
@@ -226,7 +228,8 @@ def test_vectors_of_lengths_that_are_not_integers() -> None:
     with pytest.raises(TypeError, match="length of axis 0 must be of integers; got float"):
         ct.vmap(lambda row, n: ct.mask(cnp.sum)(ct.Ragged(row, {0: n})))(cnp.ones((2, 3)), cnp.array([1.0, 2.0]))
     rows = ct.Ragged(cnp.ones((2, 3)), {1: np.array([1, 2])})
-    changed = ct.tree.map(lambda leaf: leaf * 1.0, rows)
+    leaves, structure = ct.tree.flatten(rows)
+    changed = structure.unflatten([leaf * 1.0 for leaf in leaves])
     with pytest.raises(TypeError, match="length of axis 0 must be of integers; got float"):
         ct.vmap(ct.mask(cnp.sum))(changed)
 
@@ -281,7 +284,8 @@ def test_lengths_outside_the_bound_are_found_by_checkify() -> None:
 
 
 def test_leaves_that_were_changed_are_checked() -> None:
-    x = ct.tree.map(lambda leaf: leaf * 10, ct.Ragged(cnp.ones(3), {0: 2}))
+    leaves, structure = ct.tree.flatten(ct.Ragged(cnp.ones(3), {0: 2}))
+    x = structure.unflatten([leaf * 10 for leaf in leaves])
     with pytest.raises(ct.errors.ShapeError, match="outside 0 … 3"):
         ct.mask(cnp.sum)(x)
 
@@ -303,3 +307,76 @@ def test_inside_of_a_mask_an_array_ends_at_its_length_there(asked: Callable[[Any
     outer = ct.mask(lambda x: ct.mask(inner)(ct.Ragged(x, {0: asked(x)})))
     of = lambda n: outer(ct.Ragged(cnp.arange(8.0), {0: n}))  # noqa: E731
     assert of(3).tolist() == ct.jit(of)(np.int32(3)).tolist() == ct.vmap(of)(np.array([3]))[0].tolist() == [3, 3, 12, 3]
+
+
+def test_lengths_are_one_an_example() -> None:
+    with pytest.raises(ct.errors.ShapeError, match=r"length of axis 1 has shape \(3,\), and the data shape \(2, 4\)"):
+        ct.Ragged(cnp.ones((2, 4)), {1: np.array([1, 2, 3])})
+    with pytest.raises(ct.errors.ShapeError, match=r"length of axis 0 has shape \(2,\)"):
+        ct.Ragged(cnp.ones((2, 4)), {0: np.array([1, 2])})
+    with pytest.raises(ct.errors.ShapeError, match="axis 0 is ragged, and there is a batch of examples along it"):
+        ct.Ragged(cnp.ones((2, 4)), {0: 1, 1: np.array([1, 2])})
+    empty = ct.Ragged(cnp.ones((0, 4)), {1: np.zeros(0, "int32")})
+    assert empty.to_list() == [] and ct.vmap(ct.mask(cnp.sum))(empty).shape == (0,)
+
+
+def test_names_are_of_ragged_axes_of_one_length() -> None:
+    with pytest.raises(ct.errors.ShapeError, match="axis 1 has the name 'n' and no length"):
+        ct.Ragged(cnp.ones((2, 4)), {0: 1}, {1: "n"})
+    with pytest.raises(TypeError, match="name of axis 0 must be a string; got int"):
+        ct.Ragged(cnp.ones((2, 4)), {0: 1}, {0: 3})  # type: ignore[dict-item]
+    with pytest.raises(ct.errors.ShapeError, match="axes 0 and 1, both named 'n', have lengths 1 and 2; equal names"):
+        ct.Ragged(cnp.ones((4, 4)), {0: 1, 1: 2}, {0: "n", 1: "n"})
+    with pytest.raises(ct.errors.ShapeError, match="have lengths 2 and 3 in example 1; equal names"):
+        ct.ragged([np.ones((1, 1)), np.ones((2, 3))], names={0: "n", 1: "n"})
+    rows = ct.ragged([np.ones((1, 1)), np.ones((2, 2))], names={0: "n", 1: "n"})
+    assert rows.names == {1: "n", 2: "n"}
+    assert ct.vmap(ct.mask(lambda x: cnp.sum(x @ x)))(rows).tolist() == [1, 8]
+
+
+def test_unequal_lengths_of_one_name_are_found_by_checkify() -> None:
+    def dot(n: Any, m: Any) -> Any:
+        u, v = (ct.Ragged(cnp.arange(3.0), {0: k}, {0: "n"}) for k in (n, m))
+        return ct.mask(cnp.dot)(u, v)
+
+    for f in (ct.jit(dot), lambda n, m: ct.vmap(dot)(cnp.stack([n, n]), cnp.stack([n, m]))):
+        checked = ct.checkify.checkify(f, errors=ct.checkify.index_checks)
+        assert checked(np.int32(2), np.int32(2))[0].get() is None
+        message = checked(np.int32(2), np.int32(3))[0].get()
+        assert message is not None and "axes named 'n' have different lengths" in message
+    error, value = ct.checkify.checkify(dot, errors=ct.checkify.user_checks)(np.int32(2), np.int32(2))
+    assert error.get() is None and float(value) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype"),
+    [
+        ([np.array([1, 2], "int32"), np.array([1.5], "float32")], np.float32),
+        ([np.array([1.5], "float32"), np.array([1, 2], "int32")], np.float32),
+        ([np.array([True]), np.array([1, 2], "int8")], np.int8),
+        ([np.array([1], "uint8"), np.array([-1, 2], "int8")], np.int16),
+        ([[1, 2], [3.5]], np.float32),
+        ([np.array([1j], "complex64"), np.array([1.0, 2.0], "float32")], np.complex64),
+    ],
+)
+def test_rows_of_several_dtypes_are_promoted(rows: Any, dtype: Any) -> None:
+    batch = ct.ragged(rows)
+    assert batch.dtype == dtype
+    for row, wanted in zip(batch.to_list(), rows, strict=True):
+        np.testing.assert_array_equal(row, wanted)
+
+
+def test_bounds_of_batches() -> None:
+    rows = [np.ones(n, "float32") for n in (0, 5, 3)]
+    assert ct.ragged(rows).data.shape == (3, 5)
+    assert ct.ragged(rows, bound=9).data.shape == (3, 9)
+    assert ct.ragged(rows, buckets=[16, 4, 8]).data.shape == (3, 8)
+    assert ct.ragged(rows[:1], buckets=[0, 4]).data.shape == (1, 0)
+    with pytest.raises(ct.errors.ShapeError, match=r"size 5 in axis 0, above all buckets \[2, 4\]"):
+        ct.ragged(rows, buckets=[4, 2])
+    with pytest.raises(ValueError, match="give bound or buckets, not both"):
+        ct.ragged(rows, bound=8, buckets=[8])
+    with pytest.raises(TypeError, match=r"bound of axis 0 must be an integer; got 8\.5"):
+        ct.ragged(rows, bound=[8.5])  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="buckets must be integers from 0 on; got -1"):
+        ct.ragged(rows, buckets=[-1])

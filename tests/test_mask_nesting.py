@@ -92,9 +92,9 @@ HOW: dict[str, Callable[[Any, Any], Any]] = {
     "jit": lambda f, x: ct.jit(ct.mask(f))(x),
     "grad of mask": lambda f, x: ct.grad(ct.mask(total(f)))(x),
     "mask of grad": lambda f, x: ct.mask(ct.grad(total(f)))(x),
-    "vmap of grad of mask": lambda f, x: ct.tree.map(
-        lambda leaf: leaf[1], ct.vmap(ct.grad(ct.mask(total(f))))(ct.tree.map(lambda leaf: cnp.stack([leaf, leaf]), x))
-    ),
+    "vmap of grad of mask": lambda f, x: ct.vmap(ct.grad(ct.mask(total(f))))(
+        ct.tree.map(lambda leaf: cnp.stack([leaf, leaf]), x)
+    )[1],
 }
 
 

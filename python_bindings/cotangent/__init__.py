@@ -27,10 +27,13 @@ from cotangent._base.device import (  # noqa: E402
     process_index,
 )
 from cotangent._core import Array  # noqa: E402
+from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
+from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
 from cotangent._transforms.batching import vmap  # noqa: E402
 from cotangent._transforms.custom_rules import custom_jvp, custom_vjp  # noqa: E402
 from cotangent._transforms.forward import jvp, linearize  # noqa: E402
-from cotangent._transforms.ragged import Ragged, mask, ragged  # noqa: E402
+from cotangent._transforms.masking import mask  # noqa: E402
+from cotangent._transforms.ragged import Ragged, ragged  # noqa: E402
 from cotangent._transforms.reverse import fwd_and_bwd, grad, linear_transpose, value_and_grad, vjp  # noqa: E402
 from cotangent._transforms.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
 from cotangent.config import debug_nans, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
@@ -81,6 +84,8 @@ if _TYPE_CHECKING:
 
 _array_methods.attach()
 _numpy_dispatch.attach()
+_ragged_methods.attach()
+_ragged_exchange.attach()
 
 __version__ = "0.1.0"
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib
 import itertools
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from types import FunctionType, ModuleType
@@ -238,7 +239,19 @@ def array_function(self: Array, function: Any, types: Any, args: tuple[Any, ...]
     return _counterpart(function)(*args, **kwargs)
 
 
-def _ragged_ufunc(self: Any, ufunc: Any, *_: Any, **__: Any) -> Any:
+# Python's operators, which arrays of NumPy on the left of a Ragged come to.
+_OPERATORS: dict[Any, Any] = {
+    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv, np.remainder: operator.mod, np.power: operator.pow, np.matmul: operator.matmul,
+    np.bitwise_and: operator.and_, np.bitwise_or: operator.or_, np.bitwise_xor: operator.xor, np.left_shift: operator.lshift,
+    np.right_shift: operator.rshift, np.equal: operator.eq, np.not_equal: operator.ne, np.less: operator.lt,
+    np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
+}  # fmt: skip
+
+
+def _ragged_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+    if method == "__call__" and not options and ufunc in _OPERATORS:
+        return _OPERATORS[ufunc](*(_core.array(x) if isinstance(x, np.ndarray | np.generic) else x for x in inputs))
     raise _of_a_ragged(ufunc)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.capture import check_callable, flatten_like, function_name
+from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.custom_function import CustomFunction, Opened, shown
 from cotangent._transforms.mapping import map as lax_map
-from cotangent.tree_util import tree_map
 
 Function = Callable[..., Any]
 # Arrays that a rule makes from Python values become part of its program up to this size.
@@ -108,7 +108,7 @@ class _Rule:
             )
         out_batched: list[bool] = []
         objects = [default.value for default in self.objects]
-        never = [tree_map(lambda _: False, x) for x in objects]
+        never = [map_every_leaf(lambda _: False, x) for x in objects]
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
             args = shown(self.structure.unflatten(inputs[:count])[0], objects)
@@ -179,7 +179,7 @@ def sequential_vmap(f: Function) -> custom_vmap:
             output = lax_map(one, batched)
         else:
             output = lax_map(lambda _: one([]), np.zeros(axis_size))
-        return output, tree_map(lambda _: True, output)
+        return output, map_every_leaf(lambda _: True, output)
 
     mapped.def_vmap(rule)
     return mapped

@@ -18,9 +18,10 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     wraps,
 )
+from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.custom_rules import CustomVJPPrimal, custom_jvp, custom_vjp
-from cotangent.tree_util import register_pytree_node, tree_map
+from cotangent.tree_util import register_pytree_node
 
 __all__ = [
     "CustomVJPPrimal",
@@ -38,7 +39,7 @@ Function = Callable[..., Any]
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
     """What a forward rule with symbolic zeros was given, with the value in place of each `CustomVJPPrimal`."""
-    return tree_map(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf, tree)
+    return map_every_leaf(lambda leaf: leaf.value if isinstance(leaf, CustomVJPPrimal) else leaf, tree)
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
@@ -57,7 +58,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
             return float0_zeros(array.shape)
         return _core.full(array._bound_shape, 0.0, array.dtype)
 
-    return tree_map(zero, val)
+    return map_every_leaf(zero, val)
 
 
 @dataclass

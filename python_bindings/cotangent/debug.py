@@ -18,8 +18,8 @@ import numpy as np
 from cotangent._base.arguments import check_arguments
 from cotangent._base.callbacks import bind_debug
 from cotangent._base.capture import check_callable
+from cotangent._base.carriers import map_every_leaf
 from cotangent.ir import slot_matrix
-from cotangent.tree_util import tree_map
 
 __all__ = ["callback", "print", "slot_matrix"]
 
@@ -81,7 +81,9 @@ def _printer(fmt: str) -> Callable[..., None]:
 
     def printed(*args: Any, **kwargs: Any) -> None:
         # Scalars print, and take format specifications, like numbers.
-        args, kwargs = tree_map(lambda x: x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x, (args, kwargs))
+        args, kwargs = map_every_leaf(
+            lambda x: x[()] if isinstance(x, np.ndarray) and x.ndim == 0 else x, (args, kwargs)
+        )
         builtins.print(_FORMATTER.vformat(fmt, args, kwargs))
 
     printed.__name__ = "print"

@@ -17,6 +17,8 @@ __all__ = ["ravel_pytree"]
 def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     """All elements of a pytree's leaves as one vector, and the function that makes the pytree of such a vector.
 
+    Of a `Ragged` it has the data, padding included; the lengths come back as they were.
+
     The vector's dtype is the promotion of the leaves' dtypes; the way back gives each leaf its own dtype again. Where all leaves
     have one dtype, they get that of the vector.
 
@@ -30,7 +32,8 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     >>> unravel(vector * 2)["w"]
     [Array(4., dtype=float32), Array(6., dtype=float32)]
     """
-    leaves, structure = tree_util.tree_flatten(pytree)
+    leaves = tree_util.tree_leaves(pytree)
+    every, structure = tree_util.tree_flatten(pytree)
     arrays = [cnp.asarray(leaf) for leaf in leaves]
     if not arrays:
         vector = cnp.zeros(0)
@@ -38,7 +41,19 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
         dtype = cnp.result_type(*arrays)
         vector = cnp.concatenate([cnp.ravel(array).astype(dtype) for array in arrays])
     kinds = tuple((array.shape, array.dtype) for array in arrays)
-    return vector, _Unravel(structure, kinds, vector.shape, vector.dtype)
+    around = _Around(pytree) if len(every) != len(leaves) else None
+    return vector, _Unravel(structure, kinds, vector.shape, vector.dtype, around)
+
+
+class _Around:
+    """A pytree with what it carries beside its leaves, the lengths of ragged arrays; another one is not equal."""
+
+    def __init__(self, tree: Any) -> None:
+        self._tree = tree
+
+    def filled(self, leaves: list[Array]) -> Any:
+        rest = iter(leaves)
+        return tree_util.tree_map(lambda _: next(rest), self._tree)
 
 
 @dataclass(frozen=True)
@@ -49,6 +64,7 @@ class _Unravel:
     kinds: tuple[tuple[Any, Any], ...]  # shape and dtype of each leaf
     shape: tuple[int, ...]
     dtype: Any
+    around: _Around | None
 
     def __call__(self, vector: Any) -> Any:
         """The pytree. Where all leaves have one dtype they get that of the vector, whatever it is."""
@@ -69,4 +85,4 @@ class _Unravel:
                 part = part.astype(dtype)
             parts.append(part)
             start += size
-        return self.structure.unflatten(parts)
+        return self.around.filled(parts) if self.around else self.structure.unflatten(parts)

@@ -9,6 +9,13 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
+from cotangent._base.carriers import (
+    content_leaves,
+    flatten_noting,
+    flatten_to_carriers,
+    map_contents,
+    map_contents_with_path,
+)
 from cotangent._core import PyTreeDef
 
 __all__ = [
@@ -57,7 +64,7 @@ _MISSING = object()
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
-    """The leaves of a pytree, in order, and its structure.
+    """The leaves of a pytree, in order, and its structure. Of a `Ragged` data and lengths are leaves, so that both come back.
 
     >>> import cotangent as ct
     >>> leaves, structure = ct.tree_util.tree_flatten({"b": 1, "a": (2, 3)})
@@ -73,8 +80,9 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def tree_leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """The leaves of a pytree."""
-    return _core.tree_flatten(tree, is_leaf)[0]
+    """The leaves of a pytree, to compute with: of a `Ragged` its data, without the lengths."""
+    leaves, _, carriers = flatten_noting(tree, is_leaf)
+    return content_leaves(flatten_to_carriers(tree, is_leaf)[0], is_leaf) if carriers else leaves
 
 
 def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
@@ -85,14 +93,19 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
     """Applies ``f`` to corresponding leaves; ``rest`` may have whole sub-trees where ``tree`` has leaves.
 
+    Of a `Ragged` it is given the data; the lengths stay what they are. Several of them must have equal lengths, unless ``f`` stacks them.
+
     Raises:
         ValueError: a tree of ``rest`` does not have the structure of ``tree``.
+        ShapeError: `Ragged` arrays of several trees have different lengths, or ``f`` takes away what the lengths are of.
 
     >>> import cotangent as ct
     >>> ct.tree_util.tree_map(lambda x, y: x + y, [1, (2,)], [10, (20,)])
     [11, (22,)]
     """
-    leaves, structure = _core.tree_flatten(tree, is_leaf)
+    leaves, structure, carriers = flatten_noting(tree, is_leaf)
+    if carriers:
+        return map_contents(f, (tree, *rest), is_leaf)
     columns = [leaves, *(structure.flatten_up_to(other) for other in rest)]
     return structure.unflatten([f(*row) for row in zip(*columns, strict=True)])
 
@@ -367,13 +380,15 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """The leaves of a pytree, each with its path. Arguments are `tree_flatten_with_path`'s.
+    """The leaves of a pytree, as `tree_leaves` has them, each with its path. Arguments are `tree_flatten_with_path`'s.
 
     >>> import cotangent as ct
     >>> [(ct.tree_util.keystr(path), leaf) for path, leaf in ct.tree_util.tree_leaves_with_path({"w": [1, 2]})]
     [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
+    found: list[tuple[KeyPath, Any]] = []
+    tree_map_with_path(lambda *pair: found.append(pair), tree, is_leaf=is_leaf, is_leaf_takes_path=is_leaf_takes_path)
+    return found
 
 
 def tree_map_with_path(
@@ -384,9 +399,12 @@ def tree_map_with_path(
     is_leaf_takes_path: bool = False,
 ) -> Any:
     """`tree_map` whose function takes a leaf's path first. Other arguments are `tree_flatten_with_path`'s."""
-    leaves, structure = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    columns = [structure.flatten_up_to(other) for other in rest]
-    return structure.unflatten([f(path, leaf, *row) for (path, leaf), *row in zip(leaves, *columns, strict=True)])
+    given: Callable[..., bool] = is_leaf or (lambda *_: False)
+
+    def stops(path: KeyPath, node: Any) -> bool:
+        return bool(given(path, node) if is_leaf_takes_path else given(node))
+
+    return map_contents_with_path(f, (tree, *rest), stops, tree_flatten_with_path)
 
 
 def keystr(keys: KeyPath, *, simple: bool = False, separator: str = "") -> str:

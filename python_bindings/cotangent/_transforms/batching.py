@@ -113,7 +113,7 @@ def vmap(
         names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
         token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
         try:
-            captured = _capture_examples(function, examples, structure, name, named)
+            captured, returned = _capture_examples(function, examples, structure, name, named)
         finally:
             RAGGED_NAMES.reset(token)
         positions = _out_positions(captured, out_axes, name)
@@ -125,9 +125,12 @@ def vmap(
                     "  chunks need a size that is known: leave chunk_size out, or map outside of mask"
                 )
             results = apply_in_chunks(captured.graph, operands, placed, positions, size, chunk_size)
-            return captured.structure.unflatten(results)
-        graph = _core.graph_vmap(captured.graph, placed, size, positions, named[0] if named else "")
-        results = _core.apply_graph(graph, operands)
+        else:
+            graph = _core.graph_vmap(captured.graph, placed, size, positions, named[0] if named else "")
+            results = _core.apply_graph(graph, operands)
+        for output, index in returned.items():
+            if not ragged and positions[output] == batch_axes[index]:
+                results[output] = leaves[index]
         if ragged:
             # Also what is the same for all examples is there once for each.
             results = [
@@ -193,8 +196,13 @@ def _out_positions(captured: Captured, out_axes: Any, name: str) -> list[int]:
 
 def _capture_examples(
     fun: Function, examples: list[Any], structure: PyTreeDef, name: str, axis: tuple[str, int] | None
-) -> Captured:
+) -> tuple[Captured, dict[int, int]]:
+    """The program of one example, and which integer inputs it returns as they are: output -> input.
+
+    One array is one length: lengths that a function hands through are still those of its arguments.
+    """
     out_structure: PyTreeDef | None = None
+    returned: dict[int, int] = {}
     pairs = [item if isinstance(item, tuple) else (item, -1) for item in examples]
     repeated = repeated_integers([leaf for leaf, _ in pairs], [number for _, number in pairs])
 
@@ -204,11 +212,15 @@ def _capture_examples(
             inputs = [inputs[repeated.get(index, index)] for index in range(len(inputs))]
         args, kwargs = structure.unflatten(inputs)
         out_leaves, out_structure = flatten_arguments(fun(*args, **kwargs), f"the output of {name}")
+        known = {id(x): index for index, x in enumerate(inputs)}
+        for output, leaf in enumerate(out_leaves):
+            if id(leaf) in known and _core.kind(leaf) in ("signed", "unsigned"):
+                returned[output] = known[id(leaf)]
         return out_leaves, None
 
     graph, closure, _ = _core.capture(run, examples, [], "batch", name, axis=axis)
     assert out_structure is not None
-    return Captured(graph, closure, out_structure)
+    return Captured(graph, closure, out_structure), returned
 
 
 check_arguments(globals())

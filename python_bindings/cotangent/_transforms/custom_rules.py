@@ -28,10 +28,10 @@ from cotangent._base.capture import (
     is_inexact_dtype,
     tangent_dtype,
 )
+from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array, Graph
 from cotangent._transforms.custom_function import CustomFunction, Opened, rewire
 from cotangent.errors import MismatchError
-from cotangent.tree_util import tree_map
 
 Function = Callable[..., Any]
 
@@ -108,9 +108,9 @@ class custom_jvp(CustomFunction):  # noqa: N801
         def jvp(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
             output = self(*primals)
             parts = [rule(t, output, *primals) for rule, t in zip(jvps, tangents, strict=True) if rule is not None]
-            zero = tree_map(SymbolicZero.from_primal_value, output)
+            zero = map_every_leaf(SymbolicZero.from_primal_value, output)
             add = lambda x, y: y if _is_zero(x) else x + y  # noqa: E731
-            total = functools.reduce(lambda a, b: tree_map(add, a, b, is_leaf=_is_zero), parts, zero)
+            total = functools.reduce(lambda a, b: map_every_leaf(add, a, b, is_leaf=_is_zero), parts, zero)
             return output, total
 
         self.jvp = jvp

@@ -23,6 +23,7 @@ from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms.differentiation import (
     Function,
     _capture_primals,
+    _is_length,
     _leaf,
     _leaves_like,
     _of_dtype,
@@ -42,8 +43,12 @@ def _tangent_leaves(
         raise MismatchError(f"{transform}: primals and tangents must both be tuples, or both be lists")
     structure = _core.tree_flatten(tuple(primals), None)[1]
     given = _leaves_like(structure, tuple(tangents), f"{transform}: the tangents", "primals")
+    lengths = _is_length(tuple(primals))
     result: list[Array | None] = []
     for index, (leaf, tangent) in enumerate(zip(leaves, given, strict=True)):
+        if lengths[index]:  # a tangent has those of its primal, or float0
+            result.append(None)
+            continue
         where = f"{transform}: the tangent at {structure.paths()[index]}"
         if not is_inexact_dtype(leaf.dtype):
             if getattr(tangent, "dtype", None) not in (FLOAT0, np.bool_):

@@ -7,9 +7,9 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array, PyTreeDef
 from cotangent.errors import ConcretizationError
-from cotangent.tree_util import tree_map
 
 
 def wanted(*deciding: Any) -> bool:
@@ -31,7 +31,7 @@ def scan(
     ys: list[Any] = [None] * steps
     for i in reversed(range(steps)) if reverse else range(steps):
         carry, ys[i] = f(carry, structure.unflatten([x[i] for x in xs]))
-    return carry, tree_map(lambda *parts: _stacked(parts), *ys)
+    return carry, map_every_leaf(lambda *parts: _stacked(parts), *ys)
 
 
 def _stacked(parts: tuple[Any, ...]) -> Array:

@@ -16,6 +16,7 @@ from cotangent._base.callbacks import bind_callback
 from cotangent._core import Array, PyTreeDef
 from cotangent._ops import indexing
 from cotangent._ops.extents import capacities, stretched
+from cotangent._transforms import lengths
 from cotangent.tree_util import register_pytree_node
 
 __all__ = [
@@ -189,7 +190,18 @@ def index_check(x: Array, axis: int, size: Any, index: Array, wrong: Array) -> N
     _bind_check(_made("index", text, structure, static, True), held, [value, size])
 
 
+def length_check(equal: Array, text: str) -> None:
+    """Records that lengths of ragged axes were not equal; for what makes them one length, while `checkify` asks for it."""
+    before = _core.override_flag("index_checks", False)  # not for what is computed here
+    try:
+        held = cnp.all(equal)
+    finally:
+        _core.override_flag("index_checks", before)
+    _bind_check(_made("index", text, None, (), True), held, [])
+
+
 indexing.report_outside = index_check
+lengths.report_unequal = length_check
 
 
 # ---- errors ------------------------------------------------------------------------------------------------------------

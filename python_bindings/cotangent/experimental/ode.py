@@ -274,7 +274,12 @@ def odeint(
         )
 
     def run(state: Array, time: Array, args: Any, closure: list[Array]) -> Array:
-        operands = [state.astype(flat.dtype), cnp.asarray(time, times.dtype), *tree_util.tree_leaves(args), *closure]
+        operands = [
+            state.astype(flat.dtype),
+            cnp.asarray(time, times.dtype),
+            *tree_util.tree_flatten(args)[0],
+            *closure,
+        ]
         outputs = apply_graph(captured.graph, operands)
         if not outputs:
             return state

@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array
 from cotangent._ops.choice import where
 from cotangent._ops.comparisons import truth
@@ -20,7 +21,6 @@ from cotangent._ops.shapes import broadcast_to, expand_dims, moveaxis
 from cotangent._ops.sizes import insert_axes, normalize_axis, several
 from cotangent._transforms.batching import vmap
 from cotangent.errors import ShapeError
-from cotangent.tree_util import tree_map
 
 __all__ = ["apply_along_axis", "apply_over_axes", "fromfunction", "piecewise", "vectorize"]
 
@@ -192,7 +192,7 @@ def apply_along_axis(func1d: Function, axis: int, arr: Any, *args: Any, **kwargs
         count = array.ndim - lead
         return moveaxis(array, tuple(range(lead, array.ndim)), tuple(range(axis, axis + count)))
 
-    return tree_map(place, result)
+    return map_every_leaf(place, result)
 
 
 def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:

@@ -1,0 +1,156 @@
+"""`mask`: exact-size programs run on padded data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import aval_of, check_callable, flatten_arguments, function_name, wraps
+from cotangent._core import Array, PyTreeDef
+from cotangent._transforms import dimensions  # noqa: F401 (sizes inside of masks)
+from cotangent._transforms.lengths import check_equal, checked_length
+from cotangent._transforms.ragged import Ragged, keeping_lengths
+from cotangent.errors import ShapeError
+
+__all__ = ["mask"]
+
+
+def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs a function written for exact-size arrays on padded ones.
+
+    Args:
+        fun: a function of pytrees of arrays; inside, `Ragged` arguments are plain arrays whose ragged axes have a symbolic size.
+
+    Returns:
+        A function of the same arguments, any of them `Ragged`; outputs whose shape depends on a length come back as `Ragged`.
+
+    The law: for every length and every padding, NaN and infinity included, ``unpad(mask(f)(pad(x))) == f(x)``; gradients agree on the valid
+    elements and are exactly 0 on padding. Where the length is 0 and NumPy has an error, results are those of no elements: ``max`` is the
+    least value of the dtype (-inf), ``min`` the largest, and ``argmax`` and ``argmin`` a position that is outside of every array.
+
+    >>> import cotangent as ct
+    >>> x = ct.Ragged(ct.numpy.array([3.0, 4.0, ct.numpy.nan]), {0: 2})
+    >>> float(ct.mask(ct.numpy.mean)(x))
+    3.5
+    """
+    check_callable(fun, "mask")
+    name = function_name(fun)
+
+    @wraps(fun)
+    def mask_fun(*args: Any, **kwargs: Any) -> Any:
+        items, outer = _core.tree_flatten((args, kwargs), lambda value: isinstance(value, Ragged))
+        lengths, names_of, data, axes_of = _arguments(items, name)
+        out_structure: PyTreeDef | None = None
+        out_ragged: list[dict[int, int]] = []
+        same_as: list[int | None] = []  # for each length of a result: the argument's length that it is
+
+        def run(inputs: list[Array]) -> tuple[list[Any], None]:
+            nonlocal out_structure
+            call_args, call_kwargs = outer.unflatten(inputs[len(lengths) :])
+            leaves, out_structure = flatten_arguments(fun(*call_args, **call_kwargs), f"the output of {name}")
+            out_lengths: list[Array] = []
+            for leaf in leaves:
+                found: dict[int, int] = {}
+                for axis in _core.ragged_axes(leaf):
+                    found[axis] = len(out_lengths)
+                    length = _core.length_of(leaf, axis)
+                    assert length is not None
+                    out_lengths.append(length)
+                    known = inputs[: len(lengths)]
+                    same_as.append(next((i for i, x in enumerate(known) if _core.same_length(x, length)), None))
+                out_ragged.append(found)
+            return leaves, None
+
+        avals = [((), "int32", False)] * len(lengths) + [aval_of(x) for x in data]
+        spec: list[dict[int, int]] = [{} for _ in lengths] + axes_of
+        graph, closure, _ = _core.capture(run, avals, [], "mask", name, None, spec)
+        in_ragged = [
+            v
+            for operand, axes in enumerate(axes_of)
+            for axis, position in sorted(axes.items())
+            for v in (operand, axis, position)
+        ]
+        flat_out: list[int] = []
+        count = 0
+        for output, found in enumerate(out_ragged):
+            for axis in sorted(found):
+                flat_out += [output, axis, count]
+                count += 1
+        operands = lengths + data + closure
+        results = primitives.mask(
+            *operands, graph=graph, num_lengths=len(lengths), in_ragged=in_ragged, out_ragged=flat_out
+        )
+        outputs: list[Any] = []
+        total = len(out_ragged)
+        position = 0
+        for value, found in zip(results[:total], out_ragged, strict=True):
+            if not found:
+                outputs.append(value)
+                continue
+            out_lengths, out_names = {}, {}
+            for axis in sorted(found):
+                source = same_as[position]
+                # The argument's own length where it is that, so that the result goes with the argument in later programs.
+                out_lengths[axis - value.ndim] = results[total + position] if source is None else lengths[source]
+                out_names[axis - value.ndim] = "" if source is None else names_of.get(source, "")
+                position += 1
+            outputs.append(keeping_lengths(Ragged._make(value, out_lengths, out_names)))
+        assert out_structure is not None
+        return out_structure.unflatten(outputs)
+
+    return mask_fun
+
+
+def _arguments(items: list[Any], name: str) -> tuple[list[Array], dict[int, str], list[Any], list[dict[int, int]]]:
+    """The lengths of a region and their names by position, the arrays, and for each of these axis -> position of its length."""
+    lengths: list[Array] = []
+    by_name: dict[str, int] = {}
+    names_of: dict[int, str] = {}
+    data: list[Any] = []
+    axes_of: list[dict[int, int]] = []
+    for item in items:
+        axes: dict[int, int] = {}
+        axes_of.append(axes)
+        if not isinstance(item, Ragged):
+            data.append(item if isinstance(item, Array) else _core.leaf(item, f"the arguments of {name}"))
+            continue
+        padded = _core.array(item.data)
+        data.append(padded)
+        for axis, length in item._lengths.items():
+            if padded.ndim < -axis:
+                raise ShapeError(
+                    f"mask of {name}: a Ragged has data of shape {padded.shape}, which has no axis {axis} for its length"
+                )
+            # A function of pytrees may have changed the leaves.
+            array = checked_length(length, axis + padded.ndim, padded._bound_shape[axis], f"mask of {name}")
+            if array.ndim != 0:
+                raise ShapeError(
+                    f"mask of {name}: a length has shape {array.shape}, so the argument is a batch\n  map over it with vmap(mask(f))"
+                )
+            position = _length_position(lengths, by_name, item._names[axis], array, name)
+            axes[axis + padded.ndim] = position
+            if item._names[axis]:
+                names_of[position] = item._names[axis]
+    return lengths, names_of, data, axes_of
+
+
+def _length_position(lengths: list[Array], by_name: dict[str, int], name: str, array: Array, function: str) -> int:
+    """The position of a length among the region's, shared by axes of one name."""
+    if name and name in by_name:
+        position = by_name[name]
+        what = f"mask of {function}: axes named {name!r}"
+        check_equal(lengths[position], array, what, "; equal names mean equal lengths")
+        return position
+    position = next((i for i, known in enumerate(lengths) if known is array), -1)
+    if position < 0:
+        lengths.append(array)
+        position = len(lengths) - 1
+    if name:
+        by_name[name] = position
+    return position
+
+
+check_arguments(globals())

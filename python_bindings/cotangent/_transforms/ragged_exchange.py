@@ -1,0 +1,476 @@
+"""Batches of rows from and to other forms: lists, values with offsets, other libraries' ragged arrays, files.
+
+All but lists go by one form: the elements of all rows after each other, and where each row begins. The libraries are imported where they
+are asked for; none is needed otherwise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent._transforms.ragged import Ragged, _bounds, numpy_rows, ragged
+from cotangent.errors import CorruptFileError, DTypeError, ShapeError
+
+Names = Mapping[int, str] | None
+
+
+def _library(module: str, package: str, function: str) -> ModuleType:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ImportError(f"Ragged.{function} needs {package}\n  install it: pip install {package}") from None
+
+
+def _to_arrow_type(function: str, dtype: Any) -> None:
+    if _core.dtype_kind(dtype) == "complex" or dtype.name not in np.sctypeDict:
+        raise DTypeError(
+            f"Ragged.{function}: the library has no arrays of {dtype.name}\n  convert with .astype('float32'), or take real and imag apart"
+        )
+
+
+# ---- values and offsets ------------------------------------------------------------------------------------------------
+
+
+def _packed(value: Ragged, function: str) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]]:
+    """The elements of all rows after each other, and offsets: of the rows, and of the parts of these where axis 2 is ragged too."""
+    rows = numpy_rows(value, function)
+    rank = value.ndim
+    axes = sorted(value.lengths)
+    if axes not in ([1], [1, 2]):
+        raise ShapeError(
+            f"{function}: axis 1 must be ragged, or axes 1 and 2; here these are {axes}\n  exchange axes with ct.mask(ct.numpy.swapaxes) before"
+        )
+    counts = [np.array([row.shape[0] for row in rows], np.int64)]
+    if axes == [1, 2]:
+        counts.append(np.array([row.shape[1] for row in rows for _ in range(row.shape[0])], np.int64))
+    rest = tuple(_core.array(value.data)._bound_shape[1 + len(axes) :])
+    flat = [row.reshape(-1, *rest) for row in rows if row.size or rank == 2]
+    values = np.concatenate(flat) if flat else np.zeros((0, *rest), value.dtype)
+    return values, [np.concatenate([[0], np.cumsum(count)]).astype(np.int64) for count in counts]
+
+
+def _indices(offsets: np.ndarray[Any, Any], dtype: Any, function: str) -> np.ndarray[Any, Any]:
+    wanted = np.dtype(dtype)
+    if wanted not in (np.int32, np.int64):
+        raise DTypeError(f"{function}: offsets are of int32 or int64; got {wanted}")
+    if offsets[-1] > np.iinfo(wanted).max:
+        raise ValueError(f"{function}: {offsets[-1]} elements are more than int32 can count\n  ask for dtype='int64'")
+    return offsets.astype(wanted)
+
+
+def to_offsets(self: Ragged, dtype: Any = "int32") -> tuple[Array, np.ndarray[Any, Any]]:
+    """The elements of all rows after each other, and where each begins.
+
+    Args:
+        dtype: of the offsets, int32 or int64.
+
+    Returns:
+        values of shape (total, ...), and a NumPy array of offsets of shape (rows + 1,): row ``i`` is ``values[offsets[i] : offsets[i + 1]]``.
+
+    Raises:
+        ShapeError: axis 1 is not the one ragged axis. ConcretizationError: the values are traced.
+
+    >>> import cotangent as ct
+    >>> values, offsets = ct.ragged([[1.0, 2.0], [], [3.0]]).to_offsets()
+    >>> values.tolist(), offsets.tolist()
+    ([1.0, 2.0, 3.0], [0, 2, 2, 3])
+    """
+    values, offsets = _packed(self, "to_offsets")
+    if len(offsets) != 1:
+        raise ShapeError("to_offsets: axis 2 is ragged too, which one vector of offsets does not say\n  use to_list()")
+    return _core.array(values), _indices(offsets[0], dtype, "to_offsets")
+
+
+def from_offsets(
+    values: Any,
+    offsets: Any,
+    bound: int | None = None,
+    names: Names = None,
+    buckets: Sequence[int] | None = None,
+    function: str = "from_offsets",
+) -> Ragged:
+    """A batch of the rows ``values[offsets[i] : offsets[i + 1]]``.
+
+    Args:
+        values: the elements of all rows after each other: shape (total, ...).
+        offsets: where each row begins, and where the last one ends: integers of shape (rows + 1,) that do not decrease.
+        bound: what rows are padded to; default the longest row.
+        names: axis of one row -> name.
+        buckets: sizes of which the bound is the least that is large enough.
+
+    Raises:
+        DTypeError: offsets that are not integers.
+        ShapeError: offsets that decrease, or are outside of the values; a row above the bound.
+
+    >>> import cotangent as ct
+    >>> ct.Ragged.from_offsets([1.0, 2.0, 3.0], [0, 2, 2, 3], bound=4)
+    Ragged([[1., 2.], [], [3.]], lengths={1: [2, 0, 1]}, dtype=float32)
+    """
+    elements = _core.to_numpy(_core.array(values))
+    if elements.ndim == 0:
+        raise ShapeError(f"{function}: values must have an axis; got a scalar")
+    starts = _checked_offsets(offsets, elements.shape[0], function)
+    lengths = np.diff(starts)
+    size = int(lengths.max(initial=0))
+    (limit,) = _bounds([size], [True], bound, buckets, function)
+    data = np.zeros((len(lengths), limit, *elements.shape[1:]), elements.dtype)
+    data[np.arange(limit) < lengths[:, None]] = elements[starts[0] : starts[-1]]
+    rank = data.ndim
+    return Ragged(
+        _core.array(data),
+        {1: lengths.astype(np.int32)},
+        {axis + 1 if axis >= 0 else axis + rank: name for axis, name in (names or {}).items()},
+    )
+
+
+def _checked_offsets(offsets: Any, size: int, function: str) -> np.ndarray[Any, Any]:
+    found = np.asarray(offsets if not isinstance(offsets, Array) else _core.to_numpy(offsets))
+    if found.dtype.kind not in "iu":
+        raise DTypeError(
+            f"{function}: offsets must be integers; got {found.dtype}\n  convert them with .astype('int64')"
+        )
+    if found.ndim != 1 or not found.size:
+        raise ShapeError(f"{function}: offsets must have shape (rows + 1,); got {found.shape}")
+    if (found[1:] < found[:-1]).any():
+        row = int(np.argmax(found[1:] < found[:-1]))
+        raise ShapeError(f"{function}: offsets must not decrease; row {row} goes from {found[row]} to {found[row + 1]}")
+    if found[0] < 0 or found[-1] > size:
+        raise ShapeError(f"{function}: offsets from {found[0]} to {found[-1]} are outside of {size} values")
+    return found.astype(np.int64)
+
+
+def _from_nested(
+    values: np.ndarray[Any, Any], offsets: tuple[Any, Any], bound: Any, names: Names, buckets: Any, function: str
+) -> Ragged:
+    """A batch of rows of rows: matrices, so the rows within each are of one length."""
+    outer, inner = offsets
+    starts, within = _checked_offsets(outer, len(inner) - 1, function), _checked_offsets(inner, len(values), function)
+    matrices = []
+    for row, (begin, end) in enumerate(zip(starts[:-1], starts[1:], strict=True)):
+        sizes = np.diff(within[begin : end + 1])
+        if (sizes != sizes[:1]).any():
+            raise ShapeError(
+                f"{function}: the parts of row {row} have different lengths, {sizes.tolist()[:10]}; a ragged axis has one length in each row\n"
+                "  flatten one level"
+            )
+        part = values[within[begin] : within[end]]
+        matrices.append(part.reshape(end - begin, int(sizes[0]) if len(sizes) else 0, *values.shape[1:]))
+    if not matrices:
+        empty = np.zeros((0, 0, 0, *values.shape[1:]), values.dtype)
+        return Ragged(_core.array(empty), {1: np.zeros(0, np.int32), 2: np.zeros(0, np.int32)})
+    wide = [True, True, *[False] * (values.ndim - 1)]
+    largest = [max(m.shape[axis] for m in matrices) for axis in range(values.ndim + 1)]
+    limits = _bounds(largest, wide, bound, buckets, function)
+    data = np.zeros((len(matrices), *limits), values.dtype)
+    for index, m in enumerate(matrices):
+        data[index, : m.shape[0], : m.shape[1]] = m
+    lengths = {axis + 1: np.array([m.shape[axis] for m in matrices], np.int32) for axis in (0, 1)}
+    return Ragged(_core.array(data), lengths, {axis + 1: name for axis, name in (names or {}).items()})
+
+
+# ---- other libraries ---------------------------------------------------------------------------------------------------
+
+
+def to_torch(self: Ragged) -> Any:
+    """The rows as a nested tensor of torch, of the jagged layout.
+
+    Raises:
+        ImportError: torch is not installed. ShapeError: axis 1 is not the one ragged axis.
+    """
+    torch = _library("torch", "torch", "to_torch")
+    values, offsets = to_offsets(self, "int64")
+    of_numpy = np.array(_core.to_numpy(values))
+    # NumPy's bfloat16 is another library's, which torch does not know: by the same bits.
+    bits = torch.from_numpy(of_numpy.view(np.int16)).view(torch.bfloat16) if of_numpy.dtype.name == "bfloat16" else None
+    tensor = torch.from_numpy(of_numpy) if bits is None else bits
+    return torch.nested.nested_tensor_from_jagged(tensor, offsets=torch.from_numpy(offsets))
+
+
+def from_torch(
+    nested: Any, bound: int | None = None, names: Names = None, buckets: Sequence[int] | None = None
+) -> Ragged:
+    """A batch of the rows of a nested tensor of torch, of the jagged layout. Arguments are `from_offsets`'.
+
+    Raises:
+        ImportError: torch is not installed. TypeError: no nested tensor of the jagged layout.
+    """
+    torch = _library("torch", "torch", "from_torch")
+    if not getattr(nested, "is_nested", False) or nested.layout != torch.jagged:
+        raise TypeError(
+            f"from_torch: a nested tensor with layout=torch.jagged is needed; got {type(nested).__name__}\n"
+            "  torch.nested.nested_tensor(tensors, layout=torch.jagged)"
+        )
+    rows = [row.detach().cpu().contiguous() for row in nested.unbind()]
+    rest = rows[0].shape[1:] if rows else nested.values().shape[1:]
+    flat = torch.cat(rows) if rows else torch.zeros((0, *rest), dtype=nested.dtype)
+    values = (
+        flat.view(torch.int16).numpy().view(_core.canonical_dtype("bfloat16"))
+        if flat.dtype == torch.bfloat16
+        else flat.numpy()
+    )
+    offsets = np.cumsum([0, *(row.shape[0] for row in rows)])
+    return from_offsets(values, offsets, bound, names, buckets, "from_torch")
+
+
+def to_arrow(self: Ragged, dtype: Any = "int32") -> Any:
+    """The rows as a list array of pyarrow, of large lists if the offsets' ``dtype`` is int64; exact axes are lists of fixed size.
+
+    Raises:
+        ImportError: pyarrow is not installed. DTypeError: a dtype that Arrow does not have.
+    """
+    arrow = _library("pyarrow", "pyarrow", "to_arrow")
+    _to_arrow_type("to_arrow", self.dtype)
+    values, offsets = _packed(self, "to_arrow")
+    nested = arrow.array(values.reshape(-1))
+    for size in reversed(values.shape[1:]):
+        if not size:
+            raise ShapeError(
+                f"to_arrow: values of shape {values.shape} have no elements to make lists of fixed size of"
+            )
+        nested = arrow.FixedSizeListArray.from_arrays(nested, size)
+    lists = arrow.ListArray if np.dtype(dtype) == np.int32 else arrow.LargeListArray
+    for starts in reversed(offsets):
+        nested = lists.from_arrays(arrow.array(_indices(starts, dtype, "to_arrow")), nested)
+    return nested
+
+
+def from_arrow(
+    array: Any, bound: int | Sequence[int] | None = None, names: Names = None, buckets: Sequence[int] | None = None
+) -> Ragged:
+    """A batch of the lists in a list array of pyarrow, chunked or not. Arguments are `from_offsets`'.
+
+    Lists in lists are matrices: those within one list have one length.
+
+    Raises:
+        ImportError: pyarrow is not installed. TypeError: no list array, or elements that are no numbers. ValueError: nulls.
+    """
+    arrow = _library("pyarrow", "pyarrow", "from_arrow")
+    if isinstance(array, arrow.ChunkedArray):
+        array = array.combine_chunks()
+    offsets: list[Any] = []
+    level, shape = array, []
+    while isinstance(level, (arrow.ListArray, arrow.LargeListArray, arrow.FixedSizeListArray)):
+        if level.null_count:
+            raise ValueError(f"from_arrow: {level.null_count} of the lists are null\n  fill them or drop them")
+        if isinstance(level, arrow.FixedSizeListArray):
+            shape.append(level.type.list_size)
+            level = level.flatten()
+        elif shape or len(offsets) == 2:
+            raise TypeError(f"from_arrow: {array.type} has ragged lists too deep\n  flatten one level")
+        else:
+            starts = level.offsets.to_numpy()
+            offsets.append(starts - starts[0])
+            level = level.values.slice(int(starts[0]), int(starts[-1] - starts[0]))
+    if not offsets:
+        raise TypeError(f"from_arrow: a list array is needed; got {getattr(array, 'type', type(array).__name__)}")
+    if level.null_count:
+        raise ValueError(f"from_arrow: {level.null_count} of the elements are null\n  fill them before")
+    elements = level.to_numpy(zero_copy_only=False)
+    if elements.dtype.kind not in "biufc":
+        raise TypeError(f"from_arrow: the elements are {level.type}, which are no numbers")
+    values = elements.reshape(-1, *shape) if shape else elements
+    if len(offsets) == 2:
+        return _from_nested(values, (offsets[0], offsets[1]), bound, names, buckets, "from_arrow")
+    return from_offsets(values, offsets[0], bound, names, buckets, "from_arrow")  # type: ignore[arg-type]
+
+
+def to_awkward(self: Ragged) -> Any:
+    """The rows as an array of Awkward Array.
+
+    Raises:
+        ImportError: awkward is not installed.
+    """
+    awkward = _library("awkward", "awkward", "to_awkward")
+    _to_arrow_type("to_awkward", self.dtype)
+    values, offsets = _packed(self, "to_awkward")
+    layout = awkward.contents.NumpyArray(np.ascontiguousarray(values))
+    for starts in reversed(offsets):
+        layout = awkward.contents.ListOffsetArray(awkward.index.Index64(starts), layout)
+    return awkward.Array(layout)
+
+
+def from_awkward(
+    array: Any, bound: int | Sequence[int] | None = None, names: Names = None, buckets: Sequence[int] | None = None
+) -> Ragged:
+    """A batch of the lists of an Awkward Array. Arguments are `from_offsets`'.
+
+    Raises:
+        ImportError: awkward is not installed. TypeError: no lists of numbers. ValueError: missing values.
+    """
+    awkward = _library("awkward", "awkward", "from_awkward")
+    layout = awkward.to_layout(array)
+    if layout.minmax_depth[0] != layout.minmax_depth[1] or layout.purelist_depth < 2:
+        raise TypeError(f"from_awkward: lists of numbers are needed; got {awkward.type(array)}")
+    offsets: list[Any] = []
+    level = awkward.Array(layout)
+    while not offsets or (
+        len(offsets) == 1 and level.layout.purelist_depth > 1 and not level.layout.purelist_isregular
+    ):
+        counts = awkward.num(level, axis=1)
+        if awkward.any(awkward.is_none(counts)):
+            raise ValueError("from_awkward: there are missing lists\n  fill them with awkward.fill_none")
+        offsets.append(np.concatenate([[0], np.cumsum(awkward.to_numpy(counts))]).astype(np.int64))
+        level = awkward.flatten(level, axis=1)
+    try:
+        values = awkward.to_numpy(level, allow_missing=False)
+    except ValueError as error:
+        raise ValueError(
+            f"from_awkward: {awkward.type(array)} is not made of numbers without missing ones, in lists that are ragged at most twice\n  {error}"
+        ) from None
+    if values.dtype.kind not in "biufc":
+        raise TypeError(f"from_awkward: the elements are of {values.dtype}, which are no numbers")
+    if len(offsets) == 2:
+        return _from_nested(values, (offsets[0], offsets[1]), bound, names, buckets, "from_awkward")
+    return from_offsets(values, offsets[0], bound, names, buckets, "from_awkward")  # type: ignore[arg-type]
+
+
+def to_csr(self: Ragged, columns: Ragged, shape: Sequence[int] | None = None) -> Any:
+    """A sparse matrix of scipy, in CSR format: row ``i`` has the elements ``self[i]`` in the columns ``columns[i]``.
+
+    Args:
+        columns: a batch of rows of integers, of the lengths of these rows.
+        shape: of the matrix; default as many columns as are needed.
+
+    Raises:
+        ImportError: scipy is not installed. ShapeError: lengths differ, or rows are not vectors. ValueError: a column outside of the shape.
+    """
+    sparse = _library("scipy.sparse", "scipy", "to_csr")
+    _to_arrow_type("to_csr", self.dtype)
+    (values, offsets), (places, others) = to_offsets(self, "int64"), to_offsets(columns, "int64")
+    if values.ndim != 1 or not np.array_equal(offsets, others):
+        raise ShapeError("to_csr: elements and columns must be batches of vectors of equal lengths")
+    indices = _core.to_numpy(places)
+    if indices.dtype.kind not in "iu":
+        raise DTypeError(f"to_csr: columns must be integers; got {indices.dtype}")
+    width = int(indices.max(initial=-1)) + 1
+    wanted = tuple(shape) if shape is not None else (len(offsets) - 1, width)
+    if wanted[0] != len(offsets) - 1 or wanted[1] < width or indices.min(initial=0) < 0:
+        raise ValueError(f"to_csr: {len(offsets) - 1} rows with columns up to {width - 1} do not fit in shape {wanted}")
+    return sparse.csr_array((np.array(_core.to_numpy(values)), np.array(indices), offsets), shape=wanted)
+
+
+def from_csr(
+    matrix: Any, bound: int | None = None, names: Names = None, buckets: Sequence[int] | None = None
+) -> tuple[Ragged, Ragged]:
+    """The columns and the elements that each row of a sparse matrix of scipy has: two batches that share their lengths.
+
+    Other formats are converted to CSR. Arguments are `from_offsets`'.
+
+    Raises:
+        ImportError: scipy is not installed. TypeError: no sparse matrix.
+
+    >>> import cotangent as ct
+    >>> import scipy.sparse
+    >>> columns, elements = ct.Ragged.from_csr(scipy.sparse.csr_array([[0.0, 5.0], [0.0, 0.0], [6.0, 7.0]]))
+    >>> columns.shape[0], [row.tolist() for row in columns.to_list()], [row.tolist() for row in elements.to_list()]
+    (3, [[1], [], [0, 1]], [[5.0], [], [6.0, 7.0]])
+    """
+    sparse = _library("scipy.sparse", "scipy", "from_csr")
+    if not sparse.issparse(matrix) or matrix.ndim != 2:
+        raise TypeError(f"from_csr: a sparse matrix of scipy is needed; got {type(matrix).__name__}")
+    rows = matrix.tocsr()
+    columns = from_offsets(rows.indices, rows.indptr, bound, names, buckets, "from_csr")
+    elements = from_offsets(rows.data, rows.indptr, bound, names, buckets, "from_csr")
+    return columns, Ragged._make(elements.data, columns._lengths, elements._names)
+
+
+# ---- files -------------------------------------------------------------------------------------------------------------
+
+
+def to_arrays(self: Ragged) -> dict[str, np.ndarray[Any, Any]]:
+    """NumPy arrays by name that say everything, to be written to a file by whatever writes arrays: see `from_arrays`.
+
+    Padding is 0 in them.
+
+    >>> import cotangent as ct
+    >>> sorted(ct.ragged([[1.0, 2.0], [3.0]]).to_arrays())
+    ['data', 'description', 'length_1']
+    """
+    data = np.array(_core.to_numpy(_core.array(self.data), "to_arrays"))
+    lengths = {axis: np.array(_core.to_numpy(length)) for axis, length in self.lengths.items()}
+    for axis, length in lengths.items():
+        place = np.arange(data.shape[axis]).reshape(-1, *[1] * (data.ndim - axis - 1))
+        data[np.broadcast_to(place >= length.reshape(*length.shape, *[1] * (data.ndim - length.ndim)), data.shape)] = 0
+    description = {"dtype": data.dtype.name, "names": {str(axis): name for axis, name in self.names.items()}}
+    if data.dtype.name not in np.sctypeDict:  # of ml_dtypes, which NumPy writes as bytes without a name
+        data = data.view(f"uint{8 * data.dtype.itemsize}")
+    text = np.frombuffer(json.dumps(description).encode(), np.uint8)
+    return {"data": data, "description": text} | {f"length_{axis}": length for axis, length in lengths.items()}
+
+
+def from_arrays(arrays: Mapping[str, Any]) -> Ragged:
+    """The Ragged that `to_arrays` made these of.
+
+    Raises:
+        CorruptFileError: something is missing or does not fit.
+    """
+    try:
+        description = json.loads(bytes(np.asarray(arrays["description"])))
+        data = np.asarray(arrays["data"])
+        names = {int(axis): name for axis, name in description["names"].items()}
+        lengths = {int(key[7:]): np.asarray(arrays[key]) for key in arrays if key.startswith("length_")}
+        dtype = description["dtype"]
+        if dtype != data.dtype.name:
+            data = data.view(_core.canonical_dtype(dtype))
+        return Ragged(_core.array(data), lengths, names)
+    except (KeyError, ValueError, TypeError) as error:
+        raise CorruptFileError(f"Ragged.from_arrays: these arrays are not those of a Ragged: {error}") from None
+
+
+def _is_safetensors(file: Any, function: str) -> bool:
+    if not isinstance(file, (str, os.PathLike)):
+        return False
+    suffix = Path(file).suffix
+    if suffix not in (".npz", ".safetensors"):
+        raise ValueError(f"Ragged.{function}: the file's name must end in .npz or .safetensors; got {str(file)!r}")
+    return suffix == ".safetensors"
+
+
+def save(self: Ragged, file: Any) -> None:
+    """Writes the Ragged to a file, ``.npz`` or ``.safetensors`` by its name; an open file is written as ``.npz``.
+
+    Raises:
+        ImportError: safetensors is not installed. ValueError: another name.
+    """
+    if _is_safetensors(file, "save"):
+        _library("safetensors.numpy", "safetensors", "save").save_file(to_arrays(self), file)
+    else:
+        np.savez(file, **to_arrays(self))  # type: ignore[arg-type]
+
+
+def load(file: Any) -> Ragged:
+    """The Ragged that `save` wrote.
+
+    Raises:
+        ImportError: safetensors is not installed. CorruptFileError: the file is not one of a Ragged.
+    """
+    if _is_safetensors(file, "load"):
+        return from_arrays(_library("safetensors.numpy", "safetensors", "load").load_file(file))
+    found = np.load(file, allow_pickle=False)
+    if isinstance(found, np.ndarray):
+        raise CorruptFileError("Ragged.load: the file has one array, and not those of a Ragged")
+    with found as arrays:
+        return from_arrays(dict(arrays))
+
+
+METHODS = (to_offsets, to_torch, to_arrow, to_awkward, to_csr, to_arrays, save)
+CONSTRUCTORS = (from_offsets, from_torch, from_arrow, from_awkward, from_csr, from_arrays, load)
+
+
+def attach() -> None:
+    """Gives `Ragged` these functions."""
+    for method in METHODS:
+        setattr(Ragged, method.__name__, method)
+    for constructor in CONSTRUCTORS:
+        setattr(Ragged, constructor.__name__, staticmethod(constructor))
+    Ragged.from_list = staticmethod(ragged)

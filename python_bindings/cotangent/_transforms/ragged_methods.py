@@ -1,0 +1,510 @@
+"""Methods and operators of a `Ragged`: each is the operation of the exact array, run under `mask`.
+
+There is one way to do it, `masked`: the operation under ``mask``, mapped by ``vmap`` over the batch that stands in front, if there is one. A
+batch is an array whose first axes are exact and whose rows have lengths of their own, so ``rows.sum()`` is the sum of all, and
+``rows.sum(axis=1)`` that of each row.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._core import Array
+from cotangent._transforms.batching import vmap
+from cotangent._transforms.lengths import check_equal
+from cotangent._transforms.masking import mask
+from cotangent._transforms.ragged import Ragged, keeping_lengths
+from cotangent._transforms.ragged_text import ragged_repr
+from cotangent.errors import ConcretizationError, ShapeError
+
+Function = Callable[..., Any]
+
+
+# ---- the mechanism -----------------------------------------------------------------------------------------------------
+
+
+def masked(function: Function, operands: Sequence[Any], name: str, example_rank: int | None = None) -> Any:
+    """``ct.mask(function)(*operands)``, mapped over the axes of the batch.
+
+    Args:
+        function: of exact arrays.
+        operands: at least one `Ragged`; arrays beside it are broadcast over the batch.
+        name: of the operation, for errors.
+        example_rank: how many of an array's last axes are of one example; by default those of the examples of the batch.
+    """
+    nodes = [x for x in operands if isinstance(x, Ragged)]
+    deepest = max(nodes, key=lambda node: len(node._batch))
+    batch = deepest._batch
+    rank = deepest.ndim - len(batch) if example_rank is None else example_rank
+    given: list[Any] = []
+    axes: list[list[Any]] = [[] for _ in batch]
+    for operand in _of_one_length(operands):
+        value, levels = _spread(operand, batch, rank, name)
+        given.append(value)
+        for level, axis in zip(axes, levels, strict=True):
+            level.append(axis)
+    mapped = mask(function)
+    for level in reversed(axes):
+        mapped = vmap(mapped, in_axes=tuple(level))
+    return mapped(*given)
+
+
+def _spread(operand: Any, batch: tuple[int, ...], rank: int, name: str) -> tuple[Any, list[Any]]:
+    """An operand with each axis of the batch that it has as long as the batch, and for each level of `vmap` its axes."""
+    if not batch:
+        return operand, []
+    data = _core.array(operand.data if isinstance(operand, Ragged) else operand)
+    front = max(data.ndim - rank, 0)
+    shape = tuple(data._bound_shape)
+    sizes = batch[len(batch) - front :]
+    if front > len(batch) or any(size not in (1, wanted) for size, wanted in zip(shape, sizes, strict=False)):
+        raise ShapeError(
+            f"{name}: an operand of shape {shape} beside a batch of shape {batch} of arrays with {rank} axes\n"
+            "  call ct.vmap(ct.mask(f)) and say with in_axes what is mapped"
+        )
+    if shape[:front] != sizes:
+        data = _core.broadcast_to(data, (*sizes, *shape[front:]))
+    of_data = _levels(front, len(batch))
+    if not isinstance(operand, Ragged):
+        return data, of_data
+    ranks = [_core.array(x).ndim for x in operand._lengths.values()]
+    of_lengths = [_levels(depth, len(batch)) for depth in ranks]
+    children = zip(of_data, *of_lengths, strict=True) if of_lengths else [(axis,) for axis in of_data]
+    levels = [
+        Ragged._make(axis, dict(zip(operand._lengths, lengths, strict=True)), operand._names)
+        for axis, *lengths in children
+    ]
+    return Ragged._make(data, operand._lengths, operand._names), levels
+
+
+def _levels(depth: int, levels: int) -> list[int | None]:
+    """For each nested `vmap` whether it maps a value with ``depth`` axes of the batch, the last ones."""
+    return [None] * (levels - depth) + [0] * depth
+
+
+def _of_one_length(operands: Sequence[Any]) -> list[Any]:
+    """The operands with one array for lengths that are known to be the same numbers: in `mask` one array is one length."""
+    nodes = [x for x in operands if isinstance(x, Ragged)]
+    if len(nodes) < 2:
+        return list(operands)
+    seen: list[Any] = []
+    for length in sorted((x for node in nodes for x in node._lengths.values()), key=lambda x: -_core.array(x).ndim):
+        if not any(length is x for x in seen):
+            seen.append(length)
+
+    def first(length: Any) -> Any:
+        return next(x for x in seen if x is length or _known_equal(x, length))
+
+    return [
+        Ragged._make(x.data, {axis: first(length) for axis, length in x._lengths.items()}, x._names)
+        if isinstance(x, Ragged)
+        else x
+        for x in operands
+    ]
+
+
+def _known_equal(first: Any, second: Any) -> bool:
+    if _core.is_traced(first) or _core.is_traced(second):
+        return False
+    left, right = _core.to_numpy(first), _core.to_numpy(second)
+    return left.size > 0 and right.size > 0 and bool(np.all(left == right)) and left.ndim >= right.ndim
+
+
+def element_wise(function: Function, operands: Sequence[Any], name: str) -> Any:
+    """`masked` of a function of corresponding elements: the result has the lengths of the operands."""
+    nodes = [x for x in operands if isinstance(x, Ragged)]
+    if len(operands) > 1:
+        left, right = operands
+        for x, y in ((left, right), (right, left)):
+            for axis in x._lengths if isinstance(x, Ragged) else ():
+                _check_axes(x, axis, y, axis, name)
+    lengths: dict[int, Any] = {}
+    names: dict[int, str] = {}
+    for node in sorted(nodes, key=lambda x: len(x._batch)):
+        lengths |= node._lengths
+        names |= {axis: text for axis, text in node._names.items() if text}
+    result = masked(function, operands, name)
+    if not isinstance(result, Ragged) or result._lengths.keys() != lengths.keys():
+        return result
+    return keeping_lengths(Ragged._make(result.data, lengths, names))
+
+
+def _check_axes(node: Ragged, axis: int, other: Any, other_axis: int, name: str) -> None:
+    """Raises ShapeError where a ragged axis meets one of another length, or of a length that is not known to be equal."""
+    length = node._lengths[axis]
+    what = f"{name}: axis {axis + node.ndim} of a Ragged, and axis"
+    if isinstance(other, Ragged) and other_axis in other._lengths:
+        met = other._lengths[other_axis]
+        named = node._names[axis] == other._names[other_axis] != ""
+        if met is not length:
+            what = f"{what} {other_axis + other.ndim} of the other,"
+            if not named and (_core.is_traced(length) or _core.is_traced(met)):
+                raise _unknown(what)
+            check_equal(length, met, what)
+        return
+    data = _core.array(other.data if isinstance(other, Ragged) else other)
+    if data.ndim < -other_axis or (size := data._bound_shape[other_axis]) == 1:
+        return
+    what = f"{what} {other_axis + data.ndim} of an exact array of shape {tuple(data._bound_shape)},"
+    if _core.is_traced(length):
+        raise _unknown(what)
+    check_equal(length, _core.array(np.int32(size)), what)
+
+
+def _unknown(what: str) -> ShapeError:
+    return ShapeError(
+        f"{what} have lengths that are not known to be equal\n"
+        '  give both axes one name, ct.Ragged(data, lengths, {axis: "n"}), or compute all of it under ct.mask'
+    )
+
+
+# ---- operators ---------------------------------------------------------------------------------------------------------
+
+
+def _is_operand(x: Any) -> bool:
+    return (
+        isinstance(x, (Ragged, Array, np.ndarray, np.generic)) or _core.is_python_scalar(x) or _core.has_array_method(x)
+    )
+
+
+def _matmul(left: Any, right: Any) -> Any:
+    ranks = [x.ndim - len(x._batch) if isinstance(x, Ragged) else _core.array(x).ndim for x in (left, right)]
+    for x, rank, other in ((left, ranks[0], ranks[1]), (right, ranks[1], ranks[0])):
+        if isinstance(x, Ragged) and x._batch and rank < 2 < other:
+            raise ShapeError(
+                f"@: a batch of vectors, and an array with {other} axes\n  call ct.vmap(ct.mask(lambda x, y: x @ y)) with in_axes"
+            )
+    second = -1 if _core.array(right.data if isinstance(right, Ragged) else right).ndim == 1 else -2
+    if isinstance(left, Ragged) and -1 in left._lengths:
+        _check_axes(left, -1, right, second, "@")
+    if isinstance(right, Ragged) and second in right._lengths:
+        _check_axes(right, second, left, -1, "@")
+    batched = [isinstance(x, Ragged) and bool(x._batch) for x in (left, right)]
+    if not any(batched):
+        return masked(operator.matmul, (left, right), "@")
+    if any(b and r < 2 for r, b in zip(ranks, batched, strict=True)):
+        return _of_vectors(left, right, batched)
+    return masked(operator.matmul, (left, right), "@", max(r for r, b in zip(ranks, batched, strict=True) if b))
+
+
+def _of_vectors(left: Any, right: Any, batched: Sequence[bool]) -> Any:
+    node = left if batched[0] else right
+    if not batched[0] or (batched[1] and left.ndim != right.ndim):
+        raise ShapeError("@: the right operand is a batch of vectors\n  call ct.vmap(ct.mask(lambda x, y: x @ y))")
+    if batched[1]:
+        raise ShapeError(
+            "@: both operands are batches of vectors\n  for the product of each pair call ct.vmap(ct.mask(ct.numpy.dot))"
+        )
+    if len(node._batch) != 1:
+        raise ShapeError("@: a batch of batches of vectors\n  call ct.vmap(ct.mask(lambda x, y: x @ y))")
+    return masked(lambda row: row @ right, (left,), "@")
+
+
+def _binary(function: Function, sign: str) -> tuple[Function, Function]:
+    def forward(self: Ragged, other: Any) -> Any:
+        return _operate(function, self, other, sign) if _is_operand(other) else NotImplemented
+
+    def reflected(self: Ragged, other: Any) -> Any:
+        return _operate(function, other, self, sign) if _is_operand(other) else NotImplemented
+
+    return forward, reflected
+
+
+def _operate(function: Function, left: Any, right: Any, sign: str) -> Any:
+    if function is operator.matmul:
+        return _matmul(left, right)
+    # Python's numbers stay such: they take the dtype of the array.
+    if not isinstance(left, Ragged) and _core.is_python_scalar(left):
+        return element_wise(lambda x: function(left, x), (right,), sign)
+    if not isinstance(right, Ragged) and _core.is_python_scalar(right):
+        return element_wise(lambda x: function(x, right), (left,), sign)
+    return element_wise(function, (left, right), sign)
+
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@", "and": "&",
+    "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
+}  # fmt: skip
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_UNARY = ("neg", "pos", "abs", "invert")
+
+
+# ---- reductions --------------------------------------------------------------------------------------------------------
+
+
+def _axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    for a in axes:
+        if isinstance(a, bool) or not isinstance(a, (int, np.integer)):
+            raise TypeError(f"{name}: axis must be of integers; got {axis!r}")
+        if not -ndim <= a < ndim:
+            raise ValueError(f"{name}: axis {a} is out of bounds for a Ragged with {ndim} axes")
+    return tuple(int(a) % ndim for a in axes)
+
+
+def _divided(self: Ragged, axis: Any, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The axes that a reduction takes: those of the batch, and those of its examples."""
+    axes, depth = _axes(axis, self.ndim, name), len(self._batch)
+    outer, inner = tuple(a for a in axes if a < depth), tuple(a - depth for a in axes if a >= depth)
+    ragged = {a - depth for a in self.lengths}
+    if outer and not ragged <= set(inner):
+        left = sorted(a + depth for a in ragged - set(inner))
+        raise ShapeError(
+            f"{name}: along axis {outer[0]} rows have different lengths of axis {left[0]}, which stays\n"
+            f"  name axis {left[0]} too, or call ct.vmap(ct.mask(f)) for each row"
+        )
+    return outer, inner
+
+
+def _reduction(name: str) -> Function:
+    def method(self: Ragged, axis: Any = None, dtype: Any = None, keepdims: bool = False, **options: Any) -> Any:
+        outer, inner = _divided(self, axis, name)
+        if dtype is not None:
+            options["dtype"] = dtype
+        if outer and name in ("mean", "var", "std"):
+            return _moment(self, name, axis, keepdims, **options)
+        rows = self
+        if inner:
+            rows = masked(lambda x: getattr(x, name)(axis=inner, keepdims=keepdims, **options), (self,), name)
+        elif not outer and not self._batch:
+            return masked(lambda x: getattr(x, name)(axis=(), keepdims=keepdims, **options), (self,), name)
+        return getattr(rows, name)(axis=outer, keepdims=keepdims, **options) if outer else rows
+
+    return method
+
+
+def _moment(self: Ragged, name: str, axis: Any, keepdims: bool, dtype: Any = None, ddof: float = 0) -> Any:
+    """Mean, variance and standard deviation along the batch and the ragged axes: of all elements alike."""
+    rows: Any = self if dtype is None else self.astype(dtype)
+    if rows.dtype.kind in "iub":
+        rows = rows * 1.0
+    count = element_wise(lambda x: (x == x) | True, (rows,), name).astype("int32")
+    count = count.sum(axis=axis, keepdims=True)
+    mean = rows.sum(axis=axis, keepdims=True) / count
+    if name != "mean":
+        deviations = rows - mean
+        squares = (deviations * deviations.conj()).real if rows.dtype.kind == "c" else deviations * deviations
+        mean = squares.sum(axis=axis, keepdims=True) / (count - ddof)
+    if name == "std":
+        mean = mean**0.5
+    return mean if keepdims else mean.squeeze(_axes(axis, self.ndim, name))
+
+
+def _along(name: str, default: int | None) -> Function:
+    def method(self: Ragged, axis: Any = default, **options: Any) -> Any:
+        depth = len(self._batch)
+        if not depth:
+            return masked(lambda x: getattr(x, name)(axis=axis, **options), (self,), name)
+        if axis is None or _axes(axis, self.ndim, name)[0] < depth:
+            raise _of_a_batch(name, f"axis={axis} is along the batch")
+        inner = _axes(axis, self.ndim, name)[0] - depth
+        return masked(lambda x: getattr(x, name)(axis=inner, **options), (self,), name)
+
+    return method
+
+
+def _of_a_batch(name: str, why: str, call: str = "") -> ShapeError:
+    return ShapeError(
+        f"{name} of a batch of arrays of different sizes: {why}\n"
+        f"  for each of them: ct.vmap(ct.mask(lambda x: {call or f'x.{name}(...)'}))(ragged)"
+    )
+
+
+def _element_wise_method(name: str) -> Function:
+    def method(self: Ragged, *args: Any, **options: Any) -> Any:
+        return element_wise(lambda x: getattr(x, name)(*args, **options), (self,), name)
+
+    return method
+
+
+def _whole(name: str) -> Function:
+    def method(self: Ragged, *args: Any, **options: Any) -> Any:
+        if self._batch:
+            raise _of_a_batch(name, "it would mix the rows")
+        return (
+            masked(lambda x, *more: getattr(x, name)(*more, **options), (self, *args), name)
+            if any(isinstance(x, Ragged) for x in args)
+            else masked(lambda x: getattr(x, name)(*args, **options), (self,), name)
+        )
+
+    return method
+
+
+def _attribute(name: str, of_elements: bool) -> property:
+    def get(self: Ragged) -> Any:
+        if of_elements or (name == "mT" and self.ndim - len(self._batch) >= 2):
+            return masked(lambda x: getattr(x, name), (self,), name)
+        if self._batch:
+            raise _of_a_batch(name, "it would mix the rows", f"x.{name}")
+        return masked(lambda x: getattr(x, name), (self,), name)
+
+    return property(get)
+
+
+def _reshape(self: Ragged, *shape: Any, order: str = "C") -> Any:
+    """The elements under another shape; that of a batch begins with the shape of the batch."""
+    wanted = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    depth = len(self._batch)
+    if wanted[:depth] != self._batch:
+        raise _of_a_batch("reshape", f"the shape must begin with that of the batch, {self._batch}; got {wanted}")
+    return masked(lambda x: x.reshape(wanted[depth:], order=order), (self,), "reshape")
+
+
+# ---- elements ----------------------------------------------------------------------------------------------------------
+
+
+def _get_item(self: Ragged, index: Any) -> Any:
+    items = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(item, Ragged) for item in items):
+        if self._batch or len(items) != 1:
+            raise (
+                _of_a_batch("an index", "it is ragged", "x[...]")
+                if self._batch
+                else NotImplementedError(
+                    "an index of several parts, of which one is ragged\n  ct.mask(lambda x, i: x[i, 0])(x, i)"
+                )
+            )
+        return masked(lambda x, i: x[i], (self, index), "indexing")
+    items = _written_out(items, self.ndim)
+    cut = _end_of_batch(items, len(self._batch))
+    front, rest = items[:cut], items[cut:]
+    result = self
+    if not all(item == slice(None) for item in front if isinstance(item, slice)) or any(
+        not isinstance(item, slice) for item in front
+    ):
+        if any(_is_list(item) for item in front) and any(_is_list(item) for item in rest):
+            raise _of_a_batch("an index", "arrays index the batch and the rows together", "x[...]")
+        data = self.data[(*front, ...)]
+        result = Ragged._make(data, {a: x[front] if x.ndim else x for a, x in self._lengths.items()}, self._names)
+    if all(isinstance(item, slice) and item == slice(None) for item in rest):
+        return result
+    _check_positions(result, (*(slice(None) for _ in result._batch), *rest))
+    return masked(lambda x: x[rest], (result,), "indexing")
+
+
+def _is_list(item: Any) -> bool:
+    return not (item is None or isinstance(item, (slice, int, np.integer)))
+
+
+def _written_out(items: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    """An index with an item for each axis: ``...`` and what is missing at the end as slices of everything."""
+    places = [i for i, item in enumerate(items) if item is Ellipsis]
+    if len(places) > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    taken = sum(
+        (_core.array(item).ndim or 1) if _is_bool_array(item) else 1
+        for item in items
+        if item is not None and item is not Ellipsis
+    )
+    if taken > ndim:
+        raise IndexError(f"too many indices: a Ragged with {ndim} axes, and {taken} were indexed")
+    fill = (slice(None),) * (ndim - taken)
+    return (*items[: places[0]], *fill, *items[places[0] + 1 :]) if places else (*items, *fill)
+
+
+def _is_bool_array(item: Any) -> bool:
+    return isinstance(item, (list, Array, np.ndarray)) and _core.kind(_core.array(item)) == "bool"
+
+
+def _end_of_batch(items: Sequence[Any], depth: int) -> int:
+    """How many of an index' items are of the axes of the batch."""
+    count = 0
+    for place, item in enumerate(items):
+        if count == depth:
+            return place
+        count += item is not None
+    return len(items)
+
+
+def _check_positions(self: Ragged, items: Sequence[Any]) -> None:
+    """Raises IndexError for positions outside of the known lengths of ragged axes."""
+    axis = 0
+    for item in items:
+        if item is None:
+            continue
+        length = self._lengths.get(axis - self.ndim)
+        if length is not None and isinstance(item, (int, np.integer)) and not isinstance(item, bool):
+            known = None if _core.is_traced(length) else _core.to_numpy(length)
+            least = int(known.min()) if known is not None and known.size else None
+            if known is not None and least is not None and not -least <= item < least:
+                where = "" if known.ndim == 0 else ", the least of the lengths"
+                raise IndexError(
+                    f"index {item} is out of bounds for axis {axis} of a Ragged with length {least}{where}"
+                )
+        axis += 1
+
+
+def _length(self: Ragged) -> int:
+    if self.ndim == 0:
+        raise TypeError("len() of a Ragged without axes")
+    size = self.shape[0]
+    if not isinstance(size, int):
+        raise ConcretizationError(
+            "len() of a Ragged whose axis 0 has a length that is not known\n  x.shape[0] is it as a value"
+        )
+    return size
+
+
+def _iterate(self: Ragged) -> Any:
+    return (self[i] for i in range(len(self)))
+
+
+def _truth(self: Ragged) -> bool:
+    raise TypeError("the truth of a Ragged is ambiguous\n  use x.any() or x.all()")
+
+
+def _missing(self: Ragged, name: str) -> Any:
+    if not name.startswith("_") and hasattr(Array, name):
+        raise AttributeError(
+            f"a Ragged has no {name}: it is for exact arrays\n  call ct.mask(lambda x: x.{name})(ragged), or with ct.vmap of it for a batch"
+        )
+    raise AttributeError(f"'Ragged' object has no attribute {name!r}")
+
+
+def attach() -> None:
+    """Gives `Ragged` the methods and operators of an array."""
+    members: dict[str, Any] = {
+        "__getitem__": _get_item, "__len__": _length, "__iter__": _iterate, "__bool__": _truth, "__hash__": None,
+        "__getattr__": _missing, "__repr__": ragged_repr, "reshape": _reshape,
+    }  # fmt: skip
+    for name, sign in _BINARY.items():
+        word = name if name not in ("and", "or") else f"{name}_"
+        members[f"__{name}__"], members[f"__r{name}__"] = _binary(getattr(operator, word), sign)
+    for name, sign in _COMPARISONS.items():
+        members[f"__{name}__"] = _binary(getattr(operator, name), sign)[0]
+    for name in _UNARY:
+        function = getattr(operator, name)
+        members[f"__{name}__"] = lambda self, function=function, name=name: element_wise(function, (self,), name)
+    members |= {name: _reduction(name) for name in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")}
+    members |= {name: _along(name, None) for name in ("argmax", "argmin", "cumprod", "cumsum", "ptp")}
+    members |= {name: _along(name, -1) for name in ("argsort", "sort")}
+    members |= {name: _element_wise_method(name) for name in ("astype", "clip", "conj", "conjugate", "copy", "round")}
+    whole = (
+        "choose",
+        "diagonal",
+        "dot",
+        "flatten",
+        "ravel",
+        "repeat",
+        "searchsorted",
+        "squeeze",
+        "swapaxes",
+        "take",
+        "trace",
+        "transpose",
+    )
+    members |= {name: _whole(name) for name in whole}
+    members |= {name: _attribute(name, name in ("real", "imag")) for name in ("T", "mT", "real", "imag")}
+    for name, member in members.items():
+        if callable(member):
+            member.__name__, member.__qualname__ = name, f"Ragged.{name}"
+            model = getattr(Array, name, None)
+            member.__doc__ = member.__doc__ or getattr(model, "__doc__", None)
+        setattr(Ragged, name, member)
