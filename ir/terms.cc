@@ -1,6 +1,7 @@
 #include "ir/terms.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
@@ -10,7 +11,7 @@ namespace ct::terms {
 namespace {
 
 std::string text_of(const Leaf& leaf) {
-  std::string text = concat(static_cast<int>(leaf.kind), ":", leaf.var);
+  std::string text = concat(static_cast<int>(leaf.kind), ":", leaf.var, ":", static_cast<int>(leaf.dtype));
   for (const Part& part : leaf.parts) {
     text += concat(";", part.leaf, "[", join(part.shape, ","), "][", join(part.axes, ","), "]*", part.coefficient);
   }
@@ -128,7 +129,7 @@ void Context::sum_to(Term& term, std::vector<Indices> axes) const {
   gone.erase(std::unique(gone.begin(), gone.end()), gone.end());
   for (const Index index : gone) {
     // What is the same along an index is added up so often.
-    if (!holds(axes, index) && !holds(of_factors, index)) term.coefficient *= static_cast<double>(size(index));
+    if (!holds(axes, index) && !holds(of_factors, index)) term.coefficient *= static_cast<long double>(size(index));
   }
   term.axes = std::move(axes);
 }
@@ -189,6 +190,8 @@ namespace {
 
 // A term of two factors that have all indices of the result between them, and one further index at most, in both: what
 // such terms have in common, and where they differ.
+constexpr int kMostExponent = 30;  // of a coefficient that becomes part of a leaf
+
 struct Form {
   size_t order[2];             // the factors in the order of `positions`
   Ints positions[2];           // where each one's indices are among those of the result, in order
@@ -198,6 +201,7 @@ struct Form {
 
 std::optional<Form> form_of(const Context& context, const Term& term) {
   if (term.factors.size() != 2 || term.factors[0].one_hot || term.factors[1].one_hot) return std::nullopt;
+  if (std::abs(std::ilogb(term.coefficient)) > kMostExponent) return std::nullopt;
   const Indices outer = flat(term);
   Form form;
   Ints positions[2];
@@ -288,7 +292,9 @@ void Context::merge(Sum& sum) {
         const auto axis_of = [&](Index index) {
           return std::find(factor.indices.begin(), factor.indices.end(), index) - factor.indices.begin();
         };
-        Part part{.leaf = factor.leaf, .shape = factor.shape, .coefficient = side == 0 ? term.coefficient : 1};
+        Part part{.leaf = factor.leaf,
+                  .shape = factor.shape,
+                  .coefficient = side == 0 ? static_cast<double>(term.coefficient) : 1};
         for (const int64_t position : form.positions[side]) part.axes.push_back(axis_of(own[position]));
         part.axes.push_back(form.bound ? axis_of(*form.bound) : -1);
         append(leaf.parts, part);
@@ -318,7 +324,7 @@ std::optional<double> Input::constant(size_t operand) const {
   double total = 0;
   for (const Term& term : operands[operand].terms) {
     if (!term.factors.empty()) return std::nullopt;
-    total += term.coefficient;
+    total += static_cast<double>(term.coefficient);
   }
   return total;
 }

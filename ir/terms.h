@@ -25,6 +25,7 @@
 #include "ir/attrs.h"
 #include "ir/graph.h"
 #include "runtime/aval.h"
+#include "runtime/dtype.h"
 
 namespace ct::terms {
 
@@ -48,9 +49,11 @@ struct Leaf {
     kGate,           // parts[0] where parts[1], booleans whose axis i is its axis axes[i], is true, else 0
     kInverseGate,    // and where it is false
     kQuotient,       // parts[0] divided by parts[1], whose axis i is its axis axes[i]
+    kConverted,      // parts[0] in a wider dtype
   };
   Kind kind = Kind::kVariable;
   Var var = kNoVar;
+  DType dtype = DType::kFloat32;  // of what is converted
   std::vector<Part> parts{};
   bool operator==(const Leaf&) const = default;
 };
@@ -63,7 +66,8 @@ struct Factor {
 };
 
 struct Term {
-  double coefficient = 1;
+  // Norms scale what they square, so that neither overflows; the square of such a scale is beyond a double.
+  long double coefficient = 1;
   std::vector<Factor> factors{};
   std::vector<Indices> axes{};  // of the result
 };

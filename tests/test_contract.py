@@ -490,3 +490,37 @@ def test_random_sums_of_products(chunk: int) -> None:
 def test_an_unknown_order_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"products='fast'; it is one of \['gram', 'direct', 'off'\]"):
         ct.config.update("products", "fast")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_a_norm_that_scales_what_it_squares(dtype: Any, scale: float) -> None:
+    rng = np.random.default_rng(0)
+    a, d = (rng.normal(size=(5, n)).astype(dtype) * dtype(scale) for n in (30, 20))
+    a[1], d[2] = 0, 0
+    d[3] *= dtype(1e-3)
+
+    def norms(a: Any, d: Any) -> Any:
+        return cnp.linalg.norm(cnp.reshape(cnp.einsum("bm,bn->bmn", a, d), (a.shape[0], -1)), axis=1)
+
+    with products("always"):
+        found = ct.jit(norms)(a, d)
+        assert ct.explain(norms)(a, d).contractions
+    expected = np.linalg.norm(a.astype(np.longdouble), axis=1) * np.linalg.norm(d.astype(np.longdouble), axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_gradients_in_half_precision_are_squared_in_float32(dtype: str) -> None:
+    rng = np.random.default_rng(0)
+    a, d = (cnp.asarray(rng.normal(size=(5, n)), dtype) for n in (30, 20))
+
+    def norms(a: Any, d: Any) -> Any:
+        g = cnp.einsum("bm,bn->bmn", a, d).astype("float32")
+        return cnp.sum(g * g, axis=(1, 2))
+
+    with products("always"):
+        found = ct.jit(norms)(a, d)
+        assert ct.explain(norms)(a, d).contractions
+    wide = [np.asarray(x.astype("float32")).astype(np.float64) for x in (a, d)]
+    np.testing.assert_allclose(found, np.sum(wide[0] ** 2, 1) * np.sum(wide[1] ** 2, 1), rtol=1e-5)

@@ -171,7 +171,7 @@ def complex_normal(*shape: int, dtype: str = "complex64", seed: int = 0) -> np.n
 def assert_near(result: Any, expected: np.ndarray, steps: int) -> None:
     result = np.asarray(result)
     assert result.shape == expected.shape
-    bound = np.sqrt(steps) * 40 * np.finfo(result.dtype).eps
+    bound = np.sqrt(steps) * 64 * np.finfo(result.dtype).eps
     np.testing.assert_allclose(result, expected, rtol=0, atol=bound)
 
 

@@ -46,6 +46,21 @@ Value simplify_convert(const SimplifyInput& m) {
   return widens(source.dtype(), x.dtype()) ? convert(source, m.output.dtype()) : Value{};
 }
 
+// To a wider dtype: the factors are converted.
+std::optional<terms::Sum> terms_of_conversion(const terms::Input& input) {
+  const DType from = input.avals[0].dtype(), to = input.result.dtype();
+  if (!is_float(from) || !is_float(to) || dtype_size(to) <= dtype_size(from)) return std::nullopt;
+  terms::Sum result = input.operands[0];
+  for (terms::Term& term : result.terms) {
+    for (terms::Factor& factor : term.factors) {
+      if (factor.one_hot) continue;
+      const terms::Part part{.leaf = factor.leaf, .shape = factor.shape};
+      factor.leaf = input.context.intern({.kind = terms::Leaf::Kind::kConverted, .dtype = to, .parts = {part}});
+    }
+  }
+  return result;
+}
+
 Primitive conversion() {
   const PrimitiveRef self("convert");
   Primitive result;
@@ -54,6 +69,7 @@ Primitive conversion() {
   result.type = convert_type;
   result.jvp = convert_jvp;
   result.simplify = simplify_by(simplify_convert);
+  result.terms = terms_of_conversion;
   result.elementwise = true;
   result.length_role = LengthRole::kSame;
   result.free_to_recompute = true;

@@ -9,6 +9,7 @@
 //
 // Here each region is made anew where that takes less time, by shapes alone. docs/design/034-contract.md has the
 // reasons, and what is measured.
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -36,6 +37,7 @@ constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
 struct PlannedTerm {
   Plan plan;
   double coefficient;
+  int exponent;  // of a power of two that it is to be multiplied with
   std::optional<Blocks> blocks{};
   double nanoseconds = 0;
 };
@@ -182,7 +184,12 @@ class Planner {
       const terms::Term& term = different.at(text);
       auto found = Plan::of(regions_.context(), term, dtype, made);
       if (!found) return std::nullopt;
-      result.terms.push_back({.plan = *std::move(found), .coefficient = term.coefficient});
+      // What is large, or tiny, is given to the factors.
+      const int size = std::ilogb(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
+      const int exponent = std::abs(size) > most ? size : 0;
+      if (std::abs(exponent) > 2 * (dtype == DType::kFloat64 ? 1000 : 120)) return std::nullopt;
+      const auto coefficient = static_cast<double>(std::ldexp(term.coefficient, -exponent));
+      result.terms.push_back({.plan = *std::move(found), .coefficient = coefficient, .exponent = exponent});
       choose_blocks(regions_.context(), result.terms.back(), dtype_size(dtype));
     }
     return result;
@@ -198,7 +205,7 @@ class Planner {
 Value emit(Emitter& emitter, const PlannedExit& planned, const Exit& exit, const Aval& type) {
   Value total;
   for (const PlannedTerm& term : planned.terms) {
-    Value value = reshape(emitter.term(term.plan, term.blocks), type.shape());
+    Value value = reshape(emitter.term(term.plan, term.blocks, term.exponent), type.shape());
     if (term.coefficient != 1) value = value * full_like(value, term.coefficient);
     total = total ? total + value : value;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <numeric>
 
 #include "ir/ops.h"
@@ -67,6 +68,8 @@ Value spread(const Array& x, const Indices& indices, absl::Span<const int64_t> s
   return absl::MakeConstSpan(value.shape()) == shape ? value : broadcast(value, shape, places(indices, own));
 }
 
+Value scaled(Value x, int exponent) { return exponent == 0 ? x : x * full_like(x, std::ldexp(1.0, exponent)); }
+
 int64_t size_of(const Array& x, Index index) { return x.value.shape()[place(x.indices, index)]; }
 
 Shape shape_of(const Indices& indices, const Array& a, const Array& b) {
@@ -91,6 +94,7 @@ Value Emitter::leaf(terms::LeafId id, absl::Span<const int64_t> shape) {
 Value Emitter::composed(const Leaf& one) {
   Values parts;
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
+  if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
   if (one.kind != Leaf::Kind::kConcatenation) {
     const Value other = broadcast(parts[1], parts[0].shape(), one.parts[1].axes);
     if (one.kind == Leaf::Kind::kQuotient) return parts[0] / other;
@@ -138,7 +142,19 @@ Array Emitter::product(const Plan& plan, const Values& factors, Subset subset) {
   return result;
 }
 
-Array Emitter::pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both) {
+// All factors, scaled.
+Array Emitter::whole(const Plan& plan, const Values& factors, int exponent) {
+  const Step& step = plan.step(plan.all());
+  if (exponent == 0) return product(plan, factors, plan.all());
+  if (step.first != 0 && plan.one_hot(step.first) == nullptr && plan.one_hot(step.second) == nullptr) {
+    return pair(plan, factors, step.first, step.second, plan.all(), exponent);
+  }
+  Array result = product(plan, factors, plan.all());
+  result.value = scaled(scaled(result.value, exponent / 2), exponent - exponent / 2);
+  return result;
+}
+
+Array Emitter::pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both, int exponent) {
   if (plan.one_hot(first) != nullptr && plan.one_hot(second) != nullptr) {
     return two_comparisons(plan, factors, first, second);
   }
@@ -148,6 +164,8 @@ Array Emitter::pair(const Plan& plan, const Values& factors, Subset first, Subse
   const auto wanted = [&](Index index) { return plan.has(index, both); };
   x = summed_to(x, [&](Index index) { return wanted(index) || contains(y.indices, index); });
   y = summed_to(y, [&](Index index) { return wanted(index) || contains(x.indices, index); });
+  x.value = scaled(x.value, exponent / 2);
+  y.value = scaled(y.value, exponent - exponent / 2);
   Indices batch, summed;
   for (const Index index : x.indices) {
     if (contains(y.indices, index)) (wanted(index) ? batch : summed).push_back(index);
@@ -225,7 +243,7 @@ Array Emitter::comparison(const Plan& plan, const Values& factors, Subset hot, S
 // -------------------------------------------------------------------------------------------------------------
 
 // A loop over pieces of the index: a step makes what the whole plan makes of a piece, and adds it up, or stacks it.
-Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks) {
+Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
   const terms::Term& term = plan.term();
   const Values whole = factors(term);
   Builder inner;
@@ -247,7 +265,7 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks) {
     slices.push_back(body[k] = inner.input(whole[k].aval().with_shape(piece)));
   }
   Emitter emitter(inner, context_, variable_, dtype_);
-  const Array made = emitter.product(plan, body, plan.all());
+  const Array made = emitter.whole(plan, body, exponent);
   ScanAttrs attrs;
   attrs.num_constants = static_cast<int64_t>(constants.size());
   attrs.length = blocks.blocks;
@@ -272,8 +290,8 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks) {
   return {reshape(move_axis(result, 0, axis), shape), made.indices};
 }
 
-Value Emitter::term(const Plan& plan, const std::optional<Blocks>& blocks) {
-  Array made = blocks ? in_blocks(plan, *blocks) : product(plan, factors(plan.term()), plan.all());
+Value Emitter::term(const Plan& plan, const std::optional<Blocks>& blocks, int exponent) {
+  Array made = blocks ? in_blocks(plan, *blocks, exponent) : whole(plan, factors(plan.term()), exponent);
   made = summed_to(made, [&](Index index) {
     return std::ranges::any_of(plan.term().axes, [&](const Indices& axis) { return contains(axis, index); });
   });

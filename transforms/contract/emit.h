@@ -29,8 +29,9 @@ class Emitter {
   Emitter(Builder& builder, const terms::Context& context, std::function<Value(Var)> variable, DType dtype)
       : builder_(builder), context_(context), variable_(std::move(variable)), dtype_(dtype) {}
 
-  // The term without its coefficient, with the indices of its axes in order.
-  Value term(const Plan& plan, const std::optional<Blocks>& blocks);
+  // The term, with the indices of its axes in order, times 2^exponent and not its coefficient: half of the exponent
+  // goes to each of what is multiplied last, so that nothing overflows that the product would not.
+  Value term(const Plan& plan, const std::optional<Blocks>& blocks, int exponent);
 
  private:
   Value leaf(terms::LeafId id, absl::Span<const int64_t> shape);
@@ -38,10 +39,11 @@ class Emitter {
   // By factor: what it is made of.
   Values factors(const terms::Term& term);
   Array product(const Plan& plan, const Values& factors, Subset subset);
-  Array pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both);
+  Array whole(const Plan& plan, const Values& factors, int exponent);
+  Array pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both, int exponent = 0);
   Array two_comparisons(const Plan& plan, const Values& factors, Subset first, Subset second);
   Array comparison(const Plan& plan, const Values& factors, Subset hot, Subset other, Subset both);
-  Array in_blocks(const Plan& plan, const Blocks& blocks);
+  Array in_blocks(const Plan& plan, const Blocks& blocks, int exponent);
 
   Builder& builder_;
   const terms::Context& context_;

@@ -14,6 +14,8 @@ constexpr uint32_t kInput = ~0u;
 constexpr int kMostRounds = 64;
 
 bool is_computed(DType dtype) { return dtype == DType::kFloat32 || dtype == DType::kFloat64; }
+// Half precision may grow, and exit when it has been converted.
+bool may_grow(DType dtype) { return is_float(dtype) && dtype_size(dtype) >= 2; }
 
 }  // namespace
 
@@ -68,7 +70,7 @@ int64_t Regions::growth(const Equation& equation) const {
 
 bool Regions::seeds() const {
   return std::ranges::any_of(graph_.equations(), [&](const Equation& equation) {
-    return equation.primitive->terms && is_computed(graph_.aval(equation.first_output).dtype()) && growth(equation) > 0;
+    return equation.primitive->terms && may_grow(graph_.aval(equation.first_output).dtype()) && growth(equation) > 0;
   });
 }
 
@@ -116,7 +118,7 @@ bool Regions::settle() {
 void Regions::visit(uint32_t number) {
   const Equation& equation = graph_.equations()[number];
   const Var result = equation.first_output;
-  if (!equation.primitive->terms || equation.output_count != 1 || !is_computed(graph_.aval(result).dtype())) return;
+  if (!equation.primitive->terms || equation.output_count != 1 || !may_grow(graph_.aval(result).dtype())) return;
   Grown made{.sum = {}, .factors = growth(equation)};
   const bool grows = made.factors > 0;
   int64_t largest = 0;
@@ -136,6 +138,7 @@ void Regions::visit(uint32_t number) {
   made.sum = *std::move(sum);
   const bool is_small = size(result) <= made.factors || forced_.contains(result);
   if (largest > 0 && is_small && 2 * size(result) <= largest) {
+    if (!is_computed(graph_.aval(result).dtype())) return;
     exit_of_.insert({result, exits_.size()});
     exits_.push_back({number, result, std::move(made.sum)});
   } else {
@@ -148,7 +151,7 @@ terms::Sum Regions::sum_of(Var var) {
   if (const auto found = grown_.find(var); found != grown_.end()) return found->second.sum;
   const Aval& aval = graph_.aval(var);
   const Equation* equation = producer(var);
-  if (equation != nullptr && equation->primitive->arrangement == Arrangement::kUniform && is_computed(aval.dtype())) {
+  if (equation != nullptr && equation->primitive->arrangement == Arrangement::kUniform && may_grow(aval.dtype())) {
     return context_.of_constant(graph_.attrs(*equation).real("value"), aval.shape());
   }
   if (equation != nullptr && equation->primitive->arrangement == Arrangement::kBroadcast &&
