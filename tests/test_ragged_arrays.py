@@ -67,7 +67,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "running": lambda x: x.cumsum(axis=0),
     "sorted": lambda x: x.sort(axis=0),
     "places": lambda x: x.argmax(axis=0),
-    "clipped": lambda x: x.clip(0.6, 1.0).round(1),
+    "clipped": lambda x: round(x.clip(0.6, 1.0), 1),
     "array on the right": lambda x: x * np.array([1.0, 2.0, 3.0], "float32"),
     "array on the left": lambda x: np.array([1.0, 2.0, 3.0], "float32") - x,
     "ours on the left": lambda x: cnp.array([[2.0]], "float32") / x,
@@ -247,6 +247,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], Any, str]] = {
     "text": (lambda: X + "a", TypeError, "unsupported operand"),
     "function of arrays": (lambda: cnp.concatenate([X, X]), TypeError, "a Ragged is not an array.*\n.*ct.mask"),
     "to numpy": (lambda: np.asarray(X), TypeError, "a Ragged is not an array"),
+    "inside a mask": (lambda: ct.mask(lambda v: v + X)(X), ct.errors.ShapeError, "hand the Ragged to the masked function as an argument"),
     "ufunc": (lambda: np.add(X, 1, dtype="float32"), TypeError, "inside ct.mask only"),
 }  # fmt: skip
 
