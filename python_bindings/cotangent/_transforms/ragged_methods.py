@@ -112,7 +112,7 @@ def _known_equal(first: Any, second: Any) -> bool:
     if _core.is_traced(first) or _core.is_traced(second):
         return False
     left, right = _core.to_numpy(first), _core.to_numpy(second)
-    return left.size > 0 and right.size > 0 and bool(np.all(left == right)) and left.ndim >= right.ndim
+    return (right.ndim == 0 or left.shape == right.shape) and bool(np.all(left == right))
 
 
 def element_wise(function: Function, operands: Sequence[Any], name: str) -> Any:
