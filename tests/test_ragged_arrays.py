@@ -67,7 +67,7 @@ OPERATIONS: dict[str, Callable[[Any], Any]] = {
     "running": lambda x: x.cumsum(axis=0),
     "sorted": lambda x: x.sort(axis=0),
     "places": lambda x: x.argmax(axis=0),
-    "clipped": lambda x: x.clip(0.6, 1.0).round(1),
+    "clipped": lambda x: round(x.clip(0.6, 1.0), 1),
     "array on the right": lambda x: x * np.array([1.0, 2.0, 3.0], "float32"),
     "array on the left": lambda x: np.array([1.0, 2.0, 3.0], "float32") - x,
     "ours on the left": lambda x: cnp.array([[2.0]], "float32") / x,
@@ -154,6 +154,8 @@ def test_reductions_of_batches_count_real_elements() -> None:
     pairs = ct.ragged([np.arange(n * 2.0).reshape(n, 2) for n in (2, 1)])
     assert pairs.sum(axis=(0, 1)).tolist() == [2, 5] and pairs.mean(axis=(0, 1)).tolist() == [2 / 3, 5 / 3]
     empty = ct.Ragged(np.zeros((0, 3)), {1: np.zeros(0, int)})
+    other = ct.Ragged(np.ones((0, 3)), {1: np.zeros(0, int)})
+    assert (empty + other).to_list() == [] and (empty * ct.Ragged(np.ones(3), {0: 2})).to_list() == []
     assert float(empty.sum()) == 0 and (empty * 2).data.shape == (0, 3) and empty.sum(axis=1).shape == (0,)
 
 
@@ -247,6 +249,8 @@ ERRORS: dict[str, tuple[Callable[[], Any], Any, str]] = {
     "text": (lambda: X + "a", TypeError, "unsupported operand"),
     "function of arrays": (lambda: cnp.concatenate([X, X]), TypeError, "a Ragged is not an array.*\n.*ct.mask"),
     "to numpy": (lambda: np.asarray(X), TypeError, "a Ragged is not an array"),
+    "batches of several sizes": (lambda: B + B[:2], ct.errors.ShapeError, r"axis 1 .* are of batches of shapes \(3,\) and \(2,\)"),
+    "inside a mask": (lambda: ct.mask(lambda v: v + X)(X), ct.errors.ShapeError, "hand the Ragged to the masked function as an argument"),
     "ufunc": (lambda: np.add(X, 1, dtype="float32"), TypeError, "inside ct.mask only"),
 }  # fmt: skip
 

@@ -32,6 +32,7 @@ def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> 
         DTypeError: the length is not of integers.
         ShapeError: it is known, and outside of ``0 … bound``.
     """
+    bound = min(bound, _LONGEST)
     if isinstance(length, (bool, np.bool_)):
         raise _not_integers(name, axis, "bool")
     known: Any = length if isinstance(length, int) else None  # may have more bits than any dtype
@@ -42,7 +43,7 @@ def checked_length(length: Any, axis: int, bound: int, name: str = "Ragged") -> 
         if _core.is_traced(array):
             if array.dtype == np.int32:
                 return array  # held where the region begins
-            return primitives.clamp_length(array, _core.full(array._bound_shape, min(bound, _LONGEST), "int32"))
+            return primitives.clamp_length(array, _core.full(array._bound_shape, bound, "int32"))
         known = _core.to_numpy(array)
         if known.size and known.min() >= 0 and known.max() <= bound:
             return array if array.dtype == np.int32 else _core.convert(array, "int32")  # one array is one length
@@ -91,7 +92,10 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
         if _core.get_flag("index_checks") and report_unequal is not None:
             report_unequal(primitives.eq(*_alike(first, second)), f"{what} have different lengths")
         return
-    left, right = np.broadcast_arrays(_core.to_numpy(first), _core.to_numpy(second))
+    left, right = _core.to_numpy(first), _core.to_numpy(second)
+    if left.ndim and right.ndim and left.shape != right.shape:
+        raise ShapeError(f"{what} are of batches of shapes {left.shape} and {right.shape}{advice}")
+    left, right = np.broadcast_arrays(left, right)
     if (left == right).all():
         return
     place = np.argwhere(left != right)[0]

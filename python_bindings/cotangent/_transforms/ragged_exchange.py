@@ -7,10 +7,8 @@ are asked for; none is needed otherwise.
 from __future__ import annotations
 
 import importlib
-import json
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -396,6 +394,8 @@ def to_arrays(self: Ragged) -> dict[str, np.ndarray[Any, Any]]:
     >>> sorted(ct.ragged([[1.0, 2.0], [3.0]]).to_arrays())
     ['data', 'description', 'length_1']
     """
+    import json  # whose import takes a while
+
     data = np.array(_core.to_numpy(_core.array(self.data), "to_arrays"))
     lengths = {axis: np.array(_core.to_numpy(length)) for axis, length in self.lengths.items()}
     for axis, length in lengths.items():
@@ -414,6 +414,8 @@ def from_arrays(arrays: Mapping[str, Any]) -> Ragged:
     Raises:
         CorruptFileError: something is missing or does not fit.
     """
+    import json
+
     try:
         description = json.loads(bytes(np.asarray(arrays["description"])))
         data = np.asarray(arrays["data"])
@@ -430,7 +432,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Ragged:
 def _is_safetensors(file: Any, function: str) -> bool:
     if not isinstance(file, (str, os.PathLike)):
         return False
-    suffix = Path(file).suffix
+    suffix = os.path.splitext(file)[1]  # noqa: PTH122 (pathlib costs import time)
     if suffix not in (".npz", ".safetensors"):
         raise ValueError(f"Ragged.{function}: the file's name must end in .npz or .safetensors; got {str(file)!r}")
     return suffix == ".safetensors"

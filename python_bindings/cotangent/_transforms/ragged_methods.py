@@ -112,7 +112,7 @@ def _known_equal(first: Any, second: Any) -> bool:
     if _core.is_traced(first) or _core.is_traced(second):
         return False
     left, right = _core.to_numpy(first), _core.to_numpy(second)
-    return left.size > 0 and right.size > 0 and bool(np.all(left == right)) and left.ndim >= right.ndim
+    return (right.ndim == 0 or left.shape == right.shape) and bool(np.all(left == right))
 
 
 def element_wise(function: Function, operands: Sequence[Any], name: str) -> Any:
@@ -150,6 +150,11 @@ def _check_axes(node: Ragged, axis: int, other: Any, other_axis: int, name: str)
     data = _core.array(other.data if isinstance(other, Ragged) else other)
     if data.ndim < -other_axis or (size := data._bound_shape[other_axis]) == 1:
         return
+    if other_axis + data.ndim in _core.ragged_axes(data):
+        raise ShapeError(
+            f"{what} {other_axis + data.ndim} of an array inside of ct.mask, have lengths that are not known to be equal\n"
+            "  hand the Ragged to the masked function as an argument"
+        )
     what = f"{what} {other_axis + data.ndim} of an exact array of shape {tuple(data._bound_shape)},"
     if _core.is_traced(length):
         raise _unknown(what)
@@ -472,7 +477,7 @@ def attach() -> None:
     """Gives `Ragged` the methods and operators of an array."""
     members: dict[str, Any] = {
         "__getitem__": _get_item, "__len__": _length, "__iter__": _iterate, "__bool__": _truth, "__hash__": None,
-        "__getattr__": _missing, "__repr__": ragged_repr, "reshape": _reshape,
+        "__getattr__": _missing, "__round__": _element_wise_method("round"), "__repr__": ragged_repr, "reshape": _reshape,
     }  # fmt: skip
     for name, sign in _BINARY.items():
         word = name if name not in ("and", "or") else f"{name}_"

@@ -27,9 +27,8 @@ def checkify(f: Callable[..., Any], errors: Checks = user_checks) -> Callable[..
     Args:
         f: any function of pytrees of arrays. Checks count wherever they are: in loops, branches, jitted and mapped functions.
         errors: which checks: ``user_checks`` (`check`), ``nan_checks`` (an operation made a NaN), ``div_checks`` (a division by zero),
-            ``index_checks`` (an index, or the length of a ragged axis, out of bounds), their unions ``float_checks``, ``automatic_checks``,
-            ``all_checks``, or any union
-            made with ``|``.
+            ``index_checks`` (an index, or the length of a ragged axis, out of bounds; lengths that differ where they must not),
+            their unions ``float_checks``, ``automatic_checks``, ``all_checks``, or any union made with ``|``.
 
     The error is the first in the order of the program; the function goes on after it. It can be jitted, mapped and differentiated (pass
     ``has_aux`` or take the gradient inside). Inside of `ct.mask` only `check` counts: padding may hold anything.
