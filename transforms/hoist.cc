@@ -105,7 +105,8 @@ class Slices {
         level = std::max(level, level_[var]);
         weighted = weighted || level_[var] == Level::kConstant;
       }
-      // What is larger than both of its factors, gradients of a step's examples say, may never have to exist as a whole.
+      // What is larger than both of its factors, gradients of a step's examples say, may never have to exist as a
+      // whole.
       if (is_product && !weighted && is_larger_than_factors(equation)) level = Level::kCarried;
       for (uint32_t k = 0; k < equation.output_count; ++k) level_[equation.first_output + k] = level;
       const Var var = equation.first_output;
@@ -226,8 +227,8 @@ struct Accumulation {
   std::optional<Gate> gate;
 };
 
-// A stacked result that is a product: of something stacked and a constant, or of two things of the step that are smaller
-// than it, as the gradient of a layer's weights is in a scan over layers.
+// A stacked result that is a product: of something stacked and a constant, or of two things of the step that are
+// smaller than it, as the gradient of a layer's weights is in a scan over layers.
 struct Product {
   size_t output;
   const Equation* dot;
