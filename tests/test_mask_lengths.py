@@ -380,3 +380,16 @@ def test_bounds_of_batches() -> None:
         ct.ragged(rows, bound=[8.5])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="buckets must be integers from 0 on; got -1"):
         ct.ragged(rows, buckets=[-1])
+
+
+@pytest.mark.parametrize("padding", [777.0, np.nan, -np.inf])
+def test_the_largest_of_rows_that_hold_fewer_are_not_padding(padding):
+    data = np.array([[1, 5, padding, padding], [3, padding, padding, padding], [padding] * 4], np.float32)
+    rows = ct.Ragged(ct.numpy.array(data), {1: [2, 1, 0]})
+    values, places = ct.vmap(ct.mask(lambda x: ct.lax.top_k(x, 2)))(rows)
+    assert values.tolist() == [[5, 1], [3, -np.inf], [-np.inf, -np.inf]]
+    assert places.tolist() == [[1, 0], [0, 1], [0, 0]]
+    smallest, _ = ct.jit(ct.vmap(ct.mask(lambda x: ct.lax.approx_min_k(x, 2))))(rows)
+    assert smallest.tolist() == [[1, 5], [3, np.inf], [np.inf, np.inf]]
+    gradient = ct.vmap(ct.mask(ct.grad(lambda x: ct.numpy.exp(ct.lax.top_k(x, 2)[0]).sum())))(rows)
+    np.testing.assert_allclose(gradient.data, [[np.e, np.exp(5), 0, 0], [np.exp(3), 0, 0, 0], [0] * 4], rtol=1e-6)

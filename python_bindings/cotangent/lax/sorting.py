@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops import extreme_positions
 from cotangent._ops.binding import convert
+from cotangent._ops.choice import where
+from cotangent._ops.comparisons import less
 from cotangent._ops.extents import capacity, index_along
 from cotangent._ops.sizes import axis_size, normalize_axis
 from cotangent._ops.taking import take_along_axis
@@ -56,7 +59,8 @@ def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = 
 def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The ``k`` largest elements along an axis, largest first, and their positions (int32); NaN counts as largest.
 
-    Of equal elements the first comes first.
+    Of equal elements the first comes first. Along a ragged axis that is shorter than ``k`` the rest is the smallest number of the dtype,
+    -inf of floats, and the position that is the length.
 
     >>> import cotangent as ct
     >>> values, places = ct.lax.top_k(ct.numpy.array([1, 5, 3]), 2)
@@ -71,11 +75,16 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     at = normalize_axis(axis, x.ndim, "lax.top_k")
     if not 0 <= k <= capacity(x, at):
         raise ValueError(f"lax.top_k: k must be from 0 to {capacity(x, at)}, the size of axis {at}; got {k}")
-    if k == 1 and not isinstance(axis_size(x, at), Array):
+    size = axis_size(x, at)
+    if k == 1 and not isinstance(size, Array):
         place = extreme_positions.argmax(x, at, keepdims=True)
         return take_along_axis(x, place, at, mode="clip"), convert(place, _INT32)
     places = index_along(x, at)
     values, found = primitives.sort(x, places, axis=at, num_keys=1, descending=True, count=k)
+    if isinstance(size, Array):
+        is_there = less(index_along(values, at), size)
+        least = -math.inf if _core.dtype_kind(x.dtype) == "float" else int(np.iinfo(x.dtype).min)
+        values, found = where(is_there, values, least), where(is_there, found, size)
     return values, found
 
 
