@@ -5,15 +5,29 @@
 #include <numeric>
 #include <utility>
 
-#include "runtime/text.h"
+#include "ir/terms_parts.h"
 
 namespace ct::terms {
 namespace {
 
-std::string text_of(const Leaf& leaf) {
-  std::string text = concat(static_cast<int>(leaf.kind), ":", leaf.var, ":", static_cast<int>(leaf.dtype));
+template <class T>
+void add_bytes(std::string& text, const T& value) {
+  text.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Tells leaves apart; not for people.
+std::string key_of(const Leaf& leaf) {
+  std::string text;
+  add_bytes(text, leaf.kind);
+  add_bytes(text, leaf.var);
+  add_bytes(text, leaf.dtype);
   for (const Part& part : leaf.parts) {
-    text += concat(";", part.leaf, "[", join(part.shape, ","), "][", join(part.axes, ","), "]*", part.coefficient);
+    add_bytes(text, part.leaf);
+    add_bytes(text, part.shape.size());
+    for (const int64_t size : part.shape) add_bytes(text, size);
+    add_bytes(text, part.axes.size());
+    for (const int64_t axis : part.axes) add_bytes(text, axis);
+    add_bytes(text, part.coefficient);
   }
   return text;
 }
@@ -39,7 +53,7 @@ void replace_in(Indices& list, Index old, const Indices& by) {
 }  // namespace
 
 LeafId Context::intern(Leaf leaf) {
-  const auto [at, is_new] = known_.insert({text_of(leaf), static_cast<LeafId>(leaves_.size())});
+  const auto [at, is_new] = known_.insert({key_of(leaf), static_cast<LeafId>(leaves_.size())});
   if (is_new) leaves_.push_back(std::move(leaf));
   return at->second;
 }
@@ -237,20 +251,28 @@ std::optional<Form> form_of(const Context& context, const Term& term) {
 
 }  // namespace
 
-// A part of a concatenation, or the parts of the one that it is.
+bool is_concatenated_further(const Part& part, const Leaf& leaf_of_part) {
+  return leaf_of_part.kind == Leaf::Kind::kConcatenation &&
+         part.axes.back() == static_cast<int64_t>(part.shape.size()) - 1 &&
+         part.shape.size() == leaf_of_part.parts[0].axes.size();
+}
+
+Part part_of_part(const Part& part, const Part& inner) {
+  Part result{.leaf = inner.leaf, .shape = inner.shape, .coefficient = inner.coefficient * part.coefficient};
+  for (const int64_t axis : part.axes) result.axes.push_back(inner.axes[axis]);
+  return result;
+}
+
+// A part of a concatenation, or the parts of the one that it is, if they are few: a sum of hundreds of terms is made by
+// as many additions, each of which would have a list of all.
 void Context::append(std::vector<Part>& parts, const Part& part) {
-  const Leaf inner = leaf(part.leaf);
-  const auto last = static_cast<int64_t>(part.shape.size()) - 1;
-  if (inner.kind != Leaf::Kind::kConcatenation || part.axes.back() != last ||
-      part.shape.size() != inner.parts[0].axes.size()) {
+  constexpr size_t kFew = 8;
+  const Leaf& inner = leaf(part.leaf);
+  if (!is_concatenated_further(part, inner) || inner.parts.size() > kFew) {
     parts.push_back(part);
     return;
   }
-  for (const Part& each : inner.parts) {
-    Part composed{.leaf = each.leaf, .shape = each.shape, .coefficient = each.coefficient * part.coefficient};
-    for (const int64_t axis : part.axes) composed.axes.push_back(each.axes[axis]);
-    parts.push_back(std::move(composed));
-  }
+  for (const Part& each : inner.parts) parts.push_back(part_of_part(part, each));
 }
 
 void Context::merge(Sum& sum) {

@@ -39,7 +39,7 @@ Option option(const std::string& name) {
 }
 
 // All guarded by the GIL. A thread takes over what changed in the process when it next asks.
-Config process_config;
+Config process_config{.products_direct = true};
 uint64_t process_changes = 1;
 
 struct ThreadConfig {

@@ -524,3 +524,50 @@ def test_gradients_in_half_precision_are_squared_in_float32(dtype: str) -> None:
         assert ct.explain(norms)(a, d).contractions
     wide = [np.asarray(x.astype("float32")).astype(np.float64) for x in (a, d)]
     np.testing.assert_allclose(found, np.sum(wide[0] ** 2, 1) * np.sum(wide[1] ** 2, 1), rtol=1e-5)
+
+
+def test_no_example_escapes_its_bound() -> None:
+    """Of the Gram matrix of this gradient nothing is left in float32; by default it is not made."""
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=(16, 1, 512)) * 1e4 + rng.normal(size=(16, 8, 512))).astype(np.float32)
+    c = (np.tile([1, -1], 4)[None, :, None] * rng.normal(size=(16, 1, 512))).astype(np.float32)
+
+    def loss(w: Any, x: Any, c: Any) -> Any:
+        return cnp.sum((x @ w) * c)
+
+    assert ct.config.read("products") == "direct"
+    total = ct.per_example.clipped_sum(loss, 1.0)(np.zeros((512, 512), np.float32), x, c)
+    assert np.linalg.norm(total) <= 16
+
+
+def test_norms_of_single_products_neither_overflow_nor_underflow() -> None:
+    a, d = np.full((64, 300), 1e-30, np.float32), np.full((64, 200), 1e30, np.float32)
+
+    def norms(a: Any, d: Any) -> Any:
+        return cnp.sqrt(cnp.sum(cnp.einsum("bm,bn->bmn", a, d) ** 2, axis=(1, 2)))
+
+    assert ct.explain(norms)(a, d).contractions
+    np.testing.assert_allclose(ct.jit(norms)(a, d), np.sqrt(60000), rtol=1e-6)
+
+
+def test_what_has_no_place_is_dropped_though_it_is_infinite() -> None:
+    ids, d = np.array([[5, 1], [2, 2]]), np.array([[[np.inf] * 3, [1.0] * 3], [[1.0] * 3, [2.0] * 3]])
+
+    def norms(d: Any) -> Any:
+        g = cnp.zeros((2, 5, 3)).at[cnp.arange(2)[:, None], ids].add(d)
+        return cnp.sum(g * g, axis=(1, 2)), cnp.einsum("bve,cve->bc", g, g)
+
+    with products("always"):
+        squares, kernel = ct.jit(norms)(d)
+    np.testing.assert_allclose(squares, [3, 27])
+    np.testing.assert_allclose(kernel, [[3, 0], [0, 27]])
+
+
+def test_hundreds_of_steps_compile_in_time_that_grows_with_their_number() -> None:
+    seconds = {}
+    for steps in (40, 160):
+        loss, params, x, y = unrolled(steps=steps)
+        with products("gram"):
+            report = ct.profile(lambda p, x, y: QUANTITIES["norms"](gradients(loss, p, x, y)), runs=1)(params, x, y)
+        seconds[steps] = dict(report.stages)["contract"]
+    assert seconds[160] < 12 * seconds[40] + 0.5

@@ -7,7 +7,6 @@
 namespace ct::jit {
 
 using loop::For;
-using loop::Index;
 using loop::Statement;
 using loop::StatementKind;
 

@@ -168,7 +168,7 @@ absl::StatusOr<std::vector<ExportedFile>> export_library(const GraphPtr& graph, 
   const auto target = jit::export_target({.triple = options.triple, .cpu = options.cpu, .vector_bits = 0});
   if (!target.ok()) return target.status();
   try {
-    loop::Program program = lower_prepared(*prepare(graph, kAnyHost), options.name, kAnyHost);
+    loop::Program program = lower_prepared(*prepare(graph, kAnyHost, Products::kDirect), options.name, kAnyHost);
     build_in(program, graph->num_inputs(), options.constants);
     std::vector<jit::BoundedInput> lengths;
     for (const jit::LengthInput& length : jit::find_length_inputs(*graph)) {

@@ -57,9 +57,9 @@ def update(name: str, value: Any) -> None:
             ``"threads"``: how many threads a compiled program may use, at most; 0 means as many as there are cores for this process, and
             more than these are never used. The environment variable ``CT_THREADS`` sets it at the start. Results do not depend on it.
             ``"products"``: in which order compiled programs evaluate sums of products that are larger than their factors, such as norms of
-            per-example gradients. ``"gram"``: in any, as is fastest; a squared norm may be an inner product of Gram matrices, which loses
-            digits where a norm is tiny next to the products that it is a sum of. ``"direct"``: what is squared is computed first, then squared.
-            ``"off"``: as the program is written.
+            per-example gradients. ``"direct"``, which is set: in any, but sums are computed before they are squared. ``"gram"``: these too
+            as is fastest; a squared norm may be an inner product of Gram matrices, which loses digits where a norm is tiny next to the
+            products that it is a sum of. ``"off"``: as the program is written.
         value: the new value.
 
     Raises:

@@ -202,6 +202,19 @@ class Planner {
   std::map<Var, PlannedExit> planned_;
 };
 
+// Squares of single precision that take no product of matrices: in double precision they neither overflow nor
+// underflow, and cost next to nothing.
+bool is_made_in_double(const PlannedExit& planned, const Exit& exit, DType dtype) {
+  if (dtype != DType::kFloat32 || !exit.sum.square) return false;
+  return std::ranges::all_of(planned.terms, [](const PlannedTerm& term) {
+    double elements = 0;
+    for (size_t k = 0; k < term.plan.term().factors.size(); ++k) {
+      elements += static_cast<double>(term.plan.elements(Subset{1} << k));
+    }
+    return !term.blocks && term.plan.step(term.plan.all()).multiply_adds <= 4 * elements;
+  });
+}
+
 Value emit(Emitter& emitter, const PlannedExit& planned, const Exit& exit, const Aval& type) {
   Value total;
   for (const PlannedTerm& term : planned.terms) {
@@ -274,12 +287,16 @@ GraphPtr contract(const Graph& graph, Products products) {
     if (const auto exit = exits.find(equation.first_output); exit != exits.end()) {
       const Aval& type = graph.aval(equation.first_output);
       const auto variable = [&](Var var) { return values[var]; };
+      const auto& plan = planner.planned().at(equation.first_output);
+      const bool is_double = contraction::is_made_in_double(plan, *exit->second, type.dtype());
+      const DType computed = is_double ? DType::kFloat64 : type.dtype();
       contraction::Emitter& emitter =
-          emitters.try_emplace(type.dtype(), builder, regions.context(), variable, type.dtype()).first->second;
+          emitters.try_emplace(computed, builder, regions.context(), variable, computed).first->second;
       if (auto* wanted = Contractions::current()) {
         report(*wanted, graph, equation, planner.planned().at(equation.first_output));
       }
-      values[equation.first_output] = emit(emitter, planner.planned().at(equation.first_output), *exit->second, type);
+      const Value made = emit(emitter, plan, *exit->second, type.with_dtype(computed));
+      values[equation.first_output] = convert(made, type.dtype());
       continue;
     }
     Values operands;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ir/ops.h"
+#include "ir/terms_parts.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 
@@ -92,31 +93,74 @@ Value Emitter::leaf(terms::LeafId id, absl::Span<const int64_t> shape) {
 }
 
 Value Emitter::composed(const Leaf& one) {
+  if (one.kind == Leaf::Kind::kConcatenation) return concatenated(one);
   Values parts;
+  parts.reserve(one.parts.size());
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
   if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
-  if (one.kind != Leaf::Kind::kConcatenation) {
-    const Value other = broadcast(parts[1], parts[0].shape(), one.parts[1].axes);
-    if (one.kind == Leaf::Kind::kQuotient) return parts[0] / other;
-    const Value zero = zeros_like(parts[0]);
-    return one.kind == Leaf::Kind::kGate ? select(other, parts[0], zero) : select(other, zero, parts[0]);
-  }
-  for (size_t k = 0; k < parts.size(); ++k) {
-    const Part& part = one.parts[k];
-    if (part.axes.back() < 0) {
-      parts[k] = transpose(parts[k], Ints(part.axes.begin(), part.axes.end() - 1));
-      parts[k] = expand_dims(parts[k], parts[k].rank());
-    } else {
-      parts[k] = transpose(parts[k], part.axes);
+  const Value other = broadcast(parts[1], parts[0].shape(), one.parts[1].axes);
+  if (one.kind == Leaf::Kind::kQuotient) return parts[0] / other;
+  const Value zero = zeros_like(parts[0]);
+  return one.kind == Leaf::Kind::kGate ? select(other, parts[0], zero) : select(other, zero, parts[0]);
+}
+
+namespace {
+
+// The parts of a concatenation, and of concatenations that are parts of it along the same axis.
+void collect_parts(const terms::Context& context, const Leaf& whole, std::vector<Part>& parts) {
+  for (const Part& part : whole.parts) {
+    const Leaf& inner = context.leaf(part.leaf);
+    if (inner.kind != Leaf::Kind::kConcatenation || !terms::is_concatenated_further(part, inner)) {
+      parts.push_back(part);
+      continue;
     }
-    if (part.coefficient != 1) parts[k] = parts[k] * full_like(parts[k], part.coefficient);
+    std::vector<Part> of_part;
+    collect_parts(context, inner, of_part);
+    for (const Part& each : of_part) parts.push_back(terms::part_of_part(part, each));
   }
-  return concatenate(parts, parts[0].rank() - 1);
+}
+
+}  // namespace
+
+Value Emitter::concatenated(const Leaf& one) {
+  std::vector<Part> parts;
+  collect_parts(context_, one, parts);
+  Values values;
+  values.reserve(parts.size());
+  for (const Part& part : parts) {
+    Value value = leaf(part.leaf, part.shape);
+    if (part.axes.back() < 0) {
+      value = transpose(value, Ints(part.axes.begin(), part.axes.end() - 1));
+      value = expand_dims(value, value.rank());
+    } else {
+      value = transpose(value, part.axes);
+    }
+    if (part.coefficient != 1) value = value * full_like(value, part.coefficient);
+    values.push_back(value);
+  }
+  return concatenate(values, values[0].rank() - 1);
 }
 
 Values Emitter::factors(const terms::Term& term) {
   Values result;
-  for (const Factor& factor : term.factors) result.push_back(leaf(factor.leaf, factor.shape));
+  result.reserve(term.factors.size());
+  for (const Factor& factor : term.factors) {
+    const Value value = leaf(factor.leaf, factor.shape);
+    result.push_back(factor.one_hot ? value : convert(value, dtype_));
+  }
+  // What has no place is dropped, and may be infinite.
+  for (size_t hot = 0; hot < term.factors.size(); ++hot) {
+    if (!term.factors[hot].one_hot) continue;
+    const Indices& indices = term.factors[hot].indices;
+    const Indices places(indices.begin(), indices.end() - 1);
+    for (size_t k = 0; k < term.factors.size(); ++k) {
+      if (term.factors[k].one_hot || !terms::places_of(term.factors[k], places)) continue;
+      const Array inside{is_inside(result[hot], context_.size(indices.back())), places};
+      const Value where = spread(inside, term.factors[k].indices, result[k].shape());
+      result[k] = select(where, result[k], zeros_like(result[k]));
+      break;
+    }
+  }
   return result;
 }
 

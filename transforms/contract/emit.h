@@ -36,6 +36,7 @@ class Emitter {
  private:
   Value leaf(terms::LeafId id, absl::Span<const int64_t> shape);
   Value composed(const terms::Leaf& leaf);
+  Value concatenated(const terms::Leaf& leaf);
   // By factor: what it is made of.
   Values factors(const terms::Term& term);
   Array product(const Plan& plan, const Values& factors, Subset subset);

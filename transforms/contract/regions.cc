@@ -17,6 +17,19 @@ bool is_computed(DType dtype) { return dtype == DType::kFloat32 || dtype == DTyp
 // Half precision may grow, and exit when it has been converted.
 bool may_grow(DType dtype) { return is_float(dtype) && dtype_size(dtype) >= 2; }
 
+// Whether nothing can cancel before it is squared: one term, each of whose indices the result of the square still had,
+// so that its elements are single products. `axes` are those before a sum.
+bool is_of_single_products(const terms::Sum& square) {
+  if (square.terms.size() != 1) return false;
+  const terms::Term& term = square.terms[0];
+  return std::ranges::all_of(term.factors, [&](const terms::Factor& factor) {
+    return !factor.one_hot && std::ranges::all_of(factor.indices, [&](terms::Index index) {
+      return std::ranges::any_of(
+          term.axes, [&](const terms::Indices& axis) { return std::ranges::find(axis, index) != axis.end(); });
+    });
+  });
+}
+
 }  // namespace
 
 Regions::Regions(const Graph& graph, Products products)
@@ -134,7 +147,11 @@ void Regions::visit(uint32_t number) {
   if (kept_.contains(result) || (!grows && largest == 0)) return;
   if (made.roots.empty()) made.roots.insert(result);
   std::optional<terms::Sum> sum = apply(equation);
-  if (!sum || sum->terms.empty() || (sum->square && products_ == Products::kDirect)) return;
+  if (!sum || sum->terms.empty()) return;
+  // Here the square is made; what is made of it later keeps the flag.
+  const auto operands = graph_.operands(equation);
+  const bool is_squared = operands.size() == 2 && operands[0] == operands[1];
+  if (products_ == Products::kDirect && is_squared && !is_of_single_products(*sum)) return;
   made.sum = *std::move(sum);
   const bool is_small = size(result) <= made.factors || forced_.contains(result);
   if (largest > 0 && is_small && 2 * size(result) <= largest) {

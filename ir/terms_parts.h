@@ -1,0 +1,13 @@
+// Concatenations of concatenations, as one.
+#pragma once
+
+#include "ir/terms.h"
+
+namespace ct::terms {
+
+// Whether a part is a whole concatenation along the axis of the one that it is a part of.
+bool is_concatenated_further(const Part& part, const Leaf& leaf_of_part);
+// A part of that one as a part of the outer one.
+Part part_of_part(const Part& part, const Part& inner);
+
+}  // namespace ct::terms
