@@ -1,0 +1,121 @@
+"""What users of `Ragged` found: arrays beside a batch, lengths that must be equal, derivatives, files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+ROWS = [[1.0, 2.0], [5.0], [4.0]]
+MATRICES = [np.ones((2, 3)), np.ones((1, 3))]
+
+
+def batch() -> ct.Ragged:
+    return ct.ragged(ROWS, bound=4)
+
+
+def matrices() -> ct.Ragged:
+    return ct.ragged(MATRICES)
+
+
+def rows_of(x: Any) -> list[Any]:
+    return [row.tolist() for row in x.to_list()] if isinstance(x, ct.Ragged) else np.asarray(x).tolist()
+
+
+# ---- arrays beside a batch ---------------------------------------------------------------------------------------------
+
+COLUMN = np.array([[True], [False], [False]])
+REDUCTIONS = {
+    "a bool a row": (lambda b: b.sum(axis=1, where=COLUMN), [3, 0, 0]),
+    "one for all": (lambda b: b.sum(axis=1, where=np.array([[True]])), [3, 5, 4]),
+    "no axis": (lambda b: b.sum(axis=1, where=np.array(True)), [3, 5, 4]),
+    "over the batch": (lambda b: b.sum(where=COLUMN), 3),
+    "ragged": (lambda b: b.sum(axis=1, where=b > 1), [2, 5, 4]),
+    "ragged, over the batch": (lambda b: b.sum(where=b > 1), 11),
+    "keepdims": (lambda b: b.sum(axis=1, where=COLUMN, keepdims=True), [[3], [0], [0]]),
+    "prod": (lambda b: b.prod(axis=1, where=b > 1), [2, 5, 4]),
+    "any": (lambda b: (b > 1).any(axis=1, where=COLUMN), [True, False, False]),
+    "all": (lambda b: (b > 1).all(axis=1, where=COLUMN), [False, True, True]),
+    "min": (lambda b: b.min(axis=1, where=b > 1, initial=9), [2, 5, 4]),
+    "max": (lambda b: b.max(where=COLUMN, initial=-1), 2),
+    "max by row": (lambda b: b.max(axis=1, where=COLUMN, initial=-1), [2, -1, -1]),
+    "mean": (lambda b: b.mean(where=b > 1), 11 / 3),
+    "mean of rows": (lambda b: b.mean(axis=1, where=b > 0.5), [1.5, 5, 4]),
+    "mean over the batch": (lambda b: b.mean(where=np.array([[True], [True], [False]])), 8 / 3),
+    "var": (lambda b: b.var(where=b > 1), np.var([2, 5, 4])),
+    "std, its mean given": (lambda b: b.std(axis=1, mean=b.mean(axis=1, keepdims=True)), [0.5, 0, 0]),
+    "std of all, its mean given": (lambda b: b.std(mean=np.array([[3.0]])), np.std([1, 2, 5, 4])),
+    "correction": (lambda b: b.var(correction=1), np.var([1, 2, 5, 4], ddof=1)),
+    "initial": (lambda b: b.sum(initial=1), 13),
+    "initial by row": (lambda b: b.sum(axis=1, initial=1), [4, 6, 5]),
+    "initial of a product": (lambda b: b.prod(initial=2.0), 80),
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_arrays_beside_reductions_of_batches(name: str, jitted: bool) -> None:
+    function, expected = REDUCTIONS[name]
+    function = ct.jit(function) if jitted else function
+    np.testing.assert_allclose(np.asarray(function(batch())), expected, rtol=1e-6)
+
+
+def test_where_beside_batches_of_matrices() -> None:
+    x = matrices()
+    assert rows_of(x.sum(axis=2, where=np.array([[[True]], [[False]]]))) == [[3, 3], [0]]
+    assert rows_of(x.sum(axis=1, where=np.ones((2, 1, 3), bool))) == [[2, 2, 2], [1, 1, 1]]
+    assert rows_of(x.sum(axis=1, where=np.array([True, False, True]))) == [[2, 0, 2], [1, 0, 1]]
+    assert rows_of(x.sum(axis=(), where=np.array([[[True]], [[False]]]))) == [[[1] * 3] * 2, [[0] * 3]]
+    empty = ct.ragged([[], [1.0]])
+    assert rows_of(empty.sum(axis=1, where=np.array([[True], [True]]))) == [0, 1]
+
+
+def test_a_batch_of_batches_with_where() -> None:
+    inner = np.array([[[1.0, 2.0], [3.0, 9.0]], [[4.0, 5.0], [9.0, 9.0]]])
+    x = ct.Ragged(inner, {2: np.array([[2, 1], [2, 0]])})
+    assert rows_of(x.sum(axis=2, where=np.array([[[True]], [[False]]]))) == [[3, 3], [0, 0]]
+    assert rows_of(x.sum(axis=2, where=np.array([[True], [False]]))) == [[3, 0], [9, 0]]
+
+
+def test_gradients_with_where() -> None:
+    gradient = ct.grad(lambda b: (b**2).sum(where=COLUMN))(batch())
+    assert rows_of(gradient) == [[2, 4], [0], [0]]
+
+
+def test_bounds_of_clip_are_aligned_with_the_batch() -> None:
+    b = batch()
+    clipped = b.clip(np.array([[1.5], [1.5], [9.0]]))
+    assert rows_of(clipped) == [[1.5, 2], [5], [9]]
+    assert np.asarray(clipped.shape[1]).tolist() == [2, 1, 1]
+    assert rows_of(b.clip(max=np.array([[1.5], [1.5], [9.0]]))) == [[1, 1.5], [1.5], [4]]
+    assert rows_of(b.clip(b - 1, b - 0.5)) == [[0.5, 1.5], [4.5], [3.5]]
+    assert rows_of(b.clip(np.array([[2.0]]), b)) == [[1, 2], [5], [4]]
+    assert rows_of(b.clip(2, 4)) == [[2, 2], [4], [4]]
+    assert b.clip(2, 4).dtype == b.dtype
+    assert rows_of(ct.jit(lambda x: x.clip(x - 1, x - 0.5))(b)) == [[0.5, 1.5], [4.5], [3.5]]
+    one = ct.Ragged(cnp.array([1.0, 2.0, np.nan]), {0: 2})
+    assert one.clip(one + 1, 2.5).unpad().tolist() == [2, 2.5]
+
+
+OTHER = ct.ragged([[1.0], [5.0], [4.0, 3.0]], bound=4)
+MISFITS: dict[str, Callable[[], Any]] = {
+    "where of another length": lambda: batch().sum(axis=1, where=OTHER > 1),
+    "where of the bound": lambda: batch().sum(axis=1, where=np.ones(4, bool)),
+    "where of more rows": lambda: batch().sum(axis=1, where=np.ones((2, 1), bool)),
+    "where of more axes": lambda: batch().sum(axis=1, where=np.ones((1, 3, 1), bool)),
+    "where of a larger exact axis": lambda: ct.ragged([np.ones((2, 1)), np.ones((1, 1))]).sum(where=np.ones(3, bool)),
+    "where of a batch beside one": lambda: batch()[0].sum(where=batch() > 1),
+    "bounds of another length": lambda: batch().clip(OTHER),
+    "bounds, the last of another length": lambda: batch().clip(batch(), OTHER),
+    "bounds of more rows": lambda: batch().clip(np.ones((2, 1))),
+}
+
+
+@pytest.mark.parametrize("name", MISFITS)
+def test_arrays_that_do_not_fit(name: str) -> None:
+    with pytest.raises(ct.errors.ShapeError, match=r"^(sum|clip): "):
+        MISFITS[name]()
