@@ -119,3 +119,46 @@ MISFITS: dict[str, Callable[[], Any]] = {
 def test_arrays_that_do_not_fit(name: str) -> None:
     with pytest.raises(ct.errors.ShapeError, match=r"^(sum|clip): "):
         MISFITS[name]()
+
+
+# ---- lengths that must be equal ----------------------------------------------------------------------------------------
+
+
+def named(lengths: Any, second: float = np.nan) -> ct.Ragged:
+    return ct.Ragged(np.array([[1.0, 2.0], [second] * 2, [4.0, 0.0]]), {1: lengths}, {1: "n"})
+
+
+def product(x: Any, y: Any) -> Any:
+    return x @ y
+
+
+def test_equal_names_in_a_batch_mean_equal_lengths() -> None:
+    a, b, same = named([2, 0, 1]), named([2, 1, 1], 3.0), named([2, 0, 1])
+    mapped = ct.vmap(ct.mask(product))
+    message = "axes named 'n' have lengths 0 and 1 in example 1; equal names mean equal lengths"
+    with pytest.raises(ct.errors.ShapeError, match=f"vmap of product: {message}"):
+        mapped(a, b)
+    with pytest.raises(ct.errors.ShapeError, match=message):
+        ct.vmap(lambda pair: ct.mask(product)(*pair))({"pair": (a, b)}["pair"])
+    with pytest.raises(ct.errors.ShapeError, match=message):
+        ct.lax.map(lambda pair: ct.mask(product)(*pair), (a, b))
+    assert mapped(a, same).tolist() == [5, 0, 16]
+    assert ct.lax.map(lambda pair: ct.mask(product)(*pair), (a, same)).tolist() == [5, 0, 16]
+    one = ct.Ragged(np.ones(2), {0: 2}, {0: "n"})
+    with pytest.raises(ct.errors.ShapeError, match="lengths 0 and 2 in example 1"):
+        ct.vmap(ct.mask(product), in_axes=(0, None))(a, one)
+    twos = ct.Ragged(np.ones((3, 2)), {1: 2}, {1: "n"})
+    axes = ct.Ragged._make(0, {-1: None}, {-1: "n"})
+    with pytest.raises(ct.errors.ShapeError, match="lengths 0 and 2 in example 1"):
+        ct.vmap(ct.mask(product), in_axes=(0, axes))(a, twos)
+
+
+def test_equal_names_in_batches_of_batches() -> None:
+    lengths = np.array([[2, 1], [0, 2]])
+    x = ct.Ragged(np.ones((2, 2, 2)), {2: lengths}, {2: "n"})
+    other = ct.Ragged(np.ones((2, 2, 2)), {2: lengths.T}, {2: "n"})
+    twice = ct.vmap(ct.vmap(ct.mask(product)))
+    assert twice(x, x).tolist() == lengths.tolist()
+    assert ct.vmap(ct.vmap(ct.mask(product)), in_axes=(0, 1))(x, other).tolist() == lengths.tolist()
+    with pytest.raises(ct.errors.ShapeError, match="lengths 1 and 0 in example 0, 1"):
+        twice(x, other)

@@ -233,6 +233,43 @@ def _names_from_end(
     return found
 
 
+def check_names_of_batch(tree: Any, axes: Sequence[int], name: str) -> None:
+    """Raises ShapeError where equally named axes of an example would have different lengths, as far as these are known.
+
+    The examples that are mapped are not known, so `mask` cannot tell.
+
+    Args:
+        tree: the arguments of a function that is mapped.
+        axes: for each leaf the axis that is the batch, -1 for none.
+        name: begins the message.
+    """
+    given = iter(axes)
+    by_name: dict[str, tuple[Any, bool]] = {}
+    for item in _core.tree_flatten(tree, lambda node: isinstance(node, Ragged))[0]:
+        next(given, -1)  # of the data, or of an array
+        if not isinstance(item, Ragged):
+            continue
+        for axis, length in item._lengths.items():
+            place, text = next(given, -1), item._names[axis]
+            if not text or not are_lengths(length):
+                continue
+            first, first_place = by_name.setdefault(text, (length, place))
+            if (first is length and first_place == place) or _core.is_traced(first) or _core.is_traced(length):
+                continue
+            pair = [_batch_first(x, at) for x, at in ((first, first_place), (length, place))]
+            rank = max(x.ndim for x in pair)
+            aligned = [x.reshape(*x.shape, *[1] * (rank - x.ndim)) if x.ndim == 1 else x for x in pair]
+            sizes = zip(aligned[0].shape, aligned[1].shape, strict=False)
+            if aligned[0].ndim == aligned[1].ndim and all(m == n or 1 in (m, n) for m, n in sizes):
+                what = f"{name}: axes named {text!r}"
+                check_equal(*np.broadcast_arrays(*aligned), what, "; equal names mean equal lengths")
+
+
+def _batch_first(length: Any, axis: int) -> np.ndarray[Any, Any]:
+    known = _core.to_numpy(_core.array(length))
+    return known[None] if axis < 0 else np.moveaxis(known, axis, 0)
+
+
 # ---- the pytree node ---------------------------------------------------------------------------------------------------
 
 
