@@ -162,3 +162,77 @@ def test_equal_names_in_batches_of_batches() -> None:
     assert ct.vmap(ct.vmap(ct.mask(product)), in_axes=(0, 1))(x, other).tolist() == lengths.tolist()
     with pytest.raises(ct.errors.ShapeError, match="lengths 1 and 0 in example 0, 1"):
         twice(x, other)
+
+
+def test_tangents_and_cotangents_have_the_lengths_of_what_they_belong_to() -> None:
+    u, v = named([2, 0, 1]), named([2, 1, 1])
+
+    def square(r: Any) -> Any:
+        return r**2
+
+    end = "have lengths 1 and 0 in example 1"
+    with pytest.raises(ct.errors.MismatchError, match=f"vjp of square: the cotangent and the output {end}"):
+        ct.vjp(square, u)[1](v)
+    with pytest.raises(ct.errors.MismatchError, match=f"jvp: the tangent and the primal {end}"):
+        ct.jvp(square, (u,), (v,))
+    with pytest.raises(ct.errors.MismatchError, match=f"linearize: the tangent and the primal {end}"):
+        ct.linearize(square, u)[1](v)
+    with pytest.raises(ct.errors.ShapeError, match=end):
+        ct.hvp(lambda r: (r**3).sum(), (u,), (v,))
+    (pulled,) = ct.vjp(square, u)[1](named([2, 0, 1]))
+    assert rows_of(pulled) == [[2, 8], [], [32]]
+    forward, backward = ct.fwd_and_bwd(square, 0)
+    assert rows_of(backward(forward(u)[1], u)) == [[2, 8], [], [32]]
+
+
+# ---- derivatives are Ragged arrays -------------------------------------------------------------------------------------
+
+DERIVATIVES: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
+    "jvp": (lambda u: ct.jvp(lambda r: r**2, (u,), (u,))[1], [[2, 8], [], [32]]),
+    "linearize": (lambda u: ct.linearize(lambda r: r**2, u)[1](u), [[2, 8], [], [32]]),
+    "hvp": (lambda u: ct.hvp(lambda r: (r**3).sum(), (u,), (u,)), [[6, 24], [], [96]]),
+    "jacfwd": (ct.jacfwd(lambda r: (r**3).sum()), [[3, 12], [], [48]]),
+    "jacrev": (ct.jacrev(lambda r: (r**3).sum()), [[3, 12], [], [48]]),
+    "jvp of a number": (lambda u: ct.jvp(lambda a: a * u, (2.0,), (1.0,))[1], [[1, 2], [], [4]]),
+    "jvp in vmap": (
+        ct.vmap(lambda r: ct.jvp(ct.mask(lambda x: x**2), (r,), (r,))[1]),
+        [[2, 8], [], [32]],
+    ),
+    "jvp of jvp": (
+        lambda u: ct.jvp(lambda a: ct.jvp(lambda r: r**3, (a,), (u,))[1], (u,), (u,))[1],
+        [[6, 48], [], [384]],
+    ),
+}
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_derivatives_have_the_lengths_of_the_primal(name: str, jitted: bool) -> None:
+    function, expected = DERIVATIVES[name]
+    result = (ct.jit(function) if jitted else function)(named([2, 0, 1]))
+    assert rows_of(result) == expected
+    assert float(result.sum()) == sum(map(sum, expected))
+    assert np.asarray(result.data)[1].tolist() == [0, 0] or "number" in name
+
+
+@pytest.mark.parametrize("jacobian", [ct.jacfwd, ct.jacrev])
+def test_jacobians_of_rows(jacobian: Any) -> None:
+    blocks = jacobian(lambda r: (r**3).sum(axis=1))(named([2, 0, 1]))
+    assert rows_of(blocks[0]) == [[3, 12], [], [0]]
+    assert rows_of(blocks[2]) == [[0, 0], [], [48]]
+    one = ct.Ragged(np.array([1.0, 2.0, np.nan]), {0: 2})
+    exact = jacobian(lambda r: cnp.stack([r.sum(), (r**2).sum()]))(one)
+    assert exact.shape == (2, 2)
+    assert exact.unpad().tolist() == [[1, 1], [2, 4]]
+
+
+def test_jacobians_of_ragged_outputs_say_what_to_call() -> None:
+    one = ct.Ragged(np.array([1.0, 2.0, np.nan]), {0: 2})
+    with pytest.raises(TypeError, match=r"jacfwd of .*: the output is a Ragged"):
+        ct.jacfwd(lambda r: r**3)(one)
+    with pytest.raises(TypeError, match=r"jacrev of .*: the output is a Ragged"):
+        ct.jacrev(lambda a: a * one)(2.0)
+    with pytest.raises(TypeError, match=r"hessian of .*: argument 0 has a Ragged[\s\S]*ct.mask\(ct.hessian"):
+        ct.hessian(lambda r: (r**3).sum())(one)
+    assert ct.mask(ct.hessian(lambda r: (r**3).sum()))(one).unpad().tolist() == [[6, 0], [0, 12]]
+    assert ct.hessian(lambda a: (a * one).sum() ** 2)(2.0).tolist() == 18
