@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import cotangent as ct
@@ -236,3 +238,69 @@ def test_jacobians_of_ragged_outputs_say_what_to_call() -> None:
         ct.hessian(lambda r: (r**3).sum())(one)
     assert ct.mask(ct.hessian(lambda r: (r**3).sum()))(one).unpad().tolist() == [[6, 0], [0, 12]]
     assert ct.hessian(lambda a: (a * one).sum() ** 2)(2.0).tolist() == 18
+
+
+def test_a_ragged_does_not_change() -> None:
+    b = batch()
+    with pytest.raises(AttributeError, match="a Ragged does not change"):
+        b.data = cnp.zeros((3, 4))
+    with pytest.raises(AttributeError):
+        b.lengths = {1: 2}  # type: ignore[misc]
+    assert rows_of(b) == ROWS
+
+
+# ---- files -------------------------------------------------------------------------------------------------------------
+
+
+def written(file: Path) -> bytes:
+    batch().save(file)
+    return file.read_bytes()
+
+
+def changed(content: bytes) -> bytes:
+    middle = content.index(b"\x93NUMPY") + 140
+    return content[:middle] + bytes(255 - byte for byte in content[middle : middle + 40]) + content[middle + 40 :]
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "text": lambda content: b"these are no arrays\n",
+    "empty": lambda content: b"",
+    "one byte": lambda content: b"P",
+    "cut in half": lambda content: content[: len(content) // 2],
+    "cut at the end": lambda content: content[:-1],
+    "the end alone": lambda content: content[-100:],
+    "other bytes": changed,
+    "pickle": lambda content: pickle.dumps([1.0]),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damaged_files(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "rows.npz"
+    file.write_bytes(DAMAGE[name](written(file)))
+    with pytest.raises(ct.errors.CorruptFileError) as caught:
+        ct.Ragged.load(file)
+    assert "pickle" not in str(caught.value)
+
+
+def test_files_of_other_arrays(tmp_path: Path) -> None:
+    file = tmp_path / "rows.npz"
+    np.savez(file, data=np.array([None, 1]))
+    with pytest.raises(ct.errors.CorruptFileError) as caught:
+        ct.Ragged.load(file)
+    assert "pickle" not in str(caught.value)
+    description = np.frombuffer(b'{"dtype": "float32", "names": []}', np.uint8)
+    np.savez(file, data=np.zeros((2, 2), np.float32), description=description)
+    with pytest.raises(ct.errors.CorruptFileError):
+        ct.Ragged.load(file)
+    with pytest.raises(FileNotFoundError):
+        ct.Ragged.load(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"\xff" * 64])
+def test_damaged_files_of_safetensors(content: bytes, tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    file = tmp_path / "rows.safetensors"
+    file.write_bytes(content)
+    with pytest.raises(ct.errors.CorruptFileError):
+        ct.Ragged.load(file)

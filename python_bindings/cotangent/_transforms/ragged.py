@@ -48,15 +48,15 @@ class Ragged(Interface):
     [1.0, 2.0]
     """
 
-    __slots__ = ("_aux", "_kept", "_lengths", "data")
+    __slots__ = ("_aux", "_data", "_kept", "_lengths")
 
-    data: Any
+    _data: Any
     _lengths: dict[int, Any]  # in the order of the axes
     _aux: _Aux
     _kept: Any
 
     def __init__(self, data: Any, lengths: Mapping[int, Any], names: Mapping[int, str] | None = None) -> None:
-        self.data = data if isinstance(data, Array) else _core.array(data)
+        self._data = data if isinstance(data, Array) else _core.array(data)
         shape = self.data._bound_shape
         found: dict[int, Any] = {}
         for axis, length in lengths.items():
@@ -78,9 +78,18 @@ class Ragged(Interface):
     def _make(cls, data: Any, lengths: dict[int, Any], names: Mapping[int, str]) -> Ragged:
         """A node of children that may be anything: axes from the end, nothing checked."""
         result = object.__new__(cls)
-        result.data = data
+        result._data = data
         result._set(lengths, names)
         return result
+
+    @property
+    def data(self) -> Any:
+        """The padded array. It is not replaced: lengths and names belong to it."""
+        return self._data
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        raise AttributeError("a Ragged does not change\n  make another: ct.Ragged(data, x.lengths, x.names)")
 
     @property
     def _names(self) -> dict[int, str]:
@@ -244,7 +253,7 @@ def check_names_of_batch(tree: Any, axes: Sequence[int], name: str) -> None:
         name: begins the message.
     """
     given = iter(axes)
-    by_name: dict[str, tuple[Any, bool]] = {}
+    by_name: dict[str, tuple[Any, int]] = {}
     for item in _core.tree_flatten(tree, lambda node: isinstance(node, Ragged))[0]:
         next(given, -1)  # of the data, or of an array
         if not isinstance(item, Ragged):
@@ -261,8 +270,9 @@ def check_names_of_batch(tree: Any, axes: Sequence[int], name: str) -> None:
             aligned = [x.reshape(*x.shape, *[1] * (rank - x.ndim)) if x.ndim == 1 else x for x in pair]
             sizes = zip(aligned[0].shape, aligned[1].shape, strict=False)
             if aligned[0].ndim == aligned[1].ndim and all(m == n or 1 in (m, n) for m, n in sizes):
+                left, right = np.broadcast_arrays(*aligned)
                 what = f"{name}: axes named {text!r}"
-                check_equal(*np.broadcast_arrays(*aligned), what, "; equal names mean equal lengths")
+                check_equal(left, right, what, "; equal names mean equal lengths")
 
 
 def _batch_first(length: Any, axis: int) -> np.ndarray[Any, Any]:
@@ -280,7 +290,7 @@ def _flatten_ragged(value: Ragged) -> tuple[tuple[Any, ...], _Aux]:
 
 def _unflatten_ragged(aux: _Aux, children: Iterable[Any]) -> Ragged:
     result = object.__new__(Ragged)
-    result.data, *lengths = children
+    result._data, *lengths = children
     result._lengths = dict(zip(aux[0], lengths, strict=True))
     result._aux = aux
     return result
