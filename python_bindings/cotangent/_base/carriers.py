@@ -54,6 +54,11 @@ def note_opened() -> None:
     _last_opened = object()
 
 
+def last_opened() -> object:
+    """An object that is another one after a carrier was flattened."""
+    return _last_opened
+
+
 def flatten_noting(tree: Any, is_leaf: IsLeaf) -> tuple[list[Any], PyTreeDef, bool]:
     """The leaves of a tree and its structure, and whether there may be a carrier in it."""
     before = _last_opened

@@ -20,10 +20,12 @@ from cotangent._base.capture import (
     repeated_integers,
     wraps,
 )
+from cotangent._base.carriers import last_opened
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.chunks import apply_in_chunks
 from cotangent._transforms.differentiation import Function, P, R
+from cotangent._transforms.ragged import check_names_of_batch
 
 
 def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]:
@@ -101,11 +103,15 @@ def vmap(
                 return shared + [False] * _core.tree_flatten(kwargs)[1].num_leaves
 
             function, args, kwargs = hand_objects_through(fun, args, kwargs, is_shared)
+        before = last_opened()
         leaves, structure = flatten_arguments((args, kwargs), name)
+        has_carriers = last_opened() is not before
         axes = _flatten_axes(in_axes, args, "in_axes", name) + [0] * (
             len(leaves) - _core.tree_flatten(args, None)[1].num_leaves
         )
         batch_axes, size = _batch_axes(leaves, axes, structure.paths(), axis_size, name)
+        if has_carriers:
+            check_names_of_batch((args, kwargs), batch_axes, f"vmap of {name}")
         examples = [leaf if axis < 0 else (leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True)]
         named = None if axis_name is None else (axis_text(axis_name), size)
         mapped = [_core.length_of(leaf, axis) for leaf, axis in zip(leaves, batch_axes, strict=True) if axis >= 0]

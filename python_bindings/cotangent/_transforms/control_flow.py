@@ -13,6 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import Captured, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
+from cotangent._transforms.ragged import check_names_of_batch
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["cond", "fori_loop", "platform_dependent", "scan", "switch", "while_loop"]
@@ -139,6 +140,7 @@ def scan(
         raise ValueError("scan: pass xs with at least one array, or length=")
     if len(lengths) > 1:
         raise ValueError(f"scan: leading axes and length differ: {sorted(lengths)}")
+    check_names_of_batch(xs, [0] * len(sequences), f"scan of {name}")
     steps = lengths.pop()
     if steps > 0 and _python_control.wanted():
         return _python_control.scan(f, carry_structure.unflatten(carry), sequences, sequence_structure, steps, reverse)

@@ -23,8 +23,9 @@ from cotangent._base.capture import (
 )
 from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
+from cotangent._transforms.lengths import are_lengths, check_equal
 from cotangent._transforms.ragged import Ragged
-from cotangent.errors import DTypeError, MismatchError
+from cotangent.errors import DTypeError, MismatchError, ShapeError
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -139,6 +140,22 @@ def _is_length(args: tuple[Any, ...]) -> list[bool]:
     for item in _core.tree_flatten(args, lambda value: isinstance(value, Ragged))[0]:
         flags += [False] + [True] * len(item._lengths) if isinstance(item, Ragged) else [False]
     return flags
+
+
+def lengths_in(structure: PyTreeDef) -> list[bool]:
+    """For each leaf of a structure, whether it is a length inside a `Ragged`."""
+    if structure.num_nodes == 1:
+        return [False] * structure.num_leaves
+    return _is_length((structure.unflatten(range(structure.num_leaves)),))
+
+
+def check_own_lengths(own: Any, given: Any, what: str, model: str) -> None:
+    """Raises MismatchError where a tangent or cotangent has other lengths than what it belongs to; float0 is none."""
+    if are_lengths(given) and are_lengths(own):
+        try:
+            check_equal(given, own, f"{what} and {model}", "\n  derivatives are of the elements that there are")
+        except ShapeError as error:
+            raise MismatchError(str(error)) from None
 
 
 def _capture_primals(

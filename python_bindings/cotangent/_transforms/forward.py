@@ -28,6 +28,8 @@ from cotangent._transforms.differentiation import (
     _leaves_like,
     _of_dtype,
     _zero_gradient,
+    check_own_lengths,
+    lengths_in,
 )
 from cotangent.errors import MismatchError
 from cotangent.tree_util import Partial
@@ -47,6 +49,7 @@ def _tangent_leaves(
     result: list[Array | None] = []
     for index, (leaf, tangent) in enumerate(zip(leaves, given, strict=True)):
         if lengths[index]:  # a tangent has those of its primal, or float0
+            check_own_lengths(leaf, tangent, f"{transform}: the tangent", "the primal")
             result.append(None)
             continue
         where = f"{transform}: the tangent at {structure.paths()[index]}"
@@ -64,12 +67,16 @@ def _tangent_leaves(
     return result
 
 
-def _fill_tangents(values: list[Array], outputs: Sequence[Array]) -> list[Any]:
-    """A tangent for each output: what the graph gives for inexact ones, zeros without values for the rest."""
+def _fill_tangents(values: list[Array], outputs: Sequence[Array], structure: PyTreeDef) -> list[Any]:
+    """A tangent for each output: what the graph gives for inexact ones, lengths themselves, zeros without values for the rest."""
     given = iter(values)
     return [
-        as_ragged_as(next(given), output) if is_inexact_dtype(output.dtype) else _zero_gradient(output)
-        for output in outputs
+        as_ragged_as(next(given), output)
+        if is_inexact_dtype(output.dtype)
+        else output
+        if is_length
+        else _zero_gradient(output)
+        for output, is_length in zip(outputs, lengths_in(structure), strict=True)
     ]
 
 
@@ -99,7 +106,8 @@ def jvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any], has_aux:
     results = _core.apply_graph(graph, leaves + captured.closure + [d for d in directions if d is not None])
     flags = [flag for flag in range(len(avals)) if nonzero_out[flag]]
     by_output = dict(zip(flags, results[len(avals) :], strict=True))
-    out_tangents = _fill_tangents([by_output[i] for i in range(out_count) if i in by_output], results[:out_count])
+    given = [by_output[i] for i in range(out_count) if i in by_output]
+    out_tangents = _fill_tangents(given, results[:out_count], captured.structure)
     output = captured.structure.unflatten(results[:out_count])
     tangent = captured.structure.unflatten(out_tangents)
     if has_aux:
@@ -147,7 +155,7 @@ class _Pushforward:
         directions = _tangent_leaves(self.structure.unflatten(leaves), tangents, leaves, "linearize")
         values = _core.apply_graph(self.tangent, residuals + [d for d in directions if d is not None])
         structure = self.captured.structure
-        return structure.unflatten(_fill_tangents(values, outputs)[: structure.num_leaves])
+        return structure.unflatten(_fill_tangents(values, outputs[: structure.num_leaves], structure))
 
 
 check_arguments(globals())

@@ -10,9 +10,24 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import as_ragged_as, capture, check_callable, function_name, is_inexact_dtype, wraps
+from cotangent._base.capture import (
+    Captured,
+    as_ragged_as,
+    capture,
+    check_callable,
+    function_name,
+    is_inexact_dtype,
+    wraps,
+)
 from cotangent._core import Array
-from cotangent._transforms.differentiation import _differentiated, _normalize_argnums, _of_arrays, _zero_of
+from cotangent._transforms.differentiation import (
+    _differentiated,
+    _is_length,
+    _normalize_argnums,
+    _of_arrays,
+    _zero_of,
+    lengths_in,
+)
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import grad
 from cotangent.errors import DTypeError
@@ -45,7 +60,7 @@ def _jacobian(
     def jacobian_fun(*args: Any, **kwargs: Any) -> Any:
         numbers = _normalize_argnums(argnums, len(args), transform)
         function, args, kwargs = _of_arrays(fun, args, kwargs, numbers)
-        leaves, structure, wrt, _ = _differentiated(args, kwargs, numbers, name, transform, allow_int)
+        leaves, structure, wrt, layout = _differentiated(args, kwargs, numbers, name, transform, allow_int)
         captured = capture(
             function,
             leaves,
@@ -57,6 +72,7 @@ def _jacobian(
             differentiated=wrt,
         )
         out_count = captured.structure.num_leaves
+        _check_exact_output(captured, f"{transform} of {name}")
         avals = captured.graph.out_avals
         for index, aval in enumerate(avals[:out_count]):
             if not is_inexact_dtype(aval[1]):
@@ -111,8 +127,12 @@ def _jacobian(
             given = iter(row)
             by_leaf = iter(
                 [
-                    next(given) if flag else _zero_of((*output._bound_shape, *leaf._bound_shape))
-                    for leaf, flag in zip(leaves, wrt, strict=True)
+                    next(given)
+                    if flag
+                    else _length_of_block(leaf, output)
+                    if length
+                    else _zero_of((*output._bound_shape, *leaf._bound_shape))
+                    for leaf, flag, length in zip(leaves, wrt, layout.lengths, strict=False)
                 ]
             )
             trees: dict[int, Any] = {}
@@ -128,6 +148,20 @@ def _jacobian(
         return (jacobian, captured.aux.unflatten(outputs[out_count:])) if has_aux else jacobian
 
     return jacobian_fun
+
+
+def _check_exact_output(captured: Captured, what: str) -> None:
+    if any(lengths_in(captured.structure)):
+        raise TypeError(
+            f"{what}: the output is a Ragged, and its Jacobian would have the lengths of output and argument\n"
+            "  of a function f of exact arrays: ct.mask(ct.jacfwd(f))(ragged), or ct.vmap of it for a batch;\n"
+            "  products with it are those of ct.jvp and ct.vjp"
+        )
+
+
+def _length_of_block(length: Array, output: Array) -> Array:
+    """The length of an argument's axis in a block, of which the axes of the output are the first; a batch has it for each of them."""
+    return _core.broadcast_to(length, (*output._bound_shape, *length._bound_shape)) if length.ndim else length
 
 
 def _jacobian_blocks(columns: list[Array], rows: Sequence[Any], forward: bool) -> list[list[Array]]:
@@ -189,8 +223,26 @@ jacobian = jacrev
 def hessian(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[P, Any]:
-    """The Hessian: forward mode over reverse mode. Blocks have shape ``output.shape + input.shape + input.shape``."""
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    """The Hessian: forward mode over reverse mode. Blocks have shape ``output.shape + input.shape + input.shape``.
+
+    Raises:
+        TypeError: it is taken with respect to a `Ragged`.
+    """
+    name = function_name(fun)
+    twice = jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+    @wraps(fun)
+    def hessian_fun(*args: Any, **kwargs: Any) -> Any:
+        for number in _normalize_argnums(argnums, len(args), "hessian"):
+            if any(_is_length((args[number],))):
+                raise TypeError(
+                    f"hessian of {name}: argument {number} has a Ragged, whose Hessian would have its lengths twice\n"
+                    "  of a function f of exact arrays: ct.mask(ct.hessian(f))(ragged), or ct.vmap of it for a batch;\n"
+                    "  products with it: ct.hvp(f, (ragged,), (tangent,))"
+                )
+        return twice(*args, **kwargs)
+
+    return hessian_fun
 
 
 def hvp(fun: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

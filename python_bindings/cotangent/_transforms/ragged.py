@@ -48,15 +48,15 @@ class Ragged(Interface):
     [1.0, 2.0]
     """
 
-    __slots__ = ("_aux", "_kept", "_lengths", "data")
+    __slots__ = ("_aux", "_data", "_kept", "_lengths")
 
-    data: Any
+    _data: Any
     _lengths: dict[int, Any]  # in the order of the axes
     _aux: _Aux
     _kept: Any
 
     def __init__(self, data: Any, lengths: Mapping[int, Any], names: Mapping[int, str] | None = None) -> None:
-        self.data = data if isinstance(data, Array) else _core.array(data)
+        self._data = data if isinstance(data, Array) else _core.array(data)
         shape = self.data._bound_shape
         found: dict[int, Any] = {}
         for axis, length in lengths.items():
@@ -78,9 +78,18 @@ class Ragged(Interface):
     def _make(cls, data: Any, lengths: dict[int, Any], names: Mapping[int, str]) -> Ragged:
         """A node of children that may be anything: axes from the end, nothing checked."""
         result = object.__new__(cls)
-        result.data = data
+        result._data = data
         result._set(lengths, names)
         return result
+
+    @property
+    def data(self) -> Any:
+        """The padded array. It is not replaced: lengths and names belong to it."""
+        return self._data
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        raise AttributeError("a Ragged does not change\n  make another: ct.Ragged(data, x.lengths, x.names)")
 
     @property
     def _names(self) -> dict[int, str]:
@@ -233,6 +242,44 @@ def _names_from_end(
     return found
 
 
+def check_names_of_batch(tree: Any, axes: Sequence[int], name: str) -> None:
+    """Raises ShapeError where equally named axes of an example would have different lengths, as far as these are known.
+
+    The examples that are mapped are not known, so `mask` cannot tell.
+
+    Args:
+        tree: the arguments of a function that is mapped.
+        axes: for each leaf the axis that is the batch, -1 for none.
+        name: begins the message.
+    """
+    given = iter(axes)
+    by_name: dict[str, tuple[Any, int]] = {}
+    for item in _core.tree_flatten(tree, lambda node: isinstance(node, Ragged))[0]:
+        next(given, -1)  # of the data, or of an array
+        if not isinstance(item, Ragged):
+            continue
+        for axis, length in item._lengths.items():
+            place, text = next(given, -1), item._names[axis]
+            if not text or not are_lengths(length):
+                continue
+            first, first_place = by_name.setdefault(text, (length, place))
+            if (first is length and first_place == place) or _core.is_traced(first) or _core.is_traced(length):
+                continue
+            pair = [_batch_first(x, at) for x, at in ((first, first_place), (length, place))]
+            rank = max(x.ndim for x in pair)
+            aligned = [x.reshape(*x.shape, *[1] * (rank - x.ndim)) if x.ndim == 1 else x for x in pair]
+            sizes = zip(aligned[0].shape, aligned[1].shape, strict=False)
+            if aligned[0].ndim == aligned[1].ndim and all(m == n or 1 in (m, n) for m, n in sizes):
+                left, right = np.broadcast_arrays(*aligned)
+                what = f"{name}: axes named {text!r}"
+                check_equal(left, right, what, "; equal names mean equal lengths")
+
+
+def _batch_first(length: Any, axis: int) -> np.ndarray[Any, Any]:
+    known = _core.to_numpy(_core.array(length))
+    return known[None] if axis < 0 else np.moveaxis(known, axis, 0)
+
+
 # ---- the pytree node ---------------------------------------------------------------------------------------------------
 
 
@@ -243,7 +290,7 @@ def _flatten_ragged(value: Ragged) -> tuple[tuple[Any, ...], _Aux]:
 
 def _unflatten_ragged(aux: _Aux, children: Iterable[Any]) -> Ragged:
     result = object.__new__(Ragged)
-    result.data, *lengths = children
+    result._data, *lengths = children
     result._lengths = dict(zip(aux[0], lengths, strict=True))
     result._aux = aux
     return result

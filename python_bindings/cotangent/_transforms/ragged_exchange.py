@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Mapping, Sequence
+from errno import EINVAL
 from types import ModuleType
 from typing import Any
 
@@ -425,7 +426,7 @@ def from_arrays(arrays: Mapping[str, Any]) -> Ragged:
         if dtype != data.dtype.name:
             data = data.view(_core.canonical_dtype(dtype))
         return Ragged(_core.array(data), lengths, names)
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise CorruptFileError(f"Ragged.from_arrays: these arrays are not those of a Ragged: {error}") from None
 
 
@@ -457,12 +458,28 @@ def load(file: Any) -> Ragged:
         ImportError: safetensors is not installed. CorruptFileError: the file is not one of a Ragged.
     """
     if _is_safetensors(file, "load"):
-        return from_arrays(_library("safetensors.numpy", "safetensors", "load").load_file(file))
+        read = _library("safetensors.numpy", "safetensors", "load").load_file
+    else:
+        read = _read_npz
+    try:
+        arrays = read(file)
+    except Exception as error:
+        # Readers raise whatever they trip over. That the file is not there, or cannot be read, is said as it is.
+        unread = (CorruptFileError, MemoryError, FileNotFoundError, PermissionError, IsADirectoryError)
+        if isinstance(error, unread) or (isinstance(error, OSError) and error.errno not in (None, EINVAL)):
+            raise
+        raise CorruptFileError(
+            f"Ragged.load: {file} is not a file that Ragged.save wrote, or is damaged: {type(error).__name__}"
+        ) from None
+    return from_arrays(arrays)
+
+
+def _read_npz(file: Any) -> dict[str, np.ndarray[Any, Any]]:
     found = np.load(file, allow_pickle=False)
     if isinstance(found, np.ndarray):
         raise CorruptFileError("Ragged.load: the file has one array, and not those of a Ragged")
     with found as arrays:
-        return from_arrays(dict(arrays))
+        return dict(arrays)
 
 
 METHODS = (to_offsets, to_torch, to_arrow, to_awkward, to_csr, to_arrays, save)

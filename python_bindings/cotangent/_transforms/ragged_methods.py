@@ -7,8 +7,9 @@ batch is an array whose first axes are exact and whose rows have lengths of thei
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,11 +119,7 @@ def _known_equal(first: Any, second: Any) -> bool:
 def element_wise(function: Function, operands: Sequence[Any], name: str) -> Any:
     """`masked` of a function of corresponding elements: the result has the lengths of the operands."""
     nodes = [x for x in operands if isinstance(x, Ragged)]
-    if len(operands) > 1:
-        left, right = operands
-        for x, y in ((left, right), (right, left)):
-            for axis in x._lengths if isinstance(x, Ragged) else ():
-                _check_axes(x, axis, y, axis, name)
+    _check_alignment(operands, name)
     lengths: dict[int, Any] = {}
     names: dict[int, str] = {}
     for node in sorted(nodes, key=lambda x: len(x._batch)):
@@ -132,6 +129,25 @@ def element_wise(function: Function, operands: Sequence[Any], name: str) -> Any:
     if not isinstance(result, Ragged) or result._lengths.keys() != lengths.keys():
         return result
     return keeping_lengths(Ragged._make(result.data, lengths, names))
+
+
+def _check_alignment(operands: Sequence[Any], name: str) -> None:
+    """Raises ShapeError unless operands that are aligned at their last axes agree on the lengths of ragged ones."""
+    for node, other in itertools.permutations(operands, 2):
+        for axis in node._lengths if isinstance(node, Ragged) else ():
+            _check_axes(node, axis, other, axis, name)
+
+
+def _as_operands(values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Which arguments of a method are arrays, whose axes are aligned with those of the batch: key -> array.
+
+    Python's numbers are none: they take the dtype of the array.
+    """
+    return {
+        key: value if isinstance(value, Ragged) else _core.array(value)
+        for key, value in values.items()
+        if value is not None and not _core.is_python_scalar(value)
+    }
 
 
 def _check_axes(node: Ragged, axis: int, other: Any, other_axis: int, name: str) -> None:
@@ -273,30 +289,79 @@ def _reduction(name: str) -> Function:
         outer, inner = _divided(self, axis, name)
         if dtype is not None:
             options["dtype"] = dtype
+        arrays = _as_operands({key: options.pop(key) for key in ("where", "mean") if key in options})
+        _check_operands(self, arrays, name)
         if outer and name in ("mean", "var", "std"):
-            return _moment(self, name, axis, keepdims, **options)
-        rows = self
-        if inner:
-            rows = masked(lambda x: getattr(x, name)(axis=inner, keepdims=keepdims, **options), (self,), name)
-        elif not outer and not self._batch:
-            return masked(lambda x: getattr(x, name)(axis=(), keepdims=keepdims, **options), (self,), name)
-        return getattr(rows, name)(axis=outer, keepdims=keepdims, **options) if outer else rows
+            return _moment(self, name, axis, keepdims, **arrays, **options)
+        later = dict(options)
+        if outer and name in ("sum", "prod"):
+            options.pop("initial", None)  # once, and not for each row
+
+        def of_row(x: Any, *more: Any) -> Any:
+            given = dict(zip(arrays, more, strict=True))
+            return getattr(x, name)(axis=inner, keepdims=keepdims, **options, **given)
+
+        rows = masked(of_row, (self, *arrays.values()), name)
+        return getattr(rows, name)(axis=outer, keepdims=keepdims, **later) if outer else rows
 
     return method
 
 
-def _moment(self: Ragged, name: str, axis: Any, keepdims: bool, dtype: Any = None, ddof: float = 0) -> Any:
+def _check_operands(self: Ragged, arrays: Mapping[str, Any], name: str) -> None:
+    """Raises ShapeError for an array beside a reduced one that does not broadcast to its shape."""
+    for key, array in arrays.items():
+        depth = len(array._batch) if isinstance(array, Ragged) else 0
+        if array.ndim > self.ndim or depth > len(self._batch):
+            raise ShapeError(
+                f"{name}: {key} has {array.ndim} axes, {depth} of a batch; the Ragged has {self.ndim}, {len(self._batch)} of a batch\n"
+                f"  {key} is broadcast to the shape of the Ragged, and not the other way round"
+            )
+        for axis in range(-array.ndim, 0):
+            _check_size(self, axis, array, name, key)
+    _check_alignment((self, *arrays.values()), name)
+
+
+def _check_size(self: Ragged, axis: int, array: Any, name: str, key: str) -> None:
+    data = array.data if isinstance(array, Ragged) else array
+    ragged = isinstance(array, Ragged) and axis in array._lengths
+    size, wanted = data._bound_shape[axis], self.data._bound_shape[axis]
+    if axis not in self._lengths and (ragged or size not in (1, wanted)):
+        text = "a ragged length" if ragged else f"size {size}"
+        raise ShapeError(
+            f"{name}: {key} has {text} in axis {axis + array.ndim}, and the Ragged size {wanted} in axis {axis + self.ndim}\n"
+            f"  {key} is broadcast to the shape of the Ragged: sizes must be equal, or 1"
+        )
+
+
+def _moment(
+    self: Ragged,
+    name: str,
+    axis: Any,
+    keepdims: bool,
+    dtype: Any = None,
+    ddof: float = 0,
+    correction: float | None = None,
+    where: Any = None,
+    mean: Any = None,
+    out: None = None,
+) -> Any:
     """Mean, variance and standard deviation along the batch and the ragged axes: of all elements alike."""
+    if out is not None:
+        raise NotImplementedError(f"{name}: out must be None: arrays are immutable")
+    if correction is not None and ddof:
+        raise ValueError(f"{name}: give ddof or correction, not both")
     rows: Any = self if dtype is None else self.astype(dtype)
     if rows.dtype.kind in "iub":
         rows = rows * 1.0
     count = element_wise(lambda x: (x == x) | True, (rows,), name).astype("int32")
-    count = count.sum(axis=axis, keepdims=True)
-    mean = rows.sum(axis=axis, keepdims=True) / count
+    count = count.sum(axis=axis, keepdims=True, where=where)
+    if mean is None:
+        mean = rows.sum(axis=axis, keepdims=True, where=where) / count
     if name != "mean":
         deviations = rows - mean
         squares = (deviations * deviations.conj()).real if rows.dtype.kind == "c" else deviations * deviations
-        mean = squares.sum(axis=axis, keepdims=True) / (count - ddof)
+        divisor = count - (ddof if correction is None else correction)
+        mean = squares.sum(axis=axis, keepdims=True, where=where) / divisor
     if name == "std":
         mean = mean**0.5
     return mean if keepdims else mean.squeeze(_axes(axis, self.ndim, name))
@@ -327,6 +392,18 @@ def _element_wise_method(name: str) -> Function:
         return element_wise(lambda x: getattr(x, name)(*args, **options), (self,), name)
 
     return method
+
+
+def _clip(self: Ragged, *args: Any, **options: Any) -> Any:
+    """The elements held between two bounds, each a number, an array or a Ragged, aligned as operands of operators are."""
+    arrays = _as_operands({**dict(enumerate(args)), **options})
+
+    def of_row(x: Any, *more: Any) -> Any:
+        given = dict(zip(arrays, more, strict=True))
+        bounds = (given.get(place, bound) for place, bound in enumerate(args))
+        return x.clip(*bounds, **{key: given.get(key, bound) for key, bound in options.items()})
+
+    return element_wise(of_row, (self, *arrays.values()), "clip")
 
 
 def _whole(name: str) -> Function:
@@ -478,6 +555,7 @@ def attach() -> None:
     members: dict[str, Any] = {
         "__getitem__": _get_item, "__len__": _length, "__iter__": _iterate, "__bool__": _truth, "__hash__": None,
         "__getattr__": _missing, "__round__": _element_wise_method("round"), "__repr__": ragged_repr, "reshape": _reshape,
+        "clip": _clip,
     }  # fmt: skip
     for name, sign in _BINARY.items():
         word = name if name not in ("and", "or") else f"{name}_"
@@ -490,7 +568,7 @@ def attach() -> None:
     members |= {name: _reduction(name) for name in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")}
     members |= {name: _along(name, None) for name in ("argmax", "argmin", "cumprod", "cumsum", "ptp")}
     members |= {name: _along(name, -1) for name in ("argsort", "sort")}
-    members |= {name: _element_wise_method(name) for name in ("astype", "clip", "conj", "conjugate", "copy", "round")}
+    members |= {name: _element_wise_method(name) for name in ("astype", "conj", "conjugate", "copy", "round")}
     whole = (
         "choose",
         "diagonal",

@@ -34,6 +34,8 @@ from cotangent._transforms.differentiation import (
     _of_dtype,
     _zero_gradient,
     _zero_of,
+    check_own_lengths,
+    lengths_in,
 )
 from cotangent._transforms.forward import _linearized
 from cotangent._transforms.staging import jit
@@ -209,12 +211,14 @@ def vjp(fun: Function, *primals: Any, has_aux: bool = False, reduce_axes: Sequen
         _is_length(tuple(primals)),
         function_name(fun),
     )
-    vjp_fun = Partial(pullback, residuals, models)
+    is_length = lengths_in(captured.structure)
+    out_lengths = [x if length else None for x, length in zip(outputs, is_length, strict=False)]
+    vjp_fun = Partial(pullback, residuals, models, out_lengths)
     return (output, vjp_fun, captured.aux.unflatten(outputs[out_count:])) if has_aux else (output, vjp_fun)
 
 
 class _Pullback:
-    """The function that `vjp` returns, but for its arrays: residuals, and those arguments whose lengths derivatives have."""
+    """The function that `vjp` returns, but for its arrays: residuals, the arguments whose lengths derivatives have, lengths of the output."""
 
     def __init__(
         self,
@@ -234,10 +238,13 @@ class _Pullback:
         self.lengths = lengths
         self.name = name
 
-    def __call__(self, residuals: list[Array], models: list[Any], cotangent: Any) -> Any:
+    def __call__(self, residuals: list[Array], models: list[Any], out_lengths: list[Any], cotangent: Any) -> Any:
         """One cotangent an argument."""
         where = f"vjp of {self.name}: the cotangent"
         given = _leaves_like(self.captured.structure, cotangent, where, "output")
+        for own, value in zip(out_lengths, given, strict=True):
+            if own is not None:
+                check_own_lengths(own, value, where, "the output")
         values: list[Array] = []
         for index, (shape, dtype, _) in enumerate(self.captured.graph.out_avals):
             if not is_inexact_dtype(dtype):
