@@ -395,3 +395,13 @@ def test_methods_across_rows_say_why_not(call: str) -> None:
     with pytest.raises((ct.errors.ShapeError, IndexError, ValueError)) as caught:
         eval(f"x.{call}", {"x": table(), "np": np})
     assert NOT_OF_ROWS[call] in str(caught.value)
+
+
+def test_means_count_no_padding_where_one_bool_is_for_a_whole_axis() -> None:
+    alternating = np.array([[True], [False], [True]])
+    np.testing.assert_array_equal(batch().mean(axis=1, where=alternating), [1.5, np.nan, 4])
+    np.testing.assert_array_equal(batch().std(axis=1, where=alternating), [0.5, np.nan, 0])
+    np.testing.assert_array_equal(batch().var(axis=1, where=np.array(True)), [0.25, 0, 0])
+    one = ct.Ragged(np.array([1.0, 2.0, np.nan]), {0: 2})
+    assert float(one.mean(where=np.array([True]))) == 1.5
+    assert float(ct.mask(lambda x: cnp.mean(x, where=True))(one)) == 1.5
