@@ -304,3 +304,104 @@ def test_damaged_files_of_safetensors(content: bytes, tmp_path: Path) -> None:
     file.write_bytes(content)
     with pytest.raises(ct.errors.CorruptFileError):
         ct.Ragged.load(file)
+
+
+# ---- methods that name axes --------------------------------------------------------------------------------------------
+
+
+def table() -> ct.Ragged:
+    return ct.ragged([np.arange(6.0).reshape(2, 3), np.array([[7.0, 9.0, 8.0]])])
+
+
+ROW_BY_ROW: dict[str, Callable[[Any], Any]] = {
+    "swapaxes(1, 2)": lambda x: x.swapaxes(0, 1),
+    "swapaxes(-1, 1)": lambda x: x.swapaxes(0, 1),
+    "transpose(0, 2, 1)": lambda x: x.T,
+    "transpose((0, -1, 1))": lambda x: x.T,
+    "dot(np.array([1.0, 2.0, 3.0]))": lambda x: x.dot(np.array([1.0, 2.0, 3.0])),
+    "dot(np.ones((3, 2)))": lambda x: x.dot(np.ones((3, 2))),
+    "dot(2.0)": lambda x: x * 2,
+    "take(0, axis=1)": lambda x: x.take(0, axis=0),
+    "take(np.array([2, 0]), axis=2)": lambda x: x.take([2, 0], axis=1),
+    "repeat(2, axis=1)": lambda x: x.repeat(2, axis=0),
+    "repeat(2, axis=2)": lambda x: x.repeat(2, axis=1),
+    "squeeze()": lambda x: x,
+    "diagonal(axis1=1, axis2=2)": lambda x: x.diagonal(),
+    "diagonal(1, 1, 2)": lambda x: x.diagonal(1),
+    "trace(axis1=1, axis2=2)": lambda x: x.trace(),
+    "ptp(axis=(1, 2))": np.ptp,
+    "ptp(axis=1)": lambda x: np.ptp(x, axis=0),
+    "ptp(axis=())": lambda x: np.zeros_like(x),
+    "cumsum(axis=1)": lambda x: x.cumsum(axis=0),
+    "argsort(axis=2)": lambda x: x.argsort(axis=1),
+}
+
+
+@pytest.mark.parametrize("call", ROW_BY_ROW)
+def test_methods_within_rows(call: str) -> None:
+    result = eval(f"x.{call}", {"x": table(), "np": np})
+    expected = [np.asarray(ROW_BY_ROW[call](np.asarray(row))).tolist() for row in table().to_list()]
+    assert rows_of(result) == expected
+
+
+def test_extent_over_the_batch_and_exact_axes_of_size_one() -> None:
+    assert float(table().ptp()) == 9
+    assert table().ptp(keepdims=True).tolist() == [[[9]]]
+    column = ct.ragged([np.ones((2, 1)), np.ones((1, 1))])
+    assert rows_of(column.squeeze()) == rows_of(column.squeeze(2)) == rows_of(column.squeeze(-1)) == [[1, 1], [1]]
+    assert rows_of(batch().squeeze()) == ROWS
+
+
+def test_divmod() -> None:
+    b = batch()
+    assert [rows_of(x) for x in divmod(b, 2)] == [[[0, 1], [2], [2]], [[1, 0], [1], [0]]]
+    assert [rows_of(x) for x in divmod(9, b)] == [[[9, 4], [1], [2]], [[0, 1], [4], [1]]]
+    assert [rows_of(x) for x in divmod(b, np.array([[1.0], [2.0], [3.0]]))] == [
+        [[1, 2], [2], [1]],
+        [[0, 0], [1], [1]],
+    ]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        divmod(b, "2")
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin", "argsort", "cumprod", "cumsum", "sort"])
+def test_an_axis_is_one_integer(name: str) -> None:
+    for axis in ((), (1,), 1.0, True):
+        with pytest.raises(TypeError, match=f"{name}: axis must be an integer or None; got "):
+            getattr(batch(), name)(axis=axis)
+
+
+NOT_OF_ROWS = {
+    "swapaxes(0, 1)": "axis=0 is along the batch",
+    "transpose()": "it would move the axes of the batch",
+    "transpose(1, 0, 2)": "it would move the axes of the batch",
+    "T": "it would move the axes of the batch",
+    "take(0)": "axis=None takes the elements of all of them",
+    "take(0, axis=0)": "axis=0 is along the batch",
+    "take(1, axis=1)": "index 1 is out of bounds for axis 1",
+    "repeat(2)": "axis=None takes the elements of all of them",
+    "repeat(np.array([1, 2]), axis=1)": "repeats has an entry for each element",
+    "squeeze(0)": "axis=0 is along the batch",
+    "diagonal()": "axis=0 is along the batch",
+    "dot(np.ones((2, 3, 2)))": "dot is for them and one vector or one matrix",
+    "flatten()": "it would lay rows of different lengths end to end",
+    "sort(axis=None)": "axis=None takes the elements of all of them",
+    "transpose(0, 1, 1)": "are not each of the 3 axes once",
+}
+
+
+@pytest.mark.parametrize("call", NOT_OF_ROWS)
+def test_methods_across_rows_say_why_not(call: str) -> None:
+    with pytest.raises((ct.errors.ShapeError, IndexError, ValueError)) as caught:
+        eval(f"x.{call}", {"x": table(), "np": np})
+    assert NOT_OF_ROWS[call] in str(caught.value)
+
+
+def test_means_count_no_padding_where_one_bool_is_for_a_whole_axis() -> None:
+    alternating = np.array([[True], [False], [True]])
+    np.testing.assert_array_equal(batch().mean(axis=1, where=alternating), [1.5, np.nan, 4])
+    np.testing.assert_array_equal(batch().std(axis=1, where=alternating), [0.5, np.nan, 0])
+    np.testing.assert_array_equal(batch().var(axis=1, where=np.array(True)), [0.25, 0, 0])
+    one = ct.Ragged(np.array([1.0, 2.0, np.nan]), {0: 2})
+    assert float(one.mean(where=np.array([True]))) == 1.5
+    assert float(ct.mask(lambda x: cnp.mean(x, where=True))(one)) == 1.5

@@ -27,6 +27,7 @@ from cotangent._base.device import (  # noqa: E402
     process_index,
 )
 from cotangent._core import Array  # noqa: E402
+from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
 from cotangent._transforms.batching import vmap  # noqa: E402
@@ -85,6 +86,7 @@ if _TYPE_CHECKING:
 _array_methods.attach()
 _numpy_dispatch.attach()
 _ragged_methods.attach()
+_ragged_axes.attach()
 _ragged_exchange.attach()
 
 __version__ = "0.1.0"

@@ -14,6 +14,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import as_ragged_as
 from cotangent._core import Array, Primitive, entrance
 from cotangent._ops.binding import (
     choose,
@@ -286,8 +287,8 @@ def _count(x: Array, axes: list[int], where: Any, dtype: Any, keepdims: bool) ->
         return as_dtype(element_count(x, axes), dtype)
     chosen = _core.broadcast_to(_chosen(where), x._bound_shape)
     chosen = primitives.select(chosen, literal(_core.convert(x, dtype), 1), literal(_core.convert(x, dtype), 0))
-    # Elements of x keep a ragged axis ragged.
-    return sum(chosen, tuple(axes), keepdims=keepdims)
+    # Padding of x is not counted, also where `where` has one element for all of a ragged axis.
+    return sum(as_ragged_as(chosen, x), tuple(axes), keepdims=keepdims)
 
 
 def _mean_dtype(x: Array, dtype: Any) -> Any:

@@ -236,6 +236,14 @@ def _binary(function: Function, sign: str) -> tuple[Function, Function]:
     return forward, reflected
 
 
+def _divmod(self: Ragged, other: Any) -> Any:
+    return (self // other, self % other) if _is_operand(other) else NotImplemented
+
+
+def _reflected_divmod(self: Ragged, other: Any) -> Any:
+    return (other // self, other % self) if _is_operand(other) else NotImplemented
+
+
 def _operate(function: Function, left: Any, right: Any, sign: str) -> Any:
     if function is operator.matmul:
         return _matmul(left, right)
@@ -367,19 +375,6 @@ def _moment(
     return mean if keepdims else mean.squeeze(_axes(axis, self.ndim, name))
 
 
-def _along(name: str, default: int | None) -> Function:
-    def method(self: Ragged, axis: Any = default, **options: Any) -> Any:
-        depth = len(self._batch)
-        if not depth:
-            return masked(lambda x: getattr(x, name)(axis=axis, **options), (self,), name)
-        if axis is None or _axes(axis, self.ndim, name)[0] < depth:
-            raise _of_a_batch(name, f"axis={axis} is along the batch")
-        inner = _axes(axis, self.ndim, name)[0] - depth
-        return masked(lambda x: getattr(x, name)(axis=inner, **options), (self,), name)
-
-    return method
-
-
 def _of_a_batch(name: str, why: str, call: str = "") -> ShapeError:
     return ShapeError(
         f"{name} of a batch of arrays of different sizes: {why}\n"
@@ -406,25 +401,12 @@ def _clip(self: Ragged, *args: Any, **options: Any) -> Any:
     return element_wise(of_row, (self, *arrays.values()), "clip")
 
 
-def _whole(name: str) -> Function:
-    def method(self: Ragged, *args: Any, **options: Any) -> Any:
-        if self._batch:
-            raise _of_a_batch(name, "it would mix the rows")
-        return (
-            masked(lambda x, *more: getattr(x, name)(*more, **options), (self, *args), name)
-            if any(isinstance(x, Ragged) for x in args)
-            else masked(lambda x: getattr(x, name)(*args, **options), (self,), name)
-        )
-
-    return method
-
-
 def _attribute(name: str, of_elements: bool) -> property:
     def get(self: Ragged) -> Any:
         if of_elements or (name == "mT" and self.ndim - len(self._batch) >= 2):
             return masked(lambda x: getattr(x, name), (self,), name)
         if self._batch:
-            raise _of_a_batch(name, "it would mix the rows", f"x.{name}")
+            raise _of_a_batch(name, "it would move the axes of the batch", f"x.{name}")
         return masked(lambda x: getattr(x, name), (self,), name)
 
     return property(get)
@@ -555,7 +537,7 @@ def attach() -> None:
     members: dict[str, Any] = {
         "__getitem__": _get_item, "__len__": _length, "__iter__": _iterate, "__bool__": _truth, "__hash__": None,
         "__getattr__": _missing, "__round__": _element_wise_method("round"), "__repr__": ragged_repr, "reshape": _reshape,
-        "clip": _clip,
+        "clip": _clip, "__divmod__": _divmod, "__rdivmod__": _reflected_divmod,
     }  # fmt: skip
     for name, sign in _BINARY.items():
         word = name if name not in ("and", "or") else f"{name}_"
@@ -566,25 +548,13 @@ def attach() -> None:
         function = getattr(operator, name)
         members[f"__{name}__"] = lambda self, function=function, name=name: element_wise(function, (self,), name)
     members |= {name: _reduction(name) for name in ("all", "any", "max", "mean", "min", "prod", "std", "sum", "var")}
-    members |= {name: _along(name, None) for name in ("argmax", "argmin", "cumprod", "cumsum", "ptp")}
-    members |= {name: _along(name, -1) for name in ("argsort", "sort")}
     members |= {name: _element_wise_method(name) for name in ("astype", "conj", "conjugate", "copy", "round")}
-    whole = (
-        "choose",
-        "diagonal",
-        "dot",
-        "flatten",
-        "ravel",
-        "repeat",
-        "searchsorted",
-        "squeeze",
-        "swapaxes",
-        "take",
-        "trace",
-        "transpose",
-    )
-    members |= {name: _whole(name) for name in whole}
     members |= {name: _attribute(name, name in ("real", "imag")) for name in ("T", "mT", "real", "imag")}
+    give_members(members)
+
+
+def give_members(members: Mapping[str, Any]) -> None:
+    """Sets members of `Ragged`, with the names and docstrings that methods of an array have."""
     for name, member in members.items():
         if callable(member):
             member.__name__, member.__qualname__ = name, f"Ragged.{name}"
