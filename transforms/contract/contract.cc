@@ -307,7 +307,9 @@ GraphPtr contract(const Graph& graph, Products products) {
   }
   Values outputs;
   for (const Var var : graph.outputs()) outputs.push_back(values[var]);
-  return builder.finish(outputs);
+  const GraphPtr result = builder.finish(outputs);
+  // Equal factors are converted, and cleared, once.
+  return exits.empty() ? result : eliminate_common_subexpressions(*result);
 }
 
 }  // namespace ct
