@@ -215,7 +215,7 @@ struct Form {
 
 std::optional<Form> form_of(const Context& context, const Term& term) {
   if (term.factors.size() != 2 || term.factors[0].one_hot || term.factors[1].one_hot) return std::nullopt;
-  if (std::abs(std::ilogb(term.coefficient)) > kMostExponent) return std::nullopt;
+  if (std::abs(exponent_of(term.coefficient)) > kMostExponent) return std::nullopt;
   const Indices outer = flat(term);
   Form form;
   Ints positions[2];
@@ -250,6 +250,8 @@ std::optional<Form> form_of(const Context& context, const Term& term) {
 }
 
 }  // namespace
+
+int exponent_of(long double coefficient) { return coefficient == 0 ? 0 : std::ilogb(coefficient); }
 
 bool is_concatenated_further(const Part& part, const Leaf& leaf_of_part) {
   return leaf_of_part.kind == Leaf::Kind::kConcatenation &&

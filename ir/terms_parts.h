@@ -1,4 +1,4 @@
-// Concatenations of concatenations, as one.
+// What the pass and the sums themselves ask of terms: concatenations of concatenations as one, sizes of coefficients.
 #pragma once
 
 #include "ir/terms.h"
@@ -9,5 +9,8 @@ namespace ct::terms {
 bool is_concatenated_further(const Part& part, const Leaf& leaf_of_part);
 // A part of that one as a part of the outer one.
 Part part_of_part(const Part& part, const Part& inner);
+
+// The power of two in a coefficient; 0 for that of nothing.
+int exponent_of(long double coefficient);
 
 }  // namespace ct::terms

@@ -15,9 +15,11 @@
 
 #include "ir/ops.h"
 #include "ir/primitive.h"
+#include "ir/terms_parts.h"
 #include "runtime/processor.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
+#include "transforms/contract/cost.h"
 #include "transforms/contract/emit.h"
 #include "transforms/contract/plan.h"
 #include "transforms/contract/regions.h"
@@ -30,8 +32,7 @@ namespace {
 
 // What is not clearly faster stays as it is, unless it saves much memory.
 constexpr double kGain = 0.9;
-constexpr double kByte = 0.08;            // nanoseconds: of what goes through memory
-constexpr double kBlock = 500;            // of each operation in a step of a loop over blocks
+constexpr double kBlock = 500;            // nanoseconds: of each operation in a step of a loop over blocks
 constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
 
 struct PlannedTerm {
@@ -64,14 +65,12 @@ double time_of(const Graph& graph, const Equation& equation) {
     const auto elements = static_cast<double>(result.size());
     const double m = static_cast<double>(graph.aval(operands[0]).size()) / std::max(1.0, k * batch);
     const double n = elements / std::max(1.0, batch * m);
-    const double multiply_add = kProcessor.multiply_add(result.dtype());
     if (k <= 1) return stored;
     if (m <= 1 || n <= 1) {
       const auto read = static_cast<double>(graph.aval(operands[0]).bytes() + graph.aval(operands[1]).bytes());
-      return std::max(elements * k * 6 * multiply_add, read * kByte);
+      return vector_product_time(elements * k, read, result.dtype());
     }
-    const double least = std::min({m, n, k});
-    return elements * k * multiply_add * (least + 6) / least + stored;
+    return matrix_product_time(elements * k, std::min({m, n, k}), static_cast<double>(result.bytes()), result.dtype());
   }
   if (equation.primitive->is<structures::Scatter>()) return 2 * stored;
   if (equation.primitive->is<structures::Fold>()) return static_cast<double>(graph.aval(operands[0]).bytes()) * kByte;
@@ -185,7 +184,7 @@ class Planner {
       auto found = Plan::of(regions_.context(), term, dtype, made);
       if (!found) return std::nullopt;
       // What is large, or tiny, is given to the factors.
-      const int size = std::ilogb(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
+      const int size = terms::exponent_of(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
       const int exponent = std::abs(size) > most ? size : 0;
       if (std::abs(exponent) > 2 * (dtype == DType::kFloat64 ? 1000 : 120)) return std::nullopt;
       const auto coefficient = static_cast<double>(std::ldexp(term.coefficient, -exponent));
@@ -293,7 +292,7 @@ GraphPtr contract(const Graph& graph, Products products) {
       contraction::Emitter& emitter =
           emitters.try_emplace(computed, builder, regions.context(), variable, computed).first->second;
       if (auto* wanted = Contractions::current()) {
-        report(*wanted, graph, equation, planner.planned().at(equation.first_output));
+        report(*wanted, graph, equation, plan);
       }
       const Value made = emit(emitter, plan, *exit->second, type.with_dtype(computed));
       values[equation.first_output] = convert(made, type.dtype());

@@ -5,8 +5,8 @@
 #include <map>
 #include <numeric>
 
-#include "runtime/processor.h"
 #include "runtime/text.h"
+#include "transforms/contract/cost.h"
 
 namespace ct::contraction {
 namespace {
@@ -15,10 +15,7 @@ using terms::Factor;
 using terms::Index;
 using terms::Indices;
 
-// To start an operation, and what there is to a pass over memory, a byte (measured on programs of this kind).
-constexpr double kOperation = 2000, kByte = 0.08;
-// A product whose least side is s takes (s + kShort) / s of the time that its multiplications would.
-constexpr double kShort = 6;
+constexpr double kOperation = 2000;  // to start one
 // Equal factors may change places: in how many ways is tried, to find the same product in two plans.
 constexpr int64_t kMostOrders = 120;
 
@@ -100,7 +97,10 @@ std::string text_of(const terms::Term& term) {
 }
 
 Plan::Plan(const terms::Context& context, terms::Term term, DType dtype)
-    : term_(std::move(term)), element_bytes_(dtype_size(dtype)), multiply_add_(kProcessor.multiply_add(dtype)) {
+    : term_(std::move(term)),
+      dtype_(dtype),
+      element_bytes_(dtype_size(dtype)),
+      multiply_add_(kProcessor.multiply_add(dtype)) {
   const auto add = [&](const Indices& indices) {
     for (const Index index : indices) {
       if (std::ranges::find(indices_, index) != indices_.end()) continue;
@@ -219,14 +219,13 @@ std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet 
   const double k = elements_of(a & b & ~wanted), batch = elements_of(a & b & wanted);
   const double m = elements_of(a & ~b), n = elements_of(b & ~a);
   const double products = batch * m * n * k;
-  const double moved = bytes * (elements_of(wanted) + elements_of(a) + elements_of(b)) * kByte;
+  const double moved = bytes * (elements_of(wanted) + elements_of(a) + elements_of(b));
   if ((a & b & ~wanted) == 0) {
-    return Cost{before + std::max(products * 4 * multiply_add_, moved) + kOperation, products};
+    return Cost{before + std::max(products * 4 * multiply_add_, moved * kByte) + kOperation, products};
   }
-  if (m == 1 || n == 1) return Cost{before + std::max(products * 6 * multiply_add_, moved) + kOperation, products};
-  const double least = std::min({m, n, k});
-  const double stored = bytes * elements_of(wanted) * kByte;
-  return Cost{before + products * multiply_add_ * (least + kShort) / least + stored + kOperation, products};
+  if (m == 1 || n == 1) return Cost{before + vector_product_time(products, moved, dtype_) + kOperation, products};
+  const double time = matrix_product_time(products, std::min({m, n, k}), bytes * elements_of(wanted), dtype_);
+  return Cost{before + time + kOperation, products};
 }
 
 bool Plan::fill(const std::set<std::string>& made) {

@@ -63,6 +63,7 @@ class Plan {
   bool fill(const std::set<std::string>& made);
 
   terms::Term term_;
+  DType dtype_;
   int64_t element_bytes_;
   double multiply_add_;
   terms::Indices indices_;      // of all factors and of the result
