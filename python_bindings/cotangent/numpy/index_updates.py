@@ -16,6 +16,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
@@ -24,6 +25,8 @@ from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis
 from cotangent._ops.index_plans import Plan, check_mask, is_mask, outside_if_negative, resolve, with_mask_axes
 from cotangent._ops.indexing import Lookup, gathered, get_item, look_up, result_shape, shape_result, take_window
 from cotangent._ops.repeated import repeated, times_named
+from cotangent._ops.sized_slices import SizedSlice
+from cotangent._ops.sizes import ragged_length
 from cotangent._ops.taking import fill_outside
 
 
@@ -275,10 +278,6 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         index, wide = with_mask_axes(index, x)
         updated = update_item(wide, index, operation, values, mode, unique)
         return shaped_like(updated, x)
-    if plan.lengths or _cuts_ragged(x, plan):
-        raise NotImplementedError(
-            "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"
-        )
     window = take_window(x, plan) if plan.has_window else x
     found = look_up(window, plan, mode) if plan.looked_up else None
     if found is None and operation not in ("set", "add"):
@@ -323,18 +322,27 @@ _COMBINES = {
 }
 
 
-def _cuts_ragged(x: Array, plan: Plan) -> bool:
-    """Whether a slice takes a part of a ragged axis; single elements are fine."""
-    return any(
-        (plan.start[axis], plan.limit[axis], plan.stride[axis]) != (0, capacity(x, axis), 1)
-        or axis in plan.reversed_axes
-        for axis in _core.ragged_axes(x)
-        if axis not in plan.dropped
-    )
+def _put_sized(x: Array, windows: dict[int, SizedSlice], updates: Array) -> tuple[Array, Array]:
+    """The updates along the whole of the axes of sized windows, each looked up where the window has it; and where it has one."""
+    covered = as_ragged_as(literal(x, True, bool), x)
+    for axis, window in windows.items():
+        inside, place = window.places(capacity(x, axis))
+        covered = primitives.and_(covered, as_ragged_as(spread_over(inside, x, [axis]), x))
+        if capacity(updates, axis) == 0:
+            updates = stretched(_core.full((), 0, updates.dtype), updates, {axis: capacity(x, axis)})
+        else:
+            updates = primitives.gather(updates, place, axis=axis, batch_dims=0)
+        if axis in _core.ragged_axes(x):
+            updates = set_length(updates, ragged_length(x, axis), axis)
+    return updates, covered
 
 
 def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
     """The window put back: padded to the whole array."""
+    if plan.sized:
+        windows, plan.sized = plan.sized, {}
+        updates, covered = _put_sized(x, windows, updates)
+        return primitives.select(covered, _put_window(x, plan, updates, operation), x)
     if plan.reversed_axes:
         updates = primitives.reverse(updates, axes=sorted(plan.reversed_axes))
     low, high, interior = [], [], []
