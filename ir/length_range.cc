@@ -10,50 +10,58 @@
 namespace ct {
 namespace {
 
-using MaybeRange = std::optional<Range>;
-
 // Programs that compute sizes are short; what is behind so many equations counts as unknown.
 constexpr int kDeepest = 100;
 
+// On this side nothing is known.
+constexpr int64_t kAnything = std::numeric_limits<int64_t>::max();
+constexpr Range kUnknown{-kAnything, kAnything};
+// Sizes are far below; a sum or product beyond may have wrapped around, and counts as unknown.
+constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+
+bool is_moderate(const Range& range) { return range.least >= -kMost && range.most <= kMost; }
+
+Range moderate(const Range& range) { return is_moderate(range) ? range : kUnknown; }
+
 Range hull(const Range& x, const Range& y) { return {std::min(x.least, y.least), std::max(x.most, y.most)}; }
 
-MaybeRange joined(const MaybeRange& x, const MaybeRange& y) {
-  if (!x || !y) return std::nullopt;
-  return hull(*x, *y);
+Range product(const Range& x, const Range& y) {
+  const auto [least, most] = std::minmax({x.least * y.least, x.least * y.most, x.most * y.least, x.most * y.most});
+  return {least, most};
 }
 
-// Of numbers below 2**31 in magnitude, so that nothing here overflows.
-bool is_moderate(const Range& range) {
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  return range.least >= -kMost && range.most <= kMost;
-}
-
-MaybeRange product(const Range& x, const Range& y) {
-  const auto [least, most] =
-      std::minmax({x.least * y.least, x.least * y.most, x.most * y.least, x.most * y.most});
-  return Range{least, most};
+// Unsigned numbers of 32 bits and more, and signed ones of 64, reach beyond what is computed with here.
+Range of_dtype(const DTypeInfo& dtype) {
+  const bool is_signed = dtype.kind == DTypeKind::kSigned;
+  if (dtype.size >= 4) return is_signed ? kUnknown : Range{0, kAnything};
+  const int64_t count = int64_t{1} << (8 * dtype.size);
+  return is_signed ? Range{-count / 2, count / 2 - 1} : Range{0, count - 1};
 }
 
 class Ranges {
  public:
   Ranges(const Builder& builder, const RangeOf& of_input) : builder_(builder), of_input_(of_input) {}
 
-  MaybeRange of(Var var, int depth = 0) {
+  Range of(Var var, int depth = 0) {
     if (const auto found = known_.find(var); found != known_.end()) return found->second;
-    const MaybeRange range = depth > kDeepest ? std::nullopt : found_for(var, depth);
-    const MaybeRange kept = range && is_moderate(*range) ? range : std::nullopt;
-    known_.emplace(var, kept);
-    return kept;
+    const DTypeInfo& dtype = dtype_info(builder_.aval(var).dtype());
+    Range range = kUnknown;
+    if (dtype.kind == DTypeKind::kBool) range = {0, 1};
+    if (dtype.kind == DTypeKind::kSigned || dtype.kind == DTypeKind::kUnsigned) {
+      const Range whole = of_dtype(dtype);
+      range = depth > kDeepest ? whole : found_for(var, depth);
+      // What does not fit wraps around.
+      if (range.least < whole.least || range.most > whole.most) range = whole;
+    }
+    known_.emplace(var, range);
+    return range;
   }
 
  private:
-  MaybeRange found_for(Var var, int depth) {
+  Range found_for(Var var, int depth) {
     const Aval aval = builder_.aval(var);
-    if (aval.dtype() == DType::kBool) return Range{0, 1};
-    const DTypeKind kind = dtype_info(aval.dtype()).kind;
-    if (kind != DTypeKind::kSigned && kind != DTypeKind::kUnsigned) return std::nullopt;
     const Equation* equation = builder_.producer(var);
-    if (equation == nullptr) return of_input_(var);
+    if (equation == nullptr) return of_input_(var).value_or(kUnknown);
     const Primitive& primitive = *equation->primitive;
     const absl::Span<const Var> operands = builder_.operands(*equation);
     const auto operand = [&](size_t index) { return of(operands[index], depth + 1); };
@@ -61,11 +69,9 @@ class Ranges {
       case LengthRole::kNone:
         break;
       case LengthRole::kSize:
-        return Range{0, builder_.aval(operands[0]).dim(static_cast<int>(builder_.attrs(*equation).integer("axis")))};
-      case LengthRole::kClamp: {
-        const MaybeRange size = operand(1);
-        return size ? MaybeRange(Range{0, std::max<int64_t>(size->most, 0)}) : std::nullopt;
-      }
+        return {0, builder_.aval(operands[0]).dim(static_cast<int>(builder_.attrs(*equation).integer("axis")))};
+      case LengthRole::kClamp:
+        return {0, std::max<int64_t>(operand(1).most, 0)};
       default:
         return operand(0);
     }
@@ -76,61 +82,54 @@ class Ranges {
     return arranged(*equation, operands, depth);
   }
 
-  MaybeRange computed(ScalarOp op, absl::Span<const Var> operands, int depth) {
-    const MaybeRange x = of(operands[0], depth + 1);
-    if (!x) return std::nullopt;
-    if (op == ScalarOp::kNeg) return Range{-x->most, -x->least};
-    if (op == ScalarOp::kSign) return Range{-1, 1};
-    if (operands.size() != 2) return std::nullopt;
-    const MaybeRange y = of(operands[1], depth + 1);
-    // One of the two is enough for a bound on one side; without the other side there is no range.
-    if (!y) return std::nullopt;
+  Range computed(ScalarOp op, absl::Span<const Var> operands, int depth) {
+    const Range x = of(operands[0], depth + 1);
+    if (op == ScalarOp::kSign) return {-1, 1};
+    if (op == ScalarOp::kNeg) return {-x.most, -x.least};
+    if (operands.size() != 2) return kUnknown;
+    const Range y = of(operands[1], depth + 1);
+    if (op == ScalarOp::kMax) return {std::max(x.least, y.least), std::max(x.most, y.most)};
+    if (op == ScalarOp::kMin) return {std::min(x.least, y.least), std::min(x.most, y.most)};
+    if (op == ScalarOp::kRem && y.least >= 1) {
+      return {std::max(std::min<int64_t>(x.least, 0), 1 - y.most),
+              std::min(std::max<int64_t>(x.most, 0), y.most - 1)};
+    }
+    if (!is_moderate(x) || !is_moderate(y)) return kUnknown;
     switch (op) {
       case ScalarOp::kAdd:
-        return Range{x->least + y->least, x->most + y->most};
+        return moderate({x.least + y.least, x.most + y.most});
       case ScalarOp::kSub:
-        return Range{x->least - y->most, x->most - y->least};
+        return moderate({x.least - y.most, x.most - y.least});
       case ScalarOp::kMul:
-        return product(*x, *y);
-      case ScalarOp::kMax:
-        return Range{std::max(x->least, y->least), std::max(x->most, y->most)};
-      case ScalarOp::kMin:
-        return Range{std::min(x->least, y->least), std::min(x->most, y->most)};
+        return moderate(product(x, y));
       case ScalarOp::kDiv:
-        if (y->least < 1) return std::nullopt;
-        return hull({x->least / y->least, x->most / y->least}, {x->least / y->most, x->most / y->most});
-      case ScalarOp::kRem:
-        if (y->least < 1) return std::nullopt;
-        return Range{std::max(std::min<int64_t>(x->least, 0), 1 - y->most),
-                     std::min(std::max<int64_t>(x->most, 0), y->most - 1)};
+        if (y.least < 1) return kUnknown;
+        return hull({x.least / y.least, x.most / y.least}, {x.least / y.most, x.most / y.most});
       default:
-        return std::nullopt;
+        return kUnknown;
     }
   }
 
-  static MaybeRange folded(ScalarOp combine, const Aval& operand, const Aval& result, const MaybeRange& range) {
-    if (!range) return std::nullopt;
-    if (combine == ScalarOp::kMax || combine == ScalarOp::kMin) {
-      return operand.size() == 0 ? std::nullopt : range;
-    }
-    if (combine != ScalarOp::kAdd) return std::nullopt;
+  static Range folded(ScalarOp combine, const Aval& operand, const Aval& result, const Range& range) {
+    if (combine == ScalarOp::kMax || combine == ScalarOp::kMin) return operand.size() == 0 ? kUnknown : range;
+    if (combine != ScalarOp::kAdd || !is_moderate(range)) return kUnknown;
     const int64_t count = result.size() == 0 ? 0 : operand.size() / result.size();
-    if (count > std::numeric_limits<int32_t>::max()) return std::nullopt;
+    if (count > kMost) return kUnknown;
     // Of a ragged axis fewer are summed up.
-    return hull(Range{0, 0}, Range{count * range->least, count * range->most});
+    return moderate(hull({0, 0}, {count * range.least, count * range.most}));
   }
 
-  MaybeRange arranged(const Equation& equation, absl::Span<const Var> operands, int depth) {
+  Range arranged(const Equation& equation, absl::Span<const Var> operands, int depth) {
     const auto operand = [&](size_t index) { return of(operands[index], depth + 1); };
     switch (equation.primitive->arrangement) {
       case Arrangement::kUniform: {
         const int64_t value = builder_.attrs(equation).integer("value");
-        return Range{value, value};
+        return {value, value};
       }
       case Arrangement::kCounting: {
         const Aval aval = builder_.aval(equation.first_output);
         const int64_t size = aval.dim(static_cast<int>(builder_.attrs(equation).integer("axis")));
-        return Range{0, std::max<int64_t>(size - 1, 0)};
+        return {0, std::max<int64_t>(size - 1, 0)};
       }
       case Arrangement::kReshape:
       case Arrangement::kBroadcast:
@@ -138,24 +137,24 @@ class Ranges {
       case Arrangement::kSlice:
         return operand(0);
       case Arrangement::kGather:
-        return joined(operand(0), Range{0, 0});  // a position that is nowhere
+        return hull(operand(0), {0, 0});  // a position that is nowhere
       case Arrangement::kPad:
-        return joined(operand(0), operand(1));
+        return hull(operand(0), operand(1));
       case Arrangement::kChoice:
-        return joined(operand(1), operand(2));
+        return hull(operand(1), operand(2));
       case Arrangement::kConcatenate: {
-        MaybeRange all = operand(0);
-        for (size_t i = 1; i < operands.size(); ++i) all = joined(all, operand(i));
+        Range all = operand(0);
+        for (size_t i = 1; i < operands.size(); ++i) all = hull(all, operand(i));
         return all;
       }
       default:
-        return std::nullopt;
+        return kUnknown;
     }
   }
 
   const Builder& builder_;
   const RangeOf& of_input_;
-  absl::flat_hash_map<Var, MaybeRange> known_;
+  absl::flat_hash_map<Var, Range> known_;
 };
 
 }  // namespace
@@ -163,12 +162,21 @@ class Ranges {
 // As a value, and as an expression, which knows that n - max(n - 3, 0) is at most 3.
 std::optional<Range> range_of(Value x, const RangeOf& of_input) {
   Ranges ranges(*x.builder, of_input);
-  const MaybeRange range = ranges.of(x.var);
-  const bool is_length = x.rank() == 0 && x.dtype() == DType::kInt32;
-  if (!range || !is_length || range->least == range->most) return range;
-  const Range length = range_of_length(x, [&](Var var) { return ranges.of(var); });
-  if (length.least > range->most || length.most < range->least) return range;
-  return Range{std::max(range->least, length.least), std::min(range->most, length.most)};
+  Range range = ranges.of(x.var);
+  const auto is_known = [](const Range& found) { return found.most <= kMost; };
+  if (x.rank() == 0 && x.dtype() == DType::kInt32 && range.least < range.most) {
+    bool known = true;
+    const Range length = range_of_length(x, [&](Var var) -> std::optional<Range> {
+      const Range atom = ranges.of(var);
+      known &= is_moderate(atom);
+      return is_known(atom) ? std::optional<Range>(atom) : std::nullopt;
+    });
+    if (known && length.least <= range.most && length.most >= range.least) {
+      range = {std::max(range.least, length.least), std::min(range.most, length.most)};
+    }
+  }
+  if (!is_known(range)) return std::nullopt;
+  return Range{std::max(range.least, -kMost), range.most};
 }
 
 }  // namespace ct

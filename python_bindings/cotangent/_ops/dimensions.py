@@ -22,6 +22,7 @@ __all__ = ["Dim", "as_dimension", "dimension", "largest", "smallest"]
 
 _MOST = 2**31 - 1
 
+
 def _is_int(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
 
@@ -323,7 +324,7 @@ def narrowed(size: Any) -> Any:
     if found is None:
         return size
     least, bound = max(size.least, found[0]), min(size.bound, found[1])
-    return bound if least == bound else Dim(bound, size.value, size.owner, least)
+    return Dim(bound, size.value, size.owner, least)
 
 
 def chosen(condition: Any, x: Any, y: Any) -> Dim:

@@ -41,7 +41,9 @@ class Plan:
         self.limit = limit
         self.stride = stride
         self.reversed_axes: list[int] = []
-        self.sized: dict[int, SizedSlice] = {}  # axes of which sizes are values: their windows, in place of start, limit, stride
+        self.sized: dict[
+            int, SizedSlice
+        ] = {}  # axes of which sizes are values: their windows, in place of start, limit, stride
         self.looked_up: list[tuple[int, Any]] = []  # (axis, index array) of the lookup
         self.together = True  # whether the looked up axes are adjacent in the index
         self.dropped: list[int] = []  # axes of the array that are ints

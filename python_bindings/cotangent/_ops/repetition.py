@@ -16,7 +16,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import literal, own
 from cotangent._ops.dimensions import Dim, as_dimension
 from cotangent._ops.extents import slice_axis
-from cotangent._ops.positions import is_sized
+from cotangent._ops.positions import is_sized, known
 from cotangent._ops.reshaping import reshaped
 from cotangent._ops.running import cumsum
 from cotangent._ops.shapes import ravel
@@ -139,7 +139,7 @@ def repeat(
         reached = primitives.min(reached, last)
         return primitives.gather(array, reached, axis=axis, batch_dims=0)
     else:
-        counts = np.broadcast_to(_core.to_numpy(repeats), (length,))
+        counts = np.broadcast_to(known(repeats, "repeat", "pass total_repeat_length="), (length,))
         index = np.repeat(np.arange(length, dtype=np.int32), counts)
         result = primitives.gather(array, _core.array(index), axis=axis, batch_dims=0)
     if total_repeat_length is None:

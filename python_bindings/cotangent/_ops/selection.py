@@ -22,8 +22,8 @@ from cotangent._ops.binding import choose, is_host_value, is_integer, kind, lite
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import slice_axis
 from cotangent._ops.positions import _INT32, _integers, is_sized, known, nonzero, sized_positions
-from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.reshaping import flattened
+from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     bound_size,
     flat_positions,

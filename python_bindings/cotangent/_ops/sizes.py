@@ -272,7 +272,9 @@ def symbolic_shape(shape: Any, name: str, *, least: int = 0) -> tuple[Any, ...]:
     if not lengths:
         return tuple(sizes)
     items = tuple(shape if several(shape) else (shape,))
-    return tuple(narrowed(size_from(item, "a size")) if axis in lengths else sizes[axis] for axis, item in enumerate(items))
+    return tuple(
+        narrowed(size_from(item, "a size")) if axis in lengths else sizes[axis] for axis, item in enumerate(items)
+    )
 
 
 def common_shape(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:

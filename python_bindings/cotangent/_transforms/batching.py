@@ -26,6 +26,7 @@ from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.chunks import apply_in_chunks
 from cotangent._transforms.differentiation import Function, P, R
 from cotangent._transforms.ragged import check_names_of_batch
+from cotangent._transforms.sized import capture_sized
 
 
 def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]:
@@ -119,7 +120,9 @@ def vmap(
         names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
         token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
         try:
-            captured, returned = _capture_examples(function, examples, structure, name, named)
+            captured, returned = capture_sized(
+                lambda fun: _capture_examples(fun, examples, structure, name, named), function
+            )
         finally:
             RAGGED_NAMES.reset(token)
         positions = _out_positions(captured, out_axes, name)

@@ -19,6 +19,7 @@ from cotangent._ops.choice import where
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.joining import concatenate
 from cotangent._ops.positions import exact_mask, is_sized, known, sized_positions, true_positions
+from cotangent._ops.reshaping import reshaped
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     as_dtype,
@@ -27,8 +28,9 @@ from cotangent._ops.sizes import (
     insert_axes,
     normalize_axis,
     ragged_length,
-    symbolic_size,
     static_count,
+    symbolic_size,
+    symbolic_sizes,
 )
 from cotangent._ops.sorting import positions_along, searchsorted, sort, sort_together
 
@@ -135,7 +137,6 @@ def unique(
     """
     del sorted
     x = _core.array(ar)
-    shape = capacities(x)
     if axis is None:
         rows = ravel(x)
     else:
@@ -170,7 +171,7 @@ def unique(
     if return_inverse:
         group = primitives.cumsum(_core.convert(first, _INT32), axis=0, reverse=False) - literal(index, 1)
         inverse = primitives.scatter_add(constant(index, 0), order, group, axis=0, batch_dims=0)
-        results.append(_core.convert(reshape(inverse, shape) if axis is None else inverse, integer))
+        results.append(_core.convert(reshaped(inverse, symbolic_sizes(x)) if axis is None else inverse, integer))
     if return_counts:
         if real is None:
             whole = _core.broadcast_to(as_dtype(axis_size(rows, 0), _INT32), (1,))
