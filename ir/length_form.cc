@@ -1,6 +1,7 @@
 #include "ir/length_form.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -83,9 +84,12 @@ bool never_negative(const Atoms& atoms, const Polynomial& x) {
   for (const auto& [monomial, coefficient] : x) {
     if (coefficient >= 0 || monomial.size() != 1) continue;
     const AtomOf& atom = atoms[monomial[0]];
-    if (atom.var != kNoVar || coefficient % atom.divisor != 0) continue;
-    add_term(least, monomial, -coefficient);
-    least = sum_of(least, scaled(atom.dividend, coefficient / atom.divisor));
+    if (atom.var != kNoVar) continue;
+    // Times the divisor, so that the dividend has whole coefficients.
+    const int64_t own = least.at(monomial);
+    least = scaled(least, atom.divisor);
+    least.erase(monomial);
+    least = sum_of(least, scaled(atom.dividend, own));
   }
   return no_negative_term(least);
 }
@@ -249,14 +253,62 @@ class Reader {
   }
 
  private:
+  // The bounds of each term by themselves, and those of the polynomial with quotients taken for what they round.
   Range range(const Polynomial& polynomial, const RangeOf& of_atom) const {
+    const Range terms = range_of_terms(polynomial, of_atom);
+    if (std::none_of(polynomial.begin(), polynomial.end(), [&](const auto& term) { return is_quotient(term.first); })) {
+      return terms;
+    }
+    std::map<Monomial, double> upper, lower;
+    for (const auto& [monomial, coefficient] : polynomial) {
+      upper[monomial] = static_cast<double>(coefficient);
+      lower[monomial] = static_cast<double>(-coefficient);
+    }
+    constexpr double kRounding = 1e-6;
+    const double most = std::floor(most_of(std::move(upper), of_atom) + kRounding);
+    const double least = std::ceil(-most_of(std::move(lower), of_atom) - kRounding);
+    return {std::max(terms.least, static_cast<int64_t>(std::max(least, -0x1p60))),
+            std::min(terms.most, static_cast<int64_t>(std::min(most, 0x1p60)))};
+  }
+
+  bool is_quotient(const Monomial& monomial) const {
+    return monomial.size() == 1 && atoms_[monomial[0]].var == kNoVar;
+  }
+
+  // x / d rounded down is from (x - d + 1) / d to x / d: n - n / 2 is at most (n + 1) / 2.
+  double most_of(std::map<Monomial, double> terms, const RangeOf& of_atom) const {
+    // Dividends are of atoms that were there before.
+    for (size_t atom = atoms_.size(); atom-- > 0;) {
+      const auto found = terms.find({atom});
+      if (found == terms.end() || atoms_[atom].var != kNoVar) continue;
+      const double coefficient = found->second / static_cast<double>(atoms_[atom].divisor);
+      terms.erase(found);
+      for (const auto& [monomial, inside] : atoms_[atom].dividend) {
+        terms[monomial] += coefficient * static_cast<double>(inside);
+      }
+      if (coefficient < 0) terms[{}] -= coefficient * static_cast<double>(atoms_[atom].divisor - 1);
+    }
+    double sum = 0;
+    for (const auto& [monomial, coefficient] : terms) {
+      const Range product = range_of_product(monomial, of_atom);
+      sum += coefficient * static_cast<double>(coefficient < 0 ? product.least : product.most);
+    }
+    return sum;
+  }
+
+  Range range_of_product(const Monomial& monomial, const RangeOf& of_atom) const {
+    Range product{1, 1};
+    for (Atom atom : monomial) {
+      const Range factor = range(atoms_[atom], of_atom);
+      product = {held_product(product.least, factor.least), held_product(product.most, factor.most)};
+    }
+    return product;
+  }
+
+  Range range_of_terms(const Polynomial& polynomial, const RangeOf& of_atom) const {
     Range sum{0, 0};
     for (const auto& [monomial, coefficient] : polynomial) {
-      Range product{1, 1};
-      for (Atom atom : monomial) {
-        const Range factor = range(atoms_[atom], of_atom);
-        product = {held_product(product.least, factor.least), held_product(product.most, factor.most)};
-      }
+      Range product = range_of_product(monomial, of_atom);
       const int64_t held = std::clamp<int64_t>(coefficient, -kMostCoefficient, kMostCoefficient);
       if (held < 0) std::swap(product.least, product.most);
       sum.least += held * product.least;

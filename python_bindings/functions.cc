@@ -88,7 +88,7 @@ void with_promoted(PyObject* const* objects, Py_ssize_t count, Promotion promoti
   for (size_t i = 0; i < size; ++i) read_any_operand(objects[i], operands[i]);
   absl::InlinedVector<Datum, kFew> made(size);
   absl::InlinedVector<const Datum*, kFew> promoted(size);
-  promote_operands(operands, promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
+  promote_operands(absl::MakeSpan(operands), promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
   use(absl::MakeConstSpan(promoted), absl::MakeSpan(made));
 }
 

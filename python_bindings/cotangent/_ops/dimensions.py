@@ -80,7 +80,8 @@ class Dim:
         self.least = least
 
     def __ct_array__(self) -> Array:
-        return self.value
+        """As a number: of no particular width, as the int of an exact program is."""
+        return primitives.convert(self.value, dtype=np.dtype("int32"), weak=True)
 
     def __repr__(self) -> str:
         return f"Dim(<={self.bound})"
@@ -156,8 +157,8 @@ class Dim:
 
     def _array(self, other: Any, operation: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
         """What is not a size: of arrays."""
-        other = other.value if isinstance(other, Dim) else other
-        return operation(other, self.value) if swapped else operation(self.value, other)
+        size, other = self.__ct_array__(), other.__ct_array__() if isinstance(other, Dim) else other
+        return operation(other, size) if swapped else operation(size, other)
 
     def _size(self, other: Any, sign: str, operation: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
         """``operation`` of bounds and of values, which grows or shrinks with each operand."""
@@ -168,8 +169,8 @@ class Dim:
         least, most = min(corners), max(corners)
         if most > _MOST or least < -_MOST:
             # No size of an axis, and as a number beyond int32.
-            wide = [_core.convert(_int32(x), "int64") for x in (left, right)]
-            return operation(*wide)
+            wide = np.dtype("int64")
+            return operation(*(primitives.convert(_int32(x), dtype=wide, weak=True) for x in (left, right)))
         return Dim(most, operation(_int32(left), _int32(right)), f"({_text(left)} {sign} {_text(right)})", least)
 
     def __add__(self, other: Any) -> Any:
@@ -309,13 +310,20 @@ def smallest(x: Any, y: Any) -> Any:
 
 
 def largest(x: Any, y: Any) -> Any:
-    """The larger of two sizes."""
+    """The larger of two sizes. Where only the bound says that it is the number, it stays a value, as for a larger bound."""
     if not isinstance(x, Dim) and not isinstance(y, Dim):
         return max(x, y)
     (a, b), (c, d) = _bounds(x), _bounds(y)
-    if a >= d or c >= b:
-        return x if a >= d else y
+    if a >= d and isinstance(x, Dim):
+        return x
+    if c >= b and isinstance(y, Dim):
+        return y
     return Dim(max(b, d), primitives.max(_int32(x), _int32(y)), f"max({_text(x)}, {_text(y)})", max(a, c))
+
+
+def not_negative(size: Any) -> Any:
+    """A number of elements: none where the size is negative."""
+    return largest(size, 0)
 
 
 def narrowed(size: Any) -> Any:
@@ -363,7 +371,9 @@ def as_dimension(value: Array, what: str, most: int | None = None) -> Dim:
             f"{what} is a value that the program computes, and nothing says how large it can be\n"
             "  name a bound: ct.dimension(value, bound=...)"
         )
-    exact = value if value.dtype == np.int32 else _core.convert(_held(value), "int32")
+    exact = _core.convert(_held(value), "int32")
+    if exact.weak_type:
+        exact = primitives.convert(exact, dtype=np.dtype("int32"))
     least, bound = (-_MOST, _MOST) if found is None else found
     return Dim(bound, exact, f"{what} (bound {bound})", least)
 

@@ -49,15 +49,20 @@ def known(x: Any, name: str, hint: str = "pass size=, how many results there are
         ) from error
 
 
-def is_sized(x: Any) -> bool:
-    """Whether a result whose shape depends on these values has a size that is a value: inside of masks, where they are not known."""
-    if not (_core.is_traced(x) and _core.in_mask()):
+def is_unknown(x: Any) -> bool:
+    """Whether the values of an array are not known when the program is captured."""
+    if not _core.is_traced(x):
         return False
     try:
         _core.peek_numpy(x)
     except ConcretizationError:
         return True
     return False
+
+
+def is_sized(x: Any) -> bool:
+    """Whether a result whose shape depends on these values has a size that is a value: inside of masks, where they are not known."""
+    return _core.in_mask() and is_unknown(x)
 
 
 def _integers(values: Any) -> Array:

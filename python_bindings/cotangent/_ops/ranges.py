@@ -16,7 +16,7 @@ from cotangent._base.device import check_device, check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.creation import asarray, zeros
-from cotangent._ops.dimensions import is_scalar_integer, largest, narrowed
+from cotangent._ops.dimensions import is_scalar_integer, largest, narrowed, not_negative
 from cotangent._ops.sizes import (
     insert_axes,
     is_dimension,
@@ -118,7 +118,7 @@ def _sized_range(start: Any, stop: Any, step: Any, dtype: Any) -> Array:
     if stride == 0:
         raise ValueError("arange: step must not be 0")
     distance = last - first if stride > 0 else first - last
-    count = narrowed(largest((distance + (abs(stride) - 1)) // abs(stride), 0))
+    count = narrowed(not_negative((distance + (abs(stride) - 1)) // abs(stride)))
     sizes, lengths = static_shape((count,), "arange")
     wide = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
     result = _iota(sizes[0], wide)

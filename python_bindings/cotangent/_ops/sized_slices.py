@@ -15,7 +15,16 @@ from cotangent._base import primitives
 from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import literal
-from cotangent._ops.dimensions import Dim, as_dimension, chosen, is_scalar_integer, largest, narrowed, smallest
+from cotangent._ops.dimensions import (
+    Dim,
+    as_dimension,
+    chosen,
+    is_scalar_integer,
+    largest,
+    narrowed,
+    not_negative,
+    smallest,
+)
 from cotangent._ops.extents import slice_axis
 from cotangent._ops.sizes import length_of_size, symbolic_size
 
@@ -91,11 +100,11 @@ def resolve_slice(size: Extent, item: slice, step: int, axis: int) -> SizedSlice
         # Beyond the end there are no elements, wherever the window begins.
         first = 0 if start is None else start if _never_negative(start) else _resolved(start, size, 0, size)
         last = size if stop is None else _resolved(stop, size, 0, size)
-        count = narrowed(largest((last - first + (step - 1)) // step, 0))
+        count = narrowed(not_negative((last - first + (step - 1)) // step))
         return SizedSlice(first, smallest(count, -(-_bound(size) // step)), step, False)
     first = size - 1 if start is None else _resolved(start, size, -1, size - 1)
     last = -1 if stop is None else _resolved(stop, size, -1, size - 1)
-    count = narrowed(largest((first - last + (-step - 1)) // -step, 0))
+    count = narrowed(not_negative((first - last + (-step - 1)) // -step))
     count = smallest(count, -(-_bound(size) // -step))
     # The same elements forward; of none, any place will do.
     return SizedSlice(largest(first + (count - 1) * step, 0), count, -step, True)
@@ -129,4 +138,4 @@ def take_slice(x: Array, axis: int, window: SizedSlice) -> Array:
 
 def slice_sized(x: Array, axis: int, start: Extent, stop: Extent) -> Array:
     """``x[start:stop]`` of an axis, of sizes with ``0 <= start <= stop <= size`` for all lengths."""
-    return take_slice(x, axis, SizedSlice(start, smallest(stop - start, symbolic_size(x, axis)), 1, False))
+    return take_slice(x, axis, SizedSlice(start, smallest(narrowed(stop - start), symbolic_size(x, axis)), 1, False))

@@ -17,7 +17,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.keys import KeyDType
 from cotangent._core import Array
-from cotangent._ops.dimensions import Dim, as_dimension, is_scalar_integer, largest, narrowed
+from cotangent._ops.dimensions import Dim, as_dimension, is_scalar_integer, narrowed, not_negative
 from cotangent.errors import ShapeError
 
 Size = int | Array
@@ -235,7 +235,7 @@ def size_from(value: Any, what: str) -> int | Dim:
 
 def length_of_size(size: Dim) -> Array:
     """A symbolic size as the length of an axis, which is not negative."""
-    return largest(size, 0).value  # type: ignore[no-any-return]
+    return not_negative(size).value  # type: ignore[no-any-return]
 
 
 def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -> tuple[list[int], dict[int, Array]]:

@@ -24,9 +24,10 @@ from cotangent._ops.binding import constant, kind, literal
 from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis, spread_over, stretched
 from cotangent._ops.index_plans import Plan, check_mask, is_mask, outside_if_negative, resolve, with_mask_axes
 from cotangent._ops.indexing import Lookup, gathered, get_item, look_up, result_shape, shape_result, take_window
+from cotangent._ops.positions import exact_mask, is_unknown
 from cotangent._ops.repeated import repeated, times_named
 from cotangent._ops.sized_slices import SizedSlice
-from cotangent._ops.sizes import ragged_length
+from cotangent._ops.sizes import bound_size, ragged_length
 from cotangent._ops.taking import fill_outside
 
 
@@ -79,14 +80,26 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
     updates = _core.convert(_core.array(values), x.dtype)
     # The elements that the mask names stand along one axis, in the place of those of the mask.
     place = updates.ndim - (x.ndim - found.axis - found.mask.ndim) - 1
-    if place >= 0:
-        if capacity(updates, place) != 1 or place > found.axis:
+    if place >= 0 and (capacity(updates, place) != 1 or place > found.axis):
+        if not is_unknown(found.mask) or capacity(updates, place) == 0:
             return None
+        updates = _by_number(updates, found.mask, place)
+    elif place >= 0:
         updates = split_axis(updates, place, [1] * found.mask.ndim)
     updates = stretched(updates, x)
     if operation != "set":
         updates = _combined(operation, x, updates)
     return primitives.select(found.spread_over(x), updates, x)
+
+
+def _by_number(updates: Array, mask: Array, axis: int) -> Array:
+    """Where the mask is true, the update of that number: the first for the first true element, and so on."""
+    exact = exact_mask(mask)
+    flat = primitives.reshape(exact, shape=[bound_size(exact)])
+    number = primitives.cumsum(_core.convert(flat, "int32"), axis=0, reverse=False)
+    last = literal(number, capacity(updates, axis))
+    place = primitives.max(primitives.min(number, last) - literal(number, 1), literal(number, 0))
+    return primitives.gather(updates, shaped_like(place, exact), axis=axis, batch_dims=0)
 
 
 def _check_hints(hints: dict[str, Any], name: str) -> None:

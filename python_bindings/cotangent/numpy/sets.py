@@ -12,7 +12,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import set_length
+from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
@@ -304,7 +304,7 @@ def intersect1d(
 def _tagged(x: Array, y: Array, with_index: bool = False) -> Any:
     """The elements of both in order, and for each 0 or 1, which it comes from (and where it was there)."""
     both = concatenate([x, y])
-    origin = concatenate([literal(x, 0, _INT32), literal(y, 1, _INT32)])
+    origin = concatenate([as_ragged_as(literal(z, tag, _INT32), z) for tag, z in enumerate((x, y))])
     operands = [both, origin]
     if with_index:
         operands.append(concatenate([positions_along(x, 0), positions_along(y, 0)]))
