@@ -335,12 +335,6 @@ def narrowed(size: Any) -> Any:
     return Dim(bound, size.value, size.owner, least)
 
 
-def chosen(condition: Any, x: Any, y: Any) -> Dim:
-    """The one size or the other, by a bool scalar of the program."""
-    (a, b), (c, d) = _bounds(x), _bounds(y)
-    return Dim(max(b, d), primitives.select(condition, _int32(x), _int32(y)), f"{_text(x)} or {_text(y)}", min(a, c))
-
-
 # ---- Sizes that a program computes -------------------------------------------------------------------------------------
 
 

@@ -18,7 +18,6 @@ from cotangent._ops.binding import literal
 from cotangent._ops.dimensions import (
     Dim,
     as_dimension,
-    chosen,
     is_scalar_integer,
     largest,
     narrowed,
@@ -74,7 +73,7 @@ def is_sized(item: slice) -> bool:
 def _extent(value: Any, axis: int, size: Extent) -> Extent:
     """A bound of a slice; one that nothing is known of counts as anything from before the axis to behind it."""
     if isinstance(value, (int, Dim)):
-        return value
+        return narrowed(value)
     found = as_dimension(value, f"a slice bound of axis {axis}", 0)
     most = _bound(size)
     return smallest(largest(found, -most), most)
@@ -82,15 +81,13 @@ def _extent(value: Any, axis: int, size: Extent) -> Extent:
 
 def _resolved(value: Extent, size: Extent, least: int, most: Extent) -> Extent:
     """A position that counts from the end where it is negative, held to ``least`` … ``most``."""
-    if isinstance(value, int):
-        return smallest(value, most) if value >= 0 else largest(size + value, least)
-    if value.least >= 0:
+    if _never_negative(value):
         return smallest(value, most)
-    from_end = largest(size + value, least)
-    if value.bound < 0:
-        return from_end
-    negative = primitives.lt(value.value, _core.full((), 0, _INT32))
-    return chosen(negative, from_end, smallest(value, most))
+    if (value.bound if isinstance(value, Dim) else value) < 0:
+        return largest(size + value, least)
+    # 1 where it is negative: lengths that arithmetic makes are compared as expressions, and made anew in derivatives.
+    negative = smallest(largest(-value, 0), 1)
+    return largest(smallest(value + negative * size, most), least)
 
 
 def resolve_slice(size: Extent, item: slice, step: int, axis: int) -> SizedSlice:
