@@ -470,6 +470,8 @@ def program(seed: int) -> Program:
             shapes = [found[i] for i in operands]
             if not candidate.fits(*shapes):
                 continue
+            if candidate.least and any("chosen" in str(size) for kind in shapes for size in kind):
+                continue  # which may be none
             axis = candidate.at(shapes[0], random) if candidate.at else None
             result = candidate.result(*shapes, *(() if axis is None else (axis,)))
             if len(result) > 3 or sum(is_length(size) for size in result) > 2 or any(len(str(s)) > 60 for s in result):

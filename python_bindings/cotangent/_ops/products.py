@@ -19,7 +19,7 @@ from cotangent._ops.diagonals import diagonal
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.reshaping import flat
 from cotangent._ops.shapes import moveaxis
-from cotangent._ops.sizes import bound_size, insert_axes, move_last, normalize_axis, refuse_ragged
+from cotangent._ops.sizes import insert_axes, move_last, normalize_axis, refuse_ragged
 from cotangent.errors import ShapeError
 
 __all__ = [
@@ -208,7 +208,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("outer: the out argument is not supported")
     x, y = one_pair(a, b, None)
-    x, y = primitives.reshape(x, shape=[bound_size(x)]), primitives.reshape(y, shape=[bound_size(y)])
+    x, y = flat(x), flat(y)
     return insert_axes(x, [1]) * insert_axes(y, [0])
 
 

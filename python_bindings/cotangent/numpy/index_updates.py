@@ -314,7 +314,7 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         updates = _scatter(window, found, updates, operation, unique)
         operation = "set"
     if not plan.has_window:
-        return updates if operation == "set" else _combined(operation, x, updates)
+        return as_ragged_as(updates, x) if operation == "set" else _combined(operation, x, updates)
     return _put_window(x, plan, updates, operation)
 
 
