@@ -36,9 +36,10 @@ from cotangent._transforms.batching import vmap  # noqa: E402
 from cotangent._transforms.custom_rules import custom_jvp, custom_vjp  # noqa: E402
 from cotangent._transforms.forward import jvp, linearize  # noqa: E402
 from cotangent._transforms.masking import mask  # noqa: E402
+from cotangent._transforms.programs import eval_shape, make_ir, make_jaxpr, typeof  # noqa: E402
 from cotangent._transforms.ragged import Ragged, ragged  # noqa: E402
 from cotangent._transforms.reverse import fwd_and_bwd, grad, linear_transpose, value_and_grad, vjp  # noqa: E402
-from cotangent._transforms.staging import eval_shape, jit, make_ir, make_jaxpr, typeof  # noqa: E402
+from cotangent._transforms.staging import jit  # noqa: E402
 from cotangent.config import debug_nans, default_matmul_precision, disable_jit, enable_x64  # noqa: E402
 from cotangent.ir import Interpreter  # noqa: E402
 

@@ -415,8 +415,7 @@ def dimension(value: Any, bound: int) -> Any:
     try:
         known = int(_core.peek_numpy(value))
     except ConcretizationError:
-        size = as_dimension(value, "the size given to dimension", most)
-        return smallest(largest(size, 0), most)
+        return smallest(largest(as_dimension(value, "the size given to dimension", most), 0), most)
     return dimension(known, bound)
 
 

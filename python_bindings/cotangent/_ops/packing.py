@@ -17,8 +17,8 @@ from cotangent._ops.joining import concatenate
 from cotangent._ops.sorting import argsort
 from cotangent._transforms.batching import flatten_axes, vmap
 from cotangent._transforms.masking import mask
+from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.ragged import Ragged
-from cotangent._transforms.staging import eval_shape
 from cotangent.errors import ConcretizationError
 
 __all__ = ["pack"]

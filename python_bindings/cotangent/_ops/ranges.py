@@ -127,7 +127,7 @@ def _sized_range(start: Any, stop: Any, step: Any, dtype: Any) -> Array:
     if is_dimension(first):
         result = result + _core.broadcast_to(_core.convert(first.value, wide), result._bound_shape)
     elif first:
-        result = result + literal(result, first)
+        result = result + literal(result, int(first))
     return give_lengths(result, lengths)
 
 
@@ -156,29 +156,29 @@ def linspace(
         ValueError: ``num`` is negative.
     """
     check_device(device, "linspace")
-    num = size_from(num, "linspace: num")
-    if not is_dimension(num) and num < 0:
-        raise ValueError(f"linspace: num must not be negative; got {num}")
+    count: Any = size_from(num, "linspace: num")
+    if not is_dimension(count) and count < 0:
+        raise ValueError(f"linspace: num must not be negative; got {count}")
     if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
         start, stop = asarray(start, dtype), asarray(stop, dtype)
     start, stop = _core.promote([start, stop], inexact=True)
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
     start, stop = convert(start, start.dtype), convert(stop, stop.dtype)
-    divisions = num - 1 if endpoint else num
-    if is_dimension(num):
-        result, gap = _sized_linspace(start, stop, num, divisions, endpoint)
+    divisions = count - 1 if endpoint else count
+    if is_dimension(count):
+        result, gap = _sized_linspace(start, stop, count, divisions, endpoint)
     elif divisions > 0:
-        shape = [num, *start._bound_shape]
-        fraction = _iota(num, start.dtype) / literal(_iota(num, start.dtype), divisions)
+        shape = [count, *start._bound_shape]
+        fraction = _iota(count, start.dtype) / literal(_iota(count, start.dtype), divisions)
         fraction = primitives.broadcast(fraction, shape=shape, axes=[0])
         first, last = _core.broadcast_to(start, shape), _core.broadcast_to(stop, shape)
         result = first * (literal(fraction, 1) - fraction) + last * fraction
         if endpoint:
             position = primitives.iota(shape=shape, dtype=np.dtype("int32"), axis=0)
-            result = primitives.select(primitives.eq(position, literal(position, num - 1)), last, result)
+            result = primitives.select(primitives.eq(position, literal(position, count - 1)), last, result)
         gap = (stop - start) / divisions
     else:
-        result = _core.broadcast_to(start, [num, *start._bound_shape])
+        result = _core.broadcast_to(start, [count, *start._bound_shape])
         gap = _core.full((), math.nan, start.dtype)
     if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
         result = primitives.floor(result)

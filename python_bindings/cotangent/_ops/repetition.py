@@ -41,7 +41,7 @@ __all__ = [
 @own
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """The array repeated as a whole, so many times along each axis."""
-    counts = [size_from(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
+    counts: list[Any] = [size_from(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
     if any(isinstance(count, int) and count < 0 for count in counts):
         raise ValueError(f"tile: counts must not be negative; got {reps}")
     array = _core.array(A)

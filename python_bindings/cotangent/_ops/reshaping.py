@@ -112,7 +112,8 @@ def _in_place(x: Array, sizes: Sequence[Extent], bounds: list[int]) -> Array | N
 
 def _check_count(source: Sequence[Extent], target: Sequence[Extent]) -> None:
     """Tells `checkify` of a shape of another number of elements; numbers that are known must be equal."""
-    before, after = math.prod(source), math.prod(target)
+    before: Any = math.prod(source)
+    after: Any = math.prod(target)
     if _same(before, after):
         return
     if isinstance(before, int) and isinstance(after, int):
@@ -144,7 +145,7 @@ def _looked_up(x: Array, start: int, stop: int, bounds: list[int], lengths: dict
     dtype = np.dtype("int32" if max(count, math.prod(bounds)) < 2**31 else "int64")
     own = {axis - start: length for axis, length in lengths.items() if start <= axis < start + len(bounds)}
     number = flat_positions(bounds, own, dtype)
-    place = None
+    place: Any = literal(number, 0)
     stride = 1
     for axis in reversed(range(len(inside))):
         index = number
@@ -152,10 +153,8 @@ def _looked_up(x: Array, start: int, stop: int, bounds: list[int], lengths: dict
             divisor = _core.broadcast_to(as_dtype(_value(largest(sizes[axis], 1)), dtype), bounds)
             index, number = primitives.rem(number, divisor), primitives.div(number, divisor)
         scaled = index if stride == 1 else primitives.mul(index, literal(index, stride))
-        place = scaled if place is None else primitives.add(place, scaled)
+        place = primitives.add(place, scaled)
         stride *= inside[axis]
-    if place is None:
-        place = number
     # Behind the last element there are numbers that no element has.
     place = primitives.min(place, literal(place, count - 1))
     return primitives.gather(flat, place, axis=start, batch_dims=0)

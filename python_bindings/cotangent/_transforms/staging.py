@@ -1,4 +1,4 @@
-"""Functions as programs: `jit` and its stages, `make_ir`, `eval_shape`.
+"""Functions as programs: `jit` and its stages.
 
 ``jit(f)(x)`` does in one go what ``jit(f).trace(x).lower().compile()(x)`` does step by step.
 """
@@ -38,7 +38,7 @@ R = TypeVar("R")
 # ---- stages --------------------------------------------------------------------------------------------------------
 
 
-def _specs(structure: PyTreeDef, avals: Iterable[Any]) -> Any:
+def specs(structure: PyTreeDef, avals: Iterable[Any]) -> Any:
     return structure.unflatten([ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak in avals])
 
 
@@ -84,7 +84,7 @@ class _Stage:
     def args_info(self) -> Any:
         """Shapes and dtypes of ``(arguments, keyword arguments)``."""
         avals = self._call.captured.graph.in_avals
-        return _specs(self.in_tree, avals[: self.in_tree.num_leaves])
+        return specs(self.in_tree, avals[: self.in_tree.num_leaves])
 
     @property
     def in_avals(self) -> Any:
@@ -94,7 +94,7 @@ class _Stage:
     @property
     def out_info(self) -> Any:
         """Shapes and dtypes of the output."""
-        return _specs(self.out_tree, self._call.captured.graph.out_avals)
+        return specs(self.out_tree, self._call.captured.graph.out_avals)
 
     @property
     def fun_name(self) -> str:
@@ -197,7 +197,7 @@ class Compiled(_Stage):
         return call.captured.structure.unflatten(self._executable(leaves + call.captured.closure))
 
 
-def _captured(
+def captured_program(
     run: Function, leaves: Sequence[Any], structure: PyTreeDef, name: str, names: Sequence[str] | None = None
 ) -> Captured:
     """The program of a function, for a user to hold."""
@@ -247,7 +247,7 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
     name = function_name(fun)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
-    captured = _captured(run, leaves, structure, name, names)
+    captured = captured_program(run, leaves, structure, name, names)
     return Traced(_Call(name, captured, structure, options.backend)), leaves
 
 
@@ -307,7 +307,7 @@ def _trace_jit(
     return graph, closure, out_structure.unflatten([0] * out_structure.num_leaves)
 
 
-def _numbers(value: Any, option: str) -> list[int]:
+def numbers(value: Any, option: str) -> list[int]:
     """Positions of arguments: an int or several."""
     if value is None:
         return []
@@ -366,7 +366,7 @@ class _Arguments:
 
     def static(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
         """Both ways to say it, each with what only the other said."""
-        positions, names = _numbers(argnums, "static_argnums"), _names(argnames, "static_argnames")
+        positions, names = numbers(argnums, "static_argnums"), _names(argnames, "static_argnames")
         for position in list(positions):
             self.check_position(position, argnums, "static_argnums")
             if self.has(position):
@@ -379,7 +379,7 @@ class _Arguments:
 
     def donated(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
         """By position and by keyword; where one of the two is given, the other follows from it."""
-        positions, names = _numbers(argnums, "donate_argnums"), _names(argnames, "donate_argnames")
+        positions, names = numbers(argnums, "donate_argnums"), _names(argnames, "donate_argnames")
         for name in names:
             self.check_name(name, "donate_argnames")
         if argnames is None:
@@ -511,93 +511,6 @@ def jit(
     wraps(fun)(jitted)
     jitted._options = _Options(tuple(sorted(set(positions))), tuple(sorted(set(names))), compiler)
     return jitted
-
-
-# ---- programs ------------------------------------------------------------------------------------------------------
-
-
-def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shape: bool = False) -> Callable[..., Any]:
-    """A function of arguments (arrays or `ShapeDtypeStruct`) that returns the captured graph of ``fun``.
-
-    Printing it shows every operation with shape, dtype, bytes and the user's line.
-
-    Args:
-        fun: a function of pytrees of arrays.
-        static_argnums: positions of arguments that are plain Python values.
-        return_shape: whether to return ``(graph, shapes)``, where the shapes are `ShapeDtypeStruct` in the structure of the output.
-
-    >>> import cotangent as ct
-    >>> print(ct.make_ir(lambda x: x * 2.0)(1.0).text())  # doctest: +ELLIPSIS
-    graph (...
-    """
-    check_callable(fun, "make_ir")
-    static = _numbers(static_argnums, "static_argnums")
-
-    @wraps(fun)
-    def make_ir_fun(*args: Any, **kwargs: Any) -> Any:
-        for number in static:
-            if not -len(args) <= number < len(args):
-                raise ValueError(
-                    f"make_ir of {function_name(fun)}: static_argnums={static_argnums}, but there are {len(args)} arguments"
-                )
-        fixed = {number % len(args) for number in static}
-        dynamic = tuple(arg for number, arg in enumerate(args) if number not in fixed)
-
-        def run(*values: Any, **named: Any) -> Any:
-            given = iter(values)
-            return fun(*[args[i] if i in fixed else next(given) for i in range(len(args))], **named)
-
-        leaves, structure = flatten_arguments((dynamic, kwargs), function_name(fun), described=True)
-        captured = _captured(run, leaves, structure, function_name(fun))
-        if not return_shape:
-            return captured.graph
-        return captured.graph, _specs(captured.structure, captured.graph.out_avals)
-
-    return make_ir_fun
-
-
-make_jaxpr = make_ir
-
-
-def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
-    """The shapes and dtypes of ``fun``'s outputs, as `ShapeDtypeStruct` leaves, without computing anything.
-
-    >>> import cotangent as ct
-    >>> ct.eval_shape(ct.numpy.outer, ct.ShapeDtypeStruct((2,), "float32"), ct.ShapeDtypeStruct((3,), "float32")).shape
-    (2, 3)
-    """
-    check_callable(fun, "eval_shape")
-    name = function_name(fun)
-    leaves, structure = flatten_arguments((args, kwargs), name, described=True)
-    found: list[Any] = []
-
-    def captured(function: Function) -> Captured:
-        def run(*args: Any, **kwargs: Any) -> tuple[()]:
-            # An output may be a shape and dtype itself, and is what it says.
-            specs, made = _core.tree_flatten(function(*args, **kwargs))
-            paths = made.paths()
-            for i, leaf in enumerate(specs):
-                if not isinstance(leaf, ShapeDtypeStruct):
-                    leaf = _core.leaf(leaf, f"the output of {name}{paths[i]}")
-                    specs[i] = ShapeDtypeStruct(leaf._bound_shape, leaf.dtype, weak_type=leaf.weak_type)
-            found.append(made.unflatten(specs))
-            return ()
-
-        return capture(run, leaves, structure, "jit", name=name)
-
-    capture_sized(captured, fun)
-    return found[0]
-
-
-def typeof(x: Any) -> ShapeDtypeStruct:
-    """The shape and dtype of an array, or of what becomes one, traced values included.
-
-    >>> import cotangent as ct
-    >>> ct.typeof(1.0)
-    ShapeDtypeStruct(shape=(), dtype=float32, weak_type=True)
-    """
-    array = _core.array(x)
-    return ShapeDtypeStruct(array._bound_shape, array.dtype, weak_type=array.weak_type)
 
 
 check_arguments(globals())

@@ -354,8 +354,8 @@ def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
     """The window put back: padded to the whole array."""
     if plan.sized:
         windows, plan.sized = plan.sized, {}
-        updates, covered = _put_sized(x, windows, updates)
-        return primitives.select(covered, _put_window(x, plan, updates, operation), x)
+        updates, covered_by_all = _put_sized(x, windows, updates)
+        return primitives.select(covered_by_all, _put_window(x, plan, updates, operation), x)
     if plan.reversed_axes:
         updates = primitives.reverse(updates, axes=sorted(plan.reversed_axes))
     low, high, interior = [], [], []

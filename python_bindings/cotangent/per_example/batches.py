@@ -16,8 +16,9 @@ from cotangent import numpy as cnp
 from cotangent._base.capture import check_callable, function_name
 from cotangent._core import Array
 from cotangent._transforms.batching import vmap
+from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad
-from cotangent._transforms.staging import eval_shape, jit
+from cotangent._transforms.staging import jit
 from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_structure
 

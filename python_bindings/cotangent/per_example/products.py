@@ -12,8 +12,8 @@ from cotangent._core import Array
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.jacobians import jacrev
+from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad
-from cotangent._transforms.staging import eval_shape
 from cotangent.errors import DTypeError
 from cotangent.per_example.batches import Caller, Function, Tree, gradients, losses, over_chunks, total, wide
 from cotangent.per_example.moments import checked_losses
