@@ -87,6 +87,11 @@ def index_along(like: Array, axis: int, dtype: Any = _INT32) -> Array:
 
 def drop_axes(x: Array, axes: Sequence[int]) -> Array:
     """``x`` without some axes, which are exact and of size 1."""
+    if any(x._bound_shape[axis] == 1 for axis in _core.ragged_axes(x)):
+        # For a reshape one axis of size 1 is like another.
+        for axis in sorted((axis % x.ndim for axis in axes), reverse=True):
+            x = primitives.gather(x, np.int32(0), axis=axis, batch_dims=0)
+        return x
     return primitives.reshape(x, shape=[size for axis, size in enumerate(x._bound_shape) if axis not in axes])
 
 

@@ -124,8 +124,13 @@ def repeat(
         sizes = list(array._bound_shape)
         wide = [*sizes[: axis + 1], number, *sizes[axis + 1 :]]
         kept = [i if i <= axis else i + 1 for i in range(array.ndim)]
-        sizes[axis] *= number
-        result = primitives.reshape(primitives.broadcast(array, shape=wide, axes=kept), shape=sizes)
+        wider = primitives.broadcast(array, shape=wide, axes=kept)
+        if ragged:
+            symbolic = symbolic_sizes(array)
+            result = reshaped(wider, [*symbolic[:axis], symbolic[axis] * number, *symbolic[axis + 1 :]])
+        else:
+            sizes[axis] *= number
+            result = primitives.reshape(wider, shape=sizes)
     elif total_repeat_length is not None and length > 0:
         times = _core.broadcast_to(_core.array(repeats), [length])
         if ragged and not _core.ragged_axes(times):
