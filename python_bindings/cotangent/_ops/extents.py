@@ -55,6 +55,15 @@ def exact_size(x: Array, axis: int, name: str, why: str) -> int:
     return x._bound_shape[axis]
 
 
+def without_padding(x: Array, axes: Sequence[int] | None = None, value: float = 0.0) -> Array:
+    """``x`` with ragged axes, of ``axes`` or all, made exact: of their capacity, with ``value`` behind the length.
+
+    For functions that calculate with lengths as values. `give_lengths` makes the result ragged again.
+    """
+    ragged = [axis for axis in _core.ragged_axes(x) if axes is None or axis in axes]
+    return primitives.fill_padding(x, axes=ragged, value=value) if ragged else x
+
+
 # ---- Beside an array -------------------------------------------------------------------------------------------------
 
 
