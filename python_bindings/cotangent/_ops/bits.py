@@ -24,7 +24,8 @@ from cotangent._ops.binding import (
     real_dtype,
     real_only,
 )
-from cotangent._ops.sizes import flattened, insert_axes, move_last, ragged_length, refuse_ragged
+from cotangent._ops.extents import without_padding
+from cotangent._ops.sizes import flattened, insert_axes, move_last, ragged_length
 from cotangent._transforms.control_flow import while_loop
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.errors import DTypeError, ShapeError
@@ -185,13 +186,18 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     bits = primitives.shift_right_logical(wide, shifts) & literal(wide, 1)
     bits = primitives.reshape(bits, shape=[*shape[:-2], 8 * shape[-2]])
     if count is not None:
-        refuse_ragged("unpackbits", bits, [bits.ndim - 1], "count= is of the exact number of bits")
+        last = bits.ndim - 1
+        length = ragged_length(bits, last) if last in _core.ragged_axes(bits) else None
+        bits = without_padding(bits, [last])
         size = bits._bound_shape[-1]
         limit = max(size + count, 0) if count < 0 else count
         none = [0] * (bits.ndim - 1)
         bits = primitives.pad(
             bits, _core.full((), 0, "uint8"), low=[*none, 0], high=[*none, limit - size], interior=[*none, 0]
         )
+        if length is not None and count < 0:
+            left = length + _core.full((), count, "int32")
+            bits = set_length(bits, primitives.max(left, _core.full((), 0, "int32")), last)
     return move_last(bits, position, back=True)
 
 

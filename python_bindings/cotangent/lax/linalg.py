@@ -16,10 +16,12 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
-from cotangent._ops.extents import alike, capacities, capacity, index_along, join_axes, shaped_like
+from cotangent._ops.extents import alike, capacities, capacity, index_along, join_axes, shaped_like, without_padding
 from cotangent._ops.matrices import matrices, one_batch, symmetrized
+from cotangent._ops.sizes import axis_size
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
@@ -381,6 +383,12 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         )
     if capacity(d, -1) == 0:
         return ops.zeros_like(b)
+    length, last = axis_size(d, d.ndim - 1), d.ndim - 1
+    if isinstance(length, Array):
+        # Behind the system stand equations 1 x = 0 that nothing of it is in.
+        dl, main, b = without_padding(dl, [last]), without_padding(d, [last], 1.0), without_padding(b, [last])
+        du = ops.where(ops.arange(capacity(d, -1)) < length - 1, without_padding(du, [last]), 0)
+        return give_lengths(tridiagonal_solve(dl, main, du, b), {last: length})
     # Along axis 0 a row a step: three coefficients from the column that is next eliminated on, and the right-hand side.
     lower, main, upper = (ops.moveaxis(x, -1, 0)[..., None] for x in (dl, d, du))
     right = ops.moveaxis(b, -2, 0)

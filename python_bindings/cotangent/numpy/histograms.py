@@ -34,6 +34,8 @@ from cotangent._ops.reductions import min as _min
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.shapes import ravel, reshape, transpose
 from cotangent._ops.sizes import (
+    as_dtype,
+    axis_size,
     bound_size,
     element_count,
     insert_axes,
@@ -94,12 +96,13 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     values, edges = _core.array(x), _core.array(bins)
     if edges.ndim != 1:
         raise ValueError(f"digitize: bins must have one axis; got shape {edges.shape}")
-    if edges.size == 0:
+    if capacity(edges, 0) == 0:
         return constant(values, 0, _core.default_int_dtype())
     increasing = edges[-1] >= edges[0]
     rising = primitives.select(stretched(increasing, edges), edges, primitives.reverse(edges, axes=[0]))
     found = searchsorted(rising, values, "left" if right else "right", method=method or "scan")
-    return primitives.select(stretched(increasing, found), found, literal(found, edges.size) - found)
+    count = stretched(as_dtype(axis_size(edges, 0), found.dtype), found)
+    return primitives.select(stretched(increasing, found), found, count - found)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:  # noqa: A002
