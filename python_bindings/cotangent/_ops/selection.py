@@ -22,6 +22,7 @@ from cotangent._ops.binding import choose, is_host_value, is_integer, kind, lite
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import slice_axis
 from cotangent._ops.positions import _INT32, _integers, known, nonzero
+from cotangent._ops.ragged_selection import delete_ragged, insert_ragged
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     bound_size,
@@ -243,7 +244,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     [20, 40]
     """
     x, axis = flattened(_core.array(arr), axis, "delete")
-    refuse_ragged("delete", x, [axis], "where the elements go depends on its length")
+    if axis in _core.ragged_axes(x):
+        return delete_ragged(x, obj, axis)
     count = x._bound_shape[axis]
     wanted = obj if isinstance(obj, slice) else _known_places(obj)
     if wanted is not None:
@@ -296,7 +298,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     [1, 9, 2, 3]
     """
     x, axis = flattened(_core.array(arr), axis, "insert")
-    refuse_ragged("insert", x, [axis], "where the elements go depends on its length")
+    if axis in _core.ragged_axes(x):
+        return insert_ragged(x, obj, values, axis)
     count = x._bound_shape[axis]
     added = _core.convert(_core.array(values), x.dtype)
     if isinstance(obj, slice):

@@ -14,6 +14,9 @@ from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
+from cotangent._ops.extents import capacity
+from cotangent._ops.sizes import as_dtype, axis_size, refuse_ragged
+from cotangent.scipy.ragged_signal import cropped, ragged_convolution, ragged_detrended
 
 __all__ = [
     "convolve",
@@ -102,6 +105,8 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     if method not in ("auto", "direct"):
         raise ValueError(f"convolve: method must be 'auto', 'direct' or 'fft'; got {method!r}")
     a, b = _pair("convolve", in1, in2, mode)
+    if _core.ragged_axes(a) or _core.ragged_axes(b):
+        return ragged_convolution(_direct, a, b, range(a.ndim), mode)
     return _direct(a, b, mode)
 
 
@@ -133,6 +138,9 @@ def correlate2d(
     _boundary("correlate2d", boundary, fillvalue)
     if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
         raise ValueError("correlate2d: both operands must have two axes")
+    x, y = cnp.asarray(in1), cnp.asarray(in2)
+    if _core.ragged_axes(x) or _core.ragged_axes(y):
+        return _ragged_correlation(x, y, mode)
     if mode == "valid" and any(m < n for m, n in zip(cnp.shape(in1), cnp.shape(in2), strict=True)):
         # As SciPy, which exchanges the matrices then: the conjugate is that of the first.
         return cnp.conj(correlate(in1, in2, mode, "direct", precision))
@@ -145,10 +153,28 @@ def correlate2d(
     return full[window]
 
 
+def _ragged_correlation(x: Array, y: Array, mode: str) -> Array:
+    """`correlate2d` of ragged matrices."""
+    if mode == "same":
+        full = correlate(x, y, "full", "direct")
+        for axis in range(2):
+            start = as_dtype(axis_size(y, axis), "int32") // 2
+            full = cropped(full, axis, start, axis_size(x, axis), capacity(x, axis))
+        return full
+    result = correlate(x, y, mode, "direct")
+    if mode != "valid" or not cnp.iscomplexobj(result):
+        return result
+    sizes = [[as_dtype(axis_size(z, axis), "int32") for axis in range(2)] for z in (x, y)]
+    exchanged = (sizes[0][0] < sizes[1][0]) | (sizes[0][1] < sizes[1][1])
+    return cnp.where(exchanged, cnp.conj(result), result)
+
+
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
     """The convolution by Fourier transforms, along some axes; the others are broadcast. See `convolve`."""
     a, b = _pair("fftconvolve", in1, in2, mode)
     chosen = range(a.ndim) if axes is None else [axis % a.ndim for axis in ([axes] if isinstance(axes, int) else axes)]
+    if any(axis in chosen for z in (a, b) for axis in _core.ragged_axes(z)):
+        return ragged_convolution(lambda a, b, mode: fftconvolve(a, b, mode, chosen), a, b, chosen, mode)
     shapes = [a.shape[axis] for axis in chosen], [b.shape[axis] for axis in chosen]
     if mode == "valid" and any(m < n for m, n in zip(*shapes, strict=True)):
         if any(m > n for m, n in zip(*shapes, strict=True)):
@@ -186,6 +212,8 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
         centred: Array = data - cnp.mean(data, axis=axis, keepdims=True)
         return centred
     rows = cnp.moveaxis(data, axis, -1)
+    if rows.ndim - 1 in _core.ragged_axes(rows):
+        return cnp.moveaxis(ragged_detrended(rows, sorted({0, *(int(b) for b in np.atleast_1d(bp))})), -1, axis)
     size = rows.shape[-1]
     breaks = sorted({0, size, *(int(b) for b in np.atleast_1d(bp))})
     if breaks[0] < 0 or breaks[-1] > size:
@@ -316,6 +344,8 @@ def _spectra(
         x, y = _core.promote([x, y], inexact=True) if cnp.shape(x) == cnp.shape(y) else _uneven(x, y, axis)
     x = cnp.moveaxis(x, axis, -1)
     y = x if same else cnp.moveaxis(y, axis, -1)
+    for signal in (x, y):
+        refuse_ragged(name, signal, [signal.ndim - 1], "it is shorter than a segment for some lengths, and makes that shorter")
     real = cnp.real(x).dtype
     is_array = not isinstance(window, (str, tuple))
     if nperseg is None:
@@ -520,6 +550,7 @@ def istft(
     if time_axis % z.ndim == freq_axis % z.ndim:
         raise ValueError("istft: time_axis and freq_axis must differ")
     z = cnp.moveaxis(z, (freq_axis, time_axis), (-2, -1))
+    refuse_ragged("istft", z, [z.ndim - 2, z.ndim - 1], "the segments' number and size are of the program")
     count = z.shape[-1]
     default = 2 * (z.shape[-2] - 1) if input_onesided else z.shape[-2]
     nperseg = default if nperseg is None else int(nperseg)
