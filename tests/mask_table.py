@@ -13,8 +13,8 @@ import importlib
 import sys
 import tomllib
 import types
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,13 @@ NAMESPACES = [
 ]  # fmt: skip
 BOUND = 5
 LENGTHS = [0, 1, 3, BOUND]
+_HELPERS = {
+    "check_arguments",
+    "check_placement",
+    "is_dimension",
+    "real_dtype",
+    "Initializer",
+}  # imports of a module without a list of names
 GARBAGE = {"f": np.nan, "c": complex(np.nan, np.inf), "i": 77, "u": 99, "b": True}
 
 
@@ -42,6 +49,8 @@ class Row:
     calls: tuple[str, ...] = ()
     refused: str = ""
     none: str = ""
+    awaited: tuple[str, ...] = ()
+    awaits: str = ""
 
     @property
     def path(self) -> str:
@@ -64,7 +73,7 @@ def public(namespace: str) -> Iterator[str]:
         member = getattr(home, name)
         if name.startswith("_") or isinstance(member, types.ModuleType):
             continue
-        if own is None and not getattr(member, "__module__", "").startswith("cotangent"):
+        if own is None and (name in _HELPERS or not getattr(member, "__module__", "").startswith("cotangent")):
             continue
         if isinstance(member, type):
             if name in ("gaussian_kde", "ModeResult", "RegularGridInterpolator"):
@@ -83,7 +92,9 @@ def rows() -> dict[str, Row]:
         calls_of |= {name: tuple(calls) for name, calls in group.get("by_name", {}).items()}
         for name, calls in calls_of.items():
             row = Row(group["namespace"], name, calls, group.get("refused", ""), group.get("none", ""))
-            if row.path in found:
+            if "awaits" in group:
+                row = replace(found[row.path], awaited=calls, awaits=group["awaits"])
+            elif row.path in found:
                 raise ValueError(f"{row.path} has two rows")
             found[row.path] = row
     return found
@@ -118,8 +129,8 @@ def exact_arguments(n: int) -> dict[str, Any]:
     return {name: value.astype(narrow[value.dtype.kind]) for name, value in made.items()} | {"k": ct.random.key(3)}
 
 
-RAGGED = {name: (0,) for name in "vwpqcijbuomr"} | {"t": (1,), "x": (2,), "y": (1,), "g": (1,)}
-RAGGED |= {name: (0, 1) for name in "shdla"}
+RAGGED = dict.fromkeys("vwpqcijbuomr", (0,)) | {"t": (1,), "x": (2,), "y": (1,), "g": (1,)}
+RAGGED |= dict.fromkeys("shdla", (0, 1))
 
 
 def padded(name: str, value: Any) -> Any:
@@ -156,7 +167,10 @@ class Call:
 
     def ragged(self, n: int) -> list[Any]:
         made = exact_arguments(n)
-        return [padded(name, made[name]) if name in RAGGED else value for name, value in zip(self.arguments, self.exact(n), strict=True)]
+        return [
+            padded(name, made[name]) if name in RAGGED else value
+            for name, value in zip(self.arguments, self.exact(n), strict=True)
+        ]
 
     def differentiable(self) -> tuple[int, ...]:
         return tuple(at for at, name in enumerate(self.arguments) if name in "vwpqomtshdlxygez")
@@ -174,7 +188,9 @@ def is_ragged(x: Any) -> bool:
     return isinstance(x, ct.Ragged)
 
 
-def compare(what: str, found: list[Any], wanted: list[Any], zero_padding: bool = False, tolerance: float = 2e-4) -> None:
+def compare(
+    what: str, found: list[Any], wanted: list[Any], zero_padding: bool = False, tolerance: float = 2e-4
+) -> None:
     """Equal shapes, dtypes and values.
 
     Raises:
@@ -225,7 +241,9 @@ def check_gradients(call: Call, n: int, wanted: list[Any]) -> None:
         total = cnp.zeros(())
         for result in call(*arguments):
             if result.dtype.kind in "fc":
-                weighted = cnp.sin(cnp.real(result)) + 0.5 * cnp.imag(result) if result.dtype.kind == "c" else cnp.sin(result)
+                weighted = (
+                    cnp.sin(cnp.real(result)) + 0.5 * cnp.imag(result) if result.dtype.kind == "c" else cnp.sin(result)
+                )
                 total = total + cnp.sum(cnp.where(cnp.isfinite(result), weighted, 0))
         return total
 
@@ -269,8 +287,11 @@ def page() -> str:
             elif row.refused:
                 says = f"documented error: {row.refused}"
             else:
-                calls = [call.replace("|", "\\|") for call in row.calls]
-                says = "works: " + ", ".join(f"`{call}`" for call in calls)
+                says = " ".join(
+                    f"{word}: " + ", ".join(f"`{call}`".replace("|", "\\|") for call in calls) + tail
+                    for word, calls, tail in (("works", row.calls, ""), ("not yet", row.awaited, f" ({row.awaits})"))
+                    if calls
+                )
             parts.append(f"| `{row.name}` | {says} |")
         parts.append("")
     return "\n".join(parts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
-from cotangent._ops.extents import capacity, without_padding
+from cotangent._ops.extents import bound_of, capacity, without_padding
 from cotangent._ops.sizes import is_dimension
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
@@ -87,11 +86,6 @@ _KERNELS: dict[ResizeMethod, Callable[[Array], Array]] = {
 _REPEATED = 2
 
 
-def _most(size: Any) -> int:
-    """A size, or the bound of a ragged one."""
-    return size.bound if is_dimension(size) else operator.index(size)
-
-
 def _same(x: Any, y: Any) -> bool:
     """Whether two sizes are one for all lengths."""
     if is_dimension(x) and is_dimension(y):
@@ -108,10 +102,10 @@ def _weights(
 ) -> Array:
     """The matrix [in_size, out_size] of one axis."""
     inverse = 1.0 / scale
-    in_bound = _most(in_size)
+    in_bound = bound_of(in_size)
     if is_dimension(in_size):
         in_size = _core.array(in_size)
-    positions = cnp.arange(_most(out_size), dtype=dtype)
+    positions = cnp.arange(bound_of(out_size), dtype=dtype)
     # The place of an output element's centre in the input.
     place = (positions + 0.5 - translation) * inverse - 0.5
     repeat_edges = method == ResizeMethod.CUBIC_PYTORCH and not antialias
@@ -235,7 +229,7 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     if method == ResizeMethod.NEAREST:
         for axis in axes:
             size, wanted = (cnp.asarray(n) if is_dimension(n) else n for n in (array.shape[axis], shape[axis]))
-            place = (cnp.arange(_most(shape[axis]), dtype=cnp.float32) + 0.5) * size / wanted
+            place = (cnp.arange(bound_of(shape[axis]), dtype=cnp.float32) + 0.5) * size / wanted
             array = cnp.take(array, cnp.floor(place).astype(cnp.int32), axis=axis, mode="clip")
             array = _of_size(array, axis, shape[axis])
         return array

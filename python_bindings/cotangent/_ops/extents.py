@@ -8,6 +8,7 @@ distinguish the two kinds of axes. Sizes to calculate with are `exact_size` here
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.sizes import refuse_ragged
+from cotangent._ops.sizes import is_dimension, refuse_ragged
 
 _INT32 = np.dtype("int32")
 
@@ -53,6 +54,15 @@ def exact_size(x: Array, axis: int, name: str, why: str) -> int:
     axis = axis % x.ndim
     refuse_ragged(name, x, [axis], why)
     return x._bound_shape[axis]
+
+
+def bound_of(size: Any) -> int:
+    """A size, or of a ragged one its bound.
+
+    Raises:
+        TypeError: it is no integer.
+    """
+    return int(size.bound) if is_dimension(size) else operator.index(size)
 
 
 def without_padding(x: Array, axes: Sequence[int] | None = None, value: float = 0.0) -> Array:

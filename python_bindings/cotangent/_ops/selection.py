@@ -252,7 +252,8 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
         return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
     index = _core.array(obj)
     if not is_integer(index) or (index.ndim and not assume_unique_indices):
-        known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
+        wanted = known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
+        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
     index = _core.convert(reshape(index, (-1,)), _INT32)
     index = choose(index < literal(index, 0), index + literal(index, count), index)
     number = index._bound_shape[0]

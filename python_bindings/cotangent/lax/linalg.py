@@ -19,9 +19,18 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
-from cotangent._ops.extents import alike, capacities, capacity, index_along, join_axes, shaped_like, without_padding
+from cotangent._ops.extents import (
+    alike,
+    bound_of,
+    capacities,
+    capacity,
+    index_along,
+    join_axes,
+    shaped_like,
+    without_padding,
+)
 from cotangent._ops.matrices import matrices, one_batch, symmetrized
-from cotangent._ops.sizes import axis_size
+from cotangent._ops.sizes import axis_size, is_dimension, ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
@@ -338,10 +347,17 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     [2, 0, 1]
     """
     exchanges = convert(_core.array(pivots), "int32")
+    length = None
+    if is_dimension(permutation_size):
+        length, permutation_size = _core.array(permutation_size), bound_of(permutation_size)
     if exchanges.ndim == 0 or capacity(exchanges, -1) > permutation_size:
         raise ShapeError(
             f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows"
         )
+    if exchanges.ndim - 1 in _core.ragged_axes(exchanges):
+        count, own = ragged_length(exchanges, exchanges.ndim - 1), index_along(exchanges, exchanges.ndim - 1)
+        # Behind the last pivot each row is exchanged with itself.
+        exchanges = ops.where(own < count, without_padding(exchanges, [exchanges.ndim - 1]), own)
     *batch, k = capacities(exchanges)
     places = primitives.iota(shape=[*batch, permutation_size], dtype=exchanges.dtype, axis=len(batch))
     steps = primitives.iota(shape=[k], dtype=exchanges.dtype, axis=0)
@@ -355,7 +371,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
         return convert(ops.where(first, at(second), ops.where(second, at(first), order)), "int32"), None
 
     order: Array = scan(exchange, places, (steps, ops.moveaxis(exchanges, -1, 0)))[0]
-    return order
+    return order if length is None else give_lengths(order, {order.ndim - 1: length})
 
 
 @matrices(4, promote=False)

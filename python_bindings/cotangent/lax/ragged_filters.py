@@ -40,7 +40,9 @@ def _laid_out(
         before, after = (0, 0) if padding == "VALID" else padding
         low = _number(before)
         room = size + (before + after) - reach
-        count = primitives.select(room >= 0, primitives.div(primitives.max(room, _number(0)), _number(stride)) + 1, _number(0))
+        count = primitives.select(
+            room >= 0, primitives.div(primitives.max(room, _number(0)), _number(stride)) + 1, _number(0)
+        )
         counts = max((bound + before + after) // stride + 1, 0)
     places = primitives.iota(shape=[max((counts - 1) * stride + (most - 1) * spacing + 1, 0)], dtype=_INT32, axis=0)
     source = places - _core.broadcast_to(low, places._bound_shape)

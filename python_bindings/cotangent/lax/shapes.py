@@ -15,7 +15,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._ops.extents import alike, capacities, capacity, drop_axes, exact_size, join_axes
+from cotangent._ops.extents import alike, bound_of, capacities, capacity, drop_axes, exact_size, join_axes
 from cotangent._ops.sizes import (
     axis_size,
     bound_size,
@@ -222,7 +222,9 @@ def slice(  # noqa: A001
     array = as_array("slice", operand)
     start = _integers("slice", start_indices, "the starts")
     ends = {axis: end for axis, end in enumerate(limit_indices) if is_dimension(end)}
-    limit = _integers("slice", [end.bound if axis in ends else end for axis, end in enumerate(limit_indices)], "the limits")
+    limit = _integers(
+        "slice", [bound_of(end) if axis in ends else end for axis, end in enumerate(limit_indices)], "the limits"
+    )
     steps = [1] * len(start) if strides is None else _integers("slice", strides, "the steps")
     if not len(start) == len(limit) == len(steps) == array.ndim:
         raise ValueError(f"lax.slice: an array of shape {array.shape} needs {array.ndim} starts, limits and steps")
@@ -234,8 +236,8 @@ def slice(  # noqa: A001
             )
     result = primitives.slice(array, start=start, limit=limit, stride=steps)
     for axis, end in ends.items():
-        size = axis_size(array, axis)
-        if not (isinstance(size, Array) and _core.same_length(size, _core.array(end))):
+        length = axis_size(array, axis)
+        if not (isinstance(length, Array) and _core.same_length(length, _core.array(end))):
             room = _core.array(end) - _core.full((), start[axis], "int32")
             kept = primitives.max(room + (steps[axis] - 1), _core.full((), 0, "int32"))
             result = set_length(result, primitives.div(kept, _core.full((), steps[axis], "int32")), axis)

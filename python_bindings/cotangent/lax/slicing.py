@@ -19,7 +19,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import constant, literal
-from cotangent._ops.extents import capacities, capacity, drop_axes, join_axes, slice_axis, without_padding
+from cotangent._ops.extents import bound_of, capacities, capacity, drop_axes, join_axes, slice_axis, without_padding
 from cotangent._ops.repeated import repeated
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, is_dimension, normalize_axis
 from cotangent._ops.taking import fill_outside
@@ -155,7 +155,7 @@ def _places(
     columns, batch = _index_columns(name, indices, len(numbers.start_index_map))
     shape = capacities(x)
     rank = len(shape)
-    sizes = [size.bound if is_dimension(size) else size for size in sizes]  # of a whole ragged axis
+    sizes = [bound_of(size) if is_dimension(size) else size for size in sizes]  # of a whole ragged axis
     if len(sizes) != rank or any(not 0 <= size <= n for size, n in zip(sizes, shape, strict=True)):
         raise ShapeError(f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}")
     _check_numbers(name, numbers, sizes, shape, batch)

@@ -130,21 +130,24 @@ def variance_scaling(
         }[mode]
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
         variance = scale / count
-
-        def root(value: Any) -> Any:
-            return numpy.sqrt(value).astype(real_dtype(dtype)) if isinstance(value, Array) else math.sqrt(value)
-
         if distribution == "normal":
-            return random.normal(key, shape, dtype) * root(variance)
+            return random.normal(key, shape, dtype) * _root(variance, dtype)
         if _core.dtype_kind(dtype) == "complex":
             radius = None if distribution == "uniform" else 2.0
-            return _disk(key, shape, dtype, radius) * root(variance)
+            return _disk(key, shape, dtype, radius) * _root(variance, dtype)
         if distribution == "uniform":
-            return random.uniform(key, shape, dtype, -1.0, 1.0) * root(3 * variance)
+            return random.uniform(key, shape, dtype, -1.0, 1.0) * _root(3 * variance, dtype)
         # The standard deviation of a normal distribution cut at 2 of its own.
-        return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (root(variance) / 0.87962566103423978)
+        return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (_root(variance, dtype) / 0.87962566103423978)
 
     return init
+
+
+def _root(value: float | Array, dtype: Any) -> float | Array:
+    """The square root of a number; of a value, in the real dtype of what is drawn."""
+    if isinstance(value, Array):
+        return primitives.sqrt(value).astype(real_dtype(dtype))
+    return math.sqrt(value)
 
 
 def _disk(key: Any, shape: Sequence[int], dtype: Any, radius: float | None) -> Array:

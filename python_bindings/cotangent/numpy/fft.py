@@ -19,7 +19,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_device
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
-from cotangent._ops.extents import capacity, slice_axis
+from cotangent._ops.extents import bound_of, capacity, slice_axis
 from cotangent._ops.sizes import as_dtype, axis_size, is_dimension, normalize_axis, ragged_length, several
 from cotangent.lax.fourier import transform as _transform
 from cotangent.lax.fourier import transformable
@@ -281,7 +281,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     _frequency_arguments(n, d, "fftfreq")
     if is_dimension(n):
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-        return ragged_frequencies(_core.array(n), n.bound, d, dtype, half=False)
+        return ragged_frequencies(_core.array(n), bound_of(n), d, dtype, half=False)
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     order = ops.arange(n)
     return ((order + n // 2) % n - n // 2).astype(dtype) / _core.convert(d * n, dtype)
@@ -293,7 +293,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     _frequency_arguments(n, d, "rfftfreq")
     if is_dimension(n):
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-        return ragged_frequencies(_core.array(n), n.bound, d, dtype, half=True)
+        return ragged_frequencies(_core.array(n), bound_of(n), d, dtype, half=True)
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     return ops.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)
 

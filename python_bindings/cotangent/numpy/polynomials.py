@@ -313,7 +313,7 @@ def polyfit(
         raise TypeError(f"polyfit: y must have {points.size} rows; got shape {values.shape}")
     dtype = _core.promote_types([(points.dtype, points.weak_type), (values.dtype, values.weak_type)])
     points, values = inexact(_core.convert(points, dtype[0])), inexact(_core.convert(values, dtype[0]))
-    rcond = size * float(finfo(points.dtype).eps) if rcond is None else rcond
+    cut: Any = size * float(finfo(points.dtype).eps) if rcond is None else rcond
     matrix = vander(points, deg + 1)
     if w is not None:
         weights = convert(_core.array(w), matrix.dtype)
@@ -323,10 +323,10 @@ def polyfit(
         values = values * (weights if values.ndim == 1 else weights[:, None])
     scale = primitives.sqrt(_real(_sum(matrix * conjugate(matrix), 0)))
     matrix = matrix / scale
-    solution, residuals, rank, singular = _linalg().lstsq(matrix, values, rcond)
+    solution, residuals, rank, singular = _linalg().lstsq(matrix, values, cut)
     solution = solution / (scale if values.ndim == 1 else scale[:, None])
     if full:
-        return solution, residuals, rank, singular, _core.array(rcond)
+        return solution, residuals, rank, singular, _core.array(cut)
     if not cov:
         return solution
     base = _linalg().inv(matrix_transpose(matrix) @ matrix) / outer(scale, scale)

@@ -144,7 +144,9 @@ def _whole_spectrum(x: Array, length: Array, bound: int) -> Array:
     first = primitives.le(here, primitives.div(_core.broadcast_to(length, [bound]), literal(here, 2)))
     source = primitives.min(choose(first, here, mirrored), literal(here, max(capacity(x, x.ndim - 1) - 1, 0)))
     taken = primitives.gather(x, source, axis=x.ndim - 1, batch_dims=0)
-    alone = primitives.or_(primitives.eq(here, literal(here, 0)), primitives.eq(here + here, _core.broadcast_to(length, [bound])))
+    alone = primitives.or_(
+        primitives.eq(here, literal(here, 0)), primitives.eq(here + here, _core.broadcast_to(length, [bound]))
+    )
     parts = primitives.real(taken), primitives.imag(taken)
     sign = choose(alone, literal(here, 0), choose(first, literal(here, 1), literal(here, -1)))
     inside = primitives.lt(here, _core.broadcast_to(length, [bound]))

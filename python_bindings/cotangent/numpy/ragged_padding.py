@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from cotangent import _core
@@ -65,7 +63,9 @@ def pad_ragged(x: Array, axis: int, low: int, high: int, mode: str, odd: bool) -
         others = [at for at in range(x.ndim) if at != axis]
         first = primitives.gather(values, _core.full((1,), 0, _INT32), axis=axis, batch_dims=0)
         end = primitives.gather(values, insert_axes(_clipped(last, bound), [0]), axis=axis, batch_dims=0)
-        rise = stretched(end - first, result) * stretched(insert_axes(_core.convert(turns + turns, x.dtype), others), result)
+        rise = stretched(end - first, result) * stretched(
+            insert_axes(_core.convert(turns + turns, x.dtype), others), result
+        )
         end = stretched(end, result)
         result = choose(stretched(insert_axes(back, others), result), end + end - result, result) + rise
     return set_length(result, length + _core.full((), low + high, _INT32), axis)

@@ -106,7 +106,9 @@ def ragged_division(x: Array, y: Array) -> tuple[Array, Array]:
 def ragged_product(zeros: Array) -> Array:
     """The polynomial with given zeros."""
     length, count = ragged_length(zeros, 0), capacity(zeros, 0)
-    start = primitives.pad(_core.full((1,), 1, zeros.dtype), _core.full((), 0, zeros.dtype), low=[0], high=[count], interior=[0])
+    start = primitives.pad(
+        _core.full((1,), 1, zeros.dtype), _core.full((), 0, zeros.dtype), low=[0], high=[count], interior=[0]
+    )
     powers = _places(count + 1)
 
     def step(result: Array, item: tuple[Array, Array]) -> tuple[Array, None]:

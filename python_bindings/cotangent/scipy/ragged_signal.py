@@ -48,7 +48,9 @@ def ragged_convolution(
             bound = max(bounds)
             start, count = shorter - 1, cnp.minimum(longer - shorter + 1, bound)
         if not any(isinstance(size, Array) for size in sizes):
-            bound = sum(bounds) - 1 if mode == "full" else bounds[0] if mode == "same" else max(bounds) - min(bounds) + 1
+            bound = (
+                sum(bounds) - 1 if mode == "full" else bounds[0] if mode == "same" else max(bounds) - min(bounds) + 1
+            )
             full = cropped(full, axis, start, bound, bound)
         else:
             full = cropped(full, axis, start, count, bound)

@@ -166,7 +166,8 @@ def _ragged_correlation(x: Array, y: Array, mode: str) -> Array:
         return result
     sizes = [[as_dtype(axis_size(z, axis), "int32") for axis in range(2)] for z in (x, y)]
     exchanged = (sizes[0][0] < sizes[1][0]) | (sizes[0][1] < sizes[1][1])
-    return cnp.where(exchanged, cnp.conj(result), result)
+    found: Array = cnp.where(exchanged, cnp.conj(result), result)
+    return found
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
@@ -345,7 +346,9 @@ def _spectra(
     x = cnp.moveaxis(x, axis, -1)
     y = x if same else cnp.moveaxis(y, axis, -1)
     for signal in (x, y):
-        refuse_ragged(name, signal, [signal.ndim - 1], "it is shorter than a segment for some lengths, and makes that shorter")
+        refuse_ragged(
+            name, signal, [signal.ndim - 1], "it is shorter than a segment for some lengths, and makes that shorter"
+        )
     real = cnp.real(x).dtype
     is_array = not isinstance(window, (str, tuple))
     if nperseg is None:

@@ -328,9 +328,9 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
     size, last = axis_size(t, t.ndim - 1), t.ndim - 1
     if isinstance(size, Array):
         # Behind a matrix stand zeros, which no rotation is needed for.
-        both = rsf2csf(*(without_padding(x, [last - 1, last]) for x in (t, z)))
-        t, z = (give_lengths(x, {last - 1: size, last: size}) for x in both)
-        return t, z
+        t, z = rsf2csf(without_padding(t, [last - 1, last]), without_padding(z, [last - 1, last]))
+        lengths = {last - 1: size, last: size}
+        return give_lengths(t, lengths), give_lengths(z, lengths)
     epsilon = float(cnp.finfo(t.dtype).eps)
 
     def pick(x: Array, m: Array, axis: int) -> Array:

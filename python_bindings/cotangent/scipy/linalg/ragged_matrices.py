@@ -56,9 +56,7 @@ def _at(x: Array, index: Array) -> Array:
 
 def sized(matrix: Array, rows: Size, columns: Size) -> Array:
     """The first rows and columns of matrices [..., m, n]."""
-    lengths = {
-        matrix.ndim - 2 + axis: size for axis, size in enumerate((rows, columns)) if isinstance(size, Array)
-    }
+    lengths = {matrix.ndim - 2 + axis: size for axis, size in enumerate((rows, columns)) if isinstance(size, Array)}
     return give_lengths(matrix, lengths)
 
 

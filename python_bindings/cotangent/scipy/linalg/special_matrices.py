@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.extents import capacity
+from cotangent._ops.extents import bound_of, capacity
 from cotangent._ops.sizes import is_dimension
 from cotangent.lax.window_geometry import sliding
 from cotangent.scipy.linalg import ragged_matrices as ragged
@@ -230,7 +229,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     Raises:
         ValueError: ``n`` is not positive, ``a`` has no elements, or the mode is unknown.
     """
-    columns = n.bound if is_dimension(n) else operator.index(n)
+    columns = bound_of(n)
     x = _core.array(a)
     if columns <= 0:
         raise ValueError(f"convolution_matrix: n must be positive; got {n}")
@@ -255,11 +254,6 @@ def _constant(values: Any, dtype: Any = None) -> Array:
     return cnp.asarray(np.asarray(values, np.float64)).astype(dtype or _core.default_float_dtype())
 
 
-def _most(n: Any) -> int:
-    """A size, or the bound of a ragged one."""
-    return n.bound if is_dimension(n) else operator.index(n)
-
-
 def _of_size(matrix: Array, n: Any) -> Array:
     """A square matrix whose elements do not depend on its size, of that size."""
     if not is_dimension(n):
@@ -270,7 +264,7 @@ def _of_size(matrix: Array, n: Any) -> Array:
 
 def hilbert(n: int) -> Array:
     """1 / (i + j + 1)."""
-    size = _most(n)
+    size = bound_of(n)
     places = np.arange(size)
     return _of_size(_constant(1.0 / (places[:, None] + places + 1)), n)
 
@@ -291,7 +285,7 @@ def invhilbert(n: int) -> Array:
         OverflowError: elements are above the range of float64.
     """
     if is_dimension(n):
-        return ragged.by_size(_core.array(n), n.bound, invhilbert, 0, "invhilbert")
+        return ragged.by_size(_core.array(n), bound_of(n), invhilbert, 0, "invhilbert")
     _check_order("invhilbert", n)
 
     def element(i: int, j: int) -> int:
@@ -307,8 +301,8 @@ def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
     if is_dimension(n):
         # The product of the signed triangles is of all their rows; every other element is the same for all sizes.
         if signed and kind in (None, "symmetric"):
-            return ragged.by_size(_core.array(n), n.bound, invpascal, 0, name)
-        return _of_size(_pascal(n.bound, kind, name, signed), n)
+            return ragged.by_size(_core.array(n), bound_of(n), invpascal, 0, name)
+        return _of_size(_pascal(bound_of(n), kind, name, signed), n)
     _check_order(name, n)
     lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
     if kind in (None, "symmetric"):
@@ -347,7 +341,9 @@ def helmert(n: int, full: bool = False) -> Array:
         ValueError: ``n`` is not positive.
     """
     if is_dimension(n):
-        return ragged.by_size(_core.array(n), n.bound, lambda size: helmert(size, full), 0 if full else 1, "helmert")
+        return ragged.by_size(
+            _core.array(n), bound_of(n), lambda size: helmert(size, full), 0 if full else 1, "helmert"
+        )
     if n < 1:
         raise ValueError(f"helmert: n must be positive; got {n}")
     rows, columns = np.arange(n)[:, None], np.arange(n)
@@ -388,7 +384,7 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     if _core.dtype_kind(dtype) != "complex":
         raise ValueError(f"dft: the dtype must be complex; got {dtype}")
     if is_dimension(n):
-        matrix = ragged.ragged_dft(_core.array(n), n.bound, dtype)
+        matrix = ragged.ragged_dft(_core.array(n), bound_of(n), dtype)
         return matrix * ragged.factor(scale, _core.array(n), matrix.dtype)
     places = np.arange(n)
     values = np.exp(-2j * np.pi * (places[:, None] * places % max(n, 1)) / max(n, 1))
