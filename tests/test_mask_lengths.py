@@ -213,7 +213,7 @@ OTHERS = {
     "trends": (lambda x: ct.scipy.signal.detrend(x, axis=0), matrix),
     "a larger image": (lambda x: ct.image.resize(x, (11, 2), "cubic"), matrix),
     "an image of ragged size": (lambda x: ct.image.resize(cnp.ones((4, 3)) * x[0], (x.shape[0], 5), "linear"), matrix),
-    "eliminated": (lambda x: ct.scipy.linalg.hessenberg(x[:, None, 0] * x[None, :, 1] + cnp.eye(x.shape[0])), matrix),
+    "eliminated": (lambda x: ct.scipy.linalg.hessenberg(cnp.cos(40 * x[:, None, 0] * x[None, :, 1])), matrix),
     "the transform's matrix": (lambda x: ct.scipy.linalg.dft(x.shape[0], "sqrtn") @ x, matrix),
 }  # fmt: skip
 

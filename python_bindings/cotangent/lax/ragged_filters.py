@@ -15,6 +15,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import choose, literal
 from cotangent._ops.extents import capacity, stretched, without_padding
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes
+from cotangent.lax.window_geometry import padtype_to_pads
 
 __all__ = ["with_ragged_filters"]
 
@@ -30,20 +31,20 @@ def _laid_out(
 ) -> tuple[Array, Array]:
     """What windows of ``window`` elements see along an axis, for as many of ``most``, and how many windows there are."""
     size, bound = as_dtype(axis_size(x, axis), _INT32), capacity(x, axis)
-    reach = (window - 1) * _number(spacing) + 1
-    if padding in ("SAME", "SAME_LOWER"):
-        count = primitives.div(size + (stride - 1), _number(stride))
-        total = primitives.max((count - 1) * _number(stride) + reach - size, _number(0))
+    reach = primitives.select(window > 0, (window - 1) * _number(spacing) + 1, _number(0))
+    if isinstance(padding, str):
+        least = primitives.div(size + (stride - 1), _number(stride)) - 1
+        total = primitives.max(least * _number(stride) + reach - size, _number(0)) if padding != "VALID" else _number(0)
         low = primitives.div(total + (1 if padding == "SAME_LOWER" else 0), _number(2))
-        counts = -(-bound // stride)
+        # "SAME" makes as many places as "VALID" with windows of one element, or of none.
+        most_room = bound
     else:
-        before, after = (0, 0) if padding == "VALID" else padding
-        low = _number(before)
-        room = size + (before + after) - reach
-        count = primitives.select(
-            room >= 0, primitives.div(primitives.max(room, _number(0)), _number(stride)) + 1, _number(0)
-        )
-        counts = max((bound + before + after) // stride + 1, 0)
+        before, after = padding
+        low, total, most_room = _number(before), _number(before + after), bound + before + after
+    room = size + total - reach
+    count = primitives.div(primitives.max(room, _number(0)), _number(stride)) + 1
+    count = primitives.select(room >= 0, count, _number(0))
+    counts = max(most_room // stride + 1, 0)
     places = primitives.iota(shape=[max((counts - 1) * stride + (most - 1) * spacing + 1, 0)], dtype=_INT32, axis=0)
     source = places - _core.broadcast_to(low, places._bound_shape)
     inside = (source >= literal(source, 0)) & (source < size)
@@ -73,6 +74,9 @@ def with_ragged_filters(
             "lax.conv_general_dilated: the windows of the filters are ragged, and the input is dilated\n"
             "  put zeros between its elements with lax.pad"
         )
+    if isinstance(padding, str) or hasattr(padding, "name"):
+        padtype_to_pads([1], [1], [1], padding)  # says what it must be
+        padding = str(getattr(padding, "name", padding)).upper()
     lengths = {}
     for place, (stride, gap) in enumerate(zip(strides, spacing, strict=True)):
         of_filters, of_input = numbers.rhs_spec[2 + place], numbers.lhs_spec[2 + place]
