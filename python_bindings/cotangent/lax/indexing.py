@@ -12,7 +12,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
-from cotangent._ops.extents import capacities, capacity, drop_axes, without_padding
+from cotangent._ops.extents import capacities, capacity, drop_axes, stretched, without_padding
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, normalize_axis, ragged_length, several
 from cotangent.errors import DTypeError, ShapeError
 
@@ -111,7 +111,7 @@ def _ragged_update(x: Array, update: Array, starts: list[Array]) -> Array:
     """`dynamic_update_slice` with a window whose size is a value: each element asks where in the window it is."""
     if update.ndim != x.ndim:
         raise ShapeError(f"lax.dynamic_update_slice: the update has {update.ndim} axes, the array {x.ndim}")
-    inside = _core.full(x._bound_shape, True, bool)
+    inside = _core.full(capacities(x), True, bool)
     taken = without_padding(update)
     for axis, start in enumerate(starts):
         count, size = (as_dtype(axis_size(y, axis), "int32") for y in (update, x))
@@ -122,7 +122,7 @@ def _ragged_update(x: Array, update: Array, starts: list[Array]) -> Array:
         taken = primitives.gather(taken, primitives.max(held, literal(places, 0)), axis=axis, batch_dims=0)
         within = (places >= literal(places, 0)) & (places < count)
         others = [at for at in range(x.ndim) if at != axis]
-        inside = inside & _core.broadcast_to(insert_axes(within, others), x._bound_shape)
+        inside = inside & stretched(insert_axes(within, others), x)
     return primitives.select(inside, taken, x)
 
 

@@ -46,7 +46,7 @@ def _laid_out(
     count = primitives.select(room >= 0, count, _number(0))
     counts = max(most_room // stride + 1, 0)
     places = primitives.iota(shape=[max((counts - 1) * stride + (most - 1) * spacing + 1, 0)], dtype=_INT32, axis=0)
-    source = places - _core.broadcast_to(low, places._bound_shape)
+    source = places - stretched(low, places)
     inside = (source >= literal(source, 0)) & (source < size)
     held = primitives.max(primitives.min(source, literal(source, max(bound - 1, 0))), literal(source, 0))
     seen = primitives.gather(without_padding(x, [axis]), held, axis=axis, batch_dims=0)

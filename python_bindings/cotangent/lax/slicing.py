@@ -19,7 +19,16 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as
 from cotangent._core import Array, Primitive
 from cotangent._ops.binding import constant, literal
-from cotangent._ops.extents import bound_of, capacities, capacity, drop_axes, join_axes, slice_axis, without_padding
+from cotangent._ops.extents import (
+    bound_of,
+    capacities,
+    capacity,
+    drop_axes,
+    join_axes,
+    slice_axis,
+    stretched,
+    without_padding,
+)
 from cotangent._ops.repeated import repeated
 from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, is_dimension, normalize_axis
 from cotangent._ops.taking import fill_outside
@@ -436,7 +445,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
         if column.ndim != 1:
             raise ShapeError(f"lax.index_take: indices must have one axis; got shape {column.shape}")
         column = _core.convert(column, np.int64)
-        size = _core.broadcast_to(as_dtype(axis_size(x, axis), column.dtype), column._bound_shape)
+        size = stretched(as_dtype(axis_size(x, axis), column.dtype), column)
         remainder = primitives.rem(column, size)
         negative = primitives.lt(remainder, literal(column, 0))
         columns.append(insert_axes(primitives.select(negative, remainder + size, remainder), [1]))

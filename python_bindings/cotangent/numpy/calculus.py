@@ -145,7 +145,7 @@ def _ragged_gradient(x: Array, spacing: Array, axis: int) -> Array:
     zero = literal(here, 0)
 
     def held(places: Array, last: Array) -> Array:
-        return primitives.max(primitives.min(places, _core.broadcast_to(last, places._bound_shape)), zero)
+        return primitives.max(primitives.min(places, stretched(last, places)), zero)
 
     def at(source: Array, places: Array) -> Array:
         return primitives.gather(source, places, axis=axis if source.ndim > 1 else 0, batch_dims=0)
@@ -249,7 +249,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         result: Array = broadcast_to(values[0], where_to.shape)
     else:
         upper = searchsorted(points, where_to, side="right")
-        last = _core.broadcast_to(as_dtype(count, upper.dtype), upper._bound_shape) - literal(upper, 1)
+        last = stretched(as_dtype(count, upper.dtype), upper) - literal(upper, 1)
         lower = primitives.max(primitives.min(upper, last), literal(upper, 1)) - literal(upper, 1)
         upper = primitives.min(lower + literal(upper, 1), last)  # of one point, that
         x0, x1, y0, y1 = points[lower], points[upper], values[lower], values[upper]

@@ -19,7 +19,7 @@ from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.arithmetic import conjugate, remainder
 from cotangent._ops.binding import choose, literal
-from cotangent._ops.extents import capacity, stretched, without_padding
+from cotangent._ops.extents import capacities, capacity, stretched, without_padding
 from cotangent._ops.sizes import axis_size, insert_axes, move_last
 from cotangent.lax.fourier import transform
 
@@ -40,7 +40,7 @@ def turns(numerator: Array, denominator: Array, like: Array) -> Array:
     """
     below = primitives.max(denominator, literal(denominator, 1))
     whole = _core.convert(numerator, _INT64)
-    divisor = _core.broadcast_to(_core.convert(below, _INT64), whole._bound_shape)
+    divisor = stretched(_core.convert(below, _INT64), whole)
     rest = remainder(whole, divisor + divisor)
     angle = _core.convert(rest, _FLOAT64) / _core.convert(divisor, _FLOAT64)
     angle = angle * literal(angle, math.pi)
@@ -100,7 +100,7 @@ def _bluestein(x: Array, length: Array, inverse: bool) -> Array:
     product = transform(wide, "FFT", [size])
     product = product * stretched(transform(around, "FFT", [size]), product)
     found = transform(product, "IFFT", [size])
-    limit = [*found._bound_shape[:-1], bound]
+    limit = [*capacities(found)[:-1], bound]
     return primitives.slice(found, start=none, limit=limit, stride=[1] * x.ndim) * down
 
 
@@ -131,7 +131,7 @@ def ragged_transform(x: Array, kind: str, length: Array, bound: int, axis: int, 
     if factor is not None:
         result = result * _core.convert(factor, result.dtype)
     if kind == "RFFT":
-        start, limit = [0] * x.ndim, [*result._bound_shape[:-1], bound // 2 + 1]
+        start, limit = [0] * x.ndim, [*capacities(result)[:-1], bound // 2 + 1]
         result = primitives.slice(result, start=start, limit=limit, stride=[1] * x.ndim)
         length = primitives.select(length > 0, half, length)
     return set_length(move_last(result, axis, back=True), length, axis)

@@ -47,7 +47,7 @@ def pad_ragged(x: Array, axis: int, low: int, high: int, mode: str, odd: bool) -
     place = place - literal(place, low)
     turns = None
     if mode == "edge":
-        source = primitives.max(primitives.min(place, _core.broadcast_to(last, place._bound_shape)), literal(place, 0))
+        source = primitives.max(primitives.min(place, stretched(last, place)), literal(place, 0))
     elif mode == "wrap":
         source = remainder(place, primitives.max(length, one))
     else:

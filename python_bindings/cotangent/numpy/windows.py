@@ -10,6 +10,7 @@ from cotangent._base import primitives
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import choose, literal, real_only
+from cotangent._ops.extents import stretched
 from cotangent._ops.sizes import Size, as_dtype, bound_size, is_dimension, static_int
 from cotangent._special.bessel import i0 as bessel
 
@@ -31,7 +32,7 @@ def _of_size(window: Array, M: Any) -> Array:
         return literal(window, 1.0) if bound_size(window) == 1 else window
     length = _core.array(M)
     alone = primitives.eq(length, literal(length, 1))
-    return give_lengths(choose(_core.broadcast_to(alone, window._bound_shape), 1.0, window), {0: length})
+    return give_lengths(choose(stretched(alone, window), 1.0, window), {0: length})
 
 
 def _last(size: Size) -> Any:
