@@ -49,7 +49,9 @@ def _slice_of(item: slice, length: Array) -> tuple[Array, Array, int]:
         if given is None:
             return default
         number = _number(given)
-        return _clamped(primitives.select(number < zero, number + length, number), low, high)
+        if isinstance(given, (Array, np.ndarray)) or is_dimension(given):
+            return _clamped(primitives.select(number < zero, number + length, number), low, high)
+        return _clamped(number + length if int(given) < 0 else number, low, high)
 
     start, stop = end(item.start, zero if step > 0 else high), end(item.stop, high if step > 0 else low)
     way = stop - start if step > 0 else start - stop
@@ -91,11 +93,28 @@ def delete_ragged(x: Array, obj: Any, axis: int) -> Array:
         named = named & primitives.broadcast(_places(number) < count, shape=[number, bound], axes=[0])
     inside = place < length
     gone = (primitives.reduce_sum(_core.convert(named, _INT32), axes=[0]) > literal(place, 0)) & inside
-    left = length - primitives.reduce_sum(_core.convert(gone, _INT32), axes=[0])
+    different = _different(obj, count)
+    taken_out = (
+        primitives.reduce_sum(_core.convert(gone, _INT32), axes=[0]) if different is None else _number(different)
+    )
+    left = primitives.max(length - taken_out, literal(length, 0))
     order = _core.convert(argsort(gone | ~inside, stable=True), _INT32)
     if isinstance(count, int) and count:  # one at least is taken out
         order = primitives.slice(order, start=[0], limit=[bound - 1], stride=[1])
     return give_lengths(primitives.gather(without_padding(x, [axis]), order, axis=axis, batch_dims=0), {axis: left})
+
+
+def _different(obj: Any, count: Size) -> Size | None:
+    """How many places are named, if no place is twice: then the length of what is left is an expression."""
+    if isinstance(obj, slice) or (isinstance(count, int) and count == 1):
+        return count
+    if isinstance(obj, Array) and _core.is_traced(obj):
+        return None
+    places = np.asarray(obj)
+    distinct = (
+        places.dtype != bool and len(np.unique(places)) == places.size and (np.all(places < 0) or np.all(places >= 0))
+    )
+    return int(places.size) if distinct else None
 
 
 def insert_ragged(x: Array, obj: Any, values: Any, axis: int) -> Array:

@@ -31,7 +31,8 @@ def _laid_out(
 ) -> tuple[Array, Array]:
     """What windows of ``window`` elements see along an axis, for as many of ``most``, and how many windows there are."""
     size, bound = as_dtype(axis_size(x, axis), _INT32), capacity(x, axis)
-    reach = primitives.select(window > 0, (window - 1) * _number(spacing) + 1, _number(0))
+    # Sums, quotients and bounds, so that lengths that are made twice are found to be equal.
+    reach = primitives.max((window - 1) * _number(spacing) + 1, _number(0))
     if isinstance(padding, str):
         least = primitives.div(size + (stride - 1), _number(stride)) - 1
         total = primitives.max(least * _number(stride) + reach - size, _number(0)) if padding != "VALID" else _number(0)
@@ -42,8 +43,7 @@ def _laid_out(
         before, after = padding
         low, total, most_room = _number(before), _number(before + after), bound + before + after
     room = size + total - reach
-    count = primitives.div(primitives.max(room, _number(0)), _number(stride)) + 1
-    count = primitives.select(room >= 0, count, _number(0))
+    count = primitives.div(primitives.max(room + stride, _number(0)), _number(stride))
     counts = max(most_room // stride + 1, 0)
     places = primitives.iota(shape=[max((counts - 1) * stride + (most - 1) * spacing + 1, 0)], dtype=_INT32, axis=0)
     source = places - stretched(low, places)

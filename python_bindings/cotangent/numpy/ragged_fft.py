@@ -133,7 +133,7 @@ def ragged_transform(x: Array, kind: str, length: Array, bound: int, axis: int, 
     if kind == "RFFT":
         start, limit = [0] * x.ndim, [*capacities(result)[:-1], bound // 2 + 1]
         result = primitives.slice(result, start=start, limit=limit, stride=[1] * x.ndim)
-        length = primitives.select(length > 0, half, length)
+        length = primitives.min(half, length)  # none of nothing
     return set_length(move_last(result, axis, back=True), length, axis)
 
 
@@ -162,7 +162,7 @@ def ragged_frequencies(length: Array, bound: int, spacing: Any, dtype: Any, half
     here = places(bound // 2 + 1 if half else bound)
     steps = here if half else remainder(here + middle, primitives.max(length, literal(length, 1))) - middle
     frequencies = _core.convert(steps, dtype) / _core.convert(spacing * length, dtype)
-    count = primitives.select(length > 0, middle + literal(middle, 1), length) if half else length
+    count = primitives.min(middle + literal(middle, 1), length) if half else length
     return set_length(frequencies, count, 0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,8 +16,10 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import capacity
-from cotangent._ops.sizes import as_dtype, axis_size, refuse_ragged
+from cotangent._ops.sizes import as_dtype, axis_size, ragged_length, refuse_ragged
 from cotangent.scipy.ragged_signal import cropped, ragged_convolution, ragged_detrended
+from cotangent.scipy.ragged_spectra import median_bias, ragged_spectra, segments_of
+from cotangent.scipy.spectral_windows import power_scale, window_samples
 
 __all__ = [
     "convolve",
@@ -235,56 +238,6 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 Detrend = str | bool | Callable[[Array], Array]
 
 
-def _triangle(size: int) -> np.ndarray[Any, Any]:
-    """Bartlett's window without the zeros at its ends."""
-    return 1 - np.abs(2 * np.arange(size) - (size - 1)) / (size + size % 2)
-
-
-def _cosines(*weights: float) -> Callable[[int], np.ndarray[Any, Any]]:
-    """A sum of cosines of 0, 1, 2, … periods, of alternating sign."""
-
-    def samples(size: int) -> np.ndarray[Any, Any]:
-        phase = 2 * np.pi * np.arange(size) / (size - 1)
-        terms = [(-1) ** k * weight * np.cos(k * phase) for k, weight in enumerate(weights)]
-        return np.asarray(sum(terms))
-
-    return samples
-
-
-# Symmetric windows by the name that `scipy.signal.get_window` knows them by; those with parameters take them after the size.
-_WINDOWS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
-    "boxcar": np.ones,
-    "hann": np.hanning,
-    "hamming": np.hamming,
-    "blackman": np.blackman,
-    "bartlett": np.bartlett,
-    "triang": _triangle,
-    "kaiser": np.kaiser,
-    "cosine": lambda size: np.sin(np.pi * (np.arange(size) + 0.5) / size),
-    "nuttall": _cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
-    "blackmanharris": _cosines(0.35875, 0.48829, 0.14128, 0.01168),
-    "flattop": _cosines(0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
-    "gaussian": lambda size, deviation: np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / deviation) ** 2),
-}
-_WINDOWS |= {"rectangular": np.ones, "ones": np.ones, "hanning": np.hanning}
-
-
-def _window(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
-    """The window's samples: of a name (as `scipy.signal.get_window`), or given."""
-    if isinstance(window, (str, tuple)):
-        name, *parameters = (window,) if isinstance(window, str) else window
-        if name not in _WINDOWS:
-            raise NotImplementedError(
-                f"the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))})\n  pass its samples as an array"
-            )
-        # Periodic, as spectra want them: the symmetric one of one more sample, without its last.
-        return _WINDOWS[name](nperseg + 1, *parameters)[:-1].astype(dtype) if nperseg > 1 else np.ones(nperseg, dtype)
-    samples = np.asarray(window, dtype)
-    if samples.shape != (nperseg,):
-        raise ValueError(f"the window has shape {samples.shape} for segments of {nperseg}")
-    return samples
-
-
 def _segments(x: Array, nperseg: int, step: int) -> Array:
     """Overlapping windows of the last axis: (..., segments, nperseg)."""
     count = (x.shape[-1] - nperseg) // step + 1
@@ -345,10 +298,6 @@ def _spectra(
         x, y = _core.promote([x, y], inexact=True) if cnp.shape(x) == cnp.shape(y) else _uneven(x, y, axis)
     x = cnp.moveaxis(x, axis, -1)
     y = x if same else cnp.moveaxis(y, axis, -1)
-    for signal in (x, y):
-        refuse_ragged(
-            name, signal, [signal.ndim - 1], "it is shorter than a segment for some lengths, and makes that shorter"
-        )
     real = cnp.real(x).dtype
     is_array = not isinstance(window, (str, tuple))
     if nperseg is None:
@@ -356,12 +305,21 @@ def _spectra(
     nperseg = int(nperseg)
     if nperseg < 1:
         raise ValueError(f"{name}: nperseg must be positive; got {nperseg}")
+    ragged = x.ndim - 1 in _core.ragged_axes(x)
     if not is_array:
-        nperseg = min(nperseg, x.shape[-1])
+        nperseg = min(nperseg, capacity(x, -1))
     _check_rate(fs, name)
-    samples = _window(window, nperseg, real)
-    if not samples.any():
-        raise ValueError(f"{name}: the window is 0 everywhere")
+    samples = window_samples(window, nperseg, real)
+    scale = power_scale(samples, fs, scaling, name)
+    if ragged:
+        segments = segments_of(
+            name, ragged_length(x, x.ndim - 1), capacity(x, -1),
+            lambda size: window_samples(window, size, real), lambda samples: power_scale(samples, fs, scaling, name),
+            nperseg, not is_array, noverlap, nfft, boundary is not None, padded,
+        )  # fmt: skip
+        halved = return_onesided and not (cnp.iscomplexobj(x) or cnp.iscomplexobj(y))
+        how = functools.partial(_detrended, how=detrend_how)
+        return ragged_spectra(x, None if same else y, fs, segments, how, halved, mode, boundary, nfft)
     nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
         raise ValueError(f"{name}: nfft={nfft} must be at least nperseg={nperseg}")
@@ -377,14 +335,6 @@ def _spectra(
         ends = [(0, 0)] * (x.ndim - 1) + [(0, missing)]
         x = cnp.pad(x, ends)
         y = x if same else cnp.pad(y, ends)
-    if scaling == "density":
-        scale = 1.0 / (fs * float((samples**2).sum()))
-    elif scaling == "spectrum":
-        if samples.sum() == 0:
-            raise ValueError(f"{name}: the window sums to 0, so that no spectrum can be scaled by it")
-        scale = 1.0 / float(samples.sum()) ** 2
-    else:
-        raise ValueError(f"{name}: scaling must be 'density' or 'spectrum'; got {scaling!r}")
     if mode == "stft":
         scale = math.sqrt(scale)
     one_sided = return_onesided and not (cnp.iscomplexobj(x) or cnp.iscomplexobj(y))
@@ -474,10 +424,8 @@ def _averaged(name: str, spectra: tuple[Array, Array, Array], average: str, axis
     if average == "mean":
         z = cnp.mean(z, axis=-1)
     elif average == "median":
-        count = z.shape[-1]
         # The bias of the median of exponential variables (Allen et al., 2012).
-        odd = 2 * np.arange(1, (count - 1) // 2 + 1)
-        bias = 1 + float(np.sum(1.0 / (odd + 1) - 1.0 / odd))
+        bias = median_bias(axis_size(z, z.ndim - 1), capacity(z, -1), cnp.real(z).dtype)
         if cnp.iscomplexobj(z):
             z = cnp.median(cnp.real(z), axis=-1) + 1j * cnp.median(cnp.imag(z), axis=-1)
         else:
@@ -566,7 +514,7 @@ def istft(
         raise ValueError(f"istft: noverlap={noverlap} must be less than nperseg={nperseg}")
     step = nperseg - noverlap
     real = cnp.real(z).dtype
-    samples = _window(window, nperseg, real)
+    samples = window_samples(window, nperseg, real)
     spectra = cnp.swapaxes(z, -1, -2)
     segments = (fft.irfft(spectra, nfft) if input_onesided else fft.ifft(spectra, nfft))[..., :nperseg]
     size = nperseg + (count - 1) * step
