@@ -153,6 +153,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
         raise DTypeError(f"packbits takes integers or bools; got {array.dtype}")
     array, position = flattened(array, axis, "packbits")
     moved = move_last(primitives.ne(array, literal(array, 0)), position)
+    last = moved.ndim - 1
+    length = ragged_length(moved, last) if last in _core.ragged_axes(moved) else None
+    moved = without_padding(moved, [last])
     size = moved._bound_shape[-1]
     high = [0] * (moved.ndim - 1) + [-size % 8]
     bits = primitives.pad(
@@ -166,10 +169,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     weights = primitives.shift_left(_core.full((8,), 1, "uint8"), _bit_positions(bitorder, "packbits"))
     weights = primitives.broadcast(weights, shape=list(bits._bound_shape), axes=[bits.ndim - 1])
     packed = primitives.reduce_sum(bits * weights, axes=[bits.ndim - 1])
-    if moved.ndim - 1 in _core.ragged_axes(moved):
-        # One element at most: more are an axis that is split. Of no bits there is none.
-        length = primitives.min(ragged_length(moved, moved.ndim - 1), _core.full((), 1, "int32"))
-        packed = set_length(packed, length, packed.ndim - 1)
+    if length is not None:
+        eight = _core.full((), 8, "int32")
+        packed = set_length(packed, primitives.div(length + literal(length, 7), eight), packed.ndim - 1)
     return move_last(packed, position, back=True)
 
 

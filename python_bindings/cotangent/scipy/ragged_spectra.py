@@ -88,25 +88,27 @@ def segments_of(
     size, step, count = _numbers(bound, nperseg, shortened, noverlap, extended, padded)
     sizes = np.unique(size)
     table, factors = np.zeros((len(sizes), nperseg)), np.zeros(len(sizes))
-    for row, samples in enumerate(map(window, sizes.tolist())):
-        table[row, : len(samples)] = samples
-        factors[row] = scale(samples)
-    at = np.searchsorted(sizes, size)
+    for place, samples in enumerate(map(window, sizes.tolist())):
+        table[place, : len(samples)] = samples
+        factors[place] = scale(samples)
 
-    def look_up(values: np.ndarray[Any, Any]) -> Array:
-        found: Array = cnp.take(cnp.asarray(values), length, axis=0, mode="clip")
+    def look_up(values: np.ndarray[Any, Any], index: Array) -> Array:
+        found: Array = cnp.take(cnp.asarray(values), index, axis=0, mode="clip")
         return found
 
-    row = look_up(at.astype(np.int32))
+    row = look_up(np.searchsorted(sizes, size).astype(np.int32), length)
     transformed = size if nfft is None else np.full_like(size, nfft)
+    by_length = [look_up(values.astype(np.int32), length) for values in (size, step, count, transformed)]
     return Segments(
-        *(look_up(values.astype(np.int32)) for values in (size, step, count)),
-        cnp.take(cnp.asarray(table), row, axis=0, mode="clip"),
-        cnp.take(cnp.asarray(factors), row, mode="clip"),
-        look_up(transformed.astype(np.int32)),
-        nperseg,
-        max(int(count.max()), 2),
-        int(transformed.max()),
+        size=by_length[0],
+        step=by_length[1],
+        count=by_length[2],
+        samples=look_up(table, row),
+        scale=look_up(factors, row),
+        transformed=by_length[3],
+        most_samples=nperseg,
+        most_segments=max(int(count.max()), 2),
+        most_transformed=int(transformed.max()),
     )
 
 
@@ -138,7 +140,8 @@ def _extended(x: Array, segments: Segments, boundary: str | None) -> Array:
     elif boundary == "zeros":
         result = cnp.where(outside, 0, result)
     within = (place >= -half) & (place < length + half)
-    return cnp.where(within, result, 0).astype(x.dtype)
+    result = cnp.where(within, result, 0).astype(x.dtype)
+    return result
 
 
 def _cut(signal: Array, segments: Segments) -> Array:
