@@ -235,11 +235,56 @@ def test_filters_of_ragged_size(padding, stride, spacing):
     check(filtered, matrix)
 
 
+SIGNAL = ct.scipy.signal
+SPECTRA = {
+    "segments of the program": lambda x: SIGNAL.stft(x, nperseg=3),
+    "segments as long as the signal": SIGNAL.stft,
+    "odd ends": lambda x: SIGNAL.stft(x, 2.0, nperseg=4, noverlap=1, boundary="odd", padded=False),
+    "even ends": lambda x: SIGNAL.stft(x, window="boxcar", nperseg=4, boundary="even", return_onesided=False),
+    "constant ends": lambda x: SIGNAL.stft(x, nperseg=2, boundary="constant"),
+    "a density": SIGNAL.welch,
+    "a spectrum": lambda x: SIGNAL.welch(x, 3.0, "blackman", nperseg=4, scaling="spectrum", detrend="linear"),
+    "longer transforms": lambda x: SIGNAL.welch(x, nperseg=4, nfft=16),
+    "a median": lambda x: SIGNAL.csd(x, cnp.cos(x), nperseg=3, average="median"),
+    "rows": lambda x: SIGNAL.csd(x, x[::-1], axis=0, nperseg=2),
+}
+
+
+@pytest.mark.parametrize("name", list(SPECTRA))
+def test_spectra(name):
+    check(SPECTRA[name], matrix if name == "rows" else vector, tolerance=2e-4)
+
+
+TWICE = {
+    "transforms": lambda x: cnp.abs(FFT.rfft(x)) ** 2,
+    "reflections": lambda x: cnp.pad(x, (3, 9), mode="reflect") ** 3,
+    "convolutions": lambda x: cnp.convolve(x, x, "same"),
+    "deleted": lambda x: cnp.delete(x, 0) ** 3,
+    "quotients": lambda x: cnp.polydiv(x, cnp.array([2.0, 1.0]))[0] ** 3,
+    "permuted": lambda x: ct.random.permutation(KEY, x) ** 3 * cnp.arange(x.shape[0]),
+}
+
+
+@pytest.mark.parametrize("name", list(TWICE))
+def test_second_derivatives(name):
+    def slope(x: Any) -> Any:
+        return cnp.sum(cnp.sin(ct.grad(lambda x: cnp.sum(TWICE[name](x)))(x)))
+
+    for n in (2, 5, BOUND):
+        wanted = np.asarray(ct.grad(slope)(cnp.asarray(vector(n))))
+        for found in (
+            ct.grad(ct.mask(slope))(padded(vector(n), np.nan)),
+            ct.mask(ct.grad(slope))(padded(vector(n), np.nan)),
+        ):
+            np.testing.assert_allclose(found.unpad(), wanted, rtol=1e-4, atol=1e-4)
+            assert not np.asarray(found.data)[n:].any()
+
+
 def test_what_is_still_an_error():
     x = padded(vector(3), np.nan)
     for call, message in [
         (lambda x: cnp.polydiv(x, cnp.ones(2), trim_leading_zeros=True), "leading zeros are not known"),
-        (lambda x: ct.scipy.signal.welch(x), "welch: axis 0 is ragged"),
+        (lambda x: SIGNAL.istft(x[:, None] * x[None]), "istft: axis 0 is ragged"),
         (lambda x: ct.random.orthogonal(KEY, x.shape[0], m=3), "which of n and m is larger"),
         (lambda x: ct.lax.unstack(x), "lax.unstack: axis 0 is ragged"),
     ]:

@@ -140,8 +140,8 @@ def _extended(x: Array, segments: Segments, boundary: str | None) -> Array:
     elif boundary == "zeros":
         result = cnp.where(outside, 0, result)
     within = (place >= -half) & (place < length + half)
-    result = cnp.where(within, result, 0).astype(x.dtype)
-    return result
+    found: Array = cnp.where(within, result, 0).astype(x.dtype)
+    return found
 
 
 def _cut(signal: Array, segments: Segments) -> Array:
