@@ -183,8 +183,7 @@ def scale_and_translate(
     result: Array = image.astype(dtype)
     real = cnp.real(result).dtype if cnp.issubdtype(dtype, cnp.complexfloating) else dtype
     working = cnp.float32 if cnp.finfo(real).bits < 32 else real
-    scale = cnp.stack([cnp.asarray(s, working) for s in scale]) if axes else scale
-    translation = cnp.asarray(translation, working)
+    scale, translation = cnp.asarray(scale, working), cnp.asarray(translation, working)
     for position, axis in enumerate(axes):
         weights = _weights(
             image.shape[axis], shape[axis], scale[position], translation[position], method, antialias, working
@@ -235,7 +234,9 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
         return array
     if any(capacity(array, axis) == 0 for axis in axes):
         raise ValueError(f"resize: an axis of size 0 cannot grow; the image's shape is {array.shape}")
-    scale = [_ratio(shape[axis], array.shape[axis]) for axis in axes]
+    scale: Any = [_ratio(shape[axis], array.shape[axis]) for axis in axes]
+    if any(isinstance(ratio, Array) for ratio in scale):
+        scale = cnp.stack([cnp.asarray(ratio, "float64") for ratio in scale])
     if not axes:
         return cnp.asarray(array, dtype=cnp.result_type(array, 1.0))
     return scale_and_translate(array, shape, axes, scale, [0.0] * len(axes), method, antialias)

@@ -138,7 +138,7 @@ def ragged_transform(x: Array, kind: str, length: Array, bound: int, axis: int, 
 
 
 def _whole_spectrum(x: Array, length: Array, bound: int) -> Array:
-    """The ``length`` coefficients of a real signal, from the first half of them; like the real transform it has no use for imaginary parts of its ends."""
+    """The ``length`` coefficients of a real signal, from the first half of them. Imaginary parts of its ends are not read."""
     here = places(bound)
     mirrored = primitives.max(_core.broadcast_to(length, [bound]) - here, literal(here, 0))
     first = primitives.le(here, primitives.div(_core.broadcast_to(length, [bound]), literal(here, 2)))

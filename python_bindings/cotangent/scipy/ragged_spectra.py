@@ -1,7 +1,7 @@
 """Spectra of signals whose length is a value.
 
-A segment is as long as the program says, or as the signal where that is shorter; so its size, its window, how far segments are apart and how many there
-are follow from the length. They are worked out for every length up to the bound, and looked up.
+A segment is as long as the program says, or as the signal where that is shorter; so its size, its window, how far segments are apart and how
+many there are follow from the length. They are worked out for every length up to the bound, and looked up.
 """
 
 from __future__ import annotations
