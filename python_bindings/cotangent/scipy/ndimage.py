@@ -90,8 +90,8 @@ def map_coordinates(
             neighbours = [(index, 1 - weight), (index + 1, weight)]
         axis = []
         for index, weight in neighbours:
-            valid = (index >= 0) & (index < size)
-            axis.append((cnp.clip(index, 0, size - 1) if fold is None else fold(index, size), weight, valid))
+            within = (index >= 0) & (index < size)
+            axis.append((cnp.clip(index, 0, size - 1) if fold is None else fold(index, size), weight, within))
         choices.append(axis)
     total: Any = None
     for items in itertools.product(*choices):
