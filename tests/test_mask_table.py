@@ -51,7 +51,7 @@ def test_the_page_is_up_to_date() -> None:
 def test_nearly_every_function_works_or_says_why_not() -> None:
     functions = [row for row in ROWS.values() if not row.none]
     done = [row for row in functions if row.refused or (row.calls and not row.awaited)]
-    assert len(done) >= 0.95 * len(functions)
+    assert len(done) >= 0.98 * len(functions)
 
 
 def test_a_wrong_mask_is_found() -> None:

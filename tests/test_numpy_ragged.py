@@ -180,20 +180,6 @@ def test_what_needs_exact_sizes(call, message):
         ct.mask(call)(padded(4))
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda x: cnp.split(x, 2), "along a ragged axis is not supported"),
-        (lambda x: x.at[1:].set(0.0), "with a slice of a ragged axis is not supported"),
-        (lambda x: x[-3:-1], "is supported only up to its end"),
-        (lambda x: x[3:0:-1], "with step -1 is not supported"),
-    ],
-)
-def test_unsupported_on_a_ragged_axis(call, message):
-    with pytest.raises(NotImplementedError, match=message):
-        ct.mask(call)(padded(4))
-
-
 def test_an_axis_that_may_have_one_element_is_not_squeezed_out():
     x = ct.Ragged(np.ones((1, 3), np.float32), {0: 0})
     with pytest.raises(ValueError, match="has not size 1"):

@@ -15,6 +15,7 @@
 #include <limits>
 
 #include "ir/combinators.h"
+#include "ir/length_form.h"
 #include "ir/lengths.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
@@ -259,12 +260,25 @@ class MaskSplit {
     return arrays_.back();
   }
 
+  // A length of the known region in the unknown one: made of what is there, or one that is there and equal, however it
+  // was worked out.
+  Value known_as(Value length, LengthMap& base) {
+    if (const Value same = rebuild_length(length, builder_, base)) return same;
+    Value found;  // of several the first that was made, so that programs are the same each time
+    for (const auto& [var, value] : base) {
+      if (!is_length(value) || (found && found.var < value.var)) continue;
+      if (same_length({length.builder, var}, length)) found = value;
+    }
+    return found;
+  }
+  static bool is_length(Value value) { return same_type(value.aval(), Aval(DType::kInt32, {})); }
+
   // A residual inside of the unknown region. `base` has what the known region's lengths are there.
   Value residual(size_t index, size_t output, const Masked& made, LengthMap& base) {
-    const bool is_length = same_type(made.value.aval(), Aval(DType::kInt32, {}));
+    const bool is_length = MaskSplit::is_length(made.value);
     // A residual that is a length stays one: equal lengths must be the same value inside.
     if (is_length) {
-      if (const Value same = rebuild_length(made.value, builder_, base)) return same;
+      if (const Value same = known_as(made.value, base)) return same;
     }
     const int input = sheets_.residual_input[index];
     const Value known = input >= 0 ? known_operands_[static_cast<size_t>(input)] : known_results_[output];
@@ -273,7 +287,7 @@ class MaskSplit {
     const size_t position = arrays_.size() - 1;
     for (size_t axis = 0; axis < made.lengths.size(); ++axis) {
       if (!made.lengths[axis]) continue;
-      Value length = rebuild_length(made.lengths[axis], builder_, base);
+      Value length = known_as(made.lengths[axis], base);
       if (!length) {
         length = add_length(context_.residual(known_length(output, axis)));
         base.emplace(made.lengths[axis].var, length);

@@ -25,7 +25,8 @@ from cotangent._ops.binding import (
     real_only,
 )
 from cotangent._ops.extents import without_padding
-from cotangent._ops.sizes import flattened, insert_axes, move_last, ragged_length
+from cotangent._ops.reshaping import flattened
+from cotangent._ops.sizes import insert_axes, move_last, ragged_length
 from cotangent._transforms.control_flow import while_loop
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.errors import DTypeError, ShapeError

@@ -19,8 +19,9 @@ from cotangent._ops.binding import kind, literal, no_out, own
 from cotangent._ops.diagonals import diagonal
 from cotangent._ops.extents import without_padding
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.reshaping import flat
 from cotangent._ops.shapes import moveaxis
-from cotangent._ops.sizes import as_dtype, axis_size, bound_size, insert_axes, move_last, normalize_axis, refuse_ragged
+from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, move_last, normalize_axis, refuse_ragged
 from cotangent.errors import ShapeError
 
 __all__ = [
@@ -159,7 +160,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
         x = primitives.conj(x)
     axes = list(range(x.ndim))
     if x._bound_shape != y._bound_shape:
-        x, y, axes = primitives.reshape(x, shape=[bound_size(x)]), primitives.reshape(y, shape=[bound_size(y)]), [0]
+        x, y, axes = flat(x), flat(y), [0]
     return dot_general(x, y, (axes, axes))
 
 
@@ -209,7 +210,7 @@ def outer(a: Any, b: Any, out: None = None) -> Array:
     if out is not None:
         raise NotImplementedError("outer: the out argument is not supported")
     x, y = one_pair(a, b, None)
-    x, y = primitives.reshape(x, shape=[bound_size(x)]), primitives.reshape(y, shape=[bound_size(y)])
+    x, y = flat(x), flat(y)
     return insert_axes(x, [1]) * insert_axes(y, [0])
 
 

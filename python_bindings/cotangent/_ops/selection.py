@@ -21,13 +21,13 @@ from cotangent._ops.arithmetic import clip, remainder
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import slice_axis
-from cotangent._ops.positions import _INT32, _integers, known, nonzero
+from cotangent._ops.positions import _INT32, _integers, is_sized, known, nonzero, sized_positions
 from cotangent._ops.ragged_selection import delete_ragged, insert_ragged
+from cotangent._ops.reshaping import flattened
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     bound_size,
     flat_positions,
-    flattened,
     insert_axes,
     normalize_axis,
     refuse_ragged,
@@ -162,10 +162,12 @@ def compress(
         raise ValueError(f"compress: the condition must have one axis; got shape {mask.shape}")
     x, axis = flattened(_core.array(a), axis, "compress")
     count = x._bound_shape[axis]
-    if mask.size > count:
+    if mask._bound_shape[0] > count:
         if is_host_value(mask) and _core.to_numpy(mask)[count:].any():
             raise ValueError(f"compress: the condition holds beyond the {count} elements of axis {axis}")
         mask = mask[:count]
+    if size is None and is_sized(mask):
+        return primitives.gather(x, sized_positions(mask)[0], axis=axis, batch_dims=0)
     if size is None:
         (positions,) = np.nonzero(known(mask, "compress"))
         return primitives.gather(x, _core.array(positions.astype(_INT32)), axis=axis, batch_dims=0)
@@ -363,7 +365,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if values.size == 0:
         return x
     updates = _cycled(values, index.size)
-    return reshape(ravel(x).at[index].set(updates, mode="drop"), x._bound_shape)
+    return reshape(ravel(x).at[index].set(updates, mode="drop"), x.shape)
 
 
 def put_along_axis(
@@ -374,7 +376,7 @@ def put_along_axis(
     x, index = _core.array(arr), _core.array(indices)
     if axis is None:
         flat = put_along_axis(ravel(x), ravel(index), ravel(values), 0, False, mode=mode)
-        return reshape(flat, x._bound_shape)
+        return reshape(flat, x.shape)
     if x.ndim != index.ndim:
         raise ValueError(f"put_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "put_along_axis")
@@ -406,7 +408,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     rank = primitives.cumsum(_core.convert(flat, _INT32), axis=0, reverse=False)
     turn = remainder(rank - literal(rank, 1), values.size)
     picked = primitives.gather(_core.convert(values, x.dtype), turn, axis=0, batch_dims=0)
-    return reshape(primitives.select(flat, picked, ravel(x)), x._bound_shape)
+    return reshape(primitives.select(flat, picked, ravel(x)), x.shape)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:

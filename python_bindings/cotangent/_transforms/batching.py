@@ -26,9 +26,10 @@ from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.chunks import apply_in_chunks
 from cotangent._transforms.differentiation import Function, P, R
 from cotangent._transforms.ragged import check_names_of_batch
+from cotangent._transforms.sized import capture_sized
 
 
-def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]:
+def flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]:
     """One axis a leaf of ``tree``, from a pytree prefix."""
     is_axis = lambda a: a is None or isinstance(a, (int, np.integer))  # noqa: E731
     axis_leaves, axis_structure = _core.tree_flatten(axes, is_axis)
@@ -99,14 +100,14 @@ def vmap(
         if in_axes != 0:
 
             def is_shared() -> list[bool]:
-                shared = [axis is None for axis in _flatten_axes(in_axes, args, "in_axes", name)]
+                shared = [axis is None for axis in flatten_axes(in_axes, args, "in_axes", name)]
                 return shared + [False] * _core.tree_flatten(kwargs)[1].num_leaves
 
             function, args, kwargs = hand_objects_through(fun, args, kwargs, is_shared)
         before = last_opened()
         leaves, structure = flatten_arguments((args, kwargs), name)
         has_carriers = last_opened() is not before
-        axes = _flatten_axes(in_axes, args, "in_axes", name) + [0] * (
+        axes = flatten_axes(in_axes, args, "in_axes", name) + [0] * (
             len(leaves) - _core.tree_flatten(args, None)[1].num_leaves
         )
         batch_axes, size = _batch_axes(leaves, axes, structure.paths(), axis_size, name)
@@ -119,7 +120,9 @@ def vmap(
         names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
         token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
         try:
-            captured, returned = _capture_examples(function, examples, structure, name, named)
+            captured, returned = capture_sized(
+                lambda fun: _capture_examples(fun, examples, structure, name, named), function
+            )
         finally:
             RAGGED_NAMES.reset(token)
         positions = _out_positions(captured, out_axes, name)
@@ -190,7 +193,7 @@ def _batch_axes(
 def _out_positions(captured: Captured, out_axes: Any, name: str) -> list[int]:
     """Where each result has the batch, -1 for none."""
     placeholder = captured.structure.unflatten(list(range(captured.structure.num_leaves)))
-    axes = _flatten_axes(out_axes, placeholder, "out_axes", name)
+    axes = flatten_axes(out_axes, placeholder, "out_axes", name)
     positions = []
     for axis, aval in zip(axes, captured.graph.out_avals, strict=True):
         rank = len(aval[0]) + 1

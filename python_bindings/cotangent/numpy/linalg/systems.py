@@ -242,8 +242,10 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
         raise LinAlgError(
             f"tensorinv: the first {count} axes of shape {x.shape} must have as many elements as the others"
         )
-    flat = inv(ops.reshape(x, (math.prod(rows), math.prod(columns))))
-    return ops.reshape(flat, (*columns, *rows))
+    if len(rows) == len(columns) == 1:
+        return inv(x)
+    flat = inv(ops.reshape(x, (math.prod(x.shape[:count]), math.prod(x.shape[count:]))))
+    return ops.reshape(flat, (*x.shape[count:], *x.shape[:count]))
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
