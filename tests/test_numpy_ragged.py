@@ -172,32 +172,10 @@ def test_what_is_made_of_a_shape(name, axis):
     ("call", "message"),
     [
         (lambda x: cnp.diag_indices_from(x @ x.T), "diag_indices_from: axis 0 is ragged"),
-        (lambda x: nn.glu(x, 0), "glu: axis 0 is ragged"),
-        (lambda x: ct.scipy.fft.dct(x, axis=0), "dct: axis 0 is ragged"),
-        (lambda x: cnp.gradient(x, axis=0), "gradient: axis 0 is ragged"),
         (lambda x: ct.lax.unstack(x), "lax.unstack: axis 0 is ragged"),
-        (lambda x: ct.random.permutation(KEY, x.T, independent=True), "permutation: axis 1 is ragged"),
-        (lambda x: ct.random.choice(KEY, 50, x.shape, replace=False), "choice: axis 0 of the shape is ragged"),
-        (lambda x: ct.random.orthogonal(KEY, x.shape[0]), "orthogonal: axis 0 of the shape is ragged"),
-        (lambda x: ct.random.multinomial(KEY, 4, x.T), "multinomial: axis 0 of the shape is ragged"),
-        (
-            lambda x: ct.random.categorical(KEY, cnp.ones(9), shape=x.shape[0], replace=False),
-            "categorical: axis 0 of the shape is ragged",
-        ),
     ],
 )
 def test_what_needs_exact_sizes(call, message):
-    with pytest.raises(NotImplementedError, match=message):
-        ct.mask(call)(padded(4))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda x: cnp.pad(x, ((1, 0), (0, 0)), "edge"), "along a ragged axis is not supported"),
-    ],
-)
-def test_unsupported_on_a_ragged_axis(call, message):
     with pytest.raises(NotImplementedError, match=message):
         ct.mask(call)(padded(4))
 

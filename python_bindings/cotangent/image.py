@@ -6,10 +6,14 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
+from cotangent._ops.extents import bound_of, capacity, without_padding
+from cotangent._ops.sizes import is_dimension
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
@@ -82,17 +86,31 @@ _KERNELS: dict[ResizeMethod, Callable[[Array], Array]] = {
 _REPEATED = 2
 
 
+def _same(x: Any, y: Any) -> bool:
+    """Whether two sizes are one for all lengths."""
+    if is_dimension(x) and is_dimension(y):
+        return _core.same_length(_core.array(x), _core.array(y))
+    return not is_dimension(x) and not is_dimension(y) and x == y
+
+
+def _of_size(x: Array, axis: int, size: Any) -> Array:
+    return give_lengths(x, {axis: _core.array(size)}) if is_dimension(size) else x
+
+
 def _weights(
-    in_size: int, out_size: int, scale: Array, translation: Array, method: ResizeMethod, antialias: bool, dtype: Any
+    in_size: Any, out_size: Any, scale: Array, translation: Array, method: ResizeMethod, antialias: bool, dtype: Any
 ) -> Array:
     """The matrix [in_size, out_size] of one axis."""
     inverse = 1.0 / scale
-    positions = cnp.arange(out_size, dtype=dtype)
+    in_bound = bound_of(in_size)
+    if is_dimension(in_size):
+        in_size = _core.array(in_size)
+    positions = cnp.arange(bound_of(out_size), dtype=dtype)
     # The place of an output element's centre in the input.
     place = (positions + 0.5 - translation) * inverse - 0.5
     repeat_edges = method == ResizeMethod.CUBIC_PYTORCH and not antialias
     beyond = _REPEATED if repeat_edges else 0
-    taps = cnp.arange(-beyond, in_size + beyond).astype(dtype)[:, None]
+    taps = cnp.arange(-beyond, in_bound + beyond).astype(dtype)[:, None]
     if method == ResizeMethod.AREA:
         start = (positions - translation) * inverse
         overlap = cnp.minimum((start + inverse)[None, :], taps + 1) - cnp.maximum(start[None, :], taps)
@@ -101,11 +119,14 @@ def _weights(
         width = cnp.maximum(inverse, 1.0) if antialias else cnp.ones_like(inverse)
         kernel = _KERNELS[ResizeMethod.CUBIC if method == ResizeMethod.CUBIC_PYTORCH and antialias else method]
         weights = kernel(cnp.abs(place[None, :] - taps) / width)
+    if isinstance(in_size, Array):
+        weights = cnp.where(taps < in_size + beyond, weights, 0)
     if repeat_edges:
-        inner = weights[beyond : beyond + in_size]
-        edge = cnp.arange(in_size)[:, None]
+        edge = cnp.arange(in_bound)[:, None]
+        inner = cnp.where(edge < in_size, weights[beyond : beyond + in_bound], 0)
         inner = inner + cnp.where(edge == 0, cnp.sum(weights[:beyond], axis=0), 0)
-        weights = inner + cnp.where(edge == in_size - 1, cnp.sum(weights[beyond + in_size :], axis=0), 0)
+        behind = cnp.sum(cnp.where(taps >= in_size, weights, 0), axis=0)
+        weights = inner + cnp.where(edge == in_size - 1, behind, 0)
     total = cnp.sum(weights, axis=0, keepdims=True)
     negligible = 1000.0 * float(cnp.finfo(cnp.float32).eps)
     weights = cnp.where(cnp.abs(total) > negligible, weights / cnp.where(total != 0, total, 1), 0)
@@ -154,7 +175,7 @@ def scale_and_translate(
         raise ValueError("scale_and_translate: the nearest method is not defined here; use resize")
     axes = [axis % image.ndim for axis in spatial_dims]
     fixed = [axis for axis in range(image.ndim) if axis not in axes]
-    if any(shape[axis] != image.shape[axis] for axis in fixed):
+    if any(not _same(shape[axis], image.shape[axis]) for axis in fixed):
         raise ValueError(
             f"scale_and_translate: shape {shape} differs from the image's {image.shape} outside of spatial_dims {tuple(axes)}"
         )
@@ -167,9 +188,18 @@ def scale_and_translate(
         weights = _weights(
             image.shape[axis], shape[axis], scale[position], translation[position], method, antialias, working
         )
+        result = without_padding(result, [axis])
         result = cnp.moveaxis(cnp.tensordot(result, weights.astype(result.dtype), axes=(axis, 0)), -1, axis)
+        result = _of_size(result, axis, shape[axis])
     final: Array = result.astype(dtype)
     return final
+
+
+def _ratio(x: Any, y: Any) -> Any:
+    if not is_dimension(x) and not is_dimension(y):
+        return x / y
+    top, bottom = (cnp.asarray(n, "float64") for n in (x, y))
+    return top / bottom
 
 
 def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True, precision: Any = None) -> Array:
@@ -191,19 +221,22 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     """
     check_precision(precision)
     array: Array = cnp.asarray(image)
-    shape, method = tuple(int(size) for size in shape), _method(method)
+    shape, method = tuple(size if is_dimension(size) else int(size) for size in shape), _method(method)
     if len(shape) != array.ndim:
         raise ValueError(f"resize: shape must have {array.ndim} axes, as the image; got {shape}")
-    axes = [axis for axis in range(array.ndim) if shape[axis] != array.shape[axis]]
+    axes = [axis for axis in range(array.ndim) if not _same(shape[axis], array.shape[axis])]
     if method == ResizeMethod.NEAREST:
         for axis in axes:
-            size = array.shape[axis]
-            place = (cnp.arange(shape[axis], dtype=cnp.float32) + 0.5) * size / shape[axis]
-            array = cnp.take(array, cnp.floor(place).astype(cnp.int32), axis=axis)
+            size, wanted = (cnp.asarray(n) if is_dimension(n) else n for n in (array.shape[axis], shape[axis]))
+            place = (cnp.arange(bound_of(shape[axis]), dtype=cnp.float32) + 0.5) * size / wanted
+            array = cnp.take(array, cnp.floor(place).astype(cnp.int32), axis=axis, mode="clip")
+            array = _of_size(array, axis, shape[axis])
         return array
-    if any(array.shape[axis] == 0 for axis in axes):
+    if any(capacity(array, axis) == 0 for axis in axes):
         raise ValueError(f"resize: an axis of size 0 cannot grow; the image's shape is {array.shape}")
-    scale = [shape[axis] / array.shape[axis] for axis in axes]
+    scale: Any = [_ratio(shape[axis], array.shape[axis]) for axis in axes]
+    if any(isinstance(ratio, Array) for ratio in scale):
+        scale = cnp.stack([cnp.asarray(ratio, "float64") for ratio in scale])
     if not axes:
         return cnp.asarray(array, dtype=cnp.result_type(array, 1.0))
     return scale_and_translate(array, shape, axes, scale, [0.0] * len(axes), method, antialias)

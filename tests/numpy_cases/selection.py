@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from numpy_cases import ERROR, WIDE, bools, case, draw, ints
+from numpy_cases import WIDE, bools, case, draw, ints
 
 D = ("float32", "int32", "bool", "bfloat16", "complex64")
 M = draw(3, 4)
@@ -169,7 +169,7 @@ case("diff", M, draw(3, 2), call=lambda np_, x, y: np_.diff(x, prepend=1, append
 case("ediff1d", M, dtypes=("float32", "int32"))
 case("ediff1d", M, np.array([1, 2]), 7, dtypes=("float32", "int32"))
 case("gradient", M, dtypes=("float32", "float64", "float16", "complex64"), tolerance=4)
-case("gradient", M, 2.0, axis=0, tolerance=4, ragged=(0, ERROR))
+case("gradient", M, 2.0, axis=0, tolerance=4, ragged=0)
 case("gradient", M, 0.5, np.array([0.0, 1, 3, 7], np.float32), dtypes=("float32",), tolerance=4)
 case("gradient", draw(5), np.array([0.0, 1, 3, 7, 8], np.float32), dtypes=("float32",), tolerance=8)
 case("trapezoid", M, dtypes=("float32", "int32", "complex64"), tolerance=4, ragged=0)

@@ -133,7 +133,7 @@ def ends(line, width, axis, options):  # type: ignore[no-untyped-def]
 
 case("pad", draw(2, 3), ((1, 2), (2, 0)), ends, value=7.0, dtypes=("float32",))
 case("pad", draw(6, distinct=True), (2, 3), "maximum", stat_length=2)
-case("pad", draw(3, 4), ((1, 0), (0, 0)), "edge", ragged=(0, ERROR))
+case("pad", draw(3, 4), ((1, 0), (0, 0)), "edge", ragged=0)
 case("resize", draw(2, 3), (4, 2), dtypes=D)
 case("resize", draw(2, 3), 4)
 case("tril", draw(*T), dtypes=D)

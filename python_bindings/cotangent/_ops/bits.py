@@ -24,8 +24,9 @@ from cotangent._ops.binding import (
     real_dtype,
     real_only,
 )
+from cotangent._ops.extents import without_padding
 from cotangent._ops.reshaping import flattened
-from cotangent._ops.sizes import insert_axes, move_last, ragged_length, refuse_ragged
+from cotangent._ops.sizes import insert_axes, move_last, ragged_length
 from cotangent._transforms.control_flow import while_loop
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.errors import DTypeError, ShapeError
@@ -153,6 +154,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
         raise DTypeError(f"packbits takes integers or bools; got {array.dtype}")
     array, position = flattened(array, axis, "packbits")
     moved = move_last(primitives.ne(array, literal(array, 0)), position)
+    last = moved.ndim - 1
+    length = ragged_length(moved, last) if last in _core.ragged_axes(moved) else None
+    moved = without_padding(moved, [last])
     size = moved._bound_shape[-1]
     high = [0] * (moved.ndim - 1) + [-size % 8]
     bits = primitives.pad(
@@ -166,10 +170,9 @@ def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Array:
     weights = primitives.shift_left(_core.full((8,), 1, "uint8"), _bit_positions(bitorder, "packbits"))
     weights = primitives.broadcast(weights, shape=list(bits._bound_shape), axes=[bits.ndim - 1])
     packed = primitives.reduce_sum(bits * weights, axes=[bits.ndim - 1])
-    if moved.ndim - 1 in _core.ragged_axes(moved):
-        # One element at most: more are an axis that is split. Of no bits there is none.
-        length = primitives.min(ragged_length(moved, moved.ndim - 1), _core.full((), 1, "int32"))
-        packed = set_length(packed, length, packed.ndim - 1)
+    if length is not None:
+        eight = _core.full((), 8, "int32")
+        packed = set_length(packed, primitives.div(length + literal(length, 7), eight), packed.ndim - 1)
     return move_last(packed, position, back=True)
 
 
@@ -186,13 +189,18 @@ def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitord
     bits = primitives.shift_right_logical(wide, shifts) & literal(wide, 1)
     bits = primitives.reshape(bits, shape=[*shape[:-2], 8 * shape[-2]])
     if count is not None:
-        refuse_ragged("unpackbits", bits, [bits.ndim - 1], "count= is of the exact number of bits")
+        last = bits.ndim - 1
+        length = ragged_length(bits, last) if last in _core.ragged_axes(bits) else None
+        bits = without_padding(bits, [last])
         size = bits._bound_shape[-1]
         limit = max(size + count, 0) if count < 0 else count
         none = [0] * (bits.ndim - 1)
         bits = primitives.pad(
             bits, _core.full((), 0, "uint8"), low=[*none, 0], high=[*none, limit - size], interior=[*none, 0]
         )
+        if length is not None and count < 0:
+            left = length + _core.full((), count, "int32")
+            bits = set_length(bits, primitives.max(left, _core.full((), 0, "int32")), last)
     return move_last(bits, position, back=True)
 
 

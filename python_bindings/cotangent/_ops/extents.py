@@ -8,6 +8,7 @@ distinguish the two kinds of axes. Sizes to calculate with are `exact_size` here
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
-from cotangent._ops.sizes import refuse_ragged
+from cotangent._ops.sizes import is_dimension, refuse_ragged
 
 _INT32 = np.dtype("int32")
 
@@ -53,6 +54,24 @@ def exact_size(x: Array, axis: int, name: str, why: str) -> int:
     axis = axis % x.ndim
     refuse_ragged(name, x, [axis], why)
     return x._bound_shape[axis]
+
+
+def bound_of(size: Any) -> int:
+    """A size, or of a ragged one its bound.
+
+    Raises:
+        TypeError: it is no integer.
+    """
+    return int(size.bound) if is_dimension(size) else operator.index(size)
+
+
+def without_padding(x: Array, axes: Sequence[int] | None = None, value: float = 0.0) -> Array:
+    """``x`` with ragged axes, of ``axes`` or all, made exact: of their capacity, with ``value`` behind the length.
+
+    For functions that calculate with lengths as values. `give_lengths` makes the result ragged again.
+    """
+    ragged = [axis for axis in _core.ragged_axes(x) if axes is None or axis in axes]
+    return primitives.fill_padding(x, axes=ragged, value=value) if ragged else x
 
 
 # ---- Beside an array -------------------------------------------------------------------------------------------------

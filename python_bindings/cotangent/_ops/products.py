@@ -11,15 +11,17 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
 from cotangent._base.precision import check_precision
 from cotangent._core import Array, entrance
-from cotangent._ops.binding import kind, no_out, own
+from cotangent._ops.binding import kind, literal, no_out, own
 from cotangent._ops.diagonals import diagonal
+from cotangent._ops.extents import without_padding
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.reshaping import flat
 from cotangent._ops.shapes import moveaxis
-from cotangent._ops.sizes import insert_axes, move_last, normalize_axis, refuse_ragged
+from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, move_last, normalize_axis, refuse_ragged
 from cotangent.errors import ShapeError
 
 __all__ = [
@@ -263,10 +265,27 @@ def kron(a: Any, b: Any) -> Array:
     rank = max(x.ndim, y.ndim)
     x = insert_axes(x, list(range(rank - x.ndim))) if x.ndim < rank else x
     y = insert_axes(y, list(range(rank - y.ndim))) if y.ndim < rank else y
+    if _core.ragged_axes(y):
+        return _ragged_kron(x, y)
     shape = [m * n for m, n in zip(x._bound_shape, y._bound_shape, strict=True)]
     x = insert_axes(x, [2 * i + 1 for i in range(rank)]) if rank else x
     y = insert_axes(y, [2 * i for i in range(rank)]) if rank else y
     return primitives.reshape(x * y, shape=shape)
+
+
+def _ragged_kron(x: Array, y: Array) -> Array:
+    """`kron` of arrays of one rank, of which the second is ragged: each element is found by its place."""
+    lengths = {}
+    for axis, (many, each) in enumerate(zip(x._bound_shape, y._bound_shape, strict=True)):
+        outer, inner = (as_dtype(axis_size(item, axis), "int32") for item in (x, y))
+        if axis in (*_core.ragged_axes(x), *_core.ragged_axes(y)):
+            lengths[axis] = outer * inner
+        place = primitives.iota(shape=[many * each], dtype=inner.dtype, axis=0)
+        size = _core.broadcast_to(primitives.max(inner, literal(inner, 1)), place._bound_shape)
+        block = primitives.min(primitives.div(place, size), literal(place, max(many - 1, 0)))
+        x = primitives.gather(without_padding(x, [axis]), block, axis=axis, batch_dims=0)
+        y = primitives.gather(without_padding(y, [axis]), primitives.rem(place, size), axis=axis, batch_dims=0)
+    return give_lengths(x * y, lengths)
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._core import Array
 from cotangent._ops.reductions import max as _max
+from cotangent._ops.sizes import bound_size
 from cotangent._transforms.control_flow import fori_loop
 
 
@@ -30,7 +31,7 @@ def repeated(step: Any, x: Array, counts: Any) -> Array:
 
     Counts that are known, a NumPy array, give no loop.
     """
-    if counts.size == 0:
+    if counts.size == 0 if isinstance(counts, np.ndarray) else bound_size(counts) == 0:
         return x
     largest = counts.max() if isinstance(counts, np.ndarray) else _max(counts)
     if isinstance(counts, np.ndarray) or not _core.is_traced(largest):

@@ -22,6 +22,7 @@ from cotangent._ops.binding import choose, is_host_value, is_integer, kind, lite
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import slice_axis
 from cotangent._ops.positions import _INT32, _integers, is_sized, known, nonzero, sized_positions
+from cotangent._ops.ragged_selection import delete_ragged, insert_ragged
 from cotangent._ops.reshaping import flattened
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
@@ -245,14 +246,16 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     [20, 40]
     """
     x, axis = flattened(_core.array(arr), axis, "delete")
-    refuse_ragged("delete", x, [axis], "where the elements go depends on its length")
+    if axis in _core.ragged_axes(x):
+        return delete_ragged(x, obj, axis)
     count = x._bound_shape[axis]
     wanted = obj if isinstance(obj, slice) else _known_places(obj)
     if wanted is not None:
         return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
     index = _core.array(obj)
     if not is_integer(index) or (index.ndim and not assume_unique_indices):
-        known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
+        wanted = known(index, "delete", "pass assume_unique_indices=True if no two indices are the same")
+        return _taken([x], np.delete(np.arange(count, dtype=_INT32), wanted), axis)
     index = _core.convert(reshape(index, (-1,)), _INT32)
     index = choose(index < literal(index, 0), index + literal(index, count), index)
     number = index._bound_shape[0]
@@ -298,7 +301,8 @@ def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Array:
     [1, 9, 2, 3]
     """
     x, axis = flattened(_core.array(arr), axis, "insert")
-    refuse_ragged("insert", x, [axis], "where the elements go depends on its length")
+    if axis in _core.ragged_axes(x):
+        return insert_ragged(x, obj, values, axis)
     count = x._bound_shape[axis]
     added = _core.convert(_core.array(values), x.dtype)
     if isinstance(obj, slice):
@@ -361,7 +365,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if values.size == 0:
         return x
     updates = _cycled(values, index.size)
-    return reshape(ravel(x).at[index].set(updates, mode="drop"), x._bound_shape)
+    return reshape(ravel(x).at[index].set(updates, mode="drop"), x.shape)
 
 
 def put_along_axis(
@@ -372,7 +376,7 @@ def put_along_axis(
     x, index = _core.array(arr), _core.array(indices)
     if axis is None:
         flat = put_along_axis(ravel(x), ravel(index), ravel(values), 0, False, mode=mode)
-        return reshape(flat, x._bound_shape)
+        return reshape(flat, x.shape)
     if x.ndim != index.ndim:
         raise ValueError(f"put_along_axis: the array has {x.ndim} axes, the indices {index.ndim}; they must be equal")
     axis = normalize_axis(axis, x.ndim, "put_along_axis")
@@ -404,7 +408,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     rank = primitives.cumsum(_core.convert(flat, _INT32), axis=0, reverse=False)
     turn = remainder(rank - literal(rank, 1), values.size)
     picked = primitives.gather(_core.convert(values, x.dtype), turn, axis=0, batch_dims=0)
-    return reshape(primitives.select(flat, picked, ravel(x)), x._bound_shape)
+    return reshape(primitives.select(flat, picked, ravel(x)), x.shape)
 
 
 def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:

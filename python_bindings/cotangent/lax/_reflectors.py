@@ -11,9 +11,11 @@ from typing import Any
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import kind
-from cotangent._ops.extents import capacities, capacity
+from cotangent._ops.extents import capacities, capacity, without_padding
+from cotangent._ops.sizes import ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 
@@ -156,6 +158,13 @@ def hessenberg(a: Any) -> tuple[Array, Array]:
         H, with the vectors of Q's reflections below its first lower diagonal; their taus [..., n - 1].
     """
     matrix = _square(a, "hessenberg")
+    last = matrix.ndim - 1
+    if last in _core.ragged_axes(matrix):
+        # Behind a matrix stand zeros, of which reflections have nothing to eliminate: they are none.
+        length = ragged_length(matrix, last)
+        packed, taus = hessenberg(without_padding(matrix, [last - 1, last]))
+        fewer = primitives.max(length - 1, _core.full((), 0, "int32"))
+        return give_lengths(packed, {last - 1: length, last: length}), give_lengths(taus, {last - 1: fewer})
     reduced, vectors, taus = _reduce(matrix)
     hidden = ops.concatenate(
         [ops.tril(vectors, -2), ops.zeros_like(matrix[..., : capacity(matrix, -1) - capacity(taus, -1)])], -1

@@ -18,9 +18,9 @@ from cotangent._base.device import check_placement
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.extents import capacities, capacity
-from cotangent._ops.sizes import refuse_ragged
 from cotangent.errors import ShapeError
 from cotangent.lax._operands import as_weak_as, one_dtype
+from cotangent.lax.ragged_filters import with_ragged_filters
 from cotangent.lax.window_geometry import dilated_size, fit, per_axis, resolve_pads, slid, sliding, window_count
 
 __all__ = [
@@ -156,13 +156,19 @@ def conv_general_dilated(
     batch, channels = (capacity(x, axis) for axis in numbers.lhs_spec[:2])
     outputs, inputs, *windows = (capacity(filters, axis) for axis in numbers.rhs_spec)
     _check_groups(batch, channels, inputs, outputs, feature_group_count, batch_group_count)
-    refuse_ragged("lax.conv_general_dilated", filters, numbers.rhs_spec[2:], "the windows have its size")
     strides = per_axis("conv_general_dilated", "window_strides", window_strides, rank)
     dilation = per_axis("conv_general_dilated", "lhs_dilation", lhs_dilation, rank)
     spacing = per_axis("conv_general_dilated", "rhs_dilation", rhs_dilation, rank)
     if window_reversal is not None and any(window_reversal):
         turned = sorted(numbers.rhs_spec[2 + axis] for axis, reverse in enumerate(window_reversal) if reverse)
         filters = primitives.reverse(filters, axes=turned)
+    if any(axis in numbers.rhs_spec[2:] for axis in _core.ragged_axes(filters)):
+        groups = feature_group_count, batch_group_count
+        result = with_ragged_filters(
+            x, filters, numbers, strides, spacing, dilation, padding,
+            lambda x, filters: conv_general_dilated(x, filters, strides, "VALID", None, spacing, numbers, *groups),
+        )  # fmt: skip
+        return as_weak_as(result, operands)
 
     # Where each place's features are next to each other they stay so: what windows see is copied in long runs.
     one_group = feature_group_count == batch_group_count == 1

@@ -56,15 +56,23 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     return transform(x, fft_type, lengths)
 
 
+def transformable(x: Array, real: bool) -> Array:
+    """``x`` in the dtype in which it is transformed.
+
+    Raises:
+        ValueError: complex numbers, where the transform is of real ones.
+    """
+    if real and kind(x) == "complex":
+        raise ValueError("rfft takes real arrays; got complex ones\n  use fft, or the real part")
+    return convert(x, _fft_dtype(x, real))
+
+
 def transform(x: Any, fft_type: FftType | str, lengths: Sequence[int]) -> Array:
     """`fft`, where a complex transform leaves axes of length 0 alone."""
     name = fft_type.upper() if isinstance(fft_type, str) else FftType(fft_type).name
     if name not in FftType.__members__:
         raise ValueError(f"fft: there is no type {fft_type!r}; the types are {', '.join(FftType.__members__)}")
-    array = _core.array(x)
-    if name == "RFFT" and kind(array) == "complex":
-        raise ValueError("rfft takes real arrays; got complex ones\n  use fft, or the real part")
-    array = convert(array, _fft_dtype(array, name == "RFFT"))
+    array = transformable(_core.array(x), name == "RFFT")
     return array if not lengths else primitives.fft(array, kind=name.lower(), lengths=list(lengths))
 
 

@@ -11,9 +11,9 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.binding import convert
-from cotangent._ops.extents import capacities, capacity, drop_axes
-from cotangent._ops.sizes import axis_size, insert_axes, normalize_axis, refuse_ragged, several
+from cotangent._ops.binding import convert, literal
+from cotangent._ops.extents import capacities, capacity, drop_axes, stretched, without_padding
+from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, normalize_axis, ragged_length, several
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = [
@@ -96,9 +96,34 @@ def dynamic_update_slice(
         if not given.weak_type:
             raise DTypeError(f"lax.dynamic_update_slice: the update has dtype {given.dtype}, the array {x.dtype}")
         given = _core.convert(given, x.dtype)
-    exact = [axis for axis in range(x.ndim) if axis not in _core.ragged_axes(x)]
-    refuse_ragged("lax.dynamic_update_slice of an update", given, exact, "that of the array is not")
+    if any(not _same_size(x, given, axis) for axis in _core.ragged_axes(given)):
+        return _ragged_update(convert(x, x.dtype), given, starts)
     return primitives.dynamic_update_slice(convert(x, x.dtype), given, *starts, batch_dims=0)
+
+
+def _same_size(x: Array, y: Array, axis: int) -> bool:
+    """Whether a ragged axis of ``y`` is that of ``x``."""
+    size = axis_size(x, axis)
+    return isinstance(size, Array) and _core.same_length(size, ragged_length(y, axis))
+
+
+def _ragged_update(x: Array, update: Array, starts: list[Array]) -> Array:
+    """`dynamic_update_slice` with a window whose size is a value: each element asks where in the window it is."""
+    if update.ndim != x.ndim:
+        raise ShapeError(f"lax.dynamic_update_slice: the update has {update.ndim} axes, the array {x.ndim}")
+    inside = _core.full(capacities(x), True, bool)
+    taken = without_padding(update)
+    for axis, start in enumerate(starts):
+        count, size = (as_dtype(axis_size(y, axis), "int32") for y in (update, x))
+        zero = _core.full((), 0, "int32")
+        first = primitives.max(primitives.min(_core.convert(start, zero.dtype), size - count), zero)
+        places = primitives.iota(shape=[capacity(x, axis)], dtype=zero.dtype, axis=0) - first
+        held = primitives.min(places, literal(places, max(capacity(update, axis) - 1, 0)))
+        taken = primitives.gather(taken, primitives.max(held, literal(places, 0)), axis=axis, batch_dims=0)
+        within = (places >= literal(places, 0)) & (places < count)
+        others = [at for at in range(x.ndim) if at != axis]
+        inside = inside & stretched(insert_axes(within, others), x)
+    return primitives.select(inside, taken, x)
 
 
 def dynamic_slice_in_dim(

@@ -16,10 +16,21 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
-from cotangent._ops.extents import alike, capacities, capacity, index_along, join_axes, shaped_like
+from cotangent._ops.extents import (
+    alike,
+    bound_of,
+    capacities,
+    capacity,
+    index_along,
+    join_axes,
+    shaped_like,
+    without_padding,
+)
 from cotangent._ops.matrices import matrices, one_batch, symmetrized
+from cotangent._ops.sizes import axis_size, is_dimension, ragged_length
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.lax._reflectors import hessenberg, householder_product, ormqr, tridiagonal
@@ -336,10 +347,17 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     [2, 0, 1]
     """
     exchanges = convert(_core.array(pivots), "int32")
+    length = None
+    if is_dimension(permutation_size):
+        length, permutation_size = _core.array(permutation_size), bound_of(permutation_size)
     if exchanges.ndim == 0 or capacity(exchanges, -1) > permutation_size:
         raise ShapeError(
             f"lu_pivots_to_permutation: pivots of shape {exchanges.shape} do not fit {permutation_size} rows"
         )
+    if exchanges.ndim - 1 in _core.ragged_axes(exchanges):
+        count, own = ragged_length(exchanges, exchanges.ndim - 1), index_along(exchanges, exchanges.ndim - 1)
+        # Behind the last pivot each row is exchanged with itself.
+        exchanges = ops.where(own < count, without_padding(exchanges, [exchanges.ndim - 1]), own)
     *batch, k = capacities(exchanges)
     places = primitives.iota(shape=[*batch, permutation_size], dtype=exchanges.dtype, axis=len(batch))
     steps = primitives.iota(shape=[k], dtype=exchanges.dtype, axis=0)
@@ -353,7 +371,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
         return convert(ops.where(first, at(second), ops.where(second, at(first), order)), "int32"), None
 
     order: Array = scan(exchange, places, (steps, ops.moveaxis(exchanges, -1, 0)))[0]
-    return order
+    return order if length is None else give_lengths(order, {order.ndim - 1: length})
 
 
 @matrices(4, promote=False)
@@ -381,6 +399,12 @@ def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any, *, perturb_singular: boo
         )
     if capacity(d, -1) == 0:
         return ops.zeros_like(b)
+    length, last = axis_size(d, d.ndim - 1), d.ndim - 1
+    if isinstance(length, Array):
+        # Behind the system stand equations 1 x = 0 that nothing of it is in.
+        dl, main, b = without_padding(dl, [last]), without_padding(d, [last], 1.0), without_padding(b, [last])
+        du = ops.where(ops.arange(capacity(d, -1)) < length - 1, without_padding(du, [last]), 0)
+        return give_lengths(tridiagonal_solve(dl, main, du, b), {last: length})
     # Along axis 0 a row a step: three coefficients from the column that is next eliminated on, and the right-hand side.
     lower, main, upper = (ops.moveaxis(x, -1, 0)[..., None] for x in (dl, d, du))
     right = ops.moveaxis(b, -2, 0)

@@ -12,16 +12,18 @@ from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths
+from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._ops.extents import alike, capacities, capacity, drop_axes, exact_size, join_axes
+from cotangent._ops.extents import alike, bound_of, capacities, capacity, drop_axes, exact_size, join_axes
 from cotangent._ops.reshaping import reshaped
 from cotangent._ops.sizes import (
+    axis_size,
     bound_size,
     check_rank,
     common_shape,
     insert_axes,
+    is_dimension,
     normalize_axis,
     static_int,
     static_shape,
@@ -223,7 +225,10 @@ def slice(  # noqa: A001
     """
     array = as_array("slice", operand)
     start = _integers("slice", start_indices, "the starts")
-    limit = _integers("slice", limit_indices, "the limits")
+    ends = {axis: end for axis, end in enumerate(limit_indices) if is_dimension(end)}
+    limit = _integers(
+        "slice", [bound_of(end) if axis in ends else end for axis, end in enumerate(limit_indices)], "the limits"
+    )
     steps = [1] * len(start) if strides is None else _integers("slice", strides, "the steps")
     if not len(start) == len(limit) == len(steps) == array.ndim:
         raise ValueError(f"lax.slice: an array of shape {array.shape} needs {array.ndim} starts, limits and steps")
@@ -233,7 +238,14 @@ def slice(  # noqa: A001
                 f"lax.slice: axis {axis} of shape {array.shape} cannot be cut from {start[axis]} to {limit[axis]} in "
                 f"steps of {steps[axis]}"
             )
-    return primitives.slice(array, start=start, limit=limit, stride=steps)
+    result = primitives.slice(array, start=start, limit=limit, stride=steps)
+    for axis, end in ends.items():
+        length = axis_size(array, axis)
+        if not (isinstance(length, Array) and _core.same_length(length, _core.array(end))):
+            room = _core.array(end) - _core.full((), start[axis], "int32")
+            kept = primitives.max(room + (steps[axis] - 1), _core.full((), 0, "int32"))
+            result = set_length(result, primitives.div(kept, _core.full((), steps[axis], "int32")), axis)
+    return result
 
 
 def slice_in_dim(

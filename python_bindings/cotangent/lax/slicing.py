@@ -16,11 +16,21 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import as_ragged_as
 from cotangent._core import Array, Primitive
-from cotangent._ops.binding import literal
-from cotangent._ops.extents import capacities, capacity, drop_axes, join_axes, slice_axis
+from cotangent._ops.binding import constant, literal
+from cotangent._ops.extents import (
+    bound_of,
+    capacities,
+    capacity,
+    drop_axes,
+    join_axes,
+    slice_axis,
+    stretched,
+    without_padding,
+)
 from cotangent._ops.repeated import repeated
-from cotangent._ops.sizes import insert_axes, normalize_axis
+from cotangent._ops.sizes import as_dtype, axis_size, insert_axes, is_dimension, normalize_axis
 from cotangent._ops.taking import fill_outside
 from cotangent.errors import DTypeError, ShapeError
 
@@ -151,11 +161,10 @@ def _places(
     sizes: Sequence[int],
     mode: GatherScatterMode,
 ) -> _Places:
-    if _core.ragged_axes(x):
-        raise NotImplementedError(f"lax.{name} of a ragged array is not supported\n  use x[...] or x.at[...]")
     columns, batch = _index_columns(name, indices, len(numbers.start_index_map))
     shape = capacities(x)
     rank = len(shape)
+    sizes = [bound_of(size) if is_dimension(size) else size for size in sizes]  # of a whole ragged axis
     if len(sizes) != rank or any(not 0 <= size <= n for size, n in zip(sizes, shape, strict=True)):
         raise ShapeError(f"lax.{name}: slices of sizes {tuple(sizes)} do not fit an array of shape {shape}")
     _check_numbers(name, numbers, sizes, shape, batch)
@@ -180,7 +189,9 @@ def _places(
             coordinate = primitives.iota(shape=full, dtype=_INT64, axis=at)
         if axis in numbers.start_index_map:
             start = columns[list(numbers.start_index_map).index(axis)]
-            room = _core.full(batch, shape[axis] - sizes[axis], _INT64)
+            room = _core.broadcast_to(as_dtype(axis_size(x, axis), _INT64), batch) - _core.full(
+                batch, sizes[axis], _INT64
+            )
             inside = primitives.max(primitives.min(start, room), _core.full(batch, 0, _INT64))
             if mode is GatherScatterMode.FILL_OR_DROP:
                 wrong = primitives.ne(inside, start)
@@ -206,6 +217,7 @@ def _places(
 
 
 def _flattened(x: Array, places: _Places) -> Array:
+    x = without_padding(x, places.permutation[: places.indexed])
     if places.permutation != list(range(x.ndim)):
         x = primitives.transpose(x, permutation=places.permutation)
     return join_axes(x, 0, places.indexed)
@@ -270,7 +282,8 @@ def _scatter(
     name: str, primitive: Primitive, operand: Any, indices: Any, updates: Any, numbers: Any, unique: bool, mode: Any
 ) -> Array:
     x, given = _core.array(operand), _core.array(updates)
-    if _core.ragged_axes(given) or _core.ragged_axes(_core.array(indices)):
+    batch_axes = [axis for axis in _core.ragged_axes(given) if axis not in numbers.update_window_dims]
+    if batch_axes or _core.ragged_axes(_core.array(indices)):
         raise NotImplementedError(f"lax.{name} of ragged updates is not supported\n  use x.at[...]")
     if given.dtype != x.dtype:
         if not given.weak_type:
@@ -287,9 +300,10 @@ def _scatter(
     options: dict[str, Any] = {"unique": True} if unique else {}
     result = primitive(_flattened(x, places), places.positions, given, axis=0, batch_dims=0, **options)
     result = primitives.reshape(result, shape=[capacity(x, axis) for axis in places.permutation])
-    if places.permutation == list(range(x.ndim)):
-        return result
-    return primitives.transpose(result, permutation=[places.permutation.index(axis) for axis in range(x.ndim)])
+    if places.permutation != list(range(x.ndim)):
+        back = [places.permutation.index(axis) for axis in range(x.ndim)]
+        result = primitives.transpose(result, permutation=back)
+    return as_ragged_as(result, x)  # type: ignore[no-any-return]
 
 
 def scatter(
@@ -399,7 +413,7 @@ def scatter_apply(
     sizes = _window_sizes(x, shaped, dimension_numbers)
     hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices, "mode": mode}
     ones = _core.full(tuple(update_shape), 1, np.dtype("int32"))
-    none = literal(x, 0, np.dtype("int32"))
+    none = constant(x, 0, np.dtype("int32"))
     counts = scatter_add(none, scatter_indices, ones, dimension_numbers, **hints)
 
     def slices(x: Array) -> Array:
@@ -431,7 +445,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
         if column.ndim != 1:
             raise ShapeError(f"lax.index_take: indices must have one axis; got shape {column.shape}")
         column = _core.convert(column, np.int64)
-        size = literal(column, capacity(x, axis))
+        size = stretched(as_dtype(axis_size(x, axis), column.dtype), column)
         remainder = primitives.rem(column, size)
         negative = primitives.lt(remainder, literal(column, 0))
         columns.append(insert_axes(primitives.select(negative, remainder + size, remainder), [1]))

@@ -8,12 +8,13 @@ from typing import Any
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import choose, inexact, kind, literal, own
 from cotangent._ops.choice import where
-from cotangent._ops.extents import exact_size, slice_axis
+from cotangent._ops.extents import capacity, slice_axis, without_padding
 from cotangent._ops.per_element import by_precision, elementwise, pick
-from cotangent._ops.sizes import normalize_axis
+from cotangent._ops.sizes import normalize_axis, ragged_length
 from cotangent._special.error import gelu_of_one
 from cotangent._special.logistic import is_below, sigmoid, small_exponential
 from cotangent._special.support import floats
@@ -305,10 +306,22 @@ def glu(x: Any, axis: int = -1) -> Array:
     """
     array = inexact(x)
     axis = normalize_axis(axis, array.ndim, "glu")
-    size = exact_size(array, axis, "glu", "where its halves meet depends on its length")
+    if axis in _core.ragged_axes(array):
+        return _ragged_glu(array, axis)
+    size = capacity(array, axis)
     if size % 2:
         raise ShapeError(f"glu: axis {axis} of shape {array.shape} must have an even size")
     return slice_axis(array, axis, 0, size // 2) * sigmoid(slice_axis(array, axis, size // 2, size))
+
+
+def _ragged_glu(x: Array, axis: int) -> Array:
+    """`glu` along a ragged axis, of an even length."""
+    half = primitives.div(ragged_length(x, axis), _core.full((), 2, "int32"))
+    values, bound = without_padding(x, [axis]), capacity(x, axis) // 2
+    places = primitives.iota(shape=[bound], dtype=half.dtype, axis=0) + half
+    held = primitives.min(places, literal(places, max(capacity(x, axis) - 1, 0)))
+    second = primitives.gather(values, held, axis=axis, batch_dims=0)
+    return give_lengths(slice_axis(values, axis, 0, bound) * sigmoid(second), {axis: half})
 
 
 # ---- Over an axis ----------------------------------------------------------------------------------------------------

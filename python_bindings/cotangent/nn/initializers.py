@@ -15,6 +15,7 @@ from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops import creation
 from cotangent._ops.binding import real_dtype
+from cotangent._ops.sizes import is_dimension
 
 Initializer = Callable[..., Array]
 
@@ -120,26 +121,33 @@ def variance_scaling(
                 "  or say which axes are inputs with in_axis"
             )
         inputs, outputs = _product(shape, in_axis), _product(shape, out_axis)
-        field = math.prod(shape) / inputs / outputs / _product(shape, batch_axis)
+        field = _product(shape, range(len(shape))) / inputs / outputs / _product(shape, batch_axis)
         count = {
             "fan_in": inputs * field,
             "fan_out": outputs * field,
             "fan_avg": (inputs + outputs) * field / 2,
-            "fan_geo_avg": math.sqrt(inputs * outputs) * field,
+            "fan_geo_avg": (inputs * outputs) ** 0.5 * field,
         }[mode]
         dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
         variance = scale / count
         if distribution == "normal":
-            return random.normal(key, shape, dtype) * math.sqrt(variance)
+            return random.normal(key, shape, dtype) * _root(variance, dtype)
         if _core.dtype_kind(dtype) == "complex":
             radius = None if distribution == "uniform" else 2.0
-            return _disk(key, shape, dtype, radius) * math.sqrt(variance)
+            return _disk(key, shape, dtype, radius) * _root(variance, dtype)
         if distribution == "uniform":
-            return random.uniform(key, shape, dtype, -1.0, 1.0) * math.sqrt(3 * variance)
+            return random.uniform(key, shape, dtype, -1.0, 1.0) * _root(3 * variance, dtype)
         # The standard deviation of a normal distribution cut at 2 of its own.
-        return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (math.sqrt(variance) / 0.87962566103423978)
+        return random.truncated_normal(key, -2.0, 2.0, shape, dtype) * (_root(variance, dtype) / 0.87962566103423978)
 
     return init
+
+
+def _root(value: float | Array, dtype: Any) -> float | Array:
+    """The square root of a number; of a value, in the real dtype of what is drawn."""
+    if isinstance(value, Array):
+        return primitives.sqrt(value).astype(real_dtype(dtype))
+    return math.sqrt(value)
 
 
 def _disk(key: Any, shape: Sequence[int], dtype: Any, radius: float | None) -> Array:
@@ -157,8 +165,10 @@ def _disk(key: Any, shape: Sequence[int], dtype: Any, radius: float | None) -> A
     return primitives.complex(length * numpy.cos(angle), length * numpy.sin(angle))
 
 
-def _product(shape: Sequence[int], axes: int | Sequence[int]) -> int:
-    return math.prod(shape[axis] for axis in ([axes] if isinstance(axes, (int, np.integer)) else axes))
+def _product(shape: Sequence[int], axes: int | Sequence[int]) -> Any:
+    """The product of the sizes of some axes, a value where one is ragged; in float64, as that of numbers."""
+    sizes = [shape[axis] for axis in ([axes] if isinstance(axes, (int, np.integer)) else axes)]
+    return math.prod(_core.array(size).astype("float64") if is_dimension(size) else size for size in sizes)
 
 
 def _scaled(scale: float, mode: str, distribution: str, text: str) -> Callable[..., Initializer]:
@@ -189,9 +199,13 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Array:
         if len(shape) < 2:
             raise ValueError(f"orthogonal needs weights of at least two axes; got shape {tuple(shape)}")
+        columns = shape[column_axis]
+        if len(shape) == 2 and is_dimension(columns) and is_dimension(shape[0]) and shape[0] == shape[1]:
+            square = random.orthogonal(key, columns, (), dtype)
+            weights = square if column_axis % 2 else numpy.matrix_transpose(square)
+            return weights * _core.convert(scale, weights.dtype)
         if 0 in shape:
             return creation.zeros(shape, dtype)
-        columns = shape[column_axis]
         matrix = random.orthogonal(key, math.prod(shape) // columns, (), dtype, columns)
         others = [size for axis, size in enumerate(shape) if axis != column_axis % len(shape)]
         weights = numpy.moveaxis(numpy.reshape(matrix, (*others, columns)), -1, column_axis)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
@@ -14,12 +16,20 @@ from cotangent._core import Array
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import choose, inexact, is_inexact, kind, literal, own, working_dtype
 from cotangent._ops.choice import where
-from cotangent._ops.extents import capacity, exact_size, slice_axis, stretched
+from cotangent._ops.extents import capacity, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.running import cumsum
 from cotangent._ops.shapes import broadcast_to, ravel
-from cotangent._ops.sizes import insert_axes, normalize_axes, normalize_axis, ragged_length, several
+from cotangent._ops.sizes import (
+    as_dtype,
+    axis_size,
+    insert_axes,
+    normalize_axes,
+    normalize_axis,
+    ragged_length,
+    several,
+)
 from cotangent._ops.sorting import argsort, searchsorted
 from cotangent.errors import ShapeError
 
@@ -98,10 +108,10 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     spacings = list(varargs) * len(axes) if len(varargs) == 1 else list(varargs) or [1.0] * len(axes)
     results = []
     for position, spacing in zip(axes, spacings, strict=True):
-        size = exact_size(x, position, "gradient", "which of its slopes are at the end depends on its length")
-        if size < 2:
+        if capacity(x, position) < 2:
             raise ValueError(f"gradient needs two elements along axis {position}; the shape is {x.shape}")
-        results.append(_gradient(x, _core.array(spacing), position))
+        slopes = _ragged_gradient if position in _core.ragged_axes(x) else _gradient
+        results.append(slopes(x, _core.array(spacing), position))
     return results[0] if len(results) == 1 else results
 
 
@@ -125,6 +135,42 @@ def _gradient(x: Array, spacing: Array, axis: int) -> Array:
         middle = (later * step_earlier + earlier * step_later) / (step_earlier + step_later)
     count = capacity(slopes, axis)
     return concatenate([slice_axis(slopes, axis, 0, 1), middle, slice_axis(slopes, axis, count - 1, count)], axis)
+
+
+def _ragged_gradient(x: Array, spacing: Array, axis: int) -> Array:
+    """`_gradient` along a ragged axis: each element's neighbours by their positions, which at an end are the element and its one neighbour."""
+    length = ragged_length(x, axis)
+    values = without_padding(x, [axis])
+    here = primitives.iota(shape=[capacity(x, axis)], dtype=np.dtype("int32"), axis=0)
+    zero = literal(here, 0)
+
+    def held(places: Array, last: Array) -> Array:
+        return primitives.max(primitives.min(places, stretched(last, places)), zero)
+
+    def at(source: Array, places: Array) -> Array:
+        return primitives.gather(source, places, axis=axis if source.ndim > 1 else 0, batch_dims=0)
+
+    def wide(line: Array) -> Array:
+        return insert_axes(_core.convert(line, x.dtype), [i for i in range(x.ndim) if i != axis])
+
+    if spacing.ndim == 0:
+        ahead, behind = held(here + literal(here, 1), length - 1), held(here - literal(here, 1), length - 1)
+        apart = primitives.max(ahead - behind, literal(here, 1))
+        slopes = (at(values, ahead) - at(values, behind)) / wide(apart) / spacing
+    else:
+        if spacing.ndim != 1 or spacing.size != x.shape[axis]:
+            raise ShapeError(
+                f"gradient: the elements along axis {axis} need as many coordinates; got shape {spacing.shape}"
+            )
+        points = without_padding(spacing)
+        sides = []
+        for first in (held(here, length - 2), held(here - literal(here, 1), length - 2)):
+            second = primitives.min(first + literal(here, 1), literal(here, capacity(x, axis) - 1))
+            step = wide(at(points, second) - at(points, first))
+            sides.append(((at(values, second) - at(values, first)) / step, step))
+        (later, step_later), (earlier, step_earlier) = sides
+        slopes = (later * step_earlier + earlier * step_later) / (step_earlier + step_later)
+    return set_length(slopes, length, axis)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Array:
@@ -198,13 +244,14 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
         points, values = points[order], values[order]
         points = concatenate([points[-1:] - length, points, points[:1] + length])
         values = concatenate([values[-1:], values, values[:1]])
-    count = points.size
-    if count == 1:
+    count = axis_size(points, 0)
+    if capacity(points, 0) == 1:
         result: Array = broadcast_to(values[0], where_to.shape)
     else:
         upper = searchsorted(points, where_to, side="right")
-        upper = primitives.max(primitives.min(upper, literal(upper, count - 1)), literal(upper, 1))
-        lower = upper - literal(upper, 1)
+        last = stretched(as_dtype(count, upper.dtype), upper) - literal(upper, 1)
+        lower = primitives.max(primitives.min(upper, last), literal(upper, 1)) - literal(upper, 1)
+        upper = primitives.min(lower + literal(upper, 1), last)  # of one point, that
         x0, x1, y0, y1 = points[lower], points[upper], values[lower], values[upper]
         width = x1 - x0
         # Points at one place: the line between them is not asked for anywhere else.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
@@ -11,9 +13,10 @@ from cotangent._base.capture import give_lengths
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
 from cotangent._ops.arithmetic import conjugate
-from cotangent._ops.binding import inexact
+from cotangent._ops.binding import inexact, literal
+from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.products import dot_general, one_pair
-from cotangent._ops.sizes import axis_size, bound_size
+from cotangent._ops.sizes import as_dtype, axis_size
 from cotangent.lax.window_geometry import sliding
 
 __all__ = ["convolve", "correlate"]
@@ -36,30 +39,57 @@ def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, prefe
 def _convolution(name: str, x: Array, y: Array, mode: str) -> Array:
     if x.ndim != 1 or y.ndim != 1:
         raise ValueError(f"{name} takes arrays with one axis; got shapes {x.shape} and {y.shape}")
-    ragged = [bool(_core.ragged_axes(item)) for item in (x, y)]
-    if any(ragged) and (mode != "full" or all(ragged)):
-        raise NotImplementedError(
-            f"{name}: the size of the result of mode {mode!r} depends on which of the arrays is longer, and one is ragged\n"
-            "  use mode 'full' with one ragged array, or leave the mask for it"
-        )
-    if ragged[1] or (not any(ragged) and x.size < y.size):
+    if _core.ragged_axes(x) or _core.ragged_axes(y):
+        return _ragged_convolution(name, x, y, mode)
+    if x.size < y.size:
         x, y = y, x
-    m, n = bound_size(x), bound_size(y)
-    length = axis_size(x, 0)
-    if any(ragged):
-        x = primitives.fill_padding(x, axes=[0], value=0.0)
+    m, n = x.size, y.size
     if n == 0:
         raise ValueError(f"{name}: the arrays must not be empty")
     places = {"full": (0, m + n - 1), "same": ((n - 1) // 2, m), "valid": (n - 1, m - n + 1)}
     if mode not in places:
         raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid'; got {mode!r}")
-    first, count = places[mode]
+    return _rows(x, y, *places[mode])
+
+
+def _rows(x: Array, y: Array, first: int, count: int) -> Array:
+    """``count`` elements of the convolution of exact arrays, from element ``first`` on."""
+    m, n = x.size, y.size
     # Row t: what y sees there, from its end. A product reads that from the padded array itself, through strides. Only the
     # rows of the mode are made: of arrays of one length, "valid" is one of twice as many.
     padded = primitives.pad(x, _core.full((), 0, x.dtype), low=[n - 1 - first], high=[first + count - m], interior=[0])
     windows = sliding(padded, [0], [n], [count], [1], [-1], [1], [1 - n], at=1)
-    result = dot_general(windows, y, ([1], [0]))
-    return give_lengths(result, {0: length + (n - 1)}) if isinstance(length, Array) else result
+    return dot_general(windows, y, ([1], [0]))
+
+
+def _ragged_convolution(name: str, x: Array, y: Array, mode: str, swapped: bool = False) -> Array:
+    """The convolution of arrays of which one or both are ragged: all of it, and of that the elements of the mode.
+
+    With ``swapped``, where ``y`` is the longer, they are those of the convolution of both arrays reversed, from its end.
+    """
+    if mode not in ("full", "same", "valid"):
+        raise ValueError(f"{name}: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+    int32 = np.dtype("int32")
+    lengths = [as_dtype(axis_size(item, 0), int32) for item in (x, y)]
+    bounds = [capacity(x, 0), capacity(y, 0)]
+    if 0 in bounds:
+        raise ValueError(f"{name}: the arrays must not be empty")
+    one, zero = _core.full((), 1, int32), _core.full((), 0, int32)
+    both = primitives.max(lengths[0] + lengths[1] - one, zero)
+    x, y = without_padding(x), without_padding(y)
+    whole = _rows(x, y, 0, sum(bounds) - 1) if bounds[0] >= bounds[1] else _rows(y, x, 0, sum(bounds) - 1)
+    if mode == "full":
+        return give_lengths(whole, {0: both})
+    longer, shorter = primitives.max(*lengths), primitives.min(*lengths)
+    if mode == "valid":
+        start, length = shorter - one, primitives.min(longer, longer - shorter + one)
+    else:
+        start, length = primitives.div(shorter - one, _core.full((), 2, int32)), longer
+        if swapped:
+            start = primitives.select(lengths[0] < lengths[1], shorter - one - start, start)
+    places = primitives.iota(shape=[max(bounds)], dtype=int32, axis=0) + start
+    places = primitives.max(primitives.min(places, literal(places, sum(bounds) - 2)), literal(places, 0))
+    return give_lengths(primitives.gather(whole, places, axis=0, batch_dims=0), {0: length})
 
 
 def correlate(
@@ -74,6 +104,8 @@ def correlate(
         swapped = correlate(y, x, mode, preferred_element_type=preferred_element_type)
         return conjugate(primitives.reverse(swapped, axes=[0]))
     flipped = primitives.reverse(conjugate(y), axes=[0])
+    if x.ndim == y.ndim == 1 and not exact:
+        return _ragged_convolution("correlate", x, flipped, mode, swapped=True)
     return _convolution("correlate", x, flipped, mode)
 
 

@@ -1,7 +1,7 @@
 """Discrete Fourier transforms, named and called as ``jax.numpy.fft``'s.
 
 float16 and bfloat16 are transformed in float32; results are complex64 or complex128, or for inverse real transforms float32
-or float64. In a mask a transformed axis must have a fixed length: give ``n`` or ``s``, and it is cut or padded with zeros.
+or float64. Inside of `ct.mask` a ragged axis is transformed with its own length, and ``n`` and the sizes of ``s`` may be those of ragged axes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_device
 from cotangent._core import Array
 from cotangent._ops.binding import literal, own
-from cotangent._ops.extents import capacity, slice_axis
-from cotangent._ops.sizes import axis_size, normalize_axis, several
+from cotangent._ops.extents import bound_of, capacity, slice_axis
+from cotangent._ops.sizes import as_dtype, axis_size, is_dimension, normalize_axis, ragged_length, several
 from cotangent.lax.fourier import transform as _transform
+from cotangent.lax.fourier import transformable
+from cotangent.numpy.ragged_fft import ragged_frequencies, ragged_transform
 
 __all__ = [
     "fft",
@@ -75,8 +77,8 @@ def _fft(
 ) -> Array:
     x = _core.array(a)
     if sizes is not None:
-        sizes = [operator.index(n) for n in sizes]
-        if any(n <= 0 for n in sizes):
+        sizes = [n if is_dimension(n) else operator.index(n) for n in sizes]
+        if any(n <= 0 for n in sizes if not is_dimension(n)):
             raise ValueError(f"{name}: invalid number of FFT data points: lengths must be positive; got {sizes}")
     if axes is None:
         count = x.ndim if sizes is None else len(sizes)
@@ -88,6 +90,9 @@ def _fft(
         raise ValueError(f"{name}: shape and axes have different lengths: {len(sizes)} and {len(where)}")
     if len(set(where)) != len(where):
         raise ValueError(f"{name}: axes must not repeat; got {list(axes)}")
+    ragged = _core.ragged_axes(x)
+    if any(map(is_dimension, sizes)) if sizes is not None else any(axis in ragged for axis in where):
+        return _ragged_fft(name, kind, x, sizes, where, norm)
     # Half a spectrum is along the last axis; other axes are where they are.
     last = list(range(x.ndim - len(where), x.ndim)) if kind in ("RFFT", "IRFFT") else where
     x = ops.moveaxis(x, where, last) if where != last else x
@@ -106,6 +111,36 @@ def _fft(
     if factor != 1.0:
         result = result * literal(result, factor)
     return ops.moveaxis(result, last, where) if where != last else result
+
+
+def _ragged_fft(
+    name: str, kind: str, x: Array, sizes: Sequence[Any] | None, axes: Sequence[int], norm: str | None
+) -> Array:
+    """`_fft` where a length is a value: one axis after the other, that with half a spectrum where its array is real."""
+    inverse = kind[0] == "I"
+    given: Sequence[Any] = [None] * len(axes) if sizes is None else sizes
+    steps = list(zip(axes, given, [kind[0] * inverse + "FFT"] * (len(axes) - 1) + [kind], strict=True))
+    for axis, size, one in steps[::-1] if kind == "RFFT" else steps:
+        if not is_dimension(size) and (size is not None or axis not in _core.ragged_axes(x)):
+            x = _fft(name, one, x, None if size is None else [size], [axis], norm)
+            continue
+        x = transformable(x, one == "RFFT")
+        if size is None:
+            length, bound = ragged_length(x, axis), capacity(x, axis)
+            if one == "IRFFT":
+                two, none = _core.full((), 2, "int32"), _core.full((), 0, "int32")
+                length, bound = primitives.max(length * two - two, none), 2 * bound - 2
+        else:
+            length, bound = _core.array(size), size.bound
+        if bound <= 0:
+            raise ValueError(f"{name}: invalid number of FFT data points: the shape is {x.shape}")
+        power = {None: inverse, "backward": inverse, "ortho": 0.5, "forward": not inverse}
+        if norm not in power:
+            _factor(norm, inverse, 1, name)  # says what it must be
+        count = as_dtype(primitives.max(length, _core.full((), 1, "int32")), "float64")
+        factor = primitives.pow(count, _core.full((), -float(power[norm]), "float64")) if power[norm] else None
+        x = ragged_transform(x, one, length, bound, axis, factor)
+    return x
 
 
 def _one_axis(axis: Any, name: str) -> int:
@@ -231,7 +266,7 @@ def ihfft(a: Any, n: int | None = None, axis: SupportsIndex = -1, norm: str | No
 def _frequency_arguments(n: Any, d: Any, name: str) -> None:
     if isinstance(n, (list, tuple)) or isinstance(d, (list, tuple)):
         raise ValueError(f"{name} takes an integer and a spacing; got {n!r} and {d!r}")
-    if operator.index(n) <= 0:
+    if not is_dimension(n) and operator.index(n) <= 0:
         raise ValueError(f"{name}: n must be positive; got {n}")
 
 
@@ -244,6 +279,9 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     """
     check_device(device, "fftfreq")
     _frequency_arguments(n, d, "fftfreq")
+    if is_dimension(n):
+        dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+        return ragged_frequencies(_core.array(n), bound_of(n), d, dtype, half=False)
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     order = ops.arange(n)
     return ((order + n // 2) % n - n // 2).astype(dtype) / _core.convert(d * n, dtype)
@@ -253,6 +291,9 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
     """The frequencies of the coefficients of `rfft`."""
     check_device(device, "rfftfreq")
     _frequency_arguments(n, d, "rfftfreq")
+    if is_dimension(n):
+        dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
+        return ragged_frequencies(_core.array(n), bound_of(n), d, dtype, half=True)
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
     return ops.arange(n // 2 + 1).astype(dtype) / _core.convert(d * n, dtype)
 

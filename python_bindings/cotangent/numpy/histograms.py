@@ -11,6 +11,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip
@@ -34,9 +35,12 @@ from cotangent._ops.reductions import min as _min
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.shapes import ravel, reshape, transpose
 from cotangent._ops.sizes import (
+    as_dtype,
+    axis_size,
     bound_size,
     element_count,
     insert_axes,
+    ragged_length,
     static_count,
 )
 from cotangent._ops.sorting import searchsorted
@@ -94,12 +98,13 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     values, edges = _core.array(x), _core.array(bins)
     if edges.ndim != 1:
         raise ValueError(f"digitize: bins must have one axis; got shape {edges.shape}")
-    if edges.size == 0:
+    if capacity(edges, 0) == 0:
         return constant(values, 0, _core.default_int_dtype())
     increasing = edges[-1] >= edges[0]
     rising = primitives.select(stretched(increasing, edges), edges, primitives.reverse(edges, axes=[0]))
     found = searchsorted(rising, values, "left" if right else "right", method=method or "scan")
-    return primitives.select(stretched(increasing, found), found, literal(found, edges.size) - found)
+    count = stretched(as_dtype(axis_size(edges, 0), found.dtype), found)
+    return primitives.select(stretched(increasing, found), found, count - found)
 
 
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Array:  # noqa: A002
@@ -136,9 +141,10 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 def _bin_of(x: Array, edges: Array) -> Array:
     """The bin of each element, -1 outside; the last one includes its right edge."""
     found = searchsorted(edges, x, "right")
-    inside = choose(x == edges[-1], edges.size - 1, found)
+    bins = as_dtype(axis_size(edges, 0), found.dtype) - 1
+    inside = choose(x == edges[-1], stretched(bins, found), found)
     inside = inside - literal(inside, 1)
-    return choose((inside >= 0) & (inside < edges.size - 1), inside, -1)
+    return choose((inside >= 0) & (inside < bins), inside, -1)
 
 
 def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None) -> Any:  # noqa: A002
@@ -158,11 +164,14 @@ def histogram(a: Any, bins: Any = 10, range: Any = None, weights: Any = None, de
     # Counts in narrow numbers would stop where 1 is less than their rounding.
     result_dtype = w.dtype
     w = _core.convert(w, working_dtype(result_dtype))
-    counts = _core.full((edges.size - 1,), 0, w.dtype)
+    counts = _core.full((capacity(edges, 0) - 1,), 0, w.dtype)
     x, compared = _core.promote([x, edges[0]])[0], edges
     if bound_size(x):
         index = _bin_of(_core.convert(x, compared.dtype), compared)
         counts = primitives.scatter_add(counts, index, w, axis=0, batch_dims=0)
+    if _core.ragged_axes(edges):
+        bins = ragged_length(edges, 0)
+        counts = set_length(counts, primitives.max(bins - 1, literal(bins, 0)), 0)
     if density:
         widths = convert(edges[1:] - edges[:-1], counts.dtype)
         counts = counts / widths / _sum(counts)

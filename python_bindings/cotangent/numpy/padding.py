@@ -13,7 +13,7 @@ from cotangent._core import Array
 from cotangent._ops import reductions
 from cotangent._ops.arithmetic import round as _round
 from cotangent._ops.binding import own
-from cotangent._ops.extents import capacity, drop_axes, slice_axis, stretched
+from cotangent._ops.extents import capacity, drop_axes, slice_axis, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.ranges import linspace
 from cotangent._ops.shapes import flip
@@ -22,6 +22,7 @@ from cotangent._ops.sizes import (
 )
 from cotangent.numpy.functional import apply_along_axis
 from cotangent.numpy.quantiles import median
+from cotangent.numpy.ragged_padding import last_elements, pad_ragged
 
 __all__ = ["pad"]
 
@@ -98,10 +99,11 @@ def pad(array: Any, pad_width: Any, mode: Any = "constant", constant_values: Any
     for axis, (low, high) in enumerate(widths):
         if low == high == 0:
             continue
-        if axis in _core.ragged_axes(x):
-            raise NotImplementedError(f"pad: mode {mode!r} along a ragged axis is not supported")
         if mode in statistics:
             x = _pad_with_statistics(x, axis, low, high, mode, kwargs)
+            continue
+        if axis in _core.ragged_axes(x):
+            x = pad_ragged(x, axis, low, high, mode, odd)
             continue
         if odd:
             x = _pad_odd(x, axis, low, high, mode == "reflect")
@@ -182,14 +184,12 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
         if width == 0:
             continue
         if mode == "linear_ramp":
-            edge = slice_axis(x, axis, 0, 1) if front else slice_axis(x, axis, size - 1, size)
-            edge = drop_axes(edge, [axis])
+            edge = drop_axes(without_padding(_near(x, axis, 1, front), [axis]), [axis])
             ramp = linspace(value, edge, width, endpoint=False, axis=axis)
             ramp = primitives.floor(ramp) if whole else ramp
             piece = _core.convert(ramp if front else flip(ramp, axis), x.dtype)
         else:
-            count = size if value is None else min(int(value), size)
-            near = slice_axis(x, axis, 0, count) if front else slice_axis(x, axis, size - count, size)
+            near = x if value is None else _near(x, axis, min(int(value), size), front)
             fold: Any = {
                 "maximum": reductions.max,
                 "minimum": reductions.min,
@@ -199,6 +199,16 @@ def _pad_with_statistics(x: Array, axis: int, low: int, high: int, mode: str, op
             piece = stretched(of_dtype(fold(near, axis, keepdims=True)), x, {axis: width})
         parts = [piece, *parts] if front else [*parts, piece]
     return concatenate(parts, axis)
+
+
+def _near(x: Array, axis: int, count: int, front: bool) -> Array:
+    """``count`` elements at one end of an axis."""
+    if front:
+        return slice_axis(x, axis, 0, count)
+    if axis in _core.ragged_axes(x):
+        return last_elements(x, axis, count)
+    size = capacity(x, axis)
+    return slice_axis(x, axis, size - count, size)
 
 
 def _pad_constant(x: Array, widths: list[tuple[int, int]], value: Any) -> Array:

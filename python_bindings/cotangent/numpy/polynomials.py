@@ -15,7 +15,7 @@ from cotangent._ops.arithmetic import real as _real
 from cotangent._ops.binding import convert, empty_fold, inexact, literal, own
 from cotangent._ops.choice import where
 from cotangent._ops.dtypes import finfo
-from cotangent._ops.extents import capacities, capacity, exact_size, stretched
+from cotangent._ops.extents import capacities, capacity, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.products import outer
 from cotangent._ops.ranges import arange, vander
@@ -26,6 +26,14 @@ from cotangent._ops.sizes import axis_size, bound_size, insert_axes, static_coun
 from cotangent._transforms.control_flow import scan
 from cotangent.errors import ShapeError
 from cotangent.numpy.convolutions import convolve
+from cotangent.numpy.ragged_polynomials import (
+    ragged_companion,
+    ragged_derivative,
+    ragged_division,
+    ragged_integral,
+    ragged_pair,
+    ragged_product,
+)
 
 __all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub", "polyval", "roots"]
 
@@ -46,10 +54,13 @@ def _pair(a1: Any, a2: Any, name: str) -> tuple[Array, Array]:
     """Two polynomials of one dtype and length. Along further axes, coefficients are broadcast onto those of the longer."""
     x, y = (insert_axes(p, [0]) if p.ndim == 0 else p for p in map(_core.array, (a1, a2)))
     dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])[0]
+    sizes = axis_size(x, 0), axis_size(y, 0)
+    if any(isinstance(size, Array) for size in sizes):
+        x, y = convert(x, dtype), convert(y, dtype)
+        same = all(isinstance(size, Array) for size in sizes) and _core.same_length(*sizes)
+        return (x, y) if same else ragged_pair(x, y)
     if x.shape[0] == y.shape[0]:
         return convert(x, dtype), convert(y, dtype)
-    for p in (x, y):
-        exact_size(p, 0, name, "the powers of its coefficients depend on its length")
     long, short = (x, y) if x.shape[0] > y.shape[0] else (y, x)
     count, size = short.shape[0], long.shape[0]
     try:
@@ -108,6 +119,12 @@ def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Array,
     x, y = _coefficients(u, "polydiv"), _coefficients(v, "polydiv")
     dtype = _core.promote_types([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])
     x, y = inexact(_core.convert(x, dtype[0])), inexact(_core.convert(y, dtype[0]))
+    if _core.ragged_axes(x) or _core.ragged_axes(y):
+        if trim_leading_zeros:
+            raise NotImplementedError(
+                "polydiv: the coefficients are ragged, and their leading zeros are not known\n  leave trim_leading_zeros out"
+            )
+        return ragged_division(x, y)
     steps = x.size - y.size + 1
     if steps <= 0:
         quotient, rest = _core.full((1,), 0, x.dtype), x
@@ -134,11 +151,15 @@ def polyder(p: Any, m: int = 1) -> Array:
     x = inexact(_coefficients(p, "polyder"))
     count = static_count(m, "polyder: the order")
     for _ in range(count):
-        if x.size <= 1:
+        if capacity(x, 0) <= 1:
             return _core.full((0,), 0, x.dtype)
-        powers = np.arange(x.size - 1, 0, -1)
-        x = x[:-1] * convert(_core.array(powers), x.dtype)
+        x = ragged_derivative(x) if _core.ragged_axes(x) else x[:-1] * _powers(x)
     return x
+
+
+def _powers(x: Array) -> Array:
+    """The powers of exact coefficients, but for the last."""
+    return convert(_core.array(np.arange(x.size - 1, 0, -1)), x.dtype)
 
 
 def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
@@ -155,6 +176,8 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Array:
     x, constants = convert(x, dtype), convert(constants, dtype)
     # That of x**i is x**(i + count) / ((i + 1) … (i + count)), and that of constant j of what integrals are left after it.
     # What overflows divides to 0.
+    if _core.ragged_axes(x):
+        return ragged_integral(x, constants)
     with np.errstate(over="ignore"):
         divisors = np.ones(x.size)
         for step in range(1, min(count, _FIRST_INFINITE_FACTORIAL) + 1):
@@ -214,10 +237,12 @@ def poly(seq_of_zeros: Any) -> Array:
     """The polynomial with given zeros, or the characteristic polynomial of a matrix."""
     zeros = inexact(seq_of_zeros)
     zeros = insert_axes(zeros, [0]) if zeros.ndim == 0 else zeros
-    if zeros.ndim == 2 and zeros.size and capacity(zeros, 0) == capacity(zeros, 1):
+    if zeros.ndim == 2 and bound_size(zeros) and capacity(zeros, 0) == capacity(zeros, 1):
         zeros = _linalg().eigvals(zeros)
     if zeros.ndim != 1:
         raise ValueError(f"poly takes zeros along one axis, or a square matrix; got shape {zeros.shape}")
+    if _core.ragged_axes(zeros):
+        return ragged_product(zeros)
     one = _core.full((1,), 1, zeros.dtype)
     nothing = literal(one, 0)
     if zeros.size <= _MOST_UNROLLED:
@@ -253,8 +278,10 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Array:
         at_zero = full - x.size
     complex_dtype = _core.promote_types([(x.dtype, False), (np.dtype("complex64"), False)])[0]
     zeros = _core.full((at_zero,), 0, complex_dtype)
-    if x.size < 2:
+    if capacity(x, 0) < 2:
         return zeros
+    if _core.ragged_axes(x):
+        return convert(_linalg().eigvals(ragged_companion(x)), complex_dtype)
     size = x.size - 1
     row = insert_axes(-x[1:] / x[0], [0])
     companion = concatenate([row, convert(_core.array(np.eye(size - 1, size)), x.dtype)])
@@ -279,33 +306,34 @@ def polyfit(
     points, values = _core.array(x), _core.array(y)
     if deg < 0:
         raise ValueError(f"polyfit: the degree must not be negative; got {deg}")
-    if points.ndim != 1 or points.size == 0:
+    if points.ndim != 1 or capacity(points, 0) == 0:
         raise TypeError(f"polyfit: x must have one axis and elements; got shape {points.shape}")
-    if values.ndim not in (1, 2) or capacity(values, 0) != points.size:
+    size = axis_size(points, 0)
+    if values.ndim not in (1, 2) or capacity(values, 0) != capacity(points, 0):
         raise TypeError(f"polyfit: y must have {points.size} rows; got shape {values.shape}")
     dtype = _core.promote_types([(points.dtype, points.weak_type), (values.dtype, values.weak_type)])
     points, values = inexact(_core.convert(points, dtype[0])), inexact(_core.convert(values, dtype[0]))
-    rcond = points.size * float(finfo(points.dtype).eps) if rcond is None else rcond
+    cut: Any = size * float(finfo(points.dtype).eps) if rcond is None else rcond
     matrix = vander(points, deg + 1)
     if w is not None:
         weights = convert(_core.array(w), matrix.dtype)
-        if capacities(weights) != (points.size,):
+        if capacities(weights) != capacities(points):
             raise TypeError(f"polyfit: {points.size} points need as many weights; got shape {weights.shape}")
         matrix = matrix * weights[:, None]
         values = values * (weights if values.ndim == 1 else weights[:, None])
     scale = primitives.sqrt(_real(_sum(matrix * conjugate(matrix), 0)))
     matrix = matrix / scale
-    solution, residuals, rank, singular = _linalg().lstsq(matrix, values, rcond)
+    solution, residuals, rank, singular = _linalg().lstsq(matrix, values, cut)
     solution = solution / (scale if values.ndim == 1 else scale[:, None])
     if full:
-        return solution, residuals, rank, singular, _core.array(rcond)
+        return solution, residuals, rank, singular, _core.array(cut)
     if not cov:
         return solution
     base = _linalg().inv(matrix_transpose(matrix) @ matrix) / outer(scale, scale)
     if isinstance(cov, str) and cov == "unscaled":
         return solution, base
-    freedom = points.size - (deg + 1)
-    if freedom <= 0:
+    freedom = size - (deg + 1)
+    if isinstance(freedom, int) and freedom <= 0:
         raise ValueError(f"polyfit: {points.size} points do not give the covariance of {deg + 1} coefficients")
     gap = values - matrix @ (solution * (scale if values.ndim == 1 else scale[:, None]))
     factor = _sum(_real(gap * conjugate(gap)), 0) / freedom

@@ -7,38 +7,57 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.binding import literal, real_only
-from cotangent._ops.sizes import static_int
+from cotangent._ops.binding import choose, literal, real_only
+from cotangent._ops.extents import stretched
+from cotangent._ops.sizes import Size, as_dtype, bound_size, is_dimension, static_int
 from cotangent._special.bessel import i0 as bessel
 
 __all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]
 
 
-def _ramp(M: Any, name: str) -> Array:
+def _ramp(M: Any, name: str) -> tuple[Array, Size]:
     """0, 1, … M - 1, floating."""
-    size = static_int(M, f"{name}: M")
-    return primitives.iota(shape=[max(size, 0)], dtype=_core.default_float_dtype(), axis=0)
+    dtype = _core.default_float_dtype()
+    if is_dimension(M):
+        return primitives.iota(shape=[M.bound], dtype=dtype, axis=0), as_dtype(_core.array(M), dtype)
+    size = max(static_int(M, f"{name}: M"), 0)
+    return primitives.iota(shape=[size], dtype=dtype, axis=0), size
+
+
+def _of_size(window: Array, M: Any) -> Array:
+    """The window of M elements: 1 where M is 1."""
+    if not is_dimension(M):
+        return literal(window, 1.0) if bound_size(window) == 1 else window
+    length = _core.array(M)
+    alone = primitives.eq(length, literal(length, 1))
+    return give_lengths(choose(stretched(alone, window), 1.0, window), {0: length})
+
+
+def _last(size: Size) -> Any:
+    """The place of the last element, or 1 where that is 0 or there is none."""
+    return primitives.max(size - 1, literal(size, 1)) if isinstance(size, Array) else max(size - 1, 1)
+
+
+def _times(window: Array, factor: Any) -> Array:
+    return window * (factor if isinstance(factor, Array) else literal(window, factor))
 
 
 def _cosines(M: Any, name: str, weights: tuple[float, ...]) -> Array:
     """The sum of weights times cosines of 0, 1, 2, … periods."""
-    ramp = _ramp(M, name)
-    if ramp.size == 1:
-        return literal(ramp, 1.0)
+    ramp, size = _ramp(M, name)
     result = literal(ramp, weights[0])
     for n, weight in enumerate(weights[1:], 1):
-        result = result + primitives.cos(ramp * literal(ramp, 2 * math.pi * n / (ramp.size - 1 or 1))) * weight
-    return result
+        result = result + primitives.cos(_times(ramp, 2 * math.pi * n / _last(size))) * weight
+    return _of_size(result, M)
 
 
 def bartlett(M: Any) -> Array:
     """The triangle that is 0 at both ends."""
-    ramp = _ramp(M, "bartlett")
-    if ramp.size == 1:
-        return literal(ramp, 1.0)
-    half = (ramp.size - 1) / 2 or 1.0
-    return literal(ramp, 1.0) - primitives.abs(ramp - literal(ramp, half)) * literal(ramp, 1 / half)
+    ramp, size = _ramp(M, "bartlett")
+    half = _last(size) / 2
+    return _of_size(literal(ramp, 1.0) - _times(primitives.abs(_times(literal(ramp, 1.0), -half) + ramp), 1 / half), M)
 
 
 def blackman(M: Any) -> Array:
@@ -58,15 +77,13 @@ def hanning(M: Any) -> Array:
 
 def kaiser(M: Any, beta: Any) -> Array:
     """The ratio of Bessel functions ``i0(beta * sqrt(1 - t**2)) / i0(beta)`` for t from -1 to 1."""
-    ramp = _ramp(M, "kaiser")
+    ramp, size = _ramp(M, "kaiser")
     shape = _core.array(beta)
-    if ramp.size == 1:
-        return literal(ramp, 1.0)
-    half = (ramp.size - 1) / 2 or 1.0
-    t = (ramp - literal(ramp, half)) * literal(ramp, 1 / half)
+    half = _last(size) / 2
+    t = _times(_times(literal(ramp, 1.0), -half) + ramp, 1 / half)
     rest = (literal(t, 1.0) - t) * (literal(t, 1.0) + t)
     wide, base = _core.promote([shape * primitives.sqrt(primitives.max(rest, literal(rest, 0.0))), shape], inexact=True)
-    return _core.convert(i0(wide) / i0(base), ramp.dtype)
+    return _of_size(_core.convert(i0(wide) / i0(base), ramp.dtype), M)
 
 
 def i0(x: Any) -> Array:

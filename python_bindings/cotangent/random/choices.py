@@ -10,17 +10,21 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._ops.extents import capacities, capacity, exact_size
+from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.extreme_positions import argmax
 from cotangent._ops.reductions import sum as _sum
 from cotangent._ops.running import cumsum
 from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import (
+    Size,
+    axis_size,
+    flat_positions,
     insert_axes,
+    is_dimension,
     normalize_axis,
-    refuse_ragged_shape,
     static_shape,
     symbolic_shape,
 )
@@ -61,7 +65,7 @@ def categorical(
     axis = normalize_axis(axis, array.ndim, "categorical")
     others = [size for i, size in enumerate(capacities(array)) if i != axis]
     symbolic = array.shape[:axis] + array.shape[axis + 1 :] if shape is None else symbolic_shape(shape, "categorical")
-    sizes = static_shape(symbolic, "categorical")[0]
+    sizes, lengths = static_shape(symbolic, "categorical")
     lead = sizes[: len(sizes) - len(others)]
     fits = len(sizes) >= len(others) and all(
         size in (1, drawn) for size, drawn in zip(others, sizes[len(lead) :], strict=True)
@@ -71,15 +75,16 @@ def categorical(
             f"categorical: shape {tuple(sizes)} does not end with {tuple(others)}, the other axes of logits"
         )
     if not replace:
-        refuse_ragged_shape("categorical", symbolic, "without replacement it decides which elements are left")
+        within = {at: length for at, length in lengths.items() if at < len(lead)}
         count = math.prod(lead)
-        if count > capacity(array, axis):
+        if not within and count > capacity(array, axis):
             raise ValueError(
                 f"categorical: {count} different positions were asked for, but there are {capacity(array, axis)}"
             )
-        noisy = array + gumbel(key, capacities(array), array.dtype, mode)
-        order = argsort(primitives.neg(moveaxis(noisy, axis, -1)), axis=-1, stable=True)[..., :count]
-        return primitives.reshape(moveaxis(order, -1, 0), shape=list(sizes))
+        noisy = array + gumbel(key, array.shape, array.dtype, mode)
+        order = argsort(primitives.neg(moveaxis(noisy, axis, -1)), axis=-1, stable=True)
+        first = _leading(order, lead, within)
+        return moveaxis(first, range(first.ndim - len(lead), first.ndim), range(len(lead)))
     drawn = list(symbolic)
     drawn.insert(len(lead) + axis, array.shape[axis])
     noise = gumbel(key, drawn, array.dtype, mode)
@@ -100,43 +105,60 @@ def choice(
 
     Their probabilities are ``p``, or equal.
     """
-    if isinstance(a, (int, np.integer)):  # a number, also while a transform captures
-        array, population = None, int(a)
+    array = None if isinstance(a, (int, np.integer)) or is_dimension(a) else _core.array(a)
+    population: Size
+    if array is None:  # a number, also while a transform captures
+        population, most = (_core.array(a), a.bound) if is_dimension(a) else (int(a), int(a))
+    elif array.ndim:
+        at = normalize_axis(axis, array.ndim, "choice")
+        population, most = axis_size(array, at), capacity(array, at)
     else:
-        array = _core.array(a)
-        if array.ndim:
-            at = normalize_axis(axis, array.ndim, "choice")
-            population = exact_size(array, at, "choice", "a choice among fewer elements takes other random bits")
-        else:
-            population = int(array)
-    sizes, _ = static_shape(shape, "choice")
-    if population <= 0 and 0 not in sizes:
+        population = most = int(array)
+    sizes, lengths = static_shape(shape, "choice")
+    if most <= 0 and 0 not in sizes:
         raise ValueError("choice: there is nothing to choose from")
     count = math.prod(sizes)
-    if not replace and count > population:
-        raise ValueError(f"choice: {count} different elements were asked for, but there are {population}")
+    if not replace and not lengths and count > most:
+        raise ValueError(f"choice: {count} different elements were asked for, but there are {most}")
     if not replace:
-        refuse_ragged_shape("choice", shape, "without replacement it decides which elements are left")
         if p is None:
-            index = permutation(key, population)
+            index = permutation(key, a if array is None else array.shape[at] if array.ndim else most)
         else:
-            weights = _core.promote([p], inexact=True)[0]
-            if capacities(weights) != (population,):
-                raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
-            noise = gumbel(key, (population,), weights.dtype, mode) + primitives.log(weights)
+            weights = _weights(p, most, population)
+            noise = gumbel(key, weights.shape, weights.dtype, mode) + primitives.log(weights)
             index = argsort(primitives.neg(noise), stable=True)
-        index = primitives.reshape(index[:count], shape=sizes)
+        index = _leading(index, sizes, lengths)
     elif p is None:
         index = randint(key, shape, 0, population)
     else:
-        weights = _core.promote([p], inexact=True)[0]
-        if capacities(weights) != (population,):
-            raise ValueError(f"choice: p has shape {weights.shape}, but there are {population} elements")
+        weights = _weights(p, most, population)
         sums = cumsum(weights)
         draws = sums[-1] * (1 - uniform(key, shape, sums.dtype))
         below = insert_axes(draws, [draws.ndim]) > sums
         index = _sum(below, -1, dtype=_core.default_int_dtype())
     return index if array is None or array.ndim == 0 else take(array, index, normalize_axis(axis, array.ndim, "choice"))
+
+
+def _weights(p: Any, most: int, population: Size) -> Array:
+    """The probabilities of ``population`` elements, which are ``most`` at most."""
+    weights: Array = _core.promote([p], inexact=True)[0]
+    if capacities(weights) == (most,):
+        size = axis_size(weights, 0)
+        if isinstance(size, int) == isinstance(population, int) and (
+            not isinstance(size, Array) or _core.same_length(size, population)
+        ):
+            return weights
+    raise ValueError(f"choice: p has shape {weights.shape}, but there are {most} elements")
+
+
+def _leading(order: Array, sizes: list[int], lengths: dict[int, Array]) -> Array:
+    """The first elements of the last axis, as many as a shape has, in that shape."""
+    if not lengths and not _core.ragged_axes(order):
+        first = order[..., : math.prod(sizes)]
+        return primitives.reshape(first, shape=[*capacities(order)[:-1], *sizes])
+    last = order.ndim - 1
+    first = take(order, flat_positions(sizes, lengths, np.dtype("int32")), last, mode="clip")
+    return give_lengths(first, {last + at: length for at, length in lengths.items()})
 
 
 check_arguments(globals())

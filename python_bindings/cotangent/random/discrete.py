@@ -12,15 +12,13 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import literal
-from cotangent._ops.extents import capacity
+from cotangent._ops.extents import capacity, without_padding
 from cotangent._ops.keys import _words_of
-from cotangent._ops.sizes import (
-    refuse_ragged_shape,
-    symbolic_shape,
-)
+from cotangent._ops.sizes import axis_size, symbolic_shape
 from cotangent._transforms.control_flow import scan, while_loop
 from cotangent.errors import DTypeError
 from cotangent.random import basic
@@ -234,9 +232,11 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
     dtype = basic.float_dtype(dtype, "multinomial")
     probabilities = _core.promote([p], inexact=True)[0]
     sizes = probabilities.shape if shape is None else symbolic_shape(shape, "multinomial")
-    refuse_ragged_shape("multinomial", sizes[-1:], "each outcome takes random bits of its own")
     trials = cnp.broadcast_to(_core.convert(_core.array(n), probabilities.dtype), sizes[:-1])
     moved = cnp.moveaxis(cnp.broadcast_to(probabilities, sizes), -1, 0)
+    outcomes = axis_size(moved, 0)
+    # An outcome behind the last has probability 0; a key of its own, which no other outcome's draw depends on.
+    moved = without_padding(moved, [0])
     remaining = primitives.cumsum(moved, axis=0, reverse=True)
     ratios = moved / cnp.where(remaining == 0, 1, remaining)
 
@@ -247,6 +247,8 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
 
     keys = basic.split(key, capacity(ratios, 0))
     _, counts = scan(step, trials, (ratios, keys))
+    if isinstance(outcomes, Array):
+        counts = give_lengths(counts, {0: outcomes})
     return _core.convert(cnp.moveaxis(counts, 0, -1), dtype)
 
 

@@ -379,10 +379,12 @@ def orthogonal(
 ) -> Array:
     """Evenly distributed orthogonal matrices, n by n; with ``m``, n by m with orthonormal rows or columns."""
     check_placement(out_sharding, "orthogonal")
-    refuse_ragged_shape("orthogonal", (n, n if m is None else m), "a decomposition of fewer columns is another")
+    if m is not None:
+        refuse_ragged_shape("orthogonal", (n, m), "which of n and m is larger decides what is drawn")
     (rows, columns), _ = static_shape((n, n if m is None else m), "orthogonal")
     dtype = _core.default_float_dtype() if dtype is None else _core.canonical_dtype(dtype)
-    z = basic.normal(key, (*symbolic_shape(shape, "orthogonal"), max(rows, columns), min(rows, columns)), dtype)
+    sizes = (n, n) if m is None else (max(rows, columns), min(rows, columns))
+    z = basic.normal(key, (*symbolic_shape(shape, "orthogonal"), *sizes), dtype)
     q, r = cnp.linalg.qr(z)
     x = q * cnp.expand_dims(cnp.sign(cnp.diagonal(r, axis1=-2, axis2=-1)), -2)
     return x.mT if rows < columns else x

@@ -12,11 +12,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer
-from cotangent._ops.extents import capacities, capacity
-from cotangent._ops.sizes import (
-    normalize_axis,
-    refuse_ragged,
-)
+from cotangent._ops.sizes import bound_size, element_count, is_dimension, normalize_axis
 from cotangent.random import basic
 
 __all__ = [
@@ -29,7 +25,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
 
     Args:
         key: the key.
-        x: an array, or an integer n for ``arange(n)``.
+        x: an array, or an integer n for ``arange(n)``. Inside of `ct.mask` a ragged axis is permuted as that of the array without padding.
         axis: the axis that is shuffled.
         independent: whether the elements of each line along the axis are shuffled for themselves.
         out_sharding: a placement on the one device.
@@ -44,27 +40,36 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False, *, o
         if not is_integer(array):
             raise TypeError(f"permutation takes an integer or an array; got {array.dtype} of shape ()")
         normalize_axis(axis, 1, "permutation")
-        return _shuffle(key, cnp.arange(operator.index(x)), 0)
+        return _shuffle(key, cnp.arange(x if is_dimension(x) else operator.index(x)), 0)
     axis = normalize_axis(axis, array.ndim, "permutation")
-    refuse_ragged("permutation", array, [axis], "a permutation of fewer elements takes other random bits")
-    if independent:
-        refuse_ragged(
-            "permutation", array, range(array.ndim), "a permutation of fewer elements takes other random bits"
-        )
     if independent or array.ndim == 1:
         return _shuffle(key, array, axis)
-    order = _shuffle(key, cnp.arange(capacity(array, axis)), 0)
+    order = _shuffle(key, cnp.arange(array.shape[axis]), 0)
     return cnp.take(array, order, axis)
 
 
+def _rounds(size: int) -> int:
+    """How often as many elements are sorted by random numbers: often enough that equal numbers become unlikely."""
+    return math.ceil(3 * math.log(max(1, size)) / math.log(2**32 - 1))
+
+
+def _most_elements(rounds: int) -> int:
+    """The largest size for which so many rounds are enough."""
+    size = int((2**32 - 1) ** (rounds / 3)) + 1
+    while _rounds(size) > rounds:
+        size -= 1
+    return size
+
+
 def _shuffle(key: Any, x: Array, axis: int) -> Array:
-    """Sorted by random numbers, several times: equal numbers become unlikely."""
-    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
-    for _ in range(rounds):
+    """Sorted by random numbers, several times; where the size is a value, in the rounds that it takes."""
+    size = element_count(x, range(x.ndim))
+    for rounds in range(_rounds(bound_size(x))):
         keys = basic.split(key)
         key = keys[0]
-        order = cnp.argsort(basic.bits(keys[1], capacities(x), "uint32"), axis=axis, stable=True)
-        x = cnp.take_along_axis(x, order, axis)
+        order = cnp.argsort(basic.bits(keys[1], x.shape, "uint32"), axis=axis, stable=True)
+        ordered = cnp.take_along_axis(x, order, axis)
+        x = cnp.where(size > _most_elements(rounds), ordered, x) if isinstance(size, Array) else ordered
     return x
 
 

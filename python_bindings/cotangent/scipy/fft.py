@@ -13,13 +13,16 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import convert, kind
-from cotangent._ops.extents import capacity, exact_size
-from cotangent._ops.sizes import move_last, normalize_axis
+from cotangent._ops.extents import capacity
+from cotangent._ops.sizes import is_dimension, move_last, normalize_axis
 from cotangent.lax.fourier import _fft_dtype
 from cotangent.numpy import fft as cnp_fft
 from cotangent.numpy.fft import _fit
+from cotangent.numpy.ragged_fft import fitted
+from cotangent.scipy.ragged_cosine import ragged_cosine
 
 __all__ = ["dct", "dctn", "idct", "idctn"]
 
@@ -76,6 +79,8 @@ def _one(x: Array, number: int, norm: str | None, inverse: bool) -> Array:
     # The inverse is the transform of the opposite type, divided by this.
     length = 2 * (n - 1) if number == 1 else 2 * n
     actual = _INVERSE[number] if inverse else number
+    if x.ndim - 1 in _core.ragged_axes(x):
+        return ragged_cosine(x, actual, norm, inverse)
     if norm == "ortho":
         root = math.sqrt(0.5)
         edge = np.ones(n)
@@ -121,14 +126,22 @@ def _along(
     for i, axis in enumerate(axes):
         place = normalize_axis(axis, array.ndim, name)
         if sizes is not None:
-            size = operator.index(sizes[i])
-            if size < 1:
-                raise ValueError(f"{name}: invalid number of data points ({size})")
-            array = _fit(array, place, size)
-        if exact_size(array, place, name, "a transform has one length, which n or s gives") == 0:
+            array = _sized(array, place, sizes[i], name)
+        if capacity(array, place) == 0:
             raise ValueError(f"{name}: invalid number of data points (0)")
         array = move_last(_one(move_last(array, place), number, norm, inverse), place, back=True)
     return array
+
+
+def _sized(x: Array, axis: int, size: Any, name: str) -> Array:
+    """``x`` cut or padded with zeros to the size that an axis was given, which may be that of a ragged one."""
+    if is_dimension(size):
+        length = _core.array(size)
+        return set_length(fitted(x, axis, length, size.bound), length, axis)
+    size = operator.index(size)
+    if size < 1:
+        raise ValueError(f"{name}: invalid number of data points ({size})")
+    return _fit(x, axis, size)
 
 
 def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -137,7 +150,7 @@ def dct(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str |
     Args:
         x: an array; complex numbers are transformed part by part.
         type: 1, 2, 3 or 4.
-        n: the length; the axis is cut or padded with zeros to it. None: its size.
+        n: the length; the axis is cut or padded with zeros to it. None: its size, of a ragged axis its length.
         axis: which axis.
         norm: "backward" (None): the inverse divides; "forward": this does; "ortho": orthonormal.
 

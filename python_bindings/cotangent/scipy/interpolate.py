@@ -13,6 +13,7 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._core import Array
 from cotangent._ops.binding import inexact
+from cotangent._ops.extents import capacity
 from cotangent.errors import ShapeError
 
 __all__ = ["RegularGridInterpolator"]
@@ -55,7 +56,7 @@ class RegularGridInterpolator:
         if len(self.grid) > len(shape):
             raise ShapeError(f"RegularGridInterpolator: {len(self.grid)} axes of points for values of shape {shape}")
         for i, axis in enumerate(self.grid):
-            if axis.ndim != 1 or axis.shape[0] < 2 or axis.shape[0] != shape[i]:
+            if axis.ndim != 1 or capacity(axis, 0) < 2 or axis.shape[0] != shape[i]:
                 raise ShapeError(
                     f"RegularGridInterpolator: the coordinates of axis {i} have shape {axis.shape}; "
                     f"they must be {shape[i]}, as the values have shape {shape}, and at least 2"

@@ -9,25 +9,30 @@ from typing import Any
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.extents import without_padding
+from cotangent._ops.sizes import Size, axis_size
 
 __all__ = ["map_coordinates"]
 
 
-def _reflect(index: Array, size: int) -> Array:
+def _reflect(index: Array, size: Size) -> Array:
     """… 2 1 0 | 0 1 2 … 2 1 0 | 0 …."""
     place = cnp.mod(index, 2 * size)
     return cnp.minimum(place, 2 * size - 1 - place)
 
 
-def _mirror(index: Array, size: int) -> Array:
+def _mirror(index: Array, size: Size) -> Array:
     """… 2 1 | 0 1 2 … 2 1 0 | 1 …."""
-    period = max(2 * (size - 1), 1)
+    period: Any = cnp.maximum(2 * (size - 1), 1) if isinstance(size, Array) else max(2 * (size - 1), 1)
     place = cnp.mod(index, period)
-    return cnp.minimum(place, period - place) if size > 1 else cnp.zeros_like(index)
+    if not isinstance(size, Array) and size <= 1:
+        return cnp.zeros_like(index)
+    found: Array = cnp.minimum(place, period - place)  # of one element, 0
+    return found
 
 
 # How an index outside of the array finds its element; None: it has the value cval.
-_MODES: dict[str, Callable[[Array, int], Array] | None] = {
+_MODES: dict[str, Callable[[Array, Size], Array] | None] = {
     "constant": None,
     "nearest": lambda index, size: cnp.clip(index, 0, size - 1),
     "wrap": cnp.mod,
@@ -70,7 +75,9 @@ def map_coordinates(
     fold = _MODES[mode]
     # For each axis: the elements that count, with their weights.
     choices: list[list[tuple[Array, Array, Array]]] = []
-    for point, size in zip(points, array.shape, strict=True):
+    sizes = [axis_size(array, axis) for axis in range(array.ndim)]
+    array = without_padding(array)
+    for point, size in zip(points, sizes, strict=True):
         neighbours: list[tuple[Array, Any]]
         if cnp.issubdtype(point.dtype, cnp.integer):
             neighbours = [(point, 1)]
@@ -83,8 +90,8 @@ def map_coordinates(
             neighbours = [(index, 1 - weight), (index + 1, weight)]
         axis = []
         for index, weight in neighbours:
-            valid = (index >= 0) & (index < size)
-            axis.append((cnp.clip(index, 0, size - 1) if fold is None else fold(index, size), weight, valid))
+            within = (index >= 0) & (index < size)
+            axis.append((cnp.clip(index, 0, size - 1) if fold is None else fold(index, size), weight, within))
         choices.append(axis)
     total: Any = None
     for items in itertools.product(*choices):

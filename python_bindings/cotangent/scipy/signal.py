@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,11 @@ from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._base.precision import check_precision
 from cotangent._core import Array
+from cotangent._ops.extents import capacity
+from cotangent._ops.sizes import as_dtype, axis_size, ragged_length, refuse_ragged
+from cotangent.scipy.ragged_signal import cropped, ragged_convolution, ragged_detrended
+from cotangent.scipy.ragged_spectra import median_bias, ragged_spectra, segments_of
+from cotangent.scipy.spectral_windows import power_scale, window_samples
 
 __all__ = [
     "convolve",
@@ -102,6 +108,8 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     if method not in ("auto", "direct"):
         raise ValueError(f"convolve: method must be 'auto', 'direct' or 'fft'; got {method!r}")
     a, b = _pair("convolve", in1, in2, mode)
+    if _core.ragged_axes(a) or _core.ragged_axes(b):
+        return ragged_convolution(_direct, a, b, range(a.ndim), mode)
     return _direct(a, b, mode)
 
 
@@ -133,6 +141,9 @@ def correlate2d(
     _boundary("correlate2d", boundary, fillvalue)
     if cnp.ndim(in1) != 2 or cnp.ndim(in2) != 2:
         raise ValueError("correlate2d: both operands must have two axes")
+    x, y = cnp.asarray(in1), cnp.asarray(in2)
+    if _core.ragged_axes(x) or _core.ragged_axes(y):
+        return _ragged_correlation(x, y, mode)
     if mode == "valid" and any(m < n for m, n in zip(cnp.shape(in1), cnp.shape(in2), strict=True)):
         # As SciPy, which exchanges the matrices then: the conjugate is that of the first.
         return cnp.conj(correlate(in1, in2, mode, "direct", precision))
@@ -145,10 +156,29 @@ def correlate2d(
     return full[window]
 
 
+def _ragged_correlation(x: Array, y: Array, mode: str) -> Array:
+    """`correlate2d` of ragged matrices."""
+    if mode == "same":
+        full = correlate(x, y, "full", "direct")
+        for axis in range(2):
+            start = as_dtype(axis_size(y, axis), "int32") // 2
+            full = cropped(full, axis, start, axis_size(x, axis), capacity(x, axis))
+        return full
+    result = correlate(x, y, mode, "direct")
+    if mode != "valid" or not cnp.iscomplexobj(result):
+        return result
+    sizes = [[as_dtype(axis_size(z, axis), "int32") for axis in range(2)] for z in (x, y)]
+    exchanged = (sizes[0][0] < sizes[1][0]) | (sizes[0][1] < sizes[1][1])
+    found: Array = cnp.where(exchanged, cnp.conj(result), result)
+    return found
+
+
 def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Sequence[int] | None = None) -> Array:
     """The convolution by Fourier transforms, along some axes; the others are broadcast. See `convolve`."""
     a, b = _pair("fftconvolve", in1, in2, mode)
     chosen = range(a.ndim) if axes is None else [axis % a.ndim for axis in ([axes] if isinstance(axes, int) else axes)]
+    if any(axis in chosen for z in (a, b) for axis in _core.ragged_axes(z)):
+        return ragged_convolution(lambda a, b, mode: fftconvolve(a, b, mode, chosen), a, b, chosen, mode)
     shapes = [a.shape[axis] for axis in chosen], [b.shape[axis] for axis in chosen]
     if mode == "valid" and any(m < n for m, n in zip(*shapes, strict=True)):
         if any(m > n for m, n in zip(*shapes, strict=True)):
@@ -186,6 +216,8 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
         centred: Array = data - cnp.mean(data, axis=axis, keepdims=True)
         return centred
     rows = cnp.moveaxis(data, axis, -1)
+    if rows.ndim - 1 in _core.ragged_axes(rows):
+        return cnp.moveaxis(ragged_detrended(rows, sorted({0, *(int(b) for b in np.atleast_1d(bp))})), -1, axis)
     size = rows.shape[-1]
     breaks = sorted({0, size, *(int(b) for b in np.atleast_1d(bp))})
     if breaks[0] < 0 or breaks[-1] > size:
@@ -204,56 +236,6 @@ def detrend(data: Any, axis: int = -1, type: str = "linear", bp: Any = 0, overwr
 # ---- spectra ---------------------------------------------------------------------------------------------------------
 
 Detrend = str | bool | Callable[[Array], Array]
-
-
-def _triangle(size: int) -> np.ndarray[Any, Any]:
-    """Bartlett's window without the zeros at its ends."""
-    return 1 - np.abs(2 * np.arange(size) - (size - 1)) / (size + size % 2)
-
-
-def _cosines(*weights: float) -> Callable[[int], np.ndarray[Any, Any]]:
-    """A sum of cosines of 0, 1, 2, … periods, of alternating sign."""
-
-    def samples(size: int) -> np.ndarray[Any, Any]:
-        phase = 2 * np.pi * np.arange(size) / (size - 1)
-        terms = [(-1) ** k * weight * np.cos(k * phase) for k, weight in enumerate(weights)]
-        return np.asarray(sum(terms))
-
-    return samples
-
-
-# Symmetric windows by the name that `scipy.signal.get_window` knows them by; those with parameters take them after the size.
-_WINDOWS: dict[str, Callable[..., np.ndarray[Any, Any]]] = {
-    "boxcar": np.ones,
-    "hann": np.hanning,
-    "hamming": np.hamming,
-    "blackman": np.blackman,
-    "bartlett": np.bartlett,
-    "triang": _triangle,
-    "kaiser": np.kaiser,
-    "cosine": lambda size: np.sin(np.pi * (np.arange(size) + 0.5) / size),
-    "nuttall": _cosines(0.3635819, 0.4891775, 0.1365995, 0.0106411),
-    "blackmanharris": _cosines(0.35875, 0.48829, 0.14128, 0.01168),
-    "flattop": _cosines(0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
-    "gaussian": lambda size, deviation: np.exp(-0.5 * ((np.arange(size) - (size - 1) / 2) / deviation) ** 2),
-}
-_WINDOWS |= {"rectangular": np.ones, "ones": np.ones, "hanning": np.hanning}
-
-
-def _window(window: Any, nperseg: int, dtype: Any) -> np.ndarray[Any, Any]:
-    """The window's samples: of a name (as `scipy.signal.get_window`), or given."""
-    if isinstance(window, (str, tuple)):
-        name, *parameters = (window,) if isinstance(window, str) else window
-        if name not in _WINDOWS:
-            raise NotImplementedError(
-                f"the window {name!r} is not known (known: {', '.join(sorted(_WINDOWS))})\n  pass its samples as an array"
-            )
-        # Periodic, as spectra want them: the symmetric one of one more sample, without its last.
-        return _WINDOWS[name](nperseg + 1, *parameters)[:-1].astype(dtype) if nperseg > 1 else np.ones(nperseg, dtype)
-    samples = np.asarray(window, dtype)
-    if samples.shape != (nperseg,):
-        raise ValueError(f"the window has shape {samples.shape} for segments of {nperseg}")
-    return samples
 
 
 def _segments(x: Array, nperseg: int, step: int) -> Array:
@@ -323,12 +305,21 @@ def _spectra(
     nperseg = int(nperseg)
     if nperseg < 1:
         raise ValueError(f"{name}: nperseg must be positive; got {nperseg}")
+    ragged = x.ndim - 1 in _core.ragged_axes(x)
     if not is_array:
-        nperseg = min(nperseg, x.shape[-1])
+        nperseg = min(nperseg, capacity(x, -1))
     _check_rate(fs, name)
-    samples = _window(window, nperseg, real)
-    if not samples.any():
-        raise ValueError(f"{name}: the window is 0 everywhere")
+    samples = window_samples(window, nperseg, real)
+    scale = power_scale(samples, fs, scaling, name)
+    if ragged:
+        segments = segments_of(
+            name, ragged_length(x, x.ndim - 1), capacity(x, -1),
+            lambda size: window_samples(window, size, real), lambda samples: power_scale(samples, fs, scaling, name),
+            nperseg, not is_array, noverlap, nfft, boundary is not None, padded,
+        )  # fmt: skip
+        halved = return_onesided and not (cnp.iscomplexobj(x) or cnp.iscomplexobj(y))
+        how = functools.partial(_detrended, how=detrend_how)
+        return ragged_spectra(x, None if same else y, fs, segments, how, halved, mode, boundary, nfft)
     nfft = nperseg if nfft is None else int(nfft)
     if nfft < nperseg:
         raise ValueError(f"{name}: nfft={nfft} must be at least nperseg={nperseg}")
@@ -344,14 +335,6 @@ def _spectra(
         ends = [(0, 0)] * (x.ndim - 1) + [(0, missing)]
         x = cnp.pad(x, ends)
         y = x if same else cnp.pad(y, ends)
-    if scaling == "density":
-        scale = 1.0 / (fs * float((samples**2).sum()))
-    elif scaling == "spectrum":
-        if samples.sum() == 0:
-            raise ValueError(f"{name}: the window sums to 0, so that no spectrum can be scaled by it")
-        scale = 1.0 / float(samples.sum()) ** 2
-    else:
-        raise ValueError(f"{name}: scaling must be 'density' or 'spectrum'; got {scaling!r}")
     if mode == "stft":
         scale = math.sqrt(scale)
     one_sided = return_onesided and not (cnp.iscomplexobj(x) or cnp.iscomplexobj(y))
@@ -441,10 +424,8 @@ def _averaged(name: str, spectra: tuple[Array, Array, Array], average: str, axis
     if average == "mean":
         z = cnp.mean(z, axis=-1)
     elif average == "median":
-        count = z.shape[-1]
         # The bias of the median of exponential variables (Allen et al., 2012).
-        odd = 2 * np.arange(1, (count - 1) // 2 + 1)
-        bias = 1 + float(np.sum(1.0 / (odd + 1) - 1.0 / odd))
+        bias = median_bias(axis_size(z, z.ndim - 1), capacity(z, -1), cnp.real(z).dtype)
         if cnp.iscomplexobj(z):
             z = cnp.median(cnp.real(z), axis=-1) + 1j * cnp.median(cnp.imag(z), axis=-1)
         else:
@@ -520,6 +501,7 @@ def istft(
     if time_axis % z.ndim == freq_axis % z.ndim:
         raise ValueError("istft: time_axis and freq_axis must differ")
     z = cnp.moveaxis(z, (freq_axis, time_axis), (-2, -1))
+    refuse_ragged("istft", z, [z.ndim - 2, z.ndim - 1], "the segments' number and size are of the program")
     count = z.shape[-1]
     default = 2 * (z.shape[-2] - 1) if input_onesided else z.shape[-2]
     nperseg = default if nperseg is None else int(nperseg)
@@ -532,7 +514,7 @@ def istft(
         raise ValueError(f"istft: noverlap={noverlap} must be less than nperseg={nperseg}")
     step = nperseg - noverlap
     real = cnp.real(z).dtype
-    samples = _window(window, nperseg, real)
+    samples = window_samples(window, nperseg, real)
     spectra = cnp.swapaxes(z, -1, -2)
     segments = (fft.irfft(spectra, nfft) if input_onesided else fft.ifft(spectra, nfft))[..., :nperseg]
     size = nperseg + (count - 1) * step

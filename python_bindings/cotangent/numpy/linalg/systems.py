@@ -30,7 +30,7 @@ from cotangent._ops.matrices import (
 from cotangent._ops.matrices import (
     diagonal as diagonal_of,
 )
-from cotangent._ops.sizes import axis_size, normalize_axis, several
+from cotangent._ops.sizes import axis_size, bound_size, normalize_axis, several
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax.linalg import solve_factored, triangular_solve
@@ -242,8 +242,10 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
         raise LinAlgError(
             f"tensorinv: the first {count} axes of shape {x.shape} must have as many elements as the others"
         )
-    flat = inv(ops.reshape(x, (math.prod(rows), math.prod(columns))))
-    return ops.reshape(flat, (*columns, *rows))
+    if len(rows) == len(columns) == 1:
+        return inv(x)
+    flat = inv(ops.reshape(x, (math.prod(x.shape[:count]), math.prod(x.shape[count:]))))
+    return ops.reshape(flat, (*x.shape[count:], *x.shape[:count]))
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
@@ -262,10 +264,12 @@ def tensorsolve(a: Any, b: Any, axes: Any = None) -> Array:
         moved = [normalize_axis(axis, x.ndim, "tensorsolve") for axis in (axes if several(axes) else (axes,))]
         x = ops.transpose(x, [axis for axis in range(x.ndim) if axis not in moved] + moved)
     rest = capacities(x)[right.ndim :]
-    if capacities(x)[: right.ndim] != capacities(right) or right.size != math.prod(rest):
+    if capacities(x)[: right.ndim] != capacities(right) or bound_size(right) != math.prod(rest):
         raise LinAlgError(
             f"tensorsolve: the shape {x.shape} must begin with that of b, {right.shape}, and go on with as many elements"
         )
+    if right.ndim == 1 and len(rest) == 1:
+        return solve(x, right)
     flat = solve(ops.reshape(x, (right.size, right.size)), ops.reshape(right, (right.size,)))
     return ops.reshape(flat, rest)
 

@@ -8,9 +8,11 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import give_lengths
 from cotangent._core import Array
-from cotangent._ops.extents import capacities, capacity
+from cotangent._ops.extents import capacities, capacity, without_padding
 from cotangent._ops.matrices import adjoint, check_matrix, check_square, matrices, one_batch, symmetrized, to_complex
+from cotangent._ops.sizes import axis_size
 from cotangent._transforms.control_flow import scan
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.lax import linalg as lax_linalg
@@ -256,7 +258,11 @@ def eigh_tridiagonal(
             raise ValueError(f"eigh_tridiagonal: select='i' needs a range of indices; got {select_range}")
         subset = slice(int(select_range[0]), int(select_range[1]) + 1)
     n = capacity(main, -1)
+    size = axis_size(main, 0)
+    main, beside = without_padding(main), without_padding(beside)
     matrix = cnp.diag(main) + (cnp.diag(beside, -1) + cnp.diag(cnp.conj(beside), 1) if n > 1 else 0)
+    if isinstance(size, Array):
+        matrix = give_lengths(matrix, {0: size, 1: size})
     if eigvals_only:
         return cnp_linalg.eigvalsh(matrix)[subset]
     w, v = cnp_linalg.eigh(matrix)
@@ -280,7 +286,9 @@ def hessenberg(
     inner = lax_linalg.householder_product(packed[..., 1:, :-1], taus)
     widths = [(0, 0)] * (a.ndim - 2)
     corner = cnp.pad(cnp.ones((1, 1), a.dtype), ((0, n - 1), (0, n - 1)))
-    return h, corner + cnp.pad(inner, [*widths, (1, 0), (1, 0)])
+    q = corner + cnp.pad(inner, [*widths, (1, 0), (1, 0)])
+    size = axis_size(h, h.ndim - 1)
+    return h, give_lengths(q, {q.ndim - 2: size, q.ndim - 1: size}) if isinstance(size, Array) else q
 
 
 def schur(a: Any, output: str = "real") -> tuple[Array, Array]:
@@ -317,6 +325,12 @@ def rsf2csf(T: Any, Z: Any, check_finite: bool = True) -> tuple[Array, Array]:
         raise ValueError(f"rsf2csf: T and Z must be matrices of one size; got {t.shape} and {z.shape}")
     t, z = one_batch((t, 2), (z, 2))
     n = capacity(t, -1)
+    size, last = axis_size(t, t.ndim - 1), t.ndim - 1
+    if isinstance(size, Array):
+        # Behind a matrix stand zeros, which no rotation is needed for.
+        t, z = rsf2csf(without_padding(t, [last - 1, last]), without_padding(z, [last - 1, last]))
+        lengths = {last - 1: size, last: size}
+        return give_lengths(t, lengths), give_lengths(z, lengths)
     epsilon = float(cnp.finfo(t.dtype).eps)
 
     def pick(x: Array, m: Array, axis: int) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,10 @@ import cotangent.numpy as cnp
 from cotangent import _core
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
-from cotangent._ops.extents import capacity
+from cotangent._ops.extents import bound_of, capacity
+from cotangent._ops.sizes import is_dimension
 from cotangent.lax.window_geometry import sliding
+from cotangent.scipy.linalg import ragged_matrices as ragged
 
 __all__ = [
     "block_diag",
@@ -41,34 +42,18 @@ def _vectors(x: Any) -> Array:
     return array[None] if array.ndim == 0 else array
 
 
-def _refuse_ragged(name: str, x: Array, axes: int = 1) -> None:
-    """An error where one of the last axes is ragged: the places of the elements are known beforehand.
-
-    Raises:
-        NotImplementedError: one is.
-    """
-    for axis in _core.ragged_axes(x):
-        if axis >= x.ndim - axes:
-            raise NotImplementedError(
-                f"{name}: axis {axis} is ragged, and the places of the elements in the matrix depend on its length\n"
-                "  make the matrix outside of the mask, or of arrays of exact size"
-            )
-
-
-def _placed(name: str, x: Array, index: np.ndarray[Any, Any]) -> Array:
+def _placed(x: Array, index: np.ndarray[Any, Any]) -> Array:
     """The matrices [..., m, n] of the elements of vectors that ``index`` names; 0 where it is negative."""
-    _refuse_ragged(name, x)
     taken = cnp.take(x, cnp.asarray(np.maximum(index, 0)), axis=-1)
     return taken if (index >= 0).all() else cnp.where(cnp.asarray(index >= 0), taken, 0).astype(x.dtype)
 
 
-def _sloped(name: str, x: Array, shape: tuple[int, int], slope: int, offset: int) -> Array:
+def _sloped(x: Array, shape: tuple[int, int], slope: int, offset: int) -> Array:
     """The matrices of that shape with elements [i, j] x[..., j + slope * i + offset], and 0 where that is outside.
 
     As windows of the vector, which fuse with what reads them and whose derivative is a sum along diagonals: over the
     rows, or over the columns where these are fewer.
     """
-    _refuse_ragged(name, x)
     last = x.ndim - 1
     rows, columns = shape
     if rows <= columns:
@@ -90,10 +75,11 @@ def block_diag(*arrs: Any) -> Array:
     """
     blocks = [cnp.atleast_2d(x) for x in arrs] or [cnp.zeros((1, 0))]
     for i, block in enumerate(blocks):
-        _refuse_ragged("block_diag", block, 2)
         if block.ndim > 2:
             raise ValueError(f"block_diag takes arrays with at most two axes; argument {i} has shape {block.shape}")
     dtype = _core.promote_types([(b.dtype, b.weak_type) for b in blocks])[0]
+    if any(_core.ragged_axes(block) for block in blocks):
+        return ragged.ragged_block_diag([block.astype(dtype) for block in blocks])
     width, start, rows = sum(capacity(b, 1) for b in blocks), 0, []
     for block in blocks:
         columns = capacity(block, 1)
@@ -118,11 +104,13 @@ def toeplitz(c: Any, r: Any = None) -> Array:
     m, n = capacity(column, -1), capacity(row, -1)
     batch = cnp.broadcast_shapes(column.shape[:-1], row.shape[:-1])
     dtype = cnp.result_type(column, row)
+    if ragged.last_ragged(column, row):
+        return ragged.ragged_toeplitz(column.astype(dtype), row.astype(dtype))
     if m == 0 or n == 0:
         return cnp.zeros((*batch, m, n), dtype)
     column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
     elements = cnp.concatenate([cnp.flip(column, -1).astype(dtype), row[..., 1:].astype(dtype)], -1)
-    return _sloped("toeplitz", elements, (m, n), -1, m - 1)
+    return _sloped(elements, (m, n), -1, m - 1)
 
 
 def hankel(c: Any, r: Any = None) -> Array:
@@ -142,17 +130,21 @@ def hankel(c: Any, r: Any = None) -> Array:
     m, n = capacity(column, -1), capacity(row, -1)
     batch = cnp.broadcast_shapes(column.shape[:-1], row.shape[:-1])
     dtype = cnp.result_type(column, row)
+    if ragged.last_ragged(column, row):
+        return ragged.ragged_hankel(column.astype(dtype), row.astype(dtype))
     column, row = cnp.broadcast_to(column, (*batch, m)), cnp.broadcast_to(row, (*batch, n))
     elements = cnp.concatenate([column.astype(dtype), row[..., 1:].astype(dtype)], -1)
-    return _sloped("hankel", elements, (m, n), 1, 0)
+    return _sloped(elements, (m, n), 1, 0)
 
 
 def circulant(c: Any) -> Array:
     """The matrix of which ``c`` [..., n] is the first column, and each other one the last moved down by one."""
     x = _vectors(c)
     n = capacity(x, -1)
+    if ragged.last_ragged(x):
+        return ragged.ragged_circulant(x)
     backwards = cnp.flip(x, -1)
-    return _sloped("circulant", cnp.concatenate([backwards, backwards], -1), (n, n), -1, n - 1)
+    return _sloped(cnp.concatenate([backwards, backwards], -1), (n, n), -1, n - 1)
 
 
 def leslie(f: Any, s: Any) -> Array:
@@ -168,8 +160,8 @@ def leslie(f: Any, s: Any) -> Array:
             f"leslie takes f with at least two elements and s with one less; got {first.shape} and {below.shape}"
         )
     dtype = cnp.result_type(first, below)
-    for vectors in (first, below):
-        _refuse_ragged("leslie", vectors)
+    if ragged.last_ragged(first, below):
+        return ragged.ragged_leslie(first.astype(dtype), below.astype(dtype))
     batch = cnp.broadcast_shapes(first.shape[:-1], below.shape[:-1])
     under = cnp.where(cnp.eye(n - 1, dtype=bool), below.astype(dtype)[..., None, :], 0).astype(dtype)
     under = cnp.concatenate([under, cnp.zeros((*below.shape[:-1], n - 1, 1), dtype)], -1)
@@ -179,7 +171,6 @@ def leslie(f: Any, s: Any) -> Array:
 
 def _inexact_vectors(a: Any, least: int, name: str) -> Array:
     x = _vectors(_core.promote([a], inexact=True)[0])
-    _refuse_ragged(name, x)
     if capacity(x, -1) < least:
         raise ValueError(f"{name} needs at least {least} elements; got shape {x.shape}")
     return x
@@ -192,6 +183,8 @@ def companion(a: Any) -> Array:
         ValueError: there are fewer than two coefficients.
     """
     x = _inexact_vectors(a, 2, "companion")
+    if ragged.last_ragged(x):
+        return ragged.ragged_companion(x)
     n = capacity(x, -1) - 1
     first = (-x[..., 1:] / x[..., :1])[..., None, :]
     return cnp.concatenate([first, cnp.broadcast_to(cnp.eye(n - 1, n, dtype=x.dtype), (*x.shape[:-1], n - 1, n))], -2)
@@ -218,7 +211,11 @@ def fiedler_companion(a: Any) -> Array:
     coefficient = np.where(even & (j == i - 1) & (i >= 2), i + 1, coefficient)
     coefficient = np.where((i == 0) & (j == 0), 1, coefficient)
     ones = ((i == 1) & (j == 0)) | (even & (j == i + 2)) | (~even & (j == i - 2) & (i >= 3))
-    return _placed("fiedler_companion", -x / x[..., :1], coefficient) + cnp.asarray(ones).astype(x.dtype)
+    if ragged.last_ragged(x):
+        placed = ragged.ragged_placed(-x / x[..., 0][..., None], coefficient, 1)
+    else:
+        placed = _placed(-x / x[..., :1], coefficient)
+    return placed + cnp.asarray(ones).astype(x.dtype)
 
 
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
@@ -232,7 +229,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
     Raises:
         ValueError: ``n`` is not positive, ``a`` has no elements, or the mode is unknown.
     """
-    columns = operator.index(n)
+    columns = bound_of(n)
     x = _core.array(a)
     if columns <= 0:
         raise ValueError(f"convolution_matrix: n must be positive; got {n}")
@@ -240,12 +237,14 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Array:
         raise ValueError(f"convolution_matrix takes vectors with elements; got shape {x.shape}")
     if mode not in ("full", "same", "valid"):
         raise ValueError(f"convolution_matrix: mode must be 'full', 'same' or 'valid'; got {mode!r}")
+    if is_dimension(n) or ragged.last_ragged(x):
+        return ragged.ragged_convolution_matrix(x, cnp.asarray(n, "int32"), columns, mode)
     m = capacity(x, -1)
     trim = 0 if mode == "full" else min(columns, m) - 1
     top = trim // 2 if mode == "same" else trim
     bottom = trim - top if mode == "same" else trim
     rows = m + columns - 1 - bottom - top
-    return _sloped("convolution_matrix", cnp.flip(x, -1), (rows, columns), -1, m - 1 - top)
+    return _sloped(cnp.flip(x, -1), (rows, columns), -1, m - 1 - top)
 
 
 # ---- Matrices of given size ------------------------------------------------------------------------------------------
@@ -255,10 +254,19 @@ def _constant(values: Any, dtype: Any = None) -> Array:
     return cnp.asarray(np.asarray(values, np.float64)).astype(dtype or _core.default_float_dtype())
 
 
+def _of_size(matrix: Array, n: Any) -> Array:
+    """A square matrix whose elements do not depend on its size, of that size."""
+    if not is_dimension(n):
+        return matrix
+    size = _core.array(n)
+    return ragged.sized(matrix, size, size)
+
+
 def hilbert(n: int) -> Array:
     """1 / (i + j + 1)."""
-    places = np.arange(n)
-    return _constant(1.0 / (places[:, None] + places + 1))
+    size = bound_of(n)
+    places = np.arange(size)
+    return _of_size(_constant(1.0 / (places[:, None] + places + 1)), n)
 
 
 # Above this order each of these matrices has elements above the range of float64; before the first is worked out.
@@ -276,6 +284,8 @@ def invhilbert(n: int) -> Array:
     Raises:
         OverflowError: elements are above the range of float64.
     """
+    if is_dimension(n):
+        return ragged.by_size(_core.array(n), bound_of(n), invhilbert, 0, "invhilbert")
     _check_order("invhilbert", n)
 
     def element(i: int, j: int) -> int:
@@ -288,6 +298,11 @@ def invhilbert(n: int) -> Array:
 def _pascal(n: int, kind: str | None, name: str, signed: bool) -> Array:
     if kind not in (None, "symmetric", "lower", "upper"):
         raise ValueError(f"{name}: kind must be 'symmetric', 'lower' or 'upper'; got {kind!r}")
+    if is_dimension(n):
+        # The product of the signed triangles is of all their rows; every other element is the same for all sizes.
+        if signed and kind in (None, "symmetric"):
+            return ragged.by_size(_core.array(n), bound_of(n), invpascal, 0, name)
+        return _of_size(_pascal(bound_of(n), kind, name, signed), n)
     _check_order(name, n)
     lower = [[math.comb(i, j) * (-1) ** (i - j if signed else 0) for j in range(n)] for i in range(n)]
     if kind in (None, "symmetric"):
@@ -325,6 +340,10 @@ def helmert(n: int, full: bool = False) -> Array:
     Raises:
         ValueError: ``n`` is not positive.
     """
+    if is_dimension(n):
+        return ragged.by_size(
+            _core.array(n), bound_of(n), lambda size: helmert(size, full), 0 if full else 1, "helmert"
+        )
     if n < 1:
         raise ValueError(f"helmert: n must be positive; got {n}")
     rows, columns = np.arange(n)[:, None], np.arange(n)
@@ -364,6 +383,9 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     dtype = _core.default_complex_dtype() if dtype is None else _core.canonical_dtype(dtype)
     if _core.dtype_kind(dtype) != "complex":
         raise ValueError(f"dft: the dtype must be complex; got {dtype}")
+    if is_dimension(n):
+        matrix = ragged.ragged_dft(_core.array(n), bound_of(n), dtype)
+        return matrix * ragged.factor(scale, _core.array(n), matrix.dtype)
     places = np.arange(n)
     values = np.exp(-2j * np.pi * (places[:, None] * places % max(n, 1)) / max(n, 1))
     divisor = {None: 1.0, "sqrtn": math.sqrt(n), "n": float(n)}[scale]

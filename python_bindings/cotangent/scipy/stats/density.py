@@ -9,6 +9,7 @@ from cotangent import _core, random
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.sizes import bound_size
 from cotangent.scipy.special import (
     logsumexp,
     ndtr,
@@ -34,11 +35,11 @@ class gaussian_kde:  # noqa: N801 (its name in SciPy)
         (self.dataset,) = _core.promote([cnp.atleast_2d(dataset)], inexact=True)
         if cnp.issubdtype(self.dataset.dtype, cnp.complexfloating):
             raise NotImplementedError("gaussian_kde: complex points are not supported")
-        if self.dataset.size < 2:
+        if bound_size(self.dataset) < 2:
             raise ValueError("gaussian_kde: the dataset must have more than one element")
         self.d, self.n = self.dataset.shape
         if weights is None:
-            self.weights = cnp.full(self.n, 1.0 / self.n, self.dataset.dtype)
+            self.weights = cnp.full(self.n, 1.0, self.dataset.dtype) / cnp.asarray(self.n, self.dataset.dtype)
         else:
             given = cnp.asarray(weights).astype(self.dataset.dtype)
             if given.shape != (self.n,):

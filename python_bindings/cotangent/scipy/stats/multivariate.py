@@ -9,6 +9,7 @@ from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
+from cotangent._ops.sizes import axis_size
 from cotangent.lax.linalg import cholesky, triangular_solve
 from cotangent.scipy._distributions import inside
 from cotangent.scipy.special import (
@@ -46,6 +47,18 @@ class _Multinomial:
 multinomial = _Multinomial()
 
 
+def _fewer(x: Array, y: Array) -> int | None:
+    """How many elements less ``x`` has than ``y`` along the first axis; None where lengths do not tell."""
+    sizes = axis_size(x, 0), axis_size(y, 0)
+    if not any(isinstance(size, Array) for size in sizes):
+        return int(sizes[1]) - int(sizes[0])
+    if all(isinstance(size, Array) for size in sizes):
+        for less in (0, 1):
+            if _core.same_length(sizes[0], cnp.maximum(sizes[1] - less, 0) if less else sizes[1]):
+                return less
+    return None
+
+
 class _Dirichlet:
     """Points of the simplex, along the first axis, with concentrations alpha."""
 
@@ -57,9 +70,10 @@ class _Dirichlet:
         x, alpha = x.astype(cnp.result_type(x, alpha, 1.0)), alpha.astype(cnp.result_type(x, alpha, 1.0))
         if alpha.ndim != 1:
             raise ValueError(f"dirichlet.logpdf: alpha must have one axis; got shape {alpha.shape}")
-        if x.shape[0] not in (alpha.shape[0], alpha.shape[0] - 1):
+        fewer = _fewer(x, alpha)
+        if fewer not in (0, 1):
             raise ValueError(f"dirichlet.logpdf: x has {x.shape[0]} coordinates for {alpha.shape[0]} concentrations")
-        if x.shape[0] == alpha.shape[0] - 1:
+        if fewer:
             x = cnp.concatenate([x, 1 - cnp.sum(x, axis=0, keepdims=True)])
         on_simplex = cnp.all(x > 0, axis=0) & (cnp.abs(cnp.sum(x, axis=0) - 1) < 1e-6)
         column = alpha.reshape(-1, *[1] * (x.ndim - 1))
