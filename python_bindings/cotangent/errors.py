@@ -21,6 +21,7 @@ __all__ = [
     "DTypeError",
     "DeletedArrayError",
     "InternalError",
+    "MemoryLimitError",
     "MismatchError",
     "NonConcreteBooleanIndexError",
     "NotDifferentiableError",
@@ -35,6 +36,10 @@ __all__ = [
 
 class MismatchError(ShapeError, DTypeError, ValueError):
     """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to."""
+
+
+class MemoryLimitError(MemoryError):
+    """A program needs more temporary memory than `jit` was told to use, however few examples it computes at a time."""
 
 
 class DeletedArrayError(ValueError, RuntimeError):
