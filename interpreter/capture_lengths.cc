@@ -1,5 +1,6 @@
 // Which axes of captured values are ragged: mask rules run on a scratch program beside the capture, of which only the
 // lengths are wanted.
+#include <algorithm>
 #include <optional>
 
 #include "interpreter/capture_state.h"
@@ -78,6 +79,19 @@ bool Capture::same_sizes(const Traced& x, const Traced& y) {
   return left && right && same_length(left, right);
 }
 
+std::optional<Range> Capture::range_of_size(const Traced& value) {
+  CT_CHECK(value.capture != nullptr && value.capture->live());
+  State& state = *value.capture->state_;
+  if (state.mask == nullptr) return std::nullopt;
+  state.run_mask_rules();
+  const auto& bounds = state.mask->bounds;
+  return range_of(state.masked[value.var].value, [&](Var input) -> std::optional<Range> {
+    const auto found = bounds.find(input);
+    if (found == bounds.end()) return std::nullopt;
+    return Range{0, found->second};
+  });
+}
+
 void Capture::inherit_lengths(const Traced& input, const Datum& from, std::optional<int> element_axis) {
   const Traced* enclosing = std::get_if<Traced>(&from);
   if (state_->mask == nullptr || enclosing == nullptr || !enclosing->capture->live()) return;
@@ -102,7 +116,11 @@ Traced Capture::add_ragged_input(Aval aval, std::string name, const std::vector<
       Capture& owner = *lengths[axis]->capture;
       CT_CHECK(owner.live() && owner.state_->mask == state_->mask);
       owner.state_->run_mask_rules();
-      masked.lengths[axis] = owner.state_->masked[lengths[axis]->var].value;
+      const Value length = owner.state_->masked[lengths[axis]->var].value;
+      masked.lengths[axis] = length;
+      const int64_t bound = aval.dim(static_cast<int>(axis));
+      int64_t& known = state_->mask->bounds.try_emplace(length.var, bound).first->second;
+      known = std::min(known, bound);
     }
     state_->set_masked(input.var, std::move(masked));
   } else {

@@ -40,7 +40,10 @@ bool repeatable(const Primitive& primitive, const Attrs& attrs);
 
 // The mask rules' own program, shared by a mask capture and the captures nested in it. Only its lengths are wanted.
 struct MaskShadow {
+  MaskShadow() { scratch.share_equations(); }
+
   Builder scratch;
+  absl::flat_hash_map<Var, int64_t> bounds;  // of inputs that are lengths: the smallest axis that they are of
 };
 
 struct Capture::State {

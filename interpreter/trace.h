@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "ir/builder.h"
+#include "ir/length_range.h"
 #include "ir/primitive.h"
 #include "runtime/tensor.h"
 
@@ -104,6 +105,8 @@ class Capture : public std::enable_shared_from_this<Capture> {
   Values lengths_of(Var var);
   // The int32 scalar traced value that is the length of `axis`; an exact axis gives nullopt.
   std::optional<Traced> length(const Traced& value, int axis);
+  // Between which numbers an integer scalar inside a mask lies, as far as the program says.
+  std::optional<Range> range_of_size(const Traced& value);
   // Whether two int32 scalars of this capture or of enclosing ones are the same number whatever the lengths.
   bool same_sizes(const Traced& x, const Traced& y);
 

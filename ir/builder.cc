@@ -96,6 +96,10 @@ void Builder::arrange_inputs(absl::Span<const Value> order) {
 }
 
 Values Builder::bind(const Primitive& primitive, absl::Span<const Value> operands, AttrsPtr attrs) {
+  return shares_ ? bind_shared(primitive, operands, attrs) : append(primitive, operands, std::move(attrs));
+}
+
+Values Builder::append(const Primitive& primitive, absl::Span<const Value> operands, AttrsPtr attrs) {
   absl::InlinedVector<Aval, 6> avals;
   avals.reserve(operands.size());
   for (const Value& operand : operands) {
@@ -136,7 +140,7 @@ Value Builder::bind1(const Primitive& primitive, absl::Span<const Value> operand
 }
 
 Values Builder::bind_shared(const Primitive& primitive, absl::Span<const Value> operands, const AttrsPtr& attrs) {
-  if (has_side_effects(primitive, *attrs)) return bind(primitive, operands, attrs);
+  if (has_side_effects(primitive, *attrs)) return append(primitive, operands, attrs);
   if (shared_ == nullptr) shared_ = std::make_unique<Shared>();
   shared_->update(graph_);
   absl::InlinedVector<Var, 6> vars;
@@ -147,7 +151,7 @@ Values Builder::bind_shared(const Primitive& primitive, absl::Span<const Value> 
   const uint64_t hash = Shared::hash(primitive, vars, *attrs);
   const Equation* equation = shared_->find(graph_, hash, primitive, vars, *attrs);
   if (equation == nullptr) {
-    Values outputs = bind(primitive, operands, attrs);
+    Values outputs = append(primitive, operands, attrs);
     shared_->add_last(graph_, hash);
     return outputs;
   }

@@ -44,6 +44,9 @@ class Builder {
   Values bind(const Primitive& primitive, absl::Span<const Value> operands, AttrsPtr attrs = Attrs::empty());
   Value bind1(const Primitive& primitive, absl::Span<const Value> operands, AttrsPtr attrs = Attrs::empty());
 
+  // From here on `bind` is `bind_shared`: equal values are one, so that what is made of them is, too.
+  void share_equations() { shares_ = true; }
+
   // The results of an equal equation that is there already, else `bind`. Those that act on the world are never shared.
   Values bind_shared(const Primitive& primitive, absl::Span<const Value> operands,
                      const AttrsPtr& attrs = Attrs::empty());
@@ -75,11 +78,14 @@ class Builder {
  private:
   class Shared;
 
+  Values append(const Primitive& primitive, absl::Span<const Value> operands, AttrsPtr attrs);
+
   Graph graph_;
   std::vector<Var> inputs_;
   mutable std::vector<uint32_t> producers_;  // by variable, as far as somebody asked: the index of the equation
   mutable size_t equations_seen_ = 0;        // of these
   std::unique_ptr<Shared> shared_;           // null before the first bind_shared
+  bool shares_ = false;
 };
 
 inline Aval Value::aval() const { return builder->aval(var); }

@@ -1,6 +1,7 @@
 #include "ir/length_form.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -21,6 +22,12 @@ using Form = std::vector<Smallest>;              // the largest of these
 // Beyond these an expression is an atom of its own: lengths that programs have are far smaller.
 constexpr size_t kMostTerms = 16;
 constexpr int64_t kLargest = int64_t{1} << 40;
+// What ranges are held to, so that sums of products do not overflow: far beyond every size.
+constexpr int64_t kMostFactor = int64_t{1} << 34;
+constexpr int64_t kMostCoefficient = int64_t{1} << 24;
+int64_t held_product(int64_t x, int64_t y) {  // of two that are held, and not negative
+  return x > 0 && y > kMostFactor / x ? kMostFactor : x * y;
+}
 
 Form form_of(Polynomial polynomial) { return {{std::move(polynomial)}}; }
 
@@ -58,22 +65,48 @@ Polynomial product_of(const Polynomial& x, const Polynomial& y) {
   return product;
 }
 
+struct AtomOf {
+  Var var = kNoVar;     // or, where there is none, the quotient, rounded down:
+  Polynomial dividend;  // never negative
+  int64_t divisor = 1;
+};
+using Atoms = std::vector<AtomOf>;
+
 // Whether no term is negative: then the polynomial of sizes is not, either.
-bool never_negative(const Polynomial& x) {
+bool no_negative_term(const Polynomial& x) {
   return std::all_of(x.begin(), x.end(), [](const auto& term) { return term.second >= 0; });
 }
 
-bool at_most(const Polynomial& x, const Polynomial& y) { return never_negative(sum_of(y, scaled(x, -1))); }
+// The same where quotients are subtracted: one is, times its divisor, at most its dividend.
+bool never_negative(const Atoms& atoms, const Polynomial& x) {
+  if (no_negative_term(x)) return true;
+  Polynomial least = x;
+  for (const auto& [monomial, coefficient] : x) {
+    if (coefficient >= 0 || monomial.size() != 1) continue;
+    const AtomOf& atom = atoms[monomial[0]];
+    if (atom.var != kNoVar) continue;
+    // Times the divisor, so that the dividend has whole coefficients.
+    const int64_t own = least.at(monomial);
+    least = scaled(least, atom.divisor);
+    least.erase(monomial);
+    least = sum_of(least, scaled(atom.dividend, own));
+  }
+  return no_negative_term(least);
+}
 
-bool at_most(const Smallest& x, const Smallest& y) {
+bool at_most(const Atoms& atoms, const Polynomial& x, const Polynomial& y) {
+  return never_negative(atoms, sum_of(y, scaled(x, -1)));
+}
+
+bool at_most(const Atoms& atoms, const Smallest& x, const Smallest& y) {
   return std::all_of(y.begin(), y.end(), [&](const Polynomial& bound) {
-    return std::any_of(x.begin(), x.end(), [&](const Polynomial& one) { return at_most(one, bound); });
+    return std::any_of(x.begin(), x.end(), [&](const Polynomial& one) { return at_most(atoms, one, bound); });
   });
 }
 
-bool at_most(const Form& x, const Form& y) {
+bool at_most(const Atoms& atoms, const Form& x, const Form& y) {
   return std::all_of(x.begin(), x.end(), [&](const Smallest& one) {
-    return std::any_of(y.begin(), y.end(), [&](const Smallest& bound) { return at_most(one, bound); });
+    return std::any_of(y.begin(), y.end(), [&](const Smallest& bound) { return at_most(atoms, one, bound); });
   });
 }
 
@@ -90,11 +123,12 @@ std::vector<T> needed(std::vector<T> all, Better better) {
   return kept;
 }
 
-std::optional<Form> simplified(Form form) {
+std::optional<Form> simplified(const Atoms& atoms, Form form) {
   for (Smallest& smallest : form) {
-    smallest = needed(std::move(smallest), [](const Polynomial& a, const Polynomial& b) { return at_most(a, b); });
+    smallest = needed(std::move(smallest),
+                      [&](const Polynomial& a, const Polynomial& b) { return at_most(atoms, a, b); });
   }
-  form = needed(std::move(form), [](const Smallest& a, const Smallest& b) { return at_most(b, a); });
+  form = needed(std::move(form), [&](const Smallest& a, const Smallest& b) { return at_most(atoms, b, a); });
   size_t terms = 0;
   for (const Smallest& smallest : form) {
     for (const Polynomial& polynomial : smallest) {
@@ -185,10 +219,25 @@ class Reader {
     if (const auto found = forms_.find(var); found != forms_.end()) return found->second;
     std::optional<Form> form;
     if (const Equation* equation = builder_->producer(var)) form = read_equation(*equation);
-    if (form) form = simplified(*std::move(form));
+    if (form) form = simplified(atoms_, *std::move(form));
     // The map may have grown by the operands; nodes of std::map stay where they are.
     return forms_.emplace(var, form ? *std::move(form) : form_of({{{atom_of(var)}, 1}})).first->second;
   }
+
+  Range range(const Form& form, const RangeOf& of_atom) const {
+    std::optional<Range> largest;
+    for (const Smallest& smallest : form) {
+      std::optional<Range> least;
+      for (const Polynomial& polynomial : smallest) {
+        const Range one = range(polynomial, of_atom);
+        least = least ? Range{std::min(least->least, one.least), std::min(least->most, one.most)} : one;
+      }
+      largest = largest ? Range{std::max(largest->least, least->least), std::max(largest->most, least->most)} : *least;
+    }
+    return *largest;
+  }
+
+  const Atoms& atoms() const { return atoms_; }
 
   Value write(const Form& form) {
     Value result;
@@ -204,11 +253,80 @@ class Reader {
   }
 
  private:
-  struct AtomOf {
-    Var var = kNoVar;     // or, where there is none, the rounded quotient:
-    Polynomial dividend;  // never negative
-    int64_t divisor = 1;
-  };
+  // The bounds of each term by themselves, and those of the polynomial with quotients taken for what they round.
+  Range range(const Polynomial& polynomial, const RangeOf& of_atom) const {
+    const Range terms = range_of_terms(polynomial, of_atom);
+    if (std::none_of(polynomial.begin(), polynomial.end(), [&](const auto& term) { return is_quotient(term.first); })) {
+      return terms;
+    }
+    std::map<Monomial, double> upper, lower;
+    for (const auto& [monomial, coefficient] : polynomial) {
+      upper[monomial] = static_cast<double>(coefficient);
+      lower[monomial] = static_cast<double>(-coefficient);
+    }
+    constexpr double kRounding = 1e-6;
+    const double most = std::floor(most_of(std::move(upper), of_atom) + kRounding);
+    const double least = std::ceil(-most_of(std::move(lower), of_atom) - kRounding);
+    return {std::max(terms.least, static_cast<int64_t>(std::max(least, -0x1p60))),
+            std::min(terms.most, static_cast<int64_t>(std::min(most, 0x1p60)))};
+  }
+
+  bool is_quotient(const Monomial& monomial) const {
+    return monomial.size() == 1 && atoms_[monomial[0]].var == kNoVar;
+  }
+
+  // x / d rounded down is from (x - d + 1) / d to x / d: n - n / 2 is at most (n + 1) / 2.
+  double most_of(std::map<Monomial, double> terms, const RangeOf& of_atom) const {
+    // Dividends are of atoms that were there before.
+    for (size_t atom = atoms_.size(); atom-- > 0;) {
+      const auto found = terms.find({atom});
+      if (found == terms.end() || atoms_[atom].var != kNoVar) continue;
+      const double coefficient = found->second / static_cast<double>(atoms_[atom].divisor);
+      terms.erase(found);
+      for (const auto& [monomial, inside] : atoms_[atom].dividend) {
+        terms[monomial] += coefficient * static_cast<double>(inside);
+      }
+      if (coefficient < 0) terms[{}] -= coefficient * static_cast<double>(atoms_[atom].divisor - 1);
+    }
+    double sum = 0;
+    for (const auto& [monomial, coefficient] : terms) {
+      const Range product = range_of_product(monomial, of_atom);
+      sum += coefficient * static_cast<double>(coefficient < 0 ? product.least : product.most);
+    }
+    return sum;
+  }
+
+  Range range_of_product(const Monomial& monomial, const RangeOf& of_atom) const {
+    Range product{1, 1};
+    for (Atom atom : monomial) {
+      const Range factor = range(atoms_[atom], of_atom);
+      product = {held_product(product.least, factor.least), held_product(product.most, factor.most)};
+    }
+    return product;
+  }
+
+  Range range_of_terms(const Polynomial& polynomial, const RangeOf& of_atom) const {
+    Range sum{0, 0};
+    for (const auto& [monomial, coefficient] : polynomial) {
+      Range product = range_of_product(monomial, of_atom);
+      const int64_t held = std::clamp<int64_t>(coefficient, -kMostCoefficient, kMostCoefficient);
+      if (held < 0) std::swap(product.least, product.most);
+      sum.least += held * product.least;
+      sum.most += held * product.most;
+    }
+    return sum;
+  }
+
+  // Atoms are sizes: not negative.
+  Range range(const AtomOf& atom, const RangeOf& of_atom) const {
+    if (atom.var != kNoVar) {
+      const std::optional<Range> known = of_atom(atom.var);
+      if (!known) return {0, kMostFactor};
+      return {std::clamp<int64_t>(known->least, 0, kMostFactor), std::clamp<int64_t>(known->most, 0, kMostFactor)};
+    }
+    const Range dividend = range(atom.dividend, of_atom);
+    return {std::max<int64_t>(dividend.least, 0) / atom.divisor, std::max<int64_t>(dividend.most, 0) / atom.divisor};
+  }
 
   Atom atom_of(Var var) {
     atoms_.push_back({var, {}, 1});
@@ -258,11 +376,11 @@ class Reader {
     return larger(length, form_of({}));
   }
 
-  static std::optional<Form> multiplied(const Form& x, const Form& y) {
+  std::optional<Form> multiplied(const Form& x, const Form& y) const {
     if (!is_one(y)) return is_one(x) ? multiplied(y, x) : std::nullopt;
     const Polynomial& factor = y[0][0];
     const auto times = [&](const Polynomial& polynomial) { return product_of(polynomial, factor); };
-    if (is_one(x) || never_negative(factor)) return each(x, times);
+    if (is_one(x) || never_negative(atoms_, factor)) return each(x, times);
     if (const auto constant = number_of(y)) {
       return each(negated(x), [&](const Polynomial& p) { return scaled(p, -*constant); });
     }
@@ -273,8 +391,9 @@ class Reader {
   std::optional<Form> divided(const Form& x, int64_t divisor) {
     if (divisor <= 0) return std::nullopt;
     const Form down = each(x, [&](const Polynomial& p) { return floor_quotient(p, divisor); });
-    const bool positive = std::all_of(x.begin(), x.end(), [](const Smallest& smallest) {
-      return std::all_of(smallest.begin(), smallest.end(), never_negative);
+    const bool positive = std::all_of(x.begin(), x.end(), [this](const Smallest& smallest) {
+      return std::all_of(smallest.begin(), smallest.end(),
+                         [&](const Polynomial& p) { return never_negative(atoms_, p); });
     });
     if (positive) return down;
     const Form up =
@@ -331,7 +450,7 @@ class Reader {
   Builder* builder_;
   Clamped clamped_;
   std::map<Var, Form> forms_;
-  std::vector<AtomOf> atoms_;
+  Atoms atoms_;
 };
 
 }  // namespace
@@ -349,11 +468,17 @@ bool same_length(Value x, Value y) {
   Reader reader(*x.builder, Clamped::kAsAskedFor);
   const Form& left = reader.read(x.var);
   const Form& right = reader.read(y.var);
-  return at_most(left, right) && at_most(right, left);
+  return at_most(reader.atoms(), left, right) && at_most(reader.atoms(), right, left);
 }
 
 std::optional<int64_t> constant_of_length(Value x) {
   return number_of(Reader(*x.builder, Clamped::kAsHeld).read(x.var));
+}
+
+Range range_of_length(Value x, const RangeOf& of_atom) {
+  Reader reader(*x.builder, Clamped::kAsHeld);
+  const Form form = reader.read(x.var);
+  return reader.range(form, of_atom);
 }
 
 Value exact_quotient(Value x, int64_t divisor) {

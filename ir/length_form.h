@@ -10,6 +10,8 @@
 // cannot tell counts as different, which is an error message and never a wrong result.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
 
 #include "ir/builder.h"
@@ -25,6 +27,14 @@ bool same_length(Value x, Value y);
 
 // The number that a length is for all sizes.
 std::optional<int64_t> constant_of_length(Value x);
+
+// Between which numbers a length lies, from what is known of the values that it is made of (null: anything from 0 on).
+struct Range {
+  int64_t least;
+  int64_t most;
+};
+using RangeOf = std::function<std::optional<Range>(Var)>;
+Range range_of_length(Value x, const RangeOf& of_atom);
 
 // x / divisor where x is a multiple of it for all sizes, as new equations; else null.
 Value exact_quotient(Value x, int64_t divisor);

@@ -11,21 +11,14 @@
 namespace ct {
 namespace {
 
-bool is_length(const Masked& x) { return x.value.dtype() == DType::kInt32 && x.value.rank() == 0; }
-
-// The equation as it is. Those that make int32 scalars are shared, so that a length that the program computes in the
-// way in which a mask rule does is the same Value, and counts as equal.
+// The equation as it is.
 std::vector<Masked> plain(Builder& builder, const Primitive& primitive, absl::Span<const Masked> operands,
                           const AttrsPtr& attrs) {
   Values values;
   values.reserve(operands.size());
   for (const Masked& operand : operands) values.push_back(operand.value);
-  const bool shared = std::all_of(operands.begin(), operands.end(), is_length);
   std::vector<Masked> results;
-  for (const Value& result :
-       shared ? builder.bind_shared(primitive, values, attrs) : builder.bind(primitive, values, attrs)) {
-    results.push_back(exact(result));
-  }
+  for (const Value& result : builder.bind(primitive, values, attrs)) results.push_back(exact(result));
   return results;
 }
 
@@ -74,6 +67,8 @@ std::vector<Masked> mask_equation(Builder& builder, const Primitive& primitive, 
 
 std::vector<Masked> mask_inline(Builder& builder, const Graph& graph, absl::Span<const Masked> inputs) {
   CT_CHECK(inputs.size() == graph.num_inputs());
+  // A length that is worked out in two places is one Value, which counts as equal.
+  builder.share_equations();
   std::vector<Masked> values(graph.num_vars());
   std::copy(inputs.begin(), inputs.end(), values.begin());
   std::vector<Masked> operands;

@@ -117,7 +117,7 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
     }
     Datum made[2];
     const Datum* promoted[2];
-    promote_operands(operands, Promotion::kJoin, absl::MakeSpan(made), absl::MakeSpan(promoted));
+    promote_operands(absl::MakeSpan(operands), Promotion::kJoin, absl::MakeSpan(made), absl::MakeSpan(promoted));
     const Datum compared[] = {comparable(*promoted[0], op), comparable(*promoted[1], op)};
     const Datum* pointers[] = {&compared[0], &compared[1]};
     return make_array(bind1_with_location(*kOps[op], pointers));

@@ -66,7 +66,7 @@ bool binary_of(const Entrance& self, const Call& call, Promotion promotion, Datu
   }
   Datum made[2];
   const Datum* promoted[2];
-  promote_operands(operands, promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
+  promote_operands(absl::MakeSpan(operands), promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
   result = bind1_with_location(*self.primitive, promoted);
   return true;
 }
@@ -99,7 +99,7 @@ bool where(const Entrance& self, const Call& call, Datum& result) {
   }
   Datum made[2];
   const Datum* values[2];
-  promote_operands(operands, Promotion::kJoin, absl::MakeSpan(made), absl::MakeSpan(values));
+  promote_operands(absl::MakeSpan(operands), Promotion::kJoin, absl::MakeSpan(made), absl::MakeSpan(values));
   const Shape shape = broadcast_shapes(datum_aval(*condition).shape(), datum_aval(*values[0]).shape());
   const Datum parts[] = {broadcast_datum(*condition, shape), broadcast_datum(*values[0], shape),
                          broadcast_datum(*values[1], shape)};

@@ -88,7 +88,7 @@ void with_promoted(PyObject* const* objects, Py_ssize_t count, Promotion promoti
   for (size_t i = 0; i < size; ++i) read_any_operand(objects[i], operands[i]);
   absl::InlinedVector<Datum, kFew> made(size);
   absl::InlinedVector<const Datum*, kFew> promoted(size);
-  promote_operands(operands, promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
+  promote_operands(absl::MakeSpan(operands), promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
   use(absl::MakeConstSpan(promoted), absl::MakeSpan(made));
 }
 
@@ -190,6 +190,18 @@ PyObject* length_of(PyObject* const* args, Py_ssize_t count, PyObject* keywords)
   auto length = traced->capture->length(*traced, py::cast<int>(py::handle(axis)));
   if (!length) Py_RETURN_NONE;
   return make_array(*std::move(length));
+}
+
+PyObject* range_of_size(PyObject* x) {
+  const Traced* traced = perhaps_ragged(x);
+  const std::optional<Range> range = traced == nullptr ? std::nullopt : traced->capture->range_of_size(*traced);
+  if (!range) Py_RETURN_NONE;
+  return py::make_tuple(range->least, range->most).release().ptr();
+}
+
+PyObject* in_mask(PyObject*, PyObject*) {
+  const Capture* capture = innermost_capture();
+  return PyBool_FromLong(capture != nullptr && capture->masks());
 }
 
 PyObject* same_length(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
@@ -301,6 +313,8 @@ void register_functions(py::module_& module) {
       row1<broadcast_shapes_of>("broadcast_shapes", "The shape that shapes broadcast to."),
       row<length_of>("length_of", "The int32 scalar that is the ragged length of an axis; None for an exact axis."),
       row<same_length>("same_length", "Whether two int32 scalars inside a mask are one size, whatever the lengths."),
+      row1<range_of_size>("range_of_size", "The least and the most that an integer scalar inside a mask is; or None."),
+      {"in_mask", in_mask, METH_NOARGS, "Whether a function is being captured by mask, or inside of one that is."},
       row1<ragged_axes>("ragged_axes", "The axes of a traced value that are ragged."),
       row1<is_traced>("is_traced", "Whether an object is a traced array."),
       row1<is_scalar>("is_python_scalar", "Whether an object is a Python number or bool."),

@@ -1,7 +1,9 @@
 #include "python_bindings/operands.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "ir/primitives.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -36,6 +38,64 @@ Datum materialize(const Operand& operand, PromotedType type, const Shape& shape)
   return broadcast_datum(convert_datum(*operand.datum, type.dtype, type.weak), shape);
 }
 
+// ---- Bounds that differ
+
+// The length of the axis that is `from_end` axes before the last; null where it is exact, or there is none.
+std::optional<Traced> length_from_end(const Operand& operand, size_t from_end) {
+  if (operand.datum == nullptr || from_end >= operand.shape.size()) return std::nullopt;
+  const auto* traced = std::get_if<Traced>(operand.datum);
+  if (traced == nullptr || !traced->capture->live() || !traced->capture->masks()) return std::nullopt;
+  return traced->capture->length(*traced, static_cast<int>(operand.shape.size() - 1 - from_end));
+}
+
+void cut_to_bound(Operand& operand, size_t from_end, const Traced& length, int64_t bound) {
+  const size_t axis = operand.shape.size() - 1 - from_end;
+  const Ints start(operand.shape.size(), 0), stride(operand.shape.size(), 1);
+  operand.shape[axis] = bound;
+  const Datum* whole = operand.datum;
+  const Datum cut = bind1_with_location(
+      kSlice, {&whole, 1},
+      Attrs::make({{"start", start}, {"limit", Ints(operand.shape.begin(), operand.shape.end())}, {"stride", stride}}));
+  const Datum size = length;
+  const Datum* operands[] = {&cut, &size};
+  operand.owned = bind1_with_location(
+      kSetLength, operands, Attrs::make({{"axis", static_cast<int64_t>(axis)}, {"cuts", true}}));
+  operand.datum = &operand.owned;
+}
+
+// Axes of one length may be padded to different bounds: to the least of these then. The operands that are left as they
+// are stay where they are.
+void agree_on_bounds(absl::Span<Operand> operands) {
+  Capture* capture = current_capture().get();
+  size_t rank = 0;
+  for (const Operand& operand : operands) rank = std::max(rank, operand.shape.size());
+  for (size_t from_end = 0; from_end < rank; ++from_end) {
+    std::optional<Traced> length;
+    int64_t bound = 0;
+    for (const Operand& operand : operands) {
+      const std::optional<Traced> own = length_from_end(operand, from_end);
+      if (!own || (length && !capture->same_sizes(*length, *own))) continue;
+      const int64_t size = operand.shape[operand.shape.size() - 1 - from_end];
+      bound = length ? std::min(bound, size) : size;
+      length = own;
+    }
+    for (Operand& operand : operands) {
+      const std::optional<Traced> own = length_from_end(operand, from_end);
+      if (!own || operand.shape[operand.shape.size() - 1 - from_end] == bound) continue;
+      if (capture->same_sizes(*length, *own)) cut_to_bound(operand, from_end, *own, bound);
+    }
+  }
+}
+
+// Whether shapes differ, other than by axes of size 1, inside of a mask.
+bool may_differ_in_bounds(absl::Span<const Operand> operands) {
+  const Capture* capture = innermost_capture();
+  if (capture == nullptr || !capture->masks()) return false;
+  return std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+    return operand.datum != nullptr && operand.shape != operands[0].shape;
+  });
+}
+
 }  // namespace
 
 bool read_operand(PyObject* object, Operand& operand) {
@@ -63,7 +123,7 @@ void read_any_operand(PyObject* object, Operand& operand) {
   describe(object, operand);
 }
 
-void promote_operands(absl::Span<const Operand> operands, Promotion promotion, absl::Span<Datum> made,
+void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::Span<Datum> made,
                       absl::Span<const Datum*> promoted) {
   const bool floating = std::any_of(operands.begin(), operands.end(), [](const Operand& operand) {
     return operand.datum != nullptr && is_inexact(operand.type.dtype) && !is_numpy_number(operand);
@@ -72,6 +132,7 @@ void promote_operands(absl::Span<const Operand> operands, Promotion promotion, a
     return floating && is_numpy_number(operand) ? narrowed(operand.type) : operand.type;
   };
   PromotedType type = type_of(operands[0]);
+  if (may_differ_in_bounds(operands)) agree_on_bounds(operands);
   Shape shape = operands[0].shape;
   for (const Operand& operand : operands.subspan(1)) {
     type = promote_types(type, type_of(operand), default_float());
@@ -116,7 +177,7 @@ PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* ri
     if (!read_operand(left, operands[0]) || !read_operand(right, operands[1])) Py_RETURN_NOTIMPLEMENTED;
     Datum made[2];
     const Datum* promoted[2];
-    promote_operands(operands, promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
+    promote_operands(absl::MakeSpan(operands), promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));
     return make_array(bind1_with_location(primitive, promoted));
   });
 }

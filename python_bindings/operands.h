@@ -32,7 +32,7 @@ void read_any_operand(PyObject* object, Operand& operand);
 
 // The operands of one type and shape: pointers to those that are so already, else into `made`, which has a place for
 // each.
-void promote_operands(absl::Span<const Operand> operands, Promotion promotion, absl::Span<Datum> made,
+void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::Span<Datum> made,
                       absl::Span<const Datum*> promoted);
 
 // The result of a primitive that has one.

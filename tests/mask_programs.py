@@ -7,6 +7,7 @@ its relatives, for exact arrays. `program(seed)` is deterministic.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,7 +56,9 @@ def drop(kind: Kind, axis: int) -> Kind:
 # Steps that change a length alike: what they return can be added.
 ALIKE = {"from 1": "less 1", "without last": "less 1", "differences": "less 1", "diff": "less 1"}
 ALIKE |= {"second differences": "less 2", "inner": "less 2", "window of two": "half", "odds": "half"}
-ALIKE |= {"repeat": "twice", "tile": "twice", "first two": "up to 2", "last two": "up to 2"}
+ALIKE |= {"repeat": "twice", "tile": "twice", "first two": "up to 2", "last two": "up to 2", "set the half": "twice"}
+ALIKE |= {"first half": "half", "half of pairs": "half", "second half": "upper half", "other half": "upper half"}
+ALIKE |= {"evens": "upper half"}
 
 
 def with_length(change: str) -> Callable[[Kind, int], Kind]:
@@ -258,6 +261,18 @@ RESIZE: dict[str, Callable[[Any, int], Any]] = {
     "with ones": lambda v, k: cnp.concatenate([cnp.ones_like(v[along(k, slice(None, 1))]), v], k),
     "window of two": lambda v, k: lax.reduce_window(v, 0.0, lax.add, tuple(2 if i == k else 1 for i in range(v.ndim)),
                                                     tuple(2 if i == k else 1 for i in range(v.ndim)), "VALID"),
+    # Sizes that are calculated with.
+    "first half": lambda v, k: v[along(k, slice(None, v.shape[k] // 2))],
+    "second half": lambda v, k: v[along(k, slice(v.shape[k] // 2, None))],
+    "other half": lambda v, k: cnp.array_split(v, 2, axis=k)[0] * 2,
+    "half of pairs": lambda v, k: cnp.split(v, [v.shape[k] // 2], axis=k)[0] + 1,
+    "middle": lambda v, k: v[along(k, slice(v.shape[k] // 3, v.shape[k] // 3 + 2))],
+    "by threes": lambda v, k: v[along(k, slice(None, None, -3))],
+    "but the remainder": lambda v, k: v[along(k, slice(None, v.shape[k] // 2 * 2))],
+    "longer by half": lambda v, k: cnp.concatenate([v, v[along(k, slice(v.shape[k] - v.shape[k] // 2, None))]], k),
+    "repeat of size": lambda v, k: cnp.repeat(v, v.shape[k] // 2 + 1, k),
+    "padded to even": lambda v, k: cnp.concatenate([v, cnp.zeros_like(v[along(k, slice(None, v.shape[k] % 2))])], k),
+    "set the half": lambda v, k: cnp.concatenate([v.at[along(k, slice(v.shape[k] // 2, None))].set(0.5)] * 2, k),
 }  # fmt: skip
 for _name, _along in RESIZE.items():
     least = 2 if "two" in _name or "diff" in _name or "inner" in _name else 1
@@ -265,6 +280,31 @@ for _name, _along in RESIZE.items():
         _name, _along, has_length, with_length(_name), at=ragged_axis, least=0 if _name in {"repeat", "tile"} else least
     )
 
+ANEW = itertools.count()
+
+
+def chosen_by_values(kind: Kind) -> Kind:
+    """A length that depends on values is like no other."""
+    return (f"chosen {next(ANEW)} of {kind[0]}", *kind[1:])
+
+
+step("positive", lambda v: v[v > 0], vector, chosen_by_values, smooth=False)
+step("rows of positive sum", lambda v: v[v.sum(1) > 0], rows, chosen_by_values, smooth=False)
+step("up to the largest", lambda v: v[: cnp.argmax(v)], vector, chosen_by_values, least=1, smooth=False)
+step("unique", cnp.unique, vector, chosen_by_values, smooth=False)
+step(
+    "all of a matrix",
+    lambda v: v.ravel(),
+    lambda v: matrix(v) and all(map(is_length, v)),
+    lambda v: (f"{v[0]}*{v[1]}",),
+)
+step("all of a turned matrix", lambda v: v.T.reshape(-1), rows, lambda v: (f"{v[1]} rows of {v[0]}",))
+step("pairs", lambda v: v[: v.shape[0] // 2 * 2].reshape(-1, 2), vector, lambda v: (f"half({v[0]})", 2))
+step("two rows", lambda v: v[: v.shape[0] // 2 * 2].reshape(2, -1), vector, lambda v: (2, f"half({v[0]})"))
+step("there and back", lambda v: v.T.ravel().reshape(v.shape[1], v.shape[0]).T, matrix, same)
+step("tile by sizes", lambda v: cnp.tile(v, v.shape[0]), vector, lambda v: (f"square({v[0]})",))
+step("line", lambda v: v * cnp.linspace(0.0, 1.0, v.shape[0], dtype=v.dtype), vector, same)
+step("set a part", lambda v: v.at[1::2].multiply(0.5).at[: v.shape[0] // 2].add(0.25), vector, same)
 step("dot", lambda u, v: u @ v, lambda u, v: vector(u) and u == v, lambda u, v: (), count=2)
 step("outer", lambda u, v: cnp.outer(u, v), kinds(vector, vector), lambda u, v: u + v, count=2)
 step("by weights", lambda v: v @ WEIGHTS.astype(v.dtype), lambda v: rows(v) and v[1] == 3, lambda v: (v[0], 2))

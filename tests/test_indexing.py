@@ -283,11 +283,11 @@ def test_errors(call, error, message):
     assert message in str(caught.value)
 
 
-def test_traced_slice_bound_is_an_error():
-    with pytest.raises(TypeError, match="not known when the program is captured"):
-        ct.jit(lambda x, i: x[:i])(X, 1)
+@pytest.mark.parametrize("stop", [-9, -1, 0, 1, 2, 9])
+def test_a_slice_bound_that_the_program_computes(stop):
+    np.testing.assert_array_equal(ct.jit(lambda x, i: x[:i])(X, stop).unpad(), X[:stop])
+    np.testing.assert_array_equal(ct.jit(lambda x, i: x[i:])(X, stop).unpad(), X[stop:])
 
 
-def test_traced_mask_is_an_error():
-    with pytest.raises(ct.errors.ConcretizationError):
-        ct.jit(lambda x: x[x > 0])(X)
+def test_a_mask_that_the_program_computes():
+    np.testing.assert_array_equal(ct.jit(lambda x: x[x > 1])(X).unpad(), np.asarray(X)[np.asarray(X) > 1])

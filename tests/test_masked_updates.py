@@ -61,14 +61,21 @@ def test_values_with_one_for_all_chosen(array, number, operation) -> None:
             np.testing.assert_allclose(result, expected, rtol=1e-5)
 
 
-def test_values_of_their_own_need_a_known_mask() -> None:
+def test_values_of_their_own() -> None:
     mask = FLOATS > 0
     values = np.arange(mask.sum(), dtype=np.float32)
     expected = FLOATS.copy()
     expected[mask] = values
     np.testing.assert_array_equal(ct.jit(lambda x: x.at[mask].set(values))(FLOATS), expected)
-    with pytest.raises(ct.errors.ConcretizationError, match="being captured by jit"):
-        ct.jit(lambda x: x.at[x > 0].set(values))(FLOATS)
+    np.testing.assert_array_equal(ct.jit(lambda x: x.at[x > 0].set(values))(FLOATS), expected)
+    weights = ct.grad(lambda v: (ct.jit(lambda x, v: x.at[x > 0].set(v))(FLOATS, v) * FLOATS).sum())(cnp.array(values))
+    np.testing.assert_array_equal(weights, FLOATS[mask])
+    rows = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+    chosen = rows.sum(1) > 10
+    wanted = rows.copy()
+    wanted[chosen] = -rows[chosen]
+    found = ct.jit(lambda x, v: x.at[x.sum(1) > 10].set(v))(rows, -rows[chosen])
+    np.testing.assert_array_equal(found, wanted)
 
 
 @pytest.mark.parametrize("rest", [np.array([1, 0]), [1, 0], 1, slice(1, None), slice(None, None, -1)], ids=str)

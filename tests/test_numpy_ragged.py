@@ -194,10 +194,6 @@ def test_what_needs_exact_sizes(call, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda x: cnp.split(x, 2), "along a ragged axis is not supported"),
-        (lambda x: x.at[1:].set(0.0), "with a slice of a ragged axis is not supported"),
-        (lambda x: x[-3:-1], "is supported only up to its end"),
-        (lambda x: x[3:0:-1], "with step -1 is not supported"),
         (lambda x: cnp.pad(x, ((1, 0), (0, 0)), "edge"), "along a ragged axis is not supported"),
     ],
 )

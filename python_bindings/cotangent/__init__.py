@@ -27,6 +27,7 @@ from cotangent._base.device import (  # noqa: E402
     process_index,
 )
 from cotangent._core import Array  # noqa: E402
+from cotangent._ops.dimensions import dimension  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
@@ -147,6 +148,7 @@ __all__ = [
     "device_get",
     "device_put",
     "devices",
+    "dimension",
     "disable_jit",
     "effects_barrier",
     "enable_x64",

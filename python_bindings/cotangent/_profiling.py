@@ -20,6 +20,7 @@ from cotangent._base.capture import (
     wraps,
 )
 from cotangent._core import Graph, JitFunction
+from cotangent._transforms.sized import capture_sized
 from cotangent._transforms.staging import trace_call
 from cotangent.ir import Equation, equations
 
@@ -276,7 +277,8 @@ def _captured(fun: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Captured
         traced, leaves = trace_call(fun, args, kwargs)
         return traced._call.captured, leaves
     leaves, structure = flatten_arguments((args, kwargs), function_name(fun))
-    return capture(fun, leaves, structure, "jit", name=function_name(fun)), leaves
+    name = function_name(fun)
+    return capture_sized(lambda function: capture(function, leaves, structure, "jit", name=name), fun), leaves
 
 
 def profile(fun: Callable[..., Any], *, runs: int = 10) -> Callable[..., Profile]:

@@ -19,6 +19,7 @@ __all__ = [
     "ConcretizationTypeError",
     "CorruptFileError",
     "DTypeError",
+    "DataDependentShapeError",
     "DeletedArrayError",
     "InternalError",
     "MemoryLimitError",
@@ -46,7 +47,11 @@ class DeletedArrayError(ValueError, RuntimeError):
     """An array that was deleted or donated is used."""
 
 
-class NonConcreteBooleanIndexError(ConcretizationError, IndexError):
+class DataDependentShapeError(ConcretizationError):
+    """A shape that depends on values that are not known, in a program whose shapes are: sizes are values inside of ``ct.mask``."""
+
+
+class NonConcreteBooleanIndexError(DataDependentShapeError, IndexError):
     """A bool index whose values are not known, so that neither is the shape of what it selects."""
 
 

@@ -20,6 +20,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import aval_of, capture, check_callable, flatten_arguments, function_name
 from cotangent._core import Array, Graph
+from cotangent._transforms.sized import capture_sized
 from cotangent.errors import CorruptFileError, ShapeError
 
 __all__ = ["Exported", "compile", "load"]
@@ -106,7 +107,9 @@ def compile(fun: Callable[..., Any], *specs: Any, name: str = "program") -> Expo
     _core.check_export_name(name)
     leaves, structure = flatten_arguments((specs, {}), function_name(fun))
     with _core.KeepLengths():  # what is loaded may be masked
-        captured = capture(fun, leaves, structure, "jit", name=function_name(fun))
+        captured = capture_sized(
+            lambda function: capture(function, leaves, structure, "jit", name=function_name(fun)), fun
+        )
     if any(_core.is_traced(x) for x in captured.closure):
         raise ValueError(
             f"export.compile: {function_name(fun)} closes over traced arrays; export outside of jit and other transforms"

@@ -24,7 +24,8 @@ from cotangent._ops.binding import (
     real_dtype,
     real_only,
 )
-from cotangent._ops.sizes import flattened, insert_axes, move_last, ragged_length, refuse_ragged
+from cotangent._ops.reshaping import flattened
+from cotangent._ops.sizes import insert_axes, move_last, ragged_length, refuse_ragged
 from cotangent._transforms.control_flow import while_loop
 from cotangent._transforms.rules_by_type import custom_jvp_by_type
 from cotangent.errors import DTypeError, ShapeError

@@ -2,13 +2,13 @@
 
 It is resolved in three stages:
 
-1. the *window*: a slice on every axis, with static bounds (an int that stands alone is a window of size 1);
+1. the *window*: a slice on every axis (an int that stands alone is a window of size 1), whose bounds may be sizes inside ``ct.mask``;
 2. the *lookup*, if there are index arrays or scalars that are values: their axes are brought together, made one, and
 read by a gather;
 3. the *result shape*: axes of ints removed, axes of None inserted.
 
-`indexing` runs the stages forward, to read; `numpy.index_updates` runs them backward. Inside ``ct.mask`` a window must not cut
-a ragged axis in a way that its bounds do not say; ``x[-1]`` and ``x[:-1]`` count from the length.
+`indexing` runs the stages forward, to read; `numpy.index_updates` runs them backward. Inside ``ct.mask``, ``x[-1]`` and ``x[:-1]`` count from the
+length.
 """
 
 from __future__ import annotations
@@ -23,7 +23,11 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
-from cotangent._ops.sizes import axis_size, insert_axes, is_dimension, ragged_length
+from cotangent._ops.dimensions import Dim, as_dimension, is_scalar_integer
+from cotangent._ops.positions import is_sized as is_sized_mask
+from cotangent._ops.positions import sized_positions
+from cotangent._ops.sized_slices import SizedSlice, is_sized, resolve_slice
+from cotangent._ops.sizes import axis_size, insert_axes, symbolic_size
 from cotangent.errors import ConcretizationError, NonConcreteBooleanIndexError
 
 _INT32 = np.dtype("int32")
@@ -37,7 +41,9 @@ class Plan:
         self.limit = limit
         self.stride = stride
         self.reversed_axes: list[int] = []
-        self.lengths: dict[int, Array] = {}  # of windows whose length is a value
+        self.sized: dict[
+            int, SizedSlice
+        ] = {}  # axes of which sizes are values: their windows, in place of start, limit, stride
         self.looked_up: list[tuple[int, Any]] = []  # (axis, index array) of the lookup
         self.together = True  # whether the looked up axes are adjacent in the index
         self.dropped: list[int] = []  # axes of the array that are ints
@@ -115,14 +121,15 @@ def _expand(index: Any, x: Array) -> list[Any] | None:
         if is_mask(item):
             if np.ndim(item) == 0:
                 return None
+            sized = is_sized_mask(item)
             try:
-                mask = np.asarray(_core.to_numpy(item))
+                mask: Any = item if sized else np.asarray(_core.to_numpy(item))
             except ConcretizationError as error:
                 raise NonConcreteBooleanIndexError(*error.args) from None
             axis = sum(1 for other in expanded if other is not None and other is not Ellipsis)
             if Ellipsis not in [other for other in expanded if isinstance(other, EllipsisType)]:
                 check_mask(mask, axis, x)
-            expanded += [found.astype(np.int32) for found in np.nonzero(mask)]
+            expanded += sized_positions(mask) if sized else [found.astype(np.int32) for found in np.nonzero(mask)]
             continue
         expanded.append(item)
     used = sum(1 for item in expanded if item is not None and not isinstance(item, EllipsisType))
@@ -215,33 +222,40 @@ def _index_array(item: Any, axis: int) -> Any:
     return array
 
 
-def _bound(value: Any, axis: int) -> int | None:
-    """A bound of a slice as an int."""
-    if value is None:
-        return None
+def _step(value: Any, axis: int) -> int:
+    try:
+        step = 1 if value is None else operator.index(value)
+    except TypeError:
+        raise TypeError(f"the step of a slice must be a known integer or None; axis {axis} has {value!r}") from None
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    return step
+
+
+def _bound(value: Any, axis: int) -> Any:
+    """A bound of a slice: an int, None, or a size that is a value."""
+    if value is None or isinstance(value, Dim):
+        return value
     try:
         return operator.index(value)
-    except TypeError as error:
-        if isinstance(value, Array) and _core.is_traced(value):
-            raise type(error)(
-                f"a slice bound of axis {axis} is a value that is not known when the program is captured\n"
-                "  use an index array (start + arange(size)), or make the bound static"
-            ) from None
+    except TypeError:
+        if is_scalar_integer(value):
+            # Outside of masks this is an error, which the functions that capture may answer with a mask.
+            return value if _core.in_mask() else as_dimension(value, f"a slice bound of axis {axis}")
         raise TypeError(f"slice bounds must be integers or None; axis {axis} has {value!r}") from None
 
 
 def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> None:
     if item.start is None and item.stop is None and item.step is None:
         return
-    step = _bound(item.step, axis)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
+    step = _step(item.step, axis)
     plan.has_window = True
-    size = x._bound_shape[axis]
-    if axis in ragged:
-        _ragged_window(plan, x, axis, item, 1 if step is None else step)
+    item = slice(_bound(item.start, axis), _bound(item.stop, axis), step)
+    if axis in ragged or is_sized(item):
+        size = symbolic_size(x, axis)
+        plan.sized[axis] = resolve_slice(size, item, step, axis)
         return
-    start, stop, stride = slice(_bound(item.start, axis), _bound(item.stop, axis), step).indices(size)
+    start, stop, stride = item.indices(x._bound_shape[axis])
     count = len(range(start, stop, stride))
     if stride < 0:
         # The same elements forward, then reversed.
@@ -253,42 +267,3 @@ def _window(plan: Plan, x: Array, axis: int, item: slice, ragged: list[int]) -> 
         plan.start[axis], plan.limit[axis], plan.stride[axis] = start, start + 1, 1
     else:
         plan.start[axis], plan.limit[axis], plan.stride[axis] = start, start + (count - 1) * stride + 1, stride
-
-
-def _ragged_window(plan: Plan, x: Array, axis: int, item: slice, step: int) -> None:
-    """A slice of an axis of n elements, n a value up to the bound."""
-    size = x._bound_shape[axis]
-    length = ragged_length(x, axis)
-    start, stop = item.start, item.stop
-    if is_dimension(stop) and stop.bound == size:
-        stop = None
-    if step < 0:
-        if start is None and stop is None and step == -1:
-            plan.reversed_axes.append(axis)
-            return
-        raise NotImplementedError(
-            f"slicing ragged axis {axis} with step {step} is not supported\n  reverse it with [::-1] first"
-        )
-    first, last = _bound(start, axis), _bound(stop, axis)
-    if first is not None and first < 0:
-        if last is not None or step != 1:
-            raise NotImplementedError(f"slicing ragged axis {axis} from {first} is supported only up to its end")
-        # The last elements: at most -first, at positions from max(n + first, 0).
-        count = min(-first, size)
-        offset = primitives.max(*_core.promote([length + first, 0]))
-        plan.looked_up.append((axis, offset + primitives.iota(shape=[count], dtype=_INT32, axis=0)))
-        plan.lengths[-1] = primitives.min(*_core.promote([length, count]))
-        return
-    begin = min(first or 0, size)
-    limit = size
-    if last is not None and last >= 0:
-        limit = min(last, size)
-    plan.start[axis], plan.limit[axis], plan.stride[axis] = begin, max(limit, begin), step
-    if first is not None and first > size:
-        # Nothing is left. The length says of how many elements in front, as for a larger bound: others are compared with it.
-        left = primitives.max(*_core.promote([length - first + (step - 1), 0]))
-        plan.lengths[axis] = primitives.div(*_core.promote([left, step])) if step != 1 else left
-    if last is not None and last < 0:
-        left = primitives.max(*_core.promote([length + last - (first or 0) + (step - 1), 0]))
-        plan.limit[axis] = max(size + last, begin)
-        plan.lengths[axis] = primitives.div(*_core.promote([left, step])) if step != 1 else left

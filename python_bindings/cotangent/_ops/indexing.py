@@ -10,11 +10,11 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
-from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import kind, literal
 from cotangent._ops.extents import drop_axes, join_axes
 from cotangent._ops.index_plans import Plan, resolve, with_mask_axes
+from cotangent._ops.sized_slices import take_slice
 from cotangent._ops.sizes import axis_size, insert_axes
 
 _INT32 = np.dtype("int32")
@@ -26,9 +26,8 @@ def take_window(x: Array, plan: Plan) -> Array:
         x = primitives.slice(x, start=plan.start, limit=plan.limit, stride=plan.stride)
     if plan.reversed_axes:
         x = primitives.reverse(x, axes=sorted(plan.reversed_axes))
-    for axis, length in plan.lengths.items():
-        if axis >= 0:
-            x = set_length(x, length, axis)
+    for axis, window in plan.sized.items():
+        x = take_slice(x, axis, window)
     return x
 
 
@@ -145,8 +144,6 @@ def get_item(x: Array, index: Any) -> Array:
         _check_lookup(window, plan)
         found = look_up(window, plan, "clip")
         result = primitives.gather(gathered(window, found), found.indices, axis=found.axis, batch_dims=0)
-        if -1 in plan.lengths:
-            result = set_length(result, plan.lengths[-1], found.axis)
     return shape_result(result, *result_shape(plan, x.ndim, found))
 
 

@@ -11,13 +11,16 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.binding import convert, own
-from cotangent._ops.extents import slice_axis
+from cotangent._ops.dimensions import smallest
 from cotangent._ops.shapes import atleast_1d, atleast_2d, atleast_3d, moveaxis, ravel
+from cotangent._ops.sized_slices import resolve_slice, slice_sized, take_slice
 from cotangent._ops.sizes import (
     insert_axes,
     normalize_axis,
     refuse_ragged,
+    size_from,
     static_int,
+    symbolic_size,
 )
 
 __all__ = [
@@ -172,31 +175,24 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Array:
 def _split(name: str, ary: Any, indices_or_sections: Any, axis: int, equal: bool) -> list[Array]:
     array = _core.array(ary)
     axis = normalize_axis(axis, array.ndim, name)
-    if axis in _core.ragged_axes(array):
-        raise NotImplementedError(
-            f"{name} along a ragged axis is not supported\n  take slices with static bounds instead"
+    total = symbolic_size(array, axis)
+    if isinstance(indices_or_sections, (tuple, list)) or (
+        isinstance(indices_or_sections, (np.ndarray, Array)) and indices_or_sections.ndim > 0
+    ):
+        cuts = [0, *(size_from(i, f"{name}: an index") for i in indices_or_sections), None]
+        bounds = zip(cuts[:-1], cuts[1:], strict=True)
+        pieces = [resolve_slice(total, slice(start, stop), 1, axis) for start, stop in bounds]
+        return [take_slice(array, axis, piece) for piece in pieces]
+    sections = static_int(indices_or_sections, f"{name}: the number of sections")
+    if sections <= 0:
+        raise ValueError(f"{name}: the number of sections must be positive; got {sections}")
+    if equal and isinstance(total, int) and total % sections:
+        raise ValueError(
+            f"{name}: {total} elements along axis {axis} do not divide into {sections} equal parts\n  use array_split"
         )
-    total = array._bound_shape[axis]
-    if isinstance(indices_or_sections, (tuple, list, np.ndarray, Array)) and np.ndim(indices_or_sections) > 0:
-        cuts = [static_int(i, f"{name}: an index") for i in indices_or_sections]
-        cuts = [min(max(i + total if i < 0 else i, 0), total) for i in cuts]
-        bounds = [0, *cuts, total]
-    else:
-        sections = static_int(indices_or_sections, f"{name}: the number of sections")
-        if sections <= 0:
-            raise ValueError(f"{name}: the number of sections must be positive; got {sections}")
-        if equal and total % sections:
-            raise ValueError(
-                f"{name}: {total} elements along axis {axis} do not divide into {sections} equal parts\n"
-                "  use array_split"
-            )
-        base, extra = divmod(total, sections)
-        bounds = [0]
-        for i in range(sections):
-            bounds.append(bounds[-1] + base + (1 if i < extra else 0))
-    return [
-        slice_axis(array, axis, start, max(start, limit)) for start, limit in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    base, extra = divmod(total, sections)
+    starts = [i * base + (0 if equal else smallest(extra, i)) for i in range(sections + 1)]
+    return [slice_sized(array, axis, start, stop) for start, stop in zip(starts[:-1], starts[1:], strict=True)]
 
 
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:

@@ -12,6 +12,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.arithmetic import clip, maximum
 from cotangent._ops.binding import choose, is_integer, kind, literal
@@ -26,7 +27,7 @@ from cotangent._ops.sizes import (
     static_count,
     static_shape,
 )
-from cotangent.errors import ConcretizationError
+from cotangent.errors import ConcretizationError, DataDependentShapeError
 
 __all__ = ["argwhere", "flatnonzero", "nonzero", "unravel_index"]
 
@@ -42,10 +43,26 @@ def known(x: Any, name: str, hint: str = "pass size=, how many results there are
     try:
         return _core.peek_numpy(x)  # its elements decide about positions; none of them is part of a result
     except ConcretizationError as error:
-        raise ConcretizationError(
+        raise DataDependentShapeError(
             f"{name}: the shape of the result depends on values that are not known when the program is captured\n"
             f"  {hint}"
         ) from error
+
+
+def is_unknown(x: Any) -> bool:
+    """Whether the values of an array are not known when the program is captured."""
+    if not _core.is_traced(x):
+        return False
+    try:
+        _core.peek_numpy(x)
+    except ConcretizationError:
+        return True
+    return False
+
+
+def is_sized(x: Any) -> bool:
+    """Whether a result whose shape depends on these values has a size that is a value: inside of masks, where they are not known."""
+    return _core.in_mask() and is_unknown(x)
 
 
 def _integers(values: Any) -> Array:
@@ -64,12 +81,28 @@ def true_positions(mask: Array, size: int) -> tuple[Array, Array]:
     return choose(written, found, 0), total
 
 
+def exact_mask(mask: Array) -> Array:
+    """Bools that are false on padding, of exact size."""
+    ragged = _core.ragged_axes(mask)
+    return primitives.fill_padding(mask, axes=ragged, value=0.0) if ragged else mask
+
+
+def sized_positions(mask: Array) -> list[Array]:
+    """The index along each axis of each element that is true, in row-major order: how many there are is a value."""
+    exact = exact_mask(mask)
+    shape = exact._bound_shape
+    count = bound_size(exact)
+    flat = exact if exact.ndim == 1 else primitives.reshape(exact, shape=[count])
+    found, total = true_positions(flat, count)
+    return [set_length(index, total, 0) for index in _unravel(found, shape)]
+
+
 def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero, an integer array for each axis.
 
     Args:
-        a: numbers or bools; known, unless ``size`` is given.
-        size: how many indices to return.
+        a: numbers or bools.
+        size: how many indices to return. By default as many as there are; under ``jit``, where that is a value, results are `Ragged`.
         fill_value: the index (or one for each axis) where there are fewer than ``size``; by default 0.
 
     Raises:
@@ -83,9 +116,11 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     """
     if np.ndim(a) == 0:
         raise ValueError("nonzero: a scalar has no indices\n  use atleast_1d(a) first")
+    if size is None and is_sized(a):
+        return tuple(_core.convert(index, _core.default_int_dtype()) for index in sized_positions(truth(a)))
     if size is None:
         return tuple(_integers(index) for index in np.nonzero(known(a, "nonzero")))
-    mask = truth(a)
+    mask = exact_mask(truth(a))
     size = static_count(size, "nonzero: size")
     shape = mask._bound_shape
     flat = mask if mask.ndim == 1 else primitives.reshape(mask, shape=[bound_size(mask)])

@@ -17,6 +17,7 @@ from cotangent._core import Array, entrance
 from cotangent._ops.binding import kind, no_out, own
 from cotangent._ops.diagonals import diagonal
 from cotangent._ops.reductions import sum as _sum
+from cotangent._ops.reshaping import flat
 from cotangent._ops.shapes import moveaxis
 from cotangent._ops.sizes import bound_size, insert_axes, move_last, normalize_axis, refuse_ragged
 from cotangent.errors import ShapeError
@@ -157,7 +158,7 @@ def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any =
         x = primitives.conj(x)
     axes = list(range(x.ndim))
     if x._bound_shape != y._bound_shape:
-        x, y, axes = primitives.reshape(x, shape=[bound_size(x)]), primitives.reshape(y, shape=[bound_size(y)]), [0]
+        x, y, axes = flat(x), flat(y), [0]
     return dot_general(x, y, (axes, axes))
 
 

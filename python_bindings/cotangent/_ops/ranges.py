@@ -16,14 +16,18 @@ from cotangent._base.device import check_device, check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.creation import asarray, zeros
+from cotangent._ops.dimensions import is_scalar_integer, largest, narrowed, not_negative
 from cotangent._ops.sizes import (
     insert_axes,
     is_dimension,
     normalize_axis,
     ragged_length,
+    size_from,
     static_count,
+    static_int,
     static_shape,
 )
+from cotangent.errors import ConcretizationError
 
 __all__ = [
     "arange",
@@ -52,9 +56,9 @@ def _number(value: Any, name: str) -> Any:
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None, out_sharding: Any = None
 ) -> Array:
-    """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known.
+    """``start, start + step, …`` up to but without ``stop``; one argument is ``stop``. The bounds must be known, or sizes.
 
-    Inside ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged axis.
+    Inside ``ct.mask``, ``arange(x.shape[0])`` has the length of the ragged axis; ``arange(n // 2, n)``, ``arange(1, k)`` have what bounds say.
 
     Raises:
         ValueError: step is 0.
@@ -65,9 +69,8 @@ def arange(
     """
     check_placement(out_sharding, "arange")
     check_device(device, "arange")
-    if stop is None and step is None and is_dimension(start):
-        sizes, lengths = static_shape((start,), "arange")
-        return give_lengths(_iota(sizes[0], _core.default_int_dtype() if dtype is None else dtype), lengths)
+    if builtins_any(is_dimension(part) or _is_value(part) for part in (start, stop, step)):
+        return _sized_range(start, stop, step, dtype)
     parts = [part for part in (start, stop, step) if part is not None]
     if dtype is None:
         dtype, _ = _core.promote_types([(lambda a: (a.dtype, a.weak_type))(_core.array(part)) for part in parts])
@@ -96,6 +99,46 @@ def arange(
     return _core.convert(result, dtype)
 
 
+def _is_value(part: Any) -> bool:
+    """Whether a bound is an integer that nobody knows yet."""
+    if not is_scalar_integer(part):
+        return False
+    try:
+        _core.peek_numpy(part)
+    except ConcretizationError:
+        return True
+    return False
+
+
+def _sized_range(start: Any, stop: Any, step: Any, dtype: Any) -> Array:
+    """`arange` where a bound is a size, or a value that may become one."""
+    first, last = (0, start) if stop is None else (start, stop)
+    first, last = (size_from(item, "arange: a bound") for item in (first, last))
+    stride = 1 if step is None else static_int(step, "arange: the step beside bounds that are sizes")
+    if stride == 0:
+        raise ValueError("arange: step must not be 0")
+    distance = last - first if stride > 0 else first - last
+    count = narrowed(not_negative((distance + (abs(stride) - 1)) // abs(stride)))
+    sizes, lengths = static_shape((count,), "arange")
+    wide = _core.default_int_dtype() if dtype is None else _core.canonical_dtype(dtype)
+    result = _iota(sizes[0], wide)
+    if stride != 1:
+        result = result * literal(result, stride)
+    if is_dimension(first):
+        result = result + _core.broadcast_to(_core.convert(first.value, wide), result._bound_shape)
+    elif first:
+        result = result + literal(result, first)
+    return give_lengths(result, lengths)
+
+
+def _fractions(num: Any, divisions: Any, dtype: Any) -> Array:
+    """``0 … num - 1`` over the number of divisions, where one is a size."""
+    sizes, lengths = static_shape((num,), "linspace")
+    position = _iota(sizes[0], dtype)
+    parts = _core.broadcast_to(_core.convert(largest(divisions, 1).value, dtype), position._bound_shape)
+    return give_lengths(position / parts, lengths)
+
+
 def linspace(
     start: Any,
     stop: Any,
@@ -113,15 +156,19 @@ def linspace(
         ValueError: ``num`` is negative.
     """
     check_device(device, "linspace")
-    num = static_count(num, "linspace: num")
+    num = size_from(num, "linspace: num")
+    if not is_dimension(num) and num < 0:
+        raise ValueError(f"linspace: num must not be negative; got {num}")
     if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
         start, stop = asarray(start, dtype), asarray(stop, dtype)
     start, stop = _core.promote([start, stop], inexact=True)
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
     start, stop = convert(start, start.dtype), convert(stop, stop.dtype)
     divisions = num - 1 if endpoint else num
-    shape = [num, *start._bound_shape]
-    if divisions > 0:
+    if is_dimension(num):
+        result, gap = _sized_linspace(start, stop, num, divisions, endpoint)
+    elif divisions > 0:
+        shape = [num, *start._bound_shape]
         fraction = _iota(num, start.dtype) / literal(_iota(num, start.dtype), divisions)
         fraction = primitives.broadcast(fraction, shape=shape, axes=[0])
         first, last = _core.broadcast_to(start, shape), _core.broadcast_to(stop, shape)
@@ -131,13 +178,32 @@ def linspace(
             result = primitives.select(primitives.eq(position, literal(position, num - 1)), last, result)
         gap = (stop - start) / divisions
     else:
-        result = _core.broadcast_to(start, shape)
+        result = _core.broadcast_to(start, [num, *start._bound_shape])
         gap = _core.full((), math.nan, start.dtype)
     if _core.dtype_kind(out_dtype) in ("signed", "unsigned"):
         result = primitives.floor(result)
     result = _core.convert(result, out_dtype)
     result = _first_axis_to(result, axis, "linspace")
     return (result, gap) if retstep else result
+
+
+def _sized_linspace(start: Array, stop: Array, num: Any, divisions: Any, endpoint: bool) -> tuple[Array, Array]:
+    """The numbers and the gap between them, in the steps in which those of a known number are made."""
+    (count,), lengths = static_shape((num,), "linspace")
+    fraction = _fractions(num, divisions, start.dtype)
+    shape = [count, *start._bound_shape]
+    wide = give_lengths(primitives.broadcast(fraction, shape=shape, axes=[0]), lengths)
+    first, last = (give_lengths(_core.broadcast_to(x, shape), lengths) for x in (start, stop))
+    result = first * (literal(wide, 1) - wide) + last * wide
+    position = give_lengths(primitives.iota(shape=shape, dtype=np.dtype("int32"), axis=0), lengths)
+    if endpoint:
+        end = give_lengths(_core.broadcast_to(largest(num, 1).value - 1, shape), lengths)
+        # Of one number the first is also the last, and the start.
+        result = primitives.select(primitives.eq(position, end) & (position > 0), last, result)
+    none = _core.convert(largest(divisions, 1).value, start.dtype)
+    gap = (stop - start) / _core.broadcast_to(none, start._bound_shape)
+    divided = _core.broadcast_to(divisions.value > 0, start._bound_shape)
+    return result, primitives.select(divided, gap, literal(gap, math.nan))
 
 
 def _first_axis_to(x: Array, axis: int, name: str) -> Array:

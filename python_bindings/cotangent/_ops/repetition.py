@@ -10,11 +10,14 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import set_length
+from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._ops.binding import own
+from cotangent._ops.binding import literal, own
+from cotangent._ops.dimensions import Dim, as_dimension
 from cotangent._ops.extents import slice_axis
+from cotangent._ops.positions import is_sized, known
+from cotangent._ops.reshaping import reshaped
 from cotangent._ops.running import cumsum
 from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
@@ -22,8 +25,10 @@ from cotangent._ops.sizes import (
     normalize_axis,
     ragged_length,
     several,
+    size_from,
     static_count,
-    static_int,
+    static_shape,
+    symbolic_sizes,
 )
 from cotangent._ops.sorting import searchsorted
 
@@ -36,14 +41,16 @@ __all__ = [
 @own
 def tile(A: Any, reps: int | Sequence[int]) -> Array:
     """The array repeated as a whole, so many times along each axis."""
-    counts = [static_int(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
-    if any(count < 0 for count in counts):
+    counts = [size_from(i, "tile: a count") for i in (reps if several(reps) else (reps,))]
+    if any(isinstance(count, int) and count < 0 for count in counts):
         raise ValueError(f"tile: counts must not be negative; got {reps}")
     array = _core.array(A)
     if len(counts) > array.ndim:
         array = insert_axes(array, list(range(len(counts) - array.ndim)))
     counts = [1] * (array.ndim - len(counts)) + counts
     ragged = _core.ragged_axes(array)
+    if any(isinstance(count, Dim) for count in counts):
+        return _tiled(array, counts)
     for axis in ragged:
         if counts[axis] > 1:
             array = primitives.concatenate(*[array] * counts[axis], axis=axis)
@@ -62,13 +69,40 @@ def tile(A: Any, reps: int | Sequence[int]) -> Array:
     return primitives.reshape(repeated, shape=[count * item for count, item in zip(counts, sizes, strict=True)])
 
 
+def _tiled(array: Array, counts: list[Any]) -> Array:
+    """`tile` of so many times that are values: copies beside each axis, which are then merged into it."""
+    pairs = [item for axis, count in enumerate(counts) for item in (count, array.shape[axis])]
+    sizes, lengths = static_shape(pairs, "tile")
+    wide = primitives.broadcast(array, shape=sizes, axes=list(range(1, len(sizes), 2)))
+    wide = give_lengths(wide, {axis: length for axis, length in lengths.items() if axis % 2 == 0})
+    return reshaped(wide, [count * size for count, size in zip(counts, symbolic_sizes(array), strict=True)])
+
+
+def _repeated_by_values(array: Array, repeats: Array, axis: int) -> Array:
+    """`repeat` of so many times that are values: for each place of the result, the element that has reached it."""
+    length = array._bound_shape[axis]
+    times = _core.broadcast_to(primitives.max(repeats, literal(repeats, 0)), [length])
+    if axis in _core.ragged_axes(array) and not _core.ragged_axes(times):
+        times = set_length(times, ragged_length(array, axis), 0)
+    if _core.ragged_axes(times):
+        times = primitives.fill_padding(times, axes=[0], value=0.0)
+    times = _core.convert(times, "int32")
+    total = as_dimension(primitives.reduce_sum(times, axes=[0]), "repeat: the number of elements of the result")
+    ends = cumsum(times)
+    position = primitives.iota(shape=[total.bound], dtype=ends.dtype, axis=0)
+    reached = _core.convert(searchsorted(ends, position, side="right"), "int32")
+    reached = primitives.min(reached, literal(reached, max(length - 1, 0)))
+    return set_length(primitives.gather(array, reached, axis=axis, batch_dims=0), total.value, axis)
+
+
 def repeat(
     a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None, out_sharding: Any = None
 ) -> Array:
     """Each element repeated in place: so many times, or a number for each.
 
     Args:
-        total_repeat_length: the size of the result, cut off or filled up with the last element; needed where the numbers are not known.
+        total_repeat_length: the size of the result, cut off or filled up with the last element. Where the numbers are not known the result
+            is else `Ragged`, and a bound must be known for them.
     """
     check_placement(out_sharding, "repeat")
     array = _core.array(a)
@@ -80,6 +114,10 @@ def repeat(
     # Behind a length that is a value nothing can be cut or filled up by numbers: the elements are counted in the program.
     counted = ragged and total_repeat_length is not None
     number = None
+    if isinstance(repeats, Dim):
+        repeats = repeats.value
+    if total_repeat_length is None and is_sized(repeats):
+        return _repeated_by_values(array, repeats, axis)
     if np.ndim(repeats) == 0 and not isinstance(repeats, Array):
         number = static_count(repeats, "repeat: counts")
     if number is not None and not counted:
@@ -101,7 +139,7 @@ def repeat(
         reached = primitives.min(reached, last)
         return primitives.gather(array, reached, axis=axis, batch_dims=0)
     else:
-        counts = np.broadcast_to(_core.to_numpy(repeats), (length,))
+        counts = np.broadcast_to(known(repeats, "repeat", "pass total_repeat_length="), (length,))
         index = np.repeat(np.arange(length, dtype=np.int32), counts)
         result = primitives.gather(array, _core.array(index), axis=axis, batch_dims=0)
     if total_repeat_length is None:

@@ -15,8 +15,8 @@ from cotangent._ops.binding import (
     working_dtype,
 )
 from cotangent._ops.reductions import _accumulator
+from cotangent._ops.reshaping import flattened
 from cotangent._ops.sizes import (
-    flattened,
     normalize_axis,
 )
 

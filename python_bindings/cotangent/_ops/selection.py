@@ -21,12 +21,12 @@ from cotangent._ops.arithmetic import clip, remainder
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import slice_axis
-from cotangent._ops.positions import _INT32, _integers, known, nonzero
+from cotangent._ops.positions import _INT32, _integers, is_sized, known, nonzero, sized_positions
+from cotangent._ops.reshaping import flattened
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     bound_size,
     flat_positions,
-    flattened,
     insert_axes,
     normalize_axis,
     refuse_ragged,
@@ -161,10 +161,12 @@ def compress(
         raise ValueError(f"compress: the condition must have one axis; got shape {mask.shape}")
     x, axis = flattened(_core.array(a), axis, "compress")
     count = x._bound_shape[axis]
-    if mask.size > count:
+    if mask._bound_shape[0] > count:
         if is_host_value(mask) and _core.to_numpy(mask)[count:].any():
             raise ValueError(f"compress: the condition holds beyond the {count} elements of axis {axis}")
         mask = mask[:count]
+    if size is None and is_sized(mask):
+        return primitives.gather(x, sized_positions(mask)[0], axis=axis, batch_dims=0)
     if size is None:
         (positions,) = np.nonzero(known(mask, "compress"))
         return primitives.gather(x, _core.array(positions.astype(_INT32)), axis=axis, batch_dims=0)

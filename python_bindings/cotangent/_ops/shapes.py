@@ -17,9 +17,9 @@ from cotangent._core import Array, entrance
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import apart, own
 from cotangent._ops.extents import slice_axis
+from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import (
     axis_size,
-    bound_size,
     check_rank,
     common_shape,
     insert_axes,
@@ -30,9 +30,10 @@ from cotangent._ops.sizes import (
     static_shape,
     swap_last,
     symbolic_shape,
+    symbolic_sizes,
     type_of,
 )
-from cotangent.errors import ConcretizationError, ShapeError
+from cotangent.errors import ConcretizationError
 
 __all__ = [
     "atleast_1d",
@@ -98,33 +99,29 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None, o
     if order not in ("C", "F", "K", "A"):
         raise ValueError(f"reshape: order must be 'C', 'F', 'A' or 'K'; got {order!r}")
     array = _core.array(a)
-    sizes, lengths = static_shape(shape, "reshape", least=-1)
-    if sizes.count(-1) > 1:
+    sizes = list(symbolic_shape(shape, "reshape", least=-1))
+    missing = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size == -1]
+    if len(missing) > 1:
         raise ValueError(f"reshape: only one size can be -1; got {tuple(sizes)}")
-    if lengths and not _core.ragged_axes(array):
-        if -1 in sizes:
-            raise NotImplementedError(
-                f"reshape: the size -1 beside a ragged one of {bound_size(array)} elements depends on values\n"
-                "  give all sizes, or leave the mask for it"
-            )
-        return give_lengths(reshape(array, sizes, order), lengths)
-    if -1 in sizes:
-        rest = math.prod(item for item in sizes if item != -1)
-        if rest == 0 or bound_size(array) % rest:
-            raise ShapeError(f"reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
-        sizes[sizes.index(-1)] = bound_size(array) // rest
-    if tuple(sizes) == array._bound_shape:
-        return apart(array, a) if copy else array
+    if missing:
+        sizes[missing[0]] = missing_size(array, sizes)
+    if all(isinstance(size, int) for size in sizes) and not _core.ragged_axes(array):
+        if tuple(sizes) == array._bound_shape:
+            return apart(array, a) if copy else array
+        if order == "F":
+            return transpose(primitives.reshape(transpose(array), shape=sizes[::-1]))
+        return primitives.reshape(array, shape=sizes)
     if order == "F":
-        return transpose(primitives.reshape(transpose(array), shape=sizes[::-1]))
-    return primitives.reshape(array, shape=sizes)
+        return transpose(reshaped(transpose(array), sizes[::-1]))
+    return reshaped(array, sizes)
 
 
 @own
 def ravel(a: Any, order: str = "C", *, out_sharding: Any = None) -> Array:
     """All elements along one axis."""
     check_placement(out_sharding, "ravel")
-    return reshape(a, (-1,) if bound_size(_core.array(a)) else (0,), order)
+    array = _core.array(a)
+    return reshape(array, (array.size,), order)
 
 
 @entrance("transpose", primitives.transpose)
@@ -334,7 +331,7 @@ def roll(a: Any, shift: Any, axis: int | Sequence[int] | None = None) -> Array:
     if isinstance(shift, (Array, np.ndarray)) and shift.ndim:
         shift = tuple(shift)
     if axis is None:
-        return primitives.reshape(roll(ravel(array), shift, 0), shape=list(array._bound_shape))
+        return reshaped(roll(ravel(array), shift, 0), symbolic_sizes(array))
     axes = [normalize_axis(i, array.ndim, "roll") for i in (axis if several(axis) else (axis,))]
     shifts = list(shift) if several(shift) else [shift]
     if len(shifts) != len(axes):

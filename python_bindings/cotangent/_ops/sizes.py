@@ -17,6 +17,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.keys import KeyDType
 from cotangent._core import Array
+from cotangent._ops.dimensions import Dim, as_dimension, is_scalar_integer, narrowed, not_negative
 from cotangent.errors import ShapeError
 
 Size = int | Array
@@ -83,13 +84,6 @@ def normalize_axes(axis: Any, rank: int, name: str) -> list[int]:
     return axes
 
 
-def flattened(x: Array, axis: int | None, name: str) -> tuple[Array, int]:
-    """The array and an axis counted from the front; for None, the flattened array and its axis."""
-    if axis is None:
-        return primitives.reshape(x, shape=[bound_size(x)]), 0
-    return x, normalize_axis(axis, x.ndim, name)
-
-
 def move_last(x: Array, axis: int, back: bool = False) -> Array:
     """``axis`` moved behind all others, or the last axis moved ``back`` to that position."""
     last = x.ndim - 1
@@ -141,6 +135,17 @@ def axis_size(x: Array, axis: int) -> Size:
     """The size of an axis: an int, or an int32 scalar when the axis is ragged."""
     length = _core.length_of(x, axis)
     return x._bound_shape[axis] if length is None else length
+
+
+def symbolic_size(x: Array, axis: int) -> Any:
+    """The size of an axis, to calculate with in sizes: an int, or symbolic."""
+    length, bound = _core.length_of(x, axis), x._bound_shape[axis]
+    return bound if length is None else Dim(bound, length, f"axis {axis} (bound {bound})")
+
+
+def symbolic_sizes(x: Array) -> list[Any]:
+    """The sizes of all axes, to calculate with in sizes."""
+    return [symbolic_size(x, axis) for axis in range(x.ndim)]
 
 
 def element_count(x: Array, axes: Sequence[int]) -> Size:
@@ -205,9 +210,32 @@ def static_count(value: Any, what: str) -> int:
     return count
 
 
-def is_dimension(item: Any) -> bool:
+def is_dimension(item: Any) -> TypeGuard[Dim]:
     """Whether an object is the symbolic size of a ragged axis."""
-    return hasattr(type(item), "__ct_array__") and hasattr(item, "bound")
+    return isinstance(item, Dim)
+
+
+def size_from(value: Any, what: str) -> int | Dim:
+    """An integer that is to be a size or a bound of a slice: an int, or symbolic where the program computes it.
+
+    Raises:
+        TypeError: it is neither. DataDependentShapeError: the program computes it, and shapes are known there.
+    """
+    if isinstance(value, Dim):
+        return value
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        if is_scalar_integer(value):
+            return as_dimension(value, what)
+        if isinstance(value, Array) and _core.is_traced(value):
+            raise
+        raise TypeError(f"{what} must be an integer; got {value!r}") from error
+
+
+def length_of_size(size: Dim) -> Array:
+    """A symbolic size as the length of an axis, which is not negative."""
+    return not_negative(size).value  # type: ignore[no-any-return]
 
 
 def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -> tuple[list[int], dict[int, Array]]:
@@ -225,11 +253,12 @@ def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -
     sizes: list[int] = []
     lengths: dict[int, Array] = {}
     for axis, item in enumerate(items):
-        if is_dimension(item):
-            sizes.append(item.bound)
-            lengths[axis] = _core.array(item)
+        size = narrowed(size_from(item, "a size"))
+        if isinstance(size, Dim):
+            sizes.append(max(size.bound, 0))
+            lengths[axis] = length_of_size(size)
         else:
-            sizes.append(static_int(item, "a size"))
+            sizes.append(size)
     if any(size < least for size in sizes):
         besides = f", except for one {least}" if least else ""
         hint = f"\n  {negative}" if negative else ""
@@ -237,10 +266,15 @@ def static_shape(shape: Any, name: str, *, least: int = 0, negative: str = "") -
     return sizes, lengths
 
 
-def symbolic_shape(shape: Any, name: str) -> tuple[Any, ...]:
+def symbolic_shape(shape: Any, name: str, *, least: int = 0) -> tuple[Any, ...]:
     """The sizes of a shape that the function ``name`` was given, symbolic where they are; errors are those of `static_shape`."""
-    sizes, lengths = static_shape(shape, name)
-    return tuple(shape if several(shape) else (shape,)) if lengths else tuple(sizes)
+    sizes, lengths = static_shape(shape, name, least=least)
+    if not lengths:
+        return tuple(sizes)
+    items = tuple(shape if several(shape) else (shape,))
+    return tuple(
+        narrowed(size_from(item, "a size")) if axis in lengths else sizes[axis] for axis, item in enumerate(items)
+    )
 
 
 def common_shape(shapes: Sequence[Sequence[Any]]) -> tuple[Any, ...]:

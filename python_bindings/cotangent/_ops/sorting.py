@@ -15,7 +15,8 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import set_length
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, kind, literal
-from cotangent._ops.sizes import axis_size, flattened, normalize_axis, ragged_length, static_int
+from cotangent._ops.reshaping import flattened
+from cotangent._ops.sizes import axis_size, normalize_axis, ragged_length, static_int
 from cotangent.errors import DTypeError
 
 __all__ = ["argpartition", "argsort", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]

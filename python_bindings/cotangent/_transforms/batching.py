@@ -27,6 +27,7 @@ from cotangent._transforms.chunks import apply_in_chunks
 from cotangent._transforms.differentiation import Function, P, R
 from cotangent._transforms.memory_limits import DIVISION, with_division
 from cotangent._transforms.ragged import check_names_of_batch
+from cotangent._transforms.sized import capture_sized
 
 
 def _flatten_axes(axes: Any, tree: Any, what: str, name: str) -> list[int | None]:
@@ -124,7 +125,9 @@ def vmap(
             chunk, division = division.chunk(size)
         try:
             with with_division(division):
-                captured, returned = _capture_examples(function, examples, structure, name, named)
+                captured, returned = capture_sized(
+                    lambda fun: _capture_examples(fun, examples, structure, name, named), function
+                )
         finally:
             RAGGED_NAMES.reset(token)
         positions = _out_positions(captured, out_axes, name)

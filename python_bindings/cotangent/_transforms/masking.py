@@ -10,7 +10,6 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import aval_of, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, PyTreeDef
-from cotangent._transforms import dimensions  # noqa: F401 (sizes inside of masks)
 from cotangent._transforms.lengths import check_equal, checked_length
 from cotangent._transforms.ragged import Ragged, keeping_lengths
 from cotangent.errors import ShapeError

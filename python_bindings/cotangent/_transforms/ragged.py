@@ -158,6 +158,23 @@ class Ragged(Interface):
         """
         return [_core.array(np.ascontiguousarray(row)) for row in numpy_rows(self, "to_list")]
 
+    def tolist(self) -> list[Any]:
+        """The elements as nested lists of Python numbers, without padding.
+
+        Raises:
+            ConcretizationError: the values are traced.
+
+        >>> import cotangent as ct
+        >>> ct.ragged([[1.0, 2.0], []]).tolist()
+        [[1.0, 2.0], []]
+        """
+        depth = max(_core.array(length).ndim for length in self._lengths.values())
+        if depth == 1:
+            return [row.tolist() for row in numpy_rows(self, "tolist")]
+        if depth > 1:
+            return [self[i].tolist() for i in range(len(self))]
+        return self.unpad().tolist()  # type: ignore[no-any-return]
+
     def __reduce__(self) -> Any:
         return Ragged._make, (self.data, self._lengths, self._names)
 

@@ -31,6 +31,7 @@ from cotangent._base.device import check_placements
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
 from cotangent._transforms.jit_arguments import Arguments, numbers_of
 from cotangent._transforms.memory_limits import within_limit
+from cotangent._transforms.sized import capture_sized
 
 Function = Callable[..., Any]
 P = ParamSpec("P")
@@ -202,11 +203,17 @@ def _captured(
     run: Function, leaves: Sequence[Any], structure: PyTreeDef, name: str, names: Sequence[str] | None = None
 ) -> Captured:
     """The program of a function, for a user to hold."""
-    captured = capture(run, leaves, structure, "jit", name=name, names=names)
+
+    def captured_with(function: Function) -> Captured:
+        return capture(function, leaves, structure, "jit", name=name, names=names)
+
+    captured = capture_sized(captured_with, run)
     types = [ShapeDtypeStruct(shape, dtype, weak_type=weak) for shape, dtype, weak in map(aval_of, leaves)]
 
     def capture_again() -> Graph:
-        return capture(run, types, structure, "jit", name=name, names=names).graph
+        return capture_sized(
+            lambda function: capture(function, types, structure, "jit", name=name, names=names), run
+        ).graph
 
     keep_recipe(captured.graph, capture_again)
     return captured
@@ -292,22 +299,24 @@ def _trace_jit(
     name = function_name(fun)
     out_structure: PyTreeDef | None = None
 
-    def run(inputs: list[Array]) -> tuple[list[Any], None]:
-        nonlocal out_structure
-        dynamic, keywords = structure.unflatten(inputs)
+    @wraps(fun)
+    def dynamic_fun(*dynamic: Any, **keywords: Any) -> Any:
         positional = list(dynamic)
         for position, value in static_args:
             positional[position] = value
-        result = fun(*positional, **{**keywords, **static_kwargs})
-        out_leaves, out_structure = flatten_arguments(result, f"the output of {name}")
-        return out_leaves, None
+        return fun(*positional, **{**keywords, **static_kwargs})
+
+    def captured(function: Function) -> tuple[Graph, list[Array], Any]:
+        def run(inputs: list[Array]) -> tuple[list[Any], None]:
+            nonlocal out_structure
+            dynamic, keywords = structure.unflatten(inputs)
+            out_leaves, out_structure = flatten_arguments(function(*dynamic, **keywords), f"the output of {name}")
+            return out_leaves, None
+
+        return _core.capture(run, sources, structure_names(structure), "jit", name)
 
     graph, closure, _ = within_limit(
-        lambda: _core.capture(run, sources, structure_names(structure), "jit", name),
-        lambda made: made[0],
-        memory_limit,
-        backend,
-        name,
+        lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
     )
     assert out_structure is not None
     return graph, closure, out_structure.unflatten([0] * out_structure.num_leaves)
@@ -520,18 +529,21 @@ def eval_shape(fun: Function, *args: Any, **kwargs: Any) -> Any:
     leaves, structure = flatten_arguments((args, kwargs), name, described=True)
     found: list[Any] = []
 
-    def run(*args: Any, **kwargs: Any) -> tuple[()]:
-        # An output may be a shape and dtype itself, and is what it says.
-        specs, made = _core.tree_flatten(fun(*args, **kwargs))
-        paths = made.paths()
-        for i, leaf in enumerate(specs):
-            if not isinstance(leaf, ShapeDtypeStruct):
-                leaf = _core.leaf(leaf, f"the output of {name}{paths[i]}")
-                specs[i] = ShapeDtypeStruct(leaf._bound_shape, leaf.dtype, weak_type=leaf.weak_type)
-        found.append(made.unflatten(specs))
-        return ()
+    def captured(function: Function) -> Captured:
+        def run(*args: Any, **kwargs: Any) -> tuple[()]:
+            # An output may be a shape and dtype itself, and is what it says.
+            specs, made = _core.tree_flatten(function(*args, **kwargs))
+            paths = made.paths()
+            for i, leaf in enumerate(specs):
+                if not isinstance(leaf, ShapeDtypeStruct):
+                    leaf = _core.leaf(leaf, f"the output of {name}{paths[i]}")
+                    specs[i] = ShapeDtypeStruct(leaf._bound_shape, leaf.dtype, weak_type=leaf.weak_type)
+            found.append(made.unflatten(specs))
+            return ()
 
-    capture(run, leaves, structure, "jit", name=name)
+        return capture(run, leaves, structure, "jit", name=name)
+
+    capture_sized(captured, fun)
     return found[0]
 
 

@@ -16,6 +16,7 @@ from cotangent._base.capture import give_lengths
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.extents import alike, capacities, capacity, drop_axes, exact_size, join_axes
+from cotangent._ops.reshaping import reshaped
 from cotangent._ops.sizes import (
     bound_size,
     check_rank,
@@ -152,10 +153,13 @@ def reshape(
     array = as_array("reshape", operand)
     if dimensions is not None:
         array = transpose(array, dimensions)
-    sizes, _ = static_shape(new_sizes, "lax.reshape", negative="ct.numpy.reshape takes -1")
-    if math.prod(sizes) != bound_size(array):
-        raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
-    return array if tuple(sizes) == capacities(array) else primitives.reshape(array, shape=sizes)
+    static_shape(new_sizes, "lax.reshape", negative="ct.numpy.reshape takes -1")
+    sizes = symbolic_shape(new_sizes, "lax.reshape")
+    if not _core.ragged_axes(array) and all(isinstance(size, int) for size in sizes):
+        if math.prod(sizes) != bound_size(array):
+            raise ShapeError(f"lax.reshape: {array.size} elements of shape {array.shape} do not fill {tuple(sizes)}")
+        return array if sizes == capacities(array) else primitives.reshape(array, shape=list(sizes))
+    return reshaped(array, sizes)
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops import arithmetic as elementwise
@@ -23,7 +24,10 @@ from cotangent._ops.binding import constant, kind, literal
 from cotangent._ops.extents import capacities, capacity, shaped_like, split_axis, spread_over, stretched
 from cotangent._ops.index_plans import Plan, check_mask, is_mask, outside_if_negative, resolve, with_mask_axes
 from cotangent._ops.indexing import Lookup, gathered, get_item, look_up, result_shape, shape_result, take_window
+from cotangent._ops.positions import exact_mask, is_unknown
 from cotangent._ops.repeated import repeated, times_named
+from cotangent._ops.sized_slices import SizedSlice
+from cotangent._ops.sizes import bound_size, ragged_length
 from cotangent._ops.taking import fill_outside
 
 
@@ -76,14 +80,26 @@ def _update_masked(x: Array, index: Any, operation: str, values: Any) -> Array |
     updates = _core.convert(_core.array(values), x.dtype)
     # The elements that the mask names stand along one axis, in the place of those of the mask.
     place = updates.ndim - (x.ndim - found.axis - found.mask.ndim) - 1
-    if place >= 0:
-        if capacity(updates, place) != 1 or place > found.axis:
+    if place >= 0 and (capacity(updates, place) != 1 or place > found.axis):
+        if not is_unknown(found.mask) or capacity(updates, place) == 0:
             return None
+        updates = _by_number(updates, found.mask, place)
+    elif place >= 0:
         updates = split_axis(updates, place, [1] * found.mask.ndim)
     updates = stretched(updates, x)
     if operation != "set":
         updates = _combined(operation, x, updates)
     return primitives.select(found.spread_over(x), updates, x)
+
+
+def _by_number(updates: Array, mask: Array, axis: int) -> Array:
+    """Where the mask is true, the update of that number: the first for the first true element, and so on."""
+    exact = exact_mask(mask)
+    flat = primitives.reshape(exact, shape=[bound_size(exact)])
+    number = primitives.cumsum(_core.convert(flat, "int32"), axis=0, reverse=False)
+    last = literal(number, capacity(updates, axis))
+    place = primitives.max(primitives.min(number, last) - literal(number, 1), literal(number, 0))
+    return primitives.gather(updates, shaped_like(place, exact), axis=axis, batch_dims=0)
 
 
 def _check_hints(hints: dict[str, Any], name: str) -> None:
@@ -275,10 +291,6 @@ def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, un
         index, wide = with_mask_axes(index, x)
         updated = update_item(wide, index, operation, values, mode, unique)
         return shaped_like(updated, x)
-    if plan.lengths or _cuts_ragged(x, plan):
-        raise NotImplementedError(
-            "x.at[...] with a slice of a ragged axis is not supported\n  use ct.numpy.where with positions from arange"
-        )
     window = take_window(x, plan) if plan.has_window else x
     found = look_up(window, plan, mode) if plan.looked_up else None
     if found is None and operation not in ("set", "add"):
@@ -323,18 +335,27 @@ _COMBINES = {
 }
 
 
-def _cuts_ragged(x: Array, plan: Plan) -> bool:
-    """Whether a slice takes a part of a ragged axis; single elements are fine."""
-    return any(
-        (plan.start[axis], plan.limit[axis], plan.stride[axis]) != (0, capacity(x, axis), 1)
-        or axis in plan.reversed_axes
-        for axis in _core.ragged_axes(x)
-        if axis not in plan.dropped
-    )
+def _put_sized(x: Array, windows: dict[int, SizedSlice], updates: Array) -> tuple[Array, Array]:
+    """The updates along the whole of the axes of sized windows, each looked up where the window has it; and where it has one."""
+    covered = as_ragged_as(literal(x, True, bool), x)
+    for axis, window in windows.items():
+        inside, place = window.places(capacity(x, axis))
+        covered = primitives.and_(covered, as_ragged_as(spread_over(inside, x, [axis]), x))
+        if capacity(updates, axis) == 0:
+            updates = stretched(_core.full((), 0, updates.dtype), updates, {axis: capacity(x, axis)})
+        else:
+            updates = primitives.gather(updates, place, axis=axis, batch_dims=0)
+        if axis in _core.ragged_axes(x):
+            updates = set_length(updates, ragged_length(x, axis), axis)
+    return updates, covered
 
 
 def _put_window(x: Array, plan: Plan, updates: Array, operation: str) -> Array:
     """The window put back: padded to the whole array."""
+    if plan.sized:
+        windows, plan.sized = plan.sized, {}
+        updates, covered = _put_sized(x, windows, updates)
+        return primitives.select(covered, _put_window(x, plan, updates, operation), x)
     if plan.reversed_axes:
         updates = primitives.reverse(updates, axes=sorted(plan.reversed_axes))
     low, high, interior = [], [], []

@@ -13,7 +13,7 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._core import Array
 from cotangent._ops.binding import choose, convert, inexact, literal, no_out
-from cotangent._ops.extents import alike, capacities, capacity, join_axes, spread_over, stretched
+from cotangent._ops.extents import alike, capacities, capacity, join_axes, shaped_like, spread_over, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.shapes import reshape
 from cotangent._ops.sizes import (
@@ -126,7 +126,7 @@ def _quantile(
     found = primitives.transpose(found, permutation=[found.ndim - 1, *range(found.ndim - 1)])
     lead = list(capacities(levels))
     shape = kept if keepdims else [capacity(x, i) for i in rest]
-    return convert(reshape(found, [*lead, *shape]), x.dtype)
+    return convert(primitives.reshape(found, shape=[*lead, *shape]), x.dtype)
 
 
 def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: bool) -> Array:
@@ -187,7 +187,7 @@ def _weighted(
         if w.ndim != 1 or len(axes) != 1 or capacity(w, 0) != capacity(x, axes[0]):
             raise ValueError(f"{name}: weights of shape {w.shape} do not fit an array of shape {x.shape}")
         w = spread_over(w, x, axes)
-    w = reshape(primitives.transpose(w, permutation=[*rest, *axes]), capacities(lines))
+    w = shaped_like(primitives.transpose(w, permutation=[*rest, *axes]), lines)
     axis = lines.ndim - 1
     missing = lines != lines
     if skip_nan:

@@ -12,13 +12,14 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import set_length
+from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._core import Array
 from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
 from cotangent._ops.extents import capacities, capacity
 from cotangent._ops.joining import concatenate
-from cotangent._ops.positions import known, true_positions
+from cotangent._ops.positions import exact_mask, is_sized, known, sized_positions, true_positions
+from cotangent._ops.reshaping import reshaped
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
     as_dtype,
@@ -28,6 +29,8 @@ from cotangent._ops.sizes import (
     normalize_axis,
     ragged_length,
     static_count,
+    symbolic_size,
+    symbolic_sizes,
 )
 from cotangent._ops.sorting import positions_along, searchsorted, sort, sort_together
 
@@ -85,10 +88,12 @@ def _differs(x: Array, equal_nan: bool) -> Array:
 
 def _chosen(mask: Array, size: int | None, name: str) -> tuple[Array, Array | None]:
     """The positions of the true elements, and, where ``size`` is given, which of them are real."""
+    if size is None and is_sized(mask):
+        return sized_positions(mask)[0], None
     if size is None:
         return _core.array(np.nonzero(known(mask, name))[0].astype(_INT32)), None
     size = static_count(size, f"{name}: size")
-    found, total = true_positions(mask, size)
+    found, total = true_positions(exact_mask(mask), size)
     return found, primitives.iota(shape=[size], dtype=_INT32, axis=0) < total
 
 
@@ -132,7 +137,6 @@ def unique(
     """
     del sorted
     x = _core.array(ar)
-    shape = capacities(x)
     if axis is None:
         rows = ravel(x)
     else:
@@ -167,10 +171,11 @@ def unique(
     if return_inverse:
         group = primitives.cumsum(_core.convert(first, _INT32), axis=0, reverse=False) - literal(index, 1)
         inverse = primitives.scatter_add(constant(index, 0), order, group, axis=0, batch_dims=0)
-        results.append(_core.convert(reshape(inverse, shape) if axis is None else inverse, integer))
+        results.append(_core.convert(reshaped(inverse, symbolic_sizes(x)) if axis is None else inverse, integer))
     if return_counts:
         if real is None:
-            ends = concatenate([found[1:], _core.full((min(found.size, 1),), count, _INT32)])
+            whole = _core.broadcast_to(as_dtype(axis_size(rows, 0), _INT32), (1,))
+            ends = concatenate([found[1:], whole])[: symbolic_size(found, 0)]
         else:
             # One more than asked for: where the last one that is returned ends. Behind those that are real come zeros.
             starts, total = true_positions(first, found.size + 1)
@@ -299,7 +304,7 @@ def intersect1d(
 def _tagged(x: Array, y: Array, with_index: bool = False) -> Any:
     """The elements of both in order, and for each 0 or 1, which it comes from (and where it was there)."""
     both = concatenate([x, y])
-    origin = concatenate([_core.full((x.size,), 0, _INT32), _core.full((y.size,), 1, _INT32)])
+    origin = concatenate([as_ragged_as(literal(z, tag, _INT32), z) for tag, z in enumerate((x, y))])
     operands = [both, origin]
     if with_index:
         operands.append(concatenate([positions_along(x, 0), positions_along(y, 0)]))
@@ -320,7 +325,7 @@ def _in_group(first: Array, flag: Array) -> Array:
 
 
 def _taken(values: Array, found: Array, real: Array | None, fill_value: Any) -> Array:
-    if values.size == 0:
+    if bound_size(values) == 0:
         return literal(found, 0 if fill_value is None else fill_value, values.dtype)
     return _filled(primitives.gather(values, found, axis=0, batch_dims=0), real, fill_value)
 

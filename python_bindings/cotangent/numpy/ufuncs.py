@@ -337,7 +337,7 @@ def _accumulated(function: Function, x: Array, axis: int) -> Array:
 
 def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     """The function applied at each index in turn, so that an element named twice is changed twice."""
-    places = _core.array(np.arange(x.size, dtype=np.int32).reshape(capacities(x)))[indices]
+    places = _core.array(np.arange(bound_size(x), dtype=np.int32).reshape(capacities(x)))[indices]
     flat = primitives.reshape(x, shape=[bound_size(x)])
     order = primitives.reshape(places, shape=[bound_size(places)])
     if b is None:

@@ -1,0 +1,14 @@
+// Between which numbers the elements of an integer array lie, whatever the inputs are: what makes a value that a
+// program computes, a count of what is true, say, usable as a size, for which a bound must be known.
+#pragma once
+
+#include <optional>
+
+#include "ir/length_form.h"
+
+namespace ct {
+
+// Null where the program does not say. `of_input`: what is known of an input.
+std::optional<Range> range_of(Value x, const RangeOf& of_input);
+
+}  // namespace ct

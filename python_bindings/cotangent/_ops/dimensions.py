@@ -1,0 +1,444 @@
+"""The symbolic size of a ragged axis, which programs inside ``mask`` see where exact ones have an integer.
+
+A `Dim` is an int32 scalar of the program and the numbers that it lies between. What integers do to it gives another: ``x[: n // 2]``,
+``zeros(2 * n + 1)`` and ``reshape(n // 2, 2)`` are what they are in an exact program, padded to the most that the size can be.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cotangent import _core
+from cotangent._base import primitives
+from cotangent._core import Array
+from cotangent.errors import ConcretizationError, DataDependentShapeError
+
+__all__ = ["Dim", "as_dimension", "dimension", "largest", "smallest"]
+
+_MOST = 2**31 - 1
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+
+
+def _int32(value: Any) -> Array:
+    return value.value if isinstance(value, Dim) else _core.full((), int(value), "int32")
+
+
+class Comparison:
+    """Whether a size compares to another as asked, where its bounds do not tell: a bool array, which has no truth yet."""
+
+    def __init__(self, value: Array, text: str, size: Dim) -> None:
+        self.value = value
+        self.text = text
+        self.size = size
+
+    def __ct_array__(self) -> Array:
+        return self.value
+
+    def __bool__(self) -> bool:
+        raise self.size.undecided(self.text)
+
+    def __repr__(self) -> str:
+        return f"Comparison({self.text})"
+
+    def __and__(self, other: Any) -> Any:
+        return self.value & _core.array(other)
+
+    def __or__(self, other: Any) -> Any:
+        return self.value | _core.array(other)
+
+    def __xor__(self, other: Any) -> Any:
+        return self.value ^ _core.array(other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return ~self.value
+
+
+class Dim:
+    """The size of a ragged axis inside ``mask``, and what integers make of it: sizes, usable as numbers and in shapes.
+
+    Sums, differences, products, ``//``, ``%`` and powers of sizes and integers are sizes; `ct.numpy.minimum` and `ct.numpy.maximum` say which of
+    two is smaller or larger. Other arithmetic gives arrays. Comparisons are settled by the bounds where these tell; else they are bool arrays,
+    for `ct.numpy.where`, and asking for their truth raises ConcretizationError.
+    """
+
+    __slots__ = ("bound", "least", "owner", "value")
+
+    def __init__(self, bound: int, value: Array, owner: str, least: int = 0) -> None:
+        self.bound = bound  # the most that it is
+        self.value = value
+        self.owner = owner
+        self.least = least
+
+    def __ct_array__(self) -> Array:
+        """As a number: of no particular width, as the int of an exact program is."""
+        return primitives.convert(self.value, dtype=np.dtype("int32"), weak=True)
+
+    def __repr__(self) -> str:
+        return f"Dim(<={self.bound})"
+
+    def undecided(self, text: str) -> ConcretizationError:
+        """The error of a program that depends on what is not known."""
+        return ConcretizationError(
+            f"{text} cannot be settled: the ragged size {self.owner} is anything from {self.least} to {self.bound}\n"
+            "  use ct.numpy.where or ct.lax.cond on the size as a value, ct.numpy.minimum or maximum for the smaller or larger of two,"
+            " or make the program independent of it"
+        )
+
+    def __bool__(self) -> bool:
+        if self.least > 0:
+            return True
+        raise self.undecided(f"the truth of {self.owner}")
+
+    def __int__(self) -> int:
+        if self.least == self.bound:
+            return self.least
+        raise self.undecided(f"int({self.owner})")
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        if self.least == self.bound:
+            return float(self.least)
+        raise self.undecided(f"float({self.owner})")
+
+    # ---- comparisons
+
+    def __eq__(self, other: object) -> Any:
+        if isinstance(other, Dim) and (other.value is self.value or _core.same_length(self.value, other.value)):
+            return True
+        return self._compare(other, "==", lambda a, b: a == b, lambda low, high: None if low <= 0 <= high else False)
+
+    def __ne__(self, other: object) -> Any:
+        equal = self == other
+        if isinstance(equal, Comparison):
+            return Comparison(~equal.value, equal.text.replace("==", "!="), self)
+        return equal if equal is NotImplemented else not equal
+
+    def __hash__(self) -> int:
+        return hash(Dim)  # equal sizes may belong to other axes, with other bounds
+
+    def __le__(self, other: Any) -> Any:
+        return self._compare(other, "<=", operator.le, lambda low, high: True if high <= 0 else low <= 0 and None)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compare(other, "<", operator.lt, lambda low, high: True if high < 0 else low < 0 and None)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compare(other, ">=", operator.ge, lambda low, high: True if low >= 0 else high >= 0 and None)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compare(other, ">", operator.gt, lambda low, high: True if low > 0 else high > 0 and None)
+
+    def _compare(self, other: Any, sign: str, compare: Callable[[Any, Any], Any], settled: Any) -> Any:
+        """``settled``: what is known for a difference between two numbers; None: nothing."""
+        if isinstance(other, Array):
+            return compare(self.value, other)
+        if not isinstance(other, (Dim, int, float, np.integer, np.floating)):
+            return NotImplemented
+        least, most = _bounds(other) if isinstance(other, Dim) else (other, other)
+        answer = settled(self.least - most, self.bound - least)
+        if answer is not None:
+            return bool(answer)
+        text = f"{self.owner} {sign} {other.owner if isinstance(other, Dim) else other}"
+        value = compare(self.value, other.value if isinstance(other, Dim) else other)
+        return Comparison(value, text, self)
+
+    # ---- arithmetic
+
+    def _array(self, other: Any, operation: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+        """What is not a size: of arrays."""
+        size, other = self.__ct_array__(), other.__ct_array__() if isinstance(other, Dim) else other
+        return operation(other, size) if swapped else operation(size, other)
+
+    def _size(self, other: Any, sign: str, operation: Callable[[Any, Any], Any], swapped: bool = False) -> Any:
+        """``operation`` of bounds and of values, which grows or shrinks with each operand."""
+        if not (_is_int(other) or isinstance(other, Dim)):
+            return self._array(other, operation, swapped)
+        left, right = (other, self) if swapped else (self, other)
+        corners = [operation(a, b) for a in _bounds(left) for b in _bounds(right)]
+        least, most = min(corners), max(corners)
+        if most > _MOST or least < -_MOST:
+            # No size of an axis, and as a number beyond int32.
+            wide = np.dtype("int64")
+            return operation(*(primitives.convert(_int32(x), dtype=wide, weak=True) for x in (left, right)))
+        return Dim(most, operation(_int32(left), _int32(right)), f"({_text(left)} {sign} {_text(right)})", least)
+
+    def __add__(self, other: Any) -> Any:
+        return self._size(other, "+", operator.add)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._size(other, "+", operator.add, True)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._size(other, "-", operator.sub)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._size(other, "-", operator.sub, True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._size(other, "*", operator.mul)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._size(other, "*", operator.mul, True)
+
+    def __neg__(self) -> Any:
+        return Dim(-self.least, -self.value, f"-{self.owner}", -self.bound)
+
+    def __pos__(self) -> Dim:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self.least >= 0 else largest(self, -self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        if _is_int(other) and int(other) == 1:
+            return self
+        if _is_int(other):
+            return _quotient(self, int(other))
+        if isinstance(other, Dim) and self.least >= 0 and other.least >= 0:
+            return _quotient_of_sizes(self, other)
+        return self._array(other, operator.floordiv)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        if _is_int(other) and other >= 0 and self.least >= 0:
+            return _quotient_of_sizes(Dim(int(other), _int32(other), str(other), int(other)), self)
+        return self._array(other, operator.floordiv, True)
+
+    def __mod__(self, other: Any) -> Any:
+        if _is_int(other) and int(other) != 0:
+            return self._remainder(int(other))
+        if isinstance(other, Dim) and self.least >= 0 and other.least >= 0:
+            return _remainder_of_sizes(self, other)
+        return self._array(other, operator.mod)
+
+    def __rmod__(self, other: Any) -> Any:
+        if _is_int(other) and other >= 0 and self.least >= 0:
+            return _remainder_of_sizes(Dim(int(other), _int32(other), str(other), int(other)), self)
+        return self._array(other, operator.mod, True)
+
+    def _remainder(self, divisor: int) -> Any:
+        value = self - (self // divisor) * divisor
+        if not isinstance(value, Dim):
+            return value
+        least, most = (0, divisor - 1) if divisor > 0 else (divisor + 1, 0)
+        if divisor > 0 and self.least >= 0:
+            most = min(most, self.bound)
+        return Dim(most, value.value, f"({self.owner} % {divisor})", least)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __pow__(self, other: Any) -> Any:
+        if _is_int(other) and 0 <= other <= 8:
+            return math.prod([self] * int(other))
+        return self._array(other, operator.pow)
+
+    def __rpow__(self, other: Any) -> Any:
+        return self._array(other, operator.pow, True)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._array(other, operator.truediv)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._array(other, operator.truediv, True)
+
+
+def _bounds(x: Any) -> tuple[int, int]:
+    return (x.least, x.bound) if isinstance(x, Dim) else (int(x), int(x))
+
+
+def _text(x: Any) -> str:
+    return x.owner if isinstance(x, Dim) else str(x)
+
+
+def _divided(value: Array, divisor: Any) -> Array:
+    """Of numbers that are not negative."""
+    return primitives.div(value, _int32(divisor))
+
+
+def _quotient(size: Dim, divisor: int) -> Any:
+    """Rounded down, in the form in which multiples of the divisor come out of it."""
+    if divisor == 0:
+        raise ZeroDivisionError(f"{size.owner} // 0")
+    if divisor < 0:
+        return _quotient(-size, -divisor)
+    if size.least >= 0:
+        value = _divided(size.value, divisor)
+    elif size.bound <= 0:
+        value = -_divided(_int32(divisor - 1) - size.value, divisor)
+    else:
+        periods = -(size.least // divisor)
+        if size.bound + periods * divisor > _MOST:
+            return size._array(divisor, operator.floordiv)
+        value = _divided(size.value + _int32(periods * divisor), divisor) - _int32(periods)
+    return Dim(size.bound // divisor, value, f"({size.owner} // {divisor})", size.least // divisor)
+
+
+def _quotient_of_sizes(size: Dim, divisor: Dim) -> Dim:
+    # Where the divisor is 0 an exact program has an error; a result has to be something.
+    value = _divided(size.value, largest(divisor, 1))
+    least = size.least // divisor.bound if divisor.bound else 0
+    return Dim(size.bound // max(divisor.least, 1), value, f"({size.owner} // {divisor.owner})", least)
+
+
+def _remainder_of_sizes(size: Dim, divisor: Dim) -> Dim:
+    value = primitives.rem(size.value, _int32(largest(divisor, 1)))
+    return Dim(min(size.bound, max(divisor.bound - 1, 0)), value, f"({size.owner} % {divisor.owner})")
+
+
+def smallest(x: Any, y: Any) -> Any:
+    """The smaller of two sizes."""
+    if not isinstance(x, Dim) and not isinstance(y, Dim):
+        return min(x, y)
+    (a, b), (c, d) = _bounds(x), _bounds(y)
+    if b <= c or d <= a:
+        return x if b <= c else y
+    return Dim(min(b, d), primitives.min(_int32(x), _int32(y)), f"min({_text(x)}, {_text(y)})", min(a, c))
+
+
+def largest(x: Any, y: Any) -> Any:
+    """The larger of two sizes. Where only the bound says that it is the number, it stays a value, as for a larger bound."""
+    if not isinstance(x, Dim) and not isinstance(y, Dim):
+        return max(x, y)
+    (a, b), (c, d) = _bounds(x), _bounds(y)
+    if a >= d and isinstance(x, Dim):
+        return x
+    if c >= b and isinstance(y, Dim):
+        return y
+    return Dim(max(b, d), primitives.max(_int32(x), _int32(y)), f"max({_text(x)}, {_text(y)})", max(a, c))
+
+
+def not_negative(size: Any) -> Any:
+    """A number of elements: none where the size is negative."""
+    return largest(size, 0)
+
+
+def narrowed(size: Any) -> Any:
+    """The size with the bounds that its expression has: those of n - max(n - 3, 0) say less than that it is at most 3."""
+    found = _core.range_of_size(size.value) if isinstance(size, Dim) else None
+    if found is None:
+        return size
+    least, bound = max(size.least, found[0]), min(size.bound, found[1])
+    return Dim(bound, size.value, size.owner, least)
+
+
+# ---- Sizes that a program computes -------------------------------------------------------------------------------------
+
+
+def is_scalar_integer(value: Any) -> bool:
+    """Whether a value is a traced integer without axes."""
+    return (
+        isinstance(value, Array)
+        and value.ndim == 0
+        and _core.is_traced(value)
+        and _core.kind(value) in ("signed", "unsigned")
+    )
+
+
+def as_dimension(value: Array, what: str, most: int | None = None) -> Dim:
+    """An integer scalar that the program computes, as a size. ``most``: beyond it, it counts as that.
+
+    Raises:
+        DataDependentShapeError: outside of masks, where shapes are known. ConcretizationError: nothing says how large it can be.
+    """
+    if not _core.in_mask():
+        raise DataDependentShapeError(
+            f"{what} is a value that is not known when the program is captured\n"
+            "  ct.mask(f) makes results of such sizes Ragged; or make the size static"
+        )
+    found = _core.range_of_size(value)
+    if found is None and most is None:
+        raise ConcretizationError(
+            f"{what} is a value that the program computes, and nothing says how large it can be\n"
+            "  name a bound: ct.dimension(value, bound=...)"
+        )
+    exact = _core.convert(_held(value), "int32")
+    if exact.weak_type:
+        exact = primitives.convert(exact, dtype=np.dtype("int32"))
+    least, bound = (-_MOST, _MOST) if found is None else found
+    return Dim(bound, exact, f"{what} (bound {bound})", least)
+
+
+def _held(value: Array) -> Array:
+    """Within int32, where the conversion could wrap it around."""
+    if value.dtype.itemsize < 4 or value.dtype == np.int32:
+        return value
+    held = primitives.min(value, _core.full((), _MOST, value.dtype))
+    return held if _core.kind(value) == "unsigned" else primitives.max(held, _core.full((), -_MOST, value.dtype))
+
+
+def dimension(value: Any, bound: int) -> Any:
+    """A size that the program computes, with a bound: for shapes inside of ``mask``, and under ``jit``.
+
+    Args:
+        value: an integer scalar, from 0 to ``bound``; outside of that it is held to it (`checkify` with index checks reports it where it is an index).
+        bound: the most that it can be: what results are padded to.
+
+    Returns:
+        ``value`` as an int where it is known. Else a size, whose arithmetic gives sizes.
+
+    Raises:
+        TypeError: it is no integer scalar. ValueError: it is known, and outside of ``0 … bound``; or the bound is negative.
+
+    >>> import cotangent as ct
+    >>> ct.jit(lambda n: ct.numpy.arange(ct.dimension(n, bound=5)))(3)
+    Ragged([0, 1, 2], lengths={0: 3}, dtype=int32)
+    """
+    most = operator.index(bound)
+    if most < 0:
+        raise ValueError(f"dimension: the bound must not be negative; got {most}")
+    if isinstance(value, Dim):
+        return smallest(largest(value, 0), most)
+    if not is_scalar_integer(value):
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError("dimension: a size must be an integer scalar; got a bool")
+        try:
+            size = operator.index(value)
+        except TypeError:
+            raise TypeError(f"dimension: a size must be an integer scalar; got {value!r}") from None
+        if not 0 <= size <= most:
+            raise ValueError(f"dimension: the size is {size}, outside of 0 … {most}")
+        return size
+    try:
+        known = int(_core.peek_numpy(value))
+    except ConcretizationError:
+        size = as_dimension(value, "the size given to dimension", most)
+        return smallest(largest(size, 0), most)
+    return dimension(known, bound)
+
+
+# ---- Shapes ------------------------------------------------------------------------------------------------------------
+
+
+def _symbolic_shape(array: Array, axes: list[int]) -> tuple[Any, ...]:
+    """The shape of a traced array with ragged axes: called by the `shape` attribute."""
+    shape: list[Any] = list(array._bound_shape)
+    for axis in axes:
+        length = _core.length_of(array, axis)
+        if length is not None:
+            shape[axis] = Dim(shape[axis], length, f"axis {axis} (bound {shape[axis]})")
+    return tuple(shape)
+
+
+def _symbolic_size(array: Array, axes: list[int]) -> Any:
+    """The number of elements of a traced array with ragged axes: called by the `size` attribute."""
+    count = math.prod(_symbolic_shape(array, axes))
+    if isinstance(count, Dim):
+        count.owner = f"number of elements (bound {count.bound})"
+    return count
+
+
+_core.set_shape_hooks(_symbolic_shape, _symbolic_size)
