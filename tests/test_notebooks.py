@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +17,21 @@ NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "notebooks").glob("
 def test_notebook_runs(path: Path) -> None:
     cells = json.loads(path.read_text())["cells"]
     script = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)
+    without_windows = {**os.environ, "MPLBACKEND": "agg"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False, env=without_windows
+    )
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-def test_the_first_notebook_is_there() -> None:
-    assert "00_from_scratch" in [path.stem for path in NOTEBOOKS]
+def test_the_notebooks_are_there() -> None:
+    assert {path.stem for path in NOTEBOOKS} >= {"00_from_scratch", "01_per_example_gradients", "02_ragged"}
+
+
+@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if path.stem != "00_from_scratch"], ids=lambda p: p.stem)
+def test_notebook_is_stored_with_its_plots(path: Path) -> None:
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    for cell in cells:
+        kinds = [kind for output in cell["outputs"] for kind in output.get("data", {})]
+        assert ("plt.show()" in "".join(cell["source"])) == ("image/png" in kinds)
+        assert not [output for output in cell["outputs"] if output["output_type"] == "error"]

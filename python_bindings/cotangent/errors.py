@@ -22,6 +22,7 @@ __all__ = [
     "DataDependentShapeError",
     "DeletedArrayError",
     "InternalError",
+    "MemoryLimitError",
     "MismatchError",
     "NonConcreteBooleanIndexError",
     "NotDifferentiableError",
@@ -36,6 +37,10 @@ __all__ = [
 
 class MismatchError(ShapeError, DTypeError, ValueError):
     """A tangent or cotangent that has not the structure, shape or dtype of what it belongs to."""
+
+
+class MemoryLimitError(MemoryError):
+    """A program needs more temporary memory than `jit` was told to use, however few examples it computes at a time."""
 
 
 class DeletedArrayError(ValueError, RuntimeError):

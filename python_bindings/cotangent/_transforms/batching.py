@@ -25,6 +25,7 @@ from cotangent._base.objects import hand_objects_through
 from cotangent._core import Array, PyTreeDef
 from cotangent._transforms.chunks import apply_in_chunks
 from cotangent._transforms.differentiation import Function, P, R
+from cotangent._transforms.memory_limits import DIVISION, with_division
 from cotangent._transforms.ragged import check_names_of_batch
 from cotangent._transforms.sized import capture_sized
 
@@ -119,21 +120,26 @@ def vmap(
         ragged = [length for length in mapped if length is not None]
         names = RAGGED_NAMES.get() - {named[0]} if named else RAGGED_NAMES.get()
         token = RAGGED_NAMES.set(names | {named[0]} if named and ragged else names)
+        division, chunk = DIVISION.get(), chunk_size
+        if division is not None and chunk_size is None and not named and not ragged:
+            chunk, division = division.chunk(size)
         try:
-            captured, returned = capture_sized(
-                lambda fun: _capture_examples(fun, examples, structure, name, named), function
-            )
+            with with_division(division):
+                captured, returned = capture_sized(
+                    lambda fun: _capture_examples(fun, examples, structure, name, named), function
+                )
         finally:
             RAGGED_NAMES.reset(token)
         positions = _out_positions(captured, out_axes, name)
         operands, placed = leaves + captured.closure, batch_axes + [-1] * len(captured.closure)
-        if chunk_size is not None and chunk_size < size:
+        if chunk is not None and chunk < size:
             if ragged:
                 raise ValueError(
-                    f"vmap of {name}: chunk_size={chunk_size}, but the mapped axis is ragged\n"
+                    f"vmap of {name}: chunk_size={chunk}, but the mapped axis is ragged\n"
                     "  chunks need a size that is known: leave chunk_size out, or map outside of mask"
                 )
-            results = apply_in_chunks(captured.graph, operands, placed, positions, size, chunk_size)
+            limited = chunk_size is None
+            results = apply_in_chunks(captured.graph, operands, placed, positions, size, chunk, limited)
         else:
             graph = _core.graph_vmap(captured.graph, placed, size, positions, named[0] if named else "")
             results = _core.apply_graph(graph, operands)

@@ -6,16 +6,27 @@ its own size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array, Graph
 from cotangent._transforms.control_flow import scan
+from cotangent.ad_checkpoint import checkpoint
 
 
 def apply_in_chunks(
-    graph: Graph, operands: Sequence[Array], axes: Sequence[int], positions: Sequence[int], size: int, chunk: int
+    graph: Graph,
+    operands: Sequence[Array],
+    axes: Sequence[int],
+    positions: Sequence[int],
+    size: int,
+    chunk: int,
+    within_limit: bool = False,
 ) -> list[Array]:
     """The results of a graph of one example for ``size`` of them, ``chunk`` at a time.
 
@@ -23,6 +34,7 @@ def apply_in_chunks(
         axes: where each operand has the batch, -1 for what all examples share.
         positions: where each result gets it, -1 for what does not depend on the example.
         size: more than ``chunk``, which is at least 1.
+        within_limit: whether memory goes before time, as of `scan_pieces`.
     """
     inputs = [axis if axis < 0 else 0 for axis in axes]
     outputs = [position if position < 0 else 0 for position in positions]
@@ -35,19 +47,52 @@ def apply_in_chunks(
 
     chunks, rest = divmod(size, chunk)
     stacked = [_cut(x, 0, chunks * chunk, (chunks, chunk)) for x in batch]
-    results = scan(lambda _, part: ((), run(part, chunk)), (), stacked, length=chunks)[1]
+    results = scan_pieces(lambda _, part: ((), run(part, chunk)), (), stacked, chunks, within_limit)[1]
     # What is the same for all examples is taken from the first chunk.
     results = [
         _cut(y, 0, 1, (), dropped=1) if position < 0 else _cut(y, 0, chunks, (chunks * chunk,), dropped=2)
         for y, position in zip(results, positions, strict=True)
     ]
     if rest:
-        last = run([_cut(x, size - rest, size, (rest,)) for x in batch], rest)
+        rest_of = [_cut(x, size - rest, size, (rest,)) for x in batch]
+        last = (checkpoint(run, static_argnums=1) if within_limit else run)(rest_of, rest)
         results = [
             y if position < 0 else primitives.concatenate(y, z, axis=0)
             for y, z, position in zip(results, last, positions, strict=True)
         ]
     return [y if position < 0 else _moved(y, 0, position) for y, position in zip(results, positions, strict=True)]
+
+
+def scan_pieces(
+    step: Callable[[Any, list[Array]], tuple[Any, Any]],
+    carry: Any,
+    stacked: Sequence[Array],
+    length: int,
+    within_limit: bool,
+) -> tuple[Any, Any]:
+    """A scan over the leading axis of arrays.
+
+    Args:
+        within_limit: whether memory goes before time. Reverse mode then computes steps again rather than keep what they leave behind, and a step
+            finds its slices by a number that it computes: of slices that a scan hands to its steps, the compiler makes products with what
+            they share for all steps at once.
+    """
+    if not within_limit:
+        return scan(step, carry, list(stacked), length=length)
+
+    @functools.partial(checkpoint, prevent_cse=False)
+    def numbered(carry: Any, twice: Array) -> Any:
+        number = primitives.reduce_max(twice, axes=[0])  # a reduction, which stays in its step
+        return step(carry, [_slice_at(x, number) for x in stacked])
+
+    return scan(numbered, carry, _core.array(np.arange(length, dtype=np.int32).repeat(2).reshape(length, 2)))
+
+
+def _slice_at(x: Array, number: Array) -> Array:
+    """One slice of the leading axis."""
+    rest = x._bound_shape[1:]
+    starts = [number, *(_core.array(np.int32(0)) for _ in rest)]
+    return primitives.reshape(primitives.dynamic_slice(x, *starts, sizes=[1, *rest], batch_dims=0), shape=rest)
 
 
 def _cut(x: Array, first: int, last: int, lead: Sequence[int], dropped: int = 1) -> Array:

@@ -16,8 +16,9 @@ from cotangent._base.capture import (
     function_name,
     wraps,
 )
+from cotangent._transforms.jit_arguments import numbers_of
 from cotangent._transforms.sized import capture_sized
-from cotangent._transforms.staging import captured_program, numbers, specs
+from cotangent._transforms.staging import captured_program, specs
 
 Function = Callable[..., Any]
 
@@ -37,7 +38,7 @@ def make_ir(fun: Function, static_argnums: int | Sequence[int] = (), return_shap
     graph (...
     """
     check_callable(fun, "make_ir")
-    static = numbers(static_argnums, "static_argnums")
+    static = numbers_of(static_argnums, "static_argnums")
 
     @wraps(fun)
     def make_ir_fun(*args: Any, **kwargs: Any) -> Any:

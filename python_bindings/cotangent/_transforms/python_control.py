@@ -9,12 +9,13 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.carriers import map_every_leaf
 from cotangent._core import Array, PyTreeDef
+from cotangent._transforms.memory_limits import DIVISION
 from cotangent.errors import ConcretizationError
 
 
 def wanted(*deciding: Any) -> bool:
     """Whether control flow should be Python's: asked for, and the values that decide are known."""
-    if not _core.get_flag("disable_jit"):
+    if not _core.get_flag("disable_jit") or DIVISION.get() is not None:
         return False
     try:
         for value in deciding:

@@ -29,6 +29,8 @@ from cotangent._base.capture import (
 )
 from cotangent._base.device import check_placements
 from cotangent._core import Array, Executable, Graph, JitFunction, PyTreeDef
+from cotangent._transforms.jit_arguments import Arguments
+from cotangent._transforms.memory_limits import within_limit
 from cotangent._transforms.sized import capture_sized
 
 Function = Callable[..., Any]
@@ -220,10 +222,13 @@ def captured_program(
 class _Options:
     """What `jit` was told of the arguments."""
 
-    def __init__(self, static_positions: tuple[int, ...], static_names: tuple[str, ...], backend: str) -> None:
+    def __init__(
+        self, static_positions: tuple[int, ...], static_names: tuple[str, ...], backend: str, memory_limit: int | None
+    ) -> None:
         self.static_positions = static_positions
         self.static_names = static_names
         self.backend = backend
+        self.memory_limit = memory_limit
 
 
 def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Traced, list[Any]]:
@@ -247,7 +252,13 @@ def trace_call(self: JitFunction[..., Any], args: Sequence[Any], kwargs: dict[st
     name = function_name(fun)
     leaves, structure = flatten_arguments((dynamic, keywords), name, described=True)
     names = structure_names(structure)
-    captured = captured_program(run, leaves, structure, name, names)
+    captured = within_limit(
+        lambda: captured_program(run, leaves, structure, name, names),
+        lambda made: made.graph,
+        options.memory_limit,
+        options.backend,
+        name,
+    )
     return Traced(_Call(name, captured, structure, options.backend)), leaves
 
 
@@ -280,6 +291,8 @@ def _trace_jit(
     sources: list[Any],
     static_args: list[tuple[int, Any]],
     static_kwargs: dict[str, Any],
+    memory_limit: int | None = None,
+    backend: str = "llvm",
 ) -> tuple[Graph, list[Array], Any]:
     """What the jitted callable calls for a new signature."""
     _, structure = _core.tree_flatten((args, kwargs), None)
@@ -302,31 +315,11 @@ def _trace_jit(
 
         return _core.capture(run, sources, structure_names(structure), "jit", name)
 
-    graph, closure, _ = capture_sized(captured, dynamic_fun)
+    graph, closure, _ = within_limit(
+        lambda: capture_sized(captured, dynamic_fun), lambda made: made[0], memory_limit, backend, name
+    )
     assert out_structure is not None
     return graph, closure, out_structure.unflatten([0] * out_structure.num_leaves)
-
-
-def numbers(value: Any, option: str) -> list[int]:
-    """Positions of arguments: an int or several."""
-    if value is None:
-        return []
-    items = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
-    for item in items:
-        if not isinstance(item, (int, np.integer)):
-            raise TypeError(f"jit: {option} must be an int or a sequence of ints; got {value!r}")
-    return [int(item) for item in items]
-
-
-def _names(value: Any, option: str) -> list[str]:
-    """Names of arguments: a str or several."""
-    if value is None:
-        return []
-    items = (value,) if isinstance(value, str) else tuple(value)
-    for item in items:
-        if not isinstance(item, str):
-            raise TypeError(f"jit: {option} must be a str or a sequence of strs; got {value!r}")
-    return list(items)
 
 
 def _platform(backend: str | None, device: Any) -> str:
@@ -335,60 +328,6 @@ def _platform(backend: str | None, device: Any) -> str:
         device = getattr(device, "platform", "cpu")
     chosen = backend if backend is not None else device
     return "llvm" if chosen in (None, "cpu") else str(chosen)
-
-
-class _Arguments:
-    """The arguments of a function that is jitted, by position and by name; where its signature is unknown any may exist."""
-
-    def __init__(self, fun: Function) -> None:
-        self.name = function_name(fun)
-        try:
-            parameters = list(inspect.signature(fun).parameters.values())
-        except (ValueError, TypeError):
-            parameters = []
-        self.names = {p.name for p in parameters}
-        self.positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-        self.takes_any_position = not parameters or any(p.kind == p.VAR_POSITIONAL for p in parameters)
-        self.takes_any_name = not parameters or any(p.kind == p.VAR_KEYWORD for p in parameters)
-
-    def has(self, position: int) -> bool:
-        return -len(self.positional) <= position < len(self.positional)
-
-    def check_position(self, position: int, argnums: Any, option: str) -> None:
-        if not self.has(position) and not self.takes_any_position:
-            raise ValueError(
-                f"jit of {self.name}: {option}={argnums} but the function takes {len(self.positional)} positional arguments"
-            )
-
-    def check_name(self, name: str, option: str) -> None:
-        if name not in self.names and not self.takes_any_name:
-            raise ValueError(f"jit of {self.name}: {option} names {name!r}, which is no argument of the function")
-
-    def static(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
-        """Both ways to say it, each with what only the other said."""
-        positions, names = numbers(argnums, "static_argnums"), _names(argnames, "static_argnames")
-        for position in list(positions):
-            self.check_position(position, argnums, "static_argnums")
-            if self.has(position):
-                names.append(self.positional[position])
-        for name in list(names):
-            self.check_name(name, "static_argnames")
-            if name in self.positional:
-                positions.append(self.positional.index(name))
-        return positions, names
-
-    def donated(self, argnums: Any, argnames: Any) -> tuple[list[int], list[str]]:
-        """By position and by keyword; where one of the two is given, the other follows from it."""
-        positions, names = numbers(argnums, "donate_argnums"), _names(argnames, "donate_argnames")
-        for name in names:
-            self.check_name(name, "donate_argnames")
-        if argnames is None:
-            names += [self.positional[position] for position in positions if self.has(position)]
-        if argnums is None:
-            positions += [self.positional.index(name) for name in names if name in self.positional]
-        for position in positions:
-            self.check_position(position, argnums, "donate_argnums")
-        return positions, names
 
 
 @overload
@@ -407,6 +346,7 @@ def jit(
     out_shardings: Any = None,
     compiler_options: dict[str, Any] | None = None,
     threads: int = 0,
+    memory_limit: int | None = None,
 ) -> JitFunction[P, R]: ...
 
 
@@ -426,6 +366,7 @@ def jit(
     out_shardings: Any = None,
     compiler_options: dict[str, Any] | None = None,
     threads: int = 0,
+    memory_limit: int | None = None,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 
 
@@ -444,6 +385,7 @@ def jit(
     out_shardings: Any = None,
     compiler_options: dict[str, Any] | None = None,
     threads: int = 0,
+    memory_limit: int | None = None,
 ) -> Any:
     """Compiles a function, once for every combination of argument structure, shapes, dtypes and static arguments.
 
@@ -462,6 +404,16 @@ def jit(
         compiler_options: must be empty.
         threads: calls of this function share their loops among at most this many threads; 0 means ``ct.config.read("threads")``. Results
             have the same bits for any number.
+        memory_limit: how many bytes of temporary memory a call may use, arguments and results not counted. Every `vmap` in ``fun`` without a
+            ``chunk_size`` of its own is then computed in as few equal chunks as that takes, 1, 2, 4, …; so are the batches of
+            `ct.per_example`. What is inside of a `vmap` is divided where single examples of the outer one are still too large. Each number
+            of chunks is compiled until one fits. Reverse mode through chunks computes them again. Functions that are jitted are divided
+            with what calls them, and the limit of the outermost one counts; a transform of the jitted function takes its chunks over,
+            and may need more, so limit what is called: ``jit(grad(f), memory_limit=n)``.
+
+    Raises:
+        MemoryLimitError: a call needs more temporary memory than ``memory_limit``, even one example at a time.
+        ValueError: an option asks for what there is not, or names an argument that the function has not; ``memory_limit`` is negative.
 
     Besides being called, the result has ``trace``, ``lower`` and ``eval_shape``, which take the same arguments or `ShapeDtypeStruct`,
     ``clear_cache``, and the function itself as ``__wrapped__``.
@@ -485,21 +437,27 @@ def jit(
             donate_argnames=donate_argnames,
             backend=compiler,
             threads=threads,
+            memory_limit=memory_limit,
         )
     check_callable(fun, "jit")
     if operator.index(threads) < 0:
         raise ValueError(f"jit of {function_name(fun)}: threads={threads}; pass a number of threads, or 0 for all")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"jit: {function_name(fun)} is a generator function, which runs only when it is iterated over")
-    arguments = _Arguments(fun)
+    arguments = Arguments(fun)
     positions, names = arguments.static(static_argnums, static_argnames)
     donated, keywords = arguments.donated(donate_argnums, donate_argnames)
     for position in donated:
         if position in positions or position + len(arguments.positional) in positions:
             raise ValueError(f"jit of {function_name(fun)}: argument {position} is both static and donated")
+    if memory_limit is not None and memory_limit < 0:
+        raise ValueError(
+            f"jit of {function_name(fun)}: memory_limit={memory_limit}; pass a number of bytes, or None for no limit"
+        )
+    trace = functools.partial(_trace_jit, memory_limit=memory_limit, backend=compiler)
     jitted = _core.make_jit(
         fun,
-        _trace_jit,
+        _trace_jit if memory_limit is None else trace,
         sorted(set(positions)),
         sorted(set(names)),
         sorted(set(donated)),
@@ -509,7 +467,7 @@ def jit(
         operator.index(threads),
     )
     wraps(fun)(jitted)
-    jitted._options = _Options(tuple(sorted(set(positions))), tuple(sorted(set(names))), compiler)
+    jitted._options = _Options(tuple(sorted(set(positions))), tuple(sorted(set(names))), compiler, memory_limit)
     return jitted
 
 

@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from cotangent import _core, lax
+from cotangent import _core
 from cotangent import numpy as cnp
 from cotangent._base.capture import check_callable, function_name
 from cotangent._core import Array
 from cotangent._transforms.batching import vmap
+from cotangent._transforms.chunks import scan_pieces
+from cotangent._transforms.memory_limits import DIVISION, with_division
 from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad
 from cotangent._transforms.staging import jit
+from cotangent.ad_checkpoint import checkpoint
 from cotangent.errors import DTypeError, MismatchError, ShapeError
 from cotangent.tree_util import keystr, tree_flatten, tree_flatten_with_path, tree_map, tree_structure
 
@@ -182,6 +185,18 @@ def over_chunks(
         raise ValueError(
             f"{caller.text}: chunk_size={chunk}, but the number of examples is ragged\n  leave chunk_size out"
         )
+    division, within_limit = DIVISION.get(), False
+    if division is not None and chunk is None and isinstance(size, int):
+        chunk, division = division.chunk(size)
+        within_limit = chunk < size
+    with with_division(division):
+        return _over_chunks(function, batch, size, chunk, merge, within_limit)
+
+
+def _over_chunks(
+    function: Function, batch: tuple[Any, ...], size: Any, chunk: int | None, merge: Any, within_limit: bool
+) -> tuple[Tree, Tree]:
+    """The same for chunks that are chosen."""
     if chunk is None or size <= chunk:
         result: tuple[Tree, Tree] = function(*batch)
         return result
@@ -189,21 +204,22 @@ def over_chunks(
     leaves, structure = tree_flatten(batch)
     arrays = [cnp.asarray(leaf) for leaf in leaves]
 
-    def part(first: int, last: int) -> Any:
-        return structure.unflatten([x[first:last] for x in arrays])
+    def part(first: int, last: int) -> list[Array]:
+        return [x[first:last] for x in arrays]
 
-    sums = tree_map(lambda s: cnp.zeros(s.shape, s.dtype), eval_shape(lambda *b: function(*b)[0], *part(0, chunk)))
+    example = structure.unflatten(part(0, chunk))
+    sums = tree_map(lambda s: cnp.zeros(s.shape, s.dtype), eval_shape(lambda *b: function(*b)[0], *example))
 
-    def step(sums: Tree, part: Tree) -> tuple[Tree, Tree]:
-        more, each = function(*part)
+    def step(sums: Tree, part: Sequence[Array]) -> tuple[Tree, Tree]:
+        more, each = function(*structure.unflatten(list(part)))
         return merge(sums, more), each
 
     chunks, rest = divmod(size, chunk)
     stacked = [x[: chunks * chunk].reshape((chunks, chunk, *x.shape[1:])) for x in arrays]
-    sums, each = lax.scan(step, sums, structure.unflatten(stacked))
+    sums, each = scan_pieces(step, sums, stacked, chunks, within_limit)
     outputs, out_structure = tree_flatten(each)
     outputs = [y.reshape((chunks * chunk, *y.shape[2:])) for y in outputs]
     if rest:
-        sums, last = step(sums, part(size - rest, size))
+        sums, last = (checkpoint(step) if within_limit else step)(sums, part(size - rest, size))
         outputs = [cnp.concatenate([y, z]) for y, z in zip(outputs, tree_flatten(last)[0], strict=True)]
     return sums, out_structure.unflatten(outputs)

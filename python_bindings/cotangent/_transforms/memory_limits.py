@@ -1,0 +1,102 @@
+"""Programs within a limit of temporary memory: what `jit` does with ``memory_limit``.
+
+A `Division` says into how many pieces a `vmap` is divided, together with those inside of it. `within_limit` captures a function with one
+division after the other, twice as fine each time, and takes the first whose program needs no more than the limit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import TypeVar
+
+from cotangent import _core
+from cotangent._core import Graph
+from cotangent.errors import MemoryLimitError
+
+T = TypeVar("T")
+
+
+class Division:
+    """Into how many pieces a mapped axis is divided; what it does not use is for those inside of it.
+
+    Attributes:
+        pieces: how many, a power of two.
+        is_used: whether an axis of the program was divided as finely as this; finer divisions of others are the same program.
+    """
+
+    def __init__(self, pieces: int, whole: Division | None = None) -> None:
+        self.pieces = pieces
+        self.whole = whole or self
+        self.is_used = False
+
+    def chunk(self, size: int) -> tuple[int, Division]:
+        """How many of ``size`` examples are computed at a time, and the division of what is computed for each."""
+        own = min(self.pieces, 1 << max(size - 1, 0).bit_length())
+        if own == self.pieces and own > 1:
+            self.whole.is_used = True
+        return max(1, -(-size // own)), Division(self.pieces // own, self.whole)
+
+
+DIVISION: ContextVar[Division | None] = ContextVar("division", default=None)
+
+
+@contextlib.contextmanager
+def with_division(division: Division | None) -> Iterator[None]:
+    """What is captured inside is divided so."""
+    token = DIVISION.set(division)
+    try:
+        yield
+    finally:
+        DIVISION.reset(token)
+
+
+@contextlib.contextmanager
+def _inlined_calls() -> Iterator[None]:
+    """Jitted functions are captured with what calls them: the programs that they keep are not divided. Loops stay loops (`python_control`)."""
+    previous = _core.override_flag("disable_jit", True)
+    try:
+        yield
+    finally:
+        _core.override_flag("disable_jit", previous)
+
+
+def within_limit(
+    capture: Callable[[], T], graph_of: Callable[[T], Graph], limit: int | None, backend: str, name: str
+) -> T:
+    """What ``capture`` gives with the coarsest division whose program needs no more than ``limit`` bytes of temporary memory.
+
+    Raises:
+        MemoryLimitError: the finest division needs more.
+    """
+    if limit is None or DIVISION.get() is not None:
+        return capture()
+    captured, division = capture(), Division(1)
+    needed = _arena_bytes(graph_of(captured), backend)
+    while needed > limit:
+        division = Division(2 * division.pieces)
+        with with_division(division), _inlined_calls():
+            finer = capture()
+        if not division.is_used:
+            raise MemoryLimitError(_message(graph_of(captured), limit, needed, division.pieces // 2, name))
+        captured = finer
+        needed = _arena_bytes(graph_of(captured), backend)
+    return captured
+
+
+def _arena_bytes(graph: Graph, backend: str) -> int:
+    return _core.compile_graph(graph, backend).arena_bytes
+
+
+def _message(graph: Graph, limit: int, needed: int, pieces: int, name: str) -> str:
+    """What the finest division needs, and what it needs it for."""
+    tried = "even one example at a time" if pieces > 1 else "and has no vmap that could be computed in chunks"
+    stored = sorted(_core.describe_graph(graph)["stored"], key=lambda one: -one[1])[:3]
+    largest = "".join(f"\n    {size:,} bytes: {what}" for what, size, _ in stored)
+    return (
+        f"jit of {name}: memory_limit={limit:,}, but the program needs {needed:,} bytes of temporary memory, {tried}\n"
+        + (f"  the largest arrays that it stores:{largest}\n" if largest else "")
+        + "  raise the limit, or reduce what belongs to one example inside of the function that vmap maps; "
+        "ct.explain shows all of the program"
+    )
