@@ -162,6 +162,8 @@ std::optional<Sum> Context::product(const Sum& x, const Sum& y, absl::Span<const
       Term term{.coefficient = a.coefficient * b.coefficient, .factors = a.factors, .axes = a.axes};
       term.factors.insert(term.factors.end(), b.factors.begin(), b.factors.end());
       term.axes.insert(term.axes.end(), b.axes.begin(), b.axes.end());
+      term.whole = a.whole;
+      for (const uint32_t set : b.whole) term.whole.push_back(set << a.factors.size());
       sum_to(term, axes(a, b));
       result.terms.push_back(std::move(term));
     }
@@ -215,6 +217,7 @@ struct Form {
 
 std::optional<Form> form_of(const Context& context, const Term& term) {
   if (term.factors.size() != 2 || term.factors[0].one_hot || term.factors[1].one_hot) return std::nullopt;
+  if (!term.whole.empty()) return std::nullopt;
   if (std::abs(exponent_of(term.coefficient)) > kMostExponent) return std::nullopt;
   const Indices outer = flat(term);
   Form form;

@@ -211,6 +211,33 @@ def squares(g: Any) -> Any:
     return sum(cnp.sum(a * a, axis=tuple(range(1, a.ndim))) for a in ct.tree.leaves(g))
 
 
+def column(x: Any, like: Any) -> Any:
+    return cnp.reshape(x, (-1,) + (1,) * (like.ndim - 1))
+
+
+def vectors(g: Any) -> Any:
+    return ct.vmap(lambda one: ct.flatten_util.ravel_pytree(one)[0])(g)
+
+
+def lengths(v: Any) -> Any:
+    return cnp.linalg.norm(v, axis=1)
+
+
+# Of vectors that are put together from the gradients of all parameters.
+OF_VECTORS: dict[str, Callable[[Any], Any]] = {
+    "clipped": lambda v: cnp.minimum(1.0, 0.1 / lengths(v)) @ v,
+    "clipped by einsum": lambda v: cnp.einsum("i,ij->j", cnp.minimum(1.0, 0.1 / lengths(v)), v),
+    "clipped by division": lambda v: cnp.sum(v / cnp.maximum(lengths(v) / 0.1, 1)[:, None], axis=0),
+    "normalized": lambda v: cnp.mean(v / (1e-6 + cnp.linalg.norm(v, axis=1, keepdims=True)), axis=0),
+    "chosen": lambda v: cnp.sum(cnp.where((cnp.arange(v.shape[0]) % 2 == 0)[:, None], v, 0.0), axis=0),
+    "second moment": lambda v: cnp.mean(v * v, axis=0),
+    "kernel": lambda v: v @ v.T,
+    "weighted by parameter": lambda v: cnp.sum(v * cnp.arange(v.shape[1]), axis=1),
+    "along a direction": lambda v: v @ cnp.linspace(-1.0, 1.0, v.shape[1]),
+    "along the mean": lambda v: cnp.einsum("ij,j->i", v, cnp.mean(v, axis=0)),
+    "norms by vdot": lambda v: ct.vmap(cnp.vdot)(v, v),
+}
+
 QUANTITIES: dict[str, Callable[[Any], Any]] = {
     "norms": lambda g: cnp.sqrt(squares(g)),
     "norms by vdot": lambda g: sum(ct.vmap(cnp.vdot)(a, a) for a in rows(g)),
@@ -229,6 +256,9 @@ QUANTITIES: dict[str, Callable[[Any], Any]] = {
         ),
         g,
     ),
+    "clipped where it is long": lambda g: (
+        lambda n: ct.tree.map(lambda a: cnp.sum(cnp.where(column(n > 0.1, a), a * column(0.1 / n, a), a), axis=0), g)
+    )(cnp.sqrt(squares(g))),
     "second moment": lambda g: ct.tree.map(lambda a: cnp.mean(a * a, axis=0), g),
     "variance": lambda g: ct.tree.map(lambda a: cnp.mean((a - cnp.mean(a, axis=0)) ** 2, axis=0), g),
     "kernel": lambda g: sum(a @ a.T for a in rows(g)),
@@ -244,13 +274,26 @@ def test_a_quantity_is_that_of_the_program_as_written(model: str, quantity: str)
     of = QUANTITIES[quantity]
     with products("off"):
         expected = ct.jit(lambda p, x, y: of(gradients(loss, p, x, y)))(params, x, y)
-    for order in ("gram", "always", "direct"):
+    for order in ("gram", "always", "direct", "blocks"):
         with products(order):
             found = ct.jit(lambda p, x, y: of(gradients(loss, p, x, y)))(params, x, y)
         for a, b in zip(ct.tree.leaves(found), ct.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(
                 a, b, rtol=1e-9, atol=1e-11 * max(1.0, float(np.max(np.abs(b), initial=0))), err_msg=order
             )
+
+
+@pytest.mark.parametrize("model", ["mlp", "unrolled", "lstm", "convolution", "embedding", "ragged"])
+@pytest.mark.parametrize("quantity", OF_VECTORS)
+def test_a_quantity_of_one_vector_an_example(model: str, quantity: str) -> None:
+    loss, params, x, y = MODELS[model]()
+    of = OF_VECTORS[quantity]
+    with products("off"):
+        expected = ct.jit(lambda p, x, y: of(vectors(gradients(loss, p, x, y))))(params, x, y)
+    for order in ("always", "blocks"):
+        with products(order):
+            found = ct.jit(lambda p, x, y: of(vectors(gradients(loss, p, x, y))))(params, x, y)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11, err_msg=order)
 
 
 @pytest.mark.parametrize("model", ["mlp", "lstm", "embedding", "transformer"])
@@ -477,7 +520,7 @@ def test_random_sums_of_products(chunk: int) -> None:
         f, arrays = random_contraction(rng)
         with ct.disable_jit():
             expected = f(*map(cnp.asarray, arrays))
-        for order in ("always", "gram"):
+        for order in ("always", "gram", "blocks"):
             with products(order):
                 found = ct.jit(f)(*arrays)
             for a, b in zip(found, expected, strict=True):

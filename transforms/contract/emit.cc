@@ -294,18 +294,18 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
   Values operands, sequences, constants, carries, slices, body(term.factors.size());
   for (size_t k = 0; k < whole.size(); ++k) {
     const Indices& indices = term.factors[k].indices;
-    Shape shape = whole[k].shape();
+    Shape pieces = whole[k].shape();
     const auto axis = static_cast<int>(place(indices, blocks.index));
     if (axis == static_cast<int>(indices.size()) || axis == whole[k].rank()) {
       operands.push_back(whole[k]);
       constants.push_back(body[k] = inner.input(whole[k].aval()));
       continue;
     }
-    Shape piece = shape;
+    Shape piece = pieces;
     piece[axis] /= blocks.blocks;
-    shape[axis] = piece[axis];
-    shape.insert(shape.begin() + axis, blocks.blocks);
-    sequences.push_back(move_axis(reshape(whole[k], shape), axis, 0));
+    pieces[axis] = piece[axis];
+    pieces.insert(pieces.begin() + axis, blocks.blocks);
+    sequences.push_back(move_axis(reshape(whole[k], pieces), axis, 0));
     slices.push_back(body[k] = inner.input(whole[k].aval().with_shape(piece)));
   }
   Emitter emitter(inner, context_, variable_, dtype_);
@@ -314,6 +314,7 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
   attrs.num_constants = static_cast<int64_t>(constants.size());
   attrs.length = blocks.blocks;
   Values results{made.value};
+  Shape shape = made.value.shape();
   const bool is_summed = !plan.has(blocks.index, plan.all());
   if (is_summed) {
     attrs.num_carries = 1;
@@ -329,7 +330,6 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
   const Value result = scan(builder_, attrs, operands)[0];
   if (is_summed) return {result, made.indices};
   const auto axis = static_cast<int>(place(made.indices, blocks.index));
-  Shape shape = made.value.shape();
   shape[axis] *= blocks.blocks;
   return {reshape(move_axis(result, 0, axis), shape), made.indices};
 }

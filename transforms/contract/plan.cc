@@ -14,6 +14,7 @@ namespace {
 using terms::Factor;
 using terms::Index;
 using terms::Indices;
+using terms::Term;
 
 constexpr double kOperation = 2000;  // to start one
 // Equal factors may change places: in how many ways is tried, to find the same product in two plans.
@@ -58,7 +59,22 @@ std::string text_of(const std::vector<const Factor*>& factors, std::map<Index, s
   return text;
 }
 
-Key key_of(const std::vector<const Factor*>& factors, const Indices& result) {
+// Which of these factors are to be made whole together, by their places: those sets that hold some of them and not all,
+// as what is inside of such a set is the same array with and without it.
+std::string text_of_sets(const Term& term, const std::vector<const Factor*>& factors) {
+  std::vector<std::string> sets;
+  for (const Subset set : term.whole) {
+    std::vector<size_t> places;
+    for (size_t at = 0; at < factors.size(); ++at) {
+      if ((set >> (factors[at] - term.factors.data()) & 1) != 0) places.push_back(at);
+    }
+    if (!places.empty() && places.size() < factors.size()) sets.push_back(concat("{", join(places, ","), "}"));
+  }
+  std::ranges::sort(sets);
+  return join(sets, "");
+}
+
+Key key_of(const Term& term, const std::vector<const Factor*>& factors, const Indices& result) {
   Key best;
   for_orders(factors, [&](const std::vector<const Factor*>& order) {
     std::map<Index, size_t> names;
@@ -68,6 +84,7 @@ Key key_of(const std::vector<const Factor*>& factors, const Indices& result) {
     std::sort(outer.begin(), outer.end());
     text += "->";
     for (const auto& [name, _] : outer) text += concat(name, ",");
+    text += text_of_sets(term, order);
     if (!best.text.empty() && best.text <= text) return;
     best.text = std::move(text);
     best.order.clear();
@@ -90,7 +107,7 @@ std::string text_of(const terms::Term& term) {
   std::string best;
   for_orders(factors, [&](const std::vector<const Factor*>& order) {
     auto known = names;
-    std::string text = text_of(order, known);
+    std::string text = text_of(order, known) + text_of_sets(term, order);
     if (best.empty() || text < best) best = std::move(text);
   });
   return axes + best;
@@ -228,6 +245,12 @@ std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet 
   return Cost{before + time + kOperation, products};
 }
 
+// Whether no set of factors that are to be made whole has some of them in here, beside others, and some elsewhere.
+bool Plan::keeps_whole(Subset subset) const {
+  return std::ranges::all_of(
+      term_.whole, [&](Subset set) { return (subset & set) == 0 || (subset & ~set) == 0 || (set & ~subset) == 0; });
+}
+
 bool Plan::fill(const std::set<std::string>& made) {
   const size_t count = size_t{1} << term_.factors.size();
   steps_.resize(count);
@@ -238,7 +261,8 @@ bool Plan::fill(const std::set<std::string>& made) {
     for (size_t k = 0; k < term_.factors.size(); ++k) {
       if ((subset >> k & 1) != 0) factors.push_back(&term_.factors[k]);
     }
-    keys_[subset] = key_of(factors, result(subset));
+    if (!keeps_whole(subset)) continue;
+    keys_[subset] = key_of(term_, factors, result(subset));
     if (std::has_single_bit(subset)) {
       possible_[subset] = true;
       continue;

@@ -1,5 +1,5 @@
 // In which order the factors of a term are multiplied: the cheapest one of all, by dynamic programming over sets of
-// factors. Shapes alone decide.
+// factors. Shapes alone decide. Factors that are to be made whole (ir/terms.h) are multiplied with each other first.
 #pragma once
 
 #include <cstdint>
@@ -60,6 +60,7 @@ class Plan {
   std::optional<Cost> pair_cost(Subset first, Subset second, IndexSet wanted) const;
   std::optional<Cost> comparison_cost(IndexSet indices, IndexSet hot, IndexSet other, IndexSet wanted) const;
   std::optional<Cost> two_comparisons_cost(Subset first, Subset second, IndexSet wanted) const;
+  bool keeps_whole(Subset subset) const;
   bool fill(const std::set<std::string>& made);
 
   terms::Term term_;
