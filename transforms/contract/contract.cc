@@ -34,9 +34,11 @@ namespace ct {
 namespace contraction {
 namespace {
 
-// What is not clearly faster stays as it is, unless it saves much memory.
-constexpr double kGain = 0.9;
+// What is not clearly faster stays as it is, unless it saves much memory. It may even be slower where it is in place of
+// something that is too large.
+constexpr double kGain = 0.9, kSlower = 1.25;
 constexpr double kBlock = 500;            // nanoseconds: of each operation in a step of a loop over blocks
+constexpr double kFew = 0.05;             // of the time: what the steps of a loop may take
 constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
 
 struct PlannedTerm {
@@ -82,16 +84,25 @@ double time_of(const Graph& graph, const Equation& equation) {
 }
 
 // An index along which all large intermediate results can be made piece by piece, and how many pieces fit the cache.
-// `always`: where all of them can, in the smallest pieces.
-void choose_blocks(const terms::Context& context, PlannedTerm& term, int64_t element_bytes, bool always) {
-  const Plan& plan = term.plan;
-  term.nanoseconds = plan.nanoseconds();
+// `plan`: one that makes all of it, as each step of the loop does. `always`: where all of them can, in the smallest
+// pieces.
+void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, int64_t element_bytes, bool always) {
+  term.nanoseconds = term.plan.nanoseconds();
   std::vector<Subset> large;
-  double bytes = 0;
+  double bytes = 0;  // that are stored in memory, and read where no product of matrices is made of them
   int64_t largest = 0;
+  const auto is_large = [&](Subset subset) {
+    if (subset == plan.all() || plan.step(subset).first == 0) return false;
+    return always || plan.elements(subset) * element_bytes > kProcessor.second_cache;
+  };
   for (const Subset subset : plan.products()) {
+    const Step& step = plan.step(subset);
+    for (const Subset half : {step.first, step.second}) {
+      if (!is_large(half) || step.is_matrix_product || (step.is_twice && half == step.second)) continue;
+      bytes += static_cast<double>(plan.elements(half) * element_bytes);
+    }
+    if (!is_large(subset)) continue;
     const int64_t size = plan.elements(subset) * element_bytes;
-    if (subset == plan.all() || (size <= kProcessor.second_cache && !always)) continue;
     large.push_back(subset);
     bytes += static_cast<double>(size);
     largest = std::max(largest, size);
@@ -115,25 +126,27 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, int64_t ele
   }
   if (!best) return;
   const int64_t size = context.size(*best);
-  int64_t blocks = 2;
-  const auto fits = [&] { return size % blocks == 0 && largest / blocks <= kProcessor.second_cache && !always; };
-  while (blocks < size && !fits()) ++blocks;
-  if (blocks > size) return;
-  // A sum over the blocks is read and stored in each step.
   const bool is_summed = !plan.has(*best, plan.all());
+  const double of_step = static_cast<double>(plan.products().size()) * kBlock;
+  int64_t blocks = 2;
+  while (blocks < size && (size % blocks != 0 || largest / blocks > kProcessor.second_cache)) ++blocks;
+  // One place at a time, where the steps take little time themselves: its factors need not be taken out of others.
+  if (always || (!is_summed && static_cast<double>(size) * of_step <= kFew * plan.nanoseconds())) blocks = size;
+  if (blocks < 2 || blocks > size) return;
+  // A sum over the blocks is read and stored in each step.
   const int64_t sum = is_summed ? plan.elements(plan.all()) * element_bytes : 0;
   const double carried =
       2 * static_cast<double>(sum) * (sum <= kProcessor.second_cache ? kProcessor.byte_in_cache : kByte);
-  // What does not have the index first is turned before the loop.
-  double turned = 0;
+  double taken_out = 0;
   for (const terms::Factor& factor : plan.term().factors) {
-    if (std::ranges::count(factor.indices, *best) == 0 || factor.indices[0] == *best) continue;
-    turned += static_cast<double>(num_elements(factor.shape) * element_bytes);
+    if (std::ranges::count(factor.indices, *best) == 0 || (blocks == size && factor.indices[0] == *best)) continue;
+    taken_out += static_cast<double>(num_elements(factor.shape) * element_bytes);
   }
-  const double in_blocks =
-      term.nanoseconds + 2 * turned * kByte - bytes * (kByte - kProcessor.byte_in_cache) +
-      static_cast<double>(blocks) * (static_cast<double>(plan.products().size()) * kBlock + carried);
+  const double in_blocks = plan.nanoseconds() + 2 * taken_out * kProcessor.byte_in_cache -
+                           bytes * (kByte - kProcessor.byte_in_cache) +
+                           static_cast<double>(blocks) * (of_step + carried);
   if (in_blocks >= term.nanoseconds && largest <= kMostBytes && !always) return;
+  term.plan = std::move(plan);
   term.blocks = {*best, blocks};
   term.nanoseconds = in_blocks;
 }
@@ -166,13 +179,15 @@ class Planner {
       }
       planned.insert({exit.var, *std::move(terms)});
     }
-    int64_t avoided = 0;
+    int64_t avoided = 0, largest = 0;
     for (const uint32_t i : region.equations) {
       const Var var = graph_.equations()[i].first_output;
-      if (!planned.contains(var)) avoided += graph_.aval(var).bytes();
+      if (planned.contains(var)) continue;
+      avoided += graph_.aval(var).bytes();
+      largest = std::max(largest, graph_.aval(var).bytes());
     }
-    const double most = avoided < kProcessor.past_caches ? kGain * before : before;
-    if (after > most && !is_forced()) return;
+    const double gain = largest > kMostBytes ? kSlower : avoided < kProcessor.past_caches ? kGain : 1;
+    if (after > gain * before && !is_forced()) return;
     planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided = avoided;
     made_ = std::move(made);
     planned_.merge(planned);
@@ -195,15 +210,17 @@ class Planner {
     PlannedExit result;
     for (const std::string& text : order) {
       const terms::Term& term = different.at(text);
-      auto found = Plan::of(regions_.context(), term, dtype, made);
-      if (!found) return std::nullopt;
+      auto found = Plan::of(regions_.context(), term, dtype, made),
+           alone = Plan::of(regions_.context(), term, dtype, {});
+      if (!found || !alone) return std::nullopt;
       // What is large, or tiny, is given to the factors.
       const int size = terms::exponent_of(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
       const int exponent = std::abs(size) > most ? size : 0;
       if (std::abs(exponent) > 2 * (dtype == DType::kFloat64 ? 1000 : 120)) return std::nullopt;
       const auto coefficient = static_cast<double>(std::ldexp(term.coefficient, -exponent));
       result.terms.push_back({.plan = *std::move(found), .coefficient = coefficient, .exponent = exponent});
-      choose_blocks(regions_.context(), result.terms.back(), dtype_size(dtype), products_ == Products::kBlocks);
+      choose_blocks(regions_.context(), result.terms.back(), *std::move(alone), dtype_size(dtype),
+                    products_ == Products::kBlocks);
     }
     return result;
   }

@@ -186,7 +186,7 @@ std::vector<Subset> Plan::products() const {
     if (step(subset).first == 0) continue;
     found.push_back(subset);
     open.push_back(step(subset).first);
-    open.push_back(step(subset).second);
+    if (!step(subset).is_twice) open.push_back(step(subset).second);
   }
   return found;
 }
@@ -216,7 +216,7 @@ std::optional<Plan::Cost> Plan::comparison_cost(IndexSet indices, IndexSet value
   return Cost{bytes * (elements_of(wanted) + 3 * updates) * kByte + kOperation, updates};
 }
 
-std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet wanted) const {
+std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet wanted, bool is_twice) const {
   if (one_hot(first) != nullptr && one_hot(second) != nullptr) return two_comparisons_cost(first, second, wanted);
   if (one_hot(second) != nullptr) std::swap(first, second);
   if (const Factor* hot = one_hot(first)) {
@@ -236,13 +236,13 @@ std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet 
   const double k = elements_of(a & b & ~wanted), batch = elements_of(a & b & wanted);
   const double m = elements_of(a & ~b), n = elements_of(b & ~a);
   const double products = batch * m * n * k;
-  const double moved = bytes * (elements_of(wanted) + elements_of(a) + elements_of(b));
+  const double moved = bytes * (elements_of(wanted) + elements_of(a) + (is_twice && a == b ? 0 : elements_of(b)));
   if ((a & b & ~wanted) == 0) {
     return Cost{before + std::max(products * 4 * multiply_add_, moved * kByte) + kOperation, products};
   }
   if (m == 1 || n == 1) return Cost{before + vector_product_time(products, moved, dtype_) + kOperation, products};
   const double time = matrix_product_time(products, std::min({m, n, k}), bytes * elements_of(wanted), dtype_);
-  return Cost{before + time + kOperation, products};
+  return Cost{before + time + kOperation, products, true};
 }
 
 // Whether no set of factors that are to be made whole has some of them in here, beside others, and some elsewhere.
@@ -272,18 +272,20 @@ bool Plan::fill(const std::set<std::string>& made) {
     for (Subset first = (subset - 1) & subset; first != 0; first = (first - 1) & subset) {
       const Subset second = subset ^ first;
       if (first < second || !possible_[first] || !possible_[second]) continue;
-      const auto cost = pair_cost(first, second, wanted);
-      if (!cost) continue;
       // Equal halves are made once.
-      const bool twice = keys_[first].text == keys_[second].text;
-      const double time = cost->nanoseconds + steps_[first].nanoseconds + (twice ? 0 : steps_[second].nanoseconds);
+      const bool is_twice = keys_[first].text == keys_[second].text;
+      const auto cost = pair_cost(first, second, wanted, is_twice);
+      if (!cost) continue;
+      const double time = cost->nanoseconds + steps_[first].nanoseconds + (is_twice ? 0 : steps_[second].nanoseconds);
       if (possible_[subset] && time >= best.nanoseconds) continue;
       possible_[subset] = true;
       best = {.nanoseconds = time,
               .multiply_adds =
-                  cost->multiply_adds + steps_[first].multiply_adds + (twice ? 0 : steps_[second].multiply_adds),
+                  cost->multiply_adds + steps_[first].multiply_adds + (is_twice ? 0 : steps_[second].multiply_adds),
               .first = first,
-              .second = second};
+              .second = second,
+              .is_twice = is_twice,
+              .is_matrix_product = cost->is_matrix_product};
     }
     if (possible_[subset] && made.contains(keys_[subset].text)) best.nanoseconds = best.multiply_adds = 0;
   }

@@ -160,7 +160,7 @@ void Regions::make(uint32_t number) {
   }
 }
 
-// An operand: what it has been made of, if it has grown; a number; what was broadcast; else a leaf.
+// An operand: what it has been made of, if it has grown; a number; what was broadcast or transposed; else a leaf.
 terms::Sum Regions::sum_of(Var var) {
   if (const auto found = grown_.find(var); found != grown_.end()) return found->second.sum;
   const Aval& aval = graph_.aval(var);
@@ -168,9 +168,12 @@ terms::Sum Regions::sum_of(Var var) {
   if (equation != nullptr && equation->primitive->arrangement == Arrangement::kUniform && may_grow(aval.dtype())) {
     return context_.of_constant(graph_.attrs(*equation).real("value"), aval.shape());
   }
-  if (equation != nullptr && equation->primitive->arrangement == Arrangement::kBroadcast &&
-      equation->primitive->terms && size(graph_.operands(*equation)[0]) < aval.size()) {
-    if (auto sum = apply(*equation)) return *std::move(sum);
+  if (equation != nullptr && equation->primitive->terms) {
+    const Arrangement arrangement = equation->primitive->arrangement;
+    const bool repeats = arrangement == Arrangement::kBroadcast && size(graph_.operands(*equation)[0]) < aval.size();
+    if (repeats || arrangement == Arrangement::kTranspose) {
+      if (auto sum = apply(*equation)) return *std::move(sum);
+    }
   }
   return context_.of_leaf(context_.variable(var), aval.shape());
 }
