@@ -38,7 +38,6 @@ namespace {
 // something that is too large.
 constexpr double kGain = 0.9, kSlower = 1.25;
 constexpr double kBlock = 500;            // nanoseconds: of each operation in a step of a loop over blocks
-constexpr double kFew = 0.05;             // of the time: what the steps of a loop may take
 constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
 
 struct PlannedTerm {
@@ -127,11 +126,9 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, 
   if (!best) return;
   const int64_t size = context.size(*best);
   const bool is_summed = !plan.has(*best, plan.all());
-  const double of_step = static_cast<double>(plan.products().size()) * kBlock;
   int64_t blocks = 2;
   while (blocks < size && (size % blocks != 0 || largest / blocks > kProcessor.second_cache)) ++blocks;
-  // One place at a time, where the steps take little time themselves: its factors need not be taken out of others.
-  if (always || (!is_summed && static_cast<double>(size) * of_step <= kFew * plan.nanoseconds())) blocks = size;
+  if (always) blocks = size;
   if (blocks < 2 || blocks > size) return;
   // A sum over the blocks is read and stored in each step.
   const int64_t sum = is_summed ? plan.elements(plan.all()) * element_bytes : 0;
@@ -142,9 +139,9 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, 
     if (std::ranges::count(factor.indices, *best) == 0 || (blocks == size && factor.indices[0] == *best)) continue;
     taken_out += static_cast<double>(num_elements(factor.shape) * element_bytes);
   }
-  const double in_blocks = plan.nanoseconds() + 2 * taken_out * kProcessor.byte_in_cache -
-                           bytes * (kByte - kProcessor.byte_in_cache) +
-                           static_cast<double>(blocks) * (of_step + carried);
+  const double in_blocks =
+      plan.nanoseconds() + 2 * taken_out * kProcessor.byte_in_cache - bytes * (kByte - kProcessor.byte_in_cache) +
+      static_cast<double>(blocks) * (static_cast<double>(plan.products().size()) * kBlock + carried);
   if (in_blocks >= term.nanoseconds && largest <= kMostBytes && !always) return;
   term.plan = std::move(plan);
   term.blocks = {*best, blocks};
@@ -340,8 +337,8 @@ GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Produc
   Values outputs;
   for (const Var var : graph.outputs()) outputs.push_back(values[var]);
   const GraphPtr result = builder.finish(outputs);
-  // Equal factors are converted, and cleared, once.
-  return exits.empty() ? result : eliminate_common_subexpressions(*result);
+  // What is turned for an exit and turned back by what reads it is not; equal factors are converted, and cleared, once.
+  return exits.empty() ? result : eliminate_common_subexpressions(*simplify(*result));
 }
 
 }  // namespace
