@@ -137,6 +137,7 @@ void Context::sum_to(Term& term, std::vector<Indices> axes) const {
                                [&](const Indices& list) { return std::ranges::find(list, index) != list.end(); });
   };
   std::vector<Indices> of_factors;
+  of_factors.reserve(term.factors.size());
   for (const Factor& factor : term.factors) of_factors.push_back(factor.indices);
   Indices gone = flat(term);
   std::sort(gone.begin(), gone.end());
@@ -182,19 +183,24 @@ std::optional<Sum> Context::with_leaf(const Sum& x, const Sum& y, Leaf::Kind kin
       if (!align(term, axis, by, axis)) return std::nullopt;
     }
     const Factor& other = by.factors[0];
-    std::vector<Factor*> changed;
+    struct Changed {
+      Factor* factor;
+      Ints places;  // of the other one's indices in it
+    };
+    std::vector<Changed> changed;
     for (Factor& factor : term.factors) {
-      if (!factor.one_hot && places_of(factor, other.indices)) changed.push_back(&factor);
+      if (factor.one_hot) continue;
+      if (auto places = places_of(factor, other.indices)) changed.push_back({&factor, *std::move(places)});
     }
     if (changed.empty()) return std::nullopt;
     if (is_quotient) {
-      const auto elements = [&](const Factor* factor) { return num_elements(factor->shape); };
+      const auto elements = [&](const Changed& one) { return num_elements(one.factor->shape); };
       changed = {*std::ranges::min_element(changed, {}, elements)};
       term.coefficient /= by.coefficient;
     }
-    for (Factor* factor : changed) {
+    for (const auto& [factor, places] : changed) {
       const Part data{.leaf = factor->leaf, .shape = factor->shape};
-      const Part second{.leaf = other.leaf, .shape = other.shape, .axes = *places_of(*factor, other.indices)};
+      const Part second{.leaf = other.leaf, .shape = other.shape, .axes = places};
       factor->leaf = intern({.kind = kind, .parts = {data, second}});
     }
     result.terms.push_back(std::move(term));

@@ -54,7 +54,7 @@ Value simplify_select(const SimplifyInput& m) {
 std::optional<terms::Sum> terms_of_select(const terms::Input& input) {
   using Kind = terms::Leaf::Kind;
   auto result = input.context.with_leaf(input.operands[1], input.operands[0], Kind::kGate);
-  const auto otherwise = input.context.with_leaf(input.operands[2], input.operands[0], Kind::kInverseGate);
+  auto otherwise = input.context.with_leaf(input.operands[2], input.operands[0], Kind::kInverseGate);
   if (!result || !otherwise) return std::nullopt;
   // Zeros are a sum of nothing.
   if (otherwise->terms.empty()) return result;

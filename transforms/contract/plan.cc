@@ -103,6 +103,7 @@ std::string text_of(const terms::Term& term) {
     axes += ";";
   }
   std::vector<const Factor*> factors;
+  factors.reserve(term.factors.size());
   for (const Factor& factor : term.factors) factors.push_back(&factor);
   std::string best;
   for_orders(factors, [&](const std::vector<const Factor*>& order) {

@@ -7,7 +7,7 @@ at a time, so that gradients of a whole batch never exist at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -208,6 +208,15 @@ def over_chunks(
     return sums, out_structure.unflatten(outputs)
 
 
+class Reduction(NamedTuple):
+    """What `over_chunks` has found, and what it is of."""
+
+    sums: Tree
+    each: Tree
+    params: Tree
+    size: Any  # the number of examples
+
+
 def reduced(
     caller: Caller,
     part: Function,
@@ -222,7 +231,7 @@ def reduced(
 
     Args:
         part: of ``(*directions, params, *examples)``, otherwise as of `over_chunks`.
-        finish: of ``(sums, each, params, number of examples)``.
+        finish: of the `Reduction`: the result.
         directions: trees like ``params``.
         merge: as of `over_chunks`.
     """
@@ -235,20 +244,19 @@ def reduced(
             found: tuple[Tree, Tree] = part(*directions, params, *examples)
             return found
 
-        sums, each = over_chunks(of_chunk, batch, caller, merge)
-        return finish(sums, each, params, size)
+        return finish(Reduction(*over_chunks(of_chunk, batch, caller, merge), params, size))
 
     return caller.evaluate(program, directions, params, *batch)
 
 
-def mean_like_params(sums: Tree, each: Tree, params: Tree, size: Any) -> Tree:
+def mean_like_params(found: Reduction) -> Tree:
     """Sums as means over examples, in the dtypes of the parameters: a way to finish."""
-    return narrow(tree_map(lambda s: divided(s, size), sums), params)
+    return narrow(tree_map(lambda s: divided(s, found.size), found.sums), found.params)
 
 
-def of_each(sums: Tree, each: Tree, params: Tree, size: Any) -> Tree:
+def of_each(found: Reduction) -> Tree:
     """The results for each example: a way to finish."""
-    return each
+    return found.each
 
 
 def with_stand_ins(batch: tuple[Any, ...], present: Array, caller: Caller) -> tuple[Any, ...]:

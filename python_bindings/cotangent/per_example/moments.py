@@ -13,6 +13,7 @@ from cotangent.errors import DTypeError, ShapeError
 from cotangent.per_example.batches import (
     Caller,
     Function,
+    Reduction,
     Tree,
     gradients,
     losses,
@@ -174,9 +175,10 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
         squares = tree_map(lambda g, m: cnp.sum((g - m) ** 2, axis=0), gradient, mean)
         return (cnp.asarray(caller.size(batch), "float64"), mean, squares), ()
 
-    def finish(sums: Tree, each: Tree, params: Tree, size: Any) -> Any:
-        _, mean, squares = sums
-        return narrow(mean, params), mean_like_params(squares, each, params, cnp.maximum(size - ddof, 0))
+    def finish(found: Reduction) -> tuple[Tree, Tree]:
+        _, mean, squares = found.sums
+        count = cnp.maximum(found.size - ddof, 0)
+        return narrow(mean, found.params), mean_like_params(found._replace(sums=squares, size=count))
 
     def mean_and_variance_fun(params: Tree, *batch: Any) -> Any:
         return reduced(caller, part, finish, params, batch, merge=_merged_moments)
@@ -243,9 +245,9 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
         squares = total([cnp.sum(sum_over_axes(g * g)) for g in gradient])
         return (squares, [cnp.sum(g, axis=0) for g in gradient]), ()
 
-    def finish(found: Tree, each: Tree, params: Tree, size: Any) -> NoiseScale:
-        squares, sums = found
-        count = cnp.asarray(size, squares.dtype)
+    def finish(found: Reduction) -> NoiseScale:
+        squares, sums = found.sums
+        count = cnp.asarray(found.size, squares.dtype)
         of_one = squares / count
         mean = total([cnp.sum((s / count.astype(s.dtype)) ** 2) for s in sums])
         trace = (of_one - mean) * count / (count - 1)
