@@ -137,6 +137,7 @@ void Context::sum_to(Term& term, std::vector<Indices> axes) const {
                                [&](const Indices& list) { return std::ranges::find(list, index) != list.end(); });
   };
   std::vector<Indices> of_factors;
+  of_factors.reserve(term.factors.size());
   for (const Factor& factor : term.factors) of_factors.push_back(factor.indices);
   Indices gone = flat(term);
   std::sort(gone.begin(), gone.end());
@@ -162,6 +163,8 @@ std::optional<Sum> Context::product(const Sum& x, const Sum& y, absl::Span<const
       Term term{.coefficient = a.coefficient * b.coefficient, .factors = a.factors, .axes = a.axes};
       term.factors.insert(term.factors.end(), b.factors.begin(), b.factors.end());
       term.axes.insert(term.axes.end(), b.axes.begin(), b.axes.end());
+      term.whole = a.whole;
+      for (const uint32_t set : b.whole) term.whole.push_back(set << a.factors.size());
       sum_to(term, axes(a, b));
       result.terms.push_back(std::move(term));
     }
@@ -180,19 +183,24 @@ std::optional<Sum> Context::with_leaf(const Sum& x, const Sum& y, Leaf::Kind kin
       if (!align(term, axis, by, axis)) return std::nullopt;
     }
     const Factor& other = by.factors[0];
-    std::vector<Factor*> changed;
+    struct Changed {
+      Factor* factor;
+      Ints places;  // of the other one's indices in it
+    };
+    std::vector<Changed> changed;
     for (Factor& factor : term.factors) {
-      if (!factor.one_hot && places_of(factor, other.indices)) changed.push_back(&factor);
+      if (factor.one_hot) continue;
+      if (auto places = places_of(factor, other.indices)) changed.push_back({&factor, *std::move(places)});
     }
     if (changed.empty()) return std::nullopt;
     if (is_quotient) {
-      const auto elements = [&](const Factor* factor) { return num_elements(factor->shape); };
+      const auto elements = [&](const Changed& one) { return num_elements(one.factor->shape); };
       changed = {*std::ranges::min_element(changed, {}, elements)};
       term.coefficient /= by.coefficient;
     }
-    for (Factor* factor : changed) {
+    for (const auto& [factor, places] : changed) {
       const Part data{.leaf = factor->leaf, .shape = factor->shape};
-      const Part second{.leaf = other.leaf, .shape = other.shape, .axes = *places_of(*factor, other.indices)};
+      const Part second{.leaf = other.leaf, .shape = other.shape, .axes = places};
       factor->leaf = intern({.kind = kind, .parts = {data, second}});
     }
     result.terms.push_back(std::move(term));
@@ -215,6 +223,7 @@ struct Form {
 
 std::optional<Form> form_of(const Context& context, const Term& term) {
   if (term.factors.size() != 2 || term.factors[0].one_hot || term.factors[1].one_hot) return std::nullopt;
+  if (!term.whole.empty()) return std::nullopt;
   if (std::abs(exponent_of(term.coefficient)) > kMostExponent) return std::nullopt;
   const Indices outer = flat(term);
   Form form;

@@ -70,6 +70,10 @@ struct Term {
   long double coefficient = 1;
   std::vector<Factor> factors{};
   std::vector<Indices> axes{};  // of the result
+  // Sets of factors, by bit, each of which is summed over what only it has before anything else is multiplied with it:
+  // what is squared after it has been summed up, where what cancels in the sum must be gone. Two of them share nothing,
+  // or one holds the other.
+  std::vector<uint32_t> whole{};
 };
 
 struct Sum {

@@ -56,11 +56,12 @@ struct Config {
   bool debug_nans = false;
   bool index_checks = false;  // indexing records checks that checkify looks for
   // How compiled programs evaluate sums of products; of several, the first one that is set.
-  bool products_off = false, products_direct = false, products_always = false;
+  bool products_off = false, products_direct = false, products_always = false, products_blocks = false;
   Products products() const {
     if (products_off) return Products::kOff;
     if (products_direct) return Products::kDirect;
-    return products_always ? Products::kAlways : Products::kGram;
+    if (products_always) return Products::kAlways;
+    return products_blocks ? Products::kBlocks : Products::kGram;
   }
   // What captured and compiled programs depend on: part of the key of everything cached by signature.
   uint64_t version() const {

@@ -192,6 +192,74 @@ def test_absent_examples_contribute_nothing() -> None:
         assert all((np.asarray(leaf) == 0).all() for leaf in ct.tree.leaves(none))
 
 
+ABSENT: dict[str, Callable[..., Any]] = {
+    "clipped_sum": lambda loss, **how: pe.clipped_sum(loss, 0.5, **how),
+    "private_gradient": lambda loss, **how: (
+        lambda *args, **there: pe.private_gradient(
+            loss, clip_norm=0.5, noise_multiplier=1.0, expected_batch_size=4, **how
+        )(ct.random.key(0), *args, **there)
+    ),
+    "adaptive_private_gradient": lambda loss, **how: (
+        lambda *args, **there: pe.adaptive_private_gradient(
+            loss, noise_multiplier=0.0, count_noise=0.0, expected_batch_size=4, **how
+        )(ct.random.key(0), 0.5, *args, **there)[0]
+    ),
+    "dp_sgd_step": lambda loss, **how: (
+        lambda *args, **there: pe.dp_sgd_step(
+            loss, learning_rate=0.1, clip_norm=0.5, noise_multiplier=1.0, expected_batch_size=4, **how
+        )(ct.random.key(0), *args, **there)
+    ),
+}
+
+
+@pytest.mark.parametrize("chunk_size", [None, 2])
+@pytest.mark.parametrize("absent", [np.nan, np.inf, 0.0])
+@pytest.mark.parametrize("name", ABSENT)
+def test_absent_examples_contribute_nothing_to_derivatives(name: str, absent: float, chunk_size: int | None) -> None:
+    """Neither where the loss of an absent example is NaN, nor where its derivatives are, as at zeros here."""
+    rng = np.random.default_rng(0)
+    w, x, y = rng.normal(size=3), rng.normal(size=(5, 3)), rng.normal(size=5)
+
+    def loss(w: Any, x: Any, y: Any) -> Any:
+        return (x @ w / cnp.sqrt(cnp.sum(x * x)) - y) ** 2 + cnp.log(cnp.sum(x * x))
+
+    present = np.array([False, True, True, False, True])
+    padded = np.where(present[:, None], x, absent)
+
+    def total(f: Any, **there: Any) -> Any:
+        return lambda w, x, y: cnp.sum(cnp.sin(f(w, x, y, **there)))
+
+    f = ABSENT[name](loss, chunk_size=chunk_size)
+    expected = ct.grad(total(f), argnums=(0, 1, 2))(w, x[present], y[present])
+    for transformed in (lambda g: g, ct.jit):
+        found = transformed(ct.grad(total(f, present=present), argnums=(0, 1, 2)))(w, padded, y)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-9, atol=1e-12)
+        for each, of_present in zip(found[1:], expected[1:], strict=True):
+            np.testing.assert_allclose(np.asarray(each)[present], of_present, rtol=1e-9, atol=1e-12)
+            np.testing.assert_array_equal(np.asarray(each)[~present], np.zeros_like(each)[~present])
+
+
+def test_derivatives_of_nobody() -> None:
+    loss = lambda w, x: cnp.sum(cnp.sin(w * x))  # noqa: E731
+    f = lambda w: cnp.sum(pe.clipped_sum(loss, 1.0)(w, np.full((3, 2), np.nan), present=np.zeros(3, bool)))  # noqa: E731
+    np.testing.assert_array_equal(ct.grad(f)(np.ones(2)), np.zeros(2))
+    empty = pe.clipped_sum(loss, 1.0)(np.ones(2), np.ones((0, 2)), present=np.zeros(0, bool))
+    np.testing.assert_array_equal(empty, np.zeros(2))
+
+
+def test_present_in_other_transforms() -> None:
+    rng = np.random.default_rng(0)
+    w, x = rng.normal(size=3), rng.normal(size=(4, 5, 3))
+    there = rng.random(size=(4, 5)) < 0.5
+    x[~there] = np.nan
+    loss = lambda w, x: cnp.sum(cnp.sin(w * x) ** 2)  # noqa: E731
+    f = lambda w, x, here: cnp.sum(pe.clipped_sum(loss, 0.3)(w, x, present=here) ** 2)  # noqa: E731
+    found = ct.vmap(ct.grad(f), in_axes=(None, 0, 0))(w, x, there)
+    for each, rows, here in zip(found, x, there, strict=True):
+        expected = ct.grad(lambda w, rows=rows[here]: cnp.sum(pe.clipped_sum(loss, 0.3)(w, rows) ** 2))(w)
+        np.testing.assert_allclose(each, expected, rtol=1e-9)
+
+
 def test_auxiliary_outputs() -> None:
     loss, params, batch = made("mlp")
     with_aux = lambda p, x, y: (loss(p, x, y), {"loss": loss(p, x, y), "x": x})  # noqa: E731

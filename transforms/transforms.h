@@ -80,6 +80,7 @@ enum class Products : uint8_t {
   kDirect,  // but what is squared is made first, and then squared
   kOff,     // in the order of the program
   kAlways,  // in any order, and never in that of the program where there is another: for tests
+  kBlocks,  // the same of kDirect, one place of an index at a time where that is possible: for tests
 };
 
 // ---- passes, one file each; all keep the inputs, and go into sub-graphs -------------------------------------------

@@ -74,6 +74,7 @@ Value simplify_quotient(const SimplifyInput& m) { return m.is_full(m.operands[1]
 
 std::vector<terms::Context::Pair> all_axes(int rank) {
   std::vector<terms::Context::Pair> pairs;
+  pairs.reserve(static_cast<size_t>(rank));
   for (size_t axis = 0; axis < static_cast<size_t>(rank); ++axis) pairs.push_back({axis, axis});
   return pairs;
 }

@@ -107,7 +107,7 @@ Error unsupported(int64_t axis, const Value& x, const Ints& shape, std::string_v
 // The axes of size 1 that stand right before the group starting at `next` (the shape's rank after the last group).
 Ints ones_before(absl::Span<const int64_t> shape, int64_t next) {
   Ints ones;
-  for (int64_t axis = next; axis-- > 0 && shape[axis] == 1;) ones.insert(ones.begin(), axis);
+  for (int64_t axis = next - 1; axis >= 0 && shape[axis] == 1; --axis) ones.insert(ones.begin(), axis);
   return ones;
 }
 

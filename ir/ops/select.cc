@@ -53,10 +53,18 @@ Value simplify_select(const SimplifyInput& m) {
 
 std::optional<terms::Sum> terms_of_select(const terms::Input& input) {
   using Kind = terms::Leaf::Kind;
-  if (input.constant(2) == 0.0) return input.context.with_leaf(input.operands[1], input.operands[0], Kind::kGate);
-  if (input.constant(1) == 0.0)
-    return input.context.with_leaf(input.operands[2], input.operands[0], Kind::kInverseGate);
-  return std::nullopt;
+  auto result = input.context.with_leaf(input.operands[1], input.operands[0], Kind::kGate);
+  auto otherwise = input.context.with_leaf(input.operands[2], input.operands[0], Kind::kInverseGate);
+  if (!result || !otherwise) return std::nullopt;
+  // Zeros are a sum of nothing.
+  if (otherwise->terms.empty()) return result;
+  if (result->terms.empty()) return otherwise;
+  if (result->terms.size() + otherwise->terms.size() > terms::Context::kMostTerms) return std::nullopt;
+  result->terms.insert(result->terms.end(), otherwise->terms.begin(), otherwise->terms.end());
+  result->mixed = std::ranges::any_of(result->terms, [](const auto& term) { return term.factors.size() < 2; });
+  result->square &= otherwise->square;
+  input.context.merge(*result);
+  return result;
 }
 
 Primitive selection() {

@@ -15,7 +15,8 @@ from cotangent import _core
 from cotangent._base.arguments import check_arguments
 
 _OPTIONS = ("enable_x64", "disable_jit", "debug_nans")
-_PRODUCTS = ("gram", "direct", "off", "always")  # the last one for tests: never as written where there is another way
+# The last two for tests: never as written where there is another way; and the same of "direct", in blocks.
+_PRODUCTS = ("gram", "direct", "off", "always", "blocks")
 _PRECISIONS = (None, "default", "fastest", "high", "highest", "bfloat16", "bfloat16_3x", "tensorfloat32", "float32")
 # JAX's options that are settled: the values that say what is so; the first is what `read` returns.
 _SETTLED: dict[str, tuple[Any, ...]] = {

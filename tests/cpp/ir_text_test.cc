@@ -35,6 +35,7 @@ const std::map<std::string, Pass>& passes() {
       {"dce", [](const Graph& g, const Arguments&) { return Result{eliminate_dead_code(g)}; }},
       {"hoist", [](const Graph& g, const Arguments&) { return Result{hoist_products(g)}; }},
       {"contract", [](const Graph& g, const Arguments&) { return Result{contract(g, Products::kAlways)}; }},
+      {"contract_in_blocks", [](const Graph& g, const Arguments&) { return Result{contract(g, Products::kBlocks)}; }},
       {"cse", [](const Graph& g, const Arguments&) { return Result{eliminate_common_subexpressions(g)}; }},
       {"simplify", [](const Graph& g, const Arguments&) { return Result{simplify(g)}; }},
       {"canonical_folds", [](const Graph& g, const Arguments&) { return Result{canonical_folds(g)}; }},

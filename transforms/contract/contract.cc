@@ -3,9 +3,11 @@
 // and Gram matrices are larger products of the same factors. No layer and no quantity is known by name: what is
 // multilinear is a sum of products (ir/terms.h), and its order is searched for.
 //
-//   regions.h   which values are grown, and what becomes of them
-//   plan.h      the cheapest order of one sum of products
-//   emit.h      plans as equations
+//   growth.h          where something is made that is larger than what it is made of
+//   concatenations.h  what is put together from such values, in pieces
+//   regions.h         which values are grown, and what becomes of them
+//   plan.h            the cheapest order of one sum of products
+//   emit.h            plans as equations
 //
 // Here each region is made anew where that takes less time, by shapes alone. docs/design/034-contract.md has the
 // reasons, and what is measured.
@@ -19,8 +21,10 @@
 #include "runtime/processor.h"
 #include "runtime/text.h"
 #include "transforms/common.h"
+#include "transforms/contract/concatenations.h"
 #include "transforms/contract/cost.h"
 #include "transforms/contract/emit.h"
+#include "transforms/contract/growth.h"
 #include "transforms/contract/plan.h"
 #include "transforms/contract/regions.h"
 #include "transforms/contract/report.h"
@@ -30,8 +34,9 @@ namespace ct {
 namespace contraction {
 namespace {
 
-// What is not clearly faster stays as it is, unless it saves much memory.
-constexpr double kGain = 0.9;
+// What is not clearly faster stays as it is, unless it saves much memory. It may even be slower where it is in place of
+// something that is too large.
+constexpr double kGain = 0.9, kSlower = 1.25;
 constexpr double kBlock = 500;            // nanoseconds: of each operation in a step of a loop over blocks
 constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
 
@@ -78,15 +83,25 @@ double time_of(const Graph& graph, const Equation& equation) {
 }
 
 // An index along which all large intermediate results can be made piece by piece, and how many pieces fit the cache.
-void choose_blocks(const terms::Context& context, PlannedTerm& term, int64_t element_bytes) {
-  const Plan& plan = term.plan;
-  term.nanoseconds = plan.nanoseconds();
+// `plan`: one that makes all of it, as each step of the loop does. `always`: where all of them can, in the smallest
+// pieces.
+void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, int64_t element_bytes, bool always) {
+  term.nanoseconds = term.plan.nanoseconds();
   std::vector<Subset> large;
-  double bytes = 0;
+  double bytes = 0;  // that are stored in memory, and read where no product of matrices is made of them
   int64_t largest = 0;
+  const auto is_large = [&](Subset subset) {
+    if (subset == plan.all() || plan.step(subset).first == 0) return false;
+    return always || plan.elements(subset) * element_bytes > kProcessor.second_cache;
+  };
   for (const Subset subset : plan.products()) {
+    const Step& step = plan.step(subset);
+    for (const Subset half : {step.first, step.second}) {
+      if (!is_large(half) || step.is_matrix_product || (step.is_twice && half == step.second)) continue;
+      bytes += static_cast<double>(plan.elements(half) * element_bytes);
+    }
+    if (!is_large(subset)) continue;
     const int64_t size = plan.elements(subset) * element_bytes;
-    if (subset == plan.all() || size <= kProcessor.second_cache) continue;
     large.push_back(subset);
     bytes += static_cast<double>(size);
     largest = std::max(largest, size);
@@ -110,18 +125,25 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, int64_t ele
   }
   if (!best) return;
   const int64_t size = context.size(*best);
+  const bool is_summed = !plan.has(*best, plan.all());
   int64_t blocks = 2;
   while (blocks < size && (size % blocks != 0 || largest / blocks > kProcessor.second_cache)) ++blocks;
-  if (blocks > size || size % blocks != 0) return;
+  if (always) blocks = size;
+  if (blocks < 2 || blocks > size) return;
   // A sum over the blocks is read and stored in each step.
-  const bool is_summed = !plan.has(*best, plan.all());
   const int64_t sum = is_summed ? plan.elements(plan.all()) * element_bytes : 0;
   const double carried =
       2 * static_cast<double>(sum) * (sum <= kProcessor.second_cache ? kProcessor.byte_in_cache : kByte);
+  double taken_out = 0;
+  for (const terms::Factor& factor : plan.term().factors) {
+    if (std::ranges::count(factor.indices, *best) == 0 || (blocks == size && factor.indices[0] == *best)) continue;
+    taken_out += static_cast<double>(num_elements(factor.shape) * element_bytes);
+  }
   const double in_blocks =
-      term.nanoseconds - bytes * (kByte - kProcessor.byte_in_cache) +
+      plan.nanoseconds() + 2 * taken_out * kProcessor.byte_in_cache - bytes * (kByte - kProcessor.byte_in_cache) +
       static_cast<double>(blocks) * (static_cast<double>(plan.products().size()) * kBlock + carried);
-  if (in_blocks >= term.nanoseconds && largest <= kMostBytes) return;
+  if (in_blocks >= term.nanoseconds && largest <= kMostBytes && !always) return;
+  term.plan = std::move(plan);
   term.blocks = {*best, blocks};
   term.nanoseconds = in_blocks;
 }
@@ -136,6 +158,8 @@ class Planner {
   const std::map<Var, PlannedExit>& planned() const { return planned_; }
 
  private:
+  bool is_forced() const { return products_ == Products::kAlways || products_ == Products::kBlocks; }
+
   void consider(const Regions::Region& region) {
     double before = 0, after = 0;
     for (const uint32_t i : region.equations) before += time_of(graph_, graph_.equations()[i]);
@@ -152,13 +176,15 @@ class Planner {
       }
       planned.insert({exit.var, *std::move(terms)});
     }
-    int64_t avoided = 0;
+    int64_t avoided = 0, largest = 0;
     for (const uint32_t i : region.equations) {
       const Var var = graph_.equations()[i].first_output;
-      if (!planned.contains(var)) avoided += graph_.aval(var).bytes();
+      if (planned.contains(var)) continue;
+      avoided += graph_.aval(var).bytes();
+      largest = std::max(largest, graph_.aval(var).bytes());
     }
-    const double most = avoided < kProcessor.past_caches ? kGain * before : before;
-    if (after > most && products_ != Products::kAlways) return;
+    const double gain = largest > kMostBytes ? kSlower : avoided < kProcessor.past_caches ? kGain : 1;
+    if (after > gain * before && !is_forced()) return;
     planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided = avoided;
     made_ = std::move(made);
     planned_.merge(planned);
@@ -181,15 +207,17 @@ class Planner {
     PlannedExit result;
     for (const std::string& text : order) {
       const terms::Term& term = different.at(text);
-      auto found = Plan::of(regions_.context(), term, dtype, made);
-      if (!found) return std::nullopt;
+      auto found = Plan::of(regions_.context(), term, dtype, made),
+           alone = Plan::of(regions_.context(), term, dtype, {});
+      if (!found || !alone) return std::nullopt;
       // What is large, or tiny, is given to the factors.
       const int size = terms::exponent_of(term.coefficient), most = dtype == DType::kFloat64 ? 250 : 30;
       const int exponent = std::abs(size) > most ? size : 0;
       if (std::abs(exponent) > 2 * (dtype == DType::kFloat64 ? 1000 : 120)) return std::nullopt;
       const auto coefficient = static_cast<double>(std::ldexp(term.coefficient, -exponent));
       result.terms.push_back({.plan = *std::move(found), .coefficient = coefficient, .exponent = exponent});
-      choose_blocks(regions_.context(), result.terms.back(), dtype_size(dtype));
+      choose_blocks(regions_.context(), result.terms.back(), *std::move(alone), dtype_size(dtype),
+                    products_ == Products::kBlocks);
     }
     return result;
   }
@@ -269,8 +297,10 @@ Contractions::Contractions() : enclosing_(contraction::contractions) { contracti
 Contractions::~Contractions() { contraction::contractions = enclosing_; }
 Contractions* Contractions::current() { return contraction::contractions; }
 
-GraphPtr contract(const Graph& graph, Products products) {
-  contraction::Regions regions(graph, products);
+namespace {
+
+GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Products products) {
+  contraction::Regions regions(graph, growth, products);
   const contraction::Planner planner(graph, regions, products);
   std::map<Var, const contraction::Exit*> exits;
   for (const contraction::Exit& exit : regions.exits()) {
@@ -307,8 +337,17 @@ GraphPtr contract(const Graph& graph, Products products) {
   Values outputs;
   for (const Var var : graph.outputs()) outputs.push_back(values[var]);
   const GraphPtr result = builder.finish(outputs);
-  // Equal factors are converted, and cleared, once.
-  return exits.empty() ? result : eliminate_common_subexpressions(*result);
+  // What is turned for an exit and turned back by what reads it is not; equal factors are converted, and cleared, once.
+  return exits.empty() ? result : eliminate_common_subexpressions(*simplify(*result));
+}
+
+}  // namespace
+
+GraphPtr contract(const Graph& graph, Products products) {
+  const contraction::Growth growth(graph);
+  const GraphPtr in_pieces = growth.any() ? contraction::in_pieces(graph, growth) : nullptr;
+  if (in_pieces != nullptr) return made_anew(*in_pieces, contraction::Growth(*in_pieces), products);
+  return made_anew(graph, growth, products);
 }
 
 }  // namespace ct

@@ -286,27 +286,44 @@ Array Emitter::comparison(const Plan& plan, const Values& factors, Subset hot, S
 // ---- blocks
 // -------------------------------------------------------------------------------------------------------------
 
-// A loop over pieces of the index: a step makes what the whole plan makes of a piece, and adds it up, or stacks it.
+// A loop over pieces of the index: a step makes what the whole plan makes of a piece, and adds it up, or stacks it. A
+// step is given single elements of a first axis, and takes other pieces out of the whole, into the cache.
 Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
   const terms::Term& term = plan.term();
   const Values whole = factors(term);
+  const int64_t piece = context_.size(blocks.index) / blocks.blocks;
   Builder inner;
-  Values operands, sequences, constants, carries, slices, body(term.factors.size());
+  const Aval counter(DType::kInt32, {blocks.blocks});
+  Value numbers = iota(builder_, counter, 0);
+  if (piece != 1) numbers = numbers * full_like(numbers, static_cast<double>(piece));
+  Values operands, sequences{numbers}, constants, carries, slices{inner.input(Aval(DType::kInt32, {}))};
+  const Value start = slices[0], zero = full_like(start, 0);
+  Values body(term.factors.size());
   for (size_t k = 0; k < whole.size(); ++k) {
     const Indices& indices = term.factors[k].indices;
-    Shape shape = whole[k].shape();
+    const Shape& shape = whole[k].shape();
     const auto axis = static_cast<int>(place(indices, blocks.index));
-    if (axis == static_cast<int>(indices.size()) || axis == whole[k].rank()) {
-      operands.push_back(whole[k]);
-      constants.push_back(body[k] = inner.input(whole[k].aval()));
+    const auto same = std::ranges::find(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(k), whole[k]);
+    const auto earlier = static_cast<size_t>(same - whole.begin());
+    if (earlier != k && place(term.factors[earlier].indices, blocks.index) == axis) {
+      body[k] = body[earlier];
       continue;
     }
-    Shape piece = shape;
-    piece[axis] /= blocks.blocks;
-    shape[axis] = piece[axis];
-    shape.insert(shape.begin() + axis, blocks.blocks);
-    sequences.push_back(move_axis(reshape(whole[k], shape), axis, 0));
-    slices.push_back(body[k] = inner.input(whole[k].aval().with_shape(piece)));
+    Shape part = shape;
+    const bool is_whole = axis >= whole[k].rank();
+    if (!is_whole) part[axis] = piece;
+    if (axis == 0 && piece == 1 && !is_whole) {
+      sequences.push_back(whole[k]);
+      slices.push_back(inner.input(whole[k].aval().with_shape(absl::MakeConstSpan(shape).subspan(1))));
+      body[k] = reshape(slices.back(), part);
+      continue;
+    }
+    operands.push_back(whole[k]);
+    constants.push_back(body[k] = inner.input(whole[k].aval()));
+    if (is_whole) continue;
+    Values starts(shape.size(), zero);
+    starts[axis] = start;
+    body[k] = dynamic_slice(body[k], starts, part);
   }
   Emitter emitter(inner, context_, variable_, dtype_);
   const Array made = emitter.whole(plan, body, exponent);
@@ -314,6 +331,7 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
   attrs.num_constants = static_cast<int64_t>(constants.size());
   attrs.length = blocks.blocks;
   Values results{made.value};
+  Shape shape = made.value.shape();
   const bool is_summed = !plan.has(blocks.index, plan.all());
   if (is_summed) {
     attrs.num_carries = 1;
@@ -329,7 +347,6 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
   const Value result = scan(builder_, attrs, operands)[0];
   if (is_summed) return {result, made.indices};
   const auto axis = static_cast<int>(place(made.indices, blocks.index));
-  Shape shape = made.value.shape();
   shape[axis] *= blocks.blocks;
   return {reshape(move_axis(result, 0, axis), shape), made.indices};
 }

@@ -14,6 +14,7 @@ namespace {
 using terms::Factor;
 using terms::Index;
 using terms::Indices;
+using terms::Term;
 
 constexpr double kOperation = 2000;  // to start one
 // Equal factors may change places: in how many ways is tried, to find the same product in two plans.
@@ -58,7 +59,22 @@ std::string text_of(const std::vector<const Factor*>& factors, std::map<Index, s
   return text;
 }
 
-Key key_of(const std::vector<const Factor*>& factors, const Indices& result) {
+// Which of these factors are to be made whole together, by their places: those sets that hold some of them and not all,
+// as what is inside of such a set is the same array with and without it.
+std::string text_of_sets(const Term& term, const std::vector<const Factor*>& factors) {
+  std::vector<std::string> sets;
+  for (const Subset set : term.whole) {
+    std::vector<size_t> places;
+    for (size_t at = 0; at < factors.size(); ++at) {
+      if ((set >> (factors[at] - term.factors.data()) & 1) != 0) places.push_back(at);
+    }
+    if (!places.empty() && places.size() < factors.size()) sets.push_back(concat("{", join(places, ","), "}"));
+  }
+  std::ranges::sort(sets);
+  return join(sets, "");
+}
+
+Key key_of(const Term& term, const std::vector<const Factor*>& factors, const Indices& result) {
   Key best;
   for_orders(factors, [&](const std::vector<const Factor*>& order) {
     std::map<Index, size_t> names;
@@ -68,6 +84,7 @@ Key key_of(const std::vector<const Factor*>& factors, const Indices& result) {
     std::sort(outer.begin(), outer.end());
     text += "->";
     for (const auto& [name, _] : outer) text += concat(name, ",");
+    text += text_of_sets(term, order);
     if (!best.text.empty() && best.text <= text) return;
     best.text = std::move(text);
     best.order.clear();
@@ -86,11 +103,12 @@ std::string text_of(const terms::Term& term) {
     axes += ";";
   }
   std::vector<const Factor*> factors;
+  factors.reserve(term.factors.size());
   for (const Factor& factor : term.factors) factors.push_back(&factor);
   std::string best;
   for_orders(factors, [&](const std::vector<const Factor*>& order) {
     auto known = names;
-    std::string text = text_of(order, known);
+    std::string text = text_of(order, known) + text_of_sets(term, order);
     if (best.empty() || text < best) best = std::move(text);
   });
   return axes + best;
@@ -169,7 +187,7 @@ std::vector<Subset> Plan::products() const {
     if (step(subset).first == 0) continue;
     found.push_back(subset);
     open.push_back(step(subset).first);
-    open.push_back(step(subset).second);
+    if (!step(subset).is_twice) open.push_back(step(subset).second);
   }
   return found;
 }
@@ -199,7 +217,7 @@ std::optional<Plan::Cost> Plan::comparison_cost(IndexSet indices, IndexSet value
   return Cost{bytes * (elements_of(wanted) + 3 * updates) * kByte + kOperation, updates};
 }
 
-std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet wanted) const {
+std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet wanted, bool is_twice) const {
   if (one_hot(first) != nullptr && one_hot(second) != nullptr) return two_comparisons_cost(first, second, wanted);
   if (one_hot(second) != nullptr) std::swap(first, second);
   if (const Factor* hot = one_hot(first)) {
@@ -219,13 +237,19 @@ std::optional<Plan::Cost> Plan::pair_cost(Subset first, Subset second, IndexSet 
   const double k = elements_of(a & b & ~wanted), batch = elements_of(a & b & wanted);
   const double m = elements_of(a & ~b), n = elements_of(b & ~a);
   const double products = batch * m * n * k;
-  const double moved = bytes * (elements_of(wanted) + elements_of(a) + elements_of(b));
+  const double moved = bytes * (elements_of(wanted) + elements_of(a) + (is_twice && a == b ? 0 : elements_of(b)));
   if ((a & b & ~wanted) == 0) {
     return Cost{before + std::max(products * 4 * multiply_add_, moved * kByte) + kOperation, products};
   }
   if (m == 1 || n == 1) return Cost{before + vector_product_time(products, moved, dtype_) + kOperation, products};
   const double time = matrix_product_time(products, std::min({m, n, k}), bytes * elements_of(wanted), dtype_);
-  return Cost{before + time + kOperation, products};
+  return Cost{before + time + kOperation, products, true};
+}
+
+// Whether no set of factors that are to be made whole has some of them in here, beside others, and some elsewhere.
+bool Plan::keeps_whole(Subset subset) const {
+  return std::ranges::all_of(
+      term_.whole, [&](Subset set) { return (subset & set) == 0 || (subset & ~set) == 0 || (set & ~subset) == 0; });
 }
 
 bool Plan::fill(const std::set<std::string>& made) {
@@ -238,7 +262,8 @@ bool Plan::fill(const std::set<std::string>& made) {
     for (size_t k = 0; k < term_.factors.size(); ++k) {
       if ((subset >> k & 1) != 0) factors.push_back(&term_.factors[k]);
     }
-    keys_[subset] = key_of(factors, result(subset));
+    if (!keeps_whole(subset)) continue;
+    keys_[subset] = key_of(term_, factors, result(subset));
     if (std::has_single_bit(subset)) {
       possible_[subset] = true;
       continue;
@@ -248,18 +273,20 @@ bool Plan::fill(const std::set<std::string>& made) {
     for (Subset first = (subset - 1) & subset; first != 0; first = (first - 1) & subset) {
       const Subset second = subset ^ first;
       if (first < second || !possible_[first] || !possible_[second]) continue;
-      const auto cost = pair_cost(first, second, wanted);
-      if (!cost) continue;
       // Equal halves are made once.
-      const bool twice = keys_[first].text == keys_[second].text;
-      const double time = cost->nanoseconds + steps_[first].nanoseconds + (twice ? 0 : steps_[second].nanoseconds);
+      const bool is_twice = keys_[first].text == keys_[second].text;
+      const auto cost = pair_cost(first, second, wanted, is_twice);
+      if (!cost) continue;
+      const double time = cost->nanoseconds + steps_[first].nanoseconds + (is_twice ? 0 : steps_[second].nanoseconds);
       if (possible_[subset] && time >= best.nanoseconds) continue;
       possible_[subset] = true;
       best = {.nanoseconds = time,
               .multiply_adds =
-                  cost->multiply_adds + steps_[first].multiply_adds + (twice ? 0 : steps_[second].multiply_adds),
+                  cost->multiply_adds + steps_[first].multiply_adds + (is_twice ? 0 : steps_[second].multiply_adds),
               .first = first,
-              .second = second};
+              .second = second,
+              .is_twice = is_twice,
+              .is_matrix_product = cost->is_matrix_product};
     }
     if (possible_[subset] && made.contains(keys_[subset].text)) best.nanoseconds = best.multiply_adds = 0;
   }

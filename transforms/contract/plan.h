@@ -1,5 +1,5 @@
 // In which order the factors of a term are multiplied: the cheapest one of all, by dynamic programming over sets of
-// factors. Shapes alone decide.
+// factors. Shapes alone decide. Factors that are to be made whole (ir/terms.h) are multiplied with each other first.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,8 @@ struct Step {
   double nanoseconds = 0;  // with all that it needs
   double multiply_adds = 0;
   Subset first = 0, second = 0;  // what is multiplied; 0 for a factor by itself
+  bool is_twice = false;         // these are equal, and made once
+  bool is_matrix_product = false;
 };
 
 class Plan {
@@ -44,7 +46,7 @@ class Plan {
   // The one factor that is compared rather than multiplied, if the subset is one.
   const terms::Factor* one_hot(Subset subset) const;
   double nanoseconds() const { return step(all()).nanoseconds; }
-  // All that is made on the way, the whole included.
+  // All that is made on the way, the whole included; of equal ones the first.
   std::vector<Subset> products() const;
   int64_t elements(Subset subset) const;
 
@@ -56,10 +58,12 @@ class Plan {
   double elements_of(IndexSet set) const;
   struct Cost {
     double nanoseconds, multiply_adds;
+    bool is_matrix_product = false;
   };
-  std::optional<Cost> pair_cost(Subset first, Subset second, IndexSet wanted) const;
+  std::optional<Cost> pair_cost(Subset first, Subset second, IndexSet wanted, bool is_twice) const;
   std::optional<Cost> comparison_cost(IndexSet indices, IndexSet hot, IndexSet other, IndexSet wanted) const;
   std::optional<Cost> two_comparisons_cost(Subset first, Subset second, IndexSet wanted) const;
+  bool keeps_whole(Subset subset) const;
   bool fill(const std::set<std::string>& made);
 
   terms::Term term_;

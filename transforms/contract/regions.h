@@ -1,6 +1,6 @@
 // Which values of a graph are sums of products that nobody needs in memory.
 //
-//   grown   larger than the operands of the product, or scatter, that it is made by; and what `terms` rules make of it
+//   grown   larger than what is multiplied or scattered to make it (growth.h); and what `terms` rules make of it
 //   exit    what a grown value becomes when it is small again: at most half of what it was, or no larger than what was
 //           multiplied. Exits are made anew, from the factors of what they are sums of
 //
@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "ir/graph.h"
 #include "ir/terms.h"
+#include "transforms/contract/growth.h"
 #include "transforms/transforms.h"
 
 namespace ct::contraction {
@@ -26,7 +27,7 @@ struct Exit {
 
 class Regions {
  public:
-  Regions(const Graph& graph, Products products);
+  Regions(const Graph& graph, const Growth& growth, Products products);
 
   // In program order.
   const std::vector<Exit>& exits() const { return exits_; }
@@ -46,26 +47,27 @@ class Regions {
     std::set<Var> roots{};  // the products, or scatters, that it is made of
   };
 
-  bool seeds() const;
   bool settle();
   void visit(uint32_t number);
-  int64_t growth(const Equation& equation) const;
+  void make(uint32_t number);
+  bool keep_what_is_needed();
+  void revisit(Var var);
+  bool sums_before_squares() const { return products_ == Products::kDirect || products_ == Products::kBlocks; }
   terms::Sum sum_of(Var var);
   std::optional<terms::Sum> apply(const Equation& equation);
   bool is_needed(Var var) const;
   int64_t size(Var var) const { return graph_.aval(var).size(); }
-  const Equation* producer(Var var) const;
-  bool is_zero(Var var) const;
 
   const Graph& graph_;
+  const Growth& growth_;
   const Products products_;
   terms::Context context_;
-  std::vector<uint32_t> definition_;         // by variable: its equation; ~0 for inputs
   std::vector<std::vector<uint32_t>> uses_;  // by variable: equations
   std::vector<bool> is_output_;
   std::set<Var> kept_, forced_, collapsed_;
+  std::set<uint32_t> changed_;  // equations that may have become something else
   absl::flat_hash_map<Var, Grown> grown_;
-  absl::flat_hash_map<Var, size_t> exit_of_;
+  absl::flat_hash_map<Var, Exit> leaving_;
   std::vector<Exit> exits_;
 };
 

@@ -7,7 +7,7 @@ at a time, so that gradients of a whole batch never exist at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -223,3 +223,75 @@ def _over_chunks(
         sums, last = (checkpoint(step) if within_limit else step)(sums, part(size - rest, size))
         outputs = [cnp.concatenate([y, z]) for y, z in zip(outputs, tree_flatten(last)[0], strict=True)]
     return sums, out_structure.unflatten(outputs)
+
+
+class Reduction(NamedTuple):
+    """What `over_chunks` has found, and what it is of."""
+
+    sums: Tree
+    each: Tree
+    params: Tree
+    size: Any  # the number of examples
+
+
+def reduced(
+    caller: Caller,
+    part: Function,
+    finish: Function,
+    params: Tree,
+    batch: tuple[Any, ...],
+    *,
+    directions: tuple[Tree, ...] = (),
+    merge: Callable[[Tree, Tree], Tree] | None = None,
+) -> Any:
+    """What most functions of this package do: check what they are given, go over chunks of the batch, and finish, as one program.
+
+    Args:
+        part: of ``(*directions, params, *examples)``, otherwise as of `over_chunks`.
+        finish: of the `Reduction`: the result.
+        directions: trees like ``params``.
+        merge: as of `over_chunks`.
+    """
+    caller.check_params(params)
+    directions = tuple(caller.check_like_params(direction, params) for direction in directions)
+    size = caller.size(batch)
+
+    def program(directions: tuple[Tree, ...], params: Tree, *batch: Any) -> Any:
+        def of_chunk(*examples: Any) -> tuple[Tree, Tree]:
+            found: tuple[Tree, Tree] = part(*directions, params, *examples)
+            return found
+
+        return finish(Reduction(*over_chunks(of_chunk, batch, caller, merge), params, size))
+
+    return caller.evaluate(program, directions, params, *batch)
+
+
+def mean_like_params(found: Reduction) -> Tree:
+    """Sums as means over examples, in the dtypes of the parameters: a way to finish."""
+    return narrow(tree_map(lambda s: divided(s, found.size), found.sums), found.params)
+
+
+def of_each(found: Reduction) -> Tree:
+    """The results for each example: a way to finish."""
+    return found.each
+
+
+def with_stand_ins(batch: tuple[Any, ...], present: Array, caller: Caller) -> tuple[Any, ...]:
+    """A batch in which the first example that is there stands in for all that are not.
+
+    What is made of absent examples is dropped afterwards; here they become something that a derivative exists at. Zero times the
+    derivative at an example that is not a number would be none, and zeros need not be in the domain of the loss. Zeros they are
+    if nobody is there.
+    """
+    if caller.size(batch) == 0:
+        return batch
+    first, any_present = cnp.argmax(present), cnp.any(present)
+
+    def filled(x: Any) -> Array:
+        x = cnp.asarray(x)
+        stand_in = cnp.where(any_present, x[first], cnp.zeros_like(x[0]))
+        result: Array = cnp.where(present.reshape((-1, *(1 for _ in x.shape[1:]))), x, stand_in)
+        return result
+
+    filled_batch: tuple[Any, ...] = tree_map(filled, batch)
+    return filled_batch

@@ -18,10 +18,13 @@ from cotangent.per_example.batches import (
     Tree,
     gradients,
     narrow,
+    of_each,
     over_chunks,
+    reduced,
     scalar,
     sum_over_axes,
     total,
+    with_stand_ins,
 )
 from cotangent.tree_util import tree_flatten, tree_leaves, tree_map, tree_structure
 
@@ -61,20 +64,14 @@ def norms(loss: Function, *, per_leaf: bool = False, chunk_size: int | None = No
     """
     caller = Caller("norms", loss, chunk_size)
 
+    def part(params: Tree, *batch: Any) -> Any:
+        gradient, aux = gradients(loss, params, batch, has_aux)
+        squares = tree_map(lambda g: sum_over_axes(g * g), gradient)
+        found = tree_map(_root, squares) if per_leaf else _root(total(tree_leaves(squares)))
+        return (), (found, aux) if has_aux else found
+
     def norms_fun(params: Tree, *batch: Any) -> Any:
-        caller.check_params(params)
-        caller.size(batch)
-
-        def program(params: Tree, *batch: Any) -> Any:
-            def part(*batch: Any) -> Any:
-                gradient, aux = gradients(loss, params, batch, has_aux)
-                squares = tree_map(lambda g: sum_over_axes(g * g), gradient)
-                return (), (tree_map(_root, squares) if per_leaf else _root(total(tree_leaves(squares))), aux)
-
-            found, aux = over_chunks(part, batch, caller)[1]
-            return (found, aux) if has_aux else found
-
-        return caller.evaluate(program, params, *batch)
+        return reduced(caller, part, of_each, params, batch)
 
     return norms_fun
 
@@ -173,6 +170,8 @@ def clipped(
         sums = [cnp.einsum("i,i...->...", scale, g) for scale, g in zip(scales, leaves, strict=True)]
         return structure.unflatten(sums), (found, aux)
 
+    if present is not None:
+        batch = with_stand_ins(batch, present, clipping.caller)
     return over_chunks(part, (present, *batch), clipping.caller)
 
 
@@ -215,8 +214,9 @@ def clipped_sum(
 
     Returns:
         a function of ``(params, *batch, present=None)``, where every array of the batch has the examples along axis 0. It gives a tree like
-        ``params``. ``present``, bools [b], says which examples are there: others contribute exactly nothing, even where their loss is
-        NaN, so batches of all sizes up to a bound are one compiled program.
+        ``params``. ``present``, bools [b], says which examples are there: others contribute exactly nothing, to the sum and to its
+        derivatives, even where their loss is NaN, so batches of all sizes up to a bound are one compiled program. ``aux`` of an
+        absent example is that of another one.
 
     Raises:
         ValueError: ``clip_norm`` is not positive, or is a tree of another structure than ``params``.

@@ -9,7 +9,7 @@ from cotangent._base.capture import check_callable
 from cotangent._transforms.batching import vmap
 from cotangent._transforms.forward import jvp
 from cotangent._transforms.reverse import grad, vjp
-from cotangent.per_example.batches import Caller, Function, Tree, divided, losses, narrow, over_chunks, wide
+from cotangent.per_example.batches import Caller, Function, Tree, losses, mean_like_params, reduced, wide
 from cotangent.per_example.moments import checked_losses
 from cotangent.tree_util import tree_map
 
@@ -49,14 +49,14 @@ def fisher_vector_product(loss: Function, *, chunk_size: int | None = None) -> F
     """
     caller = Caller("fisher_vector_product", loss, chunk_size)
 
-    def fisher_vector_product_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
-        def part(vector: Tree, params: Tree, *batch: Any) -> Any:
-            of_params = losses(loss, batch)
-            value, slope = jvp(of_params, (params,), (vector,))
-            checked_losses(value, caller)
-            return vjp(of_params, params)[1](slope)[0]
+    def part(vector: Tree, params: Tree, *batch: Any) -> Any:
+        of_params = losses(loss, batch)
+        value, slope = jvp(of_params, (params,), (vector,))
+        checked_losses(value, caller)
+        return tree_map(wide, vjp(of_params, params)[1](slope)[0]), ()
 
-        return _mean_product(caller, part, vector, params, batch)
+    def fisher_vector_product_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
+        return reduced(caller, part, mean_like_params, params, batch, directions=(vector,))
 
     return fisher_vector_product_fun
 
@@ -100,37 +100,21 @@ def gauss_newton_vector_product(model: Function, loss: Function, *, chunk_size: 
     caller = Caller("gauss_newton_vector_product", model, chunk_size)
     check_callable(loss, "per_example.gauss_newton_vector_product")
 
+    def curved(outputs: Tree, tangent: Tree, *targets: Any) -> Tree:
+        def of_outputs(outputs: Tree) -> Any:
+            return loss(outputs, *targets)
+
+        return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
+
+    def part(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
+        of_params = losses(model, (inputs,))
+        outputs, tangent = jvp(of_params, (params,), (vector,))
+        return tree_map(wide, vjp(of_params, params)[1](vmap(curved)(outputs, tangent, *targets))[0]), ()
+
     def gauss_newton_vector_product_fun(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
-        def curved(outputs: Tree, tangent: Tree, *targets: Any) -> Tree:
-            def of_outputs(outputs: Tree) -> Any:
-                return loss(outputs, *targets)
-
-            return jvp(grad(of_outputs), (outputs,), (tangent,))[1]
-
-        def part(vector: Tree, params: Tree, inputs: Any, *targets: Any) -> Any:
-            of_params = losses(model, (inputs,))
-            outputs, tangent = jvp(of_params, (params,), (vector,))
-            return vjp(of_params, params)[1](vmap(curved)(outputs, tangent, *targets))[0]
-
-        return _mean_product(caller, part, vector, params, (inputs, *targets))
+        return reduced(caller, part, mean_like_params, params, (inputs, *targets), directions=(vector,))
 
     return gauss_newton_vector_product_fun
-
-
-def _mean_product(caller: Caller, part: Function, vector: Tree, params: Tree, batch: tuple[Any, ...]) -> Tree:
-    """The mean over examples of ``part``, which sums over those that it is given."""
-    caller.check_params(params)
-    vector = caller.check_like_params(vector, params)
-    size = caller.size(batch)
-
-    def program(vector: Tree, params: Tree, *batch: Any) -> Tree:
-        def summed(*batch: Any) -> tuple[Tree, Tree]:
-            return tree_map(wide, part(vector, params, *batch)), ()
-
-        sums, _ = over_chunks(summed, batch, caller)
-        return narrow(tree_map(lambda s: divided(s, size), sums), params)
-
-    return caller.evaluate(program, vector, params, *batch)
 
 
 check_arguments(globals())

@@ -13,12 +13,14 @@ from cotangent.errors import DTypeError, ShapeError
 from cotangent.per_example.batches import (
     Caller,
     Function,
+    Reduction,
     Tree,
-    divided,
     gradients,
     losses,
+    mean_like_params,
     narrow,
     over_chunks,
+    reduced,
     sum_over_axes,
     total,
     wide,
@@ -124,18 +126,11 @@ def second_moment(loss: Function, *, chunk_size: int | None = None) -> Function:
     """
     caller = Caller("second_moment", loss, chunk_size)
 
+    def part(params: Tree, *batch: Any) -> Any:
+        return tree_map(lambda g: cnp.sum(g * g, axis=0), gradients(loss, params, batch)[0]), ()
+
     def second_moment_fun(params: Tree, *batch: Any) -> Any:
-        caller.check_params(params)
-        size = caller.size(batch)
-
-        def program(params: Tree, *batch: Any) -> Any:
-            def part(*batch: Any) -> Any:
-                gradient, _ = gradients(loss, params, batch)
-                return tree_map(lambda g: cnp.sum(g * g, axis=0), gradient), ()
-
-            return narrow(tree_map(lambda s: divided(s, size), over_chunks(part, batch, caller)[0]), params)
-
-        return caller.evaluate(program, params, *batch)
+        return reduced(caller, part, mean_like_params, params, batch)
 
     return second_moment_fun
 
@@ -174,23 +169,19 @@ def mean_and_variance(loss: Function, *, ddof: int = 0, chunk_size: int | None =
     """
     caller = Caller("mean_and_variance", loss, chunk_size)
 
+    def part(params: Tree, *batch: Any) -> Any:
+        gradient, _ = gradients(loss, params, batch)
+        mean = tree_map(lambda g: cnp.mean(g, axis=0), gradient)
+        squares = tree_map(lambda g, m: cnp.sum((g - m) ** 2, axis=0), gradient, mean)
+        return (cnp.asarray(caller.size(batch), "float64"), mean, squares), ()
+
+    def finish(found: Reduction) -> tuple[Tree, Tree]:
+        _, mean, squares = found.sums
+        count = cnp.maximum(found.size - ddof, 0)
+        return narrow(mean, found.params), mean_like_params(found._replace(sums=squares, size=count))
+
     def mean_and_variance_fun(params: Tree, *batch: Any) -> Any:
-        caller.check_params(params)
-        size = caller.size(batch)
-
-        def program(params: Tree, *batch: Any) -> Any:
-            def part(*batch: Any) -> Any:
-                gradient, _ = gradients(loss, params, batch)
-                mean = tree_map(lambda g: cnp.mean(g, axis=0), gradient)
-                squares = tree_map(lambda g, m: cnp.sum((g - m) ** 2, axis=0), gradient, mean)
-                return (cnp.asarray(caller.size(batch), "float64"), mean, squares), ()
-
-            _, mean, squares = over_chunks(part, batch, caller, _merged_moments)[0]
-            return narrow(mean, params), narrow(
-                tree_map(lambda s: divided(s, cnp.maximum(size - ddof, 0)), squares), params
-            )
-
-        return caller.evaluate(program, params, *batch)
+        return reduced(caller, part, finish, params, batch, merge=_merged_moments)
 
     return mean_and_variance_fun
 
@@ -249,29 +240,28 @@ def noise_scale(loss: Function, *, chunk_size: int | None = None) -> Function:
     """
     caller = Caller("noise_scale", loss, chunk_size)
 
+    def part(params: Tree, *batch: Any) -> Any:
+        gradient = tree_leaves(gradients(loss, params, batch)[0])
+        squares = total([cnp.sum(sum_over_axes(g * g)) for g in gradient])
+        return (squares, [cnp.sum(g, axis=0) for g in gradient]), ()
+
+    def finish(found: Reduction) -> NoiseScale:
+        squares, sums = found.sums
+        count = cnp.asarray(found.size, squares.dtype)
+        of_one = squares / count
+        mean = total([cnp.sum((s / count.astype(s.dtype)) ** 2) for s in sums])
+        trace = (of_one - mean) * count / (count - 1)
+        squared_norm = (count * mean - of_one) / (count - 1)
+        return NoiseScale(trace / squared_norm, trace, squared_norm)
+
     def noise_scale_fun(params: Tree, *batch: Any) -> NoiseScale:
-        caller.check_params(params)
         size = caller.size(batch)
         if isinstance(size, int) and size < 2:
             raise ValueError(
                 f"{caller.text}: noise is a difference between examples; the batch has {size}, and needs 2"
             )
 
-        def program(params: Tree, *batch: Any) -> NoiseScale:
-            def part(*batch: Any) -> Any:
-                gradient = tree_leaves(gradients(loss, params, batch)[0])
-                squares = total([cnp.sum(sum_over_axes(g * g)) for g in gradient])
-                return (squares, [cnp.sum(g, axis=0) for g in gradient]), ()
-
-            squares, sums = over_chunks(part, batch, caller)[0]
-            count = cnp.asarray(size, squares.dtype)
-            each = squares / count
-            mean = total([cnp.sum((s / count.astype(s.dtype)) ** 2) for s in sums])
-            trace = (each - mean) * count / (count - 1)
-            squared_norm = (count * mean - each) / (count - 1)
-            return NoiseScale(trace / squared_norm, trace, squared_norm)
-
-        result: NoiseScale = caller.evaluate(program, params, *batch)
+        result: NoiseScale = reduced(caller, part, finish, params, batch)
         return result
 
     return noise_scale_fun

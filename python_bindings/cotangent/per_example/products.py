@@ -15,7 +15,18 @@ from cotangent._transforms.jacobians import jacrev
 from cotangent._transforms.programs import eval_shape
 from cotangent._transforms.reverse import grad
 from cotangent.errors import DTypeError
-from cotangent.per_example.batches import Caller, Function, Tree, gradients, losses, over_chunks, total, wide
+from cotangent.per_example.batches import (
+    Caller,
+    Function,
+    Tree,
+    gradients,
+    losses,
+    of_each,
+    over_chunks,
+    reduced,
+    total,
+    wide,
+)
 from cotangent.per_example.moments import checked_losses
 from cotangent.tree_util import tree_flatten_with_path, tree_leaves, tree_map
 
@@ -55,20 +66,12 @@ def dot(loss: Function, *, chunk_size: int | None = None) -> Function:
     """
     caller = Caller("dot", loss, chunk_size)
 
+    def part(vector: Tree, params: Tree, *batch: Any) -> Any:
+        pairs = zip(tree_leaves(gradients(loss, params, batch)[0]), tree_leaves(vector), strict=True)
+        return (), total([cnp.tensordot(g, v.astype(g.dtype), axes=v.ndim) for g, v in pairs])
+
     def dot_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
-        caller.check_params(params)
-        vector = caller.check_like_params(vector, params)
-        caller.size(batch)
-
-        def program(vector: Tree, params: Tree, *batch: Any) -> Any:
-            def part(*batch: Any) -> Any:
-                gradient, _ = gradients(loss, params, batch)
-                pairs = zip(tree_leaves(gradient), tree_leaves(vector), strict=True)
-                return (), total([cnp.tensordot(g, v.astype(g.dtype), axes=v.ndim) for g, v in pairs])
-
-            return over_chunks(part, batch, caller)[1]
-
-        return caller.evaluate(program, vector, params, *batch)
+        return reduced(caller, part, of_each, params, batch, directions=(vector,))
 
     return dot_fun
 
@@ -106,20 +109,13 @@ def gradient_times_vector(loss: Function, *, chunk_size: int | None = None) -> F
     """
     caller = Caller("gradient_times_vector", loss, chunk_size)
 
+    def part(vector: Tree, params: Tree, *batch: Any) -> Any:
+        value, slope = jvp(losses(loss, batch), (params,), (vector,))
+        checked_losses(value, caller)
+        return (), wide(slope)
+
     def gradient_times_vector_fun(vector: Tree, params: Tree, *batch: Any) -> Any:
-        caller.check_params(params)
-        vector = caller.check_like_params(vector, params)
-        caller.size(batch)
-
-        def program(vector: Tree, params: Tree, *batch: Any) -> Any:
-            def part(*batch: Any) -> Any:
-                value, slope = jvp(losses(loss, batch), (params,), (vector,))
-                checked_losses(value, caller)
-                return (), wide(slope)
-
-            return over_chunks(part, batch, caller)[1]
-
-        return caller.evaluate(program, vector, params, *batch)
+        return reduced(caller, part, of_each, params, batch, directions=(vector,))
 
     return gradient_times_vector_fun
 
