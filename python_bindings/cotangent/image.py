@@ -221,7 +221,8 @@ def resize(image: Any, shape: Sequence[int], method: Any, antialias: bool = True
     """
     check_precision(precision)
     array: Array = cnp.asarray(image)
-    shape, method = tuple(size if is_dimension(size) else int(size) for size in shape), _method(method)
+    sizes: list[Any] = [size if is_dimension(size) else int(size) for size in shape]
+    shape, method = tuple(sizes), _method(method)
     if len(shape) != array.ndim:
         raise ValueError(f"resize: shape must have {array.ndim} axes, as the image; got {shape}")
     axes = [axis for axis in range(array.ndim) if not _same(shape[axis], array.shape[axis])]

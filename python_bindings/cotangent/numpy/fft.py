@@ -77,7 +77,8 @@ def _fft(
 ) -> Array:
     x = _core.array(a)
     if sizes is not None:
-        sizes = [n if is_dimension(n) else operator.index(n) for n in sizes]
+        given: list[Any] = [n if is_dimension(n) else operator.index(n) for n in sizes]
+        sizes = given
         if any(n <= 0 for n in sizes if not is_dimension(n)):
             raise ValueError(f"{name}: invalid number of FFT data points: lengths must be positive; got {sizes}")
     if axes is None:

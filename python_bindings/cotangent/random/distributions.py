@@ -375,7 +375,7 @@ def multivariate_normal(
 
 
 def orthogonal(
-    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
+    key: Any, n: Any, shape: Any = (), dtype: Any = None, m: int | None = None, *, out_sharding: Any = None
 ) -> Array:
     """Evenly distributed orthogonal matrices, n by n; with ``m``, n by m with orthonormal rows or columns."""
     check_placement(out_sharding, "orthogonal")
