@@ -116,6 +116,8 @@ class Workload:
     # What compilers of whole programs are worth waiting for: torch.compile takes tens of seconds a workload.
     compiled_peer: bool = True
     c: Callable[[], Thunk] | None = None  # the same in C
+    # The same by programs that are no library's own way: name, which begins with the library's, -> a thunk.
+    others: dict[str, Callable[[], Thunk]] = field(default_factory=dict)
     # Measured otherwise than by calling thunks in turn: library -> value in `unit`.
     measure: Callable[[Any], dict[str, float]] | None = None
     calls_in_thunk: int = 1  # one thunk does the work this often
@@ -282,6 +284,16 @@ def run(workload: Workload, libraries: list[Any], limits: Any, seconds: float, c
             thunks["C"] = workload.c()
         except OSError as error:
             row.absent["C"] = str(error)
+    wanted = {library.name.split(".")[0] for library in libraries}
+    for name, make in workload.others.items():
+        if name.split(".")[0] not in wanted:
+            continue
+        try:
+            thunk = make()
+            thunk()
+            thunks[name] = thunk
+        except Exception as error:
+            row.absent[name] = f"{type(error).__name__}: {str(error)[:200]}"
     results = {name: workload.compare(arrays_of(thunk())) for name, thunk in thunks.items()}
     # What most libraries say is right.
     agreeing = {a: [b for b in results if agree(results[a], results[b], workload.tolerance)] for a in results}

@@ -41,7 +41,9 @@ def line(row: Row) -> str:
     """One line for the terminal."""
     values = columns_of(row)
     cells = "".join(f"{value:>10s}" for value in values[: len(COLUMNS)])
-    return f"{row.workload.name + ', ' + row.workload.unit:54s}{cells}{values[-4]:>22s}{values[-3]:>6s}  {values[-2]:34s}{values[-1]}"
+    first = f"{row.workload.name + ', ' + row.workload.unit:54s}{cells}{values[-4]:>22s}{values[-3]:>6s}  {values[-2]:34s}{values[-1]}"
+    others = [f"{name} {cell(row, name)}" for name in row.workload.others]
+    return "\n    ".join([first, ", ".join(others)] if others else [first])
 
 
 def head() -> str:

@@ -76,6 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(w.name for members in WORKLOADS.values() for w in members))
         return 0 if options.list else 2
     warnings.filterwarnings("ignore", module="torch")
+    warnings.filterwarnings("ignore", "Full backward hook")  # Opacus's
     found, missing = libraries.load(options.libraries)
     limits = Limits(options.quick)
     load = os.getloadavg()[0]

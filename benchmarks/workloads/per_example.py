@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from judge import AtMost, TimesBest, Workload
 
 from workloads.convolution import cnn_loss, cnn_parameters
 from workloads.data import mlp, mlp_loss, normal, one_hot
+from workloads.per_example_peers import convolutional as convolutional_module
+from workloads.per_example_peers import jax_ghost, opacus, perceptron
 
 Model = tuple[Any, Any, np.ndarray, np.ndarray]
 
@@ -150,6 +153,23 @@ def over_plain(model: Callable[[Any], Model], of: Any) -> Any:
     return measure
 
 
+def others(model: str, quantity: str) -> dict[str, Callable[[], Any]]:
+    """Programs of other hands for a model, where they are sensible."""
+    if model.startswith("MLP 784-256"):
+        sizes, batch = [784, 256, 10], 256
+        arguments: tuple[Any, ...] = (mlp(sizes), normal(batch, sizes[0]), one_hot(batch, sizes[-1]))
+        makers = {"jax.ghost": jax_ghost(quantity)}
+        module = perceptron
+    elif model.startswith("CNN"):
+        arguments = (cnn_parameters(), normal(64, 1, 28, 28), one_hot(64, 10))
+        makers, module = {}, convolutional_module
+    else:
+        return {}
+    makers["torch.opacus"] = opacus(module, quantity, ghost=False)
+    makers["torch.opacus-ghost"] = opacus(module, quantity, ghost=True)
+    return {name: partial(make, *arguments) for name, make in makers.items()}
+
+
 def nothing(library: Any) -> None:
     return None
 
@@ -170,7 +190,15 @@ QUANTITIES: dict[str, tuple[Any, float]] = {
 KERNELS = dict(zip(MODELS, (1.5, 1.35, 1.1, 1.8, 1.16), strict=True))
 
 WORKLOADS = [
-    Workload(f"{name} of {model}", of_model(make, of), (TimesBest(0.2),), "ms", tolerance=5e-3, compiled_peer=False)
+    Workload(
+        f"{name} of {model}",
+        of_model(make, of),
+        (TimesBest(0.2),),
+        "ms",
+        tolerance=5e-3,
+        compiled_peer=False,
+        others=others(model, name),
+    )
     for model, make in MODELS.items()
     for name, of in (("clipped sum", clipped), ("norms", norms))
     if "1024" not in model  # peers store 3.8 GB
