@@ -14,7 +14,7 @@ import sys
 import tomllib
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,6 @@ class Row:
     calls: tuple[str, ...] = ()
     refused: str = ""
     none: str = ""
-    awaited: tuple[str, ...] = ()
-    awaits: str = ""
 
     @property
     def path(self) -> str:
@@ -92,9 +90,7 @@ def rows() -> dict[str, Row]:
         calls_of |= {name: tuple(calls) for name, calls in group.get("by_name", {}).items()}
         for name, calls in calls_of.items():
             row = Row(group["namespace"], name, calls, group.get("refused", ""), group.get("none", ""))
-            if "awaits" in group:
-                row = replace(found[row.path], awaited=calls, awaits=group["awaits"])
-            elif row.path in found:
+            if row.path in found:
                 raise ValueError(f"{row.path} has two rows")
             found[row.path] = row
     return found
@@ -287,11 +283,7 @@ def page() -> str:
             elif row.refused:
                 says = f"documented error: {row.refused}"
             else:
-                says = " ".join(
-                    f"{word}: " + ", ".join(f"`{call}`".replace("|", "\\|") for call in calls) + tail
-                    for word, calls, tail in (("works", row.calls, ""), ("not yet", row.awaited, f" ({row.awaits})"))
-                    if calls
-                )
+                says = "works: " + ", ".join(f"`{call}`".replace("|", "\\|") for call in row.calls)
             parts.append(f"| `{row.name}` | {says} |")
         parts.append("")
     return "\n".join(parts)

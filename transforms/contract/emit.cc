@@ -92,13 +92,27 @@ Value Emitter::leaf(terms::LeafId id, absl::Span<const int64_t> shape) {
   return leaves_[{id, Shape(shape.begin(), shape.end())}] = reshape(whole, shape);
 }
 
+namespace {
+
+// `x` at these axes, in whatever order, of an array of the shape.
+Value beside(Value x, const Ints& axes, absl::Span<const int64_t> shape) {
+  Ints order(axes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](int64_t at) { return axes[at]; });
+  Ints sorted = axes;
+  std::ranges::sort(sorted);
+  return broadcast(sorted == axes ? x : transpose(x, order), shape, sorted);
+}
+
+}  // namespace
+
 Value Emitter::composed(const Leaf& one) {
   if (one.kind == Leaf::Kind::kConcatenation) return concatenated(one);
   Values parts;
   parts.reserve(one.parts.size());
   for (const Part& part : one.parts) parts.push_back(leaf(part.leaf, part.shape));
   if (one.kind == Leaf::Kind::kConverted) return convert(parts[0], one.dtype);
-  const Value other = broadcast(parts[1], parts[0].shape(), one.parts[1].axes);
+  const Value other = beside(parts[1], one.parts[1].axes, parts[0].shape());
   if (one.kind == Leaf::Kind::kQuotient) return parts[0] / other;
   const Value zero = zeros_like(parts[0]);
   return one.kind == Leaf::Kind::kGate ? select(other, parts[0], zero) : select(other, zero, parts[0]);

@@ -23,7 +23,6 @@ from cotangent._ops.sizes import (
     normalize_axis,
     ragged_length,
     size_from,
-    static_count,
     static_int,
     static_shape,
 )
@@ -219,14 +218,15 @@ def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """``base ** linspace(start, stop)``."""
-    exponents = linspace(start, stop, static_count(num, "logspace: num"), endpoint, axis=axis)
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
     result = primitives.pow(*_core.promote([base, exponents], inexact=True))
     return result if dtype is None else convert(result, dtype)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, both negative, or complex."""
-    num = static_count(num, "geomspace: num")
+    (count,), lengths = static_shape((num,), "geomspace")
+    last = size_from(num, "geomspace: num") - 1
     start, stop = _core.promote([start, stop], inexact=True)
     narrow = _core.dtype_kind(start.dtype) == "float" and start.dtype.itemsize == 2
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)
@@ -234,13 +234,15 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype
         start, stop = _core.convert(start, "float32"), _core.convert(stop, "float32")
     sign = primitives.sign(start)
     exponents = linspace(primitives.log(start / sign), primitives.log(stop / sign), num, endpoint)
-    sized = [num, *start._bound_shape]
+    sized = [count, *start._bound_shape]
     result = primitives.exp(exponents) * sign
     # The ends are exact.
-    position = primitives.iota(shape=sized, dtype=np.dtype("int32"), axis=0)
-    for place, value in ((0, start), (num - 1, stop)):
-        if place == 0 or (endpoint and num > 1):
-            result = primitives.select(position == place, _core.broadcast_to(value, sized), result)
+    position = give_lengths(primitives.iota(shape=sized, dtype=np.dtype("int32"), axis=0), lengths)
+    if endpoint:
+        end = give_lengths(_core.broadcast_to(stop, sized), lengths)
+        result = primitives.select(position == last, end, result)
+    begin = give_lengths(_core.broadcast_to(start, sized), lengths)
+    result = primitives.select(position == 0, begin, result)
     return _first_axis_to(convert(result, out_dtype), axis, "geomspace")
 
 

@@ -15,20 +15,23 @@ import numpy as np
 from cotangent import _core, tree_util
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
-from cotangent._base.capture import give_lengths
+from cotangent._base.capture import as_ragged_as, give_lengths
 from cotangent._core import Array
-from cotangent._ops.arithmetic import clip, remainder
+from cotangent._ops.arithmetic import clip, maximum, remainder
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
-from cotangent._ops.extents import slice_axis
-from cotangent._ops.positions import _INT32, _integers, is_sized, known, nonzero, sized_positions
+from cotangent._ops.extents import capacity, index_along, slice_axis
+from cotangent._ops.positions import _INT32, _integers, exact_mask, is_sized, known, nonzero, sized_positions
 from cotangent._ops.ragged_selection import delete_ragged, insert_ragged
 from cotangent._ops.reshaping import flattened
 from cotangent._ops.shapes import moveaxis, ravel, reshape
 from cotangent._ops.sizes import (
+    as_dtype,
+    axis_size,
     bound_size,
     flat_positions,
     insert_axes,
+    normalize_axes,
     normalize_axis,
     refuse_ragged,
     static_shape,
@@ -138,7 +141,7 @@ def ix_(*args: Any) -> tuple[Array, ...]:
             raise ValueError(f"ix_ takes sequences of one axis; argument {i} has shape {array.shape}")
         if kind(array) == "bool":
             (array,) = nonzero(array)
-        elif array.size == 0:
+        elif bound_size(array) == 0:
             array = _core.convert(array, _core.default_int_dtype())
         results.append(insert_axes(array, [axis for axis in range(len(args)) if axis != i]))
     return tuple(results)
@@ -187,8 +190,10 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
 
 
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
-    """The array without the zeros at the front (``"f"`` in ``trim``) and back (``"b"``) of axes. Values must be known."""
+    """The array without the zeros at the front (``"f"`` in ``trim``) and back (``"b"``) of axes."""
     x = _core.array(filt)
+    if is_sized(x):
+        return _trimmed(x, trim.lower(), normalize_axes(axis, x.ndim, "trim_zeros"))
     where = np.nonzero(known(x, "trim_zeros", "slice with static bounds instead"))
     axes = range(x.ndim) if axis is None else [normalize_axis(i, x.ndim, "trim_zeros") for i in np.atleast_1d(axis)]
     start, limit = [0] * x.ndim, list(x._bound_shape)
@@ -203,6 +208,26 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Array:
         limit=[max(low, high) for low, high in zip(start, limit, strict=True)],
         stride=[1] * x.ndim,
     )
+
+
+def _trimmed(x: Array, trim: str, axes: list[int]) -> Array:
+    """`trim_zeros` of values that are not known: slices of computed bounds."""
+    inside = exact_mask(truth(x))
+    window = []
+    for axis in range(x.ndim):
+        if axis not in axes:
+            window.append(slice(None))
+            continue
+        line = primitives.reduce_max(inside, axes=[i for i in range(x.ndim) if i != axis])
+        count = as_dtype(axis_size(x, axis), _INT32)
+        position = primitives.iota(shape=list(line._bound_shape), dtype=_INT32, axis=0)
+        nowhere = literal(position, capacity(x, axis))
+        first = primitives.min(primitives.reduce_min(choose(line, position, nowhere), axes=[0]), count)
+        behind = primitives.reduce_max(choose(line, position + 1, literal(position, 0)), axes=[0])
+        start = first if "f" in trim else literal(first, 0)
+        limit = primitives.max(behind, start) if "b" in trim else count
+        window.append(slice(start, limit))
+    return x[tuple(window)]
 
 
 _MOST_SLICES = 8  # more of them cost more than a gather
@@ -360,7 +385,7 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     if mode == "wrap":
         index = remainder(index, x.size)
     else:
-        index = clip(choose(index < literal(index, 0), index + literal(index, x.size), index), 0, x.size - 1)
+        index = clip(choose(index < literal(index, 0), index + x.size, index), 0, x.size - 1)
     values = _core.array(v)
     if values.size == 0:
         return x
@@ -418,6 +443,8 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     sizes = x._bound_shape
     if len(sizes) < 2:
         raise ValueError(f"fill_diagonal needs at least two axes; got shape {sizes}")
+    if len(sizes) == 2 and _core.ragged_axes(x):
+        return _with_diagonal(x, _core.array(val), wrap)
     if len(sizes) == 2:
         step = sizes[1] + 1
         end = x.size if wrap else min(x.size, sizes[1] * sizes[1])
@@ -429,6 +456,20 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     return reshape(ravel(x).at[0:end:step].set(updates), sizes)
 
 
+def _with_diagonal(x: Array, values: Array, wrap: bool) -> Array:
+    """`fill_diagonal` of a ragged matrix: every so many elements of the flattened one are on the diagonal."""
+    columns = as_dtype(axis_size(x, 1), _INT32)
+    row, column = index_along(x, 0), index_along(x, 1)
+    number = row * columns + column
+    on_diagonal = primitives.eq(remainder(number, columns + 1), literal(number, 0))
+    if not wrap:
+        on_diagonal = on_diagonal & (row < columns)
+    flat = ravel(_core.convert(values, x.dtype))
+    place = remainder(number // (columns + 1), max(capacity(flat, 0), 1))
+    updates = primitives.gather(flat, place, axis=0, batch_dims=0)
+    return choose(as_ragged_as(on_diagonal, x), as_ragged_as(updates, x), x)
+
+
 def resize(a: Any, new_shape: Any) -> Array:
     """The elements of the flattened array, repeated or cut to fill a shape; of none, zeros."""
     x = ravel(a)
@@ -436,7 +477,12 @@ def resize(a: Any, new_shape: Any) -> Array:
     if lengths and bound_size(x):
         return give_lengths(take(x, remainder(flat_positions(sizes, lengths, _INT32), x.size)), lengths)
     total = math.prod(sizes)
-    if x.size == 0 or total == 0:
+    if _core.ragged_axes(x) and bound_size(x):
+        position = primitives.iota(shape=[total], dtype=_INT32, axis=0)
+        elements = take(x, remainder(position, maximum(x.size, 1)))
+        some = _core.broadcast_to(as_dtype(axis_size(x, 0), _INT32) > 0, [total])
+        return reshape(choose(some, elements, literal(elements, 0)), sizes)
+    if bound_size(x) == 0 or total == 0:
         return _core.full(sizes, 0, x.dtype)
     return reshape(_cycled(x, total), sizes)
 

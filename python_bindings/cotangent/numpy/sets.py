@@ -14,6 +14,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import as_ragged_as, set_length
 from cotangent._core import Array
+from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
 from cotangent._ops.extents import capacities, capacity
@@ -219,12 +220,14 @@ def isin(
     x, tests = _core.array(element), ravel(test_elements)
     dtype = _core.promote_types([(x.dtype, x.weak_type), (tests.dtype, tests.weak_type)])[0]
     x, tests = _core.convert(x, dtype), _core.convert(tests, dtype)
-    if tests.size == 0:
+    if bound_size(tests) == 0:
         return constant(x, invert, bool)
     ordered = sort(tests)
     at = searchsorted(ordered, x)
-    last = literal(at, tests.size - 1)
+    last = _core.broadcast_to(as_dtype(maximum(axis_size(tests, 0) - 1, 0), at.dtype), at._bound_shape)
     found = primitives.gather(ordered, primitives.min(at, last), axis=0, batch_dims=0) == x
+    if _core.ragged_axes(tests):
+        found = found & (ragged_length(tests, 0) > 0)
     return ~found if invert else found
 
 
