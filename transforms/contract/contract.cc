@@ -36,7 +36,7 @@ namespace {
 
 // What is not clearly faster stays as it is, unless it saves much memory. It may even be slower where it is in place of
 // something that is too large.
-constexpr double kGain = 0.9, kSlower = 1.25;
+constexpr double kGain = 0.9, kMadeAgain = 0.7, kSlower = 1.25;
 constexpr double kBlock = 500;            // nanoseconds: of each operation in a step of a loop over blocks
 constexpr int64_t kMostBytes = 64 << 20;  // of an intermediate result
 
@@ -163,6 +163,7 @@ class Planner {
   void consider(const Regions::Region& region) {
     double before = 0, after = 0;
     for (const uint32_t i : region.equations) before += time_of(graph_, graph_.equations()[i]);
+    bool is_made_again = false;  // in blocks, for one exit, and for another one: nothing is left of blocks
     std::map<Var, PlannedExit> planned;
     std::set<std::string> made = made_;
     for (const size_t i : region.exits) {
@@ -171,6 +172,7 @@ class Planner {
       if (!terms) return;
       for (const PlannedTerm& term : terms->terms) {
         after += term.nanoseconds;
+        is_made_again |= term.blocks && region.exits.size() > 1;
         if (term.blocks) continue;
         for (const Subset subset : term.plan.products()) made.insert(term.plan.key(subset).text);
       }
@@ -183,7 +185,9 @@ class Planner {
       avoided += graph_.aval(var).bytes();
       largest = std::max(largest, graph_.aval(var).bytes());
     }
-    const double gain = largest > kMostBytes ? kSlower : avoided < kProcessor.past_caches ? kGain : 1;
+    double gain = avoided < kProcessor.past_caches ? kGain : 1;
+    if (is_made_again) gain = kMadeAgain;
+    if (largest > kMostBytes) gain = kSlower;
     if (after > gain * before && !is_forced()) return;
     planned.at(regions_.exits()[region.exits[0]].var).bytes_avoided = avoided;
     made_ = std::move(made);
@@ -299,6 +303,16 @@ Contractions* Contractions::current() { return contraction::contractions; }
 
 namespace {
 
+// An exit with its axes in another order: what has been turned for it is not turned back.
+Value turned(Value exit, const Ints& permutation) {
+  const auto inner = made_by(exit, Arrangement::kTranspose);
+  if (!inner) return transpose(exit, permutation);
+  Ints composed;
+  composed.reserve(permutation.size());
+  for (const int64_t axis : permutation) composed.push_back(exit.builder->attrs(*inner).ints("permutation")[axis]);
+  return transpose(Value{exit.builder, exit.builder->operands(*inner)[0]}, composed);
+}
+
 GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Products products) {
   contraction::Regions regions(graph, growth, products);
   const contraction::Planner planner(graph, regions, products);
@@ -330,6 +344,10 @@ GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Produc
     }
     Values operands;
     for (const Var var : graph.operands(equation)) operands.push_back(values[var]);
+    if (equation.primitive->arrangement == Arrangement::kTranspose && exits.contains(graph.operands(equation)[0])) {
+      values[equation.first_output] = turned(operands[0], graph.attrs(equation).ints("permutation"));
+      continue;
+    }
     const AttrsPtr attrs = map_graphs(graph.attrs_ptr(equation), in_sub_graphs);
     const Values results = builder.bind(*equation.primitive, operands, attrs);
     std::copy(results.begin(), results.end(), values.begin() + equation.first_output);
@@ -337,8 +355,8 @@ GraphPtr made_anew(const Graph& graph, const contraction::Growth& growth, Produc
   Values outputs;
   for (const Var var : graph.outputs()) outputs.push_back(values[var]);
   const GraphPtr result = builder.finish(outputs);
-  // What is turned for an exit and turned back by what reads it is not; equal factors are converted, and cleared, once.
-  return exits.empty() ? result : eliminate_common_subexpressions(*simplify(*result));
+  // Equal factors are converted, and cleared, once.
+  return exits.empty() ? result : eliminate_common_subexpressions(*eliminate_dead_code(*result));
 }
 
 }  // namespace
