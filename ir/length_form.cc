@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -77,12 +78,12 @@ bool no_negative_term(const Polynomial& x) {
   return std::all_of(x.begin(), x.end(), [](const auto& term) { return term.second >= 0; });
 }
 
-// The same where quotients are subtracted: one is, times its divisor, at most its dividend.
-bool never_negative(const Atoms& atoms, const Polynomial& x) {
-  if (no_negative_term(x)) return true;
+// The least that the polynomial is where quotients that are subtracted, and those that are added, too, if `added`, stand
+// for their dividends: d times a quotient is at most its dividend p, and at least p - d + 1. Times a positive number.
+Polynomial least_of(const Atoms& atoms, const Polynomial& x, bool added) {
   Polynomial least = x;
   for (const auto& [monomial, coefficient] : x) {
-    if (coefficient >= 0 || monomial.size() != 1) continue;
+    if (monomial.size() != 1 || (coefficient >= 0 && !added)) continue;
     const AtomOf& atom = atoms[monomial[0]];
     if (atom.var != kNoVar) continue;
     // Times the divisor, so that the dividend has whole coefficients.
@@ -90,8 +91,13 @@ bool never_negative(const Atoms& atoms, const Polynomial& x) {
     least = scaled(least, atom.divisor);
     least.erase(monomial);
     least = sum_of(least, scaled(atom.dividend, own));
+    if (own > 0) add_term(least, {}, -own * (atom.divisor - 1));
   }
-  return no_negative_term(least);
+  return least;
+}
+
+bool never_negative(const Atoms& atoms, const Polynomial& x) {
+  return no_negative_term(x) || no_negative_term(least_of(atoms, x, false)) || no_negative_term(least_of(atoms, x, true));
 }
 
 bool at_most(const Atoms& atoms, const Polynomial& x, const Polynomial& y) {
@@ -101,12 +107,6 @@ bool at_most(const Atoms& atoms, const Polynomial& x, const Polynomial& y) {
 bool at_most(const Atoms& atoms, const Smallest& x, const Smallest& y) {
   return std::all_of(y.begin(), y.end(), [&](const Polynomial& bound) {
     return std::any_of(x.begin(), x.end(), [&](const Polynomial& one) { return at_most(atoms, one, bound); });
-  });
-}
-
-bool at_most(const Atoms& atoms, const Form& x, const Form& y) {
-  return std::all_of(x.begin(), x.end(), [&](const Smallest& one) {
-    return std::any_of(y.begin(), y.end(), [&](const Smallest& bound) { return at_most(atoms, one, bound); });
   });
 }
 
@@ -237,7 +237,22 @@ class Reader {
     return *largest;
   }
 
-  const Atoms& atoms() const { return atoms_; }
+  // As `at_most`; and n - n / 2 is (n + 1) / 2: quotients may be turned, those that are subtracted or those that are added.
+  bool at_most_turned(const Form& x, const Form& y) {
+    const auto is_at_most = [&](const Polynomial& a, const Polynomial& b) {
+      const Polynomial gap = sum_of(b, scaled(a, -1));
+      return never_negative(atoms_, gap) || never_negative(atoms_, canonical(gap)) ||
+             never_negative(atoms_, scaled(canonical(scaled(gap, -1)), -1));
+    };
+    const auto smallest_is = [&](const Smallest& a, const Smallest& b) {
+      return std::ranges::all_of(b, [&](const Polynomial& bound) {
+        return std::ranges::any_of(a, [&](const Polynomial& one) { return is_at_most(one, bound); });
+      });
+    };
+    return std::ranges::all_of(x, [&](const Smallest& one) {
+      return std::ranges::any_of(y, [&](const Smallest& bound) { return smallest_is(one, bound); });
+    });
+  }
 
   Value write(const Form& form) {
     Value result;
@@ -404,14 +419,51 @@ class Reader {
   // Multiples of the divisor come out of the quotient. What stays has coefficients from 0 to divisor - 1.
   Polynomial floor_quotient(const Polynomial& x, int64_t divisor) {
     Polynomial whole, rest;
+    int64_t common = divisor;  // factor of the divisor and all coefficients but the constant, which is rounded to it
     for (const auto& [monomial, coefficient] : x) {
       const int64_t quotient = floor_of(coefficient, divisor);
       if (quotient != 0) whole.emplace(monomial, quotient);
-      if (coefficient != quotient * divisor) rest.emplace(monomial, coefficient - quotient * divisor);
+      const int64_t left = coefficient - quotient * divisor;
+      if (left != 0) rest.emplace(monomial, left);
+      if (!monomial.empty()) common = std::gcd(common, left);
     }
     const bool is_constant = rest.empty() || (rest.size() == 1 && rest.begin()->first.empty());
     if (is_constant) return whole;
-    return sum_of(whole, {{{quotient_atom(rest, divisor)}, 1}});
+    Polynomial reduced;
+    for (const auto& [monomial, coefficient] : rest) add_term(reduced, monomial, coefficient / common);
+    return sum_of(whole, quotient_of(reduced, divisor / common));
+  }
+
+  // Of coefficients from 0 to divisor - 1. What is rounded twice is rounded once: (a + p / c) / d is (a c + p) / (c d).
+  Polynomial quotient_of(const Polynomial& dividend, int64_t divisor) {
+    const auto is_single = [&](const auto& term) { return is_quotient(term.first) && term.second == 1; };
+    const auto inner = std::ranges::find_if(dividend, is_single);
+    if (inner != dividend.end()) {
+      const AtomOf of_inner = atoms_[inner->first[0]];
+      if (of_inner.divisor <= kMostCoefficient / divisor) {
+        Polynomial outer = dividend;
+        outer.erase(inner->first);
+        return floor_quotient(sum_of(scaled(outer, of_inner.divisor), of_inner.dividend), of_inner.divisor * divisor);
+      }
+    }
+    return {{{quotient_atom(dividend, divisor)}, 1}};
+  }
+
+  // Without quotients that are subtracted: -(p / d), rounded down, is (d - 1 - p) / d, rounded down.
+  Polynomial canonical(const Polynomial& x) {
+    constexpr int kMostRounds = 8;
+    Polynomial result = x;
+    for (int round = 0; round < kMostRounds; ++round) {
+      const auto subtracted = std::ranges::find_if(
+          result, [&](const auto& term) { return term.second < 0 && is_quotient(term.first); });
+      if (subtracted == result.end()) break;
+      const int64_t count = -subtracted->second;
+      const AtomOf atom = atoms_[subtracted->first[0]];
+      result.erase(subtracted);
+      const Polynomial turned = floor_quotient(sum_of(scaled(atom.dividend, -1), number(atom.divisor - 1)), atom.divisor);
+      result = sum_of(result, scaled(turned, count));
+    }
+    return result;
   }
 
   Atom quotient_atom(const Polynomial& dividend, int64_t divisor) {
@@ -468,7 +520,7 @@ bool same_length(Value x, Value y) {
   Reader reader(*x.builder, Clamped::kAsAskedFor);
   const Form& left = reader.read(x.var);
   const Form& right = reader.read(y.var);
-  return at_most(reader.atoms(), left, right) && at_most(reader.atoms(), right, left);
+  return reader.at_most_turned(left, right) && reader.at_most_turned(right, left);
 }
 
 std::optional<int64_t> constant_of_length(Value x) {

@@ -115,6 +115,7 @@ PyObject* compare(PyObject* left, PyObject* right, int op) {
       }
       Py_RETURN_NOTIMPLEMENTED;
     }
+    check_sizes_beside_ragged(operands);
     Datum made[2];
     const Datum* promoted[2];
     promote_operands(absl::MakeSpan(operands), Promotion::kJoin, absl::MakeSpan(made), absl::MakeSpan(promoted));
@@ -218,7 +219,15 @@ PyObject* get_size(PyObject* self, void*) {
     return PyLong_FromLongLong(array_aval(self).size());
   });
 }
-PyObject* get_nbytes(PyObject* self, void*) { return PyLong_FromLongLong(array_aval(self).bytes()); }
+PyObject* get_nbytes(PyObject* self, void*) {
+  return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
+    const py::list ragged = ragged_axes(self);
+    if (ragged.size() == 0) return PyLong_FromLongLong(array_aval(self).bytes());
+    const auto size = py::reinterpret_steal<py::object>(
+        PyObject_CallFunctionObjArgs(size_hook, self, ragged.ptr(), nullptr));
+    return size ? (size * py::int_(dtype_size(array_aval(self).dtype()))).release().ptr() : nullptr;
+  });
+}
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLong(dtype_size(array_aval(self).dtype())); }
 PyObject* get_weak_type(PyObject* self, void*) { return PyBool_FromLong(array_aval(self).weak()); }
 

@@ -83,6 +83,13 @@ LocationId user_location() {
   return innermost_capture() != nullptr && notes_locations ? calling_location() : kNoLocation;
 }
 
+bool called_by_user() {
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  const bool result = frame != nullptr && !recent_place(frame).internal;
+  Py_XDECREF(frame);
+  return result;
+}
+
 LocationId calling_location() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   LocationId location = kNoLocation;

@@ -98,6 +98,30 @@ bool may_differ_in_bounds(absl::Span<const Operand> operands) {
 
 }  // namespace
 
+// Functions of this package make operands for a ragged axis that have as many elements as its bound. A user's array of
+// such a size has that size, and meets the axis in an operator as NumPy's arrays do.
+void check_sizes_beside_ragged(absl::Span<const Operand> operands) {
+  const Capture* capture = innermost_capture();
+  if (capture == nullptr || !capture->masks() || !called_by_user()) return;
+  size_t rank = 0;
+  for (const Operand& operand : operands) rank = std::max(rank, operand.shape.size());
+  for (size_t from_end = 0; from_end < rank; ++from_end) {
+    const bool is_ragged = std::any_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+      return length_from_end(operand, from_end).has_value();
+    });
+    if (!is_ragged) continue;
+    for (const Operand& operand : operands) {
+      if (from_end >= operand.shape.size() || length_from_end(operand, from_end)) continue;
+      const int64_t size = operand.shape[operand.shape.size() - 1 - from_end];
+      if (size == 1) continue;
+      throw Error(ErrorKind::kShape, concat("an axis of ", size, " elements meets a ragged one, axis -", from_end + 1,
+                                            ": they are of one size for one length only"))
+          .at(user_location())
+          .hint("make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]");
+    }
+  }
+}
+
 bool read_operand(PyObject* object, Operand& operand) {
   if (is_array(object)) {
     operand.datum = &array_datum(object);
@@ -169,12 +193,16 @@ PyObject* bind_operator(const Primitive& primitive, PyObject* left, PyObject* ri
     if (is_array(left) && is_array(right)) {
       const Datum* operands[] = {&array_datum(left), &array_datum(right)};
       const Aval aval = datum_aval(*operands[0]);
-      if (aval == datum_aval(*operands[1]) && (promotion == Promotion::kJoin || is_inexact(aval.dtype()))) {
+      const Capture* capture = innermost_capture();
+      const bool may_be_ragged = capture != nullptr && capture->masks();
+      if (!may_be_ragged && aval == datum_aval(*operands[1]) &&
+          (promotion == Promotion::kJoin || is_inexact(aval.dtype()))) {
         return make_array(bind1_with_location(primitive, operands));
       }
     }
     Operand operands[2];
     if (!read_operand(left, operands[0]) || !read_operand(right, operands[1])) Py_RETURN_NOTIMPLEMENTED;
+    check_sizes_beside_ragged(operands);
     Datum made[2];
     const Datum* promoted[2];
     promote_operands(absl::MakeSpan(operands), promotion, absl::MakeSpan(made), absl::MakeSpan(promoted));

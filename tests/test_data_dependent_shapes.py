@@ -187,7 +187,52 @@ def test_what_cannot_be_bounded_says_so() -> None:
     with pytest.raises(ct.errors.ConcretizationError, match="repeat: the number of elements of the result"):
         ct.jit(lambda x, n: cnp.repeat(x, n))(X, np.array([1, 2, 3, 4, 5, 6]).astype(np.int32))
     with pytest.raises(ct.errors.DataDependentShapeError, match=r"ct.mask\(f\) makes results of such sizes Ragged"):
-        ct.lax.map(lambda n: cnp.zeros(n), cnp.arange(3))
+        ct.linear_transpose(lambda x: x[: ct.numpy.argmax(x)], X)
+
+
+def test_loops_and_branches_of_any_size() -> None:
+    """A step or branch may compute with sizes of its own, and return them: each has its own length."""
+    for wrap in (lambda f: f, ct.jit):
+        values = cnp.array(X)
+        sums = wrap(lambda x: ct.lax.map(lambda v: x[x > v].sum(), x))(values)
+        np.testing.assert_allclose(sums, [X[v < X].sum() for v in X])
+        kept = wrap(lambda x: ct.lax.map(lambda v: x[x > v], x))(values)
+        assert kept.tolist() == [X[v < X].tolist() for v in X]
+        prefix = wrap(lambda x: ct.lax.fori_loop(0, 4, lambda i, s: s + x[:i].sum(), 0.0))(values)
+        np.testing.assert_allclose(prefix, sum(X[:i].sum() for i in range(4)))
+        for up in (True, False):
+            chosen = wrap(lambda x, up: ct.lax.cond(up, lambda x: x[x > 0], lambda x: x[x < 0], x))(values, up)
+            assert chosen.tolist() == X[X > 0 if up else X < 0].tolist()
+
+
+def test_operands_of_other_sizes_are_errors() -> None:
+    """As in NumPy; that an array is as large as the bound says nothing."""
+    for program in (
+        lambda x: x[x > 0] + x,
+        lambda x: x[x > 0] + cnp.ones(6),
+        lambda x: x[:3][x[:3] > 0] * np.ones(3, np.float32),
+        lambda x: x[x > 0] < x,
+    ):
+        with pytest.raises(ct.errors.ShapeError, match="meets a ragged one"):
+            ct.jit(program)(X)
+    for program in (lambda x: x[x < 0][x[x > 0] > 2], lambda x: x[x > 0][np.array([True] * 6)]):
+        with pytest.raises(IndexError, match="their lengths are not known to be equal"):
+            ct.jit(program)(X)
+    for program in (
+        lambda x: x.at[:].set(x[x > 0]),
+        lambda x: x[x < 0].at[:].set(x[x > 0]),
+        lambda x: x.at[x < 0].set(x[x > 0]),
+    ):
+        with pytest.raises(ct.errors.ShapeError, match="not known to be as long as what is indexed"):
+            ct.jit(program)(X)
+    np.testing.assert_array_equal(ct.jit(lambda x: x.at[x > 0].set(x[x > 0] * 2))(X), np.where(X > 0, 2 * X, X))
+    with pytest.raises(ct.errors.ShapeError, match="whatever the lengths"):
+        ct.mask(lambda x: x.reshape(x.shape[0] + 1))(ct.Ragged(X, {0: 3}))
+
+
+def test_statistics_of_nothing() -> None:
+    assert np.isnan(ct.jit(lambda x: cnp.median(x[x > 100]))(X))
+    assert np.isnan(ct.mask(lambda x: cnp.quantile(x, 0.3))(ct.Ragged(X, {0: 0})))
 
 
 def test_an_exported_function_returns_its_length(tmp_path: Path) -> None:

@@ -135,8 +135,8 @@ def test_errors(call, error, message):
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ct.lax.map(cnp.nonzero, A), ct.errors.DataDependentShapeError, "pass size="),
-        (lambda: ct.lax.map(cnp.unique, A), ct.errors.DataDependentShapeError, "pass size="),
+        (lambda: ct.linear_transpose(cnp.nonzero, A), ct.errors.DataDependentShapeError, "pass size="),
+        (lambda: ct.linear_transpose(cnp.unique, A), ct.errors.DataDependentShapeError, "pass size="),
         (lambda: ct.jit(cnp.bincount)(np.array([1])), ct.errors.ConcretizationError, "pass length="),
         (lambda: cnp.put(A, 0, 1.0), ValueError, "pass inplace=False"),
         (lambda: cnp.place(A, A > 0, 1.0), ValueError, "pass inplace=False"),

@@ -193,6 +193,7 @@ def test_integers_of_any_sign_do_to_sizes_what_they_do_to_integers() -> None:
             made = [n + 3, 3 + n, n - 5, 5 - n, n * -2, -n, +n, abs(n - 3), n**2, n * n - n]
             for k in numbers:
                 made += [n // k, n % k, (n - 4) // k, (n - 4) % k, (2 - n) // k, (2 - n) % k]
+            made += [n << 2, n >> 1, n & 3, round(n), ~n, n * 2**20]
             return [*made, *divmod(n, 3), 9 // (n + 1), 9 % (n + 1)]
 
         found = ct.mask(lambda x: cnp.stack([cnp.array(item) for item in results(x.shape[0])]))(x)
@@ -213,9 +214,42 @@ def test_comparisons_are_settled_by_bounds_or_are_values() -> None:
             ct.mask(undecided)(padded(example(3)))
 
 
+def test_equal_sizes_may_be_written_in_many_ways() -> None:
+    equal = [
+        (lambda n: n - n // 2, lambda n: (n + 1) // 2),
+        (lambda n: n // 2 + (n + 1) // 2, lambda n: n),
+        (lambda n: -(-n // 2), lambda n: n - n // 2),
+        (lambda n: n // 2 // 2, lambda n: n // 4),
+        (lambda n: ((n + 1) // 2 + 1) // 2, lambda n: (n + 3) // 4),
+        (lambda n: 4 * n // 8, lambda n: n // 2),
+        (lambda n: n % 2 + n // 2, lambda n: (n + 1) // 2),
+        (lambda n: (-n) % 2, lambda n: n % 2),
+        (lambda n: n % 4 // 2, lambda n: n // 2 % 2),
+        (lambda n: n - n % 3, lambda n: n // 3 * 3),
+        (lambda n: n + (-n) % 4, lambda n: (n + 3) // 4 * 4),
+    ]
+    other = [
+        (lambda n: n // 2, lambda n: (n + 1) // 2),
+        (lambda n: n // 3 + (n + 1) // 3, lambda n: n),
+        (lambda n: n // 2 // 2, lambda n: (n + 1) // 4),
+        (lambda n: n - n // 3, lambda n: (2 * n) // 3),
+        (lambda n: n % 3, lambda n: (-n) % 3),
+    ]
+    for left, right in equal + other:
+        agree = all(left(n) == right(n) for n in range(100))
+        program = lambda x: cnp.ones(left(x.shape[0])) + cnp.ones(right(x.shape[0]))  # noqa: E731
+        if agree:
+            assert unpadded(ct.mask(program)(padded(example(5)))).shape == (left(5),)
+        else:
+            with pytest.raises((ct.errors.ShapeError, NotImplementedError)):
+                ct.mask(program)(padded(example(5)))
+
+
 def test_numbers_beyond_int32_are_numbers() -> None:
     x = ct.Ragged(np.ones(3000, np.float32), {0: 2500})
     assert float(ct.mask(lambda x: 1.0 * x.shape[0] ** 3)(x)) == np.float32(2500.0**3)
+    assert float(ct.mask(lambda x: 1.0 * x.shape[0] ** 12)(x)) == np.float32(2500.0**12)
+    assert float(ct.mask(lambda x: 1.0 * (x.shape[0] * 2**40))(x)) == np.float32(2500.0 * 2**40)
 
 
 def test_a_size_needs_a_bound() -> None:

@@ -28,7 +28,6 @@ from cotangent._base.device import (  # noqa: E402
 )
 from cotangent._core import Array  # noqa: E402
 from cotangent._ops.dimensions import dimension  # noqa: E402
-from cotangent._ops.packing import pack  # noqa: E402
 from cotangent._transforms import ragged_axes as _ragged_axes  # noqa: E402
 from cotangent._transforms import ragged_exchange as _ragged_exchange  # noqa: E402
 from cotangent._transforms import ragged_methods as _ragged_methods  # noqa: E402
@@ -103,6 +102,7 @@ _MODULES = (
 _NAMES = {
     name: module
     for module, names in {
+        "_ops.packing": ("pack",),
         "_profiling": ("explain", "profile"),
         "ad_checkpoint": ("checkpoint", "checkpoint_policies", "remat"),
         "custom_derivatives": ("closure_convert", "custom_gradient"),

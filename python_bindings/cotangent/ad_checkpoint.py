@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from cotangent import _core
@@ -31,11 +30,22 @@ Function = Callable[..., Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
 class Policy:
     """Which intermediate results of a checkpointed function are kept: clauses, of which one must hold."""
 
-    clauses: tuple[str, ...] = ()
+    __slots__ = ("clauses",)
+
+    def __init__(self, clauses: tuple[str, ...] = ()) -> None:
+        self.clauses = clauses
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self.clauses == other.clauses
+
+    def __hash__(self) -> int:
+        return hash(self.clauses)
+
+    def __repr__(self) -> str:
+        return f"Policy(clauses={self.clauses!r})"
 
 
 class PrimitiveName(str):

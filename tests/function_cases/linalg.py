@@ -218,8 +218,7 @@ linalg.record(
     ind=1,
     oracle=lambda x: np.linalg.tensorinv(x, 1),
     tolerance=256,
-    ragged=(0,),
-    refuses={0: "would be split"},
+    ragged=(),
 )
 linalg.record(
     "tensorsolve",
@@ -331,20 +330,19 @@ scipy.record(
     ragged=({0: (0, 1), 2: 0},),
 )
 V = draw(3)
-scipy.record("block_diag", A, B, oracle=theirs.block_diag, ragged=(0,), refuses={0: "is ragged, and the places"})
-scipy.record("toeplitz", V, draw(4), oracle=theirs.toeplitz, refuses={0: "is ragged, and the places"})
-scipy.record("hankel", V, draw(4), oracle=theirs.hankel, refuses={0: "is ragged, and the places"})
-scipy.record("circulant", V, oracle=theirs.circulant, refuses={0: "is ragged, and the places"})
+scipy.record("block_diag", A, B, oracle=theirs.block_diag, ragged=(0,))
+scipy.record("toeplitz", V, draw(4), oracle=theirs.toeplitz)
+scipy.record("hankel", V, draw(4), oracle=theirs.hankel)
+scipy.record("circulant", V, oracle=theirs.circulant)
 scipy.record("fiedler", draw(3, distinct=True), oracle=theirs.fiedler)
 scipy.record(
     "companion fiedler_companion",
     draw(4, domain=(1, 2)),
     oracle=lambda x: (theirs.companion(x), theirs.fiedler_companion(x)),
     tolerance=4,
-    refuses={0: "is ragged, and the places"},
 )
-scipy.record("convolution_matrix", V, 4, oracle=theirs.convolution_matrix, refuses={0: "is ragged, and the places"})
-scipy.record("leslie", V, draw(2), oracle=theirs.leslie, ragged=(0,), refuses={0: "is ragged, and the places"})
+scipy.record("convolution_matrix", V, 4, oracle=theirs.convolution_matrix)
+scipy.record("leslie", V, draw(2), oracle=theirs.leslie, ragged=())
 for name in ["dft", "hadamard", "helmert", "hilbert", "invhilbert", "invpascal", "pascal"]:
     scipy.record(name, 4, oracle=getattr(theirs, name), loose=True)
 scipy.record(
@@ -372,7 +370,6 @@ scipy.record(
     oracle=lambda x: np.abs(theirs.hessenberg(x)),
     tolerance=64,
     ragged=SQUARE,
-    refuses={"{0: (0, 1)}": "two different ragged lengths"},
 )
 scipy.record(
     "rsf2csf",

@@ -129,7 +129,6 @@ stats.record(
     call=lambda f, x, a: f(x / x.sum(), a),
     oracle=lambda x, a: all_of(["dirichlet.logpdf", "dirichlet.pdf"])(x.astype(float) / x.astype(float).sum(), a),
     tolerance=64,
-    refuses={0: "is needed here"},
 )
 stats.record(
     "multivariate_normal.logpdf multivariate_normal.pdf",

@@ -15,10 +15,11 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.errors import ConcretizationError, DataDependentShapeError
 
-__all__ = ["Dim", "as_dimension", "dimension", "largest", "smallest"]
+__all__ = ["Dim", "dimension"]
 
 _MOST = 2**31 - 1
 
@@ -72,6 +73,7 @@ class Dim:
     """
 
     __slots__ = ("bound", "least", "owner", "value")
+    __array_ufunc__ = None  # NumPy's arrays leave operators to it
 
     def __init__(self, bound: int, value: Array, owner: str, least: int = 0) -> None:
         self.bound = bound  # the most that it is
@@ -81,7 +83,7 @@ class Dim:
 
     def __ct_array__(self) -> Array:
         """As a number: of no particular width, as the int of an exact program is."""
-        return primitives.convert(self.value, dtype=np.dtype("int32"), weak=True)
+        return primitives.convert(self.value, dtype=_core.default_int_dtype(), weak=True)
 
     def __repr__(self) -> str:
         return f"Dim(<={self.bound})"
@@ -141,8 +143,8 @@ class Dim:
 
     def _compare(self, other: Any, sign: str, compare: Callable[[Any, Any], Any], settled: Any) -> Any:
         """``settled``: what is known for a difference between two numbers; None: nothing."""
-        if isinstance(other, Array):
-            return compare(self.value, other)
+        if isinstance(other, (Array, np.ndarray)):
+            return compare(self.__ct_array__(), other)
         if not isinstance(other, (Dim, int, float, np.integer, np.floating)):
             return NotImplemented
         least, most = _bounds(other) if isinstance(other, Dim) else (other, other)
@@ -165,12 +167,13 @@ class Dim:
         if not (_is_int(other) or isinstance(other, Dim)):
             return self._array(other, operation, swapped)
         left, right = (other, self) if swapped else (self, other)
-        corners = [operation(a, b) for a in _bounds(left) for b in _bounds(right)]
+        corners: list[int] = [operation(a, b) for a in _bounds(left) for b in _bounds(right)]
         least, most = min(corners), max(corners)
         if most > _MOST or least < -_MOST:
-            # No size of an axis, and as a number beyond int32.
-            wide = np.dtype("int64")
-            return operation(*(primitives.convert(_int32(x), dtype=wide, weak=True) for x in (left, right)))
+            # No size of an axis: a number, of int64 where that holds it.
+            held = max(most, -least, *map(abs, _bounds(left)), *map(abs, _bounds(right))) < 2**63
+            wide = np.dtype("int64" if held else "float64")
+            return operation(*(_number(x, wide) for x in (left, right)))
         return Dim(most, operation(_int32(left), _int32(right)), f"({_text(left)} {sign} {_text(right)})", least)
 
     def __add__(self, other: Any) -> Any:
@@ -242,9 +245,51 @@ class Dim:
         return other // self, other % self
 
     def __pow__(self, other: Any) -> Any:
-        if _is_int(other) and 0 <= other <= 8:
-            return math.prod([self] * int(other))
+        if _is_int(other) and other >= 0:
+            most = max(abs(self.least), abs(self.bound)) ** min(int(other), 64)
+            if most < 2**63:
+                return math.prod([self] * int(other))
+            return _number(self, np.dtype("float64")) ** int(other)
         return self._array(other, operator.pow)
+
+    def __lshift__(self, other: Any) -> Any:
+        return self * 2 ** int(other) if _is_int(other) and other >= 0 else self._array(other, operator.lshift)
+
+    def __rshift__(self, other: Any) -> Any:
+        return self // 2 ** int(other) if _is_int(other) and other >= 0 else self._array(other, operator.rshift)
+
+    def __and__(self, other: Any) -> Any:
+        # The last bits are a remainder.
+        if _is_int(other) and other >= 0 and (int(other) + 1) & int(other) == 0:
+            return self % (int(other) + 1)
+        return self._array(other, operator.and_)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Any:
+        return self._array(other, operator.or_)
+
+    def __xor__(self, other: Any) -> Any:
+        return self._array(other, operator.xor)
+
+    __ror__, __rxor__ = __or__, __xor__
+
+    def __invert__(self) -> Any:
+        return -self - 1
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if digits is None or digits >= 0 else self._array(digits, round)
+
+    def __trunc__(self) -> Any:
+        return self
+
+    __floor__ = __ceil__ = __trunc__
+
+    def __format__(self, spec: str) -> str:
+        return format(repr(self), spec.rstrip("dn"))
+
+    def __reduce__(self) -> Any:
+        raise self.undecided(f"a number to store of {self.owner}")
 
     def __rpow__(self, other: Any) -> Any:
         return self._array(other, operator.pow, True)
@@ -258,6 +303,13 @@ class Dim:
 
 def _bounds(x: Any) -> tuple[int, int]:
     return (x.least, x.bound) if isinstance(x, Dim) else (int(x), int(x))
+
+
+def _number(x: Any, dtype: Any) -> Array:
+    """A size or an int as a scalar of no particular width."""
+    if isinstance(x, Dim):
+        return primitives.convert(x.value, dtype=dtype, weak=True)
+    return _core.full((), int(x) if dtype.kind == "i" else float(x), dtype, True)
 
 
 def _text(x: Any) -> str:
@@ -288,8 +340,10 @@ def _quotient(size: Dim, divisor: int) -> Any:
 
 
 def _quotient_of_sizes(size: Dim, divisor: Dim) -> Dim:
-    # Where the divisor is 0 an exact program has an error; a result has to be something.
+    # Where the divisor is 0 an exact program has an error; the result is 0 then, as of arrays.
     value = _divided(size.value, largest(divisor, 1))
+    if divisor.least < 1:
+        value = primitives.mul(value, _int32(smallest(divisor, 1)))
     least = size.least // divisor.bound if divisor.bound else 0
     return Dim(size.bound // max(divisor.least, 1), value, f"({size.owner} // {divisor.owner})", least)
 
@@ -384,7 +438,7 @@ def dimension(value: Any, bound: int) -> Any:
     """A size that the program computes, with a bound: for shapes inside of ``mask``, and under ``jit``.
 
     Args:
-        value: an integer scalar, from 0 to ``bound``; outside of that it is held to it (`checkify` with index checks reports it where it is an index).
+        value: an integer scalar, from 0 to ``bound``; one that a program computes is held to that.
         bound: the most that it can be: what results are padded to.
 
     Returns:
@@ -397,7 +451,10 @@ def dimension(value: Any, bound: int) -> Any:
     >>> ct.jit(lambda n: ct.numpy.arange(ct.dimension(n, bound=5)))(3)
     Ragged([0, 1, 2], lengths={0: 3}, dtype=int32)
     """
-    most = operator.index(bound)
+    try:
+        most = operator.index(bound)
+    except TypeError:
+        raise TypeError(f"dimension: the bound must be an integer; got {bound!r}") from None
     if most < 0:
         raise ValueError(f"dimension: the bound must not be negative; got {most}")
     if isinstance(value, Dim):
@@ -441,3 +498,5 @@ def _symbolic_size(array: Array, axes: list[int]) -> Any:
 
 
 _core.set_shape_hooks(_symbolic_shape, _symbolic_size)
+
+check_arguments(globals())

@@ -63,6 +63,14 @@ def check_mask(mask: Any, axis: int, x: Array) -> None:
     sizes = x._bound_shape[axis : axis + mask.ndim]
     if tuple(shape) != tuple(sizes) and 0 not in shape:
         raise IndexError(f"a bool index of shape {tuple(shape)} does not fit axes of sizes {tuple(sizes)}")
+    for i in range(mask.ndim):
+        own = _core.length_of(mask, i) if isinstance(mask, Array) else None
+        length = _core.length_of(x, axis + i)
+        if own is not length and (own is None or length is None or not _core.same_length(own, length)):
+            raise IndexError(
+                f"a bool index does not fit axis {axis + i}: their lengths are not known to be equal\n"
+                "  make it of the array that is indexed, or cut both to one size"
+            )
 
 
 def _is_scalar_mask(item: Any) -> bool:

@@ -104,6 +104,9 @@ def gathered(x: Array, found: Lookup) -> Array:
     if found.permutation != list(range(x.ndim)):
         x = primitives.transpose(x, permutation=found.permutation)
     if found.count > 1:
+        ragged = [axis for axis in _core.ragged_axes(x) if found.axis <= axis < found.axis + found.count]
+        if ragged:
+            x = primitives.fill_padding(x, axes=ragged, value=0.0)
         x = join_axes(x, found.axis, found.axis + found.count)
     return x
 

@@ -150,7 +150,7 @@ def _rows(x: Any, rows: Any) -> Any:
     for axis, length in lengths.items():
         known = _known(length)
         if known is not None and known.size:
-            limit[axis] = min(limit[axis], int(-(-known.max() // _STEP) * _STEP))
+            limit[axis] = min(limit[axis], max(int(-(-known.max() // _STEP) * _STEP), 1))
     cut = primitives.slice(data, start=[0] * data.ndim, limit=limit, stride=[1] * data.ndim)
     return Ragged._make(cut, lengths, x._names)
 

@@ -155,9 +155,7 @@ def linspace(
         ValueError: ``num`` is negative.
     """
     check_device(device, "linspace")
-    count: Any = size_from(num, "linspace: num")
-    if not is_dimension(count) and count < 0:
-        raise ValueError(f"linspace: num must not be negative; got {count}")
+    count: Any = _number_of(num, "linspace")
     if dtype is not None and _core.dtype_kind(dtype) in ("float", "complex"):
         start, stop = asarray(start, dtype), asarray(stop, dtype)
     start, stop = _core.promote([start, stop], inexact=True)
@@ -214,19 +212,28 @@ def _first_axis_to(x: Array, axis: int, name: str) -> Array:
     return primitives.transpose(x, permutation=order)
 
 
+def _number_of(num: Any, name: str) -> Any:
+    """How many numbers: an int, or a size."""
+    count = size_from(num, f"{name}: num")
+    if not is_dimension(count) and count < 0:
+        raise ValueError(f"{name}: num must not be negative; got {count}")
+    return count
+
+
 def logspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Array:
     """``base ** linspace(start, stop)``."""
-    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    exponents = linspace(start, stop, _number_of(num, "logspace"), endpoint, axis=axis)
     result = primitives.pow(*_core.promote([base, exponents], inexact=True))
     return result if dtype is None else convert(result, dtype)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Array:
     """``num`` numbers from ``start`` to ``stop`` with equal ratios; both positive, both negative, or complex."""
+    num = _number_of(num, "geomspace")
     (count,), lengths = static_shape((num,), "geomspace")
-    last = size_from(num, "geomspace: num") - 1
+    last = num - 1
     start, stop = _core.promote([start, stop], inexact=True)
     narrow = _core.dtype_kind(start.dtype) == "float" and start.dtype.itemsize == 2
     out_dtype = start.dtype if dtype is None else _core.canonical_dtype(dtype)

@@ -22,6 +22,7 @@ from cotangent._ops.running import cumsum
 from cotangent._ops.shapes import ravel
 from cotangent._ops.sizes import (
     insert_axes,
+    length_of_size,
     normalize_axis,
     ragged_length,
     several,
@@ -116,15 +117,19 @@ def repeat(
     number = None
     if isinstance(repeats, Dim):
         repeats = repeats.value
+    total = None if total_repeat_length is None else size_from(total_repeat_length, "repeat: total_repeat_length")
+    if isinstance(total, Dim):
+        wide = repeat(array, repeats, axis, total_repeat_length=total.bound)
+        return set_length(wide, length_of_size(total), axis)
     if total_repeat_length is None and is_sized(repeats):
         return _repeated_by_values(array, repeats, axis)
     if np.ndim(repeats) == 0 and not isinstance(repeats, Array):
         number = static_count(repeats, "repeat: counts")
     if number is not None and not counted:
         sizes = list(array._bound_shape)
-        wide = [*sizes[: axis + 1], number, *sizes[axis + 1 :]]
+        repeated = [*sizes[: axis + 1], number, *sizes[axis + 1 :]]
         kept = [i if i <= axis else i + 1 for i in range(array.ndim)]
-        wider = primitives.broadcast(array, shape=wide, axes=kept)
+        wider = primitives.broadcast(array, shape=repeated, axes=kept)
         if ragged:
             symbolic = symbolic_sizes(array)
             result = reshaped(wider, [*symbolic[:axis], symbolic[axis] * number, *symbolic[axis + 1 :]])

@@ -17,7 +17,7 @@ from cotangent._base import primitives
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import literal
-from cotangent._ops.dimensions import Dim, largest
+from cotangent._ops.dimensions import Dim, largest, narrowed
 from cotangent._ops.sizes import (
     as_dtype,
     flat_positions,
@@ -118,6 +118,9 @@ def _check_count(source: Sequence[Extent], target: Sequence[Extent]) -> None:
         return
     if isinstance(before, int) and isinstance(after, int):
         raise ShapeError(f"reshape: {before} elements do not fill {tuple(target)}")
+    gap = narrowed(before - after)
+    if isinstance(gap, Dim) and (gap.least > 0 or gap.bound < 0):
+        raise ShapeError(f"reshape: {before} elements do not fill {tuple(target)}, whatever the lengths")
     check_equal(_core.array(before), _core.array(after), "reshape: an array and its new shape")
 
 

@@ -21,6 +21,7 @@ from cotangent._ops.arithmetic import clip, maximum, remainder
 from cotangent._ops.binding import choose, is_host_value, is_integer, kind, literal, no_out
 from cotangent._ops.comparisons import truth
 from cotangent._ops.extents import capacity, index_along, slice_axis
+from cotangent._ops.index_plans import check_mask
 from cotangent._ops.positions import _INT32, _integers, exact_mask, is_sized, known, nonzero, sized_positions
 from cotangent._ops.ragged_selection import delete_ragged, insert_ragged
 from cotangent._ops.reshaping import flattened
@@ -165,6 +166,8 @@ def compress(
         raise ValueError(f"compress: the condition must have one axis; got shape {mask.shape}")
     x, axis = flattened(_core.array(a), axis, "compress")
     count = x._bound_shape[axis]
+    if mask._bound_shape[0] == count and (_core.ragged_axes(mask) or axis in _core.ragged_axes(x)):
+        check_mask(mask, axis, x)
     if mask._bound_shape[0] > count:
         if is_host_value(mask) and _core.to_numpy(mask)[count:].any():
             raise ValueError(f"compress: the condition holds beyond the {count} elements of axis {axis}")

@@ -14,12 +14,19 @@ from cotangent._base.capture import Captured, check_callable, flatten_arguments,
 from cotangent._core import Array, Graph, PyTreeDef
 from cotangent._transforms import python_control as _python_control
 from cotangent._transforms.ragged import check_names_of_batch
+from cotangent._transforms.sized import capture_sized
 from cotangent.errors import DTypeError, ShapeError
 
 __all__ = ["cond", "fori_loop", "platform_dependent", "scan", "switch", "while_loop"]
 
 
 def _capture_body(function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str) -> Captured:
+    return capture_sized(lambda body: _capture_known(body, sources, structures, name), function)
+
+
+def _capture_known(
+    function: Callable[..., Any], sources: list[Any], structures: list[PyTreeDef], name: str
+) -> Captured:
     """Captures ``function(*trees)`` on inputs like the given arrays, cut into trees by their structures."""
     out_structure: PyTreeDef | None = None
 

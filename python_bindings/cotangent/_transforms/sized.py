@@ -38,14 +38,14 @@ def with_sizes(fun: Function) -> Function:
 def capture_sized(capture: Callable[[Function], T], fun: Function) -> T:
     """``capture(fun)``, or that of the function inside of a mask where it needs sizes that are values.
 
-    Raises:
-        DataDependentShapeError: ``capture`` raised it, and inside of a mask the function has an error, too: that is its cause.
+    An error of the function inside of the mask is raised as it is, with a note on what asked for the mask.
     """
     try:
         return capture(fun)
     except DataDependentShapeError as error:
-        first = error
+        what = str(error).partition("\n")[0]
     try:
         return capture(with_sizes(fun))
-    except NotImplementedError as error:
-        raise first from error
+    except Exception as error:
+        error.add_note(f"  sizes are values in this program, because {what}")
+        raise

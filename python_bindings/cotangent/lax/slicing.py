@@ -285,6 +285,15 @@ def _scatter(
     batch_axes = [axis for axis in _core.ragged_axes(given) if axis not in numbers.update_window_dims]
     if batch_axes or _core.ragged_axes(_core.array(indices)):
         raise NotImplementedError(f"lax.{name} of ragged updates is not supported\n  use x.at[...]")
+    left_out = {*numbers.inserted_window_dims, *getattr(numbers, "operand_batching_dims", ())}
+    window_axes = [axis for axis in range(x.ndim) if axis not in left_out]
+    for axis, of_x in zip(numbers.update_window_dims, window_axes, strict=False):
+        own, length = _core.length_of(given, axis), _core.length_of(x, of_x)
+        if own is not None and (length is None or not _core.same_length(own, length)):
+            raise NotImplementedError(
+                f"lax.{name}: the updates are ragged along axis {axis}, and not as long as axis {of_x} of the array\n"
+                "  use x.at[...]"
+            )
     if given.dtype != x.dtype:
         if not given.weak_type:
             raise DTypeError(f"lax.{name}: the updates have dtype {given.dtype}, the array {x.dtype}")

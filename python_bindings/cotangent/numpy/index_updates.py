@@ -29,6 +29,7 @@ from cotangent._ops.repeated import repeated, times_named
 from cotangent._ops.sized_slices import SizedSlice
 from cotangent._ops.sizes import bound_size, ragged_length
 from cotangent._ops.taking import fill_outside
+from cotangent.errors import ShapeError
 
 
 class AxesMask:
@@ -274,8 +275,24 @@ def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
     return shape_result(result, *result_shape(plan, x.ndim, found))
 
 
+def _check_lengths(x: Array, index: Any, values: Array) -> None:
+    """ShapeError where values are ragged, and not as long as what the index names."""
+    named = get_item(x, index)
+    for axis in _core.ragged_axes(values):
+        place = axis + named.ndim - values.ndim
+        length = _core.length_of(named, place) if place >= 0 else None
+        own = _core.length_of(values, axis)
+        if length is None or own is None or not (own is length or _core.same_length(own, length)):
+            raise ShapeError(
+                f"x.at[...]: axis {axis} of the values is ragged, and not known to be as long as what is indexed\n"
+                "  make the values of the elements that are indexed, or cut both to one size"
+            )
+
+
 def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, unique: bool) -> Array:
     """``x`` with ``operation`` (set, add, mul, div, pow, max, min) applied to the elements at ``index``."""
+    if isinstance(values, Array) and _core.ragged_axes(values):
+        _check_lengths(x, index, values)
     if operation in ("div", "pow"):
         # The product of what each element is to be divided by, or raised to, put among ones.
         given = _core.array(values)

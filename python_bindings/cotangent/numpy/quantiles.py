@@ -165,6 +165,8 @@ def _unweighted(lines: Array, levels: Array, total: Any, method: str, skip_nan: 
     result = primitives.select(same | (infinite & (fraction == literal(fraction, 0.0))), below, result)
     result = primitives.select(infinite & (fraction == one), above, result)
     empty = (primitives.reduce_min if skip_nan else primitives.reduce_max)(missing, axes=[axis])
+    if isinstance(total, Array):
+        empty = empty | stretched(total <= 0, empty)
     return choose(spread_over(empty, result, range(axis)), math.nan, result)
 
 

@@ -17,7 +17,7 @@ from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
-from cotangent._ops.extents import capacities, capacity
+from cotangent._ops.extents import capacities, capacity, stretched
 from cotangent._ops.joining import concatenate
 from cotangent._ops.positions import exact_mask, is_sized, known, sized_positions, true_positions
 from cotangent._ops.reshaping import reshaped
@@ -224,7 +224,7 @@ def isin(
         return constant(x, invert, bool)
     ordered = sort(tests)
     at = searchsorted(ordered, x)
-    last = _core.broadcast_to(as_dtype(maximum(axis_size(tests, 0) - 1, 0), at.dtype), at._bound_shape)
+    last = stretched(as_dtype(maximum(axis_size(tests, 0) - 1, 0), at.dtype), at)
     found = primitives.gather(ordered, primitives.min(at, last), axis=0, batch_dims=0) == x
     if _core.ragged_axes(tests):
         found = found & (ragged_length(tests, 0) > 0)

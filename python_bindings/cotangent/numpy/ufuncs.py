@@ -17,6 +17,7 @@ import numpy as np
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
+from cotangent._base.capture import as_ragged_as
 from cotangent._core import Array, Primitive
 from cotangent._ops import arithmetic as elementwise
 from cotangent._ops import bits, comparisons, functions, reductions, running
@@ -337,7 +338,8 @@ def _accumulated(function: Function, x: Array, axis: int) -> Array:
 
 def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
     """The function applied at each index in turn, so that an element named twice is changed twice."""
-    places = _core.array(np.arange(bound_size(x), dtype=np.int32).reshape(capacities(x)))[indices]
+    places = _core.array(np.arange(bound_size(x), dtype=np.int32).reshape(capacities(x)))
+    places = as_ragged_as(places, x)[indices]
     flat = primitives.reshape(x, shape=[bound_size(x)])
     order = primitives.reshape(places, shape=[bound_size(places)])
     if b is None:
@@ -351,7 +353,7 @@ def _one_by_one(function: Function, x: Array, indices: Any, b: Any) -> Array:
         return carry.at[place].set(convert(function(carry[place], *rest), carry.dtype)), None
 
     changed, _ = scan(step, flat, operands)
-    return shaped_like(changed, x)
+    return as_ragged_as(shaped_like(changed, x), x)  # type: ignore[no-any-return]
 
 
 def frompyfunc(func: Function, /, nin: int, nout: int, *, identity: Any = None) -> ufunc[Any]:
