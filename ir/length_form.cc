@@ -78,8 +78,9 @@ bool no_negative_term(const Polynomial& x) {
   return std::all_of(x.begin(), x.end(), [](const auto& term) { return term.second >= 0; });
 }
 
-// The least that the polynomial is where quotients that are subtracted, and those that are added, too, if `added`, stand
-// for their dividends: d times a quotient is at most its dividend p, and at least p - d + 1. Times a positive number.
+// The least that the polynomial is where quotients that are subtracted, and those that are added, too, if `added`,
+// stand for their dividends: d times a quotient is at most its dividend p, and at least p - d + 1. Times a positive
+// number.
 Polynomial least_of(const Atoms& atoms, const Polynomial& x, bool added) {
   Polynomial least = x;
   for (const auto& [monomial, coefficient] : x) {
@@ -97,7 +98,8 @@ Polynomial least_of(const Atoms& atoms, const Polynomial& x, bool added) {
 }
 
 bool never_negative(const Atoms& atoms, const Polynomial& x) {
-  return no_negative_term(x) || no_negative_term(least_of(atoms, x, false)) || no_negative_term(least_of(atoms, x, true));
+  return no_negative_term(x) || no_negative_term(least_of(atoms, x, false)) ||
+         no_negative_term(least_of(atoms, x, true));
 }
 
 bool at_most(const Atoms& atoms, const Polynomial& x, const Polynomial& y) {
@@ -125,8 +127,8 @@ std::vector<T> needed(std::vector<T> all, Better better) {
 
 std::optional<Form> simplified(const Atoms& atoms, Form form) {
   for (Smallest& smallest : form) {
-    smallest = needed(std::move(smallest),
-                      [&](const Polynomial& a, const Polynomial& b) { return at_most(atoms, a, b); });
+    smallest =
+        needed(std::move(smallest), [&](const Polynomial& a, const Polynomial& b) { return at_most(atoms, a, b); });
   }
   form = needed(std::move(form), [&](const Smallest& a, const Smallest& b) { return at_most(atoms, b, a); });
   size_t terms = 0;
@@ -237,7 +239,8 @@ class Reader {
     return *largest;
   }
 
-  // As `at_most`; and n - n / 2 is (n + 1) / 2: quotients may be turned, those that are subtracted or those that are added.
+  // As `at_most`; and n - n / 2 is (n + 1) / 2: quotients may be turned, those that are subtracted or those that are
+  // added.
   bool at_most_turned(const Form& x, const Form& y) {
     const auto is_at_most = [&](const Polynomial& a, const Polynomial& b) {
       const Polynomial gap = sum_of(b, scaled(a, -1));
@@ -286,9 +289,7 @@ class Reader {
             std::min(terms.most, static_cast<int64_t>(std::min(most, 0x1p60)))};
   }
 
-  bool is_quotient(const Monomial& monomial) const {
-    return monomial.size() == 1 && atoms_[monomial[0]].var == kNoVar;
-  }
+  bool is_quotient(const Monomial& monomial) const { return monomial.size() == 1 && atoms_[monomial[0]].var == kNoVar; }
 
   // x / d rounded down is from (x - d + 1) / d to x / d: n - n / 2 is at most (n + 1) / 2.
   double most_of(std::map<Monomial, double> terms, const RangeOf& of_atom) const {
@@ -454,13 +455,14 @@ class Reader {
     constexpr int kMostRounds = 8;
     Polynomial result = x;
     for (int round = 0; round < kMostRounds; ++round) {
-      const auto subtracted = std::ranges::find_if(
-          result, [&](const auto& term) { return term.second < 0 && is_quotient(term.first); });
+      const auto subtracted =
+          std::ranges::find_if(result, [&](const auto& term) { return term.second < 0 && is_quotient(term.first); });
       if (subtracted == result.end()) break;
       const int64_t count = -subtracted->second;
       const AtomOf atom = atoms_[subtracted->first[0]];
       result.erase(subtracted);
-      const Polynomial turned = floor_quotient(sum_of(scaled(atom.dividend, -1), number(atom.divisor - 1)), atom.divisor);
+      const Polynomial turned =
+          floor_quotient(sum_of(scaled(atom.dividend, -1), number(atom.divisor - 1)), atom.divisor);
       result = sum_of(result, scaled(turned, count));
     }
     return result;

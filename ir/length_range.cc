@@ -91,8 +91,7 @@ class Ranges {
     if (op == ScalarOp::kMax) return {std::max(x.least, y.least), std::max(x.most, y.most)};
     if (op == ScalarOp::kMin) return {std::min(x.least, y.least), std::min(x.most, y.most)};
     if (op == ScalarOp::kRem && y.least >= 1) {
-      return {std::max(std::min<int64_t>(x.least, 0), 1 - y.most),
-              std::min(std::max<int64_t>(x.most, 0), y.most - 1)};
+      return {std::max(std::min<int64_t>(x.least, 0), 1 - y.most), std::min(std::max<int64_t>(x.most, 0), y.most - 1)};
     }
     if (!is_moderate(x) || !is_moderate(y)) return kUnknown;
     switch (op) {

@@ -223,8 +223,8 @@ PyObject* get_nbytes(PyObject* self, void*) {
   return guarded(static_cast<PyObject*>(nullptr), [&]() -> PyObject* {
     const py::list ragged = ragged_axes(self);
     if (ragged.size() == 0) return PyLong_FromLongLong(array_aval(self).bytes());
-    const auto size = py::reinterpret_steal<py::object>(
-        PyObject_CallFunctionObjArgs(size_hook, self, ragged.ptr(), nullptr));
+    const auto size =
+        py::reinterpret_steal<py::object>(PyObject_CallFunctionObjArgs(size_hook, self, ragged.ptr(), nullptr));
     return size ? (size * py::int_(dtype_size(array_aval(self).dtype()))).release().ptr() : nullptr;
   });
 }

@@ -58,8 +58,8 @@ void cut_to_bound(Operand& operand, size_t from_end, const Traced& length, int64
       Attrs::make({{"start", start}, {"limit", Ints(operand.shape.begin(), operand.shape.end())}, {"stride", stride}}));
   const Datum size = length;
   const Datum* operands[] = {&cut, &size};
-  operand.owned = bind1_with_location(
-      kSetLength, operands, Attrs::make({{"axis", static_cast<int64_t>(axis)}, {"cuts", true}}));
+  operand.owned =
+      bind1_with_location(kSetLength, operands, Attrs::make({{"axis", static_cast<int64_t>(axis)}, {"cuts", true}}));
   operand.datum = &operand.owned;
 }
 

@@ -30,8 +30,8 @@ bool read_operand(PyObject* object, Operand& operand);
 // Anything an array can be made of; throws for the rest.
 void read_any_operand(PyObject* object, Operand& operand);
 
-// Of an operator that the user has written, inside of a mask: throws where an exact array has another size than a ragged
-// axis that it meets, whatever the bound.
+// Of an operator that the user has written, inside of a mask: throws where an exact array has another size than a
+// ragged axis that it meets, whatever the bound.
 void check_sizes_beside_ragged(absl::Span<const Operand> operands);
 
 // The operands of one type and shape: pointers to those that are so already, else into `made`, which has a place for
