@@ -88,7 +88,9 @@ Polynomial least_of(const Atoms& atoms, const Polynomial& x, bool added) {
     const AtomOf& atom = atoms[monomial[0]];
     if (atom.var != kNoVar) continue;
     // Times the divisor, so that the dividend has whole coefficients.
-    const int64_t own = least.at(monomial);
+    const auto found = least.find(monomial);
+    if (found == least.end()) continue;  // the dividend of another one has cancelled it
+    const int64_t own = found->second;
     least = scaled(least, atom.divisor);
     least.erase(monomial);
     least = sum_of(least, scaled(atom.dividend, own));

@@ -375,6 +375,11 @@ def largest(x: Any, y: Any) -> Any:
     return Dim(max(b, d), primitives.max(_int32(x), _int32(y)), f"max({_text(x)}, {_text(y)})", max(a, c))
 
 
+def bound_of(size: Any) -> int:
+    """The most elements that an axis of a size can have."""
+    return max(size.bound, 0) if isinstance(size, Dim) else size  # type: ignore[no-any-return]
+
+
 def not_negative(size: Any) -> Any:
     """A number of elements: none where the size is negative."""
     return largest(size, 0)

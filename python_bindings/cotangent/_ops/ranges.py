@@ -17,6 +17,7 @@ from cotangent._core import Array
 from cotangent._ops.binding import convert, literal
 from cotangent._ops.creation import asarray, zeros
 from cotangent._ops.dimensions import is_scalar_integer, largest, narrowed, not_negative
+from cotangent._ops.positions import is_unknown
 from cotangent._ops.sizes import (
     insert_axes,
     is_dimension,
@@ -26,7 +27,6 @@ from cotangent._ops.sizes import (
     static_int,
     static_shape,
 )
-from cotangent.errors import ConcretizationError
 
 __all__ = [
     "arange",
@@ -68,7 +68,9 @@ def arange(
     """
     check_placement(out_sharding, "arange")
     check_device(device, "arange")
-    if builtins_any(is_dimension(part) or _is_value(part) for part in (start, stop, step)):
+    if builtins_any(
+        is_dimension(part) or (is_scalar_integer(part) and is_unknown(part)) for part in (start, stop, step)
+    ):
         return _sized_range(start, stop, step, dtype)
     parts = [part for part in (start, stop, step) if part is not None]
     if dtype is None:
@@ -96,17 +98,6 @@ def arange(
     if begin != 0:
         result = result + literal(result, begin)
     return _core.convert(result, dtype)
-
-
-def _is_value(part: Any) -> bool:
-    """Whether a bound is an integer that nobody knows yet."""
-    if not is_scalar_integer(part):
-        return False
-    try:
-        _core.peek_numpy(part)
-    except ConcretizationError:
-        return True
-    return False
 
 
 def _sized_range(start: Any, stop: Any, step: Any, dtype: Any) -> Array:

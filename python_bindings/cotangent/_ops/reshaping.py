@@ -17,7 +17,7 @@ from cotangent._base import primitives
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import literal
-from cotangent._ops.dimensions import Dim, largest, narrowed
+from cotangent._ops.dimensions import Dim, bound_of, largest, narrowed
 from cotangent._ops.sizes import (
     as_dtype,
     flat_positions,
@@ -33,7 +33,7 @@ Extent = Any  # int | Dim
 
 def reshaped(x: Array, sizes: Sequence[Extent]) -> Array:
     """``x`` under a shape of as many elements, of sizes that are ints or symbolic."""
-    bounds = [_bound(size) for size in sizes]
+    bounds = [bound_of(size) for size in sizes]
     lengths = {axis: length_of_size(size) for axis, size in enumerate(sizes) if isinstance(size, Dim)}
     if not _core.ragged_axes(x):
         return give_lengths(primitives.reshape(x, shape=bounds), lengths)
@@ -47,7 +47,7 @@ def reshaped(x: Array, sizes: Sequence[Extent]) -> Array:
     last = _agreeing(source[first:][::-1], list(sizes)[first:][::-1])
     start, stop, target = first, len(source) - last, list(sizes)[first : len(sizes) - last]
     _check_count(source[start:stop], target)
-    return give_lengths(_looked_up(x, start, stop, [_bound(size) for size in target], lengths), lengths)
+    return give_lengths(_looked_up(x, start, stop, [bound_of(size) for size in target], lengths), lengths)
 
 
 def flat(x: Array) -> Array:
@@ -80,10 +80,6 @@ def missing_size(x: Array, sizes: Sequence[Extent]) -> Extent:
     return total // rest
 
 
-def _bound(size: Extent) -> int:
-    return max(size.bound, 0) if isinstance(size, Dim) else size
-
-
 def _same(x: Extent, y: Extent) -> bool:
     if isinstance(x, Dim) and isinstance(y, Dim):
         return x.value is y.value or _core.same_length(x.value, y.value)
@@ -94,7 +90,7 @@ def _agreeing(x: Sequence[Extent], y: Sequence[Extent]) -> int:
     """How many sizes at the front agree, in their bounds, too."""
     count = 0
     for left, right in zip(x, y, strict=False):
-        if not _same(left, right) or _bound(left) != _bound(right):
+        if not _same(left, right) or bound_of(left) != bound_of(right):
             break
         count += 1
     return count

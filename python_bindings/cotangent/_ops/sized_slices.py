@@ -18,6 +18,7 @@ from cotangent._ops.binding import literal
 from cotangent._ops.dimensions import (
     Dim,
     as_dimension,
+    bound_of,
     is_scalar_integer,
     largest,
     narrowed,
@@ -49,16 +50,12 @@ class SizedSlice(NamedTuple):
             inside = inside & primitives.eq(place * literal(place, self.stride), offset)
         if self.backward:
             place = _scalar(self.count) - 1 - place
-        last = max(_bound(self.count) - 1, 0)
+        last = max(bound_of(self.count) - 1, 0)
         return inside, primitives.max(primitives.min(place, literal(place, last)), literal(place, 0))
 
 
 def _scalar(size: Extent) -> Any:
     return size.value if isinstance(size, Dim) else np.int32(size)
-
-
-def _bound(size: Extent) -> int:
-    return max(size.bound, 0) if isinstance(size, Dim) else size
 
 
 def _never_negative(size: Extent) -> bool:
@@ -75,7 +72,7 @@ def _extent(value: Any, axis: int, size: Extent) -> Extent:
     if isinstance(value, (int, Dim)):
         return narrowed(value)
     found = as_dimension(value, f"a slice bound of axis {axis}", 0)
-    most = _bound(size)
+    most = bound_of(size)
     return smallest(largest(found, -most), most)
 
 
@@ -98,11 +95,11 @@ def resolve_slice(size: Extent, item: slice, step: int, axis: int) -> SizedSlice
         first = 0 if start is None else start if _never_negative(start) else _resolved(start, size, 0, size)
         last = size if stop is None else _resolved(stop, size, 0, size)
         count = narrowed(not_negative((last - first + (step - 1)) // step))
-        return SizedSlice(first, smallest(count, -(-_bound(size) // step)), step, False)
+        return SizedSlice(first, smallest(count, -(-bound_of(size) // step)), step, False)
     first = size - 1 if start is None else _resolved(start, size, -1, size - 1)
     last = -1 if stop is None else _resolved(stop, size, -1, size - 1)
     count = narrowed(not_negative((first - last + (-step - 1)) // -step))
-    count = smallest(count, -(-_bound(size) // -step))
+    count = smallest(count, -(-bound_of(size) // -step))
     # The same elements forward; of none, any place will do.
     return SizedSlice(largest(first + (count - 1) * step, 0), count, -step, True)
 
@@ -110,7 +107,7 @@ def resolve_slice(size: Extent, item: slice, step: int, axis: int) -> SizedSlice
 def take_slice(x: Array, axis: int, window: SizedSlice) -> Array:
     """The elements of a window."""
     start, count, stride, backward = window
-    bound, size = _bound(count), x._bound_shape[axis]
+    bound, size = bound_of(count), x._bound_shape[axis]
     extent = (bound - 1) * stride + 1 if bound else 0
     if isinstance(start, int):
         begin = min(start, size)
