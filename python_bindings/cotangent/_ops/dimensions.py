@@ -377,7 +377,7 @@ def largest(x: Any, y: Any) -> Any:
 
 def bound_of(size: Any) -> int:
     """The most elements that an axis of a size can have."""
-    return max(size.bound, 0) if isinstance(size, Dim) else size  # type: ignore[no-any-return]
+    return max(size.bound, 0) if isinstance(size, Dim) else int(size)
 
 
 def not_negative(size: Any) -> Any:
