@@ -28,10 +28,11 @@ Var alias_base(const Graph& graph, absl::Span<const uint32_t> definition, Var va
 
 Fusion fuse(const Graph& graph, const FusionOptions& options) {
   const GraphFacts facts(graph);
-  Storage storage(graph.num_vars());
-  ProductViews products(facts, storage);
-  decide_storage(facts, storage, products);
   Fusion fusion;
+  if (options.limits) fusion.limits = ElementLimits(facts);
+  Storage storage(graph.num_vars());
+  ProductViews products(facts, fusion.limits, storage);
+  decide_storage(facts, storage, products);
   fusion.steps = schedule(facts, storage, products.transposed, options);
   fusion.definition = facts.definition;
   fusion.stored = std::move(storage.stored);

@@ -43,11 +43,13 @@ struct Fusion {
   // By variable, of products: the transposed result that is written instead, as the product itself is used for
   // nothing else; kNoVar otherwise.
   std::vector<Var> transposed;
+  ElementLimits limits;
   std::vector<Step> steps;
 };
 
 struct FusionOptions {
   bool share_nests = true;
+  bool limits = true;  // whether loops may end at lengths
 };
 
 Fusion fuse(const Graph& graph, const FusionOptions& options = {});

@@ -11,6 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "jit/fuse/element_facts.h"
+#include "jit/fuse/limits.h"
 #include "jit/loop/loop.h"
 
 namespace ct::jit {
@@ -56,6 +57,14 @@ class Lowering {
   // The (only) result in terms of one operand's view, when that is all the equation does.
   virtual std::optional<View> view(const Graph& graph, const Equation& equation, const ViewOf& view_of) const;
   virtual loop::Scalar element(Frame& frame, const Equation& equation, Var var, const Position& position) const;
+
+  // ---- what is known of lengths (limits.h)
+
+  virtual Form form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const;
+  // ElementLimits::shown
+  virtual Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const;
+  // All elements are read, if nothing else is said.
+  virtual OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) const;
 
   // ---- equations with loops of their own
 

@@ -41,6 +41,66 @@ Runs runs_of(const Shape& shape, const Ints& axes, std::initializer_list<const S
 
 }  // namespace
 
+namespace {
+
+AxisMap product_axes(const DotAxes& axes, bool left, int rank) {
+  const Ints &batch = left ? axes.lhs_batch : axes.rhs_batch, &free = left ? axes.lhs_free : axes.rhs_free,
+             &contract = left ? axes.lhs_contract : axes.rhs_contract;
+  const size_t first_free = batch.size() + (left ? 0 : axes.lhs_free.size());
+  const size_t first_contracted = batch.size() + axes.lhs_free.size() + axes.rhs_free.size();
+  AxisMap map(static_cast<size_t>(rank));
+  for (size_t i = 0; i < batch.size(); ++i) map[batch[i]].axis = static_cast<int>(i);
+  for (size_t i = 0; i < free.size(); ++i) map[free[i]].axis = static_cast<int>(first_free + i);
+  for (size_t i = 0; i < contract.size(); ++i) map[contract[i]].axis = static_cast<int>(first_contracted + i);
+  return map;
+}
+
+}  // namespace
+
+std::vector<std::optional<Limit>> product_limits(const ElementLimits& limits, const Graph& graph,
+                                                 const Equation& equation) {
+  // A loop for each of many short sums takes longer than all of it does.
+  constexpr int64_t kLeastInner = 16;
+  const DotAxes axes = dot_axes(graph, equation);
+  const Var lhs = graph.operands(equation)[0], rhs = graph.operands(equation)[1];
+  const int results = graph.aval(equation.first_output).rank();
+  std::vector<std::optional<Limit>> found(static_cast<size_t>(results) + axes.lhs_contract.size());
+  for (const Limit& limit : limits.wanted(equation.first_output)) found[limit.axis] = limit;
+  if (is_complex(graph.aval(equation.first_output).dtype())) return found;
+  const AxisMap of_lhs = product_axes(axes, true, graph.aval(lhs).rank());
+  const AxisMap of_rhs = product_axes(axes, false, graph.aval(rhs).rank());
+  Limits right;
+  for (const Limit& each : limits.folded(graph.aval(rhs), rhs, 0)) {
+    if (auto limit = mapped(each, of_rhs)) right.push_back(*std::move(limit));
+  }
+  for (const Limit& each : limits.folded(graph.aval(lhs), lhs, 0)) {
+    const std::optional<Limit> limit = mapped(each, of_lhs);
+    if (!limit || limit->axis < results || found[limit->axis] || !contains(right, *limit)) continue;
+    const bool within = std::any_of(limit->axes.begin(), limit->axes.end(), [&](int axis) { return axis >= results; });
+    if (within && graph.aval(lhs).shape()[each.axis] < kLeastInner) continue;
+    found[limit->axis] = limit;
+  }
+  return found;
+}
+
+OperandLimits product_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  if (!limits.is_wanted(equation.first_output)) return OperandLimits(2);
+  const DotAxes axes = dot_axes(graph, equation);
+  const std::vector<std::optional<Limit>> found = product_limits(limits, graph, equation);
+  OperandLimits result;
+  for (const bool left : {true, false}) {
+    const int rank = graph.aval(graph.operands(equation)[left ? 0 : 1]).rank();
+    const AxisMap back = inverse(product_axes(axes, left, rank), static_cast<int>(found.size()));
+    Limits here;
+    for (const std::optional<Limit>& each : found) {
+      if (!each) continue;
+      if (auto limit = mapped(*each, back)) here.push_back(*std::move(limit));
+    }
+    result.emplace_back(std::move(here));
+  }
+  return result;
+}
+
 Shape transposed_strides(const Graph& graph, Var base, const Equation& transposition) {
   const View view = *rule_view(graph, transposition, [&](int) { return whole_view(graph, base); });
   const Shape& shape = graph.aval(base).shape();
@@ -70,6 +130,7 @@ DotAxes dot_axes(const Graph& graph, const Equation& equation) {
 }
 
 View ProductViews::view_of(Var var) const {
+  if (const Var shown = limits_.shown(var); shown != kNoVar) return view_of(shown);
   if (!facts_.is_input(var) && !storage_.required[var] && !facts_.is_output[var]) {
     const Equation& equation = facts_.equation_of(var);
     const ViewOf of_operand = [&](int operand) { return view_of(graph_.operands(equation)[operand]); };

@@ -4,6 +4,7 @@
 
 #include "ir/ops.h"
 #include "jit/fuse/graph_facts.h"
+#include "jit/fuse/limits.h"
 #include "jit/fuse/storage.h"
 
 namespace ct::jit {
@@ -15,17 +16,24 @@ struct DotAxes : DotDimensions {
 };
 DotAxes dot_axes(const Graph& graph, const Equation& equation);
 
+// By axis of a product (those of its result, and then those that it contracts): behind which length it is not wanted,
+// or both operands are zero. The axes of these limits are counted in the same way.
+std::vector<std::optional<Limit>> product_limits(const ElementLimits& limits, const Graph& graph,
+                                                 const Equation& equation);
+OperandLimits product_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation);
+
 // Strides of `base`'s axes in what `transposition` makes of it, an array of the same elements in another order. Axes of
 // size 1 have none that matters.
 Shape transposed_strides(const Graph& graph, Var base, const Equation& transposition);
 
 class ProductViews {
  public:
-  ProductViews(const GraphFacts& facts, Storage& storage)
+  ProductViews(const GraphFacts& facts, const ElementLimits& limits, Storage& storage)
       : views(facts.graph.num_vars()),
         transposed(facts.graph.num_vars(), kNoVar),
         facts_(facts),
         graph_(facts.graph),
+        limits_(limits),
         storage_(storage) {}
 
   // Chooses where the product reads the operand.
@@ -47,6 +55,7 @@ class ProductViews {
 
   const GraphFacts& facts_;
   const Graph& graph_;
+  const ElementLimits& limits_;
   Storage& storage_;
 };
 

@@ -41,7 +41,16 @@ void GemmEmitter::poll(int64_t multiply_adds) {
 }
 
 void GemmEmitter::emit() {
-  Problem problem{gemm_.m, gemm_.n, gemm_.k, view(gemm_.a), view(gemm_.b), view(gemm_.c), gemm_.accumulate};
+  Problem problem{gemm_.m,
+                  gemm_.n,
+                  gemm_.k,
+                  view(gemm_.a),
+                  view(gemm_.b),
+                  view(gemm_.c),
+                  gemm_.accumulate,
+                  uniform_index(e_, gemm_.rows),
+                  uniform_index(e_, gemm_.columns),
+                  uniform_index(e_, gemm_.steps)};
   if (problem.m == 0 || problem.n == 0) return;
   if (problem.k == 0) {
     if (!problem.accumulate) clear(problem.c, problem.m, problem.n);
@@ -49,14 +58,14 @@ void GemmEmitter::emit() {
   }
   if (is_complex(e_.program.buffers[gemm_.c.buffer].dtype)) return multiply_complex(problem);
   // Narrow operands are widened first: the arithmetic is the same for all.
-  auto widened = [&](const View& v, int64_t rows, int64_t columns) {
+  auto widened = [&](const View& v, int64_t m, int64_t n, llvm::Value* rows, llvm::Value* columns) {
     if (v.dtype == dtype_) return v;
-    View wide{scratch(rows * columns), columns, 1, dtype_};
-    convert_copy(v, wide, number(rows), number(columns), false);
+    View wide{scratch(m * n), n, 1, dtype_};
+    convert_copy(v, wide, rows, columns, false);
     return wide;
   };
-  problem.a = widened(problem.a, problem.m, problem.k);
-  problem.b = widened(problem.b, problem.k, problem.n);
+  problem.a = widened(problem.a, problem.m, problem.k, problem.rows, problem.steps);
+  problem.b = widened(problem.b, problem.k, problem.n, problem.steps, problem.columns);
   View target = problem.c;
   bool contiguous = target.column_stride == 1 || target.row_stride == 1 || problem.n == 1 || problem.m == 1;
   if (target.dtype == dtype_ && contiguous) return multiply(problem);
@@ -64,28 +73,31 @@ void GemmEmitter::emit() {
   problem.c = {scratch(problem.m * problem.n), problem.n, 1, dtype_};
   problem.accumulate = false;
   multiply(problem);
-  convert_copy(problem.c, target, number(problem.m), number(problem.n), accumulate);
+  convert_copy(problem.c, target, problem.rows, problem.columns, accumulate);
+}
+
+// One row is one column of the transposed product.
+GemmEmitter::Problem GemmEmitter::flipped(const Problem& p) {
+  return {p.n,          p.m,       p.k,    transposed(p.b), transposed(p.a), transposed(p.c),
+          p.accumulate, p.columns, p.rows, p.steps};
 }
 
 void GemmEmitter::multiply(const Problem& p) {
-  // One row is one column of the transposed product.
-  auto flipped = [&] {
-    return Problem{p.n, p.m, p.k, transposed(p.b), transposed(p.a), transposed(p.c), p.accumulate};
-  };
   if (p.n == 1) {
     if (p.m == 1 || p.a.column_stride == 1 || p.k == 1) return multiply_dots(p);
-    return p.c.row_stride == 1 ? multiply_tiled(flipped()) : multiply_dots(p);
+    return p.c.row_stride == 1 ? multiply_tiled(flipped(p)) : multiply_dots(p);
   }
   if (p.m == 1) {
-    if (p.b.row_stride == 1 && p.b.column_stride != 1) return multiply_dots(flipped());
+    if (p.b.row_stride == 1 && p.b.column_stride != 1) return multiply_dots(flipped(p));
     if (p.c.column_stride == 1) return multiply_tiled(p);
-    return multiply_dots(flipped());
+    return multiply_dots(flipped(p));
   }
   if (p.a.column_stride == 1 && p.b.row_stride == 1) {
     const DotTiling tiling = choose_dot_tiling(p);
-    if (prefers_dot_tiles(p, tiling)) return multiply_dot_tiles(p, tiling);
+    const bool known_steps = llvm::isa<llvm::ConstantInt>(p.steps);
+    if ((known_steps || has_masks_) && prefers_dot_tiles(p, tiling)) return multiply_dot_tiles(p, tiling);
   }
-  if (p.c.column_stride != 1) return multiply_tiled(flipped());
+  if (p.c.column_stride != 1) return multiply_tiled(flipped(p));
   multiply_tiled(p);
 }
 
@@ -172,9 +184,12 @@ void GemmEmitter::multiply_tiled(const Problem& p) {
 }
 
 void GemmEmitter::for_blocks(const Problem& p, const Tiling& t, llvm::function_ref<void(const Block&)> body) {
-  for_range(number(p.k), t.k_block, [&](llvm::Value* k_begin) {
+  // Of no steps, too, there is a block.
+  if (t.k_block >= p.k) return body({p.steps, p.a, p.b, nullptr, nullptr, false});
+  const bool all = llvm::isa<llvm::ConstantInt>(p.steps);
+  for_range(p.steps, t.k_block, [&](llvm::Value* k_begin) {
     Block block{number(t.k_block), p.a, p.b, nullptr, nullptr, false};
-    if (p.k % t.k_block != 0) block.k_count = least(block.k_count, b_.CreateSub(number(p.k), k_begin));
+    if (!all || p.k % t.k_block != 0) block.k_count = least(block.k_count, b_.CreateSub(p.steps, k_begin));
     block.a.pointer = offset(p.a, number(0), p.pairs ? half(k_begin) : k_begin);
     block.b.pointer = offset(p.b, p.complex ? half(k_begin) : k_begin, number(0));
     body(block);
@@ -184,19 +199,20 @@ void GemmEmitter::for_blocks(const Problem& p, const Tiling& t, llvm::function_r
 void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accumulate) {
   const int64_t panels = panels_of(p, t), strips = divide_up(p.m, t.rows);
   llvm::Value* packed = t.pack ? scratch(t.k_block * panels * t.width()) : nullptr;
+  llvm::Value* panels_there = up_to_multiples(p.columns, t.width());
   for_blocks(p, t, [&](Block block) {
     block.accumulate = accumulate;
     block.packed = packed;
     if (t.pack) {
-      share(panels, t.k_block * t.width() * kPackCost, [&](llvm::Value* begin, llvm::Value* end) {
+      share(panels_there, panels, t.k_block * t.width() * kPackCost, [&](llvm::Value* begin, llvm::Value* end) {
         llvm::Value* to = b_.CreateInBoundsGEP(real_, packed, times(begin, t.k_block * t.width()));
         pack_panels(p, t, block, begin, end, to);
       });
     }
-    share(strips, t.rows * p.n * t.k_block, [&](llvm::Value* begin, llvm::Value* end) {
+    share(up_to_multiples(p.rows, t.rows), strips, t.rows * p.n * t.k_block, [&](llvm::Value* begin, llvm::Value* end) {
       llvm::Value* last = least(times(end, t.rows), number(p.m));
       if (!t.copy_a) {
-        return multiply_block(p, t, block, times(begin, t.rows), last, number(0), number(panels));
+        return multiply_block(p, t, block, times(begin, t.rows), last, number(0), panels_there);
       }
       llvm::Value* copy = scratch(t.a_rows * (in_strips(p) ? t.k_block : a_stride(t)));
       for_range(times(begin, t.rows), last, t.a_rows, [&](llvm::Value* first) {
@@ -207,7 +223,7 @@ void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accum
         } else {
           copied.a = copy_rows(t, block, first, end_of_copy, copy);
         }
-        multiply_block(p, t, copied, first, end_of_copy, number(0), number(panels));
+        multiply_block(p, t, copied, first, end_of_copy, number(0), panels_there);
       });
     });
   });
@@ -215,18 +231,20 @@ void GemmEmitter::multiply_by_rows(const Problem& p, const Tiling& t, bool accum
 
 // Each panel is packed when its turn comes, by who multiplies with it.
 void GemmEmitter::multiply_by_panels(const Problem& p, const Tiling& t, bool accumulate) {
-  share(panels_of(p, t), p.m * p.k * t.width(), [&](llvm::Value* begin, llvm::Value* end) {
+  llvm::Value* last = least(times(up_to_multiples(p.rows, t.rows), t.rows), number(p.m));
+  llvm::Value* panels = up_to_multiples(p.columns, t.width());
+  share(panels, panels_of(p, t), p.m * p.k * t.width(), [&](llvm::Value* begin, llvm::Value* end) {
     llvm::Value* packed = t.pack ? scratch(t.k_block * t.width()) : nullptr;
     for_blocks(p, t, [&](Block block) {
       block.accumulate = accumulate;
-      if (!t.pack) return multiply_block(p, t, block, number(0), number(p.m), begin, end);
+      if (!t.pack) return multiply_block(p, t, block, number(0), last, begin, end);
       for_range(begin, end, 1, [&](llvm::Value* panel) {
         llvm::Value* next = b_.CreateAdd(panel, number(1));
         pack_panels(p, t, block, panel, next, packed);
         Block one = block;
         // multiply_block counts from the first panel of all.
         one.packed = b_.CreateGEP(real_, packed, b_.CreateNeg(times(panel, t.k_block * t.width())));
-        multiply_block(p, t, one, number(0), number(p.m), panel, next);
+        multiply_block(p, t, one, number(0), last, panel, next);
       });
     });
   });

@@ -45,6 +45,7 @@ class GemmEmitter : MatrixCode {
     int64_t m, n, k;
     View a, b, c;
     bool accumulate;
+    llvm::Value *rows, *columns, *steps;  // how many of the m, n, k count (loop::Gemm)
     // Of complex numbers: n and k count parts, c's columns are parts. So are a's, unless `pairs`. An element of b, or
     // of such an a, is at an even (row, column), or rather twice that, and its imaginary part follows.
     bool complex = false, pairs = false;
@@ -61,6 +62,7 @@ class GemmEmitter : MatrixCode {
     int64_t width() const { return static_cast<int64_t>(lanes) * vectors; }
   };
 
+  static Problem flipped(const Problem& problem);
   void multiply(const Problem& problem);
   void multiply_complex(Problem problem);
   void multiply_tiled(const Problem& problem);
@@ -71,7 +73,7 @@ class GemmEmitter : MatrixCode {
     double cycles;
   };
   void multiply_dot_tiles(const Problem& problem, const DotTiling& tiling);
-  void dot_tile(int64_t rows, int64_t columns, int64_t k_count, const View& a, const View& b, const View& c,
+  void dot_tile(int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b, const View& c,
                 bool accumulate);
   DotTiling choose_dot_tiling(const Problem& problem) const;
   bool prefers_dot_tiles(const Problem& problem, const DotTiling& tiling) const;

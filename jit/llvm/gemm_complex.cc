@@ -10,13 +10,16 @@ constexpr int64_t kFewRows = 192;
 
 void GemmEmitter::multiply_complex(Problem p) {
   if (p.c.column_stride != 2 && p.c.row_stride == 2) {
-    p = {p.n, p.m, p.k, transposed(p.b), transposed(p.a), transposed(p.c), p.accumulate};
+    p = flipped(p);
   }
   const View target = p.c;
   const int64_t columns = p.n, steps = p.k;
   p.complex = true;
   p.n = 2 * columns;
   p.k = 2 * steps;
+  p.rows = number(p.m);
+  p.columns = number(p.n);
+  p.steps = number(p.k);
   if (p.a.column_stride == 2) {
     p.a.column_stride = 1;
   } else if (p.m <= kFewRows) {

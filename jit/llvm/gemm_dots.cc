@@ -12,21 +12,23 @@ void GemmEmitter::multiply_dots(const Problem& p) {
   View x = p.b, a = p.a;
   if (x.row_stride != 1 && p.k > 1) {
     View copy{scratch(p.k), 1, 1, dtype_};
-    convert_copy(x, copy, number(p.k), number(1), false);
+    convert_copy(x, copy, p.steps, number(1), false);
     x = copy;
   }
   if (a.column_stride != 1 && p.k > 1) {
     View copy{scratch(p.m * p.k), p.k, 1, dtype_};
-    convert_copy(a, copy, number(p.m), number(p.k), false);
+    convert_copy(a, copy, p.rows, p.steps, false);
     a = copy;
   }
   unsigned lanes = static_cast<unsigned>(facts_.vector_bits / 8 / size_);
   while (lanes / 2 >= p.k && lanes * size_ > 16) lanes /= 2;
-  int64_t whole = p.k / lanes * lanes;
+  llvm::Value* whole = b_.CreateAnd(p.steps, number(-static_cast<int64_t>(lanes)));
+  llvm::Value* left = b_.CreateSub(p.steps, whole);
+  const bool has_rest = !llvm::isa<llvm::ConstantInt>(p.steps) || p.k % lanes != 0;
   auto strip = [&](llvm::Value* row, int64_t rows) {
     View from = a;
     from.pointer = offset(a, row, number(0));
-    auto step = [&](llvm::Value* k, LlvmValues sums, int64_t active) {
+    auto step = [&](llvm::Value* k, LlvmValues sums, llvm::Value* active) {
       llvm::Value* of_x = load_vector(b_.CreateInBoundsGEP(real_, x.pointer, k), lanes, active);
       llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
       for (int64_t r = 0; r < rows; ++r) {
@@ -35,12 +37,12 @@ void GemmEmitter::multiply_dots(const Problem& p) {
       return sums;
     };
     LlvmValues sums(rows, llvm::Constant::getNullValue(vector_type(lanes)));
-    sums = e_.code.run_loop(number(0), number(whole), lanes, sums,
-                            [&](llvm::Value* k, const LlvmValues& carried) { return step(k, carried, lanes); });
-    if (whole < p.k && has_masks_) sums = step(number(whole), sums, p.k - whole);
+    sums = e_.code.run_loop(number(0), whole, lanes, sums,
+                            [&](llvm::Value* k, const LlvmValues& carried) { return step(k, carried, nullptr); });
+    if (has_rest && has_masks_) sums = step(whole, sums, first_lanes(lanes, left));
     for (llvm::Value*& sum : sums) sum = e_.math.combine_lanes(ScalarOp::kAdd, dtype_, sum);
-    if (whole < p.k && !has_masks_) {
-      sums = e_.code.run_loop(number(whole), number(p.k), 1, sums, [&](llvm::Value* k, const LlvmValues& carried) {
+    if (has_rest && !has_masks_) {
+      sums = e_.code.run_loop(whole, p.steps, 1, sums, [&](llvm::Value* k, const LlvmValues& carried) {
         LlvmValues next = carried;
         llvm::Value* of_x = b_.CreateAlignedLoad(real_, b_.CreateInBoundsGEP(real_, x.pointer, k), align_);
         llvm::Value* at = b_.CreateInBoundsGEP(real_, from.pointer, k);
@@ -60,7 +62,7 @@ void GemmEmitter::multiply_dots(const Problem& p) {
   };
   constexpr int64_t kRows = 8;
   int64_t full = p.m / kRows * kRows;
-  share(full / kRows, kRows * p.k * kDotCost, [&](llvm::Value* begin, llvm::Value* end) {
+  share(least(up_to_multiples(p.rows, kRows), number(full / kRows)), full / kRows, kRows * p.k * kDotCost, [&](llvm::Value* begin, llvm::Value* end) {
     for_range(times(begin, kRows), times(end, kRows), kRows, [&](llvm::Value* row) { strip(row, kRows); });
   });
   if (full < p.m) strip(number(full), p.m - full);
@@ -105,40 +107,43 @@ bool GemmEmitter::prefers_dot_tiles(const Problem& p, const DotTiling& tiling) c
 
 void GemmEmitter::multiply_dot_tiles(const Problem& p, const DotTiling& t) {
   const int64_t full_rows = p.m / t.rows * t.rows, full_columns = p.n / t.columns * t.columns;
-  auto strip = [&](llvm::Value* row, int64_t rows, const View& a, const View& b, int64_t k_count, bool accumulate) {
+  llvm::Value* columns_there = least(times(up_to_multiples(p.columns, t.columns), t.columns), number(full_columns));
+  auto strip = [&](llvm::Value* row, int64_t rows, const View& a, const View& b, llvm::Value* k_count, bool accumulate) {
     auto panel = [&](llvm::Value* column, int64_t columns) {
-      poll(rows * columns * k_count);
+      poll(rows * columns * t.k_block);
       View tile_a = a, tile_b = b, tile_c = p.c;
       tile_a.pointer = offset(a, row, number(0));
       tile_b.pointer = offset(b, number(0), column);
       tile_c.pointer = offset(p.c, row, column);
       dot_tile(rows, columns, k_count, tile_a, tile_b, tile_c, accumulate);
     };
-    for_range(number(full_columns), t.columns, [&](llvm::Value* column) { panel(column, t.columns); });
+    for_range(columns_there, t.columns, [&](llvm::Value* column) { panel(column, t.columns); });
     if (full_columns < p.n) panel(number(full_columns), p.n - full_columns);
   };
-  auto block = [&](llvm::Value* k_begin, int64_t k_count, bool accumulate) {
+  auto block = [&](llvm::Value* k_begin, llvm::Value* k_count, bool accumulate) {
     View a = p.a, b = p.b;
     a.pointer = offset(p.a, number(0), k_begin);
     b.pointer = offset(p.b, k_begin, number(0));
-    share(full_rows / t.rows, t.rows * p.n * k_count, [&](llvm::Value* begin, llvm::Value* end) {
-      for_range(times(begin, t.rows), times(end, t.rows), t.rows,
-                [&](llvm::Value* row) { strip(row, t.rows, a, b, k_count, accumulate); });
-    });
+    share(least(up_to_multiples(p.rows, t.rows), number(full_rows / t.rows)), full_rows / t.rows,
+          t.rows * p.n * t.k_block, [&](llvm::Value* begin, llvm::Value* end) {
+            for_range(times(begin, t.rows), times(end, t.rows), t.rows,
+                      [&](llvm::Value* row) { strip(row, t.rows, a, b, k_count, accumulate); });
+          });
     if (full_rows < p.m) strip(number(full_rows), p.m - full_rows, a, b, k_count, accumulate);
   };
-  if (t.k_block == p.k) return block(number(0), p.k, p.accumulate);
+  if (t.k_block == p.k) return block(number(0), p.steps, p.accumulate);
   if (!p.accumulate) clear(p.c, p.m, p.n);
-  const int64_t whole = p.k / t.k_block * t.k_block;
-  for_range(number(whole), t.k_block, [&](llvm::Value* k) { block(k, t.k_block, true); });
-  if (whole < p.k) block(number(whole), p.k - whole, true);
+  llvm::Value* whole = times(b_.CreateUDiv(p.steps, number(t.k_block)), t.k_block);
+  for_range(whole, t.k_block, [&](llvm::Value* k) { block(k, number(t.k_block), true); });
+  if (!llvm::isa<llvm::ConstantInt>(p.steps) || p.k % t.k_block != 0) block(whole, b_.CreateSub(p.steps, whole), true);
 }
 
-void GemmEmitter::dot_tile(int64_t rows, int64_t columns, int64_t k_count, const View& a, const View& b, const View& c,
+void GemmEmitter::dot_tile(int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b, const View& c,
                            bool accumulate) {
   const unsigned lanes = most_lanes();
-  const int64_t whole = k_count / lanes * lanes;
-  auto step = [&](llvm::Value* k, LlvmValues sums, int64_t active) {
+  llvm::Value* whole = b_.CreateAnd(k_count, number(-static_cast<int64_t>(lanes)));
+  llvm::Value* left = b_.CreateSub(k_count, whole);
+  auto step = [&](llvm::Value* k, LlvmValues sums, llvm::Value* active) {
     llvm::Value* a_at = b_.CreateInBoundsGEP(real_, a.pointer, k);
     llvm::Value* b_at = b_.CreateInBoundsGEP(real_, b.pointer, k);
     LlvmValues of_b;
@@ -153,9 +158,10 @@ void GemmEmitter::dot_tile(int64_t rows, int64_t columns, int64_t k_count, const
     return sums;
   };
   LlvmValues sums(rows * columns, llvm::Constant::getNullValue(vector_type(lanes)));
-  sums = e_.code.run_loop(number(0), number(whole), lanes, sums,
-                          [&](llvm::Value* k, const LlvmValues& carried) { return step(k, carried, lanes); });
-  if (whole < k_count) sums = step(number(whole), sums, k_count - whole);
+  sums = e_.code.run_loop(number(0), whole, lanes, sums,
+                          [&](llvm::Value* k, const LlvmValues& carried) { return step(k, carried, nullptr); });
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(left);
+  if (known == nullptr || !known->isZero()) sums = step(whole, sums, first_lanes(lanes, left));
   for (int64_t first = 0; first < rows * columns; first += lanes) {
     const int64_t count = std::min<int64_t>(lanes, rows * columns - first);
     llvm::Value* totals = sums_of_lanes(llvm::ArrayRef(sums).slice(first, count));

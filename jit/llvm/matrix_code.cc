@@ -50,12 +50,11 @@ llvm::Value* MatrixCode::offset(llvm::Value* pointer, int64_t elements) {
   return elements == 0 ? pointer : b_.CreateConstInBoundsGEP1_64(real_, pointer, elements);
 }
 
-void MatrixCode::share(int64_t count, int64_t multiply_adds,
+void MatrixCode::share(llvm::Value* count, int64_t most, int64_t multiply_adds,
                        llvm::function_ref<void(llvm::Value*, llvm::Value*)> body) {
   const double nanoseconds = static_cast<double>(multiply_adds) * kProcessor.multiply_add(dtype_);
-  if (e_.sharing.in_range || static_cast<double>(count) * nanoseconds < Pool::kLeastHot)
-    return body(number(0), number(count));
-  share_range(e_, number(count), nanoseconds, 1, scratch_used_, [&](llvm::Value* begin, llvm::Value* end) {
+  if (e_.sharing.in_range || static_cast<double>(most) * nanoseconds < Pool::kLeastHot) return body(number(0), count);
+  share_range(e_, count, nanoseconds, 1, scratch_used_, [&](llvm::Value* begin, llvm::Value* end) {
     range_scratch_used_ = 0;
     body(begin, end);
   });
@@ -73,6 +72,18 @@ llvm::Value* MatrixCode::first_lanes(unsigned lanes, int64_t active) {
   llvm::SmallVector<llvm::Constant*, 16> bits;
   for (unsigned i = 0; i < lanes; ++i) bits.push_back(b_.getInt1(i < active));
   return llvm::ConstantVector::get(bits);
+}
+
+llvm::Value* MatrixCode::first_lanes(unsigned lanes, llvm::Value* active) {
+  if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(active)) return first_lanes(lanes, known->getSExtValue());
+  llvm::SmallVector<llvm::Constant*, 16> numbers;
+  for (unsigned i = 0; i < lanes; ++i) numbers.push_back(b_.getInt32(i));
+  llvm::Value* count = b_.CreateVectorSplat(lanes, b_.CreateTrunc(active, b_.getInt32Ty()));
+  return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), count);
+}
+
+llvm::Value* MatrixCode::up_to_multiples(llvm::Value* value, int64_t of) {
+  return of == 1 ? value : b_.CreateUDiv(b_.CreateAdd(value, number(of - 1)), number(of));
 }
 
 llvm::Value* MatrixCode::lanes_of(llvm::Value* mask) {

@@ -27,10 +27,12 @@ class MatrixCode {
   llvm::Value* offset(llvm::Value* pointer, int64_t elements);
   llvm::Value* number(int64_t value);
   llvm::Value* times(llvm::Value* value, int64_t factor) { return b_.CreateMul(value, number(factor)); }
+  llvm::Value* up_to_multiples(llvm::Value* value, int64_t of);  // how many of them hold so many
   llvm::Value* half(llvm::Value* value) { return b_.CreateLShr(value, number(1)); }
   llvm::Value* least(llvm::Value* a, llvm::Value* b);
   llvm::FixedVectorType* vector_type(unsigned lanes) { return llvm::FixedVectorType::get(real_, lanes); }
   llvm::Value* first_lanes(unsigned lanes, int64_t active);  // a mask
+  llvm::Value* first_lanes(unsigned lanes, llvm::Value* active);
   llvm::Value* lanes_of(llvm::Value* mask);                  // which may be lanes, or integers whose signs count
   llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, int64_t active);
   llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, llvm::Value* mask);
@@ -42,7 +44,12 @@ class MatrixCode {
     for_range(number(0), end, step, body);
   }
   // Units [0, count) of about so many multiply-adds each, by the threads that are there.
-  void share(int64_t count, int64_t multiply_adds, llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
+  void share(int64_t count, int64_t multiply_adds, llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body) {
+    share(number(count), count, multiply_adds, body);
+  }
+  // Of which there are at most so many.
+  void share(llvm::Value* count, int64_t most, int64_t multiply_adds,
+             llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body);
 
   void clear(const View& c, int64_t m, int64_t n);
   // to (+)= from, element by element, converting.

@@ -181,6 +181,7 @@ class Form {
         const loop::Gemm& gemm = program_.gemms[s.detail];
         for (int64_t size : {gemm.m, gemm.n, gemm.k}) word(static_cast<uint64_t>(size));
         word(gemm.accumulate);
+        for (const loop::Index* count : {&gemm.rows, &gemm.columns, &gemm.steps}) whole(*count);
         for (const loop::Matrix* m : {&gemm.a, &gemm.b, &gemm.c}) matrix(*m);
         break;
       }

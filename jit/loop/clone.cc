@@ -174,6 +174,7 @@ void Cloner::clone(Statement s, BlockId block) {
     case StatementKind::kGemm: {
       Gemm gemm = program_.gemms[s.detail];
       for (Matrix* matrix : {&gemm.a, &gemm.b, &gemm.c}) matrix->offset = index(matrix->offset);
+      for (Index* count : {&gemm.rows, &gemm.columns, &gemm.steps}) *count = index(*count);
       program_.gemms.push_back(std::move(gemm));
       s.detail = static_cast<uint32_t>(program_.gemms.size() - 1);
       break;

@@ -188,38 +188,41 @@ Scalars Builder::if_else(Scalar condition, const std::function<Scalars()>& then_
   return results;
 }
 
-void Builder::gemm(int64_t m, int64_t n, int64_t k, const Matrix& a, const Matrix& b, const Matrix& c,
-                   bool accumulate) {
-  DType from = buffer_dtype(a.buffer), to = buffer_dtype(c.buffer);
-  CT_CHECK(from == buffer_dtype(b.buffer) && (from == to || (is_half(from) && to == DType::kFloat32)));
-  if (m == 0 || n == 0 || (accumulate && k == 0)) return;
+void Builder::gemm(Gemm gemm) {
+  DType from = buffer_dtype(gemm.a.buffer), to = buffer_dtype(gemm.c.buffer);
+  CT_CHECK(from == buffer_dtype(gemm.b.buffer) && (from == to || (is_half(from) && to == DType::kFloat32)));
+  if (gemm.m == 0 || gemm.n == 0 || (gemm.accumulate && gemm.k == 0)) return;
   // Matrices of complex numbers are put together as real ones, which pays where elements are used several times.
   constexpr int64_t kLeastSide = 4, kLeastWork = 1 << 12;
-  const bool complex = is_complex(from) && std::min(m, n) >= kLeastSide && m * n * k >= kLeastWork;
-  if (!is_float(from) && !complex) return product_loops(*this, m, n, k, a, b, c, accumulate);
-  const auto in_parts = [&](Matrix matrix) {
-    if (!complex) return matrix;
-    return Matrix{matrix.buffer, matrix.offset * 2, matrix.row_stride * 2, matrix.column_stride * 2};
-  };
-  program_.gemms.push_back({m, n, k, in_parts(a), in_parts(b), in_parts(c), accumulate});
+  const bool complex =
+      is_complex(from) && std::min(gemm.m, gemm.n) >= kLeastSide && gemm.m * gemm.n * gemm.k >= kLeastWork;
+  if (!is_float(from) && !complex) return product_loops(*this, gemm);
+  if (complex) {
+    CT_CHECK(gemm.steps == Index(gemm.k));
+    gemm.rows = gemm.m;
+    gemm.columns = gemm.n;
+    for (Matrix* matrix : {&gemm.a, &gemm.b, &gemm.c}) {
+      *matrix = {matrix->buffer, matrix->offset * 2, matrix->row_stride * 2, matrix->column_stride * 2};
+    }
+  }
+  program_.gemms.push_back(std::move(gemm));
   statement({.kind = StatementKind::kGemm, .detail = static_cast<uint32_t>(program_.gemms.size() - 1)});
 }
 
-void product_loops(Builder& builder, int64_t m, int64_t n, int64_t k, const Matrix& a, const Matrix& b, const Matrix& c,
-                   bool accumulate) {
+void product_loops(Builder& builder, const Gemm& gemm) {
   auto at = [](const Matrix& matrix, const Index& row, const Index& column) {
     return matrix.offset + row * matrix.row_stride + column * matrix.column_stride;
   };
-  builder.for_each(m, {.parallel = true}, [&](const Index& row) {
-    builder.for_each(n, {.vectorize = true, .parallel = true}, [&](const Index& column) {
-      const Scalar zero = builder.constant(builder.buffer_dtype(c.buffer), 0);
-      Scalar sum = builder.reduce(k, {}, ScalarOp::kAdd, zero, [&](const Index& inner) {
-        return builder.apply(ScalarOp::kMul, builder.load(a.buffer, at(a, row, inner)),
-                             builder.load(b.buffer, at(b, inner, column)));
+  builder.for_each(gemm.rows, {.parallel = true}, [&](const Index& row) {
+    builder.for_each(gemm.columns, {.vectorize = true, .parallel = true}, [&](const Index& column) {
+      const Scalar zero = builder.constant(builder.buffer_dtype(gemm.c.buffer), 0);
+      Scalar sum = builder.reduce(gemm.steps, {}, ScalarOp::kAdd, zero, [&](const Index& inner) {
+        return builder.apply(ScalarOp::kMul, builder.load(gemm.a.buffer, at(gemm.a, row, inner)),
+                             builder.load(gemm.b.buffer, at(gemm.b, inner, column)));
       });
-      const Index target = at(c, row, column);
-      if (accumulate) sum = builder.apply(ScalarOp::kAdd, builder.load(c.buffer, target), sum);
-      builder.store(c.buffer, target, sum);
+      const Index target = at(gemm.c, row, column);
+      if (gemm.accumulate) sum = builder.apply(ScalarOp::kAdd, builder.load(gemm.c.buffer, target), sum);
+      builder.store(gemm.c.buffer, target, sum);
     });
   });
 }

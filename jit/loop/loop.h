@@ -204,6 +204,9 @@ struct Gemm {
   Matrix b;  // k x n
   Matrix c;  // m x n; overlaps neither a nor b
   bool accumulate;
+  // How many of the m, n, k there are, counted from the first; at most as many. Elements of c in rows and columns
+  // behind these may be written or not.
+  Index rows = m, columns = n, steps = k;
 };
 
 struct MemoryRange {
@@ -346,7 +349,10 @@ class Builder {
 
   // Matrix product of any dtype: c = a b (or += if accumulate), with equal dtypes except that c may be float32 for
   // float16/bfloat16 operands.
-  void gemm(int64_t m, int64_t n, int64_t k, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate);
+  void gemm(int64_t m, int64_t n, int64_t k, const Matrix& a, const Matrix& b, const Matrix& c, bool accumulate) {
+    gemm({m, n, k, a, b, c, accumulate});
+  }
+  void gemm(Gemm gemm);
 
   // Statements of the entry block from here on are made from something new, which the second call names.
   void begin_group();

@@ -431,7 +431,17 @@ class Parser {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     if (!rest.empty()) lexer_.fail(sizes, "a product has three sizes, like 2x3x4");
-    Gemm made{.m = size[0], .n = size[1], .k = size[2], .a = {}, .b = {}, .c = matrix(), .accumulate = false};
+    Gemm made{.m = size[0], .n = size[1], .k = size[2], .a = {}, .b = {}, .c = {}, .accumulate = false};
+    if (lexer_.accept("first")) {
+      lexer_.expect("(", "before the counts of a product");
+      made.rows = index();
+      lexer_.expect(",", "between the counts of a product");
+      made.columns = index();
+      lexer_.expect(",", "between the counts of a product");
+      made.steps = index();
+      lexer_.expect(")", "after the counts of a product");
+    }
+    made.c = matrix();
     made.accumulate = lexer_.accept("+");
     lexer_.expect("=", "after the result of a product");
     made.a = matrix();

@@ -211,7 +211,11 @@ class Printer {
       }
       case StatementKind::kGemm: {
         const Gemm& gemm = program_.gemms[s.detail];
-        return line(depth, cat("gemm ", gemm.m, "x", gemm.n, "x", gemm.k, " ", matrix(gemm.c),
+        std::string counts;
+        if (gemm.rows != Index(gemm.m) || gemm.columns != Index(gemm.n) || gemm.steps != Index(gemm.k)) {
+          counts = cat(" first (", index(gemm.rows), ", ", index(gemm.columns), ", ", index(gemm.steps), ")");
+        }
+        return line(depth, cat("gemm ", gemm.m, "x", gemm.n, "x", gemm.k, counts, " ", matrix(gemm.c),
                                gemm.accumulate ? " += " : " = ", matrix(gemm.a), " @ ", matrix(gemm.b)));
       }
       case StatementKind::kFill: {

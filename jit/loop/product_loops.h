@@ -5,8 +5,7 @@
 
 namespace ct::loop {
 
-// c = a b, or c += a b. Strides are in whole elements, of complex numbers too.
-void product_loops(Builder& builder, int64_t m, int64_t n, int64_t k, const Matrix& a, const Matrix& b, const Matrix& c,
-                   bool accumulate);
+// Strides are in whole elements, of complex numbers too.
+void product_loops(Builder& builder, const Gemm& gemm);
 
 }  // namespace ct::loop

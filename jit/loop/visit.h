@@ -58,6 +58,10 @@ void visit_inputs(const Program& program, const Statement& s, Visit&& visit) {
            {&program.gemms[s.detail].a, &program.gemms[s.detail].b, &program.gemms[s.detail].c}) {
         visit_index(matrix->offset, visit);
       }
+      for (const Index* count :
+           {&program.gemms[s.detail].rows, &program.gemms[s.detail].columns, &program.gemms[s.detail].steps}) {
+        visit_index(*count, visit);
+      }
       break;
     case StatementKind::kFill:
     case StatementKind::kCopy:

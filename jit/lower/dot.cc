@@ -14,6 +14,13 @@ namespace {
 struct Axis {
   int64_t size;
   int64_t lhs = 0, rhs = 0, out = 0;
+  // Among those of the product (product_limits). Where it ends, in runs of `inner` elements; it is a part from `start`
+  // on of `total` elements.
+  int id = -1;
+  std::optional<Limit> limit = {};
+  bool decides = false;  // the ends of others depend on it
+  int64_t inner = 1, total = size;
+  loop::Index start = 0;
 };
 
 // Drops axes of size 1 and joins neighbours that are one run in everything they occur in.
@@ -23,8 +30,10 @@ std::vector<Axis> joined(const std::vector<Axis>& axes) {
     if (axis.size == 1) continue;
     if (!result.empty()) {
       Axis& outer = result.back();
-      if (outer.lhs == axis.lhs * axis.size && outer.rhs == axis.rhs * axis.size && outer.out == axis.out * axis.size) {
-        outer = {outer.size * axis.size, axis.lhs, axis.rhs, axis.out};
+      if (outer.lhs == axis.lhs * axis.size && outer.rhs == axis.rhs * axis.size &&
+          outer.out == axis.out * axis.size && !axis.limit && !axis.decides && !outer.decides) {
+        const int64_t size = outer.size * axis.size;
+        outer = {size, axis.lhs, axis.rhs, axis.out, outer.id, outer.limit, false, outer.inner * axis.size};
         continue;
       }
     }
@@ -33,10 +42,13 @@ std::vector<Axis> joined(const std::vector<Axis>& axes) {
   return result;
 }
 
-// Takes out the longest axis, for the matrix product; what is left are loops around it.
+// Takes out the longest axis, for the matrix product; what is left are loops around it. Among them must be those that
+// others depend on.
 Axis take_longest(std::vector<Axis>& axes) {
   if (axes.empty()) return {1};
-  auto at = std::max_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) { return a.size <= b.size; });
+  auto at = std::max_element(axes.begin(), axes.end(), [](const Axis& a, const Axis& b) {
+    return std::pair(!a.decides, a.size) <= std::pair(!b.decides, b.size);
+  });
   const Axis axis = *at;
   axes.erase(at);
   return axis;
@@ -66,10 +78,12 @@ class Product {
         lhs_(frame.strided(frame.operands(equation)[0])),
         rhs_(frame.strided(frame.operands(equation)[1])),
         lhs_at_(lhs_.place.offset),
-        rhs_at_(rhs_.place.offset) {
+        rhs_at_(rhs_.place.offset),
+        open_(static_cast<size_t>(aval_.rank()) + axes_.lhs_contract.size()) {
     result_ = frame.transposed(product_);
     find_axes(frame.aval(frame.operands(equation)[0]).shape(), frame.aval(frame.operands(equation)[1]).shape(),
               result_strides());
+    if (frame.limits().any()) find_limits(product_limits(frame.limits(), frame.graph(), equation));
   }
 
   void emit() {
@@ -114,20 +128,64 @@ class Product {
       const int64_t l = axes_.lhs_contract[i], r = axes_.rhs_contract[i];
       k_.push_back({lhs_shape[l], lhs_.strides[l], rhs_.strides[r]});
     }
+    int id = 0;
+    for (std::vector<Axis>* axes : {&batch_, &m_, &n_, &k_}) {
+      for (Axis& axis : *axes) axis.id = id++;
+    }
     // Sums may be taken in any order of the axes.
     std::stable_sort(k_.begin(), k_.end(), [](const Axis& a, const Axis& b) { return a.lhs > b.lhs; });
   }
+
+  void find_limits(std::vector<std::optional<Limit>> limits) {
+    std::vector<bool> decides(limits.size(), false);
+    for (std::optional<Limit>& limit : limits) {
+      if (!limit) continue;
+      const bool of_result = limit->axis < aval_.rank();
+      if (of_result && !frame_.is_ready(limit->source)) {
+        limit.reset();
+        continue;
+      }
+      for (int axis : limit->axes) {
+        if (axis >= 0) decides[axis] = true;
+      }
+    }
+    for (std::vector<Axis>* axes : {&batch_, &m_, &n_, &k_}) {
+      for (Axis& axis : *axes) {
+        axis.limit = limits[axis.id];
+        axis.decides = decides[axis.id];
+      }
+      std::stable_sort(axes->begin(), axes->end(), [](const Axis& a, const Axis& b) { return a.decides > b.decides; });
+    }
+  }
+
+  // How many iterations there are of a loop over the axis.
+  loop::Index count(const Axis& axis) {
+    if (!axis.limit) return axis.size;
+    // Of what is not wanted there may be more.
+    for (int other : axis.limit->axes) {
+      if (other >= 0 && !open_[other]) return axis.size;
+    }
+    const auto index = [&](int other) { return *open_[other]; };
+    const loop::Index length = frame_.length(*axis.limit, axis.total / axis.inner, index) * axis.inner;
+    if (axis.size == axis.total) return length;
+    const loop::Scalar left = b_.apply(ScalarOp::kMax, b_.to_scalar(length - axis.start), number(0));
+    return b_.to_index(b_.apply(ScalarOp::kMin, left, number(axis.size)));
+  }
+  loop::Scalar number(int64_t value) { return b_.constant(DType::kInt64, value); }
 
   // Loops over the axes, in which the operands and the result are where the iteration finds them.
   void around(absl::Span<const Axis> loops, loop::LoopOptions options, const std::function<void()>& body) {
     if (loops.empty()) return body();
     const loop::Index saved[] = {lhs_at_, rhs_at_, out_at_};
-    b_.for_each(loops[0].size, options, [&](const loop::Index& index) {
+    b_.for_each(count(loops[0]), options, [&](const loop::Index& index) {
+      const Frame::Scope scope(frame_);
+      open_[loops[0].id] = loops[0].start + index;
       lhs_at_ += index * loops[0].lhs;
       rhs_at_ += index * loops[0].rhs;
       out_at_ += index * loops[0].out;
       around(loops.subspan(1), options, body);
     });
+    open_[loops[0].id].reset();
     lhs_at_ = saved[0];
     rhs_at_ = saved[1];
     out_at_ = saved[2];
@@ -139,12 +197,24 @@ class Product {
   DType wide() const { return is_half(aval_.dtype()) ? DType::kFloat32 : aval_.dtype(); }
   loop::Scalar zero() { return b_.constant(wide(), 0); }
 
+  loop::Scalar fold_loop(const Axis& axis, const loop::Index& count,
+                         const std::function<loop::Scalar(const loop::Index&)>& body) {
+    const loop::Scalar sum =
+        b_.reduce(count, {.vectorize = true}, ScalarOp::kAdd, zero(), [&](const loop::Index& index) {
+          const Frame::Scope scope(frame_);
+          open_[axis.id] = axis.start + index;
+          return body(index);
+        });
+    open_[axis.id].reset();
+    return sum;
+  }
+
   loop::Scalar fold(size_t axis, const loop::Index& l, const loop::Index& r) {
     if (axis == k_.size()) {
       return b_.apply(ScalarOp::kMul, b_.convert(b_.load(lhs_.place.buffer, l), wide()),
                       b_.convert(b_.load(rhs_.place.buffer, r), wide()));
     }
-    return b_.reduce(k_[axis].size, {.vectorize = true}, ScalarOp::kAdd, zero(), [&](const loop::Index& index) {
+    return fold_loop(k_[axis], count(k_[axis]), [&](const loop::Index& index) {
       return fold(axis + 1, l + index * k_[axis].lhs, r + index * k_[axis].rhs);
     });
   }
@@ -166,13 +236,19 @@ class Product {
   loop::Scalar fold_chunks(const Chunks& chunks) {
     const loop::BufferId partial = b_.temporary(wide(), chunks.count, 0);
     const auto run = [&](int64_t size, const loop::Index& start) {
-      return b_.reduce(size, {.vectorize = true}, ScalarOp::kAdd, zero(), [&](loop::Index index) {
+      Axis part = k_[0];
+      part.size = size;
+      part.start = start;
+      return fold_loop(part, count(part), [&](loop::Index index) {
         index += start;
-        return fold(1, lhs_at_ + index * k_[0].lhs, rhs_at_ + index * k_[0].rhs);
+        return fold(1, lhs_at_ + index * part.lhs, rhs_at_ + index * part.rhs);
       });
     };
     b_.for_each(chunks.count, {.vectorize = false, .parallel = true},
-                [&](const loop::Index& chunk) { b_.store(partial, chunk, run(chunks.size, chunk * chunks.size)); });
+                [&](const loop::Index& chunk) {
+                  const Frame::Scope scope(frame_);
+                  b_.store(partial, chunk, run(chunks.size, chunk * chunks.size));
+                });
     const loop::Scalar sum = b_.reduce(chunks.count, {.vectorize = true}, ScalarOp::kAdd, zero(),
                                        [&](const loop::Index& chunk) { return b_.load(partial, chunk); });
     if (chunks.rest == 0) return sum;
@@ -186,9 +262,9 @@ class Product {
     const loop::Matrix b{rhs_.place.buffer, rhs_at_, inner_.rhs, column_.rhs};
     const loop::Matrix c{to.buffer, to.offset + out_at_, row_.out, column_.out};
     if (!frame_.options().machine.one_function && is_complex(aval_.dtype())) {
-      return loop::product_loops(b_, row_.size, column_.size, inner_.size, a, b, c, accumulate);
+      return loop::product_loops(b_, {row_.size, column_.size, inner_.size, a, b, c, accumulate});
     }
-    b_.gemm(row_.size, column_.size, inner_.size, a, b, c, accumulate);
+    b_.gemm({row_.size, column_.size, inner_.size, a, b, c, accumulate, count(row_), count(column_), count(inner_)});
   }
 
   void multiply_into(const Place& to, loop::LoopOptions options, bool accumulate) {
@@ -206,6 +282,8 @@ class Product {
     Axis& outermost = k_.empty() ? inner_ : k_.front();
     outermost.size /= parts;
     b_.for_each(parts, {.vectorize = false, .parallel = true}, [&](const loop::Index& part) {
+      const Frame::Scope scope(frame_);
+      outermost.start = part * outermost.size;
       lhs_at_ += part * (outermost.size * outermost.lhs);
       rhs_at_ += part * (outermost.size * outermost.rhs);
       multiply_into({partial, part * aval_.size()}, {}, accumulate);
@@ -229,6 +307,7 @@ class Product {
   std::vector<Axis> batch_, m_, n_, k_;       // loops; of m, n and k but for
   Axis row_{1}, column_{1}, inner_{1};        // the longest axis of each
   loop::Index lhs_at_, rhs_at_, out_at_ = 0;  // where the loops that are open have come to
+  std::vector<std::optional<loop::Index>> open_;  // by id of their axes
 };
 
 // Of a product that contracts nothing: one element of each operand.
@@ -272,6 +351,11 @@ class ProductLowering final : public Lowering {
   }
   loop::Scalar element(Frame& frame, const Equation& equation, Var, const Position& position) const override {
     return outer_element(frame, equation, position);
+  }
+
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    return product_operand_limits(limits, graph, equation);
   }
 
   OperandReading reading(const Graph&, const Equation&, int) const override {

@@ -54,9 +54,11 @@ Frame::Frame(loop::Builder& builder, const Graph& graph, std::vector<Source> inp
       inputs_(std::move(inputs)),
       wanted_(std::move(wanted)),
       options_(options),
-      fusion_(fuse(graph)),
+      fusion_(fuse(graph, {.limits = options.machine.one_function})),
       places_(graph.num_vars()),
-      registers_(graph.num_vars()) {
+      registers_(graph.num_vars()),
+      ready_(graph.num_vars(), false) {
+  std::fill_n(ready_.begin(), graph.num_inputs(), true);
   CT_CHECK(inputs_.size() == graph.num_inputs());
   wanted_.resize(graph.outputs().size());
 }
@@ -173,9 +175,18 @@ void Frame::copy_to(const Source& source, const Aval& aval, const Place& to) {
 }
 
 void Frame::emit_step(const Step& step) {
-  if (step.kind == StepKind::kNest) return emit_nest(step);
+  if (step.kind == StepKind::kNest) {
+    emit_nest(step);
+    for (const std::vector<Var>* vars : {&step.elements, &step.reductions, &step.epilogues}) {
+      for (Var var : *vars) ready_[var] = true;
+    }
+    return;
+  }
   const Equation& equation = graph_.equations()[step.equation];
   lowering_of(*equation.primitive).emit(*this, equation);
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    ready_[equation.first_output + k] = ready_[transposed(equation.first_output + k)] = true;
+  }
 }
 
 loop::Scalar Frame::value_of(const Source& source) {

@@ -55,10 +55,37 @@ Chunks chunks_of(const std::vector<AxisGroup>& groups, const Shape& shape, const
 class FoldLowering final : public Lowering {
  public:
   OperandReading reading(const Graph&, const Equation&, int) const override { return {}; }
+
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    if (!limits.is_wanted(equation.first_output)) return {std::nullopt};
+    const Ints& axes = graph.attrs(equation).ints("axes");
+    AxisMap kept;
+    for (int axis = 0; axis < graph.aval(graph.operands(equation)[0]).rank(); ++axis) {
+      if (!absl::c_linear_search(axes, axis)) kept.push_back({axis, 0});
+    }
+    Limits result = folded_limits(limits, graph, equation);
+    for (const Limit& each : limits.wanted(equation.first_output)) {
+      if (auto limit = mapped(each, kept)) result.push_back(*std::move(limit));
+    }
+    return {std::move(result)};
+  }
 };
 const LoweringFor<structures::Fold, FoldLowering> kFoldLowering;
 
 }  // namespace
+
+Limits folded_limits(const ElementLimits& limits, const Graph& graph, const Equation& fold) {
+  const Var operand = graph.operands(fold)[0];
+  const Aval& aval = graph.aval(operand);
+  const double identity = fold.primitive->structure_as<structures::Fold>()->identity(aval.dtype());
+  const Ints& axes = graph.attrs(fold).ints("axes");
+  Limits result;
+  for (const Limit& limit : limits.folded(aval, operand, identity)) {
+    if (absl::c_linear_search(axes, limit.axis)) result.push_back(limit);
+  }
+  return result;
+}
 
 // One attempt at a nest: kept loops run over the elements of the results, reduced loops fold. A fold over many elements
 // into few is cut in chunks: a first nest folds each, a second one their results.
@@ -77,6 +104,7 @@ class Frame::Nest {
       identities_.push_back({saturated(b_, dtype, fold.identity(dtype)), fold.combine});
     }
     frame.nest_loops_.clear();
+    frame.open_limits_.clear();
   }
 
   // The results of the folds if they have one element each, else nothing: they are stored.
@@ -103,24 +131,77 @@ class Frame::Nest {
     return b_.apply(*identities_[reduction].combine, a, b);
   }
 
-  void enter_loop(AxisGroup& group, const loop::Index& variable, const loop::Index& index) {
+  // The limit at which the loop over the group ends or begins, if the loops that are open say what its length is.
+  struct Ending {
+    Side side;
+    loop::Index source_place;
+    loop::Index length;  // in elements of the group
+    int64_t inner;
+  };
+  std::optional<Ending> ending_of(const AxisGroup& group) {
+    const Side* side = frame_.side_of(group.first);
+    if (side == nullptr) return std::nullopt;
+    bool resolved = true;
+    const auto index = [&](int axis) -> loop::Index {
+      const auto is_open = [&](const AxisGroup& each) { return each.first <= axis && axis <= each.last; };
+      resolved = resolved && absl::c_any_of(entered_, is_open);
+      return resolved ? frame_.axis_index(entered_, step_.shape, axis) : loop::Index(0);
+    };
+    Ending result{*side, frame_.source_place(side->limit, index), 0, 1};
+    if (!resolved) return std::nullopt;
+    const int64_t size = step_.shape[group.first];
+    result.inner = extent(group, step_.shape) / size;
+    result.length = frame_.length(side->limit, size, index) * result.inner;
+    return result;
+  }
+
+  void enter_loop(AxisGroup& group, const loop::Index& variable, const loop::Index& index,
+                  const std::optional<Ending>& ending = std::nullopt) {
     frame_.nest_loops_.push_back({*variable.as_value(), group.first, group.last});
     group.index = index;
+    entered_.push_back(group);
+    if (!ending) return;
+    const Limit& limit = ending->side.limit;
+    frame_.open_limits_.push_back(
+        {limit.source, limit.offset, ending->source_place, index, ending->inner, ending->side.inside});
+  }
+  void leave_loops(size_t entered, size_t limits) {
+    entered_.resize(entered);
+    frame_.open_limits_.resize(limits);
   }
 
   void enter_kept() {
+    before_kept_ = {entered_.size(), frame_.open_limits_.size()};
     for (AxisGroup& group : groups_) {
       if (is_reduced(group)) continue;
       const Segment* part = frame_.segment_of(group.first);
       const int64_t size = part != nullptr ? part->end - part->begin : extent(group, step_.shape);
-      const loop::Index variable = b_.begin_for(size, kAlike).variable;
-      enter_loop(group, variable, part != nullptr ? variable + part->begin : variable);
+      const std::optional<Ending> ending = ending_of(group);
+      CT_CHECK(ending || frame_.side_of(group.first) == nullptr || frame_.side_of(group.first)->inside);
+      loop::Index begin = part != nullptr ? part->begin : 0, count = size;
+      if (ending && ending->side.inside) count = ending->length;
+      if (ending && !ending->side.inside) {
+        begin = ending->length;
+        count -= begin;
+      }
+      const loop::Index variable = b_.begin_for(count, kAlike).variable;
+      enter_loop(group, variable, variable + begin, ending);
       ++kept_loops_;
     }
   }
 
   void leave_kept() {
     for (; kept_loops_ > 0; --kept_loops_) b_.end_for();
+    leave_loops(before_kept_.first, before_kept_.second);
+  }
+
+  // Of `count` iterations from `start` on, those before the end.
+  loop::Index before_end(const std::optional<Ending>& ending, const loop::Index& start, int64_t count) {
+    if (!ending) return count;
+    if (start == loop::Index(0) && count >= step_.shape[ending->side.limit.axis] * ending->inner) return ending->length;
+    const auto number = [&](int64_t value) { return b_.constant(DType::kInt64, value); };
+    const loop::Scalar left = b_.to_scalar(ending->length - start);
+    return b_.to_index(b_.apply(ScalarOp::kMin, b_.apply(ScalarOp::kMax, left, number(0)), number(count)));
   }
 
   Position kept_position() const {
@@ -146,8 +227,19 @@ class Frame::Nest {
       frame_.store_at(var, position, value);
     }
     loop::Scalars results;
-    for (Var var : step_.reductions) {
-      results.push_back(frame_.element(frame_.operands(frame_.equation_of(var))[0], position));
+    for (size_t i = 0; i < step_.reductions.size(); ++i) {
+      const Equation& equation = frame_.equation_of(step_.reductions[i]);
+      const Var operand = frame_.operands(equation)[0];
+      results.push_back(frame_.element(operand, position));
+      // Its memory may hold anything where loops were to end.
+      for (const Limit& limit : folded_limits(frame_.limits(), frame_.graph_, equation)) {
+        if (frame_.is_inside(limit, operand, position) == true) continue;
+        const Shape& shape = step_.shape;
+        const auto index = [&](int axis) { return frame_.axis_index(position, shape, axis); };
+        const loop::Scalar end = b_.to_scalar(frame_.length(limit, shape[limit.axis], index));
+        const loop::Scalar counts = b_.apply(ScalarOp::kLt, b_.to_scalar(index(limit.axis)), end);
+        results.back() = b_.select(counts, results.back(), identities_[i].init);
+      }
     }
     return results;
   }
@@ -156,15 +248,19 @@ class Frame::Nest {
   // fold to the one around it.
   loop::Scalars fold(const loop::Index& start, std::optional<int64_t> count) {
     int reduced_loops = 0;
+    const size_t entered = entered_.size(), limits = frame_.open_limits_.size();
     for (AxisGroup& group : groups_) {
       if (!is_reduced(group)) continue;
       const bool first = reduced_loops++ == 0;
       const int64_t size = first && count ? *count : extent(group, step_.shape);
-      const loop::Index variable = b_.begin_for(size, kFolding, identities_).variable;
-      enter_loop(group, variable, first ? start + variable : variable);
+      const std::optional<Ending> ending = ending_of(group);
+      const loop::Index here = before_end(ending, first ? start : loop::Index(0), size);
+      const loop::Index variable = b_.begin_for(here, kFolding, identities_).variable;
+      enter_loop(group, variable, first ? start + variable : variable, ending);
     }
     loop::Scalars results = contributions();
     for (; reduced_loops > 0; --reduced_loops) results = b_.end_for(results);
+    leave_loops(entered, limits);
     return results;
   }
 
@@ -231,8 +327,10 @@ class Frame::Nest {
 
   void add_rows(const loop::Index& chunk, const std::vector<loop::BufferId>& sums, const loop::Index& first,
                 int64_t count) {
-    const loop::Index row = b_.begin_for(count).variable;
-    enter_loop(groups_[0], row, first + row);
+    const size_t entered = entered_.size(), limits = frame_.open_limits_.size();
+    const std::optional<Ending> ending = ending_of(groups_[0]);
+    const loop::Index row = b_.begin_for(before_end(ending, first, count)).variable;
+    enter_loop(groups_[0], row, first + row, ending);
     enter_kept();
     const loop::Scalars terms = contributions();
     for (size_t i = 0; i < sums.size(); ++i) {
@@ -241,6 +339,7 @@ class Frame::Nest {
     }
     leave_kept();
     b_.end_for();
+    leave_loops(entered, limits);
   }
 
   loop::Index place_in_partial(const loop::Index& chunk, size_t reduction) {
@@ -284,6 +383,8 @@ class Frame::Nest {
   const int64_t kept_size_;
   std::vector<loop::Builder::CarrySpec> identities_;
   int kept_loops_ = 0;
+  Position entered_;  // the groups over which loops are open
+  std::pair<size_t, size_t> before_kept_;
 };
 
 void Frame::emit_nest(const Step& step) {
@@ -301,6 +402,15 @@ void Frame::emit_nest(const Step& step) {
     for (Var var : step.reductions) place(var);
   }
   CT_CHECK(step.shape.size() < 64);
+  for (const Part& part : parts_of(step)) {
+    sides_ = part.sides;
+    emit_part(part.step);
+  }
+  sides_.clear();
+}
+
+// On one side of all limits, in segments between the places that are constants.
+void Frame::emit_part(const Step& step) {
   nest_shape_ = &step.shape;
   const loop::Builder::Mark mark = b_.mark();
   std::vector<Segments> found;
@@ -323,6 +433,7 @@ void Frame::emit_nest(const Step& step) {
   }
   nest_shape_ = nullptr;
   nest_loops_.clear();
+  open_limits_.clear();
 }
 
 // Emits one nest, or one for each of the parts of it that are found, innermost axes first.
@@ -353,6 +464,9 @@ void Frame::emit_cut_nest(const Step& step) {
     if (segment.axis > 0) cuts |= Cuts{1} << (segment.axis - 1);
     cuts |= Cuts{1} << segment.axis;
   }
+  for (const Side& side : sides_) {
+    if (side.limit.axis > 0) cuts |= Cuts{1} << (side.limit.axis - 1);
+  }
   for (;;) {
     const loop::Builder::Mark mark = b_.mark();
     requested_ = 0;
@@ -376,6 +490,7 @@ std::optional<Segments> Frame::choose_segments(const Step& step) const {
     return {};
   int axis = -1;
   for (const Split& split : splits_) {
+    if (side_of(split.axis) != nullptr) continue;
     if (segments_.empty() || split.axis < segments_.front().axis) axis = std::max(axis, split.axis);
   }
   if (axis < 0) return {};

@@ -30,14 +30,25 @@ class RuleBuilder final : public LoopBuilder {
   loop::Scalar value(Scalar x) {
     Number& number = numbers_[x.id];
     if (!number.emitted) {
-      number.scalar = number.truth ? b_.constant(DType::kBool, *number.truth) : b_.to_scalar(*number.index, x.dtype);
       number.emitted = true;
+      if (number.wanted) {
+        const auto [var, at] = *number.wanted;
+        const loop::Scalar element = frame_.element(var, at);
+        return numbers_[x.id].scalar = element;
+      }
+      number.scalar = number.truth ? b_.constant(DType::kBool, *number.truth) : b_.to_scalar(*number.index, x.dtype);
     }
     return number.scalar;
   }
 
   Scalar read(int operand, absl::Span<const Index> position) override {
     const Position at = position_in(operand_aval(operand).shape(), position);
+    if (const auto truth = frame_.known_truth(operands_[operand], at)) return make_truth(*truth);
+    // Of a select, one side may not be wanted.
+    if (!is_loop_rule() && frame_.has_open_limits()) {
+      numbers_.push_back({{}, false, {}, {}, std::pair(operands_[operand], at)});
+      return {static_cast<uint32_t>(numbers_.size() - 1), operand_aval(operand).dtype()};
+    }
     if (!is_loop_rule()) return make(frame_.element(operands_[operand], at));
     // What one read has computed is not kept for the next: there may be many.
     Frame::Scope scope(frame_);
@@ -77,11 +88,13 @@ class RuleBuilder final : public LoopBuilder {
       if (numbers_[x.id].truth) return y;
       if (numbers_[y.id].truth) return x;
     }
-    return make(b_.apply(op, value(x), value(y)));
+    const loop::Scalar first = value(x);
+    return make(b_.apply(op, first, value(y)));
   }
   Scalar select(Scalar predicate, Scalar if_true, Scalar if_false) override {
     if (const auto truth = numbers_[predicate.id].truth) return *truth ? if_true : if_false;
-    return make(b_.select(value(predicate), value(if_true), value(if_false)));
+    const loop::Scalar condition = value(predicate), first = value(if_true);
+    return make(b_.select(condition, first, value(if_false)));
   }
   Scalar convert(Scalar x, DType dtype) override { return make(b_.convert(value(x), dtype)); }
   Scalar bitcast(Scalar x, DType dtype) override { return make(b_.bitcast(value(x), dtype)); }
@@ -127,6 +140,7 @@ class RuleBuilder final : public LoopBuilder {
     bool emitted = true;
     std::optional<loop::Index> index = {};  // of int64 scalars that are indices
     std::optional<bool> truth = {};         // of bools that are known
+    std::optional<std::pair<Var, Position>> wanted = {};  // an element that is read when it is asked for
   };
   struct Entry {
     int axis;  // of the wanted position, unresolved; or -1

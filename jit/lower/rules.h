@@ -10,6 +10,16 @@ class ElementRuleLowering : public Lowering {
   bool has_elements(const Graph& graph, const Equation& equation) const override;
   ElementFacts element_facts(const Graph& graph, const Equation& equation, int output) const override;
   std::optional<View> view(const Graph& graph, const Equation& equation, const ViewOf& view_of) const override;
+  Form form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const override {
+    return rule_form(limits, graph, equation, output);
+  }
+  Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const override {
+    return rule_shown(limits, graph, equation, output);
+  }
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    return rule_operand_limits(limits, graph, equation);
+  }
   loop::Scalar element(Frame& frame, const Equation& equation, Var var, const Position& position) const override;
 };
 

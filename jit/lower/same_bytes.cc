@@ -45,6 +45,19 @@ std::optional<Shape> reshaped_strides(absl::Span<const int64_t> from, absl::Span
   return result;
 }
 
+// Which axes of the result are axes of the operand: as many elements lie before them and within them.
+AxisMap same_axes(const Graph& graph, const Equation& equation) {
+  const Shape& from = graph.aval(graph.operands(equation)[0]).shape();
+  const Shape& to = graph.aval(equation.first_output).shape();
+  AxisMap map(from.size());
+  int64_t before = 1, before_other = 1;
+  for (size_t i = 0, j = 0; i < from.size(); before *= from[i++]) {
+    while (j < to.size() && (before_other < before || to[j] == 1)) before_other *= to[j++];
+    if (j < to.size() && from[i] != 1 && before_other == before && from[i] == to[j]) map[i] = {static_cast<int>(j), 0};
+  }
+  return map;
+}
+
 class SameBytesLowering final : public Lowering {
  public:
   bool has_elements(const Graph&, const Equation&) const override { return true; }
@@ -61,6 +74,21 @@ class SameBytesLowering final : public Lowering {
                                           graph.aval(equation.first_output).shape());
     if (!strides) return std::nullopt;
     return View{view.base, view.offset, *strides};
+  }
+
+  Form form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int) const override {
+    const Var operand = graph.operands(equation)[0];
+    return mapped(limits.form(graph, operand), same_axes(graph, equation));
+  }
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    if (!limits.is_wanted(equation.first_output)) return {std::nullopt};
+    const AxisMap back = inverse(same_axes(graph, equation), graph.aval(equation.first_output).rank());
+    Limits result;
+    for (const Limit& each : limits.wanted(equation.first_output)) {
+      if (auto limit = mapped(each, back)) result.push_back(*std::move(limit));
+    }
+    return {std::move(result)};
   }
 
   loop::Scalar element(Frame& frame, const Equation& equation, Var var, const Position& position) const override {

@@ -1,0 +1,160 @@
+#include "jit/fuse/limits.h"
+
+#include <algorithm>
+
+#include "jit/fuse/graph_facts.h"
+#include "runtime/float_types.h"
+
+namespace ct::jit {
+namespace {
+
+bool is_integer_or_bool(DType dtype) { return is_integer(dtype) || is_bool(dtype); }
+
+}  // namespace
+
+bool contains(const Limits& limits, const Limit& limit) {
+  return std::find(limits.begin(), limits.end(), limit) != limits.end();
+}
+
+void keep_common(Limits& limits, const Limits& other) {
+  limits.erase(std::remove_if(limits.begin(), limits.end(), [&](const Limit& each) { return !contains(other, each); }),
+               limits.end());
+}
+
+std::optional<Limit> mapped(const Limit& limit, const AxisMap& map) {
+  const AxisOf& along = map[limit.axis];
+  if (along.axis < 0) return std::nullopt;
+  Limit result{along.axis, limit.source, limit.offset - along.offset, {}};
+  for (int axis : limit.axes) {
+    if (axis >= 0 && (map[axis].axis < 0 || map[axis].offset != 0 || map[axis].axis == along.axis)) return std::nullopt;
+    result.axes.push_back(axis < 0 ? -1 : map[axis].axis);
+  }
+  return result;
+}
+
+Form mapped(const Form& form, const AxisMap& map) {
+  Form result;
+  result.constant = form.constant;
+  if (form.index_axis >= 0) {
+    const AxisOf& along = map[form.index_axis];
+    if (along.axis >= 0) {
+      result.index_axis = along.axis;
+      result.index_offset = form.index_offset + along.offset;
+    }
+  }
+  if (form.source != kNoVar) {
+    bool whole = true;
+    for (int axis : form.source_axes) {
+      whole = whole && (axis < 0 || (map[axis].axis >= 0 && map[axis].offset == 0));
+      result.source_axes.push_back(axis < 0 ? -1 : map[axis].axis);
+    }
+    if (whole) {
+      result.source = form.source;
+    } else {
+      result.source_axes.clear();
+    }
+  }
+  const auto limits = [&](const Limits& from, Limits& to) {
+    for (const Limit& each : from) {
+      if (auto limit = mapped(each, map)) to.push_back(*std::move(limit));
+    }
+  };
+  limits(form.when_true, result.when_true);
+  limits(form.when_false, result.when_false);
+  result.exact = form.exact && result.when_true.size() == form.when_true.size();
+  for (const Filling& each : form.fillings) {
+    if (auto limit = mapped(each.limit, map)) result.fillings.push_back({*std::move(limit), each.value});
+  }
+  return result;
+}
+
+AxisMap inverse(const AxisMap& map, int rank) {
+  AxisMap result(rank);
+  for (size_t i = 0; i < map.size(); ++i) {
+    if (map[i].axis >= 0) result[map[i].axis] = {static_cast<int>(i), -map[i].offset};
+  }
+  return result;
+}
+
+// Comparisons come first: most graphs have none.
+ElementLimits::ElementLimits(const GraphFacts& facts) : forms_(facts.graph.num_vars()) {
+  find_forms(facts, true);
+  if (!any_) {
+    forms_.clear();
+    return;
+  }
+  find_forms(facts, false);
+  wanted_.resize(facts.graph.num_vars());
+  shown_.resize(facts.graph.num_vars(), kNoVar);
+  find_wanted(facts);
+}
+
+Form ElementLimits::form(const Graph& graph, Var var) const {
+  const Form& known = forms_[var];
+  const Aval& aval = graph.aval(var);
+  if (known.is_known() || !is_integer(aval.dtype())) return known;
+  Form result;
+  result.source = var;
+  for (int axis = 0; axis < aval.rank(); ++axis) result.source_axes.push_back(aval.shape()[axis] == 1 ? -1 : axis);
+  return result;
+}
+
+void ElementLimits::find_forms(const GraphFacts& facts, bool of_integers) {
+  const absl::Span<const Equation> equations = facts.graph.equations();
+  for (uint32_t i = 0; i < equations.size(); ++i) {
+    for (uint32_t k = 0; k < equations[i].output_count; ++k) {
+      const Var var = equations[i].first_output + k;
+      if ((!facts.by_elements[i] || is_integer_or_bool(facts.graph.aval(var).dtype())) != of_integers) continue;
+      forms_[var] = facts.lowering[i]->form(*this, facts.graph, equations[i], static_cast<int>(k));
+      const Form& form = forms_[var];
+      any_ = any_ || !form.when_true.empty() || !form.when_false.empty() || !form.fillings.empty();
+    }
+  }
+}
+
+void ElementLimits::want(const Aval& aval, Var var, const Limits& limits) {
+  Wanted& wanted = wanted_[var];
+  if (wanted.any) return keep_common(wanted.limits, limits);
+  wanted.any = true;
+  for (const Limit& each : limits) {
+    const bool first = std::none_of(wanted.limits.begin(), wanted.limits.end(),
+                                    [&](const Limit& other) { return other.axis == each.axis; });
+    if (first && aval.shape()[each.axis] > 1) wanted.limits.push_back(each);
+  }
+}
+
+void ElementLimits::find_wanted(const GraphFacts& facts) {
+  const Graph& graph = facts.graph;
+  for (Var var : graph.outputs()) want(graph.aval(var), var, {});
+  const absl::Span<const Equation> equations = graph.equations();
+  for (size_t i = equations.size(); i-- > 0;) {
+    for (uint32_t k = 0; k < equations[i].output_count; ++k) {
+      const Var var = equations[i].first_output + k;
+      if (forms_[var].fillings.empty() || wanted_[var].limits.empty()) continue;
+      shown_[var] = facts.lowering[i]->shown(*this, graph, equations[i], static_cast<int>(k));
+    }
+    const absl::Span<const Var> operands = graph.operands(equations[i]);
+    const OperandLimits limits = facts.lowering[i]->operand_limits(*this, graph, equations[i]);
+    for (size_t k = 0; k < operands.size(); ++k) {
+      if (limits[k]) want(graph.aval(operands[k]), operands[k], *limits[k]);
+    }
+  }
+}
+
+Limits ElementLimits::folded(const Aval& aval, Var var, double identity) const {
+  Limits result;
+  const auto is_identity = [&](double value) {
+    if (is_inexact(aval.dtype())) return value == identity;
+    return dispatch_dtype(aval.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T as_it_is = convert_element<T>(value), wanted = convert_element<T>(identity);
+      return convert_element<double>(as_it_is) == convert_element<double>(wanted);
+    });
+  };
+  for (const Filling& each : known(var).fillings) {
+    if (is_identity(each.value) && aval.shape()[each.limit.axis] > 1) result.push_back(each.limit);
+  }
+  return result;
+}
+
+}  // namespace ct::jit

@@ -1,0 +1,116 @@
+// Elements that nobody looks at, because they lie behind a length that is known when the program runs.
+//
+// Programs that mask are full of select(i < n, x, c). Behind n nothing of x is wanted, nor of what only x is computed
+// from; and a sum of select(i < n, x, 0) has nothing to add there. Who runs loops over such elements ends them at n
+// (lower/nest.cc, lower/dot.cc), and leaves the memory of what is not wanted as it was.
+//
+//   Limit    elements at an index below source[...] + offset along an axis
+//   Form     what is known of each element of a variable, found forwards: a comparison of its index with a length, say
+//   wanted   the limits behind which no element is wanted, found backwards
+//
+// Both are derived from element rules, which are run on symbols; other lowerings say what they know
+// (Lowering::form, Lowering::operand_limits). A graph without such comparisons costs one look at its integers and
+// bools.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace ct::jit {
+
+// `axes`: for each axis of `source`, the axis of the variable that it goes along; -1 where it has the size 1.
+struct Limit {
+  int axis = 0;
+  Var source = kNoVar;
+  int64_t offset = 0;
+  std::vector<int> axes = {};
+  bool operator==(const Limit&) const = default;
+};
+using Limits = std::vector<Limit>;
+bool contains(const Limits& limits, const Limit& limit);
+void keep_common(Limits& limits, const Limits& other);  // those that `other` has too
+
+// Behind the limit, elements are this number.
+struct Filling {
+  Limit limit;
+  double value;
+};
+
+struct Form {
+  // An integer: the index along an axis, plus a constant; or the element of a variable, `axes` as those of a Limit.
+  int index_axis = -1;
+  int64_t index_offset = 0;
+  Var source = kNoVar;
+  std::vector<int> source_axes = {};
+  std::optional<double> constant = {};
+  // A bool: where it is true, or false, the index is below all of these. `exact`: and only there is it true.
+  Limits when_true = {}, when_false = {};
+  bool exact = false;
+  std::vector<Filling> fillings = {};
+
+  bool is_known() const {
+    return index_axis >= 0 || source != kNoVar || constant || !when_true.empty() || !when_false.empty() ||
+           !fillings.empty();
+  }
+};
+
+// Which axis of one variable, plus a constant, an axis of another is; -1: none.
+struct AxisOf {
+  int axis = -1;
+  int64_t offset = 0;
+};
+using AxisMap = std::vector<AxisOf>;
+// For a variable whose axes are those of `to`, what is known of one of the axes that `map` is for.
+std::optional<Limit> mapped(const Limit& limit, const AxisMap& map);
+Form mapped(const Form& form, const AxisMap& map);
+AxisMap inverse(const AxisMap& map, int rank);
+
+struct GraphFacts;
+
+// By operand: the limits behind which none of its elements is read for what is wanted of the results; nothing for one
+// that is not read.
+using OperandLimits = std::vector<std::optional<Limits>>;
+
+class ElementLimits {
+ public:
+  ElementLimits() = default;  // nothing is known
+  explicit ElementLimits(const GraphFacts& facts);
+
+  bool any() const { return any_; }
+  bool is_wanted(Var var) const { return wanted_[var].any; }
+  // At most one an axis.
+  const Limits& wanted(Var var) const { return any_ ? wanted_[var].limits : none_; }
+  // What all wanted elements of `var` are elements of, at the same position; kNoVar: no such variable is known.
+  Var shown(Var var) const { return any_ ? shown_[var] : kNoVar; }
+  const Form& known(Var var) const { return any_ ? forms_[var] : unknown_; }
+  // The limits behind which the variable's elements do not change a fold that starts with `identity`.
+  Limits folded(const Aval& aval, Var var, double identity) const;
+
+  // While it is being made.
+  Form form(const Graph& graph, Var var) const;  // an integer of which nothing is known is an element of itself
+
+ private:
+  struct Wanted {
+    bool any = false;
+    Limits limits = {};
+  };
+  void find_forms(const GraphFacts& facts, bool of_integers);
+  void find_wanted(const GraphFacts& facts);
+  void want(const Aval& aval, Var var, const Limits& limits);
+
+  bool any_ = false;
+  std::vector<Form> forms_;
+  std::vector<Wanted> wanted_;
+  std::vector<Var> shown_;
+  Limits none_;
+  Form unknown_;
+};
+
+// Of an equation with an element rule (rule_limits.cc).
+Form rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
+Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
+OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation);
+
+}  // namespace ct::jit

@@ -1,0 +1,333 @@
+// What element rules say about limits, found by running them on forms instead of numbers.
+#include <algorithm>
+#include <bit>
+
+#include "ir/ops.h"
+#include "ir/primitive.h"
+#include "jit/fuse/limits.h"
+
+namespace ct::jit {
+namespace {
+
+bool fits(DType dtype, int64_t number) {
+  const int bits = 8 * dtype_size(dtype) - 1;
+  return is_integer(dtype) && (bits >= 63 || std::abs(number) < (int64_t{1} << bits));
+}
+
+bool same_number(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
+
+void add(Limits& limits, const Limits& more) {
+  for (const Limit& each : more) {
+    if (!contains(limits, each)) limits.push_back(each);
+  }
+}
+
+void add_fillings(Form& form, const Limits& behind, const Form& shown, double value) {
+  const auto add_one = [&](const Limit& limit) {
+    for (const Filling& each : form.fillings) {
+      if (each.limit == limit) return;
+    }
+    form.fillings.push_back({limit, value});
+  };
+  for (const Limit& limit : behind) add_one(limit);
+  for (const Filling& each : shown.fillings) {
+    if (same_number(each.value, value)) add_one(each.limit);
+  }
+}
+
+class FormBuilder final : public ElementBuilder {
+ public:
+  FormBuilder(const ElementLimits& limits, const Graph& graph, const Equation& equation, const Aval& result)
+      : limits_(limits), graph_(graph), operands_(graph.operands(equation)), shape_(result.shape()) {
+    for (int axis = 0; axis < result.rank(); ++axis) position_.push_back(push({true, axis, 0}));
+  }
+
+  absl::Span<const Index> position() const { return position_; }
+  const Form& form(Scalar x) const { return numbers_[x.id].form; }
+
+  // What is true of every position from here on.
+  void assume(const Limits& limits) { assumed_ = limits; }
+
+  // An operand as it is wanted: where, and behind which limits of the result it is not.
+  struct Read {
+    int operand;
+    AxisMap axes;  // of the operand, in the result
+    std::optional<Limits> used = {};
+    bool anywhere = false;
+  };
+  absl::Span<const Read> reads() const { return reads_; }
+  void use(Scalar x) { use_within(x, {}); }
+  // The read that the scalar is, if it is nothing but one.
+  const Read* read_behind(Scalar x) const {
+    const int read = numbers_[x.id].read;
+    return read < 0 ? nullptr : &reads_[static_cast<size_t>(read)];
+  }
+
+  Scalar read(int operand, absl::Span<const Index> position) override {
+    Read read{operand, {}};
+    for (const Index index : position) {
+      const Place& place = places_[index.id];
+      read.axes.push_back(place.known ? AxisOf{place.axis, place.offset} : AxisOf{});
+    }
+    Number number{mapped(limits_.form(graph_, operands_[operand]), read.axes), static_cast<int>(reads_.size())};
+    reads_.push_back(std::move(read));
+    return make(std::move(number), operand_aval(operand).dtype());
+  }
+  Scalar read_guarded(int operand, absl::Span<const Index> position, Scalar inside, Scalar otherwise) override {
+    const Scalar element = read(operand, position);
+    use_within(element, form(inside).when_true);
+    use(inside);
+    use(otherwise);
+    return make({}, element.dtype);
+  }
+  const Aval& operand_aval(int operand) const override { return graph_.aval(operands_[operand]); }
+
+  Scalar constant(DType dtype, double value) override {
+    Form form;
+    form.constant = value;
+    return make({std::move(form)}, dtype);
+  }
+  Scalar constant_integer(DType dtype, int64_t value) override { return constant(dtype, static_cast<double>(value)); }
+  Scalar constant_complex(DType dtype, double real, double imag) override {
+    if (imag != 0) return make({}, dtype);
+    return constant(dtype, real);
+  }
+  Scalar unary(ScalarOp op, Scalar x) override {
+    use(x);
+    Form result;
+    if (op == ScalarOp::kNot && is_bool(x.dtype)) {
+      result.when_true = form(x).when_false;
+      result.when_false = form(x).when_true;
+    }
+    const bool parts = op == ScalarOp::kReal || op == ScalarOp::kImag || op == ScalarOp::kAbs;
+    if (op == ScalarOp::kIsFinite) return make({}, DType::kBool);
+    return make({std::move(result)}, parts ? real_dtype(x.dtype) : x.dtype);
+  }
+  Scalar binary(ScalarOp op, Scalar x, Scalar y) override {
+    use(x);
+    use(y);
+    const Form &a = form(x), &b = form(y);
+    if (is_comparison(op)) return make({compared(op, a, b)}, DType::kBool);
+    Form result;
+    if (is_bool(x.dtype) && (op == ScalarOp::kAnd || op == ScalarOp::kMul)) {
+      result.when_true = a.when_true;
+      add(result.when_true, b.when_true);
+      result.exact = a.exact && b.exact;
+    } else if (is_bool(x.dtype) && (op == ScalarOp::kOr || op == ScalarOp::kAdd)) {
+      result.when_false = a.when_false;
+      add(result.when_false, b.when_false);
+    } else if (op == ScalarOp::kAdd || op == ScalarOp::kSub) {
+      result = moved(op, x.dtype, a, b);
+    }
+    return make({std::move(result)}, op == ScalarOp::kComplex ? complex_dtype(x.dtype) : x.dtype);
+  }
+  Scalar select(Scalar predicate, Scalar if_true, Scalar if_false) override {
+    const Form condition = form(predicate);
+    const auto assumed = [&](const Limit& limit) { return contains(assumed_, limit); };
+    if (condition.exact && std::all_of(condition.when_true.begin(), condition.when_true.end(), assumed)) return if_true;
+    use(predicate);
+    use_within(if_true, condition.when_true);
+    use_within(if_false, condition.when_false);
+    const Form &a = form(if_true), &b = form(if_false);
+    Form result;
+    if (b.constant) add_fillings(result, condition.when_true, a, *b.constant);
+    if (a.constant) add_fillings(result, condition.when_false, b, *a.constant);
+    return make({std::move(result)}, if_true.dtype);
+  }
+  // Zero is zero in every dtype; integers that widen stay what they are.
+  Scalar convert(Scalar x, DType dtype) override {
+    use(x);
+    const Form& from = form(x);
+    Form result;
+    if (from.constant && *from.constant == 0) result.constant = 0;
+    const bool widens = is_integer(x.dtype) && is_integer(dtype) && dtype_size(dtype) >= dtype_size(x.dtype) &&
+                        (is_signed_integer(dtype) || !is_signed_integer(x.dtype)) &&
+                        (is_signed_integer(x.dtype) == is_signed_integer(dtype) || dtype_size(dtype) > dtype_size(x.dtype));
+    if (widens) {
+      result.index_axis = from.index_axis;
+      result.index_offset = from.index_offset;
+      result.source = from.source;
+      result.source_axes = from.source_axes;
+    }
+    for (const Filling& each : from.fillings) {
+      if (each.value == 0) result.fillings.push_back({each.limit, 0});
+    }
+    return make({std::move(result)}, dtype);
+  }
+  Scalar bitcast(Scalar x, DType dtype) override {
+    use(x);
+    return make({}, dtype);
+  }
+
+  Index index_constant(int64_t value) override { return push({true, -1, value}); }
+  Index index_add(Index x, Index y) override {
+    const Place a = places_[x.id], b = places_[y.id];
+    if (!a.known || !b.known || (a.axis >= 0 && b.axis >= 0)) return push({});
+    return push({true, std::max(a.axis, b.axis), a.offset + b.offset});
+  }
+  Index index_scale(Index x, int64_t factor) override {
+    const Place place = places_[x.id];
+    if (factor == 1 || !place.known) return x;
+    return place.axis < 0 ? index_constant(place.offset * factor) : push({});
+  }
+  Index index_div(Index x, int64_t divisor) override { return divisor == 1 ? x : push({}); }
+  Index index_mod(Index, int64_t divisor) override { return divisor == 1 ? index_constant(0) : push({}); }
+  // Where an element is read from must be a place that there is, whoever reads it: an index is wanted for all elements.
+  Index index_from(Scalar integer) override {
+    if (const int read = numbers_[integer.id].read; read >= 0) {
+      use(integer);
+      reads_[read].anywhere = true;
+    }
+    return push({});
+  }
+  Scalar index_value(Index x, DType dtype) override {
+    const Place& place = places_[x.id];
+    Form result;
+    if (place.known && place.axis >= 0 && fits(dtype, shape_[place.axis] + std::abs(place.offset))) {
+      result.index_axis = place.axis;
+      result.index_offset = place.offset;
+    }
+    return make({std::move(result)}, dtype);
+  }
+
+ private:
+  struct Place {
+    bool known = false;
+    int axis = -1;  // of the result; -1: a constant
+    int64_t offset = 0;
+  };
+  struct Number {
+    Form form = {};
+    int read = -1;  // that it is, if it is nothing but one
+  };
+
+  Index push(Place place) {
+    places_.push_back(place);
+    return {static_cast<uint32_t>(places_.size() - 1)};
+  }
+  Scalar make(Number number, DType dtype) {
+    numbers_.push_back(std::move(number));
+    return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
+  }
+
+  void use_within(Scalar x, const Limits& limits) {
+    const int number = numbers_[x.id].read;
+    if (number < 0) return;
+    std::optional<Limits>& used = reads_[number].used;
+    if (!used) {
+      used = limits;
+      return;
+    }
+    keep_common(*used, limits);
+  }
+
+  // An index compared with a length, on either side.
+  Form compared(ScalarOp op, const Form& a, const Form& b) const {
+    if (a.index_axis < 0 && b.index_axis >= 0) {
+      const ScalarOp turned = op == ScalarOp::kLt   ? ScalarOp::kGt
+                              : op == ScalarOp::kLe ? ScalarOp::kGe
+                              : op == ScalarOp::kGt ? ScalarOp::kLt
+                              : op == ScalarOp::kGe ? ScalarOp::kLe
+                                                    : op;
+      return compared(turned, b, a);
+    }
+    Form result;
+    if (a.index_axis < 0 || b.source == kNoVar || graph_.aval(b.source).dtype() == DType::kUInt64) return result;
+    if (std::find(b.source_axes.begin(), b.source_axes.end(), a.index_axis) != b.source_axes.end()) return result;
+    const bool or_equal = op == ScalarOp::kLe || op == ScalarOp::kGt;
+    const Limit limit{a.index_axis, b.source, (or_equal ? 1 : 0) - a.index_offset, b.source_axes};
+    if (op == ScalarOp::kLt || op == ScalarOp::kLe) {
+      result.when_true = {limit};
+      result.exact = true;
+    } else if (op == ScalarOp::kGe || op == ScalarOp::kGt) {
+      result.when_false = {limit};
+    }
+    return result;
+  }
+
+  Form moved(ScalarOp op, DType dtype, const Form& a, const Form& b) const {
+    Form result;
+    if (a.index_axis < 0 && op == ScalarOp::kAdd && b.index_axis >= 0) return moved(op, dtype, b, a);
+    if (a.index_axis < 0 || !b.constant || !is_signed_integer(dtype)) return result;
+    const int64_t offset = a.index_offset + static_cast<int64_t>(op == ScalarOp::kAdd ? *b.constant : -*b.constant);
+    if (!fits(dtype, shape_[a.index_axis] + std::abs(offset))) return result;
+    result.index_axis = a.index_axis;
+    result.index_offset = offset;
+    return result;
+  }
+
+  const ElementLimits& limits_;
+  const Graph& graph_;
+  absl::Span<const Var> operands_;
+  const Shape& shape_;
+  Limits assumed_;
+  Indices position_;
+  std::vector<Place> places_;
+  std::vector<Number> numbers_;
+  std::vector<Read> reads_;
+};
+
+// Of a primitive that is one scalar operation at each element.
+Scalar run(FormBuilder& forms, const Graph& graph, const Equation& equation, int output) {
+  const Primitive& primitive = *equation.primitive;
+  if (!primitive.scalar) {
+    const Aval& aval = graph.aval(equation.first_output + static_cast<Var>(output));
+    return primitive.element(forms, graph.attrs(equation), aval, output, forms.position());
+  }
+  const Scalar x = forms.read(0, forms.position());
+  if (equation.operand_count == 1) return forms.unary(primitive.scalar_op, x);
+  return forms.binary(primitive.scalar_op, x, forms.read(1, forms.position()));
+}
+
+}  // namespace
+
+Form rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) {
+  FormBuilder forms(limits, graph, equation, graph.aval(equation.first_output + static_cast<Var>(output)));
+  return forms.form(run(forms, graph, equation, output));
+}
+
+Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) {
+  const Var var = equation.first_output + static_cast<Var>(output);
+  FormBuilder forms(limits, graph, equation, graph.aval(var));
+  forms.assume(limits.wanted(var));
+  const FormBuilder::Read* read = forms.read_behind(run(forms, graph, equation, output));
+  if (read == nullptr) return kNoVar;
+  const Var operand = graph.operands(equation)[static_cast<size_t>(read->operand)];
+  if (!same_type(graph.aval(operand), graph.aval(var))) return kNoVar;
+  for (int axis = 0; axis < graph.aval(var).rank(); ++axis) {
+    const AxisOf& at = read->axes[static_cast<size_t>(axis)];
+    if (graph.aval(var).shape()[axis] > 1 && (at.axis != axis || at.offset != 0)) return kNoVar;
+  }
+  return operand;
+}
+
+OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  OperandLimits result(equation.operand_count);
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    const Var var = equation.first_output + k;
+    if (!limits.is_wanted(var)) continue;
+    FormBuilder forms(limits, graph, equation, graph.aval(var));
+    forms.use(run(forms, graph, equation, static_cast<int>(k)));
+    for (const FormBuilder::Read& read : forms.reads()) {
+      if (!read.used) continue;
+      Limits here;
+      if (!read.anywhere) {
+        const AxisMap back = inverse(read.axes, graph.aval(var).rank());
+        Limits of_result = *read.used;
+        add(of_result, limits.wanted(var));
+        for (const Limit& each : of_result) {
+          if (auto limit = mapped(each, back)) here.push_back(*std::move(limit));
+        }
+      }
+      std::optional<Limits>& all = result[read.operand];
+      if (all) {
+        keep_common(*all, here);
+      } else {
+        all = std::move(here);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace ct::jit

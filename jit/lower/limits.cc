@@ -1,0 +1,170 @@
+// Nests that end or begin at lengths: which they are, and what is known inside of them (jit/fuse/limits.h).
+//
+// Behind a limit a variable of a nest is not wanted, or a constant, or like all others. Where it is not wanted, and a
+// fold has nothing to add, by anything in the nest, loops end there. Where something is a constant, the nest is emitted
+// twice, once for each side.
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "jit/lower/frame.h"
+
+namespace ct::jit {
+namespace {
+
+// Below this, a loop of known length is as good.
+constexpr int64_t kLeastElements = 64;
+
+// From the axes of what is kept to those of the nest.
+AxisMap kept_axes(const Step& step) {
+  AxisMap map;
+  for (int axis = 0; axis < static_cast<int>(step.shape.size()); ++axis) {
+    if (!absl::c_linear_search(step.reduced, axis)) map.push_back({axis, 0});
+  }
+  return map;
+}
+
+Limits mapped_all(const Limits& limits, const AxisMap& map) {
+  Limits result;
+  for (const Limit& each : limits) {
+    if (auto limit = mapped(each, map)) result.push_back(*std::move(limit));
+  }
+  return result;
+}
+
+}  // namespace
+
+bool Frame::is_ready(Var var) const {
+  if (ready_[var]) return true;
+  if (fusion_.stored[var] || fusion_.definition[var] == Fusion::kInput) return false;
+  return absl::c_all_of(operands(equation_of(var)), [&](Var operand) { return is_ready(operand); });
+}
+
+loop::Index Frame::source_place(const Limit& limit, const std::function<loop::Index(int)>& index) const {
+  const Shape strides = dense_strides(graph_.aval(limit.source).shape());
+  loop::Index place = 0;
+  for (size_t i = 0; i < limit.axes.size(); ++i) {
+    if (limit.axes[i] >= 0) place += index(limit.axes[i]) * strides[i];
+  }
+  return place;
+}
+
+loop::Index Frame::length(const Limit& limit, int64_t size, const std::function<loop::Index(int)>& index) {
+  Position position;
+  for (int i = 0; i < static_cast<int>(limit.axes.size()); ++i) {
+    if (limit.axes[i] >= 0) position.push_back({i, i, index(limit.axes[i])});
+  }
+  const auto number = [&](int64_t value) { return b_.constant(DType::kInt64, value); };
+  loop::Scalar length = b_.convert(element(limit.source, position), DType::kInt64);
+  if (limit.offset != 0) length = b_.apply(ScalarOp::kAdd, length, number(limit.offset));
+  return b_.to_index(b_.apply(ScalarOp::kMin, b_.apply(ScalarOp::kMax, length, number(0)), number(size)));
+}
+
+// The limits, by axes of the nest, behind which a variable of it makes no work.
+Limits Frame::limits_behind(const Step& step, Var var) const {
+  if (absl::c_linear_search(step.elements, var)) return limits().wanted(var);
+  Limits result = mapped_all(limits().wanted(var), kept_axes(step));
+  if (!absl::c_linear_search(step.reductions, var)) return result;
+  for (Limit& limit : folded_limits(limits(), graph_, equation_of(var))) result.push_back(std::move(limit));
+  return result;
+}
+
+std::vector<Frame::Part> Frame::parts_of(const Step& step) const {
+  std::vector<Part> parts = {{step, {}}};
+  if (!limits().any() || num_elements(step.shape) < kLeastElements) return parts;
+  std::vector<Limits> nothing, constant;  // by variable of the nest: behind these it makes no work, or is a constant
+  std::vector<Var> all;
+  for (const std::vector<Var>* vars : {&step.elements, &step.reductions, &step.epilogues}) {
+    for (Var var : *vars) {
+      all.push_back(var);
+      nothing.push_back(limits_behind(step, var));
+      constant.emplace_back();
+      if (vars != &step.elements) continue;
+      for (const Filling& filling : limits().known(var).fillings) constant.back().push_back(filling.limit);
+    }
+  }
+  for (int axis = 0; axis < static_cast<int>(step.shape.size()); ++axis) {
+    if (step.shape[axis] == 1) continue;
+    const Limit* best = nullptr;
+    bool best_ends = false;
+    for (const std::vector<Limits>* from : {&nothing, &constant}) {
+      for (const Limits& limits_of_one : *from) {
+        for (const Limit& limit : limits_of_one) {
+          if (limit.axis != axis || !is_ready(limit.source)) continue;
+          bool ends = true;
+          for (const Limits& other : nothing) ends = ends && contains(other, limit);
+          if (best != nullptr && (best_ends || !ends)) continue;
+          if (!ends && !step.reductions.empty()) continue;
+          best = &limit;
+          best_ends = ends;
+        }
+      }
+    }
+    if (best == nullptr) continue;
+    std::vector<Part> next;
+    for (Part& part : parts) {
+      Part outside = part;
+      part.sides.push_back({*best, true});
+      next.push_back(std::move(part));
+      if (best_ends) continue;
+      outside.sides.push_back({*best, false});
+      std::erase_if(outside.step.elements, [&](Var var) {
+        return contains(nothing[static_cast<size_t>(absl::c_find(all, var) - all.begin())], *best);
+      });
+      if (!outside.step.elements.empty()) next.push_back(std::move(outside));
+    }
+    parts = std::move(next);
+  }
+  return parts;
+}
+
+const Side* Frame::side_of(int axis) const {
+  const auto at = absl::c_find_if(sides_, [&](const Side& side) { return side.limit.axis == axis; });
+  return at == sides_.end() ? nullptr : &*at;
+}
+
+// Whether the position of `var` is before the limit, which has its axes.
+std::optional<bool> Frame::is_inside(const Limit& limit, Var var, const Position& position) const {
+  const Shape& shape = graph_.aval(var).shape();
+  const auto group_of = [&](int axis) {
+    return absl::c_find_if(position, [&](const AxisGroup& group) { return group.first <= axis && axis <= group.last; });
+  };
+  const auto size_between = [&](int first, int last) {
+    return num_elements(absl::MakeConstSpan(shape).subspan(first, last - first));
+  };
+  const auto along = group_of(limit.axis);
+  if (along == position.end() || size_between(along->first, limit.axis) != 1) return std::nullopt;
+  bool resolved = true;
+  const loop::Index place = source_place(limit, [&](int axis) -> loop::Index {
+    const auto group = group_of(axis);
+    if (group != position.end() && size_between(group->first, group->last + 1) == shape[axis]) return group->index;
+    resolved = false;
+    return 0;
+  });
+  if (!resolved) return std::nullopt;
+  const int64_t inner = size_between(limit.axis + 1, along->last + 1);
+  for (const OpenLimit& open : open_limits_) {
+    if (open.source == limit.source && open.offset == limit.offset && open.inner == inner &&
+        open.index == along->index && open.source_place == place) {
+      return open.inside;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> Frame::known_truth(Var var, const Position& position) const {
+  if (open_limits_.empty()) return std::nullopt;
+  const Form& form = limits().known(var);
+  bool all = form.exact;
+  for (const Limit& limit : form.when_true) {
+    const std::optional<bool> inside = is_inside(limit, var, position);
+    if (inside == false) return false;
+    all = all && inside == true;
+  }
+  if (all) return true;
+  for (const Limit& limit : form.when_false) {
+    if (is_inside(limit, var, position) == false) return true;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ct::jit
