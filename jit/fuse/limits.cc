@@ -32,8 +32,8 @@ std::optional<Limit> mapped(const Limit& limit, const AxisMap& map) {
   return result;
 }
 
-Form mapped(const Form& form, const AxisMap& map) {
-  Form result;
+ElementForm mapped(const ElementForm& form, const AxisMap& map) {
+  ElementForm result;
   result.constant = form.constant;
   if (form.index_axis >= 0) {
     const AxisOf& along = map[form.index_axis];
@@ -89,11 +89,11 @@ ElementLimits::ElementLimits(const GraphFacts& facts) : forms_(facts.graph.num_v
   find_wanted(facts);
 }
 
-Form ElementLimits::form(const Graph& graph, Var var) const {
-  const Form& known = forms_[var];
+ElementForm ElementLimits::form(const Graph& graph, Var var) const {
+  const ElementForm& known = forms_[var];
   const Aval& aval = graph.aval(var);
   if (known.is_known() || !is_integer(aval.dtype())) return known;
-  Form result;
+  ElementForm result;
   result.source = var;
   for (int axis = 0; axis < aval.rank(); ++axis) result.source_axes.push_back(aval.shape()[axis] == 1 ? -1 : axis);
   return result;
@@ -106,7 +106,7 @@ void ElementLimits::find_forms(const GraphFacts& facts, bool of_integers) {
       const Var var = equations[i].first_output + k;
       if ((!facts.by_elements[i] || is_integer_or_bool(facts.graph.aval(var).dtype())) != of_integers) continue;
       forms_[var] = facts.lowering[i]->form(*this, facts.graph, equations[i], static_cast<int>(k));
-      const Form& form = forms_[var];
+      const ElementForm& form = forms_[var];
       any_ = any_ || !form.when_true.empty() || !form.when_false.empty() || !form.fillings.empty();
     }
   }

@@ -5,7 +5,7 @@
 // (lower/nest.cc, lower/dot.cc), and leaves the memory of what is not wanted as it was.
 //
 //   Limit    elements at an index below source[...] + offset along an axis
-//   Form     what is known of each element of a variable, found forwards: a comparison of its index with a length, say
+//   ElementForm     what is known of each element of a variable, found forwards: a comparison of its index with a length, say
 //   wanted   the limits behind which no element is wanted, found backwards
 //
 // Both are derived from element rules, which are run on symbols; other lowerings say what they know
@@ -38,7 +38,7 @@ struct Filling {
   double value;
 };
 
-struct Form {
+struct ElementForm {
   // An integer: the index along an axis, plus a constant; or the element of a variable, `axes` as those of a Limit.
   int index_axis = -1;
   int64_t index_offset = 0;
@@ -64,7 +64,7 @@ struct AxisOf {
 using AxisMap = std::vector<AxisOf>;
 // For a variable whose axes are those of `to`, what is known of one of the axes that `map` is for.
 std::optional<Limit> mapped(const Limit& limit, const AxisMap& map);
-Form mapped(const Form& form, const AxisMap& map);
+ElementForm mapped(const ElementForm& form, const AxisMap& map);
 AxisMap inverse(const AxisMap& map, int rank);
 
 struct GraphFacts;
@@ -84,12 +84,12 @@ class ElementLimits {
   const Limits& wanted(Var var) const { return any_ ? wanted_[var].limits : none_; }
   // What all wanted elements of `var` are elements of, at the same position; kNoVar: no such variable is known.
   Var shown(Var var) const { return any_ ? shown_[var] : kNoVar; }
-  const Form& known(Var var) const { return any_ ? forms_[var] : unknown_; }
+  const ElementForm& known(Var var) const { return any_ ? forms_[var] : unknown_; }
   // The limits behind which the variable's elements do not change a fold that starts with `identity`.
   Limits folded(const Aval& aval, Var var, double identity) const;
 
   // While it is being made.
-  Form form(const Graph& graph, Var var) const;  // an integer of which nothing is known is an element of itself
+  ElementForm form(const Graph& graph, Var var) const;  // an integer of which nothing is known is an element of itself
 
  private:
   struct Wanted {
@@ -101,15 +101,15 @@ class ElementLimits {
   void want(const Aval& aval, Var var, const Limits& limits);
 
   bool any_ = false;
-  std::vector<Form> forms_;
+  std::vector<ElementForm> forms_;
   std::vector<Wanted> wanted_;
   std::vector<Var> shown_;
   Limits none_;
-  Form unknown_;
+  ElementForm unknown_;
 };
 
 // Of an equation with an element rule (rule_limits.cc).
-Form rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
+ElementForm rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
 Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
 OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation);
 

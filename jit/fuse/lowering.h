@@ -60,7 +60,7 @@ class Lowering {
 
   // ---- what is known of lengths (limits.h)
 
-  virtual Form form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const;
+  virtual ElementForm form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const;
   // ElementLimits::shown
   virtual Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const;
   // All elements are read, if nothing else is said.

@@ -22,7 +22,7 @@ void add(Limits& limits, const Limits& more) {
   }
 }
 
-void add_fillings(Form& form, const Limits& behind, const Form& shown, double value) {
+void add_fillings(ElementForm& form, const Limits& behind, const ElementForm& shown, double value) {
   const auto add_one = [&](const Limit& limit) {
     for (const Filling& each : form.fillings) {
       if (each.limit == limit) return;
@@ -43,7 +43,7 @@ class FormBuilder final : public ElementBuilder {
   }
 
   absl::Span<const Index> position() const { return position_; }
-  const Form& form(Scalar x) const { return numbers_[x.id].form; }
+  const ElementForm& form(Scalar x) const { return numbers_[x.id].form; }
 
   // What is true of every position from here on.
   void assume(const Limits& limits) { assumed_ = limits; }
@@ -83,7 +83,7 @@ class FormBuilder final : public ElementBuilder {
   const Aval& operand_aval(int operand) const override { return graph_.aval(operands_[operand]); }
 
   Scalar constant(DType dtype, double value) override {
-    Form form;
+    ElementForm form;
     form.constant = value;
     return make({std::move(form)}, dtype);
   }
@@ -94,7 +94,7 @@ class FormBuilder final : public ElementBuilder {
   }
   Scalar unary(ScalarOp op, Scalar x) override {
     use(x);
-    Form result;
+    ElementForm result;
     if (op == ScalarOp::kNot && is_bool(x.dtype)) {
       result.when_true = form(x).when_false;
       result.when_false = form(x).when_true;
@@ -106,9 +106,9 @@ class FormBuilder final : public ElementBuilder {
   Scalar binary(ScalarOp op, Scalar x, Scalar y) override {
     use(x);
     use(y);
-    const Form &a = form(x), &b = form(y);
+    const ElementForm &a = form(x), &b = form(y);
     if (is_comparison(op)) return make({compared(op, a, b)}, DType::kBool);
-    Form result;
+    ElementForm result;
     if (is_bool(x.dtype) && (op == ScalarOp::kAnd || op == ScalarOp::kMul)) {
       result.when_true = a.when_true;
       add(result.when_true, b.when_true);
@@ -122,14 +122,14 @@ class FormBuilder final : public ElementBuilder {
     return make({std::move(result)}, op == ScalarOp::kComplex ? complex_dtype(x.dtype) : x.dtype);
   }
   Scalar select(Scalar predicate, Scalar if_true, Scalar if_false) override {
-    const Form condition = form(predicate);
+    const ElementForm condition = form(predicate);
     const auto assumed = [&](const Limit& limit) { return contains(assumed_, limit); };
     if (condition.exact && std::all_of(condition.when_true.begin(), condition.when_true.end(), assumed)) return if_true;
     use(predicate);
     use_within(if_true, condition.when_true);
     use_within(if_false, condition.when_false);
-    const Form &a = form(if_true), &b = form(if_false);
-    Form result;
+    const ElementForm &a = form(if_true), &b = form(if_false);
+    ElementForm result;
     if (b.constant) add_fillings(result, condition.when_true, a, *b.constant);
     if (a.constant) add_fillings(result, condition.when_false, b, *a.constant);
     return make({std::move(result)}, if_true.dtype);
@@ -137,8 +137,8 @@ class FormBuilder final : public ElementBuilder {
   // Zero is zero in every dtype; integers that widen stay what they are.
   Scalar convert(Scalar x, DType dtype) override {
     use(x);
-    const Form& from = form(x);
-    Form result;
+    const ElementForm& from = form(x);
+    ElementForm result;
     if (from.constant && *from.constant == 0) result.constant = 0;
     const bool widens = is_integer(x.dtype) && is_integer(dtype) && dtype_size(dtype) >= dtype_size(x.dtype) &&
                         (is_signed_integer(dtype) || !is_signed_integer(x.dtype)) &&
@@ -182,7 +182,7 @@ class FormBuilder final : public ElementBuilder {
   }
   Scalar index_value(Index x, DType dtype) override {
     const Place& place = places_[x.id];
-    Form result;
+    ElementForm result;
     if (place.known && place.axis >= 0 && fits(dtype, shape_[place.axis] + std::abs(place.offset))) {
       result.index_axis = place.axis;
       result.index_offset = place.offset;
@@ -197,7 +197,7 @@ class FormBuilder final : public ElementBuilder {
     int64_t offset = 0;
   };
   struct Number {
-    Form form = {};
+    ElementForm form = {};
     int read = -1;  // that it is, if it is nothing but one
   };
 
@@ -222,7 +222,7 @@ class FormBuilder final : public ElementBuilder {
   }
 
   // An index compared with a length, on either side.
-  Form compared(ScalarOp op, const Form& a, const Form& b) const {
+  ElementForm compared(ScalarOp op, const ElementForm& a, const ElementForm& b) const {
     if (a.index_axis < 0 && b.index_axis >= 0) {
       const ScalarOp turned = op == ScalarOp::kLt   ? ScalarOp::kGt
                               : op == ScalarOp::kLe ? ScalarOp::kGe
@@ -231,7 +231,7 @@ class FormBuilder final : public ElementBuilder {
                                                     : op;
       return compared(turned, b, a);
     }
-    Form result;
+    ElementForm result;
     if (a.index_axis < 0 || b.source == kNoVar || graph_.aval(b.source).dtype() == DType::kUInt64) return result;
     if (std::find(b.source_axes.begin(), b.source_axes.end(), a.index_axis) != b.source_axes.end()) return result;
     const bool or_equal = op == ScalarOp::kLe || op == ScalarOp::kGt;
@@ -245,8 +245,8 @@ class FormBuilder final : public ElementBuilder {
     return result;
   }
 
-  Form moved(ScalarOp op, DType dtype, const Form& a, const Form& b) const {
-    Form result;
+  ElementForm moved(ScalarOp op, DType dtype, const ElementForm& a, const ElementForm& b) const {
+    ElementForm result;
     if (a.index_axis < 0 && op == ScalarOp::kAdd && b.index_axis >= 0) return moved(op, dtype, b, a);
     if (a.index_axis < 0 || !b.constant || !is_signed_integer(dtype)) return result;
     const int64_t offset = a.index_offset + static_cast<int64_t>(op == ScalarOp::kAdd ? *b.constant : -*b.constant);
@@ -281,7 +281,7 @@ Scalar run(FormBuilder& forms, const Graph& graph, const Equation& equation, int
 
 }  // namespace
 
-Form rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) {
+ElementForm rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) {
   FormBuilder forms(limits, graph, equation, graph.aval(equation.first_output + static_cast<Var>(output)));
   return forms.form(run(forms, graph, equation, output));
 }

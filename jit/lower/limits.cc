@@ -153,7 +153,7 @@ std::optional<bool> Frame::is_inside(const Limit& limit, Var var, const Position
 
 std::optional<bool> Frame::known_truth(Var var, const Position& position) const {
   if (open_limits_.empty()) return std::nullopt;
-  const Form& form = limits().known(var);
+  const ElementForm& form = limits().known(var);
   bool all = form.exact;
   for (const Limit& limit : form.when_true) {
     const std::optional<bool> inside = is_inside(limit, var, position);

@@ -76,7 +76,7 @@ class SameBytesLowering final : public Lowering {
     return View{view.base, view.offset, *strides};
   }
 
-  Form form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int) const override {
+  ElementForm form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int) const override {
     const Var operand = graph.operands(equation)[0];
     return mapped(limits.form(graph, operand), same_axes(graph, equation));
   }
