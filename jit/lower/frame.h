@@ -74,6 +74,10 @@ loop::Scalar saturated(loop::Builder& builder, DType dtype, double value);
 // The limits along the axes that a fold folds, behind which its operand changes nothing.
 Limits folded_limits(const ElementLimits& limits, const Graph& graph, const Equation& fold);
 
+// CT_CHECK_LIMITS=1 in the environment: loops end at lengths however short they are, and memory holds NaN and -1 before
+// it is written, so that tests see when something is read that should not be.
+bool checks_limits();
+
 class Frame {
  public:
   // `wanted`: where outputs should be written if they are stored; may be shorter than the outputs.
@@ -142,6 +146,7 @@ class Frame {
   // ---- lower/lower.cc
   void assign_places();
   void emit_step(const Step& step);
+  void spoil(const Place& place, const Aval& aval);
   std::string group_name(const Step& step) const;
   void emit_straight(const Step& step);
   void finish_outputs(std::vector<Source>& results);

@@ -4,6 +4,7 @@
 // fold has nothing to add, by anything in the nest, loops end there. Where something is a constant, the nest is emitted
 // twice, once for each side.
 #include <algorithm>
+#include <cstdlib>
 
 #include "absl/algorithm/container.h"
 #include "jit/lower/frame.h"
@@ -12,7 +13,7 @@ namespace ct::jit {
 namespace {
 
 // Below this, a loop of known length is as good.
-constexpr int64_t kLeastElements = 64;
+int64_t least_elements() { return checks_limits() ? 1 : 64; }
 
 // From the axes of what is kept to those of the nest.
 AxisMap kept_axes(const Step& step) {
@@ -32,6 +33,11 @@ Limits mapped_all(const Limits& limits, const AxisMap& map) {
 }
 
 }  // namespace
+
+bool checks_limits() {
+  static const bool wanted = std::getenv("CT_CHECK_LIMITS") != nullptr;
+  return wanted;
+}
 
 bool Frame::is_ready(Var var) const {
   if (ready_[var]) return true;
@@ -70,7 +76,7 @@ Limits Frame::limits_behind(const Step& step, Var var) const {
 
 std::vector<Frame::Part> Frame::parts_of(const Step& step) const {
   std::vector<Part> parts = {{step, {}}};
-  if (!limits().any() || num_elements(step.shape) < kLeastElements) return parts;
+  if (!limits().any() || num_elements(step.shape) < least_elements()) return parts;
   std::vector<Limits> nothing, constant;  // by variable of the nest: behind these it makes no work, or is a constant
   std::vector<Var> all;
   for (const std::vector<Var>* vars : {&step.elements, &step.reductions, &step.epilogues}) {
@@ -93,7 +99,9 @@ std::vector<Frame::Part> Frame::parts_of(const Step& step) const {
           bool ends = true;
           for (const Limits& other : nothing) ends = ends && contains(other, limit);
           if (best != nullptr && (best_ends || !ends)) continue;
-          if (!ends && !step.reductions.empty()) continue;
+          // What begins at a length must know it: the loops that it depends on are outside.
+          const auto is_outside = [&](int other) { return other < axis; };
+          if (!ends && !(step.reductions.empty() && absl::c_all_of(limit.axes, is_outside))) continue;
           best = &limit;
           best_ends = ends;
         }

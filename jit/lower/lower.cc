@@ -1,6 +1,7 @@
 #include "jit/lower/lower.h"
 
 #include <algorithm>
+#include <array>
 
 #include "jit/loop/passes/sums.h"
 #include "jit/lower/frame.h"
@@ -120,11 +121,24 @@ void Frame::assign_places() {
   }
   for (size_t i = 0; i < graph_.outputs().size(); ++i) {
     const Var base = alias_base(graph_, fusion_.definition, graph_.outputs()[i]);
-    if (wanted_[i] && fusion_.definition[base] != Fusion::kInput && !places_[base]) places_[base] = wanted_[i];
+    if (wanted_[i] && fusion_.definition[base] != Fusion::kInput && !places_[base]) {
+      places_[base] = wanted_[i];
+      spoil(*wanted_[i], graph_.aval(base));
+    }
   }
 }
 
-Place Frame::new_temporary(const Aval& aval) { return {b_.temporary(aval.dtype(), aval.size(), 0), 0}; }
+Place Frame::new_temporary(const Aval& aval) {
+  const Place place{b_.temporary(aval.dtype(), aval.size(), 0), 0};
+  spoil(place, aval);
+  return place;
+}
+
+void Frame::spoil(const Place& place, const Aval& aval) {
+  if (!checks_limits() || aval.size() <= 1) return;
+  const std::array<char, 16> ones = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  b_.fill(place.buffer, place.offset, aval.size(), b_.constant_from_bytes(aval.dtype(), ones.data()));
+}
 
 Place Frame::place(Var var) {
   if (!places_[var]) places_[var] = new_temporary(graph_.aval(var));
