@@ -36,6 +36,8 @@ class ProductViews {
         limits_(limits),
         storage_(storage) {}
 
+  const ElementLimits& limits() const { return limits_; }
+
   // Chooses where the product reads the operand.
   void require_view(const Equation& product, int operand, const char* reason);
   // Products that are only transposed are written that way round at once.

@@ -182,7 +182,8 @@ class StorageDecision {
     double evaluations = 0;
     for (const Demand& demand : demands) evaluations += demand.evaluations();
     const bool constant = facts_.facts[var].operands.empty() && cost_[var] == 0;
-    if (demands.size() > kMostDemands && !constant) return storage_.store(var, "many loops want it");
+    // Which side of a length an element is on, loops that end there know.
+    if (demands.size() > kMostDemands && !constant && !is_known_by_loops(var)) return storage_.store(var, "many loops want it");
     if ((evaluations - 1) * cost_[var] > kCheap) {
       const Var source = is_updated_in_memory(var) ? kNoVar : moved_from(equation, var, evaluations);
       if (source == kNoVar) return storage_.store(var, "computing it again where it is wanted costs more");
@@ -190,6 +191,11 @@ class StorageDecision {
     }
     if (is_updated_in_memory(var)) return storage_.store(var, "it is updated in place");
     demands_[var] = std::move(demands);
+  }
+
+  bool is_known_by_loops(Var var) const {
+    const ElementForm& form = products_.limits().known(var);
+    return form.exact || !form.when_false.empty();
   }
 
   // Adds what one use wants of the elements of `var`. The reason why it has to be stored instead, if there is one.

@@ -64,6 +64,7 @@ Builder::ForScope Builder::begin_for(const Index& extent, LoopOptions options, a
     scope.arguments.push_back(argument);
   }
   loop.variable = new_value(DType::kInt64, variable_range(program_, extent));
+  if (!extent.is_constant()) computed_extents_.insert_or_assign(loop.variable, extent);
   loop.body = new_block();
   scope.variable = Index::of(loop.variable);
   open.index = static_cast<uint32_t>(program_.fors.size());
@@ -260,6 +261,7 @@ void Builder::rollback(const Mark& mark) {
   p.whiles.resize(mark.whiles);
   p.ifs.resize(mark.ifs);
   p.gemms.resize(mark.gemms);
+  absl::erase_if(computed_extents_, [&](const auto& item) { return item.first >= mark.values; });
   p.ranges.resize(mark.ranges);
   p.host_calls.resize(mark.host_calls);
 }

@@ -460,6 +460,22 @@ Division divide_terms(const Index& index, int64_t divisor) {
 
 }  // namespace
 
+// A loop from a length on ends where the axis does: n + i for i < 8 - n is at most 7.
+Range Builder::range_of(const Index& index) const {
+  Range range = program_.range_of(index);
+  Index lowest = index, highest = index;
+  for (const Index::Term& term : index.terms()) {
+    const auto extent = computed_extents_.find(term.value);
+    if (extent == computed_extents_.end()) continue;
+    const Index variable = Index::of(term.value, term.coefficient);
+    (term.coefficient > 0 ? highest : lowest) += (extent->second - Index(1)) * term.coefficient - variable;
+    (term.coefficient > 0 ? lowest : highest) -= variable;
+  }
+  range.low = std::max(range.low, program_.range_of(lowest).low);
+  range.high = std::min(range.high, program_.range_of(highest).high);
+  return range;
+}
+
 Index Builder::divide(const Index& index, int64_t divisor) {
   CT_CHECK(divisor > 0);
   Division division = divide_terms(index, divisor);

@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "ir/scalar_op.h"
@@ -321,7 +322,7 @@ class Builder {
   // < 4.
   Index divide(const Index& index, int64_t divisor);
   Index modulo(const Index& index, int64_t divisor);
-  Range range_of(const Index& index) const { return program_.range_of(index); }
+  Range range_of(const Index& index) const;
 
   // Loops. begin_for returns the variable; statements go into the body until end_for, which takes the carries' yields
   // (next values, or contributions where `combine` is set) and returns the carries' results.
@@ -396,6 +397,7 @@ class Builder {
   uint32_t group_ = 0;
   std::vector<BlockId> outer_blocks_;
   std::vector<OpenFor> open_fors_;
+  absl::flat_hash_map<Value, Index> computed_extents_;  // of loop variables
   int next_input_ = 0;
   int next_output_ = 0;
 };
