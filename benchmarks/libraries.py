@@ -51,6 +51,11 @@ class Library:
     def wait(self, value: Any) -> Any:
         return self.module.block_until_ready(value)
 
+    def use_threads(self, count: int) -> None:
+        """At most so many, 0 for all cores. JAX has no such setting."""
+        if self.name == "cotangent":
+            self.module.config.update("threads", count)
+
     def thunk(self, function: Function, *arguments: Any) -> Callable[[], Any]:
         """Runs the compiled function."""
         return self.eager(self.jit(function), *arguments)
@@ -86,6 +91,9 @@ class NumPy:
     def wait(self, value: Any) -> Any:
         return value
 
+    def use_threads(self, count: int) -> None:
+        pass
+
     def thunk(self, function: Function, *arguments: Any) -> Callable[[], Any]:
         return partial(function, *arguments)
 
@@ -102,7 +110,7 @@ class Torch:
     def __init__(self) -> None:
         import torch
 
-        self.torch = torch
+        self.torch, self.threads = torch, torch.get_num_threads()
         self.xp = torch_numpy(torch)
         functional = torch.nn.functional
         self.nn = SimpleNamespace(
@@ -120,6 +128,9 @@ class Torch:
 
     def wait(self, value: Any) -> Any:
         return value
+
+    def use_threads(self, count: int) -> None:
+        self.torch.set_num_threads(count or self.threads)
 
     def jit(self, function: Function) -> Function:
         return function

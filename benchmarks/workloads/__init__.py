@@ -10,6 +10,8 @@ from workloads import (
     per_example,
     pointwise,
     products,
+    ragged,
+    ragged_curves,
     reductions,
     sequence,
     startup,
@@ -28,6 +30,8 @@ AREAS = {
     "convolution": convolution,
     "derivatives": derivatives,
     "per-example gradients": per_example,
+    "ragged programs": ragged,
+    "costs over lengths": ragged_curves,
     "library functions": library,
     "memory and size": memory,
 }
