@@ -223,6 +223,7 @@ def others_run() -> bool:
 # reading the clock takes time.
 TURN, DOZEN = 5e-3, 5e-5
 PROCESSOR_DOZEN = 1e-3  # its clock is a call of the system
+SLOW = 1.0  # what takes longer is timed once, unless nothing else is to be timed
 
 
 def measure(
@@ -231,12 +232,14 @@ def measure(
     """Least seconds of a call of each, called in turn for about `seconds` a thunk."""
     clock, dozen = (time.process_time, PROCESSOR_DOZEN) if processor_time else (time.perf_counter, DOZEN)
     counts: dict[str, int] = {}
+    best = dict.fromkeys(thunks, math.inf)
     for name, thunk in thunks.items():
         thunk()
-        start = time.perf_counter()
+        start, began = time.perf_counter(), clock()
         thunk()
+        best[name] = clock() - began
         counts[name] = max(1, min(5000, int(dozen / max(time.perf_counter() - start, 1e-8))))
-    best = dict.fromkeys(thunks, math.inf)
+    thunks = {name: thunk for name, thunk in thunks.items() if best[name] < SLOW} or thunks
     deadline = time.perf_counter() + seconds * len(thunks)
     rounds = 0
     gc.collect()

@@ -114,7 +114,7 @@ class Torch:
         self.xp = torch_numpy(torch)
         functional = torch.nn.functional
         self.nn = SimpleNamespace(
-            relu=torch.relu, softmax=lambda x, axis=-1: torch.softmax(x, axis),
+            relu=torch.relu, sigmoid=torch.sigmoid, softmax=lambda x, axis=-1: torch.softmax(x, axis),
             logsumexp=lambda x, axis=-1, keepdims=False: torch.logsumexp(x, axis, keepdim=keepdims),
             gelu=lambda x: functional.gelu(x, approximate="tanh"),
         )  # fmt: skip
@@ -244,7 +244,7 @@ def torch_numpy(torch: Any) -> Any:
         **{name: getattr(torch, name) for name in names},
         sum=over(torch.sum), mean=over(torch.mean), max=over(torch.amax), var=lambda x, axis: torch.var(x, axis, correction=0),
         zeros_like=torch.zeros_like, transpose=lambda x, axes: x.permute(axes), reshape=torch.reshape, concatenate=torch.cat,
-        sort=lambda x: torch.sort(x)[0], float32=torch.float32,
+        sort=lambda x: torch.sort(x)[0], float32=torch.float32, swapaxes=torch.swapaxes, split=torch.tensor_split,
     )  # fmt: skip
 
 
