@@ -32,8 +32,9 @@ WORKLOADS = {
     "library functions": library.WORKLOADS,
     "memory and size": memory.WORKLOADS,
     "per-example gradients": per_example.WORKLOADS,
-    "per-example gradients, over the plain gradient": per_example.OVER_PLAIN,
-    "temporaries of per-example gradients, over the plain gradient's": per_example.TEMPORARIES,
-    "ragged programs": ragged.WORKLOADS,
-    "costs over lengths": ragged_curves.WORKLOADS,
+    "per-example gradients over the plain gradient": per_example.OVER_PLAIN,
+    "temporaries of per-example gradients over the plain gradient's": per_example.TEMPORARIES,
+    "ragged recurrent network": ragged.RECURRENT,
+    "ragged transformer": ragged.TRANSFORMER,
+    "ragged costs over lengths": ragged_curves.WORKLOADS,
 }

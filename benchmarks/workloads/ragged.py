@@ -346,7 +346,7 @@ def with_torch(make: Callable[..., Thunk]) -> Callable[[], Thunk]:
 
 WITHOUT_PADDING = ("cotangent.one by one", "cotangent.by length", "cotangent.in one program")
 
-WORKLOADS = [
+RECURRENT = [
     Workload(
         "RNN at 20 lengths from 5 to 100, value and gradient", recurrent, (TimesOwn(1.15, ("cotangent.exact",)),), "ms",
         processor_time=True, compiled_peer=False, tolerance=5e-3,
@@ -356,6 +356,9 @@ WORKLOADS = [
             "jax.exact": with_jax(recurrent_exact),
         },
     ),
+]  # fmt: skip
+
+TRANSFORMER = [
     Workload(
         f"transformer on {len(SENTENCES)} sentences, value and gradient", transformer,
         (TimesOwn(1.1, WITHOUT_PADDING), TimesBest(1.0, ("torch.nested",))), "ms",
