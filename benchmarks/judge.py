@@ -223,7 +223,7 @@ def others_run() -> bool:
 # reading the clock takes time.
 TURN, DOZEN = 5e-3, 5e-5
 PROCESSOR_DOZEN = 1e-3  # its clock is a call of the system
-SLOW = 1.0  # what takes longer is timed once, unless nothing else is to be timed
+SLOW = 1.0  # what takes longer is timed by the call whose result is compared
 
 
 def measure(
@@ -232,14 +232,12 @@ def measure(
     """Least seconds of a call of each, called in turn for about `seconds` a thunk."""
     clock, dozen = (time.process_time, PROCESSOR_DOZEN) if processor_time else (time.perf_counter, DOZEN)
     counts: dict[str, int] = {}
-    best = dict.fromkeys(thunks, math.inf)
     for name, thunk in thunks.items():
         thunk()
-        start, began = time.perf_counter(), clock()
+        start = time.perf_counter()
         thunk()
-        best[name] = clock() - began
         counts[name] = max(1, min(5000, int(dozen / max(time.perf_counter() - start, 1e-8))))
-    thunks = {name: thunk for name, thunk in thunks.items() if best[name] < SLOW} or thunks
+    best = dict.fromkeys(thunks, math.inf)
     deadline = time.perf_counter() + seconds * len(thunks)
     rounds = 0
     gc.collect()
@@ -346,16 +344,25 @@ def run(workload: Workload, libraries: list[Any], limits: Any, seconds: float, c
             thunks[name] = thunk
         except Exception as error:
             row.absent[name] = f"{type(error).__name__}: {str(error)[:200]}"
-    results = {
-        name: workload.compare(arrays_of(thunk())) for name, thunk in thunks.items() if name not in workload.unlike
-    }
-    # What most libraries say is right.
+    results: dict[str, list[np.ndarray]] = {}
+    slow: dict[str, float] = {}
+    for name, thunk in thunks.items():
+        start = time.perf_counter()
+        result = thunk()
+        took = time.perf_counter() - start
+        if took > SLOW and not workload.processor_time:
+            slow[name] = took
+        if name not in workload.unlike:
+            results[name] = workload.compare(arrays_of(result))
+    # What most libraries say is right, however many programs each has.
     agreeing = {a: [b for b in results if agree(results[a], results[b], workload.tolerance)] for a in results}
-    majority = max(agreeing.values(), key=len, default=[])
+    majority = max(agreeing.values(), key=lambda names: len({name.split(".")[0] for name in names}), default=[])
     row.wrong = [name for name in results if name not in majority]
-    right = {name: thunk for name, thunk in thunks.items() if name in majority or name in workload.unlike}
+    right = [name for name in thunks if name in majority or name in workload.unlike]
+    quick = {name: thunks[name] for name in right if name not in slow}
     with on_one_thread(libraries if workload.processor_time else []):
-        best = measure(right, seconds, processor_time=workload.processor_time)
+        best = measure(quick, seconds, processor_time=workload.processor_time)
+    best |= {name: slow[name] for name in right if name in slow}
     factor = SCALE[workload.unit] / workload.calls_in_thunk
     row.times = {name: value * factor for name, value in best.items()}
     if limits is not None and (workload.bytes or workload.flops):
