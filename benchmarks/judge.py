@@ -3,6 +3,9 @@
 A workload prepares, for each library, a thunk: a function of nothing that does the work once and returns its result as arrays. Results are
 compared before anything is timed. Thunks are called in turn, in one process, and the least time of a call counts, so that whatever else
 the machine does falls on all alike.
+
+Ratios between two programs of ours are of processor time on one thread: threads that wait for more work do so actively for a while, and their
+processor time, which is no work, would count.
 """
 
 from __future__ import annotations
@@ -11,7 +14,8 @@ import gc
 import math
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,16 +57,32 @@ class AtMost:
 
 @dataclass(frozen=True)
 class TimesBest:
-    """At most `factor` times the time of the best peer."""
+    """At most `factor` times the time of the best peer, or of the best of those named."""
 
     factor: float
+    of: tuple[str, ...] = ()
 
     def text(self, row: Row) -> str:
-        return f"≤ {self.factor:g}x best peer"
+        return f"≤ {self.factor:g}x best {'of ' + ', '.join(self.of) if self.of else 'peer'}"
 
     def met(self, row: Row) -> bool | None:
-        best = row.best_peer()
+        best = row.best_peer(self.of)
         return None if best is None else row.ours() <= self.factor * best[1]
+
+
+@dataclass(frozen=True)
+class TimesOwn:
+    """At most `factor` times the time of another program of ours, the best of those named."""
+
+    factor: float
+    of: tuple[str, ...]
+
+    def text(self, row: Row) -> str:
+        return f"≤ {self.factor:g}x {' or '.join(name.partition('.')[2] for name in self.of)}"
+
+    def met(self, row: Row) -> bool | None:
+        known = [row.times[name] for name in self.of if name in row.times]
+        return row.ours() <= self.factor * min(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -91,7 +111,7 @@ class OfLimit:
         return None if row.limit is None else row.limit / row.ours() >= self.fraction
 
 
-Target = AtMost | TimesBest | TimesC | OfLimit
+Target = AtMost | TimesBest | TimesOwn | TimesC | OfLimit
 
 
 # -------------------------------------------------------------------------------------------------------- workloads
@@ -120,6 +140,9 @@ class Workload:
     others: dict[str, Callable[[], Thunk]] = field(default_factory=dict)
     # Measured otherwise than by calling thunks in turn: library -> value in `unit`.
     measure: Callable[[Any], dict[str, float]] | None = None
+    # Of `others`: those whose results are their own, as they have other inputs of the same size.
+    unlike: tuple[str, ...] = ()
+    processor_time: bool = False  # of one thread, as far as a library can be told
     calls_in_thunk: int = 1  # one thunk does the work this often
 
 
@@ -144,8 +167,9 @@ class Row:
             best[library] = min(value, best.get(library, math.inf))
         return best
 
-    def best_peer(self) -> tuple[str, float] | None:
-        peers = {name: value for name, value in self.times.items() if name not in NO_PEERS}
+    def best_peer(self, of: tuple[str, ...] = ()) -> tuple[str, float] | None:
+        peers = {name: value for name, value in self.times.items() if name.split(".")[0] not in NO_PEERS}
+        peers = {name: value for name, value in peers.items() if not of or name in of}
         name = min(peers, key=peers.__getitem__, default=None)
         return None if name is None else (name, peers[name])
 
@@ -198,16 +222,21 @@ def others_run() -> bool:
 # A turn is long enough for caches and threads to be as they are when nothing else runs; short calls are timed by the dozen, as
 # reading the clock takes time.
 TURN, DOZEN = 5e-3, 5e-5
+PROCESSOR_DOZEN = 1e-3  # its clock is a call of the system
+SLOW = 1.0  # what takes longer is timed by the call whose result is compared
 
 
-def measure(thunks: dict[str, Thunk], seconds: float, least_rounds: int = 3) -> dict[str, float]:
+def measure(
+    thunks: dict[str, Thunk], seconds: float, least_rounds: int = 3, processor_time: bool = False
+) -> dict[str, float]:
     """Least seconds of a call of each, called in turn for about `seconds` a thunk."""
+    clock, dozen = (time.process_time, PROCESSOR_DOZEN) if processor_time else (time.perf_counter, DOZEN)
     counts: dict[str, int] = {}
     for name, thunk in thunks.items():
         thunk()
         start = time.perf_counter()
         thunk()
-        counts[name] = max(1, min(5000, int(DOZEN / max(time.perf_counter() - start, 1e-8))))
+        counts[name] = max(1, min(5000, int(dozen / max(time.perf_counter() - start, 1e-8))))
     best = dict.fromkeys(thunks, math.inf)
     deadline = time.perf_counter() + seconds * len(thunks)
     rounds = 0
@@ -220,12 +249,12 @@ def measure(thunks: dict[str, Thunk], seconds: float, least_rounds: int = 3) -> 
                 if len(thunks) > 1:
                     settle()
                     thunk()
-                end = time.perf_counter() + TURN
+                end = clock() + TURN
                 while True:
-                    start = time.perf_counter()
+                    start = clock()
                     for _ in repeat:
                         thunk()
-                    now = time.perf_counter()
+                    now = clock()
                     best[name] = min(best[name], (now - start) / counts[name])
                     if now >= end:
                         break
@@ -233,6 +262,22 @@ def measure(thunks: dict[str, Thunk], seconds: float, least_rounds: int = 3) -> 
     finally:
         gc.enable()
     return best
+
+
+@contextmanager
+def on_one_thread(libraries: list[Any]) -> Iterator[None]:
+    """Libraries that can be told so compute on one thread."""
+    for library in libraries:
+        library.use_threads(1)
+    try:
+        yield
+    finally:
+        for library in libraries:
+            library.use_threads(0)
+
+
+class WrongResultError(Exception):
+    """What a workload that measures by itself raises where results differ."""
 
 
 def arrays_of(result: Any) -> list[np.ndarray]:
@@ -264,7 +309,12 @@ def run(workload: Workload, libraries: list[Any], limits: Any, seconds: float, c
     """Prepares, compares and times one workload."""
     row = Row(workload)
     if workload.measure is not None:
-        row.times = workload.measure(libraries)
+        try:
+            row.times = workload.measure(libraries)
+        except WrongResultError as error:
+            row.wrong, row.absent = [OURS], {OURS: str(error)}
+        except Exception as error:
+            row.absent[OURS] = f"{type(error).__name__}: {str(error)[:200]}"
         return row
     thunks: dict[str, Thunk] = {}
     for library in libraries:
@@ -294,12 +344,25 @@ def run(workload: Workload, libraries: list[Any], limits: Any, seconds: float, c
             thunks[name] = thunk
         except Exception as error:
             row.absent[name] = f"{type(error).__name__}: {str(error)[:200]}"
-    results = {name: workload.compare(arrays_of(thunk())) for name, thunk in thunks.items()}
-    # What most libraries say is right.
+    results: dict[str, list[np.ndarray]] = {}
+    slow: dict[str, float] = {}
+    for name, thunk in thunks.items():
+        start = time.perf_counter()
+        result = thunk()
+        took = time.perf_counter() - start
+        if took > SLOW and not workload.processor_time:
+            slow[name] = took
+        if name not in workload.unlike:
+            results[name] = workload.compare(arrays_of(result))
+    # What most libraries say is right, however many programs each has.
     agreeing = {a: [b for b in results if agree(results[a], results[b], workload.tolerance)] for a in results}
-    majority = max(agreeing.values(), key=len, default=[])
+    majority = max(agreeing.values(), key=lambda names: len({name.split(".")[0] for name in names}), default=[])
     row.wrong = [name for name in results if name not in majority]
-    best = measure({name: thunk for name, thunk in thunks.items() if name in majority}, seconds)
+    right = [name for name in thunks if name in majority or name in workload.unlike]
+    quick = {name: thunks[name] for name in right if name not in slow}
+    with on_one_thread(libraries if workload.processor_time else []):
+        best = measure(quick, seconds, processor_time=workload.processor_time)
+    best |= {name: slow[name] for name in right if name in slow}
     factor = SCALE[workload.unit] / workload.calls_in_thunk
     row.times = {name: value * factor for name, value in best.items()}
     if limits is not None and (workload.bytes or workload.flops):

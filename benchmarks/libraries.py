@@ -51,6 +51,11 @@ class Library:
     def wait(self, value: Any) -> Any:
         return self.module.block_until_ready(value)
 
+    def use_threads(self, count: int) -> None:
+        """At most so many, 0 for all cores. JAX has no such setting."""
+        if self.name == "cotangent":
+            self.module.config.update("threads", count)
+
     def thunk(self, function: Function, *arguments: Any) -> Callable[[], Any]:
         """Runs the compiled function."""
         return self.eager(self.jit(function), *arguments)
@@ -86,6 +91,9 @@ class NumPy:
     def wait(self, value: Any) -> Any:
         return value
 
+    def use_threads(self, count: int) -> None:
+        pass
+
     def thunk(self, function: Function, *arguments: Any) -> Callable[[], Any]:
         return partial(function, *arguments)
 
@@ -102,11 +110,11 @@ class Torch:
     def __init__(self) -> None:
         import torch
 
-        self.torch = torch
+        self.torch, self.threads = torch, torch.get_num_threads()
         self.xp = torch_numpy(torch)
         functional = torch.nn.functional
         self.nn = SimpleNamespace(
-            relu=torch.relu, softmax=lambda x, axis=-1: torch.softmax(x, axis),
+            relu=torch.relu, sigmoid=torch.sigmoid, softmax=lambda x, axis=-1: torch.softmax(x, axis),
             logsumexp=lambda x, axis=-1, keepdims=False: torch.logsumexp(x, axis, keepdim=keepdims),
             gelu=lambda x: functional.gelu(x, approximate="tanh"),
         )  # fmt: skip
@@ -120,6 +128,9 @@ class Torch:
 
     def wait(self, value: Any) -> Any:
         return value
+
+    def use_threads(self, count: int) -> None:
+        self.torch.set_num_threads(count or self.threads)
 
     def jit(self, function: Function) -> Function:
         return function
@@ -233,7 +244,7 @@ def torch_numpy(torch: Any) -> Any:
         **{name: getattr(torch, name) for name in names},
         sum=over(torch.sum), mean=over(torch.mean), max=over(torch.amax), var=lambda x, axis: torch.var(x, axis, correction=0),
         zeros_like=torch.zeros_like, transpose=lambda x, axes: x.permute(axes), reshape=torch.reshape, concatenate=torch.cat,
-        sort=lambda x: torch.sort(x)[0], float32=torch.float32,
+        sort=lambda x: torch.sort(x)[0], float32=torch.float32, swapaxes=torch.swapaxes, split=torch.tensor_split,
     )  # fmt: skip
 
 

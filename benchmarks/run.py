@@ -1,7 +1,8 @@
 """Side by side with JAX, torch and NumPy: `./dev bench`. Losses are shown as plainly as wins; a result that differs is WRONG, not a time.
 
 Read `judge.py` for what a workload and a target are, `libraries.py` for how libraries are driven, `workloads/` for what is run, and
-`report.py` for what is written. Results go to benchmarks/results.json; `--page` also writes docs/benchmarks.md and its plots.
+`report.py` for what is written. Results go to benchmarks/results.json; `--page` also writes docs/benchmarks.md, its plots, and the pages of
+single examples and of ragged programs, each if all of its workloads run (`--only ragged --page` writes that one).
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--sizes", default="small,medium,large", metavar="NAME[,NAME]", help="of --sweep: small, medium, large"
     )
-    parser.add_argument("--page", action="store_true", help="write docs/benchmarks.md and its plots")
+    parser.add_argument(
+        "--page", action="store_true", help="write the pages docs/benchmarks*.md of which all workloads run, and plots"
+    )
     parser.add_argument("--json", type=Path, default=HERE / "results.json", help="where the figures go")
     parser.add_argument("--list", action="store_true", help="print the workloads' names")
     return parser.parse_args(arguments)
@@ -59,7 +62,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def chosen(only: str) -> dict[str, list[judge.Workload]]:
     words = [word.strip() for word in only.split(",") if word.strip()]
     picked = {
-        area: [w for w in members if not words or any(word in w.name or word == area for word in words)]
+        area: [w for w in members if not words or any(word in w.name or word in area for word in words)]
         for area, members in WORKLOADS.items()
     }
     return {area: members for area, members in picked.items() if members}
@@ -105,9 +108,9 @@ def main(arguments: list[str] | None = None) -> int:
     about = {"machine": limits.text(), "versions": libraries.versions(), "missing": missing, "notes": notes}
     options.json.write_text(report.to_json(rows, grown, about))
     if options.page:
-        docs = HERE.parent / "docs"
-        pictures = report.plot(rows, grown, docs)
-        (docs / "benchmarks.md").write_text(report.to_markdown(rows, about, pictures))
+        numbers = {area: len(members) for area, members in WORKLOADS.items()}
+        written = report.write_pages(rows, numbers, grown, about, HERE.parent / "docs")
+        print(f"written: {', '.join(written) or 'nothing, as some workloads of each page were left out'}")
     return 1 if any(judge.OURS in row.wrong for row in everything) else 0
 
 

@@ -68,6 +68,108 @@ def test_targets(judge: Any) -> None:
     assert judge.AtMost(3).allowed(row) == 3
 
 
+def test_targets_of_named_peers_and_of_other_programs_of_ours(judge: Any) -> None:
+    workload = judge.Workload("w", lambda library: None)
+    row = judge.Row(
+        workload, {"cotangent": 3.0, "cotangent.exact": 2.0, "cotangent.one": 1.0, "jax": 8.0, "jax.ghost": 4.0}
+    )
+    assert row.best_peer() == ("jax.ghost", 4.0)
+    assert row.best_peer(("jax", "torch.func")) == ("jax", 8.0)
+    assert judge.TimesBest(0.4, ("jax", "torch.func")).met(row) and not judge.TimesBest(0.4).met(row)
+    assert judge.TimesBest(1.0, ("torch.nested",)).met(row) is None
+    assert judge.TimesOwn(1.5, ("cotangent.exact",)).met(row)
+    assert not judge.TimesOwn(1.5, ("cotangent.exact", "cotangent.one")).met(row)
+    assert judge.TimesOwn(1.5, ("cotangent.other",)).met(row) is None
+    assert judge.TimesOwn(1.5, ("cotangent.exact", "cotangent.one")).text(row) == "≤ 1.5x exact or one"
+
+
+def test_programs_of_one_library_are_one_voice(judge: Any) -> None:
+    ours = {"cotangent.exact": lambda: lambda: np.full(3, 2.0), "cotangent.more": lambda: lambda: np.full(3, 2.0)}
+    workload = judge.Workload("w", lambda library: lambda: library.value, others=ours)
+    row = judge.run(workload, [fake("cotangent", 2), fake("jax", 1), fake("numpy", 1)], None, 0.01, False)
+    assert row.wrong == ["cotangent", "cotangent.exact", "cotangent.more"]
+    # What has other inputs is not compared, and has a time.
+    other = judge.Workload(
+        "w",
+        lambda library: lambda: library.value,
+        others={"jax.dense": lambda: lambda: np.ones(9)},
+        unlike=("jax.dense",),
+    )
+    row = judge.run(other, [fake("cotangent", 1), fake("jax", 1)], None, 0.01, False)
+    assert row.wrong == [] and set(row.times) == {"cotangent", "jax", "jax.dense"}
+
+
+def test_one_that_measures_by_itself_may_fail_or_be_wrong(judge: Any) -> None:
+    def differs(libraries: list[Any]) -> dict[str, float]:
+        raise judge.WrongResultError("length 3: they differ")
+
+    def fails(libraries: list[Any]) -> dict[str, float]:
+        raise ValueError("no such thing")
+
+    row = judge.run(judge.Workload("w", lambda library: None, measure=differs), [], None, 0.01, False)
+    assert row.verdict() == "WRONG" and row.absent == {"cotangent": "length 3: they differ"}
+    row = judge.run(judge.Workload("w", lambda library: None, measure=fails), [], None, 0.01, False)
+    assert row.verdict() == "FAILED" and row.absent == {"cotangent": "ValueError: no such thing"}
+
+
+def test_processor_time_leaves_out_what_waits(judge: Any) -> None:
+    def work() -> float:
+        return float(np.sin(np.ones(20_000)).sum())
+
+    def wait() -> None:
+        time.sleep(0.01)
+        work()
+
+    threads: list[int] = []
+    library = SimpleNamespace(use_threads=threads.append)
+    with judge.on_one_thread([library]):
+        times = judge.measure({"work": work, "wait": wait}, 0.05, processor_time=True)
+    assert threads == [1, 0]
+    assert times["wait"] < 0.005 < judge.measure({"wait": wait}, 0.05)["wait"]
+
+
+def test_slow_programs_are_called_twice(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judge, "SLOW", 0.02)
+    calls: list[str] = []
+
+    def slow() -> Any:
+        calls.append("slow")
+        time.sleep(0.03)
+        return np.full(3, 1.0)
+
+    workload = judge.Workload("w", lambda library: lambda: library.value, unit="s", others={"jax.slow": lambda: slow})
+    row = judge.run(workload, [fake("cotangent", 1), fake("jax", 1)], None, 0.01, False)
+    assert len(calls) == 2 and row.times["jax.slow"] >= 0.03 > row.times["jax"]
+
+
+def test_pages_have_the_columns_of_their_areas_and_bold_what_is_missed(judge: Any, tmp_path: Path) -> None:
+    import report
+
+    names = [area for page in report.ELSEWHERE for area in page.areas]
+    make = judge.Workload("w", lambda library: None, (judge.TimesOwn(1.1, ("cotangent.exact",)), judge.TimesBest(1.0)))
+    row = judge.Row(make, {"cotangent": 2.0, "cotangent.exact": 1.0, "jax": 3.0})
+    about = {"machine": "m", "versions": {"jax": "1"}, "missing": {}, "notes": ["n"]}
+    tables = {area: [row] for area in names}
+    assert report.write_pages(tables, dict.fromkeys(names, 2), {}, about, tmp_path) == ["benchmarks.md"]
+    tables[names[0]] = []
+    everything = dict.fromkeys(names, 1)
+    written = report.write_pages(tables, everything, {}, about, tmp_path)
+    assert written == ["benchmarks.md", report.ELSEWHERE[1].file]
+    text = (tmp_path / report.ELSEWHERE[1].file).read_text()
+    assert "| workload | cotangent | jax | exact | best peer / ours | target |  |" in text
+    assert "| w, µs | 2 | 3 | 1 | 1.50x jax | **≤ 1.1x exact**; ≤ 1x best peer | missed |" in text
+
+
+def test_every_area_of_a_page_exists(judge: Any) -> None:
+    import report
+    from workloads import WORKLOADS
+
+    elsewhere = [area for page in report.ELSEWHERE for area in page.areas]
+    assert len(elsewhere) == len(set(elsewhere))
+    main = report.main_page(WORKLOADS).areas
+    assert sorted([*elsewhere, *main]) == sorted(WORKLOADS)
+
+
 def test_results_are_compared_by_shape_and_size(judge: Any) -> None:
     x = np.array([1000.0, 0.001])
     assert judge.agree([x], [x + 1], 2e-3)
@@ -108,6 +210,88 @@ def test_a_few_workloads_agree(tmp_path: Path) -> None:
         assert row["times"]["cotangent"] > 0 and row["times"]["jax"] > 0, name
     assert "C" in rows["scalar Newton, 1000 iterations"]["times"]
     assert "numpy" in rows["product 8³"]["times"]
+
+
+def ours() -> Any:
+    import cotangent
+    import libraries
+
+    return libraries.Library("cotangent", cotangent, cotangent.numpy)
+
+
+def test_programs_over_lengths_agree_and_are_compared(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workloads import ragged_curves as curves
+
+    monkeypatch.setattr(curves, "SECONDS", 0.0)
+    monkeypatch.setattr(curves, "BOUND", 24)
+    monkeypatch.setattr(curves, "LENGTHS", (1, 7, 24))
+    monkeypatch.setattr(curves, "BATCH", (24, 1, 6))
+    monkeypatch.setattr(judge, "TURN", 0.0)
+    for name in curves.PROGRAMS:
+        found = curves.over_lengths(name)([ours()])
+        assert found["cotangent"] > 0 and found["cotangent.n=7"] > 0 and found["cotangent.exact 24, µs"] > 0
+        assert curves.over_rows(name)([ours()])["cotangent"] > 0
+    with pytest.raises(judge.WrongResultError, match="length 7: the masked program differs"):
+        curves.check("sort", "length 7", [np.ones(3)], [np.zeros(3)])
+
+
+def test_ragged_programs_agree_with_those_that_pad_nothing(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workloads import ragged
+
+    monkeypatch.setattr(ragged, "LENGTHS", (1, 9, 100))
+    masked, exact = ragged.recurrent_masked(ours())(), ragged.recurrent_exact(ours())()
+    assert len(masked) == 3 and judge.agree(judge.arrays_of(masked), judge.arrays_of(exact), 1e-4)
+    few = sorted(ragged.SENTENCES, key=len)[:5]
+    assert len(ragged.SENTENCES) == 55 and [len(s) for s in few] == [3, 3, 3, 4, 4]
+    for name, value in {"SENTENCES": few, "COUNT": 17, "LONGEST": 4, "LAYERS": 1}.items():
+        monkeypatch.setattr(ragged, name, value)
+    wanted = judge.arrays_of(ragged.transformer_exact(ours(), True)())
+    assert all(np.isfinite(leaf).all() for leaf in wanted) and len(wanted) == 7
+    others = {
+        "ragged": ragged.transformer_ragged(ours()), "pack": ragged.transformer_ragged(ours(), True),
+        "by length": ragged.transformer_exact(ours(), False), "one program": ragged.transformer_groups(ours()),
+        "padded": ragged.transformer_padded(ours()),
+    }  # fmt: skip
+    for name, thunk in others.items():
+        assert judge.agree(judge.arrays_of(thunk()), wanted, 1e-4), name
+
+
+def test_ghost_norms_by_hand_are_those_of_the_gradients(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workloads import per_example
+
+    for name, value in {
+        "TIME": 3,
+        "INPUT": 4,
+        "HIDDEN": 5,
+        "ROWS": 3,
+        "WIDTH": 8,
+        "LENGTH": 5,
+        "VOCABULARY": 7,
+        "SENTENCES": 3,
+    }.items():
+        monkeypatch.setattr(per_example, name, value)
+    models = {
+        "recurrent": per_example.recurrent,
+        "transformer": per_example.transformer,
+        "perceptron": per_example.dense([6, 5, 3], 4),
+    }
+    for name, model in models.items():
+        for quantity, of in (("norms", per_example.norms), ("clipped sum", per_example.clipped)):
+            library = ours()
+            found = library.thunk(*per_example.quantity(library, model, of))()
+            wanted = per_example.jax_by_hand(name, quantity, *model(library)[1:])()
+            assert judge.agree(judge.arrays_of(found), judge.arrays_of(wanted), 1e-3), (name, quantity)
+
+
+def test_figures_over_the_plain_gradient(judge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from workloads import per_example
+
+    monkeypatch.setattr(per_example, "SECONDS", 0.0)
+    model = per_example.dense([6, 5, 3], 4)
+    found = per_example.over_plain(model, per_example.norms)([ours()])
+    assert found["cotangent"] > 0 and found["cotangent.plain, ms"] > 0
+    found = per_example.temporaries(model, per_example.norms)([ours()])
+    assert found["cotangent"] == found["cotangent.its own, MB"] / found["cotangent.plain, MB"] > 0
 
 
 def test_threads_that_still_run_are_waited_for(judge: Any) -> None:

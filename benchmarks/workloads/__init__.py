@@ -1,4 +1,4 @@
-"""All workloads, in the order of the table. Each module is one area and ends with its list."""
+"""All workloads, in the order of the tables. Each module ends with its lists."""
 
 from workloads import (
     calls,
@@ -10,26 +10,31 @@ from workloads import (
     per_example,
     pointwise,
     products,
+    ragged,
+    ragged_curves,
     reductions,
     sequence,
     startup,
     training,
 )
 
-AREAS = {
-    "calls": calls,
-    "start-up": startup,
-    "training": training,
-    "sequence models": sequence,
-    "loops of scalars": control,
-    "products": products,
-    "pointwise": pointwise,
-    "reductions": reductions,
-    "convolution": convolution,
-    "derivatives": derivatives,
-    "per-example gradients": per_example,
-    "library functions": library,
-    "memory and size": memory,
+WORKLOADS = {
+    "calls": calls.WORKLOADS,
+    "start-up": startup.WORKLOADS,
+    "training": training.WORKLOADS,
+    "sequence models": sequence.WORKLOADS,
+    "loops of scalars": control.WORKLOADS,
+    "products": products.WORKLOADS,
+    "pointwise": pointwise.WORKLOADS,
+    "reductions": reductions.WORKLOADS,
+    "convolution": convolution.WORKLOADS,
+    "derivatives": derivatives.WORKLOADS,
+    "library functions": library.WORKLOADS,
+    "memory and size": memory.WORKLOADS,
+    "per-example gradients": per_example.WORKLOADS,
+    "per-example gradients over the plain gradient": per_example.OVER_PLAIN,
+    "temporaries of per-example gradients over the plain gradient's": per_example.TEMPORARIES,
+    "ragged recurrent network": ragged.RECURRENT,
+    "ragged transformer": ragged.TRANSFORMER,
+    "ragged costs over lengths": ragged_curves.WORKLOADS,
 }
-
-WORKLOADS = {area: module.WORKLOADS for area, module in AREAS.items()}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import numpy as np
-from judge import AtMost, TimesBest, Workload
+from judge import OURS, AtMost, TimesBest, Workload, measure, on_one_thread
 
+from workloads import per_example_peers as peers
+from workloads.calls import nothing
 from workloads.convolution import cnn_loss, cnn_parameters
 from workloads.data import mlp, mlp_loss, normal, one_hot
-from workloads.per_example_peers import convolutional as convolutional_module
-from workloads.per_example_peers import jax_ghost, opacus, perceptron
 
 Model = tuple[Any, Any, np.ndarray, np.ndarray]
 
@@ -29,6 +29,15 @@ def convolutional(library: Any) -> Model:
 TIME, INPUT, HIDDEN, ROWS = 30, 64, 128, 64
 
 
+def last_of_scan(library: Any, cell: Any, start: Any, x: Any) -> Any:
+    """The last carry. Torch has a loop of Python for it."""
+    if hasattr(library, "lax"):
+        return library.lax.scan(lambda carry, x: (cell(carry, x), None), start, x)[0]
+    for step in x:
+        start = cell(start, step)
+    return start
+
+
 def recurrent(library: Any) -> Model:
     xp, nn = library.xp, library.nn
 
@@ -37,10 +46,10 @@ def recurrent(library: Any) -> Model:
             h, c = carry
             i, f, g, o = xp.split(x @ p["w"] + h @ p["u"] + p["b"], 4)
             c = nn.sigmoid(f) * c + nn.sigmoid(i) * xp.tanh(g)
-            return (nn.sigmoid(o) * xp.tanh(c), c), None
+            return nn.sigmoid(o) * xp.tanh(c), c
 
-        start = xp.zeros((HIDDEN,), np.float32)
-        h = library.lax.scan(cell, (start, start), x)[0][0]
+        start = xp.zeros((HIDDEN,), dtype=xp.float32)
+        h = last_of_scan(library, cell, (start, start), x)[0]
         scores = h @ p["head"]
         return nn.logsumexp(scores, axis=-1) - xp.sum(scores * y)
 
@@ -84,8 +93,9 @@ def transformer(library: Any) -> Model:
 
 
 def leaves(tree: Any) -> list[Any]:
+    """In the order of keys."""
     if isinstance(tree, dict):
-        return [leaf for value in tree.values() for leaf in leaves(value)]
+        return [leaf for key in sorted(tree) for leaf in leaves(tree[key])]
     return [leaf for value in tree for leaf in leaves(value)] if isinstance(tree, (list, tuple)) else [tree]
 
 
@@ -124,7 +134,7 @@ def plain(library: Any, model: Callable[[Any], Model]) -> tuple[Any, ...]:
 
 def of_model(model: Callable[[Any], Model], of: Any) -> Any:
     def make(library: Any) -> Any:
-        if not library.functional or library.name == "torch" or (model is recurrent and not hasattr(library, "lax")):
+        if not library.functional or library.name == "torch":
             return None
         return library.thunk(*quantity(library, model, of))
 
@@ -134,77 +144,121 @@ def of_model(model: Callable[[Any], Model], of: Any) -> Any:
 def over_plain(model: Callable[[Any], Model], of: Any) -> Any:
     """Processor time over that of the plain gradient, both called in turn."""
 
-    def measure(libraries: list[Any]) -> dict[str, float]:
-        times = {}
-        for library in libraries:
-            if library.name != "cotangent":
-                continue
-            thunks = [library.thunk(*quantity(library, model, of)), library.thunk(*plain(library, model))]
-            best = [float("inf")] * 2
-            end = time.perf_counter() + 3
-            while time.perf_counter() < end or best[1] == float("inf"):
-                for i, thunk in enumerate(thunks):
-                    start = time.process_time()
-                    library.wait(thunk())
-                    best[i] = min(best[i], time.process_time() - start)
-            times[library.name] = best[0] / best[1]
-        return times
+    def run(libraries: list[Any]) -> dict[str, float]:
+        ours = next(library for library in libraries if library.name == OURS)
+        thunks = {
+            "quantity": ours.thunk(*quantity(ours, model, of)),
+            "plain": ours.thunk(*plain(ours, model)),
+        }
+        with on_one_thread([ours]):
+            times = measure(thunks, SECONDS, processor_time=True)
+        return {OURS: times["quantity"] / times["plain"], f"{OURS}.plain, ms": times["plain"] * 1e3}
 
-    return measure
+    return run
 
 
-def others(model: str, quantity: str) -> dict[str, Callable[[], Any]]:
-    """Programs of other hands for a model, where they are sensible."""
-    if model.startswith("MLP 784-256"):
-        sizes, batch = [784, 256, 10], 256
-        arguments: tuple[Any, ...] = (mlp(sizes), normal(batch, sizes[0]), one_hot(batch, sizes[-1]))
-        makers = {"jax.ghost": jax_ghost(quantity)}
-        module = perceptron
-    elif model.startswith("CNN"):
-        arguments = (cnn_parameters(), normal(64, 1, 28, 28), one_hot(64, 10))
-        makers, module = {}, convolutional_module
-    else:
-        return {}
-    makers["torch.opacus"] = opacus(module, quantity, ghost=False)
-    makers["torch.opacus-ghost"] = opacus(module, quantity, ghost=True)
-    return {name: partial(make, *arguments) for name, make in makers.items()}
+def temporaries(model: Callable[[Any], Model], of: Any) -> Any:
+    """Bytes that the compiled program needs besides arguments and results, over those of the plain gradient."""
+
+    def run(libraries: list[Any]) -> dict[str, float]:
+        ours = next(library for library in libraries if library.name == OURS)
+        found = []
+        for function, *arguments in (quantity(ours, model, of), plain(ours, model)):
+            found.append(ours.module.explain(function)(*ours.arrays(arguments)).scratch_bytes / 1e6)
+        return {OURS: found[0] / found[1], f"{OURS}.its own, MB": found[0], f"{OURS}.plain, MB": found[1]}
+
+    return run
 
 
-def nothing(library: Any) -> None:
-    return None
+# ------------------------------------------------------------------------------------------- the tables
 
 
-MODELS: dict[str, Callable[[Any], Model]] = {
-    "MLP 784-256-10, b=256": dense([784, 256, 10], 256),
-    "MLP 784-1024-1024-10, b=512": dense([784, 1024, 1024, 10], 512),
-    "CNN, b=64": convolutional,
-    "LSTM T=30 h=128, b=64": recurrent,
-    "transformer d=128 T=64 tied, b=32": transformer,
+class Case(NamedTuple):
+    """A model, the same as a module of torch, and in JAX with an array behind each product."""
+
+    make: Callable[[Any], Model]
+    module: Callable[[Any], Any]
+    by_hand: str
+    # Opacus has no ghost norms of weights that are used at several steps, or in two layers.
+    ghost: bool
+    # Operations of the Gram matrix over those of the plain gradient.
+    kernel: float
+    quantities: tuple[str, ...] = ("clipped sum", "norms", "second moment", "kernel")
+
+
+CASES: dict[str, Case] = {
+    "MLP 784-256-10, b=256": Case(dense([784, 256, 10], 256), peers.perceptron, "perceptron", True, 1.5),
+    # Peers store gradients of 3.8 GB, which takes them seconds.
+    "MLP 784-1024-1024-10, b=512": Case(
+        dense([784, 1024, 1024, 10], 512), peers.perceptron, "perceptron", True, 1.35, ("clipped sum", "norms")
+    ),
+    "CNN, b=64": Case(convolutional, peers.convolutional, "convolutional", True, 1.1),
+    "LSTM T=30 h=128, b=64": Case(recurrent, peers.recurrent, "recurrent", False, 1.8),
+    "transformer d=128 T=64 tied, b=32": Case(transformer, peers.transformer, "transformer", False, 1.16),
 }
 QUANTITIES: dict[str, tuple[Any, float]] = {
     "clipped sum": (clipped, 1.25),
     "norms": (norms, 1.0),
     "second moment": (second_moment, 1.25),
+    "kernel": (kernel, 1.3),  # times that of its operations
 }
-# Of a Gram matrix the allowed ratio is 1.3 times that of the operations.
-KERNELS = dict(zip(MODELS, (1.5, 1.35, 1.1, 1.8, 1.16), strict=True))
+SECONDS = 1.0
+# Those that take any loss and any quantity, as ours does. The others are programs for these quantities.
+GENERAL = ("jax", "torch.func")
+TARGETS = (TimesBest(1.0), TimesBest(0.2, GENERAL))
 
-WORKLOADS = [
-    Workload(
-        f"{name} of {model}",
-        of_model(make, of),
-        (TimesBest(0.2),),
-        "ms",
-        tolerance=5e-3,
-        compiled_peer=False,
-        others=others(model, name),
+
+def jax_by_hand(name: str, quantity: str, *arguments: Any) -> Callable[[], Any]:
+    # Imports JAX, which need not be there.
+    from workloads import per_example_ghost
+
+    heads = (HEADS,) if name == "transformer" else ()
+    return per_example_ghost.ghost(getattr(per_example_ghost, name)(*heads), quantity)(*arguments)
+
+
+def others(case: Case, quantity: str) -> dict[str, Callable[[], Any]]:
+    """Programs of other hands."""
+
+    def late(make: Callable[..., Any]) -> Callable[[], Any]:
+        no_library: Any = SimpleNamespace(xp=np, nn=None, array=np.asarray)  # for the arguments, not the loss
+        return lambda: make(*case.make(no_library)[1:])
+
+    makers = {"torch.opacus": peers.opacus(case.module, quantity, ghost=False)}
+    if quantity in ("clipped sum", "norms"):
+        makers["jax.ghost"] = partial(jax_by_hand, case.by_hand, quantity)
+        if case.ghost:
+            makers["torch.opacus-ghost"] = peers.opacus(case.module, quantity, ghost=True)
+    return {name: late(make) for name, make in makers.items()}
+
+
+def against_peers(case: Case, model: str, name: str) -> Workload:
+    return Workload(
+        f"{name} of {model}", of_model(case.make, QUANTITIES[name][0]), TARGETS, "ms",
+        tolerance=5e-3, compiled_peer=False, others=others(case, name),
+    )  # fmt: skip
+
+
+def over_plain_of(case: Case, model: str, name: str) -> Workload:
+    of, most = QUANTITIES[name]
+    allowed = most * case.kernel if name == "kernel" else most
+    return Workload(
+        f"{name} over plain gradient, {model}", nothing, (AtMost(allowed),), "x", measure=over_plain(case.make, of)
     )
-    for model, make in MODELS.items()
-    for name, of in (("clipped sum", clipped), ("norms", norms))
-    if "1024" not in model  # peers store 3.8 GB
-]
-WORKLOADS += [
-    Workload(f"{name} over plain gradient, {model}", nothing, (AtMost(most),), "x", measure=over_plain(make, of))
-    for model, make in MODELS.items()
-    for name, (of, most) in {**QUANTITIES, "kernel": (kernel, 1.3 * KERNELS[model])}.items()
-]
+
+
+def temporaries_of(case: Case, model: str, name: str) -> Workload:
+    of = QUANTITIES[name][0]
+    return Workload(f"temporaries of {name}, {model}", nothing, (AtMost(1.2),), "x", measure=temporaries(case.make, of))
+
+
+def each(make: Callable[[Case, str, str], Workload], all_quantities: bool = True) -> list[Workload]:
+    return [
+        make(case, model, name)
+        for model, case in CASES.items()
+        for name in (QUANTITIES if all_quantities else case.quantities)
+    ]
+
+
+WORKLOADS = each(against_peers, all_quantities=False)
+OVER_PLAIN = each(over_plain_of)
+TEMPORARIES = each(temporaries_of)

@@ -1,4 +1,4 @@
-"""Programs of other hands for quantities of single examples: Opacus, with hooks and with ghost clipping, and ghost norms written out in JAX.
+"""Opacus's quantities of single examples, with hooks and with ghost clipping, of the models as modules of torch.
 
 Each takes the model's parameters and a batch as NumPy arrays, and gives a function of no arguments whose result is that of the workload.
 """
@@ -11,22 +11,32 @@ from typing import Any
 import numpy as np
 
 Thunk = Callable[[], Any]
+# A module, and its weights in the order of the other libraries' leaves: where True, as a matrix that is the other way round.
+Built = tuple[Any, list[tuple[Any, bool]]]
 
 
-def perceptron(params: list[tuple[np.ndarray, np.ndarray]]) -> Any:
-    """An MLP with tanh as a module of torch."""
+def linear(weight: np.ndarray, bias: np.ndarray | None = None, kind: Any = None) -> Any:
     import torch
 
-    layers: list[Any] = []
-    for w, b in params:
-        layer = torch.nn.Linear(*w.shape)
-        layer.weight.data, layer.bias.data = torch.from_numpy(w.T.copy()), torch.from_numpy(b.copy())
-        layers += [layer, torch.nn.Tanh()]
-    return torch.nn.Sequential(*layers[:-1])
+    layer = (kind or torch.nn.Linear)(*weight.shape, bias=bias is not None)
+    layer.weight.data = torch.from_numpy(weight.T.copy())
+    if bias is not None:
+        layer.bias.data = torch.from_numpy(bias.copy())
+    return layer
 
 
-def convolutional(params: dict[str, np.ndarray]) -> Any:
-    """The CNN of `workloads.convolution` as a module of torch."""
+def perceptron(params: list[tuple[np.ndarray, np.ndarray]]) -> Built:
+    """An MLP with tanh."""
+    import torch
+
+    layers = [linear(w, b) for w, b in params]
+    chain = [part for layer in layers for part in (layer, torch.nn.Tanh())]
+    order = [pair for layer in layers for pair in ((layer.weight, True), (layer.bias, False))]
+    return torch.nn.Sequential(*chain[:-1]), order
+
+
+def convolutional(params: dict[str, np.ndarray]) -> Built:
+    """The CNN of `workloads.convolution`."""
     import torch
 
     layers: list[Any] = []
@@ -35,42 +45,117 @@ def convolutional(params: dict[str, np.ndarray]) -> Any:
         layer = torch.nn.Conv2d(kernel.shape[1], kernel.shape[0], 3, padding=1, bias=False)
         layer.weight.data = torch.from_numpy(kernel.copy())
         layers += [layer, torch.nn.ReLU(), torch.nn.MaxPool2d(2)]
-    head = torch.nn.Linear(*params["dense"].shape, bias=False)
-    head.weight.data = torch.from_numpy(params["dense"].T.copy())
-    return torch.nn.Sequential(*layers, torch.nn.Flatten(), head)
+    head = linear(params["dense"])
+    module = torch.nn.Sequential(*layers, torch.nn.Flatten(), head)
+    return module, [(layers[0].weight, False), (layers[3].weight, False), (head.weight, True)]
 
 
-def opacus(module_of: Callable[[Any], Any], quantity: str, ghost: bool) -> Callable[..., Thunk]:
-    """Opacus's norms or clipped sum, by stored gradients of examples or by ghost clipping, which goes backward twice."""
+def recurrent(params: dict[str, np.ndarray]) -> Built:
+    """An LSTM whose last state a layer reads, of Opacus's layer for weights that are used at each step."""
+    import torch
+    from opacus.layers.dp_rnn import RNNLinear
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w, self.u = linear(params["w"], params["b"]), linear(params["u"], kind=RNNLinear)
+            self.head = linear(params["head"])
+
+        def forward(self, x: Any) -> Any:
+            h = c = x.new_zeros((len(x), len(params["u"])))
+            for step in self.w(x).unbind(1):
+                i, f, g, o = (step + self.u(h)).chunk(4, 1)
+                c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+                h = o.sigmoid() * c.tanh()
+            return self.head(h)
+
+    network = Network()
+    order = [(network.w.bias, False), *((layer.weight, True) for layer in (network.head, network.u, network.w))]
+    return network, order
+
+
+def transformer(params: dict[str, Any]) -> Built:
+    """Pre-norm blocks over an embedding that is the head as well."""
+    import torch
+
+    functional = torch.nn.functional
+
+    class Block(torch.nn.Module):
+        def __init__(self, weights: dict[str, np.ndarray]) -> None:
+            super().__init__()
+            for name, weight in weights.items():
+                setattr(self, name, linear(weight))
+
+        def forward(self, x: Any) -> Any:
+            heads = self.qkv(functional.layer_norm(x, x.shape[-1:])).unflatten(-1, (3, 4, -1)).permute(2, 0, 3, 1, 4)
+            mixed = functional.scaled_dot_product_attention(*heads.unbind(0), is_causal=True)
+            x = x + self.out(mixed.transpose(1, 2).flatten(2))
+            return x + self.down(functional.gelu(self.up(functional.layer_norm(x, x.shape[-1:])), approximate="tanh"))
+
+    class Network(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed = torch.nn.Embedding(*params["embed"].shape)
+            self.embed.weight.data = torch.from_numpy(params["embed"].copy())
+            self.blocks = torch.nn.ModuleList([Block(weights) for weights in params["blocks"]])
+            self.head = linear(params["embed"].T)
+            self.head.weight = self.embed.weight
+
+        def forward(self, tokens: Any) -> Any:
+            x = self.embed(tokens)
+            for block in self.blocks:
+                x = block(x)
+            return self.head(functional.layer_norm(x, x.shape[-1:])).transpose(1, 2)  # classes before places
+
+    network = Network()
+    order = [(getattr(block, name).weight, True) for block in network.blocks for name in ("down", "out", "qkv", "up")]
+    return network, [*order, (network.embed.weight, False)]
+
+
+def from_samples(quantity: str, order: list[tuple[Any, bool]]) -> Any:
+    """What stored gradients of examples give."""
+    samples = [weight.grad_sample.flatten(1) for weight, _ in order]
+    if quantity == "kernel":
+        return sum(g @ g.T for g in samples)
+    if quantity == "second moment":
+        return [turned(g.square().sum(0), *pair) for g, pair in zip(samples, order, strict=True)]
+    norms = sum(g.square().sum(1) for g in samples).sqrt()
+    if quantity == "norms":
+        return norms
+    factors = 1 / (1 + norms)
+    return [turned(factors @ g, *pair) for g, pair in zip(samples, order, strict=True)]
+
+
+def turned(found: Any, weight: Any, turn: bool) -> Any:
+    """Something of a weight's shape as the other libraries have it."""
+    found = found.reshape(weight.shape)
+    return (found.T if turn else found).reshape(-1)
+
+
+def opacus(module_of: Callable[[Any], Built], quantity: str, ghost: bool) -> Callable[..., Thunk]:
+    """A quantity of Opacus, by stored gradients of examples or by ghost clipping, which goes backward twice."""
 
     def make(params: Any, x: np.ndarray, y: np.ndarray) -> Thunk:
         import torch
         from opacus.grad_sample import GradSampleModule, GradSampleModuleFastGradientClipping
 
         wrap: Any = GradSampleModuleFastGradientClipping if ghost else GradSampleModule
-        model = wrap(module_of(params), loss_reduction="sum")
-        inputs, targets = torch.from_numpy(x), torch.from_numpy(y.argmax(1))
-        weights = list(model.parameters())
+        module, order = module_of(params)
+        model = wrap(module, loss_reduction="sum")
+        indices = x.dtype == np.int32
+        inputs, targets = torch.from_numpy(x.astype(np.int64) if indices else x), torch.from_numpy(y.argmax(-1))
 
         def losses() -> Any:
-            return torch.nn.functional.cross_entropy(model(inputs), targets, reduction="none")
-
-        def rows(gradient: Any) -> Any:
-            """One parameter's gradient as the other libraries have it: matrices are the other way round."""
-            return (gradient.T if gradient.ndim == 2 else gradient).reshape(-1)
+            found = torch.nn.functional.cross_entropy(model(inputs), targets, reduction="none")
+            return found if found.ndim == 1 else found.mean(1)
 
         def run() -> Any:
             model.zero_grad(set_to_none=True)
             if not ghost:
-                for weight in weights:
+                for weight, _ in order:
                     weight.grad_sample = None
                 losses().sum().backward()
-                samples = [weight.grad_sample.flatten(1) for weight in weights]
-                norms = sum(g.square().sum(1) for g in samples).sqrt()
-                if quantity == "norms":
-                    return norms
-                factors = 1 / (1 + norms)
-                return [rows((factors @ g).reshape(weight.shape)) for g, weight in zip(samples, weights, strict=True)]
+                return from_samples(quantity, order)
             model.enable_hooks()
             found = losses()
             found.sum().backward(retain_graph=quantity != "norms")
@@ -80,49 +165,8 @@ def opacus(module_of: Callable[[Any], Any], quantity: str, ghost: bool) -> Calla
             model.zero_grad(set_to_none=True)
             model.disable_hooks()
             (found @ (1 / (1 + norms))).backward()
-            return [rows(weight.grad) for weight in weights]
+            return [turned(weight.grad, weight, turn) for weight, turn in order]
 
         return run
-
-    return make
-
-
-def jax_ghost(quantity: str) -> Callable[..., Thunk]:
-    """Of an MLP: norms of inputs times norms of derivatives at outputs, then one gradient of the weighted loss."""
-
-    def make(params: list[tuple[np.ndarray, np.ndarray]], x: np.ndarray, y: np.ndarray) -> Thunk:
-        import jax
-        import jax.numpy as jnp
-
-        def losses(params: Any, shifts: Any, x: Any, y: Any) -> Any:
-            seen = []
-            for index, (w, b) in enumerate(params):
-                seen.append(x)
-                x = x @ w + b + (0 if shifts is None else shifts[index])
-                if index + 1 < len(params):
-                    x = jnp.tanh(x)
-            return jax.nn.logsumexp(x, axis=-1) - jnp.sum(x * y, axis=-1), seen
-
-        @jax.jit
-        def run(params: Any, x: Any, y: Any) -> Any:
-            shifts = [jnp.zeros((len(x), len(b))) for _, b in params]
-
-            def total(shifts: Any) -> Any:
-                found, seen = losses(params, shifts, x, y)
-                return found.sum(), seen
-
-            derivatives, seen = jax.grad(total, has_aux=True)(shifts)
-            squares = [
-                jnp.sum(d * d, axis=1) * (1 + jnp.sum(a * a, axis=1)) for a, d in zip(seen, derivatives, strict=True)
-            ]
-            norms = sum(squares) ** 0.5
-            if quantity == "norms":
-                return norms
-            weights = 1 / (1 + norms)
-            gradient = jax.grad(lambda p: weights @ losses(p, None, x, y)[0])(params)
-            return [leaf.reshape(-1) for leaf in jax.tree.leaves(gradient)]
-
-        arguments = jax.tree.map(jnp.asarray, (params, x, y))
-        return lambda: jax.block_until_ready(run(*arguments))
 
     return make
