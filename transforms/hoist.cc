@@ -17,6 +17,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/combinators.h"
 #include "ir/ops.h"
 #include "runtime/error.h"
 #include "transforms/common.h"
@@ -87,8 +88,7 @@ class Slices {
     if (length_ < 2) return;
     for (Var var = 0; var < body_.num_inputs(); ++var) {
       if (var < constants_) level_[var] = Level::kConstant;
-      // Of a scan that is told how many steps to take, only some slices count.
-      if (var >= constants_ + carries_ && !scan_.counted) level_[var] = Level::kSlice;
+      if (var >= constants_ + carries_) level_[var] = Level::kSlice;
     }
     int64_t stacked = 0;
     for (Var var = static_cast<Var>(constants_ + carries_); var < body_.num_inputs(); ++var) {
@@ -255,12 +255,8 @@ class Hoister {
     for (Var var : body_.outputs()) ++uses_[var];
     if (scan_.length < 2) return;
     for (size_t c = 0; c < carries_; ++c) {
-      auto found = accumulation(c);
-      // The cost of a loop that may end early is that of the steps it takes; of a batch of such loops, of the longest
-      // one, and what each adds to a sum of its own is no factor of the others'.
-      if (found && (!scan_.counted || clears_what_is_not_taken(*found))) found_.push_back(std::move(*found));
+      if (auto found = accumulation(c)) found_.push_back(std::move(*found));
     }
-    if (scan_.counted) return;
     for (size_t k = carries_; k < body_.outputs().size(); ++k) {
       if (auto found = product(k)) products_.push_back(std::move(*found));
     }
@@ -320,7 +316,7 @@ class Hoister {
     };
     // Both factors are cleared where a step is not taken: zero times what is not a number is none.
     auto gated = [&](const Seen& seen, const std::optional<Gate>& gate, const Ints& axes_of_factor) {
-      const Value factor = stacked(seen);
+      const Value factor = gate && clears_what_is_not_taken(*gate) ? stacked(seen) : up_to_count(stacked(seen));
       if (!gate) return factor;
       const bool varies = gate->predicate >= constants_;
       Ints axes;
@@ -361,7 +357,7 @@ class Hoister {
       }
       const std::vector<Batched> made =
           one.dot->primitive->batch(builder, factors, {length}, body_.attrs_ptr(*one.dot));
-      all[one.output] = transpose_steps(materialize_batch(builder, made[0], 0, length), one.permutations);
+      all[one.output] = up_to_count(transpose_steps(materialize_batch(builder, made[0], 0, length), one.permutations));
     }
     size_t next = 0;
     for (size_t k = 0; k < all.size(); ++k) {
@@ -372,9 +368,15 @@ class Hoister {
 
  private:
   // Of steps that are not taken the stacked predicate is false.
-  bool clears_what_is_not_taken(const Accumulation& sum) const {
-    return sum.gate && !sum.gate->inverse && sum.gate->predicate >= constants_ && !is_sequence(sum.gate->predicate) &&
-           !sum.gate->lhs_axes.empty();
+  bool clears_what_is_not_taken(const Gate& gate) const {
+    return !gate.inverse && gate.predicate >= constants_ && !is_sequence(gate.predicate) && !gate.lhs_axes.empty();
+  }
+  // Zeros for steps that a counted loop does not take: products of a sequence end there (jit/fuse/limits.h).
+  Value up_to_count(Value steps) const {
+    if (!scan_.counted) return steps;
+    Masked masked = exact(steps);
+    masked.lengths[0] = operands_.back();
+    return fill_padded(masked, 0, 0);
   }
   bool is_sequence(Var var) const { return var >= constants_ + carries_ && var < body_.num_inputs(); }
   bool is_hoisted(size_t output) const {

@@ -145,8 +145,33 @@ void emit_scan(Frame& frame, const Equation& equation) {
   set_carries(frame, carried, carry_operands, equation.first_output, results);
 }
 
+// Of sequences and of stacked results of a counted loop: what there is of the steps.
+std::optional<Limit> steps_taken(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  if (!graph.attrs(equation).has("counted")) return std::nullopt;
+  const ElementForm count = limits.form(graph, graph.operands(equation).back());
+  if (count.source == kNoVar) return std::nullopt;
+  return Limit{0, count.source, 0, count.source_axes};
+}
+
 class ScanLowering final : public Lowering {
  public:
+  ElementForm form(const ElementLimits& limits, const Graph& graph, const Equation& equation,
+                   int output) const override {
+    ElementForm result;
+    if (output < graph.attrs(equation).integer("num_carries")) return result;
+    if (auto steps = steps_taken(limits, graph, equation)) result.fillings.push_back({*std::move(steps), 0});
+    return result;
+  }
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    OperandLimits result(equation.operand_count, Limits{});
+    const std::optional<Limit> steps = steps_taken(limits, graph, equation);
+    const ScanAttrs attrs = ScanAttrs::from(graph.attrs(equation));
+    for (auto k = static_cast<size_t>(attrs.num_constants + attrs.num_carries); steps && k + 1 < result.size(); ++k) {
+      result[k] = Limits{*steps};
+    }
+    return result;
+  }
   void emit(Frame& frame, const Equation& equation) const override { emit_scan(frame, equation); }
 };
 const LoweringFor<structures::Scan, ScanLowering> kScanLowering;
