@@ -2,8 +2,8 @@
 //
 // Python takes any object for true or false, and a string or a float in place of an integer gets far before something
 // notices. A `CheckedFunction` stands in front of a Python function and looks at the arguments whose parameters are
-// annotated bool, int or str, several of the first two, or None; `_base/arguments.py` makes them of annotations. It raises a
-// TypeError that names the function and the parameter, and costs some nanoseconds when all is well. Every
+// annotated bool, int or str, several of the first two, or None; `_base/arguments.py` makes them of annotations. It
+// raises a TypeError that names the function and the parameter, and costs some nanoseconds when all is well. Every
 // public function is one: what the user calls inside of a mask is known by it (user_calls.h).
 #include "python_bindings/checked.h"
 

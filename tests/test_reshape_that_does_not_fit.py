@@ -78,3 +78,23 @@ def test_results_and_derivatives_stay_what_they_are() -> None:
         np.testing.assert_allclose(slope.unpad(), want)
     structure = ct.mask(lambda x: {"a": x.reshape(-1, 2), "n": x.shape[0] * 1.0})(_padded(4))
     assert sorted(structure) == ["a", "n"] and float(structure["n"]) == 4.0
+
+
+@pytest.mark.parametrize("length", [0, 1])
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: (x.reshape(1, -1) ** 2).sum(),
+        lambda x: (x.reshape(-1, 1) ** 2).sum(),
+        lambda x: (cnp.squeeze(x[None], 0) ** 2).sum(),
+        lambda x: (x[None, :, None].reshape(x.shape[0], 1) ** 2).sum(),
+    ],
+)
+def test_a_bound_of_one_and_derivatives(program: Callable[[Any], Any], length: int) -> None:
+    x = ct.Ragged(np.array([3.0]), {0: length})
+    want = [6.0] * length
+    assert float(ct.jit(ct.mask(program))(x)) == 9.0 * length
+    assert ct.grad(ct.mask(program))(x).unpad().tolist() == want
+    assert ct.jit(ct.mask(ct.grad(program)))(x).unpad().tolist() == want
+    batch = ct.Ragged(np.array([[3.0], [3.0]]), {1: [length, 1]})
+    assert ct.vmap(ct.grad(ct.mask(program)))(batch).to_list()[0].tolist() == want

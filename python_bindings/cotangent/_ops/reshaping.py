@@ -43,9 +43,10 @@ def reshaped(x: Array, sizes: Sequence[Extent]) -> Array:
         if found is not None:
             _check_count(source, sizes)
             return found
-    # Axes at both ends that stay as they are need no looking up.
-    first = _agreeing(source, sizes)
-    last = _agreeing(source[first:][::-1], list(sizes)[first:][::-1])
+    # Axes at both ends that stay as they are need no looking up; for a reshape one axis of size 1 is like another, though.
+    short = any(x._bound_shape[axis] == 1 for axis in _core.ragged_axes(x))
+    first = 0 if short else _agreeing(source, sizes)
+    last = 0 if short else _agreeing(source[first:][::-1], list(sizes)[first:][::-1])
     start, stop, target = first, len(source) - last, list(sizes)[first : len(sizes) - last]
     _check_count(source[start:stop], target)
     return give_lengths(_looked_up(x, start, stop, [bound_of(size) for size in target], lengths), lengths)
@@ -99,6 +100,8 @@ def _agreeing(x: Sequence[Extent], y: Sequence[Extent]) -> int:
 
 def _in_place(x: Array, sizes: Sequence[Extent], bounds: list[int]) -> Array | None:
     """The memory reshaped, if its ragged axes become those that are asked for."""
+    if any(x._bound_shape[axis] == 1 for axis in _core.ragged_axes(x)):
+        return None  # one axis of size 1 is like another there, and an equation that fails would stay in the program
     try:
         result = primitives.reshape(x, shape=bounds)
         found = symbolic_sizes(result)

@@ -16,7 +16,7 @@ from cotangent._base.device import check_placement
 from cotangent._core import Array, entrance
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import apart, own
-from cotangent._ops.extents import check_stretch, slice_axis
+from cotangent._ops.extents import check_stretch, drop_axes, slice_axis
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import (
     axis_size,
@@ -219,7 +219,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
         for i in axes:
             if sizes[i] != 1 or i in ragged:
                 raise ValueError(f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}")
-    return primitives.reshape(array, shape=[item for i, item in enumerate(sizes) if i not in axes]) if axes else array
+    return drop_axes(array, axes) if axes else array
 
 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
