@@ -11,6 +11,7 @@
 #include "python_bindings/gil.h"
 #include "python_bindings/graph.h"
 #include "python_bindings/operands.h"
+#include "python_bindings/user_calls.h"
 #include "runtime/text.h"
 #include "transforms/find_nan.h"
 
@@ -181,7 +182,12 @@ std::vector<Datum> bind_with_location(const Primitive& primitive, absl::Span<con
     return results;
   }
   LocationScope scope(user_location());
-  return bind(primitive, operands, attrs);
+  std::vector<const Datum*> pointers;
+  for (const Datum& operand : operands) pointers.push_back(&operand);
+  const UserAxes axes(primitive, pointers, attrs);
+  std::vector<Datum> results = bind(primitive, operands, attrs);
+  if (results.size() == 1) axes.note(results[0]);
+  return results;
 }
 
 Datum convert_datum(const Datum& x, DType dtype, bool weak) {

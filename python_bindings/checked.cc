@@ -2,14 +2,16 @@
 //
 // Python takes any object for true or false, and a string or a float in place of an integer gets far before something
 // notices. A `CheckedFunction` stands in front of a Python function and looks at the arguments whose parameters are
-// annotated bool, int or str, several of the first two, or None; `_arguments.py` makes them of annotations. It raises a
-// TypeError that names the function and the parameter, and costs some nanoseconds when all is well.
+// annotated bool, int or str, several of the first two, or None; `_base/arguments.py` makes them of annotations. It
+// raises a TypeError that names the function and the parameter, and costs some nanoseconds when all is well. Every
+// public function is one: what the user calls inside of a mask is known by it (user_calls.h).
 #include "python_bindings/checked.h"
 
 #include <cstddef>
 
 #include "python_bindings/array.h"
 #include "python_bindings/slots.h"
+#include "python_bindings/user_calls.h"
 
 namespace ct::python {
 namespace {
@@ -145,6 +147,7 @@ PyObject* call_checked(PyObject* object, PyObject* const* args, size_t flags, Py
     const char kind = kind_of(self, keyword);
     if (!fits(args[count + i], kind)) refuse(self, keyword, args[count + i], kind);
   }
+  const UserCall call(self.function, args, count + named);
   return PyObject_Vectorcall(self.function, args, flags, keywords);
 }
 

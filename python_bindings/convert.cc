@@ -6,6 +6,7 @@
 #include "ir/primitives.h"
 #include "python_bindings/exchange.h"
 #include "python_bindings/operands.h"
+#include "python_bindings/user_calls.h"
 #include "runtime/hash.h"
 #include "runtime/size.h"
 #include "runtime/text.h"
@@ -282,7 +283,11 @@ py::array tensor_to_numpy(const Tensor& tensor) {
   return array;
 }
 
-Datum datum_from_python(py::handle object) { return datum_after(object, 0); }
+Datum datum_from_python(py::handle object) {
+  Datum result = datum_after(object, 0);
+  note_conversion(object.ptr(), result);
+  return result;
+}
 
 namespace {
 

@@ -14,6 +14,7 @@
 #include "python_bindings/operands.h"
 #include "python_bindings/primitive_functions.h"
 #include "python_bindings/slots.h"
+#include "python_bindings/user_calls.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -341,6 +342,8 @@ PyObject* call_entrance(PyObject* object, PyObject* const* args, size_t flags, P
     });
     if (done || PyErr_Occurred()) return result;
   }
+  const UserCall call(self->function, args,
+                      PyVectorcall_NARGS(flags) + (keywords == nullptr ? 0 : PyTuple_GET_SIZE(keywords)));
   return PyObject_Vectorcall(self->function, args, flags, keywords);
 }
 

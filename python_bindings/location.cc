@@ -29,17 +29,31 @@ bool is_library(std::string_view file) {
   return false;
 }
 
-// Whether a code object belongs to this package or such another one, remembered by code object. Code objects asked
-// about are kept alive.
-bool is_internal(PyCodeObject* code) {
-  static auto* known = new std::unordered_map<PyCodeObject*, bool>;
-  auto [it, inserted] = known->try_emplace(code, false);
+enum class Author : uint8_t {
+  kUser,
+  kLibrary,   // this package, or such another one
+  kDelegate,  // of this package, and does no more than to call the function that an operator or method stands for
+};
+
+bool is_delegate(std::string_view file) {
+  if (package_directory.empty() || file.substr(0, package_directory.size()) != package_directory) return false;
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  return name == "_array_methods.py" || name == "_numpy_dispatch.py";
+}
+
+// Whose a code object is, remembered by code object. Code objects asked about are kept alive.
+Author author_of(PyCodeObject* code) {
+  static auto* known = new std::unordered_map<PyCodeObject*, Author>;
+  auto [it, inserted] = known->try_emplace(code, Author::kUser);
   if (inserted) {
     Py_INCREF(code);
     Py_ssize_t length = 0;
     const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &length);
     if (file == nullptr) PyErr_Clear();
-    if (file != nullptr) it->second = is_library({file, static_cast<size_t>(length)});
+    if (file != nullptr) {
+      const std::string_view path(file, static_cast<size_t>(length));
+      it->second = is_delegate(path) ? Author::kDelegate : is_library(path) ? Author::kLibrary : Author::kUser;
+    }
   }
   return it->second;
 }
@@ -49,7 +63,7 @@ struct Recent {
   PyCodeObject* code;
   int instruction;
   LocationId location;  // of user code
-  bool internal;
+  Author author;
 };
 constexpr size_t kRecent = 256;
 
@@ -60,8 +74,9 @@ const Recent& recent_place(PyFrameObject* frame) {
   Recent& slot =
       (*recent)[(reinterpret_cast<uintptr_t>(code) / 64 * 31 + static_cast<uintptr_t>(instruction)) % kRecent];
   if (slot.code != code || slot.instruction != instruction) {
-    const bool internal = is_internal(code);
-    slot = {code, instruction, internal ? kNoLocation : intern_location(code, instruction), internal};
+    const Author author = author_of(code);
+    const bool user = author == Author::kUser;
+    slot = {code, instruction, user ? intern_location(code, instruction) : kNoLocation, author};
   }
   Py_DECREF(code);
   return slot;
@@ -85,9 +100,14 @@ LocationId user_location() {
 
 bool called_by_user() {
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  const bool result = frame != nullptr && !recent_place(frame).internal;
-  Py_XDECREF(frame);
-  return result;
+  Author author = Author::kLibrary;
+  while (frame != nullptr) {
+    author = recent_place(frame).author;
+    PyFrameObject* back = author == Author::kDelegate ? PyFrame_GetBack(frame) : nullptr;
+    Py_DECREF(frame);
+    frame = back;
+  }
+  return author == Author::kUser;
 }
 
 LocationId calling_location() {
@@ -95,7 +115,7 @@ LocationId calling_location() {
   LocationId location = kNoLocation;
   while (frame != nullptr) {
     const Recent& place = recent_place(frame);
-    if (!place.internal) {
+    if (place.author == Author::kUser) {
       location = place.location;
       break;
     }

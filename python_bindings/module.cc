@@ -6,6 +6,7 @@
 #include "python_bindings/functions.h"
 #include "python_bindings/primitive_functions.h"
 #include "python_bindings/python.h"
+#include "python_bindings/user_calls.h"
 #include "runtime/process.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -27,6 +28,7 @@ PYBIND11_MODULE(_core, module) {
   register_primitive_functions(module);
   register_entrances(module);
   register_checked(module);
+  register_user_calls(module);
   register_tree(module);
   register_graph(module);
   register_primitives(module);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "ir/primitives.h"
+#include "python_bindings/user_calls.h"
 #include "runtime/text.h"
 
 namespace ct::python {
@@ -113,11 +114,7 @@ void check_sizes_beside_ragged(absl::Span<const Operand> operands) {
     for (const Operand& operand : operands) {
       if (from_end >= operand.shape.size() || length_from_end(operand, from_end)) continue;
       const int64_t size = operand.shape[operand.shape.size() - 1 - from_end];
-      if (size == 1) continue;
-      throw Error(ErrorKind::kShape, concat("an axis of ", size, " elements meets a ragged one, axis -", from_end + 1,
-                                            ": they are of one size for one length only"))
-          .at(user_location())
-          .hint("make the array of the size of the other's axis, or cut it to that: y[:x.shape[axis]]");
+      if (size > 1) throw unequal_sizes(size, from_end, "");
     }
   }
 }
@@ -177,7 +174,10 @@ void promote_operands(absl::Span<Operand> operands, Promotion promotion, absl::S
 Datum bind1_with_location(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs) {
   if (innermost_capture() != nullptr) {
     LocationScope scope(user_location());
-    return bind1(primitive, operands, attrs);
+    const UserAxes axes(primitive, operands, attrs);
+    Datum result = bind1(primitive, operands, attrs);
+    axes.note(result);
+    return result;
   }
   Datum result = bind1(primitive, operands, attrs);
   if (config().debug_nans) {

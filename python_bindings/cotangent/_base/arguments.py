@@ -26,9 +26,10 @@ _ANY = "."
 
 
 def checked(function: types.FunctionType) -> Any:
-    """``function`` behind a check of its flags, integers and strings; itself where it has none.
+    """``function`` behind a check of its flags, integers and strings, if it has any.
 
-    A decorated function that hands on all arguments takes what the function within takes.
+    That a user calls it is known, too: inside of a mask an exact array that is given to it is as long as it says
+    (``python_bindings/user_calls.h``). A decorated function that hands on all arguments takes what the function within takes.
     """
     outer = function
     while function.__code__.co_flags & inspect.CO_VARARGS and isinstance(
@@ -36,15 +37,11 @@ def checked(function: types.FunctionType) -> Any:
     ):
         function = function.__wrapped__  # type: ignore[attr-defined]
     annotations = function.__annotations__
-    if _KINDS.keys().isdisjoint(annotations.values()):
-        return outer
     kinds = {name: _KINDS[text] for name, text in annotations.items() if text in _KINDS and name != "return"}
     code = function.__code__
     count = code.co_argcount + code.co_kwonlyargcount
     by_name = {name: kinds[name] for name in code.co_varnames[code.co_posonlyargcount : count] if name in kinds}
     positional = "".join(kinds.get(name, _ANY) for name in code.co_varnames[: code.co_argcount])
-    if not by_name and not positional.strip(_ANY):
-        return outer
     return _core.checked(outer, positional.rstrip(_ANY), by_name)
 
 
@@ -60,19 +57,17 @@ def adopt_members(namespace: dict[str, Any]) -> None:
 def check_arguments(namespace: dict[str, Any]) -> None:
     """Puts the public functions, and methods of public classes, that a module defines behind a check of their arguments."""
     module = namespace["__name__"]
+    made: dict[Any, Any] = {}  # other names of a function are names of the one that stands for it
     for name in namespace.get("__all__", tuple(namespace)):
         member = namespace[name]
         if name.startswith("_"):
             continue
         if isinstance(member, types.FunctionType) and member.__module__ == module:
-            namespace[name] = checked(member)
+            namespace[name] = made[member] = made.get(member) or checked(member)
         elif isinstance(member, type) and member.__module__ == module:
             for attribute, method in list(vars(member).items()):
-                if isinstance(method, types.FunctionType) and not attribute.startswith("_"):
-                    inner = checked(method)
-                    if inner is not method:
-                        setattr(member, attribute, inner)
+                public = not attribute.startswith("_") or attribute == "__call__"
+                if isinstance(method, types.FunctionType) and public:
+                    setattr(member, attribute, checked(method))
         elif isinstance(member, _core.Entrance) and member.__wrapped__.__module__ == module:
-            inner = checked(member.__wrapped__)  # type: ignore[arg-type]
-            if inner is not member.__wrapped__:
-                _core.set_entrance_function(member, inner)
+            _core.set_entrance_function(member, checked(member.__wrapped__))  # type: ignore[arg-type]

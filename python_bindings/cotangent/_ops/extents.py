@@ -18,6 +18,7 @@ from cotangent import _core
 from cotangent._base import primitives
 from cotangent._core import Array
 from cotangent._ops.sizes import is_dimension, refuse_ragged
+from cotangent.errors import ShapeError
 
 _INT32 = np.dtype("int32")
 
@@ -89,6 +90,26 @@ def stretched(x: Any, like: Array, changed: Mapping[int, int] | None = None) -> 
     Axes are ragged where those of ``x`` are.
     """
     return _core.broadcast_to(x, _sizes(like, changed))
+
+
+def check_stretch(name: str, x: Array, sizes: Sequence[int], lengths: Mapping[int, Array], axes: Sequence[int]) -> None:
+    """Checks that ``x``, whose axes are ``axes`` of a shape, may be stretched to it: sizes of ragged axes are equal as sizes.
+
+    Raises:
+        ShapeError: one is the size of the other for one length only.
+    """
+    for axis, (place, bound) in enumerate(zip(axes, x._bound_shape, strict=True)):
+        own = _core.length_of(x, axis)
+        wanted = lengths.get(place)
+        if place < 0 or (own is None and (wanted is None or bound == 1)):
+            continue
+        if own is None or wanted is None or not (own is wanted or _core.same_length(own, wanted)):
+            size = "ragged" if own is not None else f"of {bound} elements"
+            other = "ragged" if wanted is not None else f"of {sizes[place]}"
+            raise ShapeError(
+                f"{name}: axis {axis} is {size}, and that of the shape {other}: they are of one size for one length only\n"
+                "  take sizes of the shape from the array: x.shape[axis]"
+            )
 
 
 def spread_over(x: Array, like: Array, axes: Sequence[int]) -> Array:

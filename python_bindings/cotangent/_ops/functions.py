@@ -7,6 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, entrance
 from cotangent._ops import elementary as _elementary
 from cotangent._ops.arithmetic import remainder
@@ -257,3 +258,6 @@ def rad2deg(x: Any, /) -> Array:
 
 
 radians, degrees = deg2rad, rad2deg
+
+
+check_arguments(globals())

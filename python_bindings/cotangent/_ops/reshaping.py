@@ -25,7 +25,7 @@ from cotangent._ops.sizes import (
     normalize_axis,
     symbolic_sizes,
 )
-from cotangent._transforms.lengths import check_equal
+from cotangent._transforms.lengths import require_equal
 from cotangent.errors import ShapeError
 
 Extent = Any  # int | Dim
@@ -37,14 +37,16 @@ def reshaped(x: Array, sizes: Sequence[Extent]) -> Array:
     lengths = {axis: length_of_size(size) for axis, size in enumerate(sizes) if isinstance(size, Dim)}
     if not _core.ragged_axes(x):
         return give_lengths(primitives.reshape(x, shape=bounds), lengths)
+    source = symbolic_sizes(x)
     if math.prod(bounds) == math.prod(x._bound_shape):
         found = _in_place(x, sizes, bounds)
         if found is not None:
+            _check_count(source, sizes)
             return found
-    source = symbolic_sizes(x)
-    # Axes at both ends that stay as they are need no looking up.
-    first = _agreeing(source, sizes)
-    last = _agreeing(source[first:][::-1], list(sizes)[first:][::-1])
+    # Axes at both ends that stay as they are need no looking up; for a reshape one axis of size 1 is like another, though.
+    short = any(x._bound_shape[axis] == 1 for axis in _core.ragged_axes(x))
+    first = 0 if short else _agreeing(source, sizes)
+    last = 0 if short else _agreeing(source[first:][::-1], list(sizes)[first:][::-1])
     start, stop, target = first, len(source) - last, list(sizes)[first : len(sizes) - last]
     _check_count(source[start:stop], target)
     return give_lengths(_looked_up(x, start, stop, [bound_of(size) for size in target], lengths), lengths)
@@ -98,6 +100,8 @@ def _agreeing(x: Sequence[Extent], y: Sequence[Extent]) -> int:
 
 def _in_place(x: Array, sizes: Sequence[Extent], bounds: list[int]) -> Array | None:
     """The memory reshaped, if its ragged axes become those that are asked for."""
+    if any(x._bound_shape[axis] == 1 for axis in _core.ragged_axes(x)):
+        return None  # one axis of size 1 is like another there, and an equation that fails would stay in the program
     try:
         result = primitives.reshape(x, shape=bounds)
         found = symbolic_sizes(result)
@@ -107,7 +111,7 @@ def _in_place(x: Array, sizes: Sequence[Extent], bounds: list[int]) -> Array | N
 
 
 def _check_count(source: Sequence[Extent], target: Sequence[Extent]) -> None:
-    """Tells `checkify` of a shape of another number of elements; numbers that are known must be equal."""
+    """Numbers of elements must be equal: at once where they are known, else when lengths are."""
     before: Any = math.prod(source)
     after: Any = math.prod(target)
     if _same(before, after):
@@ -117,7 +121,13 @@ def _check_count(source: Sequence[Extent], target: Sequence[Extent]) -> None:
     gap = narrowed(before - after)
     if isinstance(gap, Dim) and (gap.least > 0 or gap.bound < 0):
         raise ShapeError(f"reshape: {before} elements do not fill {tuple(target)}, whatever the lengths")
-    check_equal(_core.array(before), _core.array(after), "reshape: an array and its new shape")
+    place = _core.calling_place()
+    require_equal(
+        _scalar(before),
+        _scalar(after),
+        f"reshape{f' at {place}' if place else ''}: the elements of an array and of its new shape",
+        "\n  cut the array to a size that fits: x[: n // 2 * 2].reshape(-1, 2)",
+    )
 
 
 def _looked_up(x: Array, start: int, stop: int, bounds: list[int], lengths: dict[int, Array]) -> Array:
@@ -157,6 +167,10 @@ def _looked_up(x: Array, start: int, stop: int, bounds: list[int], lengths: dict
     # Behind the last element there are numbers that no element has.
     place = primitives.min(place, literal(place, count - 1))
     return primitives.gather(flat, place, axis=start, batch_dims=0)
+
+
+def _scalar(size: Extent) -> Array:
+    return _core.array(size.value if isinstance(size, Dim) else size)
 
 
 def _value(size: Extent) -> Any:

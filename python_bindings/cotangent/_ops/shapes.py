@@ -16,7 +16,7 @@ from cotangent._base.device import check_placement
 from cotangent._core import Array, entrance
 from cotangent._ops.arithmetic import remainder
 from cotangent._ops.binding import apart, own
-from cotangent._ops.extents import slice_axis
+from cotangent._ops.extents import check_stretch, drop_axes, slice_axis
 from cotangent._ops.reshaping import missing_size, reshaped
 from cotangent._ops.sizes import (
     axis_size,
@@ -219,7 +219,7 @@ def squeeze(a: Any, axis: int | Sequence[int] | None = None) -> Array:
         for i in axes:
             if sizes[i] != 1 or i in ragged:
                 raise ValueError(f"squeeze: axis {i} has size {array.shape[i]}, not 1; the shape is {array.shape}")
-    return primitives.reshape(array, shape=[item for i, item in enumerate(sizes) if i not in axes]) if axes else array
+    return drop_axes(array, axes) if axes else array
 
 
 def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
@@ -229,8 +229,10 @@ def broadcast_to(array: Any, shape: Any, *, out_sharding: Any = None) -> Array:
         ShapeError: a size is neither equal nor 1.
     """
     check_placement(out_sharding, "broadcast_to")
+    x = _core.array(array)
     sizes, lengths = static_shape(shape, "broadcast_to")
-    wide = _core.broadcast_to(array, sizes)
+    check_stretch("broadcast_to", x, sizes, lengths, range(len(sizes) - x.ndim, len(sizes)))
+    wide = _core.broadcast_to(x, sizes)
     ragged = _core.ragged_axes(wide) if lengths else ()
     return give_lengths(wide, {axis: length for axis, length in lengths.items() if axis not in ragged})
 
@@ -244,6 +246,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def broadcast_arrays(*args: Any) -> list[Array]:
     """The arrays stretched to their common shape."""
     arrays = [_core.array(x) for x in args]
+    _core.check_sizes(arrays)
     common = _core.broadcast_shapes([x._bound_shape for x in arrays])
     lengths = {
         axis + len(common) - x.ndim: ragged_length(x, axis) for x in reversed(arrays) for axis in _core.ragged_axes(x)

@@ -101,6 +101,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     arrays = [_core.array(key) for key in keys]
     if not arrays:
         raise TypeError("lexsort needs at least one key")
+    _core.check_sizes(arrays)
     shape = arrays[0]._bound_shape
     if any(key._bound_shape != shape for key in arrays):
         raise ValueError(f"lexsort: keys must have one shape; got {[key.shape for key in arrays]}")

@@ -7,6 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.elementary import is_odd, sin_of_pi
 from cotangent._ops.per_element import by_precision, elementwise, pick
@@ -270,3 +271,6 @@ def polygamma(m: Any, x: Any) -> Array:
 def zeta(s: Any, q: Any) -> Array:
     """The sum of ``(q + k)**-s`` over k = 0, 1, …, for s > 1; NaN for s < 1, and for fractional s with q < 0."""
     return _zeta(*floats("zeta", s, q))
+
+
+check_arguments(globals())

@@ -14,6 +14,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.dtypes import finfo
 from cotangent._ops.per_element import Elementwise, elementwise, pick, polynomial
@@ -452,3 +453,6 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
     results have ``|log(result)|`` times up to 16 units in the last place.
     """
     return _betainc(*floats("betainc", a, b, x))
+
+
+check_arguments(globals())

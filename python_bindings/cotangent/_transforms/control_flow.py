@@ -147,6 +147,7 @@ def scan(
         raise ValueError("scan: pass xs with at least one array, or length=")
     if len(lengths) > 1:
         raise ValueError(f"scan: leading axes and length differ: {sorted(lengths)}")
+    _core.check_sizes(sequences, [0] * len(sequences))
     check_names_of_batch(xs, [0] * len(sequences), f"scan of {name}")
     steps = lengths.pop()
     if steps > 0 and _python_control.wanted():

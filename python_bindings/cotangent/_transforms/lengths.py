@@ -6,6 +6,7 @@ A length that is known is looked at when it is given. One that a program compute
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -102,6 +103,37 @@ def check_equal(first: Any, second: Any, what: str, advice: str = "") -> None:
     where = f" in example {', '.join(map(str, place))}" if left.ndim else ""
     at = tuple(place)
     raise ShapeError(f"{what} have lengths {int(left[at])} and {int(right[at])}{where}{advice}")
+
+
+class Requirements(threading.local):
+    """Sizes that must be equal for the lengths at hand, found while a masked region is captured: they leave it, and are looked at then."""
+
+    def __init__(self) -> None:
+        self.found: list[list[tuple[Array, Array, str, str]]] = []  # of each region that is being captured
+
+
+_requirements = Requirements()
+
+
+def collect_requirements(run: Callable[[], Any]) -> tuple[Any, list[tuple[Array, Array, str, str]]]:
+    """The result of the function of a masked region, and what it requires: two sizes of the region, and what `check_equal` says of them."""
+    _requirements.found.append([])
+    try:
+        result = run()
+    finally:
+        found = _requirements.found.pop()
+    return result, found
+
+
+def require_equal(first: Array, second: Array, what: str, advice: str = "") -> None:
+    """Checks two sizes inside of a masked region: where it is run if their values are known then, else under `checkify`.
+
+    In a loop, a branch or a derivative within, where sizes may be those of a step, under `checkify`.
+    """
+    if _core.capture_mode() == "mask" and _requirements.found:
+        _requirements.found[-1].append((first, second, what, advice))
+    else:
+        check_equal(first, second, what, advice)
 
 
 def _alike(first: Any, second: Any) -> list[Array]:

@@ -10,7 +10,7 @@ from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import aval_of, check_callable, flatten_arguments, function_name, wraps
 from cotangent._core import Array, PyTreeDef
-from cotangent._transforms.lengths import check_equal, checked_length
+from cotangent._transforms.lengths import check_equal, checked_length, collect_requirements
 from cotangent._transforms.ragged import Ragged, keeping_lengths
 from cotangent.errors import ShapeError
 
@@ -44,12 +44,16 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         lengths, names_of, data, axes_of = _arguments(items, name)
         out_structure: PyTreeDef | None = None
         out_ragged: list[dict[int, int]] = []
+        required: list[
+            tuple[int, str, str]
+        ] = []  # the first of two outputs that must be equal, and what to say of them
         same_as: list[int | None] = []  # for each length of a result: the argument's length that it is
 
         def run(inputs: list[Array]) -> tuple[list[Any], None]:
             nonlocal out_structure
             call_args, call_kwargs = outer.unflatten(inputs[len(lengths) :])
-            leaves, out_structure = flatten_arguments(fun(*call_args, **call_kwargs), f"the output of {name}")
+            result, found_required = collect_requirements(lambda: fun(*call_args, **call_kwargs))
+            leaves, out_structure = flatten_arguments(result, f"the output of {name}")
             out_lengths: list[Array] = []
             for leaf in leaves:
                 found: dict[int, int] = {}
@@ -61,6 +65,10 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
                     known = inputs[: len(lengths)]
                     same_as.append(next((i for i, x in enumerate(known) if _core.same_length(x, length)), None))
                 out_ragged.append(found)
+            for first, second, what, advice in found_required:
+                required.append((len(out_ragged), what, advice))
+                leaves += [first, second]
+                out_ragged.extend(({}, {}))
             return leaves, None
 
         avals = [((), "int32", False)] * len(lengths) + [aval_of(x) for x in data]
@@ -82,10 +90,13 @@ def mask(fun: Callable[..., Any]) -> Callable[..., Any]:
         results = primitives.mask(
             *operands, graph=graph, num_lengths=len(lengths), in_ragged=in_ragged, out_ragged=flat_out
         )
+        for first, what, advice in required:
+            check_equal(results[first], results[first + 1], what, advice)
         outputs: list[Any] = []
         total = len(out_ragged)
+        shown = total - 2 * len(required)
         position = 0
-        for value, found in zip(results[:total], out_ragged, strict=True):
+        for value, found in zip(results[:shown], out_ragged[:shown], strict=True):
             if not found:
                 outputs.append(value)
                 continue

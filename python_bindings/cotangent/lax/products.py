@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._base.device import check_placement
 from cotangent._base.precision import DotAlgorithmPreset, Precision, check_precision
 from cotangent._core import Array
@@ -277,3 +278,6 @@ def _times(x: Array, mask: Array, axes: list[int], groups: bool = False) -> Arra
     mask = primitives.transpose(mask, permutation=order)
     wide = primitives.broadcast(mask, shape=shape, axes=sorted(places))
     return primitives.select(wide, _core.broadcast_to(x, shape), _core.full(shape, 0, x.dtype))
+
+
+check_arguments(globals())

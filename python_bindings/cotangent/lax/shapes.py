@@ -15,7 +15,16 @@ from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths, set_length
 from cotangent._base.device import check_placement
 from cotangent._core import Array
-from cotangent._ops.extents import alike, bound_of, capacities, capacity, drop_axes, exact_size, join_axes
+from cotangent._ops.extents import (
+    alike,
+    bound_of,
+    capacities,
+    capacity,
+    check_stretch,
+    drop_axes,
+    exact_size,
+    join_axes,
+)
 from cotangent._ops.reshaping import reshaped
 from cotangent._ops.sizes import (
     axis_size,
@@ -111,6 +120,7 @@ def broadcast_in_dim(
             raise ShapeError(
                 f"lax.broadcast_in_dim: shape {array.shape} does not fit {tuple(sizes)} at axes {tuple(axes)}"
             )
+    check_stretch("lax.broadcast_in_dim", array, sizes, lengths, axes)
     order = sorted(range(len(axes)), key=axes.__getitem__)
     if order != list(range(len(axes))):
         array, axes = primitives.transpose(array, permutation=order), sorted(axes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _special
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent.lax._operands import FLOATS, operands
 
@@ -94,3 +95,6 @@ def bessel_i0e(x: Any) -> Array:
 def bessel_i1e(x: Any) -> Array:
     """``exp(-|x|)`` times the modified Bessel function of order 1."""
     return _special.i1e(*operands("bessel_i1e", (x,), FLOATS))
+
+
+check_arguments(globals())

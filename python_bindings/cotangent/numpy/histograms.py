@@ -81,6 +81,7 @@ def bincount(
         updates = literal(index, 1, _core.default_int_dtype())
     else:
         updates = _core.array(weights)
+        _core.check_sizes([updates, index])
         if not alike(updates, index):
             raise ValueError(f"bincount: {index.size} numbers need as many weights; got shape {updates.shape}")
     start = _core.full((static_count(length, "bincount: length"),), 0, updates.dtype)

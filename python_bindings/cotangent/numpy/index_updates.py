@@ -276,7 +276,7 @@ def _get_filled(x: Array, index: Any, fill_value: Any) -> Array:
 
 
 def _check_lengths(x: Array, index: Any, values: Array) -> None:
-    """ShapeError where values are ragged, and not as long as what the index names."""
+    """ShapeError where values are ragged, or what the index names is, and they are not as long as each other."""
     named = get_item(x, index)
     for axis in _core.ragged_axes(values):
         place = axis + named.ndim - values.ndim
@@ -287,12 +287,13 @@ def _check_lengths(x: Array, index: Any, values: Array) -> None:
                 f"x.at[...]: axis {axis} of the values is ragged, and not known to be as long as what is indexed\n"
                 "  make the values of the elements that are indexed, or cut both to one size"
             )
+    _core.check_sizes([named, values])
 
 
 def update_item(x: Array, index: Any, operation: str, values: Any, mode: str, unique: bool) -> Array:
     """``x`` with ``operation`` (set, add, mul, div, pow, max, min) applied to the elements at ``index``."""
-    if isinstance(values, Array) and _core.ragged_axes(values):
-        _check_lengths(x, index, values)
+    if _core.in_mask() and np.ndim(values):
+        _check_lengths(x, index, _core.array(values))
     if operation in ("div", "pow"):
         # The product of what each element is to be divided by, or raised to, put among ones.
         given = _core.array(values)

@@ -5,6 +5,7 @@ How many elements a result has depends on values: these must be known, or ``size
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +18,11 @@ from cotangent._core import Array
 from cotangent._ops.arithmetic import maximum
 from cotangent._ops.binding import constant, is_inexact, literal
 from cotangent._ops.choice import where
-from cotangent._ops.extents import capacities, capacity, stretched
+from cotangent._ops.extents import capacities, capacity, stretched, without_padding
 from cotangent._ops.joining import concatenate
 from cotangent._ops.positions import exact_mask, is_sized, known, sized_positions, true_positions
 from cotangent._ops.reshaping import reshaped
-from cotangent._ops.shapes import moveaxis, ravel, reshape
+from cotangent._ops.shapes import moveaxis, ravel
 from cotangent._ops.sizes import (
     as_dtype,
     axis_size,
@@ -153,7 +154,8 @@ def unique(
     elif rows.ndim == 1:
         ordered, order = sort_together([rows, index], 0)
     else:
-        flat = reshape(rows, (count, bound_size(rows) // max(count, 1)))
+        exact = without_padding(rows, range(1, rows.ndim))
+        flat = reshaped(exact, [symbolic_size(exact, 0), math.prod(exact._bound_shape[1:])])
         keys = [flat[:, i] for i in range(capacity(flat, 1))]
         order = sort_together([*keys, index], 0, max(len(keys), 1))[-1]
         ordered = primitives.gather(rows, order, axis=0, batch_dims=0)

@@ -9,6 +9,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent import numpy as cnp
+from cotangent._base.arguments import checked
 from cotangent._core import Array
 
 Function = Callable[..., Array]
@@ -107,7 +108,7 @@ class Continuous(Distribution):
             return self._probability(function)(z, *shapes)
 
         self._describe(apply, function, "q" if inverse else "x")
-        return apply
+        return checked(apply)  # type: ignore[arg-type]
 
     def _probability(self, function: str) -> Function:
         given = self._functions
@@ -157,7 +158,7 @@ class Discrete(Distribution):
             return cnp.log(value) if function.startswith("log") else value
 
         self._describe(apply, function, "" if function == "entropy" else "q" if function == "ppf" else "k")
-        return apply
+        return checked(apply)  # type: ignore[arg-type]
 
 
 def inside(condition: Array, value: Array, outside: float = -math.inf) -> Array:

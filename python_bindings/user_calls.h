@@ -1,0 +1,71 @@
+// Arrays that a user gives to a function inside of a mask, followed through what the function does with them.
+//
+// An exact array beside a ragged axis has the axis' size for one length only. Functions of this package make arrays as
+// large as the bound of a ragged axis all the time, and mean them to be of its size; the arrays of the user are of the
+// size that they say. So while a function that the user has called runs, it is known which axes are the user's: those
+// of the arrays that were there before the call, and of what is made of them element by element. Where such an axis
+// meets a ragged one, the call is an error, as it is of an operator.
+#pragma once
+
+#include "absl/container/flat_hash_map.h"
+#include "python_bindings/python.h"
+
+namespace ct::python {
+
+// A call by the user of a function of this package, while it lives. Inside of a mask; elsewhere it does nothing, as it
+// does where the package calls.
+class UserCall {
+ public:
+  UserCall(PyObject* function, PyObject* const* args, Py_ssize_t count) {
+    const Capture* capture = innermost_capture();
+    if (capture != nullptr && capture->masks() && called_by_user()) begin(function, args, count);
+  }
+  ~UserCall() {
+    if (active_) end();
+  }
+  UserCall(const UserCall&) = delete;
+  UserCall& operator=(const UserCall&) = delete;
+
+  // Throws where, counted from the last axis, or at one axis of each, a user's axis meets a ragged one.
+  void check(absl::Span<const Datum> data, const std::optional<std::vector<int64_t>>& axes) const;
+
+ private:
+  friend void note_conversion(PyObject* object, const Datum& datum);
+  friend class UserAxes;
+  void begin(PyObject* function, PyObject* const* args, Py_ssize_t count);
+  void end();
+  void note_argument(PyObject* object, int depth);
+  uint64_t axes_of(const Datum& datum) const;
+
+  bool active_ = false;
+  PyObject* function_ = nullptr;
+  std::shared_ptr<Capture> capture_;
+  Var first_ = 0;                                 // what the call makes begins here
+  std::vector<PyObject*> arguments_;              // arrays of others, and lists: converted later, maybe
+  std::vector<std::shared_ptr<Buffer>> buffers_;  // of arguments; kept, so that no other array has their address
+  absl::flat_hash_map<std::pair<const Capture*, Var>, uint64_t> derived_;
+  UserCall* outer_ = nullptr;
+};
+
+// An object became an array.
+void note_conversion(PyObject* object, const Datum& datum);
+
+// Around the binding of a primitive: looks at the operands first, throwing where a user's axis meets a ragged one, and
+// notes what axes of the results are the user's.
+class UserAxes {
+ public:
+  UserAxes(const Primitive& primitive, absl::Span<const Datum* const> operands, const AttrsPtr& attrs);
+  void note(const Datum& result) const;
+
+ private:
+  UserCall* call_;
+  uint64_t axes_ = 0;  // of the result, where its size is that of the operand
+  Shape shape_;        // of the result, as far as its axes are the user's
+};
+
+void register_user_calls(py::module_& module);
+
+// The error of an exact axis of `size` elements that meets a ragged one, `from_end` axes before the last.
+Error unequal_sizes(int64_t size, size_t from_end, std::string_view function);
+
+}  // namespace ct::python
