@@ -182,7 +182,9 @@ WEIGHTS: list[Callable[[Draft, int, int], Get | None]] = [
     joined, divided, normalized, masked, symmetric, single_precision, through_single_precision, triangle, scaled, repeated, diagonal,
 ]  # fmt: skip
 
-LAYERS: dict[str, tuple[Make, tuple[int, ...], bool]] = {}  # with the ranks that they take, and whether lengths may vary
+LAYERS: dict[
+    str, tuple[Make, tuple[int, ...], bool]
+] = {}  # with the ranks that they take, and whether lengths may vary
 
 
 def layer(*ranks: int, ragged: bool = False) -> Callable[[Make], Make]:

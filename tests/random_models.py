@@ -107,7 +107,9 @@ def model(seed: int) -> Model:
     is_ragged = draft.flip(0.15)
     kind = draft.pick(["vector", "sequence", "sequence", "image", "words"])
     steps, d = draft.number(1, 5), draft.number(1, 6)
-    shape: tuple[int, ...] = {"vector": (d,), "sequence": (steps, d), "image": (draft.number(1, 2), steps + 1, 4)}.get(kind, (steps,))
+    shape: tuple[int, ...] = {"vector": (d,), "sequence": (steps, d), "image": (draft.number(1, 2), steps + 1, 4)}.get(
+        kind, (steps,)
+    )
     if is_ragged:
         kind, shape = "sequence", (steps, d)
     runs: list[Run] = []
@@ -160,7 +162,11 @@ def finished(draft: Draft, runs: list[Run], kind: str, shape: tuple[int, ...], i
         return value * target["weight"] if is_weighted else value
 
     def inputs(rng: np.random.Generator, b: int) -> Any:
-        x = rng.integers(-1, WORDS + 1, (b, *shape)).astype(np.int32) if kind == "words" else rng.normal(size=(b, *shape))
+        x = (
+            rng.integers(-1, WORDS + 1, (b, *shape)).astype(np.int32)
+            if kind == "words"
+            else rng.normal(size=(b, *shape))
+        )
         found = {"x": x, "seed": rng.integers(0, 1000, b).astype(np.int32), "weight": rng.normal(size=b)}
         if is_ragged:
             found["n"] = rng.integers(1, shape[0] + 1, b).astype(np.int32)
@@ -172,4 +178,6 @@ def finished(draft: Draft, runs: list[Run], kind: str, shape: tuple[int, ...], i
         return {"y": rng.integers(0, 5, b).astype(np.int32), "weight": rng.normal(size=b)}
 
     text = " > ".join([("ragged " if is_ragged else "") + f"{kind} {list(shape)}", *draft.names, objective])
-    return Model(text, params, outputs, of_outputs, inputs, targets, kind == "words", draft.is_rounded, draft.is_reverse_only)
+    return Model(
+        text, params, outputs, of_outputs, inputs, targets, kind == "words", draft.is_rounded, draft.is_reverse_only
+    )

@@ -51,7 +51,9 @@ def safe_lengths(g: Tree) -> Any:
 
 
 def inner(g: Tree, v: Tree) -> Any:
-    return sum(cnp.sum(a * b, axis=tuple(range(1, a.ndim))) for a, b in zip(ct.tree.leaves(g), ct.tree.leaves(v), strict=True))
+    return sum(
+        cnp.sum(a * b, axis=tuple(range(1, a.ndim))) for a, b in zip(ct.tree.leaves(g), ct.tree.leaves(v), strict=True)
+    )
 
 
 def deviations(g: Tree) -> Tree:
@@ -163,18 +165,28 @@ WHOLE: dict[str, tuple[Callable[[Case, int | None], Callable[[Any], Any]], Progr
     ),
     "gradient of a second moment": (
         lambda c, k: lambda p: ct.grad(lambda p: smooth(pe.second_moment(c.model.loss, chunk_size=k)(p, *c.batch)))(p),
-        lambda p, c: ct.grad(lambda p: smooth(PLAIN["second moment"](gradients(c.model.loss, p, *c.batch), None, c)))(p),
+        lambda p, c: ct.grad(lambda p: smooth(PLAIN["second moment"](gradients(c.model.loss, p, *c.batch), None, c)))(
+            p
+        ),
     ),
     "gradient of a kernel": (
-        lambda c, k: lambda p: ct.grad(lambda p: smooth(pe.kernel(c.model.loss, chunk_size=k)(p, *c.batch, others=c.others)))(p),
+        lambda c, k: (
+            lambda p: ct.grad(lambda p: smooth(pe.kernel(c.model.loss, chunk_size=k)(p, *c.batch, others=c.others)))(p)
+        ),
         lambda p, c: ct.grad(lambda p: smooth(as_written(PLAIN["kernel of two"])(c.model)(p, c)))(p),
     ),
     "norms along a direction": (
-        lambda c, k: lambda p: ct.jvp(lambda p: pe.norms(c.model.loss, chunk_size=k)(p, *c.batch) ** 2, (p,), (c.direction,))[1],
+        lambda c, k: (
+            lambda p: ct.jvp(lambda p: pe.norms(c.model.loss, chunk_size=k)(p, *c.batch) ** 2, (p,), (c.direction,))[1]
+        ),
         lambda p, c: ct.jvp(lambda p: squares(gradients(c.model.loss, p, *c.batch)), (p,), (c.direction,))[1],
     ),
     "Gauss-Newton": (
-        lambda c, k: lambda p: pe.gauss_newton_vector_product(c.model.outputs, c.model.objective, chunk_size=k)(c.direction, p, *c.batch),
+        lambda c, k: (
+            lambda p: pe.gauss_newton_vector_product(c.model.outputs, c.model.objective, chunk_size=k)(
+                c.direction, p, *c.batch
+            )
+        ),
         plain_gauss_newton,
     ),
     "influence": (lambda c, k: lambda p: tested(c.model, c, k), plain_influence),
@@ -183,7 +195,12 @@ WHOLE: dict[str, tuple[Callable[[Case, int | None], Callable[[Any], Any]], Progr
         plain_jacobian_kernel,
     ),
 }
-FORWARD = ("gradient times vector", "Gauss-Newton", "norms along a direction")  # not for rules of reverse mode alone
+FORWARD = (
+    "gradient times vector",
+    "Fisher",
+    "Gauss-Newton",
+    "norms along a direction",
+)  # not for rules of reverse mode alone
 
 # By ct.per_example, and the plain name or program.
 NAMED: dict[str, tuple[Callable[[Case, int | None], Callable[[Any], Any]], Of]] = {
@@ -255,10 +272,12 @@ def compared(seed: int, count: int | None = 4) -> Iterator[tuple[str, str]]:
     rng = np.random.default_rng([seed, 2])
     with products("off"):
         g, h = (ct.jit(lambda p, b=b: gradients(m.loss, p, *b))(m.params) for b in (c.batch, c.others))
-    choices = [("plain", name) for name in PLAIN] + [("named", name) for name in NAMED] + [("whole", name) for name in WHOLE]
+    choices = (
+        [("plain", name) for name in PLAIN] + [("named", name) for name in NAMED] + [("whole", name) for name in WHOLE]
+    )
     picked = choices if count is None else [choices[i] for i in rng.choice(len(choices), count, replace=False)]
     for kind, name in picked:
-        if m.is_reverse_only and name in FORWARD:
+        if m.is_reverse_only and kind != "plain" and name in FORWARD:
             continue
         chunk = [None, None, 1, 2, 3, 9][int(rng.integers(6))]
         if kind == "plain":
@@ -274,7 +293,29 @@ def compared(seed: int, count: int | None = 4) -> Iterator[tuple[str, str]]:
         for order in orders:
             text = f"seed {seed}, {len(c.weights)} examples, {name} ({kind}), chunks of {chunk}, {order}: {m.text}"
             try:
-                problems = list(differences(evaluated(program, m.params, order), expected, m, order in ("gram", "always")))
+                problems = list(
+                    differences(evaluated(program, m.params, order), expected, m, order in ("gram", "always"))
+                )
             except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
                 problems = [f"{type(error).__name__}: {error}"]
             yield text, "; ".join(problems)
+
+
+def contaminated(seed: int) -> Iterator[tuple[str, str]]:
+    """With an example that is not a number, or infinite: what else becomes so is what does in the program as it is written."""
+    m = model(seed)
+    c = case(m, seed, 4)
+    x = c.batch[0]["x"]
+    if (
+        m.has_words or "n" in c.batch[0]
+    ):  # words that are not there add nothing to other rows; padding is not a number anyway
+        return
+    x[1] = np.nan if seed % 2 else np.inf
+    with products("off"):
+        g, h = (ct.jit(lambda p, b=b: gradients(m.loss, p, *b))(m.params) for b in (c.batch, c.others))
+    for name in ("squared norms", "weighted", "second moment", "kernel", "clipped vectors", "chosen"):
+        expected = PLAIN[name](g, h, c)
+        for order in ("direct", "always", "blocks"):
+            found = evaluated(lambda p, name=name: as_written(PLAIN[name])(m)(p, c), m.params, order)
+            problems = differences(found, expected, m, order == "always")
+            yield f"seed {seed}, {x[1].flat[0]}, {name}, {order}: {m.text}", "; ".join(problems)

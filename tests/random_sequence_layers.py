@@ -20,7 +20,8 @@ def positions(draft: Draft, shape: tuple[int, ...]) -> Run:
 
 @layer(2, ragged=True)
 def self_attention(draft: Draft, shape: tuple[int, ...]) -> Run:
-    d, k, heads = shape[1], draft.number(1, 3), draft.number(1, 2)
+    # A ragged axis of bound 1 among other axes of size 1 cannot be reshaped.
+    d, k, heads = shape[1], draft.number(2, 3), draft.number(1, 2)
     q, key, v = (draft.weight(d, heads * k) for _ in range(3))
     o = draft.weight(heads * k, d)
     is_causal = draft.flip()
@@ -51,7 +52,11 @@ def convolution_of_sequence(draft: Draft, shape: tuple[int, ...]) -> Run:
     depthwise = draft.flip(0.3)
     groups = d if depthwise else (2 if d % 2 == 0 and draft.flip(0.3) else 1)
     size, stride, dilation = draft.number(1, min(3, t)), draft.number(1, 2), draft.number(1, 2)
-    padding = draft.pick(["SAME", [(1, 0)], [(2, 1)]]) if dilation * (size - 1) >= t else draft.pick(["SAME", "VALID", [(1, 0)]])
+    padding = (
+        draft.pick(["SAME", [(1, 0)], [(2, 1)]])
+        if dilation * (size - 1) >= t
+        else draft.pick(["SAME", "VALID", [(1, 0)]])
+    )
     if dilation * (size - 1) >= t + 1:
         padding = "SAME"
     w = draft.new(groups * draft.number(1, 3), d // groups, size, scale=0.6)
@@ -83,7 +88,9 @@ def recurrent(draft: Draft, shape: tuple[int, ...]) -> Run:
             s = cnp.tanh(x @ wx(p) + s @ wh(p) + b(p))
             return s, s
 
-        last, states = lax.scan(ct.checkpoint(step) if is_kept else step, cnp.zeros(n, "float64"), h, reverse=is_reversed)
+        last, states = lax.scan(
+            ct.checkpoint(step) if is_kept else step, cnp.zeros(n, "float64"), h, reverse=is_reversed
+        )
         return states if gives_all else last
 
     return run
@@ -229,9 +236,7 @@ def convolution(draft: Draft, shape: tuple[int, ...]) -> Run:
     w = draft.new(groups * draft.number(1, 3), c // groups, *kernel, scale=0.5)
 
     def run(p: list[Any], h: Any, e: Example) -> Any:
-        y = lax.conv_general_dilated(
-            h[None], w(p), strides, padding, rhs_dilation=dilation, feature_group_count=groups
-        )
+        y = lax.conv_general_dilated(h[None], w(p), strides, padding, rhs_dilation=dilation, feature_group_count=groups)
         return y[0]
 
     return run
