@@ -13,8 +13,8 @@ from typing import Any
 import cotangent as ct
 import cotangent.numpy as cnp
 import numpy as np
-import random_sequence_layers as _  # adds its layers
-from cotangent import lax, nn
+import random_sequence_layers  # noqa: F401  # adds its layers
+from cotangent import nn
 from random_layers import Draft, Example, Run, drawn_layer
 
 WORDS = 7
