@@ -111,6 +111,7 @@ def model(seed: int) -> Model:
         kind, (steps,)
     )
     if is_ragged:
+        steps = max(steps, 2)  # a ragged axis of bound 1 among other axes of size 1 cannot be reshaped
         kind, shape = "sequence", (steps, d)
     runs: list[Run] = []
     now = shape

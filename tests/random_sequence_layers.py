@@ -20,8 +20,7 @@ def positions(draft: Draft, shape: tuple[int, ...]) -> Run:
 
 @layer(2, ragged=True)
 def self_attention(draft: Draft, shape: tuple[int, ...]) -> Run:
-    # A ragged axis of bound 1 among other axes of size 1 cannot be reshaped.
-    d, k, heads = shape[1], draft.number(2, 3), draft.number(1, 2)
+    d, k, heads = shape[1], draft.number(1, 3), draft.number(1, 2)
     q, key, v = (draft.weight(d, heads * k) for _ in range(3))
     o = draft.weight(heads * k, d)
     is_causal = draft.flip()
