@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -202,7 +203,7 @@ def gradients(loss: Any, p: Any, x: Any, y: Any) -> Any:
 
 
 def rows(tree: Any) -> list[Any]:
-    return [cnp.reshape(a, (a.shape[0], -1)) for a in ct.tree.leaves(tree)]
+    return [cnp.reshape(a, (a.shape[0], math.prod(a.shape[1:]))) for a in ct.tree.leaves(tree)]
 
 
 def squares(g: Any) -> Any:

@@ -173,3 +173,18 @@ def test_a_choice_of_two_gradients_is_the_sum_of_both_with_zeros() -> None:
     assert ct.explain(chosen)(a, d, e, here).contractions
     expected = np.einsum("bm,bn->mn", a, np.where(here[:, None], e, d))
     np.testing.assert_allclose(ct.jit(chosen)(a, d, e, here), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_halves_that_are_equal_but_for_the_piece_of_a_block() -> None:
+    """The first factor of a kernel of words' gradients [b, words, 1] is there in pieces, the other one as a whole."""
+    rng = np.random.default_rng(0)
+    words, d = rng.integers(-1, 7, (3, 2)).astype(np.int32), rng.normal(size=(3, 2, 1))
+
+    def kernel(words: Any, d: Any) -> Any:
+        v = ct.vmap(lambda words, d: cnp.ravel(cnp.zeros((7, 1), "float64").at[words].add(d)))(words, d)
+        return v @ v.T
+
+    with products("off"):
+        expected = ct.jit(kernel)(words, d)
+    with products("blocks"):
+        np.testing.assert_allclose(ct.jit(kernel)(words, d), expected, rtol=1e-12)

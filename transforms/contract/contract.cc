@@ -100,6 +100,8 @@ void choose_blocks(const terms::Context& context, PlannedTerm& term, Plan plan, 
       if (!is_large(half) || step.is_matrix_product || (step.is_twice && half == step.second)) continue;
       bytes += static_cast<double>(plan.elements(half) * element_bytes);
     }
+    // Equal to the first half, and yet not piece by piece along the same index.
+    if (step.is_twice && is_large(step.second)) large.push_back(step.second);
     if (!is_large(subset)) continue;
     const int64_t size = plan.elements(subset) * element_bytes;
     large.push_back(subset);

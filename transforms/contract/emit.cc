@@ -7,6 +7,7 @@
 
 #include "ir/ops.h"
 #include "ir/terms_parts.h"
+#include "runtime/text.h"
 #include "transforms/common.h"
 #include "transforms/higher_order/higher_order.h"
 
@@ -181,13 +182,27 @@ Values Emitter::factors(const terms::Term& term) {
 // ---- products
 // -----------------------------------------------------------------------------------------------------------
 
+// What an array is made once by: its key and, in a step of a loop over blocks, where it has the index that there is a
+// piece of. Two equal factors may have it in different places, or one of them not at all.
+std::string Emitter::name_of(const Plan& plan, Subset subset) const {
+  const Key& key = plan.key(subset);
+  if (!piece_) return key.text;
+  if (plan.has(*piece_, subset)) return concat(key.text, " piece ", place(key.order, *piece_));
+  for (size_t k = 0; k < plan.term().factors.size(); ++k) {
+    const bool is_inside = (subset >> k & 1) != 0 && contains(plan.term().factors[k].indices, *piece_);
+    if (is_inside) return concat(key.text, " sum in ", subset);
+  }
+  return key.text;
+}
+
 Array Emitter::product(const Plan& plan, const Values& factors, Subset subset) {
   if (std::has_single_bit(subset)) {
     const auto k = static_cast<size_t>(std::countr_zero(subset));
     return {factors[k], plan.term().factors[k].indices};
   }
   const Key& key = plan.key(subset);
-  if (const auto found = made_.find(key.text); found != made_.end()) {
+  std::string name = name_of(plan, subset);
+  if (const auto found = made_.find(name); found != made_.end()) {
     Array known{found->second.value, {}};
     for (const size_t at : found->second.places) known.indices.push_back(key.order[at]);
     return known;
@@ -196,7 +211,7 @@ Array Emitter::product(const Plan& plan, const Values& factors, Subset subset) {
   Array result = pair(plan, factors, step.first, step.second, subset);
   Made made{result.value, {}};
   for (const Index index : result.indices) made.places.push_back(static_cast<size_t>(place(key.order, index)));
-  made_.insert({key.text, std::move(made)});
+  made_.insert({std::move(name), std::move(made)});
   return result;
 }
 
@@ -340,6 +355,7 @@ Array Emitter::in_blocks(const Plan& plan, const Blocks& blocks, int exponent) {
     body[k] = dynamic_slice(body[k], starts, part);
   }
   Emitter emitter(inner, context_, variable_, dtype_);
+  emitter.piece_ = blocks.index;
   const Array made = emitter.whole(plan, body, exponent);
   ScanAttrs attrs;
   attrs.num_constants = static_cast<int64_t>(constants.size());

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "ir/builder.h"
@@ -40,6 +41,7 @@ class Emitter {
   // By factor: what it is made of.
   Values factors(const terms::Term& term);
   Array product(const Plan& plan, const Values& factors, Subset subset);
+  std::string name_of(const Plan& plan, Subset subset) const;
   Array whole(const Plan& plan, const Values& factors, int exponent);
   Array pair(const Plan& plan, const Values& factors, Subset first, Subset second, Subset both, int exponent = 0);
   Array two_comparisons(const Plan& plan, const Values& factors, Subset first, Subset second);
@@ -50,6 +52,7 @@ class Emitter {
   const terms::Context& context_;
   std::function<Value(Var)> variable_;
   DType dtype_;
+  std::optional<terms::Index> piece_;  // the index that there is only a piece of here
   std::map<std::pair<terms::LeafId, Shape>, Value> leaves_;
   struct Made {
     Value value;

@@ -63,6 +63,7 @@ class Plan {
   std::optional<Cost> pair_cost(Subset first, Subset second, IndexSet wanted, bool is_twice) const;
   std::optional<Cost> comparison_cost(IndexSet indices, IndexSet hot, IndexSet other, IndexSet wanted) const;
   std::optional<Cost> two_comparisons_cost(Subset first, Subset second, IndexSet wanted) const;
+  bool comes_too_early(Subset hot, Subset other, IndexSet value, IndexSet wanted) const;
   bool keeps_whole(Subset subset) const;
   bool fill(const std::set<std::string>& made);
 
