@@ -67,6 +67,8 @@ Value canonical_fold(FoldContext& context, const Fold& fold, Value x, const Ints
 Value canonical_product(FoldContext& context, absl::Span<const Value> operands, const Attrs& attrs, const Aval& result);
 // A small part, or a diagonal, of the product that `x` is. `size`: of the part.
 Value slice_of_product(FoldContext& context, Value x, const Attrs& attrs, int64_t size);
+// The sum over `axes` of a batch of products that `x` is: the product that sums over the batch itself.
+Value sum_of_batch(FoldContext& context, Value x, const Ints& axes);
 Value gather_of_product(FoldContext& context, Value x, Value indices, const Attrs& attrs, int64_t size);
 
 }  // namespace ct

@@ -6,7 +6,10 @@
 //   a diagonal of a product (trace)                        the products of its rows and columns
 //   a product that reads an array with its axes in         the product of the array as it lies, transposed, where that
 //   another order than they lie                            is the smaller of the two
+//   a sum over a batch of products                         one product, which sums over the batch as well
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <limits>
 #include <numeric>
 
@@ -312,6 +315,46 @@ Value canonical_product(FoldContext& context, absl::Span<const Value> operands, 
 Value slice_of_product(FoldContext& context, Value x, const Attrs& attrs, int64_t size) {
   const Value part = small_slice_of_product(context, x, attrs, size);
   return part ? part : diagonal_of_product(context, x, attrs);
+}
+
+Value sum_of_batch(FoldContext& context, Value x, const Ints& axes) {
+  if (!context.is_used_once(x)) return {};
+  // Where the axes of `x` are in what it transposes.
+  Ints places(static_cast<size_t>(x.rank()));
+  std::iota(places.begin(), places.end(), 0);
+  Value source = x;
+  while (const auto transposition = made_by(source, Arrangement::kTranspose)) {
+    const Ints& permutation = context.builder().attrs(*transposition).ints("permutation");
+    for (int64_t& place : places) place = permutation[static_cast<size_t>(place)];
+    source = context.operand(*transposition, 0);
+    if (!context.is_used_once(source)) return {};
+  }
+  const auto equation = product(context, source);
+  if (!equation) return {};
+  DotDimensions dimensions = DotDimensions::from(context.builder().attrs(*equation));
+  Ints summed;
+  for (const int64_t axis : axes) {
+    summed.push_back(places[static_cast<size_t>(axis)]);
+    if (summed.back() >= static_cast<int64_t>(dimensions.lhs_batch.size())) return {};
+  }
+  std::sort(summed.begin(), summed.end(), std::greater<>());
+  for (const int64_t batch : summed) {
+    const auto at = static_cast<std::ptrdiff_t>(batch);
+    for (auto [from, to] : {std::pair(&dimensions.lhs_batch, &dimensions.lhs_contract),
+                            std::pair(&dimensions.rhs_batch, &dimensions.rhs_contract)}) {
+      to->insert(to->begin(), (*from)[static_cast<size_t>(batch)]);
+      from->erase(from->begin() + at);
+    }
+  }
+  const Value sum =
+      bind_product(context, context.operand(*equation, 0), context.operand(*equation, 1), dimensions);
+  Ints order;
+  for (int axis = 0; axis < x.rank(); ++axis) {
+    if (contains_axis(axes, axis)) continue;
+    const int64_t place = places[static_cast<size_t>(axis)];
+    order.push_back(place - std::count_if(summed.begin(), summed.end(), [&](int64_t each) { return each < place; }));
+  }
+  return std::is_sorted(order.begin(), order.end()) ? sum : transpose(sum, order);
 }
 
 Value gather_of_product(FoldContext& context, Value x, Value indices, const Attrs& attrs, int64_t size) {

@@ -16,6 +16,25 @@ bool fits(DType dtype, int64_t number) {
 
 bool same_number(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
+std::optional<bool> holds(ScalarOp op, double x, double y) {
+  switch (op) {
+    case ScalarOp::kEq:
+      return x == y;
+    case ScalarOp::kNe:
+      return x != y;
+    case ScalarOp::kLt:
+      return x < y;
+    case ScalarOp::kLe:
+      return x <= y;
+    case ScalarOp::kGt:
+      return x > y;
+    case ScalarOp::kGe:
+      return x >= y;
+    default:
+      return std::nullopt;
+  }
+}
+
 void add(Limits& limits, const Limits& more) {
   for (const Limit& each : more) {
     if (!contains(limits, each)) limits.push_back(each);
@@ -107,7 +126,11 @@ class FormBuilder final : public ElementBuilder {
     use(x);
     use(y);
     const ElementForm &a = form(x), &b = form(y);
-    if (is_comparison(op)) return make({compared(op, a, b)}, DType::kBool);
+    if (is_comparison(op)) {
+      ElementForm result = compared(op, a, b);
+      if (!result.exact && result.when_false.empty()) compare_fillings(op, a, b, result);
+      return make({std::move(result)}, DType::kBool);
+    }
     ElementForm result;
     if (is_bool(x.dtype) && (op == ScalarOp::kAnd || op == ScalarOp::kMul)) {
       result.when_true = a.when_true;
@@ -219,6 +242,19 @@ class FormBuilder final : public ElementBuilder {
       return;
     }
     keep_common(*used, limits);
+  }
+
+  // What is known behind a limit, compared with a constant.
+  static void compare_fillings(ScalarOp op, const ElementForm& a, const ElementForm& b, ElementForm& result) {
+    const auto compare = [&](const Filling& filling, double x, double y) {
+      const std::optional<bool> truth = holds(op, x, y);
+      if (truth) (*truth ? result.when_false : result.when_true).push_back(filling.limit);
+    };
+    if (b.constant) {
+      for (const Filling& each : a.fillings) compare(each, each.value, *b.constant);
+    } else if (a.constant) {
+      for (const Filling& each : b.fillings) compare(each, *a.constant, each.value);
+    }
   }
 
   // An index compared with a length, on either side.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
+from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import ShapeDtypeStruct
 
 __all__ = ["ShapedArray", "Tracer", "get_aval"]
@@ -37,3 +38,6 @@ def get_aval(x: Any) -> ShapeDtypeStruct:
     """
     array = _core.array(x)
     return ShapeDtypeStruct(array.shape, array.dtype)
+
+
+check_arguments(globals())

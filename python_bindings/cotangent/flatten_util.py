@@ -9,6 +9,7 @@ from typing import Any
 
 from cotangent import _core, tree_util
 from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array, PyTreeDef
 
 __all__ = ["ravel_pytree"]
@@ -86,3 +87,6 @@ class _Unravel:
             parts.append(part)
             start += size
         return self.around.filled(parts) if self.around else self.structure.unflatten(parts)
+
+
+check_arguments(globals())

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -274,6 +275,68 @@ TEST(Gemm, OtherDtypes) {
         check_product<std::complex<float>>(DType::kComplex64, DType::kComplex64, 9, n, 11, layout, Layout::kRows,
                                            Layout::kRows, accumulate, target);
       }
+    }
+  }
+}
+
+// The first rows, columns and steps of a product, as many as it is told when it runs; what is behind the steps is NaN.
+void check_first(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout lc, bool accumulate,
+                 const jit::TargetOptions& target) {
+  auto size = [](int64_t rows, int64_t columns) { return (2 * columns + 3) * (rows + 1) + 2 * columns + 4; };
+  Builder b;
+  const BufferId x = b.input(DType::kFloat32, size(m, k)), y = b.input(DType::kFloat32, size(k, n)),
+                 counts = b.input(DType::kInt64, 3), z = b.output(DType::kFloat32, size(m, n));
+  auto count = [&](int64_t which, int64_t most) {
+    const Scalar least = b.apply(ScalarOp::kMax, b.load(counts, which), b.constant(DType::kInt64, 0));
+    return b.to_index(b.apply(ScalarOp::kMin, least, b.constant(DType::kInt64, most)));
+  };
+  const Matrix ma = matrix_of(x, la, m, k), mb = matrix_of(y, lb, k, n), mc = matrix_of(z, lc, m, n);
+  b.gemm({m, n, k, ma, mb, mc, accumulate, count(0, m), count(1, n), count(2, k)});
+  Runner run(b.finish(), target);
+  std::mt19937 random(static_cast<unsigned>(m * 31 + n * 7 + k));
+  const int64_t all[] = {m, n, k};
+  for (int round = 0; round < 4; ++round) {
+    std::array<int64_t, 3> first{};
+    for (int i : {0, 1, 2}) {
+      const int64_t some[] = {0, all[i], static_cast<int64_t>(random() % static_cast<unsigned>(all[i] + 1))};
+      first[static_cast<size_t>(i)] = round == 0 ? all[i] : some[random() % 3];
+    }
+    const auto [rows, columns, steps] = first;
+    std::vector<float> a(static_cast<size_t>(size(m, k)), std::nanf("")), c(static_cast<size_t>(size(k, n)), std::nanf(""));
+    auto at = [](std::vector<float>& from, const Matrix& matrix, int64_t i, int64_t j) -> float& {
+      return from[static_cast<size_t>(1 + i * matrix.row_stride + j * matrix.column_stride)];
+    };
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t l = 0; l < steps; ++l) at(a, ma, i, l) = static_cast<float>(random() % 5) - 2;
+    for (int64_t l = 0; l < steps; ++l)
+      for (int64_t j = 0; j < n; ++j) at(c, mb, l, j) = static_cast<float>(random() % 5) - 2;
+    std::vector<float> got(static_cast<size_t>(size(m, n)), 3);
+    run({a.data(), c.data(), first.data()}, {got.data()});
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t j = 0; j < columns; ++j) {
+        float want = accumulate ? 3 : 0;
+        for (int64_t l = 0; l < steps; ++l) want += at(a, ma, i, l) * at(c, mb, l, j);
+        ASSERT_EQ(at(got, mc, i, j), want) << m << "x" << n << "x" << k << " first " << rows << ", " << columns << ", "
+                                           << steps << " layouts " << static_cast<int>(la) << static_cast<int>(lb)
+                                           << static_cast<int>(lc) << " at " << i << ", " << j << " " << target.cpu;
+      }
+    }
+    ASSERT_EQ(got.front(), 3);
+    ASSERT_EQ(got.back(), 3);
+  }
+}
+
+TEST(Gemm, FirstRowsColumnsAndSteps) {
+  const int64_t sizes[] = {1, 2, 3, 5, 8, 15, 16, 17, 33, 64, 70};
+  std::mt19937 random(2);
+  auto size = [&] { return sizes[random() % 11]; };
+  auto layout = [&] { return static_cast<Layout>(random() % 3); };
+  for (const jit::TargetOptions& target : test_targets()) {
+    for (int i = 0; i < 60; ++i) check_first(size(), size(), size(), layout(), layout(), layout(), i % 2 == 0, target);
+    for (bool accumulate : {false, true}) {
+      check_first(130, 150, 700, Layout::kRows, Layout::kRows, Layout::kRows, accumulate, target);
+      check_first(130, 150, 700, Layout::kColumns, Layout::kColumns, Layout::kRows, accumulate, target);
+      check_first(16, 27, 9000, Layout::kRows, Layout::kColumns, Layout::kRows, accumulate, target);
     }
   }
 }

@@ -12,6 +12,7 @@ import numpy as np
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._base.keys import KEY_DTYPE, KeyDType, prng_key
 from cotangent._core import Array
 from cotangent._ops.binding import is_integer, literal
@@ -160,3 +161,6 @@ def _pair(first: Array, second: Array) -> Array:
     """Two words of equal shape as a new last axis."""
     rank = first.ndim
     return primitives.concatenate(insert_axes(first, [rank]), insert_axes(second, [rank]), axis=rank)
+
+
+check_arguments(globals())

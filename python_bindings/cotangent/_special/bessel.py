@@ -7,6 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
@@ -125,3 +126,6 @@ def i0(x: Any) -> Array:
 def i1(x: Any) -> Array:
     """The modified Bessel function of the first kind, order 1."""
     return _i1(*floats("i1", x))
+
+
+check_arguments(globals())

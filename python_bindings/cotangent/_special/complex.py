@@ -6,6 +6,7 @@ import math
 
 from cotangent import _ops as ops
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._special import tables
 
@@ -61,3 +62,6 @@ def _sin_of_pi(z: Array) -> Array:
 def complex_gamma(z: Array) -> Array:
     """The gamma function; NaN at its poles."""
     return ops.exp(complex_loggamma(z))
+
+
+check_arguments(globals())

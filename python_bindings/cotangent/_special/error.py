@@ -7,6 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import by_precision, elementwise, pick, polynomial
 from cotangent._special import tables
@@ -214,3 +215,6 @@ def ndtri(p: Any) -> Array:
     1.96
     """
     return _ndtri(*floats("ndtri", p))
+
+
+check_arguments(globals())

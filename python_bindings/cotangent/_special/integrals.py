@@ -14,6 +14,7 @@ import numpy as np
 from cotangent import _core
 from cotangent import _ops as ops
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._core import Array
 from cotangent._ops.per_element import by_precision, elementwise, polynomial
 from cotangent._special import tables
@@ -526,3 +527,6 @@ def owens_t(h: Any, a: Any) -> Array:
     units.
     """
     return _owens_t(*floats("owens_t", h, a))
+
+
+check_arguments(globals())

@@ -9,6 +9,7 @@ from typing import Any
 
 from cotangent import lax, tree_util
 from cotangent import numpy as cnp
+from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import capture, flatten_arguments
 from cotangent._core import Array, apply_graph
 from cotangent._ops.binding import real_dtype
@@ -304,3 +305,6 @@ def _columns(path: Array, y0: Any) -> list[Array]:
         leaves.append(path[:, start : start + size].reshape(path.shape[0], *leaf.shape).astype(leaf.dtype))
         start += size
     return leaves
+
+
+check_arguments(globals())

@@ -155,7 +155,7 @@ def unique(
         ordered, order = sort_together([rows, index], 0)
     else:
         exact = without_padding(rows, range(1, rows.ndim))
-        flat = reshaped(exact, [symbolic_size(exact, 0), math.prod(exact._bound_shape[1:])])
+        flat = reshaped(exact, [symbolic_size(exact, 0), math.prod(capacities(exact)[1:])])
         keys = [flat[:, i] for i in range(capacity(flat, 1))]
         order = sort_together([*keys, index], 0, max(len(keys), 1))[-1]
         ordered = primitives.gather(rows, order, axis=0, batch_dims=0)

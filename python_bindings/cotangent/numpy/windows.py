@@ -7,6 +7,7 @@ from typing import Any
 
 from cotangent import _core
 from cotangent._base import primitives
+from cotangent._base.arguments import check_arguments
 from cotangent._base.capture import give_lengths
 from cotangent._core import Array
 from cotangent._ops.binding import choose, literal, real_only
@@ -89,3 +90,6 @@ def kaiser(M: Any, beta: Any) -> Array:
 def i0(x: Any) -> Array:
     """The modified Bessel function of the first kind and order 0."""
     return bessel(real_only(x, "i0"))
+
+
+check_arguments(globals())

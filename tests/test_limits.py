@@ -1,0 +1,148 @@
+"""Compiled programs end their loops and products at lengths, and read nothing behind them (`jit/fuse/limits.h`)."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cotangent as ct
+import cotangent.numpy as cnp
+import numpy as np
+import pytest
+
+BOUND, WIDTH = 96, 8
+RANDOM = np.random.default_rng(0)
+X = RANDOM.standard_normal((BOUND, WIDTH)).astype(np.float32)
+W = (RANDOM.standard_normal((WIDTH, WIDTH)) / 3).astype(np.float32)
+
+
+def attention(x: Any) -> Any:
+    return ct.nn.softmax(x @ x.T) @ x
+
+
+def recurrent(x: Any) -> Any:
+    def step(h: Any, row: Any) -> tuple[Any, Any]:
+        h = cnp.tanh(row @ W + h @ W)
+        return h, h
+
+    return ct.lax.scan(step, cnp.zeros(WIDTH, np.float32), x)
+
+
+PROGRAMS: dict[str, Callable[[Any], Any]] = {
+    "elements": lambda x: cnp.tanh(x) * 2,
+    "product": lambda x: x @ W,
+    "columns": lambda x: W @ x.T,
+    "sum of products": lambda x: x.T @ x,
+    "two layers": lambda x: cnp.sum(cnp.tanh(cnp.tanh(x @ W) @ W) ** 2),
+    "softmax down": lambda x: ct.nn.softmax(x, axis=0),
+    "largest": lambda x: cnp.max(x, axis=0, initial=-9.0),
+    "attention": attention,
+    "recurrent": recurrent,
+    "up to a length and as a whole": lambda x: (cnp.exp(x), cnp.sum(x, axis=1), x[: x.shape[0] // 2] @ W),
+}
+
+
+def padded(n: int) -> ct.Ragged:
+    data = np.full_like(X, np.nan)
+    data[:n] = X[:n]
+    return ct.Ragged(data, {0: n})
+
+
+def unpadded(tree: Any) -> list[np.ndarray]:
+    leaves = ct.tree.leaves(tree, is_leaf=lambda x: isinstance(x, ct.Ragged))
+    return [np.asarray(leaf.unpad() if isinstance(leaf, ct.Ragged) else leaf) for leaf in leaves]
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    for got, want in zip(unpadded(ours), unpadded(theirs), strict=True):
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_memory_of_a_longer_call_is_not_read(name: str) -> None:
+    f = PROGRAMS[name]
+    compiled = ct.jit(ct.mask(f))
+    for n in (BOUND, 0, 1, 17, BOUND, 33, 5):
+        assert_same(compiled(padded(n)), f(X[:n]))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_and_rows_of_a_batch(name: str) -> None:
+    f = PROGRAMS[name]
+
+    def loss(x: Any) -> Any:
+        return sum(cnp.sum(cnp.sin(y)) for y in ct.tree.leaves(f(x)))
+
+    compiled = ct.jit(ct.grad(ct.mask(loss)))
+    lengths = [BOUND, 1, 0, 40]
+    for n in lengths:
+        assert_same(compiled(padded(n)), ct.grad(loss)(cnp.array(X[:n])))
+    rows = ct.Ragged(np.stack([padded(n).data for n in lengths]), {1: np.array(lengths, np.int32)})
+    batch = ct.jit(ct.vmap(ct.grad(ct.mask(loss))))(rows)
+    for row, n in enumerate(lengths):
+        assert_same(batch.data[row][:n], ct.grad(loss)(cnp.array(X[:n])))
+
+
+LOOPS = re.compile(r"for %\d+ < (\d+)\b")
+PRODUCT = re.compile(r"gemm (\S+) first (\(.*?\))")
+
+
+@pytest.mark.parametrize(
+    "name", ["elements", "product", "columns", "sum of products", "two layers", "softmax down", "attention"]
+)
+def test_no_loop_goes_over_the_bound(name: str) -> None:
+    text = ct.jit(ct.mask(PROGRAMS[name])).lower(padded(3)).compile().as_text()
+    long = [int(n) for n in LOOPS.findall(text) if int(n) % BOUND == 0]
+    assert not long, text
+    products = text.count("gemm ")
+    assert len(PRODUCT.findall(text)) == products, text
+
+
+def by_hand(x: Any, n: Any) -> Any:
+    inside = cnp.arange(BOUND) < n
+    hidden = cnp.tanh(x @ W)
+    return cnp.sum(cnp.where(inside[:, None], hidden, 0.0) ** 2), cnp.where(~inside, 0.0, cnp.sum(x, axis=1))
+
+
+def test_masks_by_hand_end_loops_too() -> None:
+    compiled = ct.jit(by_hand)
+    text = compiled.lower(X, np.int32(3)).compile().as_text()
+    assert f"gemm {BOUND}x{WIDTH}x{WIDTH} first (%" in text
+    for n in (-3, 0, 7, BOUND, BOUND + 5):
+        x = X.copy()
+        x[max(n, 0) :] = np.nan
+        total, sums = compiled(x, np.int32(n))
+        inside = x[: max(n, 0)]
+        np.testing.assert_allclose(total, np.sum(np.tanh(inside @ W) ** 2), rtol=1e-5)
+        np.testing.assert_allclose(sums[: max(n, 0)], inside.sum(axis=1), rtol=1e-4, atol=1e-6)
+        assert not np.any(sums[max(n, 0) :])
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint32", "int64", "uint64"])
+def test_lengths_of_every_integer(dtype: str) -> None:
+    with ct.enable_x64():
+        compiled = ct.jit(lambda x, n: cnp.sum(cnp.where(cnp.arange(BOUND, dtype=dtype) < n, x, 0)))
+        for n in (0, 5, BOUND, 100, np.iinfo(dtype).max):
+            assert float(compiled(np.ones(BOUND), np.asarray(n, dtype))) == min(n, BOUND)
+
+
+def test_a_fold_takes_its_own_identity_only() -> None:
+    f = ct.jit(lambda x, n: cnp.max(cnp.where(cnp.arange(BOUND) < n, x, 0.0)))
+    assert float(f(np.full(BOUND, -2.0, np.float32), 5)) == 0
+    zero = ct.jit(lambda a, b, n: cnp.where(cnp.arange(BOUND) < n, a, 0.0) @ b)
+    assert np.isnan(zero(np.ones(BOUND, np.float32), np.full(BOUND, np.nan, np.float32), 0))
+
+
+def test_random_programs_over_memory_of_nan() -> None:
+    """Everything that is stored is NaN or -1 before it is written; loops end at lengths however short."""
+    program = Path(__file__).with_name("limits_law.py")
+    environment = {**os.environ, "CT_CHECK_LIMITS": "1", "CT_CHECK_PASSES": "1", "CT_CACHE_DIR": ""}
+    done = subprocess.run(
+        [sys.executable, program, "0", "250"], env=environment, capture_output=True, text=True, timeout=1200
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
