@@ -346,8 +346,7 @@ Value sum_of_batch(FoldContext& context, Value x, const Ints& axes) {
       from->erase(from->begin() + at);
     }
   }
-  const Value sum =
-      bind_product(context, context.operand(*equation, 0), context.operand(*equation, 1), dimensions);
+  const Value sum = bind_product(context, context.operand(*equation, 0), context.operand(*equation, 1), dimensions);
   Ints order;
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (contains_axis(axes, axis)) continue;

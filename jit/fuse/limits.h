@@ -5,8 +5,8 @@
 // (lower/nest.cc, lower/dot.cc), and leaves the memory of what is not wanted as it was.
 //
 //   Limit    elements at an index below source[...] + offset along an axis
-//   ElementForm     what is known of each element of a variable, found forwards: a comparison of its index with a length, say
-//   wanted   the limits behind which no element is wanted, found backwards
+//   ElementForm     what is known of each element of a variable, found forwards: a comparison of its index with a
+//   length, say wanted   the limits behind which no element is wanted, found backwards
 //
 // Both are derived from element rules, which are run on symbols; other lowerings say what they know
 // (Lowering::form, Lowering::operand_limits). A graph without such comparisons costs one look at its integers and

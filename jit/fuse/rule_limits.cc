@@ -163,9 +163,10 @@ class FormBuilder final : public ElementBuilder {
     const ElementForm& from = form(x);
     ElementForm result;
     if (from.constant && *from.constant == 0) result.constant = 0;
-    const bool widens = is_integer(x.dtype) && is_integer(dtype) && dtype_size(dtype) >= dtype_size(x.dtype) &&
-                        (is_signed_integer(dtype) || !is_signed_integer(x.dtype)) &&
-                        (is_signed_integer(x.dtype) == is_signed_integer(dtype) || dtype_size(dtype) > dtype_size(x.dtype));
+    const bool widens =
+        is_integer(x.dtype) && is_integer(dtype) && dtype_size(dtype) >= dtype_size(x.dtype) &&
+        (is_signed_integer(dtype) || !is_signed_integer(x.dtype)) &&
+        (is_signed_integer(x.dtype) == is_signed_integer(dtype) || dtype_size(dtype) > dtype_size(x.dtype));
     if (widens) {
       result.index_axis = from.index_axis;
       result.index_offset = from.index_offset;

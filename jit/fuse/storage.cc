@@ -183,7 +183,8 @@ class StorageDecision {
     for (const Demand& demand : demands) evaluations += demand.evaluations();
     const bool constant = facts_.facts[var].operands.empty() && cost_[var] == 0;
     // Which side of a length an element is on, loops that end there know.
-    if (demands.size() > kMostDemands && !constant && !is_known_by_loops(var)) return storage_.store(var, "many loops want it");
+    if (demands.size() > kMostDemands && !constant && !is_known_by_loops(var))
+      return storage_.store(var, "many loops want it");
     if ((evaluations - 1) * cost_[var] > kCheap) {
       const Var source = is_updated_in_memory(var) ? kNoVar : moved_from(equation, var, evaluations);
       if (source == kNoVar) return storage_.store(var, "computing it again where it is wanted costs more");

@@ -78,8 +78,7 @@ void GemmEmitter::emit() {
 
 // One row is one column of the transposed product.
 GemmEmitter::Problem GemmEmitter::flipped(const Problem& p) {
-  return {p.n,          p.m,       p.k,    transposed(p.b), transposed(p.a), transposed(p.c),
-          p.accumulate, p.columns, p.rows, p.steps};
+  return {p.n, p.m, p.k, transposed(p.b), transposed(p.a), transposed(p.c), p.accumulate, p.columns, p.rows, p.steps};
 }
 
 void GemmEmitter::multiply(const Problem& p) {

@@ -62,9 +62,10 @@ void GemmEmitter::multiply_dots(const Problem& p) {
   };
   constexpr int64_t kRows = 8;
   int64_t full = p.m / kRows * kRows;
-  share(least(up_to_multiples(p.rows, kRows), number(full / kRows)), full / kRows, kRows * p.k * kDotCost, [&](llvm::Value* begin, llvm::Value* end) {
-    for_range(times(begin, kRows), times(end, kRows), kRows, [&](llvm::Value* row) { strip(row, kRows); });
-  });
+  share(least(up_to_multiples(p.rows, kRows), number(full / kRows)), full / kRows, kRows * p.k * kDotCost,
+        [&](llvm::Value* begin, llvm::Value* end) {
+          for_range(times(begin, kRows), times(end, kRows), kRows, [&](llvm::Value* row) { strip(row, kRows); });
+        });
   if (full < p.m) strip(number(full), p.m - full);
 }
 
@@ -108,7 +109,8 @@ bool GemmEmitter::prefers_dot_tiles(const Problem& p, const DotTiling& tiling) c
 void GemmEmitter::multiply_dot_tiles(const Problem& p, const DotTiling& t) {
   const int64_t full_rows = p.m / t.rows * t.rows, full_columns = p.n / t.columns * t.columns;
   llvm::Value* columns_there = least(times(up_to_multiples(p.columns, t.columns), t.columns), number(full_columns));
-  auto strip = [&](llvm::Value* row, int64_t rows, const View& a, const View& b, llvm::Value* k_count, bool accumulate) {
+  auto strip = [&](llvm::Value* row, int64_t rows, const View& a, const View& b, llvm::Value* k_count,
+                   bool accumulate) {
     auto panel = [&](llvm::Value* column, int64_t columns) {
       poll(rows * columns * t.k_block);
       View tile_a = a, tile_b = b, tile_c = p.c;
@@ -138,8 +140,8 @@ void GemmEmitter::multiply_dot_tiles(const Problem& p, const DotTiling& t) {
   if (!llvm::isa<llvm::ConstantInt>(p.steps) || p.k % t.k_block != 0) block(whole, b_.CreateSub(p.steps, whole), true);
 }
 
-void GemmEmitter::dot_tile(int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b, const View& c,
-                           bool accumulate) {
+void GemmEmitter::dot_tile(int64_t rows, int64_t columns, llvm::Value* k_count, const View& a, const View& b,
+                           const View& c, bool accumulate) {
   const unsigned lanes = most_lanes();
   llvm::Value* whole = b_.CreateAnd(k_count, number(-static_cast<int64_t>(lanes)));
   llvm::Value* left = b_.CreateSub(k_count, whole);

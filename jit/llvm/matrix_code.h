@@ -33,7 +33,7 @@ class MatrixCode {
   llvm::FixedVectorType* vector_type(unsigned lanes) { return llvm::FixedVectorType::get(real_, lanes); }
   llvm::Value* first_lanes(unsigned lanes, int64_t active);  // a mask
   llvm::Value* first_lanes(unsigned lanes, llvm::Value* active);
-  llvm::Value* lanes_of(llvm::Value* mask);                  // which may be lanes, or integers whose signs count
+  llvm::Value* lanes_of(llvm::Value* mask);  // which may be lanes, or integers whose signs count
   llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, int64_t active);
   llvm::Value* load_vector(llvm::Value* pointer, unsigned lanes, llvm::Value* mask);
   void store_vector(llvm::Value* vector, llvm::Value* pointer, int64_t active);
@@ -44,7 +44,8 @@ class MatrixCode {
     for_range(number(0), end, step, body);
   }
   // Units [0, count) of about so many multiply-adds each, by the threads that are there.
-  void share(int64_t count, int64_t multiply_adds, llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body) {
+  void share(int64_t count, int64_t multiply_adds,
+             llvm::function_ref<void(llvm::Value* begin, llvm::Value* end)> body) {
     share(number(count), count, multiply_adds, body);
   }
   // Of which there are at most so many.

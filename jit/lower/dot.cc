@@ -30,8 +30,8 @@ std::vector<Axis> joined(const std::vector<Axis>& axes) {
     if (axis.size == 1) continue;
     if (!result.empty()) {
       Axis& outer = result.back();
-      if (outer.lhs == axis.lhs * axis.size && outer.rhs == axis.rhs * axis.size &&
-          outer.out == axis.out * axis.size && !axis.limit && !axis.decides && !outer.decides) {
+      if (outer.lhs == axis.lhs * axis.size && outer.rhs == axis.rhs * axis.size && outer.out == axis.out * axis.size &&
+          !axis.limit && !axis.decides && !outer.decides) {
         const int64_t size = outer.size * axis.size;
         outer = {size, axis.lhs, axis.rhs, axis.out, outer.id, outer.limit, false, outer.inner * axis.size};
         continue;
@@ -83,7 +83,7 @@ class Product {
     result_ = frame.transposed(product_);
     find_axes(frame.aval(frame.operands(equation)[0]).shape(), frame.aval(frame.operands(equation)[1]).shape(),
               result_strides());
-    if (frame.limits().any()) find_limits(product_limits(frame.limits(), frame.graph(), equation));
+    if (frame.limits().known().any()) find_limits(product_limits(frame.limits().known(), frame.graph(), equation));
   }
 
   void emit() {
@@ -244,11 +244,10 @@ class Product {
         return fold(1, lhs_at_ + index * part.lhs, rhs_at_ + index * part.rhs);
       });
     };
-    b_.for_each(chunks.count, {.vectorize = false, .parallel = true},
-                [&](const loop::Index& chunk) {
-                  const Frame::Scope scope(frame_);
-                  b_.store(partial, chunk, run(chunks.size, chunk * chunks.size));
-                });
+    b_.for_each(chunks.count, {.vectorize = false, .parallel = true}, [&](const loop::Index& chunk) {
+      const Frame::Scope scope(frame_);
+      b_.store(partial, chunk, run(chunks.size, chunk * chunks.size));
+    });
     const loop::Scalar sum = b_.reduce(chunks.count, {.vectorize = true}, ScalarOp::kAdd, zero(),
                                        [&](const loop::Index& chunk) { return b_.load(partial, chunk); });
     if (chunks.rest == 0) return sum;
@@ -303,10 +302,10 @@ class Product {
   const Aval& aval_;
   const DotAxes axes_;
   const Frame::Strided lhs_, rhs_;
-  Var result_ = kNoVar;                       // the product, or its transpose where that is what is stored
-  std::vector<Axis> batch_, m_, n_, k_;       // loops; of m, n and k but for
-  Axis row_{1}, column_{1}, inner_{1};        // the longest axis of each
-  loop::Index lhs_at_, rhs_at_, out_at_ = 0;  // where the loops that are open have come to
+  Var result_ = kNoVar;                           // the product, or its transpose where that is what is stored
+  std::vector<Axis> batch_, m_, n_, k_;           // loops; of m, n and k but for
+  Axis row_{1}, column_{1}, inner_{1};            // the longest axis of each
+  loop::Index lhs_at_, rhs_at_, out_at_ = 0;      // where the loops that are open have come to
   std::vector<std::optional<loop::Index>> open_;  // by id of their axes
 };
 

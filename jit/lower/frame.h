@@ -20,6 +20,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "jit/fuse/fuse.h"
 #include "jit/fuse/lowering.h"
+#include "jit/lower/limits.h"
 #include "jit/lower/lower.h"
 
 namespace ct::jit {
@@ -59,24 +60,10 @@ struct Segment {
 };
 using Segments = std::vector<Segment>;
 
-// On which side of a limit a nest is: its axes are those of the nest's shape.
-struct Side {
-  Limit limit;
-  bool inside;
-};
-using Sides = std::vector<Side>;  // at most one an axis
-
 inline bool is_half(DType dtype) { return is_float(dtype) && dtype_size(dtype) < 4; }  // summed in a wider type
 
 // A number of the dtype; infinities are the highest and the lowest integer.
 loop::Scalar saturated(loop::Builder& builder, DType dtype, double value);
-
-// The limits along the axes that a fold folds, behind which its operand changes nothing.
-Limits folded_limits(const ElementLimits& limits, const Graph& graph, const Equation& fold);
-
-// CT_CHECK_LIMITS=1 in the environment: loops end at lengths however short they are, and memory holds NaN and -1 before
-// it is written, so that tests see when something is read that should not be.
-bool checks_limits();
 
 class Frame {
  public:
@@ -127,15 +114,12 @@ class Frame {
   void set_source(Var var, const Source& source);
   void store_at(Var var, const Position& position, loop::Scalar value);
 
-  // Lengths (lower/limits.cc).
-  const ElementLimits& limits() const { return fusion_.limits; }
+  // Lengths.
+  LoopLimits& limits() { return limits_; }
+  const LoopLimits& limits() const { return limits_; }
   bool is_ready(Var var) const;  // whether its elements can be loaded or computed here
   // The limit's length, as a number of elements of an axis of `size`: `index` finds an axis that it depends on.
   loop::Index length(const Limit& limit, int64_t size, const std::function<loop::Index(int)>& index);
-  loop::Index source_place(const Limit& limit, const std::function<loop::Index(int)>& index) const;
-  // What a bool is where the loops stand, if the limits that these end or begin at decide it.
-  std::optional<bool> known_truth(Var var, const Position& position) const;
-  bool has_open_limits() const { return !open_limits_.empty(); }
   void reload(const Equation& equation);  // results of one element, once they are in memory
   void copy_to(const Source& source, const Aval& aval, const Place& to);
   // What is written instead of a product: its transposition; the product itself when it is none.
@@ -146,30 +130,14 @@ class Frame {
   // ---- lower/lower.cc
   void assign_places();
   void emit_step(const Step& step);
-  void spoil(const Place& place, const Aval& aval);
   std::string group_name(const Step& step) const;
   void emit_straight(const Step& step);
   void finish_outputs(std::vector<Source>& results);
 
   // ---- lower/nest.cc
   class Nest;
+  class SegmentedNest;
   void emit_nest(const Step& step);
-  void emit_cut_nest(const Step& step);
-  std::optional<Segments> choose_segments(const Step& step) const;
-  void find_segments(const Step& step, size_t nests, std::vector<Segments>& found);
-  const Segment* segment_of(int axis) const;
-
-  // ---- lower/limits.cc
-  // The nest in parts, each on one side of the limits that matter to it.
-  struct Part {
-    Step step;
-    Sides sides;
-  };
-  std::vector<Part> parts_of(const Step& step) const;
-  Limits limits_behind(const Step& step, Var var) const;
-  void emit_part(const Step& step);
-  const Side* side_of(int axis) const;
-  std::optional<bool> is_inside(const Limit& limit, Var var, const Position& position) const;
 
   // ---- lower/element.cc
   loop::Scalar compute(Var var, const Position& position);  // whether it is stored or not
@@ -200,16 +168,7 @@ class Frame {
   Cuts requested_ = 0;
   std::vector<Split> splits_;  // that were requested
   Segments segments_;          // at most one an axis
-  Sides sides_;
-  // Of the loops that are open: those that end or begin at a limit. `index` counts runs of `inner` elements.
-  struct OpenLimit {
-    Var source;
-    int64_t offset;
-    loop::Index source_place, index;
-    int64_t inner;
-    bool inside;
-  };
-  std::vector<OpenLimit> open_limits_;
+  LoopLimits limits_;
   std::vector<bool> ready_;  // by variable: it is in memory or a register
 };
 

@@ -4,6 +4,7 @@
 // fold has nothing to add, by anything in the nest, loops end there. Where something is a constant, the nest is emitted
 // twice, once for each side.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "absl/algorithm/container.h"
@@ -39,13 +40,19 @@ bool checks_limits() {
   return wanted;
 }
 
+void spoil_if_checked(loop::Builder& builder, loop::BufferId buffer, const loop::Index& offset, const Aval& aval) {
+  if (!checks_limits() || aval.size() <= 1) return;
+  const std::array<char, 16> ones = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+  builder.fill(buffer, offset, aval.size(), builder.constant_from_bytes(aval.dtype(), ones.data()));
+}
+
 bool Frame::is_ready(Var var) const {
   if (ready_[var]) return true;
   if (fusion_.stored[var] || fusion_.definition[var] == Fusion::kInput) return false;
   return absl::c_all_of(operands(equation_of(var)), [&](Var operand) { return is_ready(operand); });
 }
 
-loop::Index Frame::source_place(const Limit& limit, const std::function<loop::Index(int)>& index) const {
+loop::Index LoopLimits::source_place(const Limit& limit, const std::function<loop::Index(int)>& index) const {
   const Shape strides = dense_strides(graph_.aval(limit.source).shape());
   loop::Index place = 0;
   for (size_t i = 0; i < limit.axes.size(); ++i) {
@@ -65,27 +72,33 @@ loop::Index Frame::length(const Limit& limit, int64_t size, const std::function<
   return b_.to_index(b_.apply(ScalarOp::kMin, b_.apply(ScalarOp::kMax, length, number(0)), number(size)));
 }
 
+namespace {
+
 // The limits, by axes of the nest, behind which a variable of it makes no work.
-Limits Frame::limits_behind(const Step& step, Var var) const {
-  if (absl::c_linear_search(step.elements, var)) return limits().wanted(var);
-  Limits result = mapped_all(limits().wanted(var), kept_axes(step));
+Limits limits_behind(const Frame& frame, const Step& step, Var var) {
+  const ElementLimits& known = frame.limits().known();
+  if (absl::c_linear_search(step.elements, var)) return known.wanted(var);
+  Limits result = mapped_all(known.wanted(var), kept_axes(step));
   if (!absl::c_linear_search(step.reductions, var)) return result;
-  for (Limit& limit : folded_limits(limits(), graph_, equation_of(var))) result.push_back(std::move(limit));
+  for (Limit& limit : folded_limits(known, frame.graph(), frame.equation_of(var))) result.push_back(std::move(limit));
   return result;
 }
 
-std::vector<Frame::Part> Frame::parts_of(const Step& step) const {
-  std::vector<Part> parts = {{step, {}}};
-  if (!limits().any() || num_elements(step.shape) < least_elements()) return parts;
+}  // namespace
+
+std::vector<NestPart> parts_of(const Frame& frame, const Step& step) {
+  std::vector<NestPart> parts = {{step, {}}};
+  const ElementLimits& known = frame.limits().known();
+  if (!known.any() || num_elements(step.shape) < least_elements()) return parts;
   std::vector<Limits> nothing, constant;  // by variable of the nest: behind these it makes no work, or is a constant
   std::vector<Var> all;
   for (const std::vector<Var>* vars : {&step.elements, &step.reductions, &step.epilogues}) {
     for (Var var : *vars) {
       all.push_back(var);
-      nothing.push_back(limits_behind(step, var));
+      nothing.push_back(limits_behind(frame, step, var));
       constant.emplace_back();
       if (vars != &step.elements) continue;
-      for (const Filling& filling : limits().known(var).fillings) constant.back().push_back(filling.limit);
+      for (const Filling& filling : known.known(var).fillings) constant.back().push_back(filling.limit);
     }
   }
   for (int axis = 0; axis < static_cast<int>(step.shape.size()); ++axis) {
@@ -95,7 +108,7 @@ std::vector<Frame::Part> Frame::parts_of(const Step& step) const {
     for (const std::vector<Limits>* from : {&nothing, &constant}) {
       for (const Limits& limits_of_one : *from) {
         for (const Limit& limit : limits_of_one) {
-          if (limit.axis != axis || !is_ready(limit.source)) continue;
+          if (limit.axis != axis || !frame.is_ready(limit.source)) continue;
           bool ends = true;
           for (const Limits& other : nothing) ends = ends && contains(other, limit);
           if (best != nullptr && (best_ends || !ends)) continue;
@@ -108,9 +121,9 @@ std::vector<Frame::Part> Frame::parts_of(const Step& step) const {
       }
     }
     if (best == nullptr) continue;
-    std::vector<Part> next;
-    for (Part& part : parts) {
-      Part outside = part;
+    std::vector<NestPart> next;
+    for (NestPart& part : parts) {
+      NestPart outside = part;
       part.sides.push_back({*best, true});
       next.push_back(std::move(part));
       if (best_ends) continue;
@@ -125,13 +138,12 @@ std::vector<Frame::Part> Frame::parts_of(const Step& step) const {
   return parts;
 }
 
-const Side* Frame::side_of(int axis) const {
+const Side* LoopLimits::side_of(int axis) const {
   const auto at = absl::c_find_if(sides_, [&](const Side& side) { return side.limit.axis == axis; });
   return at == sides_.end() ? nullptr : &*at;
 }
 
-// Whether the position of `var` is before the limit, which has its axes.
-std::optional<bool> Frame::is_inside(const Limit& limit, Var var, const Position& position) const {
+std::optional<bool> LoopLimits::is_inside(const Limit& limit, Var var, const Position& position) const {
   const Shape& shape = graph_.aval(var).shape();
   const auto group_of = [&](int axis) {
     return absl::c_find_if(position, [&](const AxisGroup& group) { return group.first <= axis && axis <= group.last; });
@@ -150,7 +162,7 @@ std::optional<bool> Frame::is_inside(const Limit& limit, Var var, const Position
   });
   if (!resolved) return std::nullopt;
   const int64_t inner = size_between(limit.axis + 1, along->last + 1);
-  for (const OpenLimit& open : open_limits_) {
+  for (const Open& open : open_) {
     if (open.source == limit.source && open.offset == limit.offset && open.inner == inner &&
         open.index == along->index && open.source_place == place) {
       return open.inside;
@@ -159,9 +171,9 @@ std::optional<bool> Frame::is_inside(const Limit& limit, Var var, const Position
   return std::nullopt;
 }
 
-std::optional<bool> Frame::known_truth(Var var, const Position& position) const {
-  if (open_limits_.empty()) return std::nullopt;
-  const ElementForm& form = limits().known(var);
+std::optional<bool> LoopLimits::truth(Var var, const Position& position) const {
+  if (open_.empty()) return std::nullopt;
+  const ElementForm& form = known_.known(var);
   bool all = form.exact;
   for (const Limit& limit : form.when_true) {
     const std::optional<bool> inside = is_inside(limit, var, position);

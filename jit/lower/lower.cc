@@ -1,7 +1,6 @@
 #include "jit/lower/lower.h"
 
 #include <algorithm>
-#include <array>
 
 #include "jit/loop/passes/sums.h"
 #include "jit/lower/frame.h"
@@ -58,6 +57,7 @@ Frame::Frame(loop::Builder& builder, const Graph& graph, std::vector<Source> inp
       fusion_(fuse(graph, {.limits = options.machine.one_function})),
       places_(graph.num_vars()),
       registers_(graph.num_vars()),
+      limits_(graph, fusion_.limits),
       ready_(graph.num_vars(), false) {
   std::fill_n(ready_.begin(), graph.num_inputs(), true);
   CT_CHECK(inputs_.size() == graph.num_inputs());
@@ -123,21 +123,15 @@ void Frame::assign_places() {
     const Var base = alias_base(graph_, fusion_.definition, graph_.outputs()[i]);
     if (wanted_[i] && fusion_.definition[base] != Fusion::kInput && !places_[base]) {
       places_[base] = wanted_[i];
-      spoil(*wanted_[i], graph_.aval(base));
+      spoil_if_checked(b_, wanted_[i]->buffer, wanted_[i]->offset, graph_.aval(base));
     }
   }
 }
 
 Place Frame::new_temporary(const Aval& aval) {
   const Place place{b_.temporary(aval.dtype(), aval.size(), 0), 0};
-  spoil(place, aval);
+  spoil_if_checked(b_, place.buffer, place.offset, aval);
   return place;
-}
-
-void Frame::spoil(const Place& place, const Aval& aval) {
-  if (!checks_limits() || aval.size() <= 1) return;
-  const std::array<char, 16> ones = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-  b_.fill(place.buffer, place.offset, aval.size(), b_.constant_from_bytes(aval.dtype(), ones.data()));
 }
 
 Place Frame::place(Var var) {

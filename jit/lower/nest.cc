@@ -87,6 +87,15 @@ Limits folded_limits(const ElementLimits& limits, const Graph& graph, const Equa
   return result;
 }
 
+namespace {
+
+const Segment* segment_of(const Segments& segments, int axis) {
+  const auto at = absl::c_find_if(segments, [&](const Segment& each) { return each.axis == axis; });
+  return at == segments.end() ? nullptr : &*at;
+}
+
+}  // namespace
+
 // One attempt at a nest: kept loops run over the elements of the results, reduced loops fold. A fold over many elements
 // into few is cut in chunks: a first nest folds each, a second one their results.
 class Frame::Nest {
@@ -104,7 +113,7 @@ class Frame::Nest {
       identities_.push_back({saturated(b_, dtype, fold.identity(dtype)), fold.combine});
     }
     frame.nest_loops_.clear();
-    frame.open_limits_.clear();
+    frame.limits().leave(0);
   }
 
   // The results of the folds if they have one element each, else nothing: they are stored.
@@ -139,7 +148,7 @@ class Frame::Nest {
     int64_t inner;
   };
   std::optional<Ending> ending_of(const AxisGroup& group) {
-    const Side* side = frame_.side_of(group.first);
+    const Side* side = frame_.limits().side_of(group.first);
     if (side == nullptr) return std::nullopt;
     bool resolved = true;
     const auto index = [&](int axis) -> loop::Index {
@@ -147,7 +156,7 @@ class Frame::Nest {
       resolved = resolved && absl::c_any_of(entered_, is_open);
       return resolved ? frame_.axis_index(entered_, step_.shape, axis) : loop::Index(0);
     };
-    Ending result{*side, frame_.source_place(side->limit, index), 0, 1};
+    Ending result{*side, frame_.limits().source_place(side->limit, index), 0, 1};
     if (!resolved) return std::nullopt;
     const int64_t size = step_.shape[group.first];
     result.inner = extent(group, step_.shape) / size;
@@ -162,22 +171,22 @@ class Frame::Nest {
     entered_.push_back(group);
     if (!ending) return;
     const Limit& limit = ending->side.limit;
-    frame_.open_limits_.push_back(
-        {limit.source, limit.offset, ending->source_place, index, ending->inner, ending->side.inside});
+    frame_.limits().push({limit.source, limit.offset, ending->source_place, index, ending->inner, ending->side.inside});
   }
   void leave_loops(size_t entered, size_t limits) {
     entered_.resize(entered);
-    frame_.open_limits_.resize(limits);
+    frame_.limits().leave(limits);
   }
 
   void enter_kept() {
-    before_kept_ = {entered_.size(), frame_.open_limits_.size()};
+    before_kept_ = {entered_.size(), frame_.limits().depth()};
     for (AxisGroup& group : groups_) {
       if (is_reduced(group)) continue;
-      const Segment* part = frame_.segment_of(group.first);
+      const Segment* part = segment_of(frame_.segments_, group.first);
       const int64_t size = part != nullptr ? part->end - part->begin : extent(group, step_.shape);
       const std::optional<Ending> ending = ending_of(group);
-      CT_CHECK(ending || frame_.side_of(group.first) == nullptr || frame_.side_of(group.first)->inside);
+      CT_CHECK(ending || frame_.limits().side_of(group.first) == nullptr ||
+               frame_.limits().side_of(group.first)->inside);
       loop::Index begin = part != nullptr ? part->begin : 0, count = size;
       if (ending && ending->side.inside) count = ending->length;
       if (ending && !ending->side.inside) {
@@ -232,8 +241,8 @@ class Frame::Nest {
       const Var operand = frame_.operands(equation)[0];
       results.push_back(frame_.element(operand, position));
       // Its memory may hold anything where loops were to end.
-      for (const Limit& limit : folded_limits(frame_.limits(), frame_.graph_, equation)) {
-        if (frame_.is_inside(limit, operand, position) == true) continue;
+      for (const Limit& limit : folded_limits(frame_.limits().known(), frame_.graph_, equation)) {
+        if (frame_.limits().is_inside(limit, operand, position) == true) continue;
         const Shape& shape = step_.shape;
         const auto index = [&](int axis) { return frame_.axis_index(position, shape, axis); };
         const loop::Scalar end = b_.to_scalar(frame_.length(limit, shape[limit.axis], index));
@@ -248,7 +257,7 @@ class Frame::Nest {
   // fold to the one around it.
   loop::Scalars fold(const loop::Index& start, std::optional<int64_t> count) {
     int reduced_loops = 0;
-    const size_t entered = entered_.size(), limits = frame_.open_limits_.size();
+    const size_t entered = entered_.size(), limits = frame_.limits().depth();
     for (AxisGroup& group : groups_) {
       if (!is_reduced(group)) continue;
       const bool first = reduced_loops++ == 0;
@@ -327,7 +336,7 @@ class Frame::Nest {
 
   void add_rows(const loop::Index& chunk, const std::vector<loop::BufferId>& sums, const loop::Index& first,
                 int64_t count) {
-    const size_t entered = entered_.size(), limits = frame_.open_limits_.size();
+    const size_t entered = entered_.size(), limits = frame_.limits().depth();
     const std::optional<Ending> ending = ending_of(groups_[0]);
     const loop::Index row = b_.begin_for(before_end(ending, first, count)).variable;
     enter_loop(groups_[0], row, first + row, ending);
@@ -387,6 +396,118 @@ class Frame::Nest {
   std::pair<size_t, size_t> before_kept_;
 };
 
+// A nest on one side of all limits, in segments between the places that are constants.
+class Frame::SegmentedNest {
+ public:
+  SegmentedNest(Frame& frame, const Step& step) : frame_(frame), b_(frame.b_), step_(step) {}
+
+  void emit() {
+    frame_.nest_shape_ = &step_.shape;
+    const loop::Builder::Mark mark = b_.mark();
+    std::vector<Segments> found;
+    find_segments(1, found);
+    if (std::any_of(found.begin(), found.end(), [](const Segments& each) { return each.size() > 1; })) {
+      b_.rollback(mark);
+      // In the order of the elements, so that loops over the segments of rows can be one loop.
+      const auto begins = [](const Segments& segments) {
+        Ints result;
+        for (const Segment& each : segments) result.push_back(each.begin);
+        return result;
+      };
+      std::stable_sort(found.begin(), found.end(),
+                       [&](const Segments& a, const Segments& b) { return begins(a) < begins(b); });
+      for (const Segments& each : found) {
+        frame_.segments_ = each;
+        emit_cut_nest();
+      }
+      frame_.segments_.clear();
+    }
+    frame_.nest_shape_ = nullptr;
+    frame_.nest_loops_.clear();
+    frame_.limits().leave(0);
+  }
+
+ private:
+  // Emits one nest, or one for each of the parts of it that are found, innermost axes first.
+  void find_segments(size_t nests, std::vector<Segments>& found) {
+    constexpr size_t kMostNests = 4;  // unless they are along one axis
+    const loop::Builder::Mark mark = b_.mark();
+    emit_cut_nest();
+    const std::optional<Segments> segments = choose_segments();
+    if (!segments || (!frame_.segments_.empty() && nests * segments->size() > kMostNests))
+      return found.push_back(frame_.segments_);
+    b_.rollback(mark);
+    for (const Segment& each : *segments) {
+      frame_.segments_.insert(frame_.segments_.begin(), each);
+      find_segments(nests * segments->size(), found);
+      frame_.segments_.erase(frame_.segments_.begin());
+    }
+  }
+
+  // Starts with as few loops as there can be. Each cut that the body asks for makes one more.
+  void emit_cut_nest() {
+    Cuts cuts = 0;
+    for (const Segment& segment : frame_.segments_) {
+      if (segment.axis > 0) cuts |= Cuts{1} << (segment.axis - 1);
+      cuts |= Cuts{1} << segment.axis;
+    }
+    for (const Side& side : frame_.limits().sides()) {
+      if (side.limit.axis > 0) cuts |= Cuts{1} << (side.limit.axis - 1);
+    }
+    for (;;) {
+      const loop::Builder::Mark mark = b_.mark();
+      frame_.requested_ = 0;
+      frame_.splits_.clear();
+      const loop::Scalars results = Nest(frame_, step_, cuts).emit();
+      if ((frame_.requested_ & ~cuts) == 0) {
+        for (size_t i = 0; i < results.size(); ++i) frame_.set_result(step_.reductions[i], results[i]);
+        break;
+      }
+      b_.rollback(mark);
+      cuts |= frame_.requested_;
+    }
+  }
+
+  // Loops of their own for what lies between the places where the body changes, along one axis: the innermost of those
+  // outside of the axes that are in segments already, where these are few and most of the elements lie in long runs.
+  std::optional<Segments> choose_segments() const {
+    constexpr int64_t kLeastElements = 4096, kLongRun = 128;
+    constexpr size_t kMostSegments = 5;
+    if (!frame_.options_.machine.one_function || !step_.reductions.empty() ||
+        num_elements(step_.shape) < kLeastElements)
+      return {};
+    int axis = -1;
+    for (const Split& split : frame_.splits_) {
+      if (frame_.limits().side_of(split.axis) != nullptr) continue;
+      if (frame_.segments_.empty() || split.axis < frame_.segments_.front().axis) axis = std::max(axis, split.axis);
+    }
+    if (axis < 0) return {};
+    const int64_t size = step_.shape[axis];
+    std::vector<int64_t> limits = {0, size};
+    for (const Split& split : frame_.splits_) {
+      if (split.axis == axis && split.at > 0 && split.at < size) limits.push_back(split.at);
+    }
+    std::sort(limits.begin(), limits.end());
+    limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
+    if (limits.size() < 3 || limits.size() > kMostSegments + 1) return {};
+    int64_t inner = num_elements(absl::MakeConstSpan(step_.shape).subspan(axis + 1));
+    for (const Segment& each : frame_.segments_) inner = inner / step_.shape[each.axis] * (each.end - each.begin);
+    int64_t in_long_runs = 0;
+    Segments segments;
+    for (size_t i = 0; i + 1 < limits.size(); ++i) {
+      segments.push_back({axis, limits[i], limits[i + 1]});
+      const int64_t length = limits[i + 1] - limits[i];
+      if (length * inner >= kLongRun) in_long_runs += length;
+    }
+    if (in_long_runs * 4 < size * 3) return {};
+    return segments;
+  }
+
+  Frame& frame_;
+  loop::Builder& b_;
+  const Step& step_;
+};
+
 void Frame::emit_nest(const Step& step) {
   if (step.reductions.empty() && num_elements(step.shape) == 1) return emit_straight(step);
   if (num_elements(kept_shape(step.shape, step.reduced)) == 0) {
@@ -402,117 +523,11 @@ void Frame::emit_nest(const Step& step) {
     for (Var var : step.reductions) place(var);
   }
   CT_CHECK(step.shape.size() < 64);
-  for (const Part& part : parts_of(step)) {
-    sides_ = part.sides;
-    emit_part(part.step);
+  for (const NestPart& part : parts_of(*this, step)) {
+    limits_.set_sides(part.sides);
+    SegmentedNest(*this, part.step).emit();
   }
-  sides_.clear();
-}
-
-// On one side of all limits, in segments between the places that are constants.
-void Frame::emit_part(const Step& step) {
-  nest_shape_ = &step.shape;
-  const loop::Builder::Mark mark = b_.mark();
-  std::vector<Segments> found;
-  find_segments(step, 1, found);
-  if (std::any_of(found.begin(), found.end(), [](const Segments& each) { return each.size() > 1; })) {
-    b_.rollback(mark);
-    // In the order of the elements, so that loops over the segments of rows can be one loop.
-    const auto begins = [](const Segments& segments) {
-      Ints result;
-      for (const Segment& each : segments) result.push_back(each.begin);
-      return result;
-    };
-    std::stable_sort(found.begin(), found.end(),
-                     [&](const Segments& a, const Segments& b) { return begins(a) < begins(b); });
-    for (const Segments& each : found) {
-      segments_ = each;
-      emit_cut_nest(step);
-    }
-    segments_.clear();
-  }
-  nest_shape_ = nullptr;
-  nest_loops_.clear();
-  open_limits_.clear();
-}
-
-// Emits one nest, or one for each of the parts of it that are found, innermost axes first.
-void Frame::find_segments(const Step& step, size_t nests, std::vector<Segments>& found) {
-  constexpr size_t kMostNests = 4;  // unless they are along one axis
-  const loop::Builder::Mark mark = b_.mark();
-  emit_cut_nest(step);
-  const std::optional<Segments> segments = choose_segments(step);
-  if (!segments || (!segments_.empty() && nests * segments->size() > kMostNests)) return found.push_back(segments_);
-  b_.rollback(mark);
-  for (const Segment& each : *segments) {
-    segments_.insert(segments_.begin(), each);
-    find_segments(step, nests * segments->size(), found);
-    segments_.erase(segments_.begin());
-  }
-}
-
-const Segment* Frame::segment_of(int axis) const {
-  const auto at =
-      std::find_if(segments_.begin(), segments_.end(), [&](const Segment& each) { return each.axis == axis; });
-  return at == segments_.end() ? nullptr : &*at;
-}
-
-// Starts with as few loops as there can be. Each cut that the body asks for makes one more.
-void Frame::emit_cut_nest(const Step& step) {
-  Cuts cuts = 0;
-  for (const Segment& segment : segments_) {
-    if (segment.axis > 0) cuts |= Cuts{1} << (segment.axis - 1);
-    cuts |= Cuts{1} << segment.axis;
-  }
-  for (const Side& side : sides_) {
-    if (side.limit.axis > 0) cuts |= Cuts{1} << (side.limit.axis - 1);
-  }
-  for (;;) {
-    const loop::Builder::Mark mark = b_.mark();
-    requested_ = 0;
-    splits_.clear();
-    const loop::Scalars results = Nest(*this, step, cuts).emit();
-    if ((requested_ & ~cuts) == 0) {
-      for (size_t i = 0; i < results.size(); ++i) set_result(step.reductions[i], results[i]);
-      break;
-    }
-    b_.rollback(mark);
-    cuts |= requested_;
-  }
-}
-
-// Loops of their own for what lies between the places where the body changes, along one axis: the innermost of those
-// outside of the axes that are in segments already, where these are few and most of the elements lie in long runs.
-std::optional<Segments> Frame::choose_segments(const Step& step) const {
-  constexpr int64_t kLeastElements = 4096, kLongRun = 128;
-  constexpr size_t kMostSegments = 5;
-  if (!options_.machine.one_function || !step.reductions.empty() || num_elements(step.shape) < kLeastElements)
-    return {};
-  int axis = -1;
-  for (const Split& split : splits_) {
-    if (side_of(split.axis) != nullptr) continue;
-    if (segments_.empty() || split.axis < segments_.front().axis) axis = std::max(axis, split.axis);
-  }
-  if (axis < 0) return {};
-  const int64_t size = step.shape[axis];
-  std::vector<int64_t> limits = {0, size};
-  for (const Split& split : splits_) {
-    if (split.axis == axis && split.at > 0 && split.at < size) limits.push_back(split.at);
-  }
-  std::sort(limits.begin(), limits.end());
-  limits.erase(std::unique(limits.begin(), limits.end()), limits.end());
-  if (limits.size() < 3 || limits.size() > kMostSegments + 1) return {};
-  int64_t inner = num_elements(absl::MakeConstSpan(step.shape).subspan(axis + 1));
-  for (const Segment& each : segments_) inner = inner / step.shape[each.axis] * (each.end - each.begin);
-  int64_t in_long_runs = 0;
-  Segments segments;
-  for (size_t i = 0; i + 1 < limits.size(); ++i) {
-    segments.push_back({axis, limits[i], limits[i + 1]});
-    const int64_t length = limits[i + 1] - limits[i];
-    if (length * inner >= kLongRun) in_long_runs += length;
-  }
-  if (in_long_runs * 4 < size * 3) return {};
-  return segments;
+  limits_.set_sides({});
 }
 
 }  // namespace ct::jit

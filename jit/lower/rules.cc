@@ -43,9 +43,9 @@ class RuleBuilder final : public LoopBuilder {
 
   Scalar read(int operand, absl::Span<const Index> position) override {
     const Position at = position_in(operand_aval(operand).shape(), position);
-    if (const auto truth = frame_.known_truth(operands_[operand], at)) return make_truth(*truth);
+    if (const auto truth = frame_.limits().truth(operands_[operand], at)) return make_truth(*truth);
     // Of a select, one side may not be wanted.
-    if (!is_loop_rule() && frame_.has_open_limits()) {
+    if (!is_loop_rule() && frame_.limits().depth() > 0) {
       numbers_.push_back({{}, false, {}, {}, std::pair(operands_[operand], at)});
       return {static_cast<uint32_t>(numbers_.size() - 1), operand_aval(operand).dtype()};
     }
@@ -138,8 +138,8 @@ class RuleBuilder final : public LoopBuilder {
   struct Number {
     loop::Scalar scalar;
     bool emitted = true;
-    std::optional<loop::Index> index = {};  // of int64 scalars that are indices
-    std::optional<bool> truth = {};         // of bools that are known
+    std::optional<loop::Index> index = {};                // of int64 scalars that are indices
+    std::optional<bool> truth = {};                       // of bools that are known
     std::optional<std::pair<Var, Position>> wanted = {};  // an element that is read when it is asked for
   };
   struct Entry {

@@ -10,7 +10,8 @@ class ElementRuleLowering : public Lowering {
   bool has_elements(const Graph& graph, const Equation& equation) const override;
   ElementFacts element_facts(const Graph& graph, const Equation& equation, int output) const override;
   std::optional<View> view(const Graph& graph, const Equation& equation, const ViewOf& view_of) const override;
-  ElementForm form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const override {
+  ElementForm form(const ElementLimits& limits, const Graph& graph, const Equation& equation,
+                   int output) const override {
     return rule_form(limits, graph, equation, output);
   }
   Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const override {

@@ -302,7 +302,8 @@ void check_first(int64_t m, int64_t n, int64_t k, Layout la, Layout lb, Layout l
       first[static_cast<size_t>(i)] = round == 0 ? all[i] : some[random() % 3];
     }
     const auto [rows, columns, steps] = first;
-    std::vector<float> a(static_cast<size_t>(size(m, k)), std::nanf("")), c(static_cast<size_t>(size(k, n)), std::nanf(""));
+    std::vector<float> a(static_cast<size_t>(size(m, k)), std::nanf("")),
+        c(static_cast<size_t>(size(k, n)), std::nanf(""));
     auto at = [](std::vector<float>& from, const Matrix& matrix, int64_t i, int64_t j) -> float& {
       return from[static_cast<size_t>(1 + i * matrix.row_stride + j * matrix.column_stride)];
     };
