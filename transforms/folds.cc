@@ -291,7 +291,7 @@ Value canonical_fold(FoldContext& context, const Fold& fold, Value x, const Ints
   if (axes.empty()) return x;
   if (x.aval().size() > 0) {
     if (const Value result = fold_of_fold(context, fold, x, axes)) return result;
-    if (&fold.primitive == &kReduceSum) {
+    if (fold.primitive.structure_as<structures::Fold>()->combine == ScalarOp::kAdd) {
       if (const Value result = sum_of_batch(context, x, axes)) return result;
     }
     const Values leaves = context.leaves(x, context.is_used_once(x));
