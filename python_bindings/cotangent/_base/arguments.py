@@ -60,7 +60,7 @@ def check_arguments(namespace: dict[str, Any]) -> None:
     made: dict[Any, Any] = {}  # other names of a function are names of the one that stands for it
     for name in namespace.get("__all__", tuple(namespace)):
         member = namespace[name]
-        if name.startswith("_"):
+        if name.startswith("_") and "__all__" not in namespace:
             continue
         if isinstance(member, types.FunctionType) and member.__module__ == module:
             namespace[name] = made[member] = made.get(member) or checked(member)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cotangent import _core
-from cotangent._base.arguments import checked
+from cotangent._base.arguments import check_arguments
 from cotangent._base.device import CPU, Device, check_device
 
 __all__ = ["__array_api_version__", "__array_namespace_info__"]
@@ -69,7 +69,9 @@ class NamespaceInfo:
         return {name: _core.canonical_dtype(name) for name in dict.fromkeys(names)}
 
 
-@checked
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807
     """What the namespace is capable of."""
     return NamespaceInfo()
+
+
+check_arguments(globals())
