@@ -329,7 +329,10 @@ Value merge_lengths(Value a, Value b, std::string_view op, int axis) {
 }
 
 Value valid_positions(Value length, absl::Span<const int64_t> shape, int axis) {
-  return lt(iota(*length.builder, Aval(DType::kInt32, shape), axis), broadcast_scalar(length, shape));
+  // Along the axis only: what does not vary along the others is a factor of its own (terms.h).
+  const Shape line = {shape[axis]};
+  const Value valid = lt(iota(*length.builder, Aval(DType::kInt32, line), 0), broadcast_scalar(length, line));
+  return shape.size() == 1 ? valid : broadcast(valid, shape, {axis});
 }
 
 Value fill_padded(const Masked& x, int axis, double fill) {

@@ -5,6 +5,7 @@
 #include "ir/ops.h"
 #include "ir/primitive.h"
 #include "jit/fuse/limits.h"
+#include "runtime/float_types.h"
 
 namespace ct::jit {
 namespace {
@@ -12,6 +13,17 @@ namespace {
 bool fits(DType dtype, int64_t number) {
   const int bits = 8 * dtype_size(dtype) - 1;
   return is_integer(dtype) && (bits >= 63 || std::abs(number) < (int64_t{1} << bits));
+}
+
+constexpr int64_t kExactInteger = int64_t{1} << 53;  // as double
+
+double rounded(DType dtype, double value) {
+  double result = value;
+  dispatch_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!is_complex_v<T>) result = convert_element<double>(convert_element<T>(value));
+  });
+  return result;
 }
 
 bool same_number(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
@@ -104,9 +116,13 @@ class FormBuilder final : public ElementBuilder {
   Scalar constant(DType dtype, double value) override {
     ElementForm form;
     form.constant = value;
+    if (is_float(dtype)) form.constant = rounded(dtype, value);
     return make({std::move(form)}, dtype);
   }
-  Scalar constant_integer(DType dtype, int64_t value) override { return constant(dtype, static_cast<double>(value)); }
+  Scalar constant_integer(DType dtype, int64_t value) override {
+    if (std::abs(value) > kExactInteger) return make({}, dtype);
+    return constant(dtype, static_cast<double>(value));
+  }
   Scalar constant_complex(DType dtype, double real, double imag) override {
     if (imag != 0) return make({}, dtype);
     return constant(dtype, real);

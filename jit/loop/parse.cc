@@ -432,7 +432,7 @@ class Parser {
     }
     if (!rest.empty()) lexer_.fail(sizes, "a product has three sizes, like 2x3x4");
     Gemm made{.m = size[0], .n = size[1], .k = size[2], .a = {}, .b = {}, .c = {}, .accumulate = false};
-    if (lexer_.accept("first")) {
+    if (lexer_.accept_name("first")) {
       lexer_.expect("(", "before the counts of a product");
       made.rows = index();
       lexer_.expect(",", "between the counts of a product");
