@@ -138,6 +138,35 @@ def test_a_fold_takes_its_own_identity_only() -> None:
     assert np.isnan(zero(np.ones(BOUND, np.float32), np.full(BOUND, np.nan, np.float32), 0))
 
 
+def test_what_a_mask_clears_is_cleared_in_every_factor() -> None:
+    """Two copies of an array in a gradient: the product that is made of two factors is cleared in both."""
+
+    def loss(a: Any) -> Any:
+        both = cnp.concatenate([a, a], 0)
+        return cnp.sum(cnp.tanh(both @ a.T) @ a)
+
+    compiled = ct.jit(ct.mask(ct.grad(loss)))
+    for n in (0, 1, 40):
+        data = np.full((1000, 1), np.nan, np.float32)
+        data[:n] = RANDOM.standard_normal((n, 1))
+        assert_same(compiled(ct.Ragged(data, {0: n})), ct.grad(loss)(cnp.array(data[:n])))
+
+
+def test_a_gradient_through_a_table_ends_at_the_length() -> None:
+    table = RANDOM.standard_normal((20, WIDTH)).astype(np.float32)
+
+    def loss(table: Any, words: Any) -> Any:
+        return cnp.sum(cnp.sin(attention(table[words])))
+
+    words = np.full(BOUND, -1, np.int32)
+    words[:5] = [3, 1, 3, 19, 0]
+    compiled = ct.jit(ct.grad(lambda table, words: ct.mask(loss)(table, words)))
+    ragged = ct.Ragged(words, {0: 5})
+    text = compiled.lower(table, ragged).compile().as_text()
+    assert len(PRODUCT.findall(text)) == text.count("gemm "), text
+    assert_same(compiled(table, ragged), ct.grad(loss)(cnp.array(table), words[:5]))
+
+
 def test_random_programs_over_memory_of_nan() -> None:
     """Everything that is stored is NaN or -1 before it is written; loops end at lengths however short."""
     program = Path(__file__).with_name("limits_law.py")

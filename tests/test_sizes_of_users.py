@@ -7,6 +7,7 @@ from typing import Any
 
 import cotangent as ct
 import cotangent.numpy as cnp
+import cotangent.scipy.linalg as scipy_linalg
 import numpy as np
 import pytest
 from cotangent import lax
@@ -144,3 +145,21 @@ def test_what_the_package_makes_of_the_bound_is_let_through() -> None:
         (lambda v: cnp.pad(v, 1), [0, 3, 1, 2, 0]),
     ):
         np.testing.assert_allclose(ct.mask(function)(x).unpad(), expected, rtol=1e-5)
+
+
+def test_a_system_is_as_large_as_its_right_hand_side() -> None:
+    """A matrix of the bound beside a right-hand side that is shorter."""
+    matrix = np.eye(6, dtype=np.float32) * 3
+    right = ct.Ragged(np.arange(6, dtype=np.float32), {0: 4})
+    for solve in (
+        lambda b: ct.numpy.linalg.solve(matrix, b),
+        lambda b: scipy_linalg.solve(matrix, b),
+        lambda b: scipy_linalg.solve_triangular(matrix, b),
+        lambda b: lax.linalg.triangular_solve(matrix, b, left_side=True),
+        lambda b: scipy_linalg.cho_solve((matrix, True), b),
+        lambda b: scipy_linalg.lu_solve(scipy_linalg.lu_factor(matrix), b),
+    ):
+        with pytest.raises(ct.errors.ShapeError, match="an axis of 6 elements meets a ragged one"):
+            ct.jit(ct.mask(solve))(right)
+    own = ct.mask(lambda b: ct.numpy.linalg.solve(2 * ct.numpy.eye(b.shape[0]), b))
+    np.testing.assert_allclose(own(right).unpad(), np.arange(4) / 2)

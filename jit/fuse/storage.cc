@@ -185,7 +185,7 @@ class StorageDecision {
     // Which side of a length an element is on, loops that end there know.
     if (demands.size() > kMostDemands && !constant && !is_known_by_loops(var))
       return storage_.store(var, "many loops want it");
-    if ((evaluations - 1) * cost_[var] > kCheap) {
+    if ((evaluations - 1) * cost_[var] > kCheap && !is_known_by_loops(var)) {
       const Var source = is_updated_in_memory(var) ? kNoVar : moved_from(equation, var, evaluations);
       if (source == kNoVar) return storage_.store(var, "computing it again where it is wanted costs more");
       storage_.require(source, "several show its elements at other places");

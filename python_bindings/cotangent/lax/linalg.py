@@ -250,6 +250,7 @@ def triangular_solve(
     vectors = b.ndim == a.ndim - 1
     if vectors:
         b = b[..., None] if left_side else b[..., None, :]
+    _core.check_sizes([a, b], [a.ndim - 1, b.ndim - (2 if left_side else 1)])
     x = primitives.triangular_solve(
         a,
         b,

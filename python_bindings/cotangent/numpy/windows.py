@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from cotangent import _core
 from cotangent._base import primitives
 from cotangent._base.arguments import check_arguments
@@ -31,7 +33,7 @@ def _of_size(window: Array, M: Any) -> Array:
     """The window of M elements: 1 where M is 1."""
     if not is_dimension(M):
         return literal(window, 1.0) if bound_size(window) == 1 else window
-    length = _core.array(M)
+    length = as_dtype(_core.array(M), np.dtype("int32"))
     alone = primitives.eq(length, literal(length, 1))
     return give_lengths(choose(stretched(alone, window), 1.0, window), {0: length})
 

@@ -81,6 +81,7 @@ def solve(a: Any, b: Any) -> Array:
         if b.ndim > 1 and a.ndim == b.ndim + 1 and capacity(a, -1) == capacity(b, -1):
             hint = "\n  for a batch of vectors write solve(a, b[..., None])[..., 0]"
         raise LinAlgError(f"solve: a of shape {a.shape} does not fit b of shape {b.shape}{hint}")
+    _core.check_sizes([a, right], [a.ndim - 1, right.ndim - 2])
     x = solve_matrices(a, right)
     return x[..., 0] if vector else x
 

@@ -59,6 +59,7 @@ def _as_columns(a: Array, b: Array, name: str) -> tuple[Array, bool]:
     right = b[:, None] if vector else b
     if right.ndim < 2 or capacity(right, -2) != capacity(a, -1):
         raise LinAlgError(f"{name}: a matrix of shape {a.shape} does not fit a right-hand side of shape {b.shape}")
+    _core.check_sizes([a, right], [a.ndim - 1, right.ndim - 2])
     return right, vector
 
 
