@@ -129,10 +129,10 @@ class StorageDecision {
           const Var operand = operands[j];
           const bool chained = !facts_.is_input(operand) && !storage_.required[operand];
           if (chained) {
-            // What is broadcast is not computed again for each element: it has memory, or costs nothing.
+            // What is broadcast is not computed again for each element: it has memory, or a register, or costs nothing.
             if (facts_.size_of(operand) * 2 > facts_.size_of(var)) {
               cost += cost_[operand];
-            } else {
+            } else if (facts_.size_of(operand) > 1) {
               cost += std::min(cost_[operand], 1.0);
             }
             depth[var] = std::max(depth[var], depth[operand] + 1);
