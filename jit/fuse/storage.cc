@@ -181,9 +181,8 @@ class StorageDecision {
     }
     double evaluations = 0;
     for (const Demand& demand : demands) evaluations += demand.evaluations();
-    const bool constant = facts_.facts[var].operands.empty() && cost_[var] == 0;
     // Which side of a length an element is on, loops that end there know.
-    if (demands.size() > kMostDemands && !constant && !is_known_by_loops(var))
+    if (demands.size() > kMostDemands && !is_one_number(equation, var) && !is_known_by_loops(var))
       return storage_.store(var, "many loops want it");
     if ((evaluations - 1) * cost_[var] > kCheap && !is_known_by_loops(var)) {
       const Var source = is_updated_in_memory(var) ? kNoVar : moved_from(equation, var, evaluations);
@@ -192,6 +191,16 @@ class StorageDecision {
     }
     if (is_updated_in_memory(var)) return storage_.store(var, "it is updated in place");
     demands_[var] = std::move(demands);
+  }
+
+  // Whether all elements are computed from constants, positions and numbers in registers, for nothing.
+  bool is_one_number(const Equation& equation, Var var) const {
+    if (cost_[var] > 0) return false;
+    absl::Span<const Var> operands = graph_.operands(equation);
+    for (size_t k = 0; k < facts_.facts[var].operands.size(); ++k) {
+      if (facts_.facts[var].operands[k].reads > 0 && facts_.size_of(operands[k]) > 1) return false;
+    }
+    return true;
   }
 
   bool is_known_by_loops(Var var) const {

@@ -112,6 +112,25 @@ class ScatterLowering final : public Lowering {
         static_cast<double>(updates.size()) / static_cast<double>(std::max<int64_t>(indices.size(), 1));
     return {.evaluations = times, .same = times <= 1, .one_by_one = !rows};
   }
+  // Updates whose index lies outside are not read.
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    OperandLimits result(equation.operand_count, Limits{});
+    const Var indices = graph.operands(equation)[1];
+    const auto layout = ScatterAttrs::from(graph.attrs(equation));
+    const auto axis = static_cast<int>(layout.axis), batch_dims = static_cast<int>(layout.batch_dims);
+    AxisMap of_indices(static_cast<size_t>(graph.aval(graph.operands(equation)[2]).rank()));
+    for (int i = 0; i < graph.aval(indices).rank(); ++i) {
+      of_indices[static_cast<size_t>(i < batch_dims ? i : axis + i - batch_dims)] = {i, 0};
+    }
+    const AxisMap of_updates = inverse(of_indices, graph.aval(indices).rank());
+    const auto rows = static_cast<double>(graph.aval(equation.first_output).shape()[layout.axis]);
+    for (const Filling& each : limits.known(indices).fillings) {
+      if (each.value >= 0 && each.value < rows) continue;
+      if (auto limit = mapped(each.limit, of_updates)) result[2]->push_back(*std::move(limit));
+    }
+    return result;
+  }
   int written_operand() const override { return 2; }
   void emit(Frame& frame, const Equation& equation) const override { emit_scatter(frame, equation); }
 };

@@ -16,6 +16,7 @@
 
 #include "ir/combinators.h"
 #include "ir/length_form.h"
+#include "ir/length_range.h"
 #include "ir/lengths.h"
 #include "ir/masking.h"
 #include "ir/ops.h"
@@ -112,8 +113,14 @@ Ints bounds_of(const MaskAttrs& attrs) {
   return bounds;
 }
 
-// A length that is of no axis has been held before.
-Value held_length(Value length, int64_t bound) { return bound == kUnbounded ? length : clamp_length(length, bound); }
+// A length that is of no axis has been held before, and so has one that lies within the bound:
+// loops that end at one length must be seen to do so.
+Value held_length(Value length, int64_t bound) {
+  if (bound == kUnbounded) return length;
+  const std::optional<Range> range = range_of(length, [](Var) { return std::nullopt; });
+  const bool within = length.dtype() == DType::kInt32 && range && range->least >= 0 && range->most <= bound;
+  return within ? length : clamp_length(length, bound);
+}
 
 std::vector<Masked> masked_inputs(const MaskAttrs& attrs, absl::Span<const Value> operands) {
   std::vector<Masked> inputs;
