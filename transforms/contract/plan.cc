@@ -217,16 +217,16 @@ std::optional<Plan::Cost> Plan::comparison_cost(IndexSet indices, IndexSet value
   return Cost{bytes * (elements_of(wanted) + 3 * updates) * kByte + kOperation, updates};
 }
 
-// Whether something is scattered before all that is to be multiplied with it along the same indices: zeros that nothing was
-// scattered to would be multiplied, too, with what may not be a number.
+// Whether something is scattered before all that is to be multiplied with it along the same indices: zeros that nothing
+// was scattered to would be multiplied, too, with what may not be a number.
 bool Plan::comes_too_early(Subset hot, Subset other, IndexSet value, IndexSet wanted) const {
   if ((value & wanted) == 0) return false;
   const IndexSet places = sets_[std::countr_zero(hot)] & ~value;
   for (size_t k = 0; k < sets_.size(); ++k) {
     const Subset factor = Subset{1} << k;
     if ((factor & (hot | other)) != 0 || term_.factors[k].one_hot || (sets_[k] & places) == 0) continue;
-    const bool is_apart = std::ranges::any_of(
-        term_.whole, [&](Subset set) { return ((set & hot) == 0) != ((set & factor) == 0); });
+    const bool is_apart =
+        std::ranges::any_of(term_.whole, [&](Subset set) { return ((set & hot) == 0) != ((set & factor) == 0); });
     if (!is_apart) return true;
   }
   return false;
