@@ -141,18 +141,21 @@ void ElementLimits::find_wanted(const GraphFacts& facts) {
   }
 }
 
+double rounded(DType dtype, double value) {
+  double result = value;
+  dispatch_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (!is_complex_v<T>) result = convert_element<double>(convert_element<T>(value));
+  });
+  return result;
+}
+
 Limits ElementLimits::folded(const Aval& aval, Var var, double identity) const {
   Limits result;
-  const auto is_identity = [&](double value) {
-    if (is_inexact(aval.dtype())) return value == identity;
-    return dispatch_dtype(aval.dtype(), [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const T as_it_is = convert_element<T>(value), wanted = convert_element<T>(identity);
-      return convert_element<double>(as_it_is) == convert_element<double>(wanted);
-    });
-  };
+  const DType dtype = aval.dtype();
   for (const Filling& each : known(var).fillings) {
-    if (is_identity(each.value) && aval.shape()[each.limit.axis] > 1) result.push_back(each.limit);
+    const bool changes_nothing = rounded(dtype, each.value) == rounded(dtype, identity);
+    if (changes_nothing && aval.shape()[each.limit.axis] > 1) result.push_back(each.limit);
   }
   return result;
 }

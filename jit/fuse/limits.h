@@ -4,9 +4,10 @@
 // from; and a sum of select(i < n, x, 0) has nothing to add there. Who runs loops over such elements ends them at n
 // (lower/nest.cc, lower/dot.cc), and leaves the memory of what is not wanted as it was.
 //
-//   Limit    elements at an index below source[...] + offset along an axis
-//   ElementForm     what is known of each element of a variable, found forwards: a comparison of its index with a
-//   length, say wanted   the limits behind which no element is wanted, found backwards
+// - A Limit: the elements at an index below source[...] + offset along an axis.
+// - An ElementForm: what is known of each element of a variable, such as that it compares its index with a length;
+//   found forwards.
+// - What is wanted of a variable: the limits behind which no element is; found backwards.
 //
 // Both are derived from element rules, which are run on symbols; other lowerings say what they know
 // (Lowering::form, Lowering::operand_limits). A graph without such comparisons costs one look at its integers and
@@ -107,6 +108,9 @@ class ElementLimits {
   Limits none_;
   ElementForm unknown_;
 };
+
+// As an element of the type says it.
+double rounded(DType dtype, double value);
 
 // Of an equation with an element rule (rule_limits.cc).
 ElementForm rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);

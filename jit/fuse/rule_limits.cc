@@ -17,15 +17,6 @@ bool fits(DType dtype, int64_t number) {
 
 constexpr int64_t kExactInteger = int64_t{1} << 53;  // as double
 
-double rounded(DType dtype, double value) {
-  double result = value;
-  dispatch_dtype(dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!is_complex_v<T>) result = convert_element<double>(convert_element<T>(value));
-  });
-  return result;
-}
-
 bool same_number(double a, double b) { return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b); }
 
 std::optional<bool> holds(ScalarOp op, double x, double y) {

@@ -182,8 +182,9 @@ class StorageDecision {
     double evaluations = 0;
     for (const Demand& demand : demands) evaluations += demand.evaluations();
     // Which side of a length an element is on, loops that end there know.
-    if (demands.size() > kMostDemands && !is_one_number(equation, var) && !is_known_by_loops(var))
+    if (demands.size() > kMostDemands && !costs_nothing(equation, var) && !is_known_by_loops(var)) {
       return storage_.store(var, "many loops want it");
+    }
     if ((evaluations - 1) * cost_[var] > kCheap && !is_known_by_loops(var)) {
       const Var source = is_updated_in_memory(var) ? kNoVar : moved_from(equation, var, evaluations);
       if (source == kNoVar) return storage_.store(var, "computing it again where it is wanted costs more");
@@ -194,7 +195,7 @@ class StorageDecision {
   }
 
   // Whether all elements are computed from constants, positions and numbers in registers, for nothing.
-  bool is_one_number(const Equation& equation, Var var) const {
+  bool costs_nothing(const Equation& equation, Var var) const {
     if (cost_[var] > 0) return false;
     absl::Span<const Var> operands = graph_.operands(equation);
     for (size_t k = 0; k < facts_.facts[var].operands.size(); ++k) {

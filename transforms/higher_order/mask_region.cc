@@ -113,8 +113,8 @@ Ints bounds_of(const MaskAttrs& attrs) {
   return bounds;
 }
 
-// A length that is of no axis has been held before, and so has one that lies within the bound:
-// loops that end at one length must be seen to do so.
+// A length that is of no axis has been held before, and so has one that lies within the bound: loops that end at one
+// length must be seen to do so.
 Value held_length(Value length, int64_t bound) {
   if (bound == kUnbounded) return length;
   const std::optional<Range> range = range_of(length, [](Var) { return std::nullopt; });
