@@ -175,7 +175,7 @@ std::optional<Range> range_of(Value x, const RangeOf& of_input) {
     }
   }
   if (!is_known(range)) return std::nullopt;
-  return Range{std::max(range.least, -kMost), range.most};
+  return Range{std::max(range.least, kLeastKnown), range.most};
 }
 
 }  // namespace ct

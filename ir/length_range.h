@@ -2,11 +2,15 @@
 // program computes, a count of what is true, say, usable as a size, for which a bound must be known.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "ir/length_form.h"
 
 namespace ct {
+
+// A range that begins here may begin anywhere below.
+inline constexpr int64_t kLeastKnown = -int64_t{std::numeric_limits<int32_t>::max()};
 
 // Null where the program does not say. `of_input`: what is known of an input.
 std::optional<Range> range_of(Value x, const RangeOf& of_input);

@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "ir/combinators.h"
+#include "ir/length_range.h"
 #include "ir/ops.h"
 #include "ir/primitives.h"
 #include "ir/simplify.h"
@@ -219,11 +220,27 @@ Value share(Value tangent, Value mine, Value other, Value result) {
   return mul_no_nan(tangent, select(eq(mine, result), part, zero));
 }
 
+// The operand that it is, of integers of which enough is known: a length that is held to a bound twice, say, must be
+// seen to be one length.
+Value known_extremum(const SimplifyInput& m, ScalarOp op) {
+  if (!is_integer(m.output.dtype())) return {};
+  const auto nothing = [](Var) { return std::nullopt; };
+  const std::optional<Range> x = range_of(m.operands[0], nothing), y = range_of(m.operands[1], nothing);
+  if (!x || !y) return {};
+  const auto beyond = [&](const Range& a, const Range& b) {
+    return op == ScalarOp::kMax ? a.least >= b.most && a.least > kLeastKnown
+                                : a.most <= b.least && b.least > kLeastKnown;
+  };
+  const int wanted = beyond(*x, *y) ? 0 : beyond(*y, *x) ? 1 : -1;
+  return wanted >= 0 && m.operands[wanted].aval() == m.output ? m.operands[wanted] : Value{};
+}
+
 Primitive extremum(std::string name, ScalarOp op) {
-  return binary(
+  Primitive result = binary(
       std::move(name), op, kOrdered,
       [](Value tangent, Value x, Value y, Value result) { return share(tangent, x, y, result); },
       [](Value tangent, Value x, Value y, Value result) { return share(tangent, y, x, result); });
+  return with_simplify(std::move(result), simplify_by([op](const SimplifyInput& m) { return known_extremum(m, op); }));
 }
 }  // namespace
 

@@ -204,9 +204,13 @@ class StorageDecision {
     return true;
   }
 
+  // Positions, lengths, and on which side of a length a position is; and what is another variable's element wherever it
+  // is wanted.
   bool is_known_by_loops(Var var) const {
+    if (products_.limits().shown(var) != kNoVar) return true;
     const ElementForm& form = products_.limits().known(var);
-    return form.exact || !form.when_false.empty();
+    const bool is_length = form.source != kNoVar && form.source != var;
+    return form.exact || !form.when_false.empty() || form.index_axis >= 0 || is_length;
   }
 
   // Adds what one use wants of the elements of `var`. The reason why it has to be stored instead, if there is one.

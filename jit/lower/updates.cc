@@ -16,37 +16,122 @@ Position position_at(const Shape& shape, const std::vector<loop::Index>& indices
   return position;
 }
 
-std::vector<int> axis_range(size_t begin, size_t end) {
-  std::vector<int> axes;
-  for (size_t axis = begin; axis < end; ++axis) axes.push_back(static_cast<int>(axis));
-  return axes;
-}
+// Loops over the elements of one array; they end at limits of its elements.
+class AxisLoops {
+ public:
+  AxisLoops(Frame& frame, const Shape& shape, const Limits& limits)
+      : frame_(frame), shape_(shape), indices_(shape.size()), open_(shape.size(), false), ends_(shape.size()) {
+    for (const Limit& each : limits) {
+      if (!ends_[each.axis] && frame.is_ready(each.source)) ends_[each.axis] = each;
+    }
+  }
 
-// A loop for each of the axes, from the outermost; the body may use `indices` of all these.
-void over_axes(Frame& frame, const Shape& shape, absl::Span<const int> axes, loop::LoopOptions options,
-               std::vector<loop::Index>& indices, const std::function<void()>& body) {
-  const std::function<void(size_t)> nest = [&](size_t i) {
-    Frame::Scope scope(frame);
-    if (i == axes.size()) return body();
-    if (shape[axes[i]] == 1) return nest(i + 1);
-    frame.builder().for_each(shape[axes[i]], options, [&](const loop::Index& index) {
-      indices[axes[i]] = index;
-      nest(i + 1);
+  const loop::Index& operator[](size_t axis) const { return indices_[axis]; }
+  Position position() const { return position_at(shape_, indices_); }
+
+  // A loop for each of these axes, from the outermost.
+  void over(size_t begin, size_t end, loop::LoopOptions options, const std::function<void()>& body) {
+    Frame::Scope scope(frame_);
+    if (begin == end) return body();
+    const int64_t size = shape_[begin];
+    open_[begin] = true;
+    if (size == 1) return over(begin + 1, end, options, body);
+    const size_t depth = frame_.limits().depth();
+    const std::optional<Ending> ending = ending_of(begin);
+    frame_.builder().for_each(ending ? ending->length : size, options, [&](const loop::Index& index) {
+      indices_[begin] = index;
+      if (ending) {
+        const Limit& limit = *ends_[begin];
+        frame_.limits().push({limit.source, limit.offset, ending->source_place, index, 1, true});
+      }
+      over(begin + 1, end, options, body);
     });
-  };
-  nest(0);
-}
+    frame_.limits().leave(depth);
+    open_[begin] = false;
+  }
 
-// All of `var`'s elements into the place of `result`, of the same type.
+ private:
+  struct Ending {
+    loop::Index length, source_place;
+  };
+  // If the loops that are open say where it is.
+  std::optional<Ending> ending_of(size_t axis) {
+    const std::optional<Limit>& limit = ends_[axis];
+    if (!limit || !std::ranges::all_of(limit->axes, [&](int each) { return each < 0 || open_[each]; })) return {};
+    const auto index = [&](int each) { return indices_[each]; };
+    return Ending{frame_.length(*limit, shape_[axis], index), frame_.limits().source_place(*limit, index)};
+  }
+
+  Frame& frame_;
+  const Shape& shape_;
+  std::vector<loop::Index> indices_;
+  std::vector<bool> open_;
+  std::vector<std::optional<Limit>> ends_;
+};
+
+// All of `var`'s elements that are wanted of `result`, of the same type, into the place of that.
 void write_copy(Frame& frame, Var var, Var result) {
   const Aval& aval = frame.aval(result);
-  if (frame.is_at_hand(var)) return frame.copy_to(frame.source(var), aval, frame.place(result));
-  const Shape& shape = aval.shape();
-  std::vector<loop::Index> at(shape.size());
-  over_axes(frame, shape, axis_range(0, shape.size()), {.vectorize = true, .parallel = true}, at, [&] {
-    const Position position = position_at(shape, at);
-    frame.store_at(result, position, frame.element(var, position));
-  });
+  const Limits& limits = frame.limits().known().wanted(result);
+  if (frame.is_at_hand(var) && limits.empty()) return frame.copy_to(frame.source(var), aval, frame.place(result));
+  AxisLoops loops(frame, aval.shape(), limits);
+  loops.over(0, aval.shape().size(), {.vectorize = true, .parallel = true},
+             [&] { frame.store_at(result, loops.position(), frame.element(var, loops.position())); });
+}
+
+// Which axis of a scatter's updates one of its indices, or of its result, is; -1 for the axis that is scattered along.
+struct ScatterAxes {
+  ScatterAxes(const Graph& graph, const Equation& equation)
+      : layout(ScatterAttrs::from(graph.attrs(equation))),
+        rank(graph.aval(graph.operands(equation)[2]).rank()),
+        index_rank(graph.aval(graph.operands(equation)[1]).rank()) {}
+
+  int batch_dims() const { return static_cast<int>(layout.batch_dims); }
+  int axis() const { return static_cast<int>(layout.axis); }
+  int index_dims() const { return index_rank - batch_dims(); }
+
+  // By axis of the updates.
+  AxisMap of_indices() const {
+    AxisMap map(static_cast<size_t>(rank));
+    for (int i = 0; i < index_rank; ++i)
+      map[static_cast<size_t>(i < batch_dims() ? i : axis() + i - batch_dims())] = {i, 0};
+    return map;
+  }
+  AxisMap of_result() const {
+    AxisMap map(static_cast<size_t>(rank));
+    for (int i = 0; i < rank; ++i) {
+      if (i < axis()) map[static_cast<size_t>(i)] = {i, 0};
+      if (i >= axis() + index_dims()) map[static_cast<size_t>(i)] = {i - index_dims() + 1, 0};
+    }
+    return map;
+  }
+
+  ScatterAttrs layout;
+  int rank, index_rank;
+};
+
+// The limits behind which updates change nothing that is wanted: `seen` says where that is for any index.
+struct UpdateLimits {
+  Limits seen, all;
+};
+UpdateLimits update_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  UpdateLimits result;
+  const ScatterAxes axes(graph, equation);
+  const Var var = equation.first_output, indices = graph.operands(equation)[1];
+  const int result_rank = graph.aval(var).rank();
+  for (const Limit& each : limits.wanted(var)) {
+    if (auto limit = mapped(each, inverse(axes.of_result(), result_rank))) result.seen.push_back(*std::move(limit));
+  }
+  result.all = result.seen;
+  // An index outside says that there is no update.
+  const auto rows = static_cast<double>(graph.aval(var).shape()[axes.layout.axis]);
+  for (const Filling& each : limits.known(indices).fillings) {
+    if (each.value >= 0 && each.value < rows) continue;
+    if (auto limit = mapped(each.limit, inverse(axes.of_indices(), axes.index_rank))) {
+      result.all.push_back(*std::move(limit));
+    }
+  }
+  return result;
 }
 
 // operand [batch, before, N, after], indices [batch, indices], updates [batch, before, indices, after].
@@ -68,12 +153,12 @@ void emit_scatter(Frame& frame, const Equation& equation) {
   if (num_elements(update_shape) == 0) return;
 
   const Shape strides = dense_strides(shape);
-  std::vector<loop::Index> at(update_shape.size());
-  over_axes(frame, update_shape, axis_range(0, axis), {.vectorize = false, .parallel = true}, at, [&] {
-    over_axes(frame, update_shape, axis_range(axis, axis + index_dims), {}, at, [&] {
-      std::vector<loop::Index> index_at(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(batch_dims));
-      index_at.insert(index_at.end(), at.begin() + static_cast<std::ptrdiff_t>(axis),
-                      at.begin() + static_cast<std::ptrdiff_t>(axis + index_dims));
+  AxisLoops at(frame, update_shape, update_limits(frame.limits().known(), frame.graph(), equation).all);
+  at.over(0, axis, {.vectorize = false, .parallel = true}, [&] {
+    at.over(axis, axis + index_dims, {}, [&] {
+      std::vector<loop::Index> index_at;
+      for (size_t i = 0; i < index_shape.size(); ++i)
+        index_at.push_back(at[i < batch_dims ? i : axis + i - batch_dims]);
       const loop::Index index = b.to_index(frame.element(operands[1], position_at(index_shape, index_at)));
       const loop::Scalar number = b.to_scalar(index);
       // Negative ones are the largest when read without a sign: one comparison.
@@ -83,14 +168,13 @@ void emit_scatter(Frame& frame, const Equation& equation) {
         return combine ? b.apply(*combine, b.load(out.buffer, target), value) : value;
       };
       auto update = [&] {
-        over_axes(frame, update_shape, axis_range(axis + index_dims, update_shape.size()),
-                  {.vectorize = true, .parallel = true}, at, [&] {
-                    loop::Index target = out.offset + index * strides[axis];
-                    for (size_t i = 0; i < axis; ++i) target += at[i] * strides[i];
-                    for (size_t i = axis + 1; i < shape.size(); ++i) target += at[i - 1 + index_dims] * strides[i];
-                    const loop::Scalar value = frame.element(operands[2], position_at(update_shape, at));
-                    b.store(out.buffer, target, combined(target, value));
-                  });
+        at.over(axis + index_dims, update_shape.size(), {.vectorize = true, .parallel = true}, [&] {
+          loop::Index target = out.offset + index * strides[axis];
+          for (size_t i = 0; i < axis; ++i) target += at[i] * strides[i];
+          for (size_t i = axis + 1; i < shape.size(); ++i) target += at[i - 1 + index_dims] * strides[i];
+          const loop::Scalar value = frame.element(operands[2], at.position());
+          b.store(out.buffer, target, combined(target, value));
+        });
         return loop::Scalars{};
       };
       b.if_else(inside, update, [] { return loop::Scalars{}; });
@@ -112,24 +196,16 @@ class ScatterLowering final : public Lowering {
         static_cast<double>(updates.size()) / static_cast<double>(std::max<int64_t>(indices.size(), 1));
     return {.evaluations = times, .same = times <= 1, .one_by_one = !rows};
   }
-  // Updates whose index lies outside are not read.
+  // Behind what is seen of the result, an index may be anything: what it shows there is not seen either.
   OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
                                const Equation& equation) const override {
-    OperandLimits result(equation.operand_count, Limits{});
-    const Var indices = graph.operands(equation)[1];
-    const auto layout = ScatterAttrs::from(graph.attrs(equation));
-    const auto axis = static_cast<int>(layout.axis), batch_dims = static_cast<int>(layout.batch_dims);
-    AxisMap of_indices(static_cast<size_t>(graph.aval(graph.operands(equation)[2]).rank()));
-    for (int i = 0; i < graph.aval(indices).rank(); ++i) {
-      of_indices[static_cast<size_t>(i < batch_dims ? i : axis + i - batch_dims)] = {i, 0};
+    UpdateLimits of_updates = update_limits(limits, graph, equation);
+    Limits of_indices;
+    const ScatterAxes axes(graph, equation);
+    for (const Limit& each : of_updates.seen) {
+      if (auto limit = mapped(each, axes.of_indices())) of_indices.push_back(*std::move(limit));
     }
-    const AxisMap of_updates = inverse(of_indices, graph.aval(indices).rank());
-    const auto rows = static_cast<double>(graph.aval(equation.first_output).shape()[layout.axis]);
-    for (const Filling& each : limits.known(indices).fillings) {
-      if (each.value >= 0 && each.value < rows) continue;
-      if (auto limit = mapped(each.limit, of_updates)) result[2]->push_back(*std::move(limit));
-    }
-    return result;
+    return {limits.wanted(equation.first_output), std::move(of_indices), std::move(of_updates.all)};
   }
   int written_operand() const override { return 2; }
   void emit(Frame& frame, const Equation& equation) const override { emit_scatter(frame, equation); }
@@ -151,21 +227,23 @@ void emit_update(Frame& frame, const Equation& equation) {
   const Shape strides = dense_strides(shape);
   const Shape batch(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(batch_dims));
   const loop::LoopOptions options{.vectorize = true, .parallel = true};
-  std::vector<loop::Index> at(shape.size());
-  over_axes(frame, update_shape, axis_range(0, batch_dims), options, at, [&] {
+  AxisLoops at(frame, update_shape, {});
+  at.over(0, batch_dims, options, [&] {
     loop::Index start = out.offset;
+    std::vector<loop::Index> batch_at;
+    for (size_t i = 0; i < batch_dims; ++i) batch_at.push_back(at[i]);
     for (size_t axis = batch_dims; axis < shape.size(); ++axis) {
       const int64_t room = shape[axis] - update_shape[axis];
       if (room == 0) continue;
-      loop::Scalar first = frame.element(operands[2 + axis - batch_dims], position_at(batch, at));
+      loop::Scalar first = frame.element(operands[2 + axis - batch_dims], position_at(batch, batch_at));
       if (first.dtype == DType::kUInt64) first = b.apply(ScalarOp::kMin, first, b.constant(first.dtype, room));
       first = b.apply(ScalarOp::kMax, b.convert(first, DType::kInt64), b.constant(DType::kInt64, 0));
       start += b.to_index(b.apply(ScalarOp::kMin, first, b.constant(DType::kInt64, room))) * strides[axis];
     }
-    over_axes(frame, update_shape, axis_range(batch_dims, shape.size()), options, at, [&] {
+    at.over(batch_dims, shape.size(), options, [&] {
       loop::Index target = start;
       for (size_t axis = 0; axis < shape.size(); ++axis) target += at[axis] * strides[axis];
-      b.store(out.buffer, target, frame.element(operands[1], position_at(update_shape, at)));
+      b.store(out.buffer, target, frame.element(operands[1], at.position()));
     });
   });
 }
