@@ -117,15 +117,22 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
     const auto r = static_cast<double>(rows), v = static_cast<double>(vectors);
     return rows * vectors == 0 ? 0 : std::max({r * v / 2, (r + v) / 2, 4.0}) + r * of_a + v * of_b;
   };
+  // Into whole pieces and a rest; of as many as the program says, on average, whole pieces only.
+  const auto divided = [](int64_t all, int64_t piece, const llvm::Value* there) -> std::pair<double, int64_t> {
+    if (llvm::isa<llvm::ConstantInt>(there)) return {all / piece, all % piece};
+    return {static_cast<double>(all + piece) / static_cast<double>(2 * piece), 0};
+  };
   double least = 0;
   for (int64_t vectors : {1, 2, 3, 4, 6, 8}) {
     if (vectors > all_vectors) break;
     int64_t most_rows = std::min<int64_t>((facts_.vector_registers - vectors - 1) / vectors, 24);
     for (int64_t rows = 1; rows <= std::min(most_rows, p.m); ++rows) {
-      int64_t panels = all_vectors / vectors, panel_rest = all_vectors % vectors;
-      int64_t strips = p.m / rows, strip_rest = p.m % rows;
-      auto column = [&](int64_t v) { return static_cast<double>(strips) * cycles(rows, v) + cycles(strip_rest, v); };
-      double total = static_cast<double>(panels) * column(vectors) + column(panel_rest);
+      const auto [strips, strip_rest] = divided(p.m, rows, p.rows);
+      const auto [panels, panel_rest] = divided(all_vectors, vectors, p.columns);
+      auto column = [&, strips = strips, strip_rest = strip_rest](int64_t v) {
+        return strips * cycles(rows, v) + cycles(strip_rest, v);
+      };
+      double total = panels * column(vectors) + column(panel_rest);
       // Each kind of tile is code of its own: to compile, and to keep in the instruction cache.
       total *= 1 + of_rest * ((strip_rest != 0) + (panel_rest != 0 || p.n % lanes != 0));
       if (best.lanes == 0 || total < least) {
