@@ -156,13 +156,19 @@ class Ranges {
   absl::flat_hash_map<Var, Range> known_;
 };
 
+bool is_known(const Range& range) { return range.most <= kMost; }
+
+std::optional<Range> as_known(const Range& range) {
+  if (!is_known(range)) return std::nullopt;
+  return Range{std::max(range.least, kLeastKnown), range.most};
+}
+
 }  // namespace
 
 // As a value, and as an expression, which knows that n - max(n - 3, 0) is at most 3.
 std::optional<Range> range_of(Value x, const RangeOf& of_input) {
   Ranges ranges(*x.builder, of_input);
   Range range = ranges.of(x.var);
-  const auto is_known = [](const Range& found) { return found.most <= kMost; };
   if (x.rank() == 0 && x.dtype() == DType::kInt32 && range.least < range.most) {
     bool known = true;
     const Range length = range_of_length(x, [&](Var var) -> std::optional<Range> {
@@ -174,8 +180,12 @@ std::optional<Range> range_of(Value x, const RangeOf& of_input) {
       range = {std::max(range.least, length.least), std::min(range.most, length.most)};
     }
   }
-  if (!is_known(range)) return std::nullopt;
-  return Range{std::max(range.least, kLeastKnown), range.most};
+  return as_known(range);
+}
+
+std::optional<Range> range_of_integer(Value x) {
+  const RangeOf nothing = [](Var) { return std::nullopt; };
+  return as_known(Ranges(*x.builder, nothing).of(x.var));
 }
 
 }  // namespace ct

@@ -224,8 +224,7 @@ Value share(Value tangent, Value mine, Value other, Value result) {
 // seen to be one length.
 Value known_extremum(const SimplifyInput& m, ScalarOp op) {
   if (!is_integer(m.output.dtype())) return {};
-  const auto nothing = [](Var) { return std::nullopt; };
-  const std::optional<Range> x = range_of(m.operands[0], nothing), y = range_of(m.operands[1], nothing);
+  const std::optional<Range> x = range_of_integer(m.operands[0]), y = range_of_integer(m.operands[1]);
   if (!x || !y) return {};
   const auto beyond = [&](const Range& a, const Range& b) {
     return op == ScalarOp::kMax ? a.least >= b.most && a.least > kLeastKnown
