@@ -73,7 +73,7 @@ class AxisLoops {
 void write_copy(Frame& frame, Var var, Var result) {
   const Aval& aval = frame.aval(result);
   const Limits& limits = frame.limits().known().wanted(result);
-  if (frame.is_at_hand(var) && limits.empty()) return frame.copy_to(frame.source(var), aval, frame.place(result));
+  if (frame.is_at_hand(var)) return frame.copy_to(frame.source(var), aval, frame.place(result));
   AxisLoops loops(frame, aval.shape(), limits);
   loops.over(0, aval.shape().size(), {.vectorize = true, .parallel = true},
              [&] { frame.store_at(result, loops.position(), frame.element(var, loops.position())); });
