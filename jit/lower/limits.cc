@@ -92,6 +92,7 @@ std::vector<NestPart> parts_of(const Frame& frame, const Step& step) {
   if (!known.any() || num_elements(step.shape) < least_elements()) return parts;
   std::vector<Limits> nothing, constant;  // by variable of the nest: behind these it makes no work, or is a constant
   std::vector<Var> all;
+  const size_t in_folds = step.elements.size() + step.reductions.size();  // of them
   for (const std::vector<Var>* vars : {&step.elements, &step.reductions, &step.epilogues}) {
     for (Var var : *vars) {
       all.push_back(var);
@@ -103,6 +104,9 @@ std::vector<NestPart> parts_of(const Frame& frame, const Step& step) {
   }
   for (int axis = 0; axis < static_cast<int>(step.shape.size()); ++axis) {
     if (step.shape[axis] == 1) continue;
+    // What is computed of folds is where those have ended.
+    const bool is_folded = absl::c_linear_search(step.reduced, axis);
+    const auto working = absl::MakeConstSpan(nothing).first(is_folded ? in_folds : nothing.size());
     const Limit* best = nullptr;
     bool best_ends = false;
     for (const std::vector<Limits>* from : {&nothing, &constant}) {
@@ -110,7 +114,7 @@ std::vector<NestPart> parts_of(const Frame& frame, const Step& step) {
         for (const Limit& limit : limits_of_one) {
           if (limit.axis != axis || !frame.is_ready(limit.source)) continue;
           bool ends = true;
-          for (const Limits& other : nothing) ends = ends && contains(other, limit);
+          for (const Limits& other : working) ends = ends && contains(other, limit);
           if (best != nullptr && (best_ends || !ends)) continue;
           // What begins at a length must know it: the loops that it depends on are outside.
           const auto is_outside = [&](int other) { return other < axis; };

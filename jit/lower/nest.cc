@@ -256,6 +256,7 @@ class Frame::Nest {
   // The loops inside, of which the first takes `count` of its iterations from `start` on. Each level contributes its
   // fold to the one around it.
   loop::Scalars fold(const loop::Index& start, std::optional<int64_t> count) {
+    Scope scope(frame_);  // lengths are found inside of the loops
     int reduced_loops = 0;
     const size_t entered = entered_.size(), limits = frame_.limits().depth();
     for (AxisGroup& group : groups_) {
@@ -336,6 +337,7 @@ class Frame::Nest {
 
   void add_rows(const loop::Index& chunk, const std::vector<loop::BufferId>& sums, const loop::Index& first,
                 int64_t count) {
+    Scope scope(frame_);
     const size_t entered = entered_.size(), limits = frame_.limits().depth();
     const std::optional<Ending> ending = ending_of(groups_[0]);
     const loop::Index row = b_.begin_for(before_end(ending, first, count)).variable;
