@@ -175,3 +175,43 @@ def test_random_programs_over_memory_of_nan() -> None:
         [sys.executable, program, "0", "250"], env=environment, capture_output=True, text=True, timeout=1200
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def cross_entropy(x: Any) -> Any:
+    """As of a language model: what is wanted of each row is an element that an index says."""
+    labels = cnp.argmax(x, axis=1)
+    return cnp.sum(ct.nn.logsumexp(x @ W, axis=1) - cnp.take_along_axis(x @ W, labels[:, None], 1)[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "loops"),
+    # An index that is read at must be a place that there is: those are computed for all elements.
+    [("two layers", 0), ("softmax down", 0), ("attention", 0), ("cross entropy", 2)],
+)
+def test_no_loop_of_a_gradient_of_rows_goes_over_the_bound(name: str, loops: int) -> None:
+    f = {**PROGRAMS, "cross entropy": cross_entropy}[name]
+
+    def loss(x: Any) -> Any:
+        return cnp.sum(cnp.sin(f(x)))
+
+    lengths = np.array([BOUND, 1, 0, 40, 7], np.int32)
+    rows = ct.Ragged(np.stack([padded(int(n)).data for n in lengths]), {1: lengths})
+    compiled = ct.jit(ct.vmap(ct.grad(ct.mask(loss))))
+    text = compiled.lower(rows).compile().as_text()
+    assert len([n for n in LOOPS.findall(text) if int(n) % BOUND == 0]) <= loops, text
+    assert len(PRODUCT.findall(text)) == text.count("gemm "), text
+    for row, n in enumerate(lengths):
+        assert_same(compiled(rows).data[row][:n], ct.grad(loss)(cnp.array(X[:n])))
+
+
+def test_a_fold_ends_at_a_length_whatever_is_computed_of_it() -> None:
+    text = ct.jit(ct.mask(ct.grad(lambda x: cnp.sum(ct.nn.logsumexp(x, axis=0))))).lower(padded(3)).compile().as_text()
+    assert not [n for n in LOOPS.findall(text) if int(n) % BOUND == 0], text
+
+
+@pytest.mark.parametrize("k", [-9, -1, 0, 3, 9])
+def test_which_of_two_integers_is_larger_where_only_the_program_knows(k: int) -> None:
+    """Ranges of lengths, which are never negative, do not hold for other integers."""
+    f = ct.jit(lambda k: (cnp.minimum(cnp.maximum(-cnp.clip(k, -6, 6), 0), 1), cnp.clip(cnp.clip(k, 0, 5), 0, 7)))
+    first, second = f(np.int32(k))
+    assert (int(first), int(second)) == (min(max(-min(max(k, -6), 6), 0), 1), min(max(k, 0), 5))
