@@ -131,7 +131,7 @@ void ElementLimits::find_wanted(const GraphFacts& facts) {
     for (uint32_t k = 0; k < equations[i].output_count; ++k) {
       const Var var = equations[i].first_output + k;
       if (forms_[var].fillings.empty() || wanted_[var].limits.empty()) continue;
-      shown_[var] = facts.lowering[i]->shown(*this, graph, equations[i], static_cast<int>(k));
+      shown_[var] = facts.lowering[i]->shown(*this, graph, equations[i], static_cast<int>(k), wanted_[var].limits);
     }
     const absl::Span<const Var> operands = graph.operands(equations[i]);
     const OperandLimits limits = facts.lowering[i]->operand_limits(*this, graph, equations[i]);

@@ -110,7 +110,10 @@ class ElementLimits {
 
 // Of an equation with an element rule (rule_limits.cc).
 ElementForm rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
-Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
+Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output,
+               const Limits& within);
 OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation);
+// Of one with a loop rule.
+OperandLimits loop_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation);
 
 }  // namespace ct::jit

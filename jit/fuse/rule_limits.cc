@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/loops.h"
 #include "ir/ops.h"
 #include "ir/primitive.h"
 #include "jit/fuse/limits.h"
@@ -66,12 +67,18 @@ void add_fillings(ElementForm& form, const Limits& behind, const ElementForm& sh
   }
 }
 
-class FormBuilder final : public ElementBuilder {
+// Of an element rule the axes are those of the result; of a loop rule, those of its loops.
+class FormBuilder final : public LoopBuilder {
  public:
+  FormBuilder(const ElementLimits& limits, const Graph& graph, const Equation& equation)
+      : limits_(limits), graph_(graph), operands_(graph.operands(equation)), first_output_(equation.first_output) {}
   FormBuilder(const ElementLimits& limits, const Graph& graph, const Equation& equation, const Aval& result)
-      : limits_(limits), graph_(graph), operands_(graph.operands(equation)), shape_(result.shape()) {
+      : FormBuilder(limits, graph, equation) {
+    shape_ = result.shape();
     for (int axis = 0; axis < result.rank(); ++axis) position_.push_back(push({true, axis, 0}));
   }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  const Limits& loop_ends() const { return loop_ends_; }
 
   absl::Span<const Index> position() const { return position_; }
   const ElementForm& form(Scalar x) const { return numbers_[x.id].form; }
@@ -230,11 +237,35 @@ class FormBuilder final : public ElementBuilder {
     return make({std::move(result)}, dtype);
   }
 
+  Index wanted_end(int output, int axis, absl::Span<const Index> position) override {
+    const Var var = first_output_ + static_cast<Var>(output);
+    return end_at(graph_.aval(var).shape()[axis], limits_.wanted(var), axis, position);
+  }
+  Index filled_end(int operand, int axis, double value, absl::Span<const Index> position) override {
+    const Var var = operands_[operand];
+    const Aval& aval = graph_.aval(var);
+    return end_at(aval.shape()[axis], limits_.folded(aval, var, value), axis, position);
+  }
+  void for_each(Index end, const std::function<void(Index)>& body) override { body(loop_to(end)); }
+  void for_each_from(Index, Index, const std::function<void(Index)>& body) override { body(push({})); }
+  // Once with a run of places, once with one: they are all of the same loop.
+  Scalar fold(const Along& along, Scalar start,
+              const std::function<Scalar(absl::Span<const Index>, Scalar)>& body) override {
+    const Index place = loop_to(along.end);
+    use(start);
+    for (const int64_t count : {along.run, int64_t{1}}) {
+      use(body(Indices(static_cast<size_t>(count), place), make({}, start.dtype)));
+    }
+    return make({}, start.dtype);
+  }
+  void write(int, absl::Span<const Index>, Scalar element) override { use(element); }
+
  private:
   struct Place {
     bool known = false;
     int axis = -1;  // of the result; -1: a constant
     int64_t offset = 0;
+    std::optional<Limit> end = {};  // of a loop; its axis will be the loop's
   };
   struct Number {
     ElementForm form = {};
@@ -248,6 +279,33 @@ class FormBuilder final : public ElementBuilder {
   Scalar make(Number number, DType dtype) {
     numbers_.push_back(std::move(number));
     return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
+  }
+
+  Index end_at(int64_t size, const Limits& limits, int axis, absl::Span<const Index> position) {
+    for (const Limit& limit : limits) {
+      if (limit.axis != axis || !is_open_along(limit, position)) continue;
+      Limit end = limit;
+      for (int& other : end.axes) {
+        if (other >= 0) other = places_[position[static_cast<size_t>(other)].id].axis;
+      }
+      return push({true, -1, size, std::move(end)});
+    }
+    return index_constant(size);
+  }
+  // The rules on this and on the compiler's builder (lower/rules.cc) must agree: see there.
+  static bool is_open_along(const Limit& limit, absl::Span<const Index> position) {
+    return std::all_of(limit.axes.begin(), limit.axes.end(),
+                       [&](int axis) { return axis < 0 || position[static_cast<size_t>(axis)].id != kOpen.id; });
+  }
+  Index loop_to(Index end) {
+    const Place to = places_[end.id];
+    const int axis = rank();
+    shape_.push_back(to.known ? to.offset : 0);
+    if (to.end) {
+      loop_ends_.push_back(*to.end);
+      loop_ends_.back().axis = axis;
+    }
+    return push({to.known, axis, 0});
   }
 
   void use_within(Scalar x, const Limits& limits) {
@@ -312,8 +370,10 @@ class FormBuilder final : public ElementBuilder {
   const ElementLimits& limits_;
   const Graph& graph_;
   absl::Span<const Var> operands_;
-  const Shape& shape_;
+  const Var first_output_;
+  Shape shape_;
   Limits assumed_;
+  Limits loop_ends_;
   Indices position_;
   std::vector<Place> places_;
   std::vector<Number> numbers_;
@@ -339,10 +399,11 @@ ElementForm rule_form(const ElementLimits& limits, const Graph& graph, const Equ
   return forms.form(run(forms, graph, equation, output));
 }
 
-Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) {
+Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output,
+               const Limits& within) {
   const Var var = equation.first_output + static_cast<Var>(output);
   FormBuilder forms(limits, graph, equation, graph.aval(var));
-  forms.assume(limits.wanted(var));
+  forms.assume(within);
   const FormBuilder::Read* read = forms.read_behind(run(forms, graph, equation, output));
   if (read == nullptr) return kNoVar;
   const Var operand = graph.operands(equation)[static_cast<size_t>(read->operand)];
@@ -354,6 +415,32 @@ Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& 
   return operand;
 }
 
+namespace {
+
+// Adds what was read, by positions behind which no axis goes.
+void add_reads(const FormBuilder& forms, const Limits& axes, OperandLimits& result) {
+  for (const FormBuilder::Read& read : forms.reads()) {
+    if (!read.used) continue;
+    Limits here;
+    if (!read.anywhere) {
+      const AxisMap back = inverse(read.axes, forms.rank());
+      Limits of_result = *read.used;
+      add(of_result, axes);
+      for (const Limit& each : of_result) {
+        if (auto limit = mapped(each, back)) here.push_back(*std::move(limit));
+      }
+    }
+    std::optional<Limits>& all = result[read.operand];
+    if (all) {
+      keep_common(*all, here);
+    } else {
+      all = std::move(here);
+    }
+  }
+}
+
+}  // namespace
+
 OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
   OperandLimits result(equation.operand_count);
   for (uint32_t k = 0; k < equation.output_count; ++k) {
@@ -361,25 +448,23 @@ OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& grap
     if (!limits.is_wanted(var)) continue;
     FormBuilder forms(limits, graph, equation, graph.aval(var));
     forms.use(run(forms, graph, equation, static_cast<int>(k)));
-    for (const FormBuilder::Read& read : forms.reads()) {
-      if (!read.used) continue;
-      Limits here;
-      if (!read.anywhere) {
-        const AxisMap back = inverse(read.axes, graph.aval(var).rank());
-        Limits of_result = *read.used;
-        add(of_result, limits.wanted(var));
-        for (const Limit& each : of_result) {
-          if (auto limit = mapped(each, back)) here.push_back(*std::move(limit));
-        }
-      }
-      std::optional<Limits>& all = result[read.operand];
-      if (all) {
-        keep_common(*all, here);
-      } else {
-        all = std::move(here);
-      }
-    }
+    add_reads(forms, limits.wanted(var), result);
   }
+  return result;
+}
+
+OperandLimits loop_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  OperandLimits result(equation.operand_count);
+  Avals results;
+  bool empty = true;
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    results.push_back(graph.aval(equation.first_output + k));
+    empty = empty && results[k].size() == 0;
+  }
+  if (empty) return result;
+  FormBuilder forms(limits, graph, equation);
+  equation.primitive->loops(forms, graph.attrs(equation), results);
+  add_reads(forms, forms.loop_ends(), result);
   return result;
 }
 

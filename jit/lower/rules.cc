@@ -1,6 +1,7 @@
 // Element rules and loop rules as loop IR: run once, against `RuleBuilder`.
 #include "jit/lower/rules.h"
 
+#include "absl/algorithm/container.h"
 #include "ir/loops.h"
 #include "jit/lower/frame.h"
 #include "runtime/error.h"
@@ -113,19 +114,59 @@ class RuleBuilder final : public LoopBuilder {
     return make(b_.to_scalar(resolve(x), dtype));
   }
 
-  void for_each(int64_t count, const std::function<void(Index)>& body) override {
-    if (count == 1) return body(index_constant(0));
-    ++depth_;
-    b_.for_each(count, {.vectorize = true, .parallel = true}, [&](const loop::Index& index) { body(push(index)); });
-    --depth_;
+  Index wanted_end(int output, int axis, absl::Span<const Index> position) override {
+    const Var var = equation_.first_output + static_cast<Var>(output);
+    const Aval& aval = frame_.aval(var);
+    if (aval.size() < least_elements()) return index_constant(aval.shape()[axis]);
+    return end_at(aval.shape(), frame_.limits().known().wanted(var), axis, position, true);
   }
-  Scalar fold(int64_t count, Scalar start, const std::function<Scalar(Index, Scalar)>& body) override {
-    const loop::Builder::CarrySpec carry{value(start)};
-    ++depth_;
-    const auto [step, arguments] = b_.begin_for(count, {}, absl::MakeConstSpan(&carry, 1));
-    const loop::Scalar next = value(body(push(step), make(arguments[0])));
-    --depth_;
-    return make(b_.end_for(absl::MakeConstSpan(&next, 1))[0]);
+  // What is not wanted of the operand (jit/fuse/rule_limits.cc) may hold anything: there is no other end than this.
+  Index filled_end(int operand, int axis, double value, absl::Span<const Index> position) override {
+    const Var var = operands_[operand];
+    const ElementLimits& known = frame_.limits().known();
+    if (!known.any()) return index_constant(frame_.aval(var).shape()[axis]);
+    return end_at(frame_.aval(var).shape(), known.folded(frame_.aval(var), var, value), axis, position, false);
+  }
+  void for_each(Index end, const std::function<void(Index)>& body) override {
+    const loop::Index count = resolve(end);
+    if (count == loop::Index(1)) return body(index_constant(0));
+    over(count, [&](const loop::Index& index) {
+      const Inside inside(*this, end, {index});
+      body(push(index));
+    });
+  }
+  void for_each_from(Index begin, Index end, const std::function<void(Index)>& body) override {
+    const loop::Index first = resolve(begin);
+    const loop::Index count = not_negative(resolve(end) - first);
+    if (count == loop::Index(0)) return;
+    over(count, [&](const loop::Index& index) { body(push(first + index)); });
+  }
+  Scalar fold(const Along& along, Scalar start,
+              const std::function<Scalar(absl::Span<const Index>, Scalar)>& body) override {
+    const loop::Index end = resolve(along.end);
+    const auto extend = [&](const loop::Index& first, int64_t count, Scalar before) {
+      std::vector<loop::Index> at;
+      for (int64_t k = 0; k < count; ++k) at.push_back(along.reverse ? end - 1 - first - k : first + k);
+      const Inside inside(*this, along.end, at);
+      Indices places;
+      for (const loop::Index& each : at) places.push_back(push(each));
+      return body(places, before);
+    };
+    const auto loop = [&](const loop::Index& count, const loop::Index& first, int64_t run, Scalar before) {
+      const loop::Builder::CarrySpec carry{value(before)};
+      ++depth_;
+      const auto [step, arguments] = b_.begin_for(count, {}, absl::MakeConstSpan(&carry, 1));
+      const loop::Scalar next = value(extend(first + step * run, run, make(arguments[0])));
+      --depth_;
+      return make(b_.end_for(absl::MakeConstSpan(&next, 1))[0]);
+    };
+    const loop::Index runs = along.run == 1 ? end : b_.divide(end, along.run);
+    Scalar result = start;
+    if (!(runs == loop::Index(0))) result = loop(runs, 0, along.run, result);
+    const loop::Index done = runs * along.run, rest = end - done;
+    if (!rest.is_constant()) return loop(rest, done, 1, result);
+    for (int64_t k = 0; k < rest.constant(); ++k) result = extend(done + k, 1, result);
+    return result;
   }
   void write(int output, absl::Span<const Index> position, Scalar element) override {
     const Var var = equation_.first_output + static_cast<Var>(output);
@@ -200,6 +241,65 @@ class RuleBuilder final : public LoopBuilder {
     }
   }
 
+  // Limits at which loops of the rule end.
+  struct End {
+    Index end;
+    Limit limit;
+    loop::Index source_place;
+    int64_t size;  // of the axis
+  };
+  // While it lives, what is read at one of the places is inside of the limit at which their loop ends.
+  class Inside {
+   public:
+    Inside(RuleBuilder& rule, Index end, const std::vector<loop::Index>& places)
+        : rule_(rule), depth_(rule.frame_.limits().depth()), ends_(rule.ends_.size()) {
+      for (const End& each : rule.ends_) {
+        if (each.end.id != end.id) continue;
+        for (const loop::Index& place : places) {
+          rule.frame_.limits().push({each.limit.source, each.limit.offset, each.source_place, place, 1, true});
+        }
+      }
+    }
+    ~Inside() {
+      rule_.frame_.limits().leave(depth_);
+      rule_.ends_.resize(ends_);
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    RuleBuilder& rule_;
+    size_t depth_, ends_;
+  };
+
+  Index end_at(const Shape& shape, const Limits& limits, int axis, absl::Span<const Index> position, bool if_ready) {
+    const auto is_open = [&](int other) { return other < 0 || position[static_cast<size_t>(other)].id != kOpen.id; };
+    const auto index = [&](int other) { return resolve(position[static_cast<size_t>(other)]); };
+    for (const Limit& limit : limits) {
+      if (limit.axis != axis || !absl::c_all_of(limit.axes, is_open)) continue;
+      if (if_ready && !frame_.is_ready(limit.source)) continue;
+      const loop::Index place = frame_.limits().source_place(limit, index);
+      for (const End& each : ends_) {
+        const bool same = each.limit.source == limit.source && each.limit.offset == limit.offset;
+        if (same && each.source_place == place && each.size == shape[axis]) return each.end;
+      }
+      ends_.push_back({push(frame_.length(limit, shape[axis], index)), limit, place, shape[axis]});
+      return ends_.back().end;
+    }
+    return index_constant(shape[axis]);
+  }
+
+  void over(const loop::Index& count, const std::function<void(const loop::Index&)>& body) {
+    ++depth_;
+    b_.for_each(count, {.vectorize = true, .parallel = true}, body);
+    --depth_;
+  }
+  loop::Index not_negative(const loop::Index& x) {
+    if (x.is_constant()) return std::max<int64_t>(x.constant(), 0);
+    const loop::Scalar zero = b_.constant(DType::kInt64, 0);
+    return b_.to_index(b_.apply(ScalarOp::kMax, b_.to_scalar(x), zero));
+  }
+
   bool is_loop_rule() const { return static_cast<bool>(equation_.primitive->loops); }
 
   Position position_in(const Shape& shape, absl::Span<const Index> indices) {
@@ -250,6 +350,7 @@ class RuleBuilder final : public LoopBuilder {
   Indices axes_;
   std::vector<Entry> indices_;
   std::vector<Number> numbers_;
+  std::vector<End> ends_;
   int depth_ = 0;  // of loops that are open
 };
 
@@ -259,6 +360,10 @@ const LoweringFor<ElementRule, ElementRuleLowering> kElementRuleLowering;
 class LoopRuleLowering final : public Lowering {
  public:
   OperandReading reading(const Graph&, const Equation&, int) const override { return {}; }
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    return loop_operand_limits(limits, graph, equation);
+  }
 
   void emit(Frame& frame, const Equation& equation) const override {
     Avals results;

@@ -22,14 +22,30 @@ std::vector<int> axis_range(size_t begin, size_t end) {
   return axes;
 }
 
-// A loop for each of the axes, from the outermost; the body may use `indices` of all these.
-void over_axes(Frame& frame, const Shape& shape, absl::Span<const int> axes, loop::LoopOptions options,
-               std::vector<loop::Index>& indices, const std::function<void()>& body) {
+// The limits, at most one an axis, that depend on axes before theirs and are known.
+Limits usable_limits(const Frame& frame, const Limits& limits) {
+  Limits result;
+  for (const Limit& limit : limits) {
+    const bool before = std::ranges::all_of(limit.axes, [&](int axis) { return axis < limit.axis; });
+    const bool first = std::ranges::none_of(result, [&](const Limit& other) { return other.axis == limit.axis; });
+    if (before && first && frame.is_ready(limit.source)) result.push_back(limit);
+  }
+  return result;
+}
+
+// A loop for each of the axes, from the outermost, to its limit if it has one; the body may use `indices` of all these.
+void over_axes(Frame& frame, const Shape& shape, absl::Span<const int> axes, const Limits& limits,
+               loop::LoopOptions options, std::vector<loop::Index>& indices, const std::function<void()>& body) {
+  const auto count_of = [&](int axis) -> loop::Index {
+    const auto limit = std::ranges::find(limits, axis, &Limit::axis);
+    if (limit == limits.end()) return shape[axis];
+    return frame.length(*limit, shape[axis], [&](int other) { return indices[other]; });
+  };
   const std::function<void(size_t)> nest = [&](size_t i) {
     Frame::Scope scope(frame);
     if (i == axes.size()) return body();
     if (shape[axes[i]] == 1) return nest(i + 1);
-    frame.builder().for_each(shape[axes[i]], options, [&](const loop::Index& index) {
+    frame.builder().for_each(count_of(axes[i]), options, [&](const loop::Index& index) {
       indices[axes[i]] = index;
       nest(i + 1);
     });
@@ -37,16 +53,37 @@ void over_axes(Frame& frame, const Shape& shape, absl::Span<const int> axes, loo
   nest(0);
 }
 
-// All of `var`'s elements into the place of `result`, of the same type.
+// `var`'s elements into the place of `result`, of the same type: those that are wanted there.
 void write_copy(Frame& frame, Var var, Var result) {
   const Aval& aval = frame.aval(result);
   if (frame.is_at_hand(var)) return frame.copy_to(frame.source(var), aval, frame.place(result));
   const Shape& shape = aval.shape();
   std::vector<loop::Index> at(shape.size());
-  over_axes(frame, shape, axis_range(0, shape.size()), {.vectorize = true, .parallel = true}, at, [&] {
+  const Limits limits = usable_limits(frame, frame.limits().known().wanted(result));
+  over_axes(frame, shape, axis_range(0, shape.size()), limits, {.vectorize = true, .parallel = true}, at, [&] {
     const Position position = position_at(shape, at);
     frame.store_at(result, position, frame.element(var, position));
   });
+}
+
+// The limits, by axes of the updates, behind which indices lie outside of the table.
+Limits limits_of_updates(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  const absl::Span<const Var> operands = graph.operands(equation);
+  const auto layout = ScatterAttrs::from(graph.attrs(equation));
+  const auto axis = static_cast<int>(layout.axis), batch_dims = static_cast<int>(layout.batch_dims);
+  const int index_rank = graph.aval(operands[1]).rank();
+  AxisMap of_indices(static_cast<size_t>(graph.aval(operands[2]).rank()));
+  for (int i = 0; i < index_rank; ++i) {
+    of_indices[static_cast<size_t>(i < batch_dims ? i : axis + i - batch_dims)] = {i, 0};
+  }
+  const AxisMap of_updates = inverse(of_indices, index_rank);
+  const auto rows = static_cast<double>(graph.aval(equation.first_output).shape()[layout.axis]);
+  Limits result;
+  for (const Filling& each : limits.known(operands[1]).fillings) {
+    if (each.value >= 0 && each.value < rows) continue;
+    if (auto limit = mapped(each.limit, of_updates)) result.push_back(*std::move(limit));
+  }
+  return result;
 }
 
 // operand [batch, before, N, after], indices [batch, indices], updates [batch, before, indices, after].
@@ -68,9 +105,10 @@ void emit_scatter(Frame& frame, const Equation& equation) {
   if (num_elements(update_shape) == 0) return;
 
   const Shape strides = dense_strides(shape);
+  const Limits limits = usable_limits(frame, limits_of_updates(frame.limits().known(), frame.graph(), equation));
   std::vector<loop::Index> at(update_shape.size());
-  over_axes(frame, update_shape, axis_range(0, axis), {.vectorize = false, .parallel = true}, at, [&] {
-    over_axes(frame, update_shape, axis_range(axis, axis + index_dims), {}, at, [&] {
+  over_axes(frame, update_shape, axis_range(0, axis), limits, {.vectorize = false, .parallel = true}, at, [&] {
+    over_axes(frame, update_shape, axis_range(axis, axis + index_dims), limits, {}, at, [&] {
       std::vector<loop::Index> index_at(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(batch_dims));
       index_at.insert(index_at.end(), at.begin() + static_cast<std::ptrdiff_t>(axis),
                       at.begin() + static_cast<std::ptrdiff_t>(axis + index_dims));
@@ -83,7 +121,7 @@ void emit_scatter(Frame& frame, const Equation& equation) {
         return combine ? b.apply(*combine, b.load(out.buffer, target), value) : value;
       };
       auto update = [&] {
-        over_axes(frame, update_shape, axis_range(axis + index_dims, update_shape.size()),
+        over_axes(frame, update_shape, axis_range(axis + index_dims, update_shape.size()), limits,
                   {.vectorize = true, .parallel = true}, at, [&] {
                     loop::Index target = out.offset + index * strides[axis];
                     for (size_t i = 0; i < axis; ++i) target += at[i] * strides[i];
@@ -116,19 +154,8 @@ class ScatterLowering final : public Lowering {
   OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
                                const Equation& equation) const override {
     OperandLimits result(equation.operand_count, Limits{});
-    const Var indices = graph.operands(equation)[1];
-    const auto layout = ScatterAttrs::from(graph.attrs(equation));
-    const auto axis = static_cast<int>(layout.axis), batch_dims = static_cast<int>(layout.batch_dims);
-    AxisMap of_indices(static_cast<size_t>(graph.aval(graph.operands(equation)[2]).rank()));
-    for (int i = 0; i < graph.aval(indices).rank(); ++i) {
-      of_indices[static_cast<size_t>(i < batch_dims ? i : axis + i - batch_dims)] = {i, 0};
-    }
-    const AxisMap of_updates = inverse(of_indices, graph.aval(indices).rank());
-    const auto rows = static_cast<double>(graph.aval(equation.first_output).shape()[layout.axis]);
-    for (const Filling& each : limits.known(indices).fillings) {
-      if (each.value >= 0 && each.value < rows) continue;
-      if (auto limit = mapped(each.limit, of_updates)) result[2]->push_back(*std::move(limit));
-    }
+    result[0] = limits.wanted(equation.first_output);
+    result[2] = limits_of_updates(limits, graph, equation);
     return result;
   }
   int written_operand() const override { return 2; }
@@ -152,7 +179,7 @@ void emit_update(Frame& frame, const Equation& equation) {
   const Shape batch(shape.begin(), shape.begin() + static_cast<std::ptrdiff_t>(batch_dims));
   const loop::LoopOptions options{.vectorize = true, .parallel = true};
   std::vector<loop::Index> at(shape.size());
-  over_axes(frame, update_shape, axis_range(0, batch_dims), options, at, [&] {
+  over_axes(frame, update_shape, axis_range(0, batch_dims), {}, options, at, [&] {
     loop::Index start = out.offset;
     for (size_t axis = batch_dims; axis < shape.size(); ++axis) {
       const int64_t room = shape[axis] - update_shape[axis];
@@ -162,7 +189,7 @@ void emit_update(Frame& frame, const Equation& equation) {
       first = b.apply(ScalarOp::kMax, b.convert(first, DType::kInt64), b.constant(DType::kInt64, 0));
       start += b.to_index(b.apply(ScalarOp::kMin, first, b.constant(DType::kInt64, room))) * strides[axis];
     }
-    over_axes(frame, update_shape, axis_range(batch_dims, shape.size()), options, at, [&] {
+    over_axes(frame, update_shape, axis_range(batch_dims, shape.size()), {}, options, at, [&] {
       loop::Index target = start;
       for (size_t axis = 0; axis < shape.size(); ++axis) target += at[axis] * strides[axis];
       b.store(out.buffer, target, frame.element(operands[1], position_at(update_shape, at)));
