@@ -92,6 +92,7 @@ class FormBuilder final : public LoopBuilder {
     AxisMap axes;  // of the operand, in the result
     std::optional<Limits> used = {};
     bool anywhere = false;
+    Limits own = {};  // of the operand: at indices that are known to be below these
   };
   absl::Span<const Read> reads() const { return reads_; }
   void use(Scalar x) { use_within(x, {}); }
@@ -107,6 +108,7 @@ class FormBuilder final : public LoopBuilder {
       const Place& place = places_[index.id];
       read.axes.push_back(place.known ? AxisOf{place.axis, place.offset} : AxisOf{});
     }
+    add_own_limits(position, read);
     Number number{mapped(limits_.form(graph_, operands_[operand]), read.axes), static_cast<int>(reads_.size())};
     reads_.push_back(std::move(read));
     return make(std::move(number), operand_aval(operand).dtype());
@@ -178,6 +180,10 @@ class FormBuilder final : public LoopBuilder {
     ElementForm result;
     if (b.constant) add_fillings(result, condition.when_true, a, *b.constant);
     if (a.constant) add_fillings(result, condition.when_false, b, *a.constant);
+    const bool is_compared = condition.compared != kNoVar && condition.compared == a.source;
+    if (is_compared && condition.compared_axes == a.source_axes && b.constant && *b.constant < 0) {
+      result.bound = condition.compared_bound;
+    }
     return make({std::move(result)}, if_true.dtype);
   }
   // Zero is zero in every dtype; integers that widen stay what they are.
@@ -195,6 +201,7 @@ class FormBuilder final : public LoopBuilder {
       result.index_offset = from.index_offset;
       result.source = from.source;
       result.source_axes = from.source_axes;
+      result.bound = from.bound;
     }
     for (const Filling& each : from.fillings) {
       if (each.value == 0) result.fillings.push_back({each.limit, 0});
@@ -225,7 +232,7 @@ class FormBuilder final : public LoopBuilder {
       use(integer);
       reads_[read].anywhere = true;
     }
-    return push({});
+    return push({.bound = form(integer).bound});
   }
   Scalar index_value(Index x, DType dtype) override {
     const Place& place = places_[x.id];
@@ -266,6 +273,7 @@ class FormBuilder final : public LoopBuilder {
     int axis = -1;  // of the result; -1: a constant
     int64_t offset = 0;
     std::optional<Limit> end = {};  // of a loop; its axis will be the loop's
+    std::optional<Bound> bound = {};
   };
   struct Number {
     ElementForm form = {};
@@ -279,6 +287,24 @@ class FormBuilder final : public LoopBuilder {
   Scalar make(Number number, DType dtype) {
     numbers_.push_back(std::move(number));
     return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
+  }
+
+  // Negative indices are not read at: nobody may, without a guard.
+  void add_own_limits(absl::Span<const Index> position, Read& read) const {
+    const AxisMap back = inverse(read.axes, rank());
+    for (size_t i = 0; i < position.size(); ++i) {
+      const std::optional<Bound>& bound = places_[position[i].id].bound;
+      if (!bound) continue;
+      Limit limit{static_cast<int>(i), bound->source, bound->offset, bound->axes};
+      bool whole = true;
+      for (int& axis : limit.axes) {
+        if (axis < 0) continue;
+        const AxisOf& along = back[static_cast<size_t>(axis)];
+        whole = whole && along.axis >= 0 && along.offset == 0;
+        axis = along.axis;
+      }
+      if (whole) read.own.push_back(std::move(limit));
+    }
   }
 
   Index end_at(int64_t size, const Limits& limits, int axis, absl::Span<const Index> position) {
@@ -343,7 +369,14 @@ class FormBuilder final : public LoopBuilder {
       return compared(turned, b, a);
     }
     ElementForm result;
-    if (a.index_axis < 0 || b.source == kNoVar || graph_.aval(b.source).dtype() == DType::kUInt64) return result;
+    if (b.source == kNoVar || graph_.aval(b.source).dtype() == DType::kUInt64) return result;
+    if (a.index_axis < 0) {
+      if (a.source == kNoVar || (op != ScalarOp::kLt && op != ScalarOp::kLe)) return result;
+      result.compared = a.source;
+      result.compared_axes = a.source_axes;
+      result.compared_bound = Bound{b.source, op == ScalarOp::kLe ? 1 : 0, b.source_axes};
+      return result;
+    }
     if (std::find(b.source_axes.begin(), b.source_axes.end(), a.index_axis) != b.source_axes.end()) return result;
     const bool or_equal = op == ScalarOp::kLe || op == ScalarOp::kGt;
     const Limit limit{a.index_axis, b.source, (or_equal ? 1 : 0) - a.index_offset, b.source_axes};
@@ -429,6 +462,7 @@ void add_reads(const FormBuilder& forms, const Limits& axes, OperandLimits& resu
       for (const Limit& each : of_result) {
         if (auto limit = mapped(each, back)) here.push_back(*std::move(limit));
       }
+      add(here, read.own);
     }
     std::optional<Limits>& all = result[read.operand];
     if (all) {

@@ -36,18 +36,24 @@ Limits usable_limits(const Frame& frame, const Limits& limits) {
 // A loop for each of the axes, from the outermost, to its limit if it has one; the body may use `indices` of all these.
 void over_axes(Frame& frame, const Shape& shape, absl::Span<const int> axes, const Limits& limits,
                loop::LoopOptions options, std::vector<loop::Index>& indices, const std::function<void()>& body) {
-  const auto count_of = [&](int axis) -> loop::Index {
-    const auto limit = std::ranges::find(limits, axis, &Limit::axis);
-    if (limit == limits.end()) return shape[axis];
-    return frame.length(*limit, shape[axis], [&](int other) { return indices[other]; });
-  };
+  const auto index_of = [&](int axis) { return indices[axis]; };
   const std::function<void(size_t)> nest = [&](size_t i) {
     Frame::Scope scope(frame);
     if (i == axes.size()) return body();
-    if (shape[axes[i]] == 1) return nest(i + 1);
-    frame.builder().for_each(count_of(axes[i]), options, [&](const loop::Index& index) {
-      indices[axes[i]] = index;
+    const int axis = axes[i];
+    if (shape[axis] == 1) return nest(i + 1);
+    const auto limit = std::ranges::find(limits, axis, &Limit::axis);
+    const bool ends = limit != limits.end();
+    const loop::Index count = ends ? frame.length(*limit, shape[axis], index_of) : shape[axis];
+    frame.builder().for_each(count, options, [&](const loop::Index& index) {
+      const size_t depth = frame.limits().depth();
+      if (ends) {
+        const loop::Index place = frame.limits().source_place(*limit, index_of);
+        frame.limits().push({limit->source, limit->offset, place, index, 1, true});
+      }
+      indices[axis] = index;
       nest(i + 1);
+      frame.limits().leave(depth);
     });
   };
   nest(0);
