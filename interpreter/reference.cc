@@ -209,7 +209,8 @@ class NumberBuilder final : public LoopBuilder {
     const int64_t count = value(along.end);
     for (int64_t step = 0; step < count;) {
       const Mark mark = this->mark();
-      const int64_t length = count - step >= along.run ? along.run : 1;
+      const bool whole = along.reverse ? (count - step) % along.run == 0 : count - step >= along.run;
+      const int64_t length = whole ? along.run : 1;
       Indices places;
       for (int64_t k = step; k < step + length; ++k) places.push_back(index(along.reverse ? count - 1 - k : k));
       const Scalar next = body(places, with_bytes(start.dtype, folded));

@@ -144,29 +144,35 @@ class RuleBuilder final : public LoopBuilder {
   Scalar fold(const Along& along, Scalar start,
               const std::function<Scalar(absl::Span<const Index>, Scalar)>& body) override {
     const loop::Index end = resolve(along.end);
-    const auto extend = [&](const loop::Index& first, int64_t count, Scalar before) {
+    const loop::Index runs = along.run == 1 ? end : b_.divide(end, along.run);
+    const loop::Index whole = runs * along.run, rest = end - whole;
+    // In the order of the fold: the first of them `first` places away from where it begins.
+    const auto extend = [&](const loop::Index& begin, const loop::Index& first, int64_t count, Scalar before) {
       std::vector<loop::Index> at;
-      for (int64_t k = 0; k < count; ++k) at.push_back(along.reverse ? end - 1 - first - k : first + k);
+      for (int64_t k = 0; k < count; ++k) at.push_back(along.reverse ? begin - 1 - first - k : begin + first + k);
       const Inside inside(*this, along.end, at);
       Indices places;
       for (const loop::Index& each : at) places.push_back(push(each));
       return body(places, before);
     };
-    const auto loop = [&](const loop::Index& count, const loop::Index& first, int64_t run, Scalar before) {
+    const auto loop = [&](const loop::Index& count, const loop::Index& begin, int64_t run, Scalar before) {
       const loop::Builder::CarrySpec carry{value(before)};
       ++depth_;
       const auto [step, arguments] = b_.begin_for(count, {}, absl::MakeConstSpan(&carry, 1));
-      const loop::Scalar next = value(extend(first + step * run, run, make(arguments[0])));
+      const loop::Scalar next = value(extend(begin, step * run, run, make(arguments[0])));
       --depth_;
       return make(b_.end_for(absl::MakeConstSpan(&next, 1))[0]);
     };
-    const loop::Index runs = along.run == 1 ? end : b_.divide(end, along.run);
-    Scalar result = start;
-    if (!(runs == loop::Index(0))) result = loop(runs, 0, along.run, result);
-    const loop::Index done = runs * along.run, rest = end - done;
-    if (!rest.is_constant()) return loop(rest, done, 1, result);
-    for (int64_t k = 0; k < rest.constant(); ++k) result = extend(done + k, 1, result);
-    return result;
+    const auto in_runs = [&](Scalar before) {
+      return runs == loop::Index(0) ? before : loop(runs, along.reverse ? whole : 0, along.run, before);
+    };
+    const auto one_by_one = [&](Scalar before) {
+      const loop::Index begin = along.reverse ? end : whole;
+      if (!rest.is_constant()) return loop(rest, begin, 1, before);
+      for (int64_t k = 0; k < rest.constant(); ++k) before = extend(begin, k, 1, before);
+      return before;
+    };
+    return along.reverse ? in_runs(one_by_one(start)) : one_by_one(in_runs(start));
   }
   void write(int output, absl::Span<const Index> position, Scalar element) override {
     const Var var = equation_.first_output + static_cast<Var>(output);
