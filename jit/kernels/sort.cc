@@ -268,7 +268,9 @@ class Sorter {
     const Key& key = keys_[0];
     const BufferId list = buffer_of(key);
     const Index rest = shape_.lengths ? at_least(length_ - collected, 0) : length_ - collected;
-    const Index blocks = b_.divide(rest, kBlock), before = length_ - blocks * kBlock;
+    const Index blocks = b_.divide(rest, kBlock);
+    Index before = length_ - blocks * kBlock;
+    if (shape_.lengths) before = at_most(before, half_ - 1);  // as it is: its range is seen to fit
     const auto add = [&](const Index& at, const Num& x, const Index& position) {
       b_.store(list, at, x.scalar());
       b_.store(places_, at, b_.to_scalar(position, kPlace));
@@ -321,7 +323,7 @@ class Sorter {
     const auto take = [&](const Index& start, const Index& length, const Scalar& limit) {
       const Builder::CarrySpec carry{limit};
       const auto [i, arguments] = b_.begin_for(length, {}, absl::MakeConstSpan(&carry, 1));
-      const Index position = start + i;
+      const Index position = shape_.lengths ? at_most(start + i, shape_.size - 1) : start + i;  // seen to fit
       const Num x = mapped(key, position), last = num(arguments[0]);
       const Num filling = num(b_.to_scalar(position)) < constant(DType::kInt64, count);
       const Scalars next = b_.if_else(((x < last) | filling).scalar(),
