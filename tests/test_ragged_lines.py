@@ -166,6 +166,21 @@ def test_what_is_wanted_behind_the_length() -> None:
         np.testing.assert_allclose(forwards, np.cumsum(zeroed, axis=0), rtol=1e-5, atol=1e-6)
 
 
+def test_what_is_wanted_up_to_another_length() -> None:
+    """Numbers end at one length, what is read of their fold at another, in front of it or behind."""
+    x = RANDOM.standard_normal(90).astype(np.float32)
+
+    @ct.jit
+    def f(x: Any, n: Any, m: Any) -> Any:
+        at = cnp.arange(90)
+        return cnp.where(at < m, ct.lax.cumsum(cnp.where(at < n, x, 0), axis=0, reverse=True), 0)
+
+    for n, m in ((0, 90), (7, 50), (50, 7), (90, 0), (30, 30)):
+        wanted = np.where(np.arange(90) < m, np.cumsum(np.where(np.arange(90) < n, x, 0)[::-1])[::-1], 0)
+        behind = np.where(np.arange(90) < n, x, np.nan).astype(np.float32)
+        np.testing.assert_allclose(f(behind, np.int32(n), np.int32(m)), wanted, rtol=1e-5, atol=1e-5)
+
+
 LOSSES: dict[str, Callable[[Any], Any]] = {
     "sort": lambda x: cnp.sum(cnp.sort(x, axis=0) * cnp.sin(x)),
     "descending": lambda x: cnp.sum(cnp.sort(x, axis=0, descending=True)[:2] * 3),

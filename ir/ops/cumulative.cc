@@ -75,7 +75,7 @@ class Line {
 
   int axis() const { return axis_; }
 
-  // `position`: of the line, along the other axes. Behind the last number there is nothing to begin with.
+  // `position`: of the line, along the other axes. From the other end the fold begins where there is something to add.
   void fold(const Indices& position) const {
     const Index wanted = loops_.wanted_end(0, axis_, position);
     const Index end = reverse_ ? loops_.filled_end(0, axis_, identity_, position) : wanted;

@@ -136,8 +136,12 @@ class RuleBuilder final : public LoopBuilder {
     });
   }
   void for_each_from(Index begin, Index end, const std::function<void(Index)>& body) override {
-    const loop::Index first = resolve(begin);
-    const loop::Index count = not_negative(resolve(end) - first);
+    const loop::Index last = resolve(end);
+    loop::Index first = resolve(begin);
+    if (b_.range_of(last - first).low < 0) {
+      first = b_.to_index(b_.apply(ScalarOp::kMin, b_.to_scalar(first), b_.to_scalar(last)));
+    }
+    const loop::Index count = last - first;
     if (count == loop::Index(0)) return;
     over(count, [&](const loop::Index& index) { body(push(first + index)); });
   }
@@ -300,12 +304,6 @@ class RuleBuilder final : public LoopBuilder {
     b_.for_each(count, {.vectorize = true, .parallel = true}, body);
     --depth_;
   }
-  loop::Index not_negative(const loop::Index& x) {
-    if (x.is_constant()) return std::max<int64_t>(x.constant(), 0);
-    const loop::Scalar zero = b_.constant(DType::kInt64, 0);
-    return b_.to_index(b_.apply(ScalarOp::kMax, b_.to_scalar(x), zero));
-  }
-
   bool is_loop_rule() const { return static_cast<bool>(equation_.primitive->loops); }
 
   Position position_in(const Shape& shape, absl::Span<const Index> indices) {
