@@ -186,21 +186,38 @@ class NumberBuilder final : public LoopBuilder {
   }
   Scalar index_value(Index x, DType dtype) override { return store(dtype, value(x)); }
 
-  void for_each(int64_t count, const std::function<void(Index)>& body) override {
-    for (int64_t i = 0; i < count; ++i) {
+  Index wanted_end(int output, int axis, absl::Span<const Index>) override {
+    return index(results_[output].shape()[axis]);
+  }
+  Index filled_end(int operand, int axis, double, absl::Span<const Index>) override {
+    return index(operands_[operand].shape()[axis]);
+  }
+  void for_each(Index end, const std::function<void(Index)>& body) override {
+    const Index begin = index(0);
+    for_each_from(begin, end, body);
+  }
+  void for_each_from(Index begin, Index end, const std::function<void(Index)>& body) override {
+    for (int64_t i = value(begin), count = value(end); i < count; ++i) {
       const Mark mark = this->mark();
       body(index(i));
       forget_since(mark);
     }
   }
-  Scalar fold(int64_t count, Scalar start, const std::function<Scalar(Index, Scalar)>& body) override {
+  Scalar fold(const Along& along, Scalar start,
+              const std::function<Scalar(absl::Span<const Index>, Scalar)>& body) override {
     Number folded = numbers_[start.id];
-    for (int64_t step = 0; step < count; ++step) {
+    const int64_t count = value(along.end);
+    for (int64_t step = 0; step < count;) {
       const Mark mark = this->mark();
-      const Scalar next = body(index(step), with_bytes(start.dtype, folded));
+      const bool whole = along.reverse ? (count - step) % along.run == 0 : count - step >= along.run;
+      const int64_t length = whole ? along.run : 1;
+      Indices places;
+      for (int64_t k = step; k < step + length; ++k) places.push_back(index(along.reverse ? count - 1 - k : k));
+      const Scalar next = body(places, with_bytes(start.dtype, folded));
       CT_CHECK(next.dtype == start.dtype);
       folded = numbers_[next.id];
       forget_since(mark);
+      step += length;
     }
     return with_bytes(start.dtype, folded);
   }

@@ -23,11 +23,17 @@ struct SortKey {
   int64_t stride;
 };
 
-// Orders lines of one size; keeps its scratch memory from one line to the next.
+// Orders lines; keeps its scratch memory from one line to the next.
 class LineSorter {
  public:
   // Only the first `count` places of the order are wanted. Throws Error(kUnsupported) for lines of 2**32 and more.
   LineSorter(int64_t size, int64_t count, bool descending);
+
+  // From here on lines have this size, and the first `count` are wanted: neither more than at first.
+  void set_size(int64_t size, int64_t count) {
+    size_ = static_cast<size_t>(size);
+    count_ = static_cast<size_t>(count);
+  }
 
   // The positions of the elements in order, `count` of them: by the first key, equal ones by the next. Valid until the
   // next call.

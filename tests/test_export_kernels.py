@@ -158,6 +158,33 @@ def test_permutation_and_masked_sort(tmp_path: Path) -> None:
         np.testing.assert_array_equal(actual, wanted)
 
 
+@pytest.mark.parametrize("size", [40, 600, 5000])
+def test_sorts_of_ragged_lines(size: int, tmp_path: Path) -> None:
+    """By insertion, by digits and as lists of the first few; what lies behind the length is garbage."""
+    arrays = [unusual((size, 2), dtype) for dtype in ("float32", "int64", "bool", "complex64")]
+
+    def f(arrays: Any) -> Any:
+        results = [cnp.sort(x, axis=0) for x in arrays] + [cnp.argsort(x, axis=0) for x in arrays]
+        return results + [ct.lax.top_k(arrays[1].T, count) for count in (3, 40)] + [cnp.median(arrays[0], axis=0)]
+
+    lengths = np.array([n for n in (40, 41, 150, 400, 600, 4999, 5000) if n <= size], np.int32)
+    ragged = [ct.Ragged(np.stack([x] * len(lengths)), {1: lengths}) for x in arrays]
+    results = exported(ct.vmap(ct.mask(f)), ragged, directory=tmp_path)
+    by_row = [ct.tree_util.tree_leaves(f([x[:n] for x in arrays])) for n in lengths]
+    for actual, *rows in zip([x for x in results if x.shape != lengths.shape], *by_row, strict=True):
+        for found, n, wanted in zip(actual, lengths, rows, strict=True):
+            np.testing.assert_array_equal(found[: len(wanted)], np.asarray(wanted))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 31, 32, 33, 40])
+def test_sorts_of_short_ragged_lines(n: int, tmp_path: Path) -> None:
+    x = unusual((40,), "float32")
+    results = exported(ct.mask(lambda x: (cnp.sort(x), cnp.argsort(x))), ct.Ragged(x, {0: n}), directory=tmp_path)
+    np.testing.assert_array_equal(results[0][:n], np.asarray(cnp.sort(x[:n])))
+    wanted = np.asarray(cnp.argsort(x[:n]))
+    assert any(np.array_equal(r[:n], wanted) for r in results if r.shape == (40,) and r.dtype.kind == "i")
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 100])
 def test_factorisations(n: int, dtype: str, tmp_path: Path) -> None:

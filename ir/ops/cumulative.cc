@@ -60,7 +60,6 @@ class Line {
         combine_(fold.combine),
         dtype_(aval.dtype()),
         axis_(static_cast<int>(attrs.integer("axis"))),
-        length_(aval.dim(axis_)),
         reverse_(attrs.flag("reverse")) {
     // Running sums and products of floats are kept in double precision.
     const bool rounds = combine_ == ScalarOp::kAdd || combine_ == ScalarOp::kMul;
@@ -71,38 +70,35 @@ class Line {
     // products matters less than the rounding of what is stored.
     constexpr int64_t kRun = 4;
     const bool any_order = !is_complex(dtype_) && (!rounds || is_integer(dtype_) || running_ != dtype_);
-    if (aval.size() == length_ && any_order) run_ = kRun;
+    if (aval.size() == aval.dim(axis_) && any_order) run_ = kRun;
   }
 
   int axis() const { return axis_; }
 
-  // `position`: of the line, along the other axes.
+  // `position`: of the line, along the other axes. From the other end the fold begins where there is something to add.
   void fold(const Indices& position) const {
-    Scalar sum = loops_.constant(running_, identity_);
-    if (length_ >= run_) {
-      sum = loops_.fold(length_ / run_, sum, [&](Index step, Scalar before) {
-        return extend(before, position, loops_.index_scale(step, run_), run_);
-      });
-    }
-    for (int64_t k = length_ - length_ % run_; k < length_; ++k) {
-      sum = extend(sum, position, loops_.index_constant(k), 1);
-    }
+    const Index wanted = loops_.wanted_end(0, axis_, position);
+    const Index end = reverse_ ? loops_.filled_end(0, axis_, identity_, position) : wanted;
+    loops_.fold({end, reverse_, run_}, identity(running_),
+                [&](absl::Span<const Index> places, Scalar before) { return extend(before, position, places); });
+    if (!reverse_) return;
+    loops_.for_each_from(end, wanted, [&](Index place) {
+      loops_.write(0, at(position, place), loops_.convert(identity(running_), dtype_));
+    });
   }
 
  private:
-  // The fold goes on over `count` elements from `first` on: folds of the first one, two, … of them by doubling, each
-  // then combined with what came before.
-  Scalar extend(Scalar before, Indices position, Index first, int64_t count) const {
-    std::vector<Indices> places;
+  Scalar identity(DType dtype) const { return loops_.constant(dtype, identity_); }
+  Indices at(Indices position, Index place) const {
+    position[axis_] = place;
+    return position;
+  }
+
+  // The fold goes on over the elements at `places`: folds of the first one, two, … of them by doubling, each then
+  // combined with what came before.
+  Scalar extend(Scalar before, const Indices& position, absl::Span<const Index> places) const {
     std::vector<Scalar> folds;
-    for (int64_t k = 0; k < count; ++k) {
-      position[axis_] = loops_.index_offset(first, k);
-      if (reverse_) {
-        position[axis_] = loops_.index_offset(loops_.index_scale(position[axis_], -1), length_ - 1);
-      }
-      places.push_back(position);
-      folds.push_back(loops_.convert(loops_.read(0, position), running_));
-    }
+    for (const Index place : places) folds.push_back(loops_.convert(loops_.read(0, at(position, place)), running_));
     for (size_t distance = 1; distance < folds.size(); distance *= 2) {
       for (size_t k = folds.size() - 1; k >= distance; --k) {
         folds[k] = loops_.binary(combine_, folds[k - distance], folds[k]);
@@ -110,7 +106,7 @@ class Line {
     }
     for (size_t k = 0; k < folds.size(); ++k) {
       folds[k] = loops_.binary(combine_, before, folds[k]);
-      loops_.write(0, places[k], loops_.convert(folds[k], dtype_));
+      loops_.write(0, at(position, places[k]), loops_.convert(folds[k], dtype_));
     }
     return folds.back();
   }
@@ -120,7 +116,6 @@ class Line {
   const DType dtype_;
   DType running_ = dtype_;
   const int axis_;
-  const int64_t length_;
   const bool reverse_;
   double identity_ = 0;
   int64_t run_ = 1;
@@ -132,9 +127,7 @@ void fold_lines(const structures::RunningFold& fold, LoopBuilder& loops, const A
     return loops.write(0, only, loops.read(0, only));
   }
   const Line line(loops, fold, attrs, aval);
-  Shape lines = aval.shape();
-  lines[line.axis()] = 1;
-  loops.for_each_position(lines, [&](const Indices& position) { line.fold(position); });
+  loops.for_each_line(0, aval, line.axis(), [&](const Indices& position) { line.fold(position); });
 }
 
 // ---- Record ---------------------------------------------------------------------------------------------------------

@@ -1,6 +1,8 @@
 // sort: lines along an axis put in order by the first `num_keys` operands, the other operands along with them. Equal
 // elements keep their order. Attribute `descending`, if given and true, puts the largest first; `count`, if given,
-// keeps that many from the start.
+// keeps that many from the start. If `ragged`, the last operand says how many elements of each line there are, as int32
+// numbers of its shape with 1 along the axis: those are put in order, and what comes behind stays where it is, or, if
+// the compiler says that it is `unread`, is left out.
 //
 // NaN is above every number and -0 equal to 0, as in jax.lax. The order of several keys is the lexicographic one, and
 // so is that of complex numbers.
@@ -24,14 +26,39 @@ namespace {
 
 bool is_descending(const Attrs& attrs) { return attrs.has("descending") && attrs.flag("descending"); }
 int64_t count_of(const Attrs& attrs, int64_t size) { return attrs.has("count") ? attrs.integer("count") : size; }
+bool is_ragged(const Attrs& attrs) { return attrs.has("ragged") && attrs.flag("ragged"); }
+bool is_unread(const Attrs& attrs) { return attrs.has("unread") && attrs.flag("unread"); }
 
-Avals sort_type(absl::Span<const Aval> operands, const Attrs& attrs) {
-  if (operands.empty()) check_operand_count(operands, 1);
+// What is sorted, without the lengths.
+template <class T>
+absl::Span<const T> sorted_operands(absl::Span<const T> operands, const Attrs& attrs) {
+  return operands.subspan(0, operands.size() - (is_ragged(attrs) ? 1 : 0));
+}
+
+Shape lengths_shape(absl::Span<const int64_t> shape, int axis) {
+  Shape result(shape.begin(), shape.end());
+  result[axis] = 1;
+  return result;
+}
+
+void check_lengths(const Aval& lengths, const Aval& first, int axis) {
+  const Aval wanted(DType::kInt32, lengths_shape(first.shape(), axis));
+  if (same_type(lengths, wanted)) return;
+  throw Error(ErrorKind::kType, concat("the lengths of lines along axis ", axis, " of ", first.to_string(), " must be ",
+                                       wanted.to_string(), ", got ", lengths.to_string()));
+}
+
+Avals sort_type(absl::Span<const Aval> all, const Attrs& attrs) {
+  is_unread(attrs);
+  const size_t least = is_ragged(attrs) ? 2 : 1;
+  if (all.size() < least) check_operand_count(all, least);
+  const absl::Span<const Aval> operands = sorted_operands(all, attrs);
   const Aval& first = operands[0];
   const int64_t axis = attrs.integer("axis");
   const int64_t num_keys = attrs.integer("num_keys");
   is_descending(attrs);
   check_axis(axis, first.rank());
+  if (is_ragged(attrs)) check_lengths(all.back(), first, static_cast<int>(axis));
   const int64_t size = first.dim(static_cast<int>(axis));
   const int64_t count = count_of(attrs, size);
   for (const Aval& operand : operands) {
@@ -77,28 +104,40 @@ std::vector<Tensor> sort_reference(const ReferenceInput& input) {
   const auto element = [&](const Tensor& tensor, int64_t index) -> void* {
     return tensor.as<std::byte>() + index * dtype_size(tensor.dtype());
   };
+  const bool ragged = is_ragged(input.attrs), fills = ragged && !is_unread(input.attrs);
+  const auto length_of = [&](int64_t line) {
+    if (!ragged) return size;
+    return std::clamp<int64_t>(input.operands.back().as<int32_t>()[line], 0, size);
+  };
   const auto sort_line = [&](LineSorter& sorter, int64_t line) {
     const int64_t from = line / inner * size * inner + line % inner;
     const int64_t to = line / inner * count * inner + line % inner;
+    const int64_t length = length_of(line), sorted = std::min(length, count);
+    sorter.set_size(length, sorted);
     absl::InlinedVector<SortKey, 2> keys;
     for (size_t i = 0; i < num_keys; ++i) {
       keys.push_back({input.operands[i].dtype(), element(input.operands[i], from), inner});
     }
-    if (results.size() == 1 && sorter.sort_values(keys[0], element(results[0], to), inner)) return;
-    const absl::Span<const uint32_t> order = sorter.order(keys);
+    const bool done = results.size() == 1 && sorter.sort_values(keys[0], element(results[0], to), inner);
+    if (done && !(fills && sorted < count)) return;
+    const absl::Span<const uint32_t> order = done ? absl::Span<const uint32_t>() : sorter.order(keys);
     for (size_t i = 0; i < results.size(); ++i) {
       dispatch_size(dtype_size(results[i].dtype()), [&](auto tag) {
         using T = decltype(tag);
         const T* source = static_cast<const T*>(element(input.operands[i], from));
         T* target = static_cast<T*>(element(results[i], to));
-        for (int64_t k = 0; k < count; ++k) target[k * inner] = source[order[static_cast<size_t>(k)] * inner];
+        for (size_t k = 0; k < order.size(); ++k) target[static_cast<int64_t>(k) * inner] = source[order[k] * inner];
+        if (!fills) return;
+        for (int64_t k = sorted; k < count; ++k) target[k * inner] = source[k * inner];
       });
     }
   };
   // Threads share a line, or, where there are several, the lines.
   const int64_t lines = outer * inner;
   const int64_t parts = std::min<int64_t>(lines, 8 * int64_t{ct::threads()});
-  const int64_t nanoseconds = lines * size * kSortingElement;
+  int64_t elements = ragged ? 0 : lines * size;
+  for (int64_t line = 0; ragged && line < lines; ++line) elements += length_of(line);
+  const int64_t nanoseconds = elements * kSortingElement;
   LineSorter first(size, count, is_descending(input.attrs));
   if (lines == 1 || ct::threads() == 1 || nanoseconds < kLeastShared) {
     for (int64_t line = 0; line < lines; ++line) sort_line(first, line);
@@ -134,6 +173,7 @@ struct Columns {
   Values values;
   size_t num_keys = 0;
   bool descending = false;
+  bool keeps_padding = false;  // in its order
 
   // Whether x comes before y, which differ in their positions.
   Value before(const Values& x, const Values& y) const {
@@ -147,6 +187,7 @@ struct Columns {
       }
       result = bit_or(less, bit_and(same, result));
     }
+    if (keeps_padding) result = select(x[0], lt(x[num_keys + 1], y[num_keys + 1]), result);
     return bit_or(lt(x[0], y[0]), bit_and(eq(x[0], y[0]), result));
   }
 };
@@ -188,16 +229,25 @@ Values sort_expand(Builder& builder, absl::Span<const Value> operands, const Att
   while (length < size) length *= 2;
 
   Values moved;
-  for (const Value& operand : operands) {
+  for (const Value& operand : sorted_operands(operands, *attrs)) {
     const Value x = move_axis(operand, axis, last);
     Ints none(x.rank(), 0), high(x.rank(), 0);
     high[last] = length - size;
     moved.push_back(pad(x, zeros(builder, Aval(x.dtype(), {})), none, high, none));
   }
   const Value positions = iota(builder, Aval(DType::kInt32, moved[0].shape()), last);
-  Columns columns{.values = {ge(positions, full_integer(builder, positions.aval(), size))},
+  Value lengths = full_integer(builder, positions.aval(), size);
+  if (is_ragged(*attrs)) {
+    const Value by_line = move_axis(operands.back(), axis, last);
+    const Shape lines(by_line.shape().begin(), by_line.shape().end() - 1);
+    Ints axes;
+    for (int i = 0; i < last; ++i) axes.push_back(i);
+    lengths = broadcast(reshape(by_line, lines), positions.shape(), axes);
+  }
+  Columns columns{.values = {ge(positions, lengths)},
                   .num_keys = 0,
-                  .descending = is_descending(*attrs)};
+                  .descending = is_descending(*attrs),
+                  .keeps_padding = is_ragged(*attrs)};
   const Values keys = real_keys(absl::MakeConstSpan(moved).subspan(0, num_keys));
   columns.num_keys = keys.size();
   columns.values.insert(columns.values.end(), keys.begin(), keys.end());
@@ -225,12 +275,13 @@ JvpResult sort_jvp(Builder& builder, absl::Span<const Value> primals, absl::Span
   const auto axis = static_cast<int>(attrs->integer("axis"));
   const int last = primals[0].rank() - 1;
   Values operands(primals.begin(), primals.end());
-  operands.push_back(iota(builder, Aval(DType::kInt32, primals[0].shape()), axis));
+  operands.insert(operands.end() - (is_ragged(*attrs) ? 1 : 0),
+                  iota(builder, Aval(DType::kInt32, primals[0].shape()), axis));
   Values outputs = builder.bind(kSort, operands, attrs);
   const Value order = move_axis(outputs.back(), axis, last);
   outputs.pop_back();
   Values results;
-  for (size_t i = 0; i < tangents.size(); ++i) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
     Value tangent = tangents[i];
     if (tangent) {
       tangent = move_axis(with_lengths_of(tangent, primals[i], {axis}), axis, last);
@@ -252,7 +303,7 @@ std::vector<Batched> sort_batch(Builder& builder, absl::Span<const Batched> oper
   return results;
 }
 
-// One more key, before the others, puts padding last, so that real infinities and NaN stay in front of it.
+// Of ragged lines the elements that there are, whatever lies behind: real infinities and NaN stay in front of it.
 std::vector<Masked> sort_mask(Builder& builder, absl::Span<const Masked> operands, const AttrsPtr& attrs) {
   const auto axis = static_cast<int>(attrs->integer("axis"));
   const Shape& shape = operands[0].value.shape();
@@ -263,16 +314,17 @@ std::vector<Masked> sort_mask(Builder& builder, absl::Span<const Masked> operand
       lengths[i] = merge_lengths(lengths[i], operand.lengths[i], "sort", static_cast<int>(i));
     }
   }
-  const Value length = lengths[axis];
-  Values outputs;
-  if (length) {
-    Value valid = valid_positions(length, shape, axis);
-    values.insert(values.begin(), is_descending(*attrs) ? valid : logical_not(valid));
-    outputs = builder.bind(kSort, values, attrs->with("num_keys", attrs->integer("num_keys") + 1));
-    outputs.erase(outputs.begin());
-  } else {
-    outputs = builder.bind(kSort, values, attrs);
+  AttrsPtr ragged = attrs;
+  if (lengths[axis]) {
+    const Value length = broadcast_scalar(lengths[axis], lengths_shape(shape, axis));
+    if (is_ragged(*attrs)) {
+      values.back() = min(values.back(), length);
+    } else {
+      values.push_back(length);
+      ragged = attrs->with("ragged", true);
+    }
   }
+  const Values outputs = builder.bind(kSort, values, ragged);
   // A fixed number of elements is exact.
   if (count_of(*attrs, shape[axis]) != shape[axis]) lengths[axis] = Value();
   std::vector<Masked> results;
@@ -286,7 +338,9 @@ Primitive sorting() {
   result.attributes = {{"axis", AttributeKind::kInteger},
                        {"count", AttributeKind::kInteger, kOptional},
                        {"descending", AttributeKind::kFlag, kOptional},
-                       {"num_keys", AttributeKind::kInteger}};
+                       {"num_keys", AttributeKind::kInteger},
+                       {"ragged", AttributeKind::kFlag, kOptional},
+                       {"unread", AttributeKind::kFlag, kOptional}};
   result.several_results = true;
   result.type = sort_type;
   result.jvp = sort_jvp;

@@ -39,6 +39,7 @@ Fusion fuse(const Graph& graph, const FusionOptions& options) {
   fusion.reasons = std::move(storage.reasons);
   fusion.views = std::move(products.views);
   fusion.transposed = std::move(products.transposed);
+  fusion.filled = find_filled(facts, fusion);
   return fusion;
 }
 

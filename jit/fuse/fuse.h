@@ -44,6 +44,9 @@ struct Fusion {
   // nothing else; kNoVar otherwise.
   std::vector<Var> transposed;
   ElementLimits limits;
+  // By variable: what it shows inside of the limits behind which it is filled, and shares its memory with, so that
+  // nothing but the filling is left to write; kNoVar otherwise.
+  std::vector<Var> filled;
   std::vector<Step> steps;
 };
 
@@ -53,6 +56,11 @@ struct FusionOptions {
 };
 
 Fusion fuse(const Graph& graph, const FusionOptions& options = {});
+
+// Fusion::filled, once the others are known (filled.cc).
+std::vector<Var> find_filled(const GraphFacts& facts, const Fusion& fusion);
+// The limits behind which one of them is filled.
+Limits filled_limits(const ElementLimits& limits, Var var);
 
 // Of these, the steps (schedule.cc), once it is decided what is stored (storage.cc).
 struct Storage;

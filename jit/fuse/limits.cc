@@ -10,6 +10,23 @@ namespace {
 
 bool is_integer_or_bool(DType dtype) { return is_integer(dtype) || is_bool(dtype); }
 
+// The axes of a source, if they are all there.
+std::optional<std::vector<int>> mapped_axes(const std::vector<int>& axes, const AxisMap& map) {
+  std::vector<int> result;
+  for (int axis : axes) {
+    if (axis >= 0 && (map[axis].axis < 0 || map[axis].offset != 0)) return std::nullopt;
+    result.push_back(axis < 0 ? -1 : map[axis].axis);
+  }
+  return result;
+}
+
+std::optional<Bound> mapped(const std::optional<Bound>& bound, const AxisMap& map) {
+  if (!bound) return std::nullopt;
+  auto axes = mapped_axes(bound->axes, map);
+  if (!axes) return std::nullopt;
+  return Bound{bound->source, bound->offset, *std::move(axes)};
+}
+
 }  // namespace
 
 bool contains(const Limits& limits, const Limit& limit) {
@@ -43,15 +60,18 @@ ElementForm mapped(const ElementForm& form, const AxisMap& map) {
     }
   }
   if (form.source != kNoVar) {
-    bool whole = true;
-    for (int axis : form.source_axes) {
-      whole = whole && (axis < 0 || (map[axis].axis >= 0 && map[axis].offset == 0));
-      result.source_axes.push_back(axis < 0 ? -1 : map[axis].axis);
-    }
-    if (whole) {
+    if (auto axes = mapped_axes(form.source_axes, map)) {
       result.source = form.source;
-    } else {
-      result.source_axes.clear();
+      result.source_axes = *std::move(axes);
+    }
+  }
+  result.bound = mapped(form.bound, map);
+  if (form.compared != kNoVar) {
+    auto axes = mapped_axes(form.compared_axes, map);
+    result.compared_bound = mapped(form.compared_bound, map);
+    if (axes && result.compared_bound) {
+      result.compared = form.compared;
+      result.compared_axes = *std::move(axes);
     }
   }
   const auto limits = [&](const Limits& from, Limits& to) {
@@ -93,7 +113,7 @@ ElementForm ElementLimits::form(const Graph& graph, Var var) const {
   const ElementForm& known = forms_[var];
   const Aval& aval = graph.aval(var);
   if (known.is_known() || !is_integer(aval.dtype())) return known;
-  ElementForm result;
+  ElementForm result = known;
   result.source = var;
   for (int axis = 0; axis < aval.rank(); ++axis) result.source_axes.push_back(aval.shape()[axis] == 1 ? -1 : axis);
   return result;
@@ -131,7 +151,7 @@ void ElementLimits::find_wanted(const GraphFacts& facts) {
     for (uint32_t k = 0; k < equations[i].output_count; ++k) {
       const Var var = equations[i].first_output + k;
       if (forms_[var].fillings.empty() || wanted_[var].limits.empty()) continue;
-      shown_[var] = facts.lowering[i]->shown(*this, graph, equations[i], static_cast<int>(k));
+      shown_[var] = facts.lowering[i]->shown(*this, graph, equations[i], static_cast<int>(k), wanted_[var].limits);
     }
     const absl::Span<const Var> operands = graph.operands(equations[i]);
     const OperandLimits limits = facts.lowering[i]->operand_limits(*this, graph, equations[i]);

@@ -39,16 +39,29 @@ struct Filling {
   double value;
 };
 
+// What an integer is below, unless it is negative: an element of a variable plus a constant, `axes` as those of a
+// Limit.
+struct Bound {
+  Var source = kNoVar;
+  int64_t offset = 0;
+  std::vector<int> axes = {};
+};
+
 struct ElementForm {
   // An integer: the index along an axis, plus a constant; or the element of a variable, `axes` as those of a Limit.
   int index_axis = -1;
   int64_t index_offset = 0;
   Var source = kNoVar;
   std::vector<int> source_axes = {};
+  std::optional<Bound> bound = {};
   std::optional<double> constant = {};
   // A bool: where it is true, or false, the index is below all of these. `exact`: and only there is it true.
   Limits when_true = {}, when_false = {};
   bool exact = false;
+  // A bool: where it is true, the element of this variable is below that of another.
+  Var compared = kNoVar;
+  std::vector<int> compared_axes = {};
+  std::optional<Bound> compared_bound = {};
   std::vector<Filling> fillings = {};
 
   bool is_known() const {
@@ -114,7 +127,10 @@ double rounded(DType dtype, double value);
 
 // Of an equation with an element rule (rule_limits.cc).
 ElementForm rule_form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
-Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output);
+Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output,
+               const Limits& within);
 OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation);
+// Of one with a loop rule.
+OperandLimits loop_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation);
 
 }  // namespace ct::jit

@@ -18,7 +18,7 @@ bool Lowering::has_elements(const Graph&, const Equation&) const { return false;
 ElementFacts Lowering::element_facts(const Graph&, const Equation&, int) const { CT_CHECK(false); }
 std::optional<View> Lowering::view(const Graph&, const Equation&, const ViewOf&) const { return std::nullopt; }
 ElementForm Lowering::form(const ElementLimits&, const Graph&, const Equation&, int) const { return {}; }
-Var Lowering::shown(const ElementLimits&, const Graph&, const Equation&, int) const { return kNoVar; }
+Var Lowering::shown(const ElementLimits&, const Graph&, const Equation&, int, const Limits&) const { return kNoVar; }
 OperandLimits Lowering::operand_limits(const ElementLimits&, const Graph&, const Equation& equation) const {
   return OperandLimits(equation.operand_count, Limits{});
 }

@@ -61,8 +61,9 @@ class Lowering {
   // ---- what is known of lengths (limits.h)
 
   virtual ElementForm form(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const;
-  // ElementLimits::shown
-  virtual Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const;
+  // What all elements inside of these limits are elements of, at the same position; kNoVar: no such variable is known.
+  virtual Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output,
+                    const Limits& within) const;
   // All elements are read, if nothing else is said.
   virtual OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) const;
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/loops.h"
 #include "ir/ops.h"
 #include "ir/primitive.h"
 #include "jit/fuse/limits.h"
@@ -57,12 +58,18 @@ void add_fillings(ElementForm& form, const Limits& behind, const ElementForm& sh
   }
 }
 
-class FormBuilder final : public ElementBuilder {
+// Of an element rule the axes are those of the result; of a loop rule, those of its loops.
+class FormBuilder final : public LoopBuilder {
  public:
+  FormBuilder(const ElementLimits& limits, const Graph& graph, const Equation& equation)
+      : limits_(limits), graph_(graph), operands_(graph.operands(equation)), first_output_(equation.first_output) {}
   FormBuilder(const ElementLimits& limits, const Graph& graph, const Equation& equation, const Aval& result)
-      : limits_(limits), graph_(graph), operands_(graph.operands(equation)), shape_(result.shape()) {
+      : FormBuilder(limits, graph, equation) {
+    shape_ = result.shape();
     for (int axis = 0; axis < result.rank(); ++axis) position_.push_back(push({true, axis, 0}));
   }
+  int rank() const { return static_cast<int>(shape_.size()); }
+  const Limits& loop_ends() const { return loop_ends_; }
 
   absl::Span<const Index> position() const { return position_; }
   const ElementForm& form(Scalar x) const { return numbers_[x.id].form; }
@@ -76,6 +83,7 @@ class FormBuilder final : public ElementBuilder {
     AxisMap axes;  // of the operand, in the result
     std::optional<Limits> used = {};
     bool anywhere = false;
+    Limits own = {};  // of the operand: at indices that are known to be below these
   };
   absl::Span<const Read> reads() const { return reads_; }
   void use(Scalar x) { use_within(x, {}); }
@@ -91,6 +99,7 @@ class FormBuilder final : public ElementBuilder {
       const Place& place = places_[index.id];
       read.axes.push_back(place.known ? AxisOf{place.axis, place.offset} : AxisOf{});
     }
+    add_own_limits(position, read);
     Number number{mapped(limits_.form(graph_, operands_[operand]), read.axes), static_cast<int>(reads_.size())};
     reads_.push_back(std::move(read));
     return make(std::move(number), operand_aval(operand).dtype());
@@ -162,6 +171,10 @@ class FormBuilder final : public ElementBuilder {
     ElementForm result;
     if (b.constant) add_fillings(result, condition.when_true, a, *b.constant);
     if (a.constant) add_fillings(result, condition.when_false, b, *a.constant);
+    const bool is_compared = condition.compared != kNoVar && condition.compared == a.source;
+    if (is_compared && condition.compared_axes == a.source_axes && b.constant && *b.constant < 0) {
+      result.bound = condition.compared_bound;
+    }
     return make({std::move(result)}, if_true.dtype);
   }
   // Zero is zero in every dtype; integers that widen stay what they are.
@@ -179,6 +192,7 @@ class FormBuilder final : public ElementBuilder {
       result.index_offset = from.index_offset;
       result.source = from.source;
       result.source_axes = from.source_axes;
+      result.bound = from.bound;
     }
     for (const Filling& each : from.fillings) {
       if (each.value == 0) result.fillings.push_back({each.limit, 0});
@@ -209,7 +223,7 @@ class FormBuilder final : public ElementBuilder {
       use(integer);
       reads_[read].anywhere = true;
     }
-    return push({});
+    return push({.bound = form(integer).bound});
   }
   Scalar index_value(Index x, DType dtype) override {
     const Place& place = places_[x.id];
@@ -221,11 +235,36 @@ class FormBuilder final : public ElementBuilder {
     return make({std::move(result)}, dtype);
   }
 
+  Index wanted_end(int output, int axis, absl::Span<const Index> position) override {
+    const Var var = first_output_ + static_cast<Var>(output);
+    return end_at(graph_.aval(var).shape()[axis], limits_.wanted(var), axis, position);
+  }
+  Index filled_end(int operand, int axis, double value, absl::Span<const Index> position) override {
+    const Var var = operands_[operand];
+    const Aval& aval = graph_.aval(var);
+    return end_at(aval.shape()[axis], limits_.folded(aval, var, value), axis, position);
+  }
+  void for_each(Index end, const std::function<void(Index)>& body) override { body(loop_to(end)); }
+  void for_each_from(Index, Index, const std::function<void(Index)>& body) override { body(push({})); }
+  // Once with a run of places, once with one: they are all of the same loop.
+  Scalar fold(const Along& along, Scalar start,
+              const std::function<Scalar(absl::Span<const Index>, Scalar)>& body) override {
+    const Index place = loop_to(along.end);
+    use(start);
+    for (const int64_t count : {along.run, int64_t{1}}) {
+      use(body(Indices(static_cast<size_t>(count), place), make({}, start.dtype)));
+    }
+    return make({}, start.dtype);
+  }
+  void write(int, absl::Span<const Index>, Scalar element) override { use(element); }
+
  private:
   struct Place {
     bool known = false;
     int axis = -1;  // of the result; -1: a constant
     int64_t offset = 0;
+    std::optional<Limit> end = {};  // of a loop; its axis will be the loop's
+    std::optional<Bound> bound = {};
   };
   struct Number {
     ElementForm form = {};
@@ -239,6 +278,51 @@ class FormBuilder final : public ElementBuilder {
   Scalar make(Number number, DType dtype) {
     numbers_.push_back(std::move(number));
     return {static_cast<uint32_t>(numbers_.size() - 1), dtype};
+  }
+
+  // Negative indices are not read at: nobody may, without a guard.
+  void add_own_limits(absl::Span<const Index> position, Read& read) const {
+    const AxisMap back = inverse(read.axes, rank());
+    for (size_t i = 0; i < position.size(); ++i) {
+      const std::optional<Bound>& bound = places_[position[i].id].bound;
+      if (!bound) continue;
+      Limit limit{static_cast<int>(i), bound->source, bound->offset, bound->axes};
+      bool whole = true;
+      for (int& axis : limit.axes) {
+        if (axis < 0) continue;
+        const AxisOf& along = back[static_cast<size_t>(axis)];
+        whole = whole && along.axis >= 0 && along.offset == 0;
+        axis = along.axis;
+      }
+      if (whole) read.own.push_back(std::move(limit));
+    }
+  }
+
+  Index end_at(int64_t size, const Limits& limits, int axis, absl::Span<const Index> position) {
+    for (const Limit& limit : limits) {
+      if (limit.axis != axis || !is_open_along(limit, position)) continue;
+      Limit end = limit;
+      for (int& other : end.axes) {
+        if (other >= 0) other = places_[position[static_cast<size_t>(other)].id].axis;
+      }
+      return push({true, -1, size, std::move(end)});
+    }
+    return index_constant(size);
+  }
+  // The rules on this and on the compiler's builder (lower/rules.cc) must agree: see there.
+  static bool is_open_along(const Limit& limit, absl::Span<const Index> position) {
+    return std::all_of(limit.axes.begin(), limit.axes.end(),
+                       [&](int axis) { return axis < 0 || position[static_cast<size_t>(axis)].id != kOpen.id; });
+  }
+  Index loop_to(Index end) {
+    const Place to = places_[end.id];
+    const int axis = rank();
+    shape_.push_back(to.known ? to.offset : 0);
+    if (to.end) {
+      loop_ends_.push_back(*to.end);
+      loop_ends_.back().axis = axis;
+    }
+    return push({to.known, axis, 0});
   }
 
   void use_within(Scalar x, const Limits& limits) {
@@ -276,7 +360,14 @@ class FormBuilder final : public ElementBuilder {
       return compared(turned, b, a);
     }
     ElementForm result;
-    if (a.index_axis < 0 || b.source == kNoVar || graph_.aval(b.source).dtype() == DType::kUInt64) return result;
+    if (b.source == kNoVar || graph_.aval(b.source).dtype() == DType::kUInt64) return result;
+    if (a.index_axis < 0) {
+      if (a.source == kNoVar || (op != ScalarOp::kLt && op != ScalarOp::kLe)) return result;
+      result.compared = a.source;
+      result.compared_axes = a.source_axes;
+      result.compared_bound = Bound{b.source, op == ScalarOp::kLe ? 1 : 0, b.source_axes};
+      return result;
+    }
     if (std::find(b.source_axes.begin(), b.source_axes.end(), a.index_axis) != b.source_axes.end()) return result;
     const bool or_equal = op == ScalarOp::kLe || op == ScalarOp::kGt;
     const Limit limit{a.index_axis, b.source, (or_equal ? 1 : 0) - a.index_offset, b.source_axes};
@@ -303,8 +394,10 @@ class FormBuilder final : public ElementBuilder {
   const ElementLimits& limits_;
   const Graph& graph_;
   absl::Span<const Var> operands_;
-  const Shape& shape_;
+  const Var first_output_;
+  Shape shape_;
   Limits assumed_;
+  Limits loop_ends_;
   Indices position_;
   std::vector<Place> places_;
   std::vector<Number> numbers_;
@@ -330,10 +423,11 @@ ElementForm rule_form(const ElementLimits& limits, const Graph& graph, const Equ
   return forms.form(run(forms, graph, equation, output));
 }
 
-Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) {
+Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output,
+               const Limits& within) {
   const Var var = equation.first_output + static_cast<Var>(output);
   FormBuilder forms(limits, graph, equation, graph.aval(var));
-  forms.assume(limits.wanted(var));
+  forms.assume(within);
   const FormBuilder::Read* read = forms.read_behind(run(forms, graph, equation, output));
   if (read == nullptr) return kNoVar;
   const Var operand = graph.operands(equation)[static_cast<size_t>(read->operand)];
@@ -345,6 +439,33 @@ Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& 
   return operand;
 }
 
+namespace {
+
+// Adds what was read, by positions behind which no axis goes.
+void add_reads(const FormBuilder& forms, const Limits& axes, OperandLimits& result) {
+  for (const FormBuilder::Read& read : forms.reads()) {
+    if (!read.used) continue;
+    Limits here;
+    if (!read.anywhere) {
+      const AxisMap back = inverse(read.axes, forms.rank());
+      Limits of_result = *read.used;
+      add(of_result, axes);
+      for (const Limit& each : of_result) {
+        if (auto limit = mapped(each, back)) here.push_back(*std::move(limit));
+      }
+      add(here, read.own);
+    }
+    std::optional<Limits>& all = result[read.operand];
+    if (all) {
+      keep_common(*all, here);
+    } else {
+      all = std::move(here);
+    }
+  }
+}
+
+}  // namespace
+
 OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
   OperandLimits result(equation.operand_count);
   for (uint32_t k = 0; k < equation.output_count; ++k) {
@@ -352,25 +473,23 @@ OperandLimits rule_operand_limits(const ElementLimits& limits, const Graph& grap
     if (!limits.is_wanted(var)) continue;
     FormBuilder forms(limits, graph, equation, graph.aval(var));
     forms.use(run(forms, graph, equation, static_cast<int>(k)));
-    for (const FormBuilder::Read& read : forms.reads()) {
-      if (!read.used) continue;
-      Limits here;
-      if (!read.anywhere) {
-        const AxisMap back = inverse(read.axes, graph.aval(var).rank());
-        Limits of_result = *read.used;
-        add(of_result, limits.wanted(var));
-        for (const Limit& each : of_result) {
-          if (auto limit = mapped(each, back)) here.push_back(*std::move(limit));
-        }
-      }
-      std::optional<Limits>& all = result[read.operand];
-      if (all) {
-        keep_common(*all, here);
-      } else {
-        all = std::move(here);
-      }
-    }
+    add_reads(forms, limits.wanted(var), result);
   }
+  return result;
+}
+
+OperandLimits loop_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  OperandLimits result(equation.operand_count);
+  Avals results;
+  bool empty = true;
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    results.push_back(graph.aval(equation.first_output + k));
+    empty = empty && results[k].size() == 0;
+  }
+  if (empty) return result;
+  FormBuilder forms(limits, graph, equation);
+  equation.primitive->loops(forms, graph.attrs(equation), results);
+  add_reads(forms, forms.loop_ends(), result);
   return result;
 }
 

@@ -18,6 +18,7 @@ constexpr DType kPlace = DType::kUInt32;
 constexpr int64_t kWideDigits =
     4096;  // from this size on, passes are worth more than the larger tables of wider digits
 constexpr int kNarrow = 8, kWide = 11;
+constexpr int64_t kShort = 32;   // the longest ragged line that is sorted by insertion
 constexpr int64_t kFew = 32;     // the longest list that is kept in order by insertion
 constexpr int64_t kBlock = 128;  // elements that are compared with its last one at once
 // How many are collected before they are sorted: so many times those that are wanted, and no fewer than
@@ -66,11 +67,19 @@ class Sorter {
     b_.for_each(shape_.outer * shape_.inner, {.whole = true}, [&](const Index& line) {
       from_ = b_.divide(line, shape_.inner) * (shape_.size * shape_.inner) + b_.modulo(line, shape_.inner);
       to_ = b_.divide(line, shape_.inner) * (shape_.count * shape_.inner) + b_.modulo(line, shape_.inner);
+      length_ = length_of(line);
       const Index order = few ? select_few() : many ? select_many(collected) : sort_all();
+      const Index sorted = shape_.lengths ? at_most(length_, shape_.count) : Index(shape_.count);
       for (size_t i = 0; i < results_.size(); ++i) {
-        b_.for_each(shape_.count, {.vectorize = true}, [&](const Index& k) {
+        b_.for_each(sorted, {.vectorize = true}, [&](const Index& k) {
           const Scalar value =
               b_.load(operands_[i].buffer, operands_[i].offset + from_ + place(order + k) * shape_.inner);
+          b_.store(results_[i].buffer, results_[i].offset + to_ + k * shape_.inner, value);
+        });
+        if (!shape_.lengths || shape_.unread) continue;
+        b_.for_each(Index(shape_.count) - sorted, {.vectorize = true}, [&](const Index& behind) {
+          const Index k = sorted + behind;
+          const Scalar value = b_.load(operands_[i].buffer, operands_[i].offset + from_ + k * shape_.inner);
           b_.store(results_[i].buffer, results_[i].offset + to_ + k * shape_.inner, value);
         });
       }
@@ -80,6 +89,20 @@ class Sorter {
  private:
   Num num(const Scalar& scalar) { return {b_, scalar}; }
   Num constant(DType dtype, int64_t value) { return num(b_.constant(dtype, value)); }
+  Num number_of(const Index& index) { return num(b_.to_scalar(index)); }
+  Index at_most(const Index& index, int64_t most) {
+    return b_.to_index(number_of(index).apply(ScalarOp::kMin, constant(DType::kInt64, most)).scalar());
+  }
+  Index at_least(const Index& index, int64_t least) {
+    return b_.to_index(number_of(index).apply(ScalarOp::kMax, constant(DType::kInt64, least)).scalar());
+  }
+
+  // How many elements of the line are put in order.
+  Index length_of(const Index& line) {
+    if (!shape_.lengths) return shape_.size;
+    const Scalar given = b_.load(shape_.lengths->buffer, shape_.lengths->offset + line);
+    return at_most(at_least(b_.to_index(b_.convert(given, DType::kInt64)), 0), shape_.size);
+  }
   BufferId buffer_of(const Key& key) const { return *(key.mapped == DType::kUInt64 ? wide_ : narrow_); }
 
   // Bounded, so that whoever looks at ranges sees that it is a place of the line.
@@ -122,7 +145,7 @@ class Sorter {
 
   // Where in places_ the order begins: keys and positions lie in one half of their arrays and go to the other.
   Index sort_all() {
-    const int64_t n = shape_.size;
+    const Index n = length_;
     b_.for_each(n, {.vectorize = true}, [&](const Index& i) { b_.store(places_, i, b_.to_scalar(i, kPlace)); });
     Index at = 0;
     for (size_t k = keys_.size(); k-- > 0;) {
@@ -138,6 +161,42 @@ class Sorter {
 
   // Sorts `length` keys and their positions, which lie at `at`. Where they are afterwards.
   Index sort_by(const Key& key, const Index& at, const Index& length) {
+    if (!shape_.lengths) return sort_by_digits(key, at, length);
+    const Scalars result = b_.if_else((number_of(length) <= constant(DType::kInt64, kShort)).scalar(),
+                                      [&] {
+                                        insert_all(key, at, length);
+                                        return Scalars{b_.to_scalar(at)};
+                                      },
+                                      [&] { return Scalars{b_.to_scalar(sort_by_digits(key, at, length))}; });
+    return b_.to_index(result[0]);
+  }
+
+  // Each in front of the larger ones before it.
+  void insert_all(const Key& key, const Index& at, const Index& length) {
+    const BufferId keys = buffer_of(key);
+    const Num zero = constant(DType::kInt64, 0), one = constant(DType::kInt64, 1);
+    b_.for_each(length, {}, [&](const Index& i) {
+      const Num x = num(b_.load(keys, at + i));
+      const Scalar position = b_.load(places_, at + i);
+      const auto before = [&](const Num& j) { return at + b_.to_index(select(j > zero, j - one, zero).scalar()); };
+      const Scalars found = b_.while_loop(
+          Scalars{b_.to_scalar(i)},
+          [&](absl::Span<const Scalar> carried) {
+            const Num j = num(carried[0]);
+            return ((j > zero) & (num(b_.load(keys, before(j))) > x)).scalar();
+          },
+          [&](absl::Span<const Scalar> carried) {
+            const Index from = before(num(carried[0])), to = at + b_.to_index(carried[0]);
+            b_.store(keys, to, b_.load(keys, from));
+            b_.store(places_, to, b_.load(places_, from));
+            return Scalars{(num(carried[0]) - one).scalar()};
+          });
+      b_.store(keys, at + b_.to_index(found[0]), x.scalar());
+      b_.store(places_, at + b_.to_index(found[0]), position);
+    });
+  }
+
+  Index sort_by_digits(const Key& key, const Index& at, const Index& length) {
     count_digits(key, at, length);
     const Builder::CarrySpec carry{b_.to_scalar(at)};
     const auto [digit, arguments] = b_.begin_for(digits_of(key), {}, absl::MakeConstSpan(&carry, 1));
@@ -208,7 +267,10 @@ class Sorter {
   Index select_many(int64_t collected) {
     const Key& key = keys_[0];
     const BufferId list = buffer_of(key);
-    const int64_t blocks = (shape_.size - collected) / kBlock, before = shape_.size - blocks * kBlock;
+    const Index rest = shape_.lengths ? at_least(length_ - collected, 0) : length_ - collected;
+    const Index blocks = b_.divide(rest, kBlock);
+    Index before = length_ - blocks * kBlock;
+    if (shape_.lengths) before = at_most(before, half_ - 1);  // as it is: its range is seen to fit
     const auto add = [&](const Index& at, const Num& x, const Index& position) {
       b_.store(list, at, x.scalar());
       b_.store(places_, at, b_.to_scalar(position, kPlace));
@@ -216,11 +278,11 @@ class Sorter {
     b_.for_each(before, {.vectorize = true}, [&](const Index& i) { add(i, mapped(key, i), i); });
     const std::vector<Builder::CarrySpec> start{
         {b_.to_scalar(Index(0))},                                           // where the list is
-        {b_.to_scalar(Index(before))},                                      // its length
+        {b_.to_scalar(before)},                                             // its length
         {num(b_.constant(key.mapped, 0)).apply(ScalarOp::kNot).scalar()}};  // what new ones must come before
     const auto [block, state] = b_.begin_for(blocks + 1, {}, start);
     const Scalars old = state;
-    const Num turn = num(b_.to_scalar(block)), last_turn = constant(DType::kInt64, blocks);
+    const Num turn = num(b_.to_scalar(block)), last_turn = number_of(blocks);
     const Num is_full = num(old[1]) >= constant(DType::kInt64, collected);
     const Scalars cut = b_.if_else((is_full | (turn == last_turn)).scalar(),
                                    [&] {
@@ -229,8 +291,9 @@ class Sorter {
                                                     b_.load(list, at + (shape_.count - 1))};
                                    },
                                    [&] { return old; });
-    const Num place = turn.apply(ScalarOp::kMin, constant(DType::kInt64, blocks - 1));  // its range is seen to fit
-    const Index first = b_.to_index(place.scalar()) * kBlock + before;
+    const Num place = turn.apply(ScalarOp::kMin, number_of(blocks - 1));  // its range is seen to fit
+    Index first = b_.to_index(place.scalar()) * kBlock + before;
+    if (shape_.lengths) first = at_least(at_most(first, shape_.size - kBlock), 0);
     const Num limit = num(cut[2]);
     const Scalar least = b_.reduce(kBlock, {.vectorize = true}, ScalarOp::kMin, start[2].init,
                                    [&](const Index& i) { return mapped(key, first + i).scalar(); });
@@ -253,13 +316,14 @@ class Sorter {
   Index select_few() {
     const Key& key = keys_[0];
     const BufferId list = buffer_of(key);
-    const int64_t count = shape_.count, blocks = shape_.size / kBlock;
+    const int64_t count = shape_.count;
+    const Index blocks = b_.divide(length_, kBlock);
     const Scalar all = num(b_.constant(key.mapped, 0)).apply(ScalarOp::kNot).scalar();
     // Takes up what lies at [start, start + length): the last of the list before and after.
     const auto take = [&](const Index& start, const Index& length, const Scalar& limit) {
       const Builder::CarrySpec carry{limit};
       const auto [i, arguments] = b_.begin_for(length, {}, absl::MakeConstSpan(&carry, 1));
-      const Index position = start + i;
+      const Index position = shape_.lengths ? at_most(start + i, shape_.size - 1) : start + i;  // seen to fit
       const Num x = mapped(key, position), last = num(arguments[0]);
       const Num filling = num(b_.to_scalar(position)) < constant(DType::kInt64, count);
       const Scalars next = b_.if_else(((x < last) | filling).scalar(),
@@ -271,12 +335,13 @@ class Sorter {
       return b_.end_for(next)[0];
     };
     b_.for_each(count, {}, [&](const Index& i) { b_.store(list, i, all); });
-    const Scalar after_first = take(0, std::min(kBlock, shape_.size), all);
+    const Scalar after_first = take(0, shape_.lengths ? at_most(length_, kBlock) : std::min(kBlock, shape_.size), all);
     Scalar limit = after_first;
-    if (blocks > 1) {
+    if (shape_.size >= 2 * kBlock) {
       const Builder::CarrySpec carry{after_first};
-      const auto [block, arguments] = b_.begin_for(blocks - 1, {}, absl::MakeConstSpan(&carry, 1));
-      const Index start = (block + 1) * kBlock;
+      const Index others = shape_.lengths ? at_least(blocks - 1, 0) : blocks - 1;
+      const auto [block, arguments] = b_.begin_for(others, {}, absl::MakeConstSpan(&carry, 1));
+      const Index start = shape_.lengths ? at_most((block + 1) * kBlock, shape_.size - kBlock) : (block + 1) * kBlock;
       const Scalar least = b_.reduce(kBlock, {.vectorize = true}, ScalarOp::kMin, all,
                                      [&](const Index& i) { return mapped(key, start + i).scalar(); });
       const Scalar before = arguments[0];
@@ -285,7 +350,12 @@ class Sorter {
                      [&] { return Scalars{before}; });
       limit = b_.end_for(after)[0];
     }
-    if (blocks > 0 && shape_.size > blocks * kBlock) take(blocks * kBlock, shape_.size - blocks * kBlock, limit);
+    if (shape_.lengths) {
+      const Index done = at_least(blocks, 1) * kBlock;
+      if (shape_.size > kBlock) take(done, at_least(length_ - done, 0), limit);
+    } else if (shape_.size > kBlock && shape_.size % kBlock != 0) {
+      take(blocks * kBlock, shape_.size % kBlock, limit);
+    }
     return 0;
   }
 
@@ -322,7 +392,7 @@ class Sorter {
   BufferId places_ = 0, counts_ = 0;
   int64_t half_ = 0;                       // of the arrays of keys and positions
   std::optional<BufferId> narrow_, wide_;  // mapped keys of 32 and of 64 bits
-  Index from_, to_;                        // of the line
+  Index from_, to_, length_;               // of the line
 };
 
 }  // namespace

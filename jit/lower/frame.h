@@ -124,6 +124,7 @@ class Frame {
   void copy_to(const Source& source, const Aval& aval, const Place& to);
   // What is written instead of a product: its transposition; the product itself when it is none.
   Var transposed(Var product) const;
+  Var filled(Var var) const { return fusion_.filled[var]; }  // Fusion::filled
   const Equation& equation_of(Var var) const { return graph_.equations()[fusion_.definition[var]]; }
 
  private:

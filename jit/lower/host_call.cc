@@ -16,8 +16,9 @@ void emit_call(Frame& frame, const Equation& equation) {
     refuse("runs in this process (in a library or in Python), which the compiled program must do without",
            "leave it out of the function, or give the primitive an expand rule");
   }
-  HostFunction function{
-      .primitive = &primitive, .attrs = frame.graph().attrs_ptr(equation), .location = equation.location};
+  HostFunction function{.primitive = &primitive,
+                        .attrs = library_attrs(frame.limits().known(), frame.graph(), equation),
+                        .location = equation.location};
   loop::HostCall call{0, primitive.name, {}, {}};
   const auto array = [](const Place& place, const Aval& aval) {
     return loop::HostCall::Array{place.buffer, place.offset, aval.size()};
@@ -42,6 +43,10 @@ class HostCallLowering final : public Lowering {
  public:
   OperandReading reading(const Graph&, const Equation&, int) const override {
     return {.form = OperandReading::Form::kFlat, .reason = "a function outside of the program reads it"};
+  }
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    return library_operand_limits(limits, graph, equation);
   }
   void emit(Frame& frame, const Equation& equation) const override {
     if (!emit_library_loops(frame, equation)) emit_call(frame, equation);

@@ -14,6 +14,41 @@ namespace {
 // Up to this size a network (ir/ops/sort.cc) is as fast: it works on many lines, or pairs of one, side by side.
 constexpr int64_t kLongestNetwork = 32;
 
+bool is_ragged(const Attrs& attrs) { return attrs.has("ragged") && attrs.flag("ragged"); }
+
+// Behind what they are sorted to, lines stay as they are: what is not wanted of a result is not wanted of its operand.
+std::optional<Limit> sorted_limit(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  const Attrs& attrs = graph.attrs(equation);
+  if (!is_ragged(attrs) || !limits.any()) return std::nullopt;
+  const ElementForm lengths = limits.form(graph, graph.operands(equation).back());
+  if (lengths.source == kNoVar) return std::nullopt;
+  return Limit{static_cast<int>(attrs.integer("axis")), lengths.source, 0, lengths.source_axes};
+}
+
+bool is_wanted_behind(const ElementLimits& limits, Var var, const Limit& limit) {
+  return limits.is_wanted(var) && !contains(limits.wanted(var), limit);
+}
+
+OperandLimits sort_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  OperandLimits result(equation.operand_count, Limits{});
+  const std::optional<Limit> limit = sorted_limit(limits, graph, equation);
+  if (!limit) return result;
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    if (!is_wanted_behind(limits, equation.first_output + k, *limit)) result[k] = {*limit};
+  }
+  return result;
+}
+
+AttrsPtr sort_attrs(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  AttrsPtr attrs = graph.attrs_ptr(equation);
+  const std::optional<Limit> limit = sorted_limit(limits, graph, equation);
+  if (!limit) return attrs;
+  for (uint32_t k = 0; k < equation.output_count; ++k) {
+    if (is_wanted_behind(limits, equation.first_output + k, *limit)) return attrs;
+  }
+  return attrs->with("unread", true);
+}
+
 bool has_sort(const Attrs& attrs, absl::Span<const Aval> operands) {
   const int64_t size = operands[0].shape()[static_cast<size_t>(attrs.integer("axis"))];
   const bool machine_types =
@@ -73,7 +108,9 @@ void emit_sort(const LibraryCall& call) {
                                num_elements(sizes.subspan(axis + 1)),
                                count,
                                static_cast<size_t>(call.attrs.integer("num_keys")),
-                               call.attrs.has("descending") && call.attrs.flag("descending")};
+                               call.attrs.has("descending") && call.attrs.flag("descending"),
+                               is_ragged(call.attrs) ? std::optional(call.operands.back()) : std::nullopt,
+                               call.attrs.has("unread") && call.attrs.flag("unread")};
   if (sorted.outer * sorted.inner * count != 0) loop::emit_sort(call.b, sorted, call.operands, call.results);
 }
 
@@ -110,12 +147,15 @@ void emit_triangular_solve(const LibraryCall& call) {
 struct Library {
   bool (*has)(const Attrs& attrs, absl::Span<const Aval> operands);
   void (*emit)(const LibraryCall& call);  // null: by emit_fourier
+  // What is not read of the operands, and the attributes that say what is not read of the results.
+  OperandLimits (*operand_limits)(const ElementLimits& limits, const Graph& graph, const Equation& equation) = nullptr;
+  AttrsPtr (*attrs)(const ElementLimits& limits, const Graph& graph, const Equation& equation) = nullptr;
 };
 
 const Library* find_library(const Primitive& primitive) {
   static const auto* const table = new absl::flat_hash_map<const Primitive*, Library>{
       {&kFft, {has_fourier, nullptr}},
-      {&kSort, {has_sort, emit_sort}},
+      {&kSort, {has_sort, emit_sort, sort_operand_limits, sort_attrs}},
       {&linalg::kEigh, {has_eigh, emit_eigh}},
       {&linalg::kCholesky, {has_cholesky, emit_cholesky}},
       {&linalg::kQr, {has_qr, emit_qr}},
@@ -133,12 +173,25 @@ bool always_loops(const Primitive& primitive, const Attrs& attrs, absl::Span<con
   return library != nullptr && library->has(attrs, operands);
 }
 
+OperandLimits library_operand_limits(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  const Library* const library = find_library(*equation.primitive);
+  if (library != nullptr && library->operand_limits != nullptr) return library->operand_limits(limits, graph, equation);
+  return OperandLimits(equation.operand_count, Limits{});
+}
+
+AttrsPtr library_attrs(const ElementLimits& limits, const Graph& graph, const Equation& equation) {
+  const Library* const library = find_library(*equation.primitive);
+  if (library != nullptr && library->attrs != nullptr) return library->attrs(limits, graph, equation);
+  return graph.attrs_ptr(equation);
+}
+
 bool emit_library_loops(Frame& frame, const Equation& equation) {
   const Library* const library = find_library(*equation.primitive);
   if (library == nullptr) return false;
   if (library->emit == nullptr) return emit_fourier(frame, equation);
   if (frame.options().host_functions != nullptr || !frame.options().machine.one_function) return false;
-  const Attrs& attrs = frame.attrs(equation);
+  const AttrsPtr from = library_attrs(frame.limits().known(), frame.graph(), equation);
+  const Attrs& attrs = *from;
   std::vector<Aval> avals;
   for (Var var : frame.operands(equation)) avals.push_back(frame.aval(var));
   if (!library->has(attrs, avals)) return false;

@@ -13,9 +13,6 @@
 namespace ct::jit {
 namespace {
 
-// Below this, a loop of known length is as good.
-int64_t least_elements() { return checks_limits() ? 1 : 64; }
-
 // From the axes of what is kept to those of the nest.
 AxisMap kept_axes(const Step& step) {
   AxisMap map;
@@ -39,6 +36,8 @@ bool checks_limits() {
   static const bool wanted = std::getenv("CT_CHECK_LIMITS") != nullptr;
   return wanted;
 }
+
+int64_t least_elements() { return checks_limits() ? 1 : 64; }
 
 void spoil_if_checked(loop::Builder& builder, loop::BufferId buffer, const loop::Index& offset, const Aval& aval) {
   if (!checks_limits() || aval.size() <= 1) return;
@@ -139,6 +138,15 @@ std::vector<NestPart> parts_of(const Frame& frame, const Step& step) {
     }
     parts = std::move(next);
   }
+  // What is filled in the memory of what it shows is there already.
+  for (NestPart& part : parts) {
+    std::erase_if(part.step.elements, [&](Var var) {
+      return frame.filled(var) != kNoVar && absl::c_all_of(filled_limits(known, var), [&](const Limit& limit) {
+               return absl::c_any_of(part.sides, [&](const Side& side) { return side.inside && side.limit == limit; });
+             });
+    });
+  }
+  std::erase_if(parts, [](const NestPart& part) { return part.step.elements.empty() && part.step.reductions.empty(); });
   return parts;
 }
 

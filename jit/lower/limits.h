@@ -64,6 +64,9 @@ struct NestPart {
 };
 std::vector<NestPart> parts_of(const Frame& frame, const Step& step);
 
+// Below this, a loop of known length is as good.
+int64_t least_elements();
+
 // CT_CHECK_LIMITS=1 in the environment: loops end at lengths however short they are, and memory holds NaN and -1 before
 // it is written, so that tests see when something is read that should not be.
 bool checks_limits();

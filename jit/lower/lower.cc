@@ -126,6 +126,9 @@ void Frame::assign_places() {
       spoil_if_checked(b_, wanted_[i]->buffer, wanted_[i]->offset, graph_.aval(base));
     }
   }
+  for (Var var = graph_.num_vars(); var-- > 0;) {
+    if (fusion_.filled[var] != kNoVar) places_[fusion_.filled[var]] = place(var);
+  }
 }
 
 Place Frame::new_temporary(const Aval& aval) {

@@ -1,6 +1,7 @@
 // Element rules and loop rules as loop IR: run once, against `RuleBuilder`.
 #include "jit/lower/rules.h"
 
+#include "absl/algorithm/container.h"
 #include "ir/loops.h"
 #include "jit/lower/frame.h"
 #include "runtime/error.h"
@@ -113,19 +114,69 @@ class RuleBuilder final : public LoopBuilder {
     return make(b_.to_scalar(resolve(x), dtype));
   }
 
-  void for_each(int64_t count, const std::function<void(Index)>& body) override {
-    if (count == 1) return body(index_constant(0));
-    ++depth_;
-    b_.for_each(count, {.vectorize = true, .parallel = true}, [&](const loop::Index& index) { body(push(index)); });
-    --depth_;
+  Index wanted_end(int output, int axis, absl::Span<const Index> position) override {
+    const Var var = equation_.first_output + static_cast<Var>(output);
+    const Aval& aval = frame_.aval(var);
+    if (aval.size() < least_elements()) return index_constant(aval.shape()[axis]);
+    return end_at(aval.shape(), frame_.limits().known().wanted(var), axis, position, true);
   }
-  Scalar fold(int64_t count, Scalar start, const std::function<Scalar(Index, Scalar)>& body) override {
-    const loop::Builder::CarrySpec carry{value(start)};
-    ++depth_;
-    const auto [step, arguments] = b_.begin_for(count, {}, absl::MakeConstSpan(&carry, 1));
-    const loop::Scalar next = value(body(push(step), make(arguments[0])));
-    --depth_;
-    return make(b_.end_for(absl::MakeConstSpan(&next, 1))[0]);
+  // What is not wanted of the operand (jit/fuse/rule_limits.cc) may hold anything: there is no other end than this.
+  Index filled_end(int operand, int axis, double value, absl::Span<const Index> position) override {
+    const Var var = operands_[operand];
+    const ElementLimits& known = frame_.limits().known();
+    if (!known.any()) return index_constant(frame_.aval(var).shape()[axis]);
+    return end_at(frame_.aval(var).shape(), known.folded(frame_.aval(var), var, value), axis, position, false);
+  }
+  void for_each(Index end, const std::function<void(Index)>& body) override {
+    const loop::Index count = resolve(end);
+    if (count == loop::Index(1)) return body(index_constant(0));
+    over(count, [&](const loop::Index& index) {
+      const Inside inside(*this, end, {index});
+      body(push(index));
+    });
+  }
+  void for_each_from(Index begin, Index end, const std::function<void(Index)>& body) override {
+    const loop::Index last = resolve(end);
+    loop::Index first = resolve(begin);
+    if (b_.range_of(last - first).low < 0) {
+      first = b_.to_index(b_.apply(ScalarOp::kMin, b_.to_scalar(first), b_.to_scalar(last)));
+    }
+    const loop::Index count = last - first;
+    if (count == loop::Index(0)) return;
+    over(count, [&](const loop::Index& index) { body(push(first + index)); });
+  }
+  Scalar fold(const Along& along, Scalar start,
+              const std::function<Scalar(absl::Span<const Index>, Scalar)>& body) override {
+    const loop::Index end = resolve(along.end);
+    const loop::Index runs = along.run == 1 ? end : b_.divide(end, along.run);
+    const loop::Index whole = runs * along.run, rest = end - whole;
+    // In the order of the fold: the first of them `first` places away from where it begins.
+    const auto extend = [&](const loop::Index& begin, const loop::Index& first, int64_t count, Scalar before) {
+      std::vector<loop::Index> at;
+      for (int64_t k = 0; k < count; ++k) at.push_back(along.reverse ? begin - 1 - first - k : begin + first + k);
+      const Inside inside(*this, along.end, at);
+      Indices places;
+      for (const loop::Index& each : at) places.push_back(push(each));
+      return body(places, before);
+    };
+    const auto loop = [&](const loop::Index& count, const loop::Index& begin, int64_t run, Scalar before) {
+      const loop::Builder::CarrySpec carry{value(before)};
+      ++depth_;
+      const auto [step, arguments] = b_.begin_for(count, {}, absl::MakeConstSpan(&carry, 1));
+      const loop::Scalar next = value(extend(begin, step * run, run, make(arguments[0])));
+      --depth_;
+      return make(b_.end_for(absl::MakeConstSpan(&next, 1))[0]);
+    };
+    const auto in_runs = [&](Scalar before) {
+      return runs == loop::Index(0) ? before : loop(runs, along.reverse ? whole : 0, along.run, before);
+    };
+    const auto one_by_one = [&](Scalar before) {
+      const loop::Index begin = along.reverse ? end : whole;
+      if (!rest.is_constant()) return loop(rest, begin, 1, before);
+      for (int64_t k = 0; k < rest.constant(); ++k) before = extend(begin, k, 1, before);
+      return before;
+    };
+    return along.reverse ? in_runs(one_by_one(start)) : one_by_one(in_runs(start));
   }
   void write(int output, absl::Span<const Index> position, Scalar element) override {
     const Var var = equation_.first_output + static_cast<Var>(output);
@@ -200,6 +251,59 @@ class RuleBuilder final : public LoopBuilder {
     }
   }
 
+  // Limits at which loops of the rule end.
+  struct End {
+    Index end;
+    Limit limit;
+    loop::Index source_place;
+    int64_t size;  // of the axis
+  };
+  // While it lives, what is read at one of the places is inside of the limit at which their loop ends.
+  class Inside {
+   public:
+    Inside(RuleBuilder& rule, Index end, const std::vector<loop::Index>& places)
+        : rule_(rule), depth_(rule.frame_.limits().depth()), ends_(rule.ends_.size()) {
+      for (const End& each : rule.ends_) {
+        if (each.end.id != end.id) continue;
+        for (const loop::Index& place : places) {
+          rule.frame_.limits().push({each.limit.source, each.limit.offset, each.source_place, place, 1, true});
+        }
+      }
+    }
+    ~Inside() {
+      rule_.frame_.limits().leave(depth_);
+      rule_.ends_.resize(ends_);
+    }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    RuleBuilder& rule_;
+    size_t depth_, ends_;
+  };
+
+  Index end_at(const Shape& shape, const Limits& limits, int axis, absl::Span<const Index> position, bool if_ready) {
+    const auto is_open = [&](int other) { return other < 0 || position[static_cast<size_t>(other)].id != kOpen.id; };
+    const auto index = [&](int other) { return resolve(position[static_cast<size_t>(other)]); };
+    for (const Limit& limit : limits) {
+      if (limit.axis != axis || !absl::c_all_of(limit.axes, is_open)) continue;
+      if (if_ready && !frame_.is_ready(limit.source)) continue;
+      const loop::Index place = frame_.limits().source_place(limit, index);
+      for (const End& each : ends_) {
+        const bool same = each.limit.source == limit.source && each.limit.offset == limit.offset;
+        if (same && each.source_place == place && each.size == shape[axis]) return each.end;
+      }
+      ends_.push_back({push(frame_.length(limit, shape[axis], index)), limit, place, shape[axis]});
+      return ends_.back().end;
+    }
+    return index_constant(shape[axis]);
+  }
+
+  void over(const loop::Index& count, const std::function<void(const loop::Index&)>& body) {
+    ++depth_;
+    b_.for_each(count, {.vectorize = true, .parallel = true}, body);
+    --depth_;
+  }
   bool is_loop_rule() const { return static_cast<bool>(equation_.primitive->loops); }
 
   Position position_in(const Shape& shape, absl::Span<const Index> indices) {
@@ -250,6 +354,7 @@ class RuleBuilder final : public LoopBuilder {
   Indices axes_;
   std::vector<Entry> indices_;
   std::vector<Number> numbers_;
+  std::vector<End> ends_;
   int depth_ = 0;  // of loops that are open
 };
 
@@ -259,6 +364,10 @@ const LoweringFor<ElementRule, ElementRuleLowering> kElementRuleLowering;
 class LoopRuleLowering final : public Lowering {
  public:
   OperandReading reading(const Graph&, const Equation&, int) const override { return {}; }
+  OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
+                               const Equation& equation) const override {
+    return loop_operand_limits(limits, graph, equation);
+  }
 
   void emit(Frame& frame, const Equation& equation) const override {
     Avals results;

@@ -14,8 +14,9 @@ class ElementRuleLowering : public Lowering {
                    int output) const override {
     return rule_form(limits, graph, equation, output);
   }
-  Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output) const override {
-    return rule_shown(limits, graph, equation, output);
+  Var shown(const ElementLimits& limits, const Graph& graph, const Equation& equation, int output,
+            const Limits& within) const override {
+    return rule_shown(limits, graph, equation, output, within);
   }
   OperandLimits operand_limits(const ElementLimits& limits, const Graph& graph,
                                const Equation& equation) const override {

@@ -59,9 +59,13 @@ TEST(Kernels, SortsAreLegal) {
       const std::vector<Aval> operands{Aval(dtype, {2, n, 3}), Aval(DType::kInt8, {2, n, 3})};
       for (const int64_t count : {int64_t{1}, int64_t{8}, n}) {
         for (const int64_t keys : {1, 2}) {
-          expect_legal(
-              operands, "sort",
-              Attrs::make({{"axis", int64_t{1}}, {"num_keys", keys}, {"count", count}, {"descending", keys == 1}}));
+          const AttrsPtr attrs =
+              Attrs::make({{"axis", int64_t{1}}, {"num_keys", keys}, {"count", count}, {"descending", keys == 1}});
+          expect_legal(operands, "sort", attrs);
+          std::vector<Aval> ragged = operands;
+          ragged.emplace_back(DType::kInt32, Shape{2, 1, 3});
+          expect_legal(ragged, "sort", attrs->with("ragged", true));
+          expect_legal(ragged, "sort", attrs->with("ragged", true)->with("unread", true));
         }
       }
     }
