@@ -58,6 +58,38 @@ void add_fillings(ElementForm& form, const Limits& behind, const ElementForm& sh
   }
 }
 
+// What is known behind a limit, compared with a constant.
+void compare_fillings(ScalarOp op, const ElementForm& a, const ElementForm& b, ElementForm& result) {
+  const auto compare = [&](const Filling& filling, double x, double y) {
+    const std::optional<bool> truth = holds(op, x, y);
+    if (truth) (*truth ? result.when_false : result.when_true).push_back(filling.limit);
+  };
+  if (b.constant) {
+    for (const Filling& each : a.fillings) compare(each, each.value, *b.constant);
+  } else if (a.constant) {
+    for (const Filling& each : b.fillings) compare(each, *a.constant, each.value);
+  }
+}
+
+// An index plus or minus a constant, along axes of these sizes.
+ElementForm moved(ScalarOp op, DType dtype, const Shape& shape, const ElementForm& a, const ElementForm& b) {
+  ElementForm result;
+  if (a.index_axis < 0 && op == ScalarOp::kAdd && b.index_axis >= 0) return moved(op, dtype, shape, b, a);
+  if (a.index_axis < 0 || !b.constant || !is_signed_integer(dtype)) return result;
+  const int64_t offset = a.index_offset + static_cast<int64_t>(op == ScalarOp::kAdd ? *b.constant : -*b.constant);
+  if (!fits(dtype, shape[a.index_axis] + std::abs(offset))) return result;
+  result.index_axis = a.index_axis;
+  result.index_offset = offset;
+  return result;
+}
+
+// The rules on this and on the compiler's builder (lower/rules.cc) must agree: see there.
+bool is_open_along(const Limit& limit, absl::Span<const Index> position) {
+  return std::all_of(limit.axes.begin(), limit.axes.end(), [&](int axis) {
+    return axis < 0 || position[static_cast<size_t>(axis)].id != LoopBuilder::kOpen.id;
+  });
+}
+
 // Of an element rule the axes are those of the result; of a loop rule, those of its loops.
 class FormBuilder final : public LoopBuilder {
  public:
@@ -156,7 +188,7 @@ class FormBuilder final : public LoopBuilder {
       result.when_false = a.when_false;
       add(result.when_false, b.when_false);
     } else if (op == ScalarOp::kAdd || op == ScalarOp::kSub) {
-      result = moved(op, x.dtype, a, b);
+      result = moved(op, x.dtype, shape_, a, b);
     }
     return make({std::move(result)}, op == ScalarOp::kComplex ? complex_dtype(x.dtype) : x.dtype);
   }
@@ -309,11 +341,6 @@ class FormBuilder final : public LoopBuilder {
     }
     return index_constant(size);
   }
-  // The rules on this and on the compiler's builder (lower/rules.cc) must agree: see there.
-  static bool is_open_along(const Limit& limit, absl::Span<const Index> position) {
-    return std::all_of(limit.axes.begin(), limit.axes.end(),
-                       [&](int axis) { return axis < 0 || position[static_cast<size_t>(axis)].id != kOpen.id; });
-  }
   Index loop_to(Index end) {
     const Place to = places_[end.id];
     const int axis = rank();
@@ -334,19 +361,6 @@ class FormBuilder final : public LoopBuilder {
       return;
     }
     keep_common(*used, limits);
-  }
-
-  // What is known behind a limit, compared with a constant.
-  static void compare_fillings(ScalarOp op, const ElementForm& a, const ElementForm& b, ElementForm& result) {
-    const auto compare = [&](const Filling& filling, double x, double y) {
-      const std::optional<bool> truth = holds(op, x, y);
-      if (truth) (*truth ? result.when_false : result.when_true).push_back(filling.limit);
-    };
-    if (b.constant) {
-      for (const Filling& each : a.fillings) compare(each, each.value, *b.constant);
-    } else if (a.constant) {
-      for (const Filling& each : b.fillings) compare(each, *a.constant, each.value);
-    }
   }
 
   // An index compared with a length, on either side.
@@ -377,17 +391,6 @@ class FormBuilder final : public LoopBuilder {
     } else if (op == ScalarOp::kGe || op == ScalarOp::kGt) {
       result.when_false = {limit};
     }
-    return result;
-  }
-
-  ElementForm moved(ScalarOp op, DType dtype, const ElementForm& a, const ElementForm& b) const {
-    ElementForm result;
-    if (a.index_axis < 0 && op == ScalarOp::kAdd && b.index_axis >= 0) return moved(op, dtype, b, a);
-    if (a.index_axis < 0 || !b.constant || !is_signed_integer(dtype)) return result;
-    const int64_t offset = a.index_offset + static_cast<int64_t>(op == ScalarOp::kAdd ? *b.constant : -*b.constant);
-    if (!fits(dtype, shape_[a.index_axis] + std::abs(offset))) return result;
-    result.index_axis = a.index_axis;
-    result.index_offset = offset;
     return result;
   }
 
