@@ -134,7 +134,7 @@ GemmEmitter::Tiling GemmEmitter::choose_tiling(const Problem& p) const {
       };
       double total = panels * column(vectors) + column(panel_rest);
       // Each kind of tile is code of its own: to compile, and to keep in the instruction cache.
-      total *= 1 + of_rest * ((strip_rest != 0) + (panel_rest != 0 || p.n % lanes != 0));
+      total *= 1 + of_rest * ((p.m % rows != 0) + (all_vectors % vectors != 0 || p.n % lanes != 0));
       if (best.lanes == 0 || total < least) {
         least = total;
         best = {lanes, vectors, rows, 0, false, false, 0};
