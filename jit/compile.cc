@@ -21,6 +21,7 @@
 #include "jit/schedule/buffers.h"
 #include "jit/schedule/merge.h"
 #include "jit/schedule/order.h"
+#include "jit/schedule/read_early.h"
 #include "jit/store/cache.h"
 #include "jit/store/disk_cache.h"
 #include "runtime/error.h"
@@ -165,6 +166,8 @@ loop::Program lower_prepared(const Graph& graph, std::string_view name, const Ma
     // Float sums of any length are as exact as short ones.
     run_pass("split_long_sums", jit::split_long_sums, program);
   }
+  // What is read for the last time makes room.
+  run_pass("read_early", jit::read_early, program);
   // Copies and double buffers that are not needed go; temporaries that are never alive together share memory.
   run_pass("assign_buffers", jit::assign_buffers, program);
   return program;
@@ -327,11 +330,12 @@ absl::StatusOr<Plan> compile_kernels(const GraphPtr& graph, std::string_view sm)
   });
 }
 
-std::string loop_text(const GraphPtr& captured, const Loaded& loaded) {
+std::string loop_text(const GraphPtr& captured, const Loaded& loaded, Products products) {
   const GraphPtr graph = without_rules(captured);
   if (loaded.entry() == nullptr) return print(*graph);
   jit::HostFunctions host_functions;
-  return loop::to_string(lower_prepared(*prepare(graph), kProgram, kThisProcess, &host_functions));
+  return loop::to_string(
+      lower_prepared(*prepare(graph, kThisProcess, products), kProgram, kThisProcess, &host_functions));
 }
 
 }  // namespace ct

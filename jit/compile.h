@@ -21,7 +21,7 @@ namespace ct {
 absl::StatusOr<LoadedPtr> compile(const GraphPtr& graph, const CompileOptions& options = {});
 
 // What was compiled as loops, for people; what the interpreter runs is the graph.
-std::string loop_text(const GraphPtr& graph, const Loaded& loaded);
+std::string loop_text(const GraphPtr& graph, const Loaded& loaded, Products products);
 
 // Element-wise equations and reductions as CUDA kernels of an architecture ("sm_80", "sm_90", ...), by the same
 // lowering and emitter as on the host. Products, scans and branches are kUnimplemented.

@@ -111,6 +111,7 @@ std::vector<Tensor> run_warming_up(const GraphPtr& graph, absl::Span<const Tenso
 struct ExecutableHandle {
   GraphPtr graph;
   LoadedPtr loaded;
+  Products products;
 };
 
 }  // namespace
@@ -135,7 +136,7 @@ void register_compiled(py::module_& module) {
              for (Tensor& output : (*self.loaded)(inputs)) result.append(array_object(std::move(output)));
              return result;
            })
-      .def("loop_text", [](const ExecutableHandle& self) { return loop_text(self.graph, *self.loaded); })
+      .def("loop_text", [](const ExecutableHandle& self) { return loop_text(self.graph, *self.loaded, self.products); })
       .def_property_readonly("arena_bytes",
                              [](const ExecutableHandle& self) { return self.loaded->plan().arena_bytes; });
   module.def(
@@ -149,7 +150,7 @@ void register_compiled(py::module_& module) {
         const GraphPtr graph = handle.graph;
         auto loaded = compile_released(graph, options);
         if (!loaded.ok()) throw_status(loaded.status(), "compiling");
-        return ExecutableHandle{graph, *loaded};
+        return ExecutableHandle{graph, *loaded, options.products};
       },
       py::arg("graph"), py::arg("backend") = "llvm", py::arg("cpu") = "", py::arg("use_disk_cache") = true);
 }

@@ -215,3 +215,25 @@ def test_which_of_two_integers_is_larger_where_only_the_program_knows(k: int) ->
     f = ct.jit(lambda k: (cnp.minimum(cnp.maximum(-cnp.clip(k, -6, 6), 0), 1), cnp.clip(cnp.clip(k, 0, 5), 0, 7)))
     first, second = f(np.int32(k))
     assert (int(first), int(second)) == (min(max(-min(max(k, -6), 6), 0), 1), min(max(k, 0), 5))
+
+
+def convolution_loss(x: Any, kernel: Any) -> Any:
+    return cnp.sum(ct.lax.conv_general_dilated(x.T[None], kernel, (1,), "SAME") ** 2)
+
+
+KERNEL = np.random.default_rng(3).normal(size=(X.shape[1], X.shape[1], 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, BOUND])
+def test_gradients_of_a_convolution(n: int) -> None:
+    """A window shows places some steps apart: what is wanted of them ends that many steps behind the length."""
+    gradients = ct.grad(convolution_loss, (0, 1))
+    ours, theirs = ct.jit(ct.mask(gradients))(padded(n), KERNEL), gradients(cnp.array(X[:n]), KERNEL)
+    np.testing.assert_allclose(np.asarray(ours[0].unpad()), np.asarray(theirs[0]), rtol=2e-3, atol=2e-3)
+    np.testing.assert_allclose(np.asarray(ours[1]), np.asarray(theirs[1]), rtol=2e-3, atol=2e-3)
+
+
+def test_no_loop_of_a_gradient_of_a_convolution_goes_over_the_bound() -> None:
+    text = ct.jit(ct.mask(ct.grad(convolution_loss, 1))).lower(padded(3), KERNEL).compile().as_text()
+    assert not [n for n in LOOPS.findall(text) if int(n) % BOUND == 0], text
+    assert len(PRODUCT.findall(text)) == text.count("gemm "), text

@@ -14,7 +14,7 @@ bool is_integer_or_bool(DType dtype) { return is_integer(dtype) || is_bool(dtype
 std::optional<std::vector<int>> mapped_axes(const std::vector<int>& axes, const AxisMap& map) {
   std::vector<int> result;
   for (int axis : axes) {
-    if (axis >= 0 && (map[axis].axis < 0 || map[axis].offset != 0)) return std::nullopt;
+    if (axis >= 0 && !map[axis].is_same()) return std::nullopt;
     result.push_back(axis < 0 ? -1 : map[axis].axis);
   }
   return result;
@@ -29,21 +29,30 @@ std::optional<Bound> mapped(const std::optional<Bound>& bound, const AxisMap& ma
 
 }  // namespace
 
+bool are_alike(const Limit& a, const Limit& b) { return a.axis == b.axis && a.source == b.source && a.axes == b.axes; }
+
 bool contains(const Limits& limits, const Limit& limit) {
-  return std::find(limits.begin(), limits.end(), limit) != limits.end();
+  return std::ranges::any_of(limits,
+                             [&](const Limit& each) { return are_alike(each, limit) && each.offset <= limit.offset; });
 }
 
 void keep_common(Limits& limits, const Limits& other) {
-  limits.erase(std::remove_if(limits.begin(), limits.end(), [&](const Limit& each) { return !contains(other, each); }),
-               limits.end());
+  Limits result;
+  for (Limit& each : limits) {
+    const auto alike = std::ranges::find_if(other, [&](const Limit& limit) { return are_alike(each, limit); });
+    if (alike == other.end()) continue;
+    each.offset = std::max(each.offset, alike->offset);
+    result.push_back(std::move(each));
+  }
+  limits = std::move(result);
 }
 
 std::optional<Limit> mapped(const Limit& limit, const AxisMap& map) {
   const AxisOf& along = map[limit.axis];
   if (along.axis < 0) return std::nullopt;
-  Limit result{along.axis, limit.source, limit.offset - along.offset, {}};
+  Limit result{along.axis, limit.source, limit.offset - along.least, {}};
   for (int axis : limit.axes) {
-    if (axis >= 0 && (map[axis].axis < 0 || map[axis].offset != 0 || map[axis].axis == along.axis)) return std::nullopt;
+    if (axis >= 0 && (!map[axis].is_same() || map[axis].axis == along.axis)) return std::nullopt;
     result.axes.push_back(axis < 0 ? -1 : map[axis].axis);
   }
   return result;
@@ -54,9 +63,9 @@ ElementForm mapped(const ElementForm& form, const AxisMap& map) {
   result.constant = form.constant;
   if (form.index_axis >= 0) {
     const AxisOf& along = map[form.index_axis];
-    if (along.axis >= 0) {
+    if (along.axis >= 0 && along.least == along.most) {
       result.index_axis = along.axis;
-      result.index_offset = form.index_offset + along.offset;
+      result.index_offset = form.index_offset + along.least;
     }
   }
   if (form.source != kNoVar) {
@@ -81,7 +90,8 @@ ElementForm mapped(const ElementForm& form, const AxisMap& map) {
   };
   limits(form.when_true, result.when_true);
   limits(form.when_false, result.when_false);
-  result.exact = form.exact && result.when_true.size() == form.when_true.size();
+  const bool moved_alike = std::ranges::all_of(map, [](const AxisOf& each) { return each.least == each.most; });
+  result.exact = form.exact && moved_alike && result.when_true.size() == form.when_true.size();
   for (const Filling& each : form.fillings) {
     if (auto limit = mapped(each.limit, map)) result.fillings.push_back({*std::move(limit), each.value});
   }
@@ -91,7 +101,7 @@ ElementForm mapped(const ElementForm& form, const AxisMap& map) {
 AxisMap inverse(const AxisMap& map, int rank) {
   AxisMap result(rank);
   for (size_t i = 0; i < map.size(); ++i) {
-    if (map[i].axis >= 0) result[map[i].axis] = {static_cast<int>(i), -map[i].offset};
+    if (map[i].axis >= 0) result[map[i].axis] = {static_cast<int>(i), -map[i].most, -map[i].least};
   }
   return result;
 }

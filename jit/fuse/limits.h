@@ -30,8 +30,11 @@ struct Limit {
   bool operator==(const Limit&) const = default;
 };
 using Limits = std::vector<Limit>;
-bool contains(const Limits& limits, const Limit& limit);
-void keep_common(Limits& limits, const Limits& other);  // those that `other` has too
+// Of the same length, along the same axis.
+bool are_alike(const Limit& a, const Limit& b);
+bool contains(const Limits& limits, const Limit& limit);  // it, or a tighter one
+// What follows from either of both: those that `other` has too, the looser of two that are alike.
+void keep_common(Limits& limits, const Limits& other);
 
 // Behind the limit, elements are this number.
 struct Filling {
@@ -70,10 +73,11 @@ struct ElementForm {
   }
 };
 
-// Which axis of one variable, plus a constant, an axis of another is; -1: none.
+// Which axis of one variable, plus something from `least` to `most`, an axis of another is; -1: none.
 struct AxisOf {
   int axis = -1;
-  int64_t offset = 0;
+  int64_t least = 0, most = 0;
+  bool is_same() const { return axis >= 0 && least == 0 && most == 0; }
 };
 using AxisMap = std::vector<AxisOf>;
 // For a variable whose axes are those of `to`, what is known of one of the axes that `map` is for.

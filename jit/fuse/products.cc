@@ -75,10 +75,12 @@ std::vector<std::optional<Limit>> product_limits(const ElementLimits& limits, co
   }
   for (const Limit& each : limits.folded(graph.aval(lhs), lhs, 0)) {
     const std::optional<Limit> limit = mapped(each, of_lhs);
-    if (!limit || limit->axis < results || found[limit->axis] || !contains(right, *limit)) continue;
+    if (!limit || limit->axis < results || found[limit->axis]) continue;
+    const auto alike = std::ranges::find_if(right, [&](const Limit& other) { return are_alike(*limit, other); });
+    if (alike == right.end()) continue;
     const bool within = std::any_of(limit->axes.begin(), limit->axes.end(), [&](int axis) { return axis >= results; });
     if (within && graph.aval(lhs).shape()[each.axis] < kLeastInner) continue;
-    found[limit->axis] = limit;
+    found[limit->axis] = alike->offset > limit->offset ? *alike : limit;
   }
   return found;
 }

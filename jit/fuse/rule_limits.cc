@@ -58,6 +58,20 @@ void add_fillings(ElementForm& form, const Limits& behind, const ElementForm& sh
   }
 }
 
+// Where both are zero, so are their sum, difference and product: behind the looser of two limits of one length.
+void add_common_zeros(ElementForm& form, const ElementForm& a, const ElementForm& b) {
+  const auto zeros = [](const ElementForm& of) {
+    Limits limits;
+    for (const Filling& each : of.fillings) {
+      if (each.value == 0) limits.push_back(each.limit);
+    }
+    return limits;
+  };
+  Limits common = zeros(a);
+  keep_common(common, zeros(b));
+  for (Limit& limit : common) form.fillings.push_back({std::move(limit), 0});
+}
+
 // What is known behind a limit, compared with a constant.
 void compare_fillings(ScalarOp op, const ElementForm& a, const ElementForm& b, ElementForm& result) {
   const auto compare = [&](const Filling& filling, double x, double y) {
@@ -88,6 +102,21 @@ bool is_open_along(const Limit& limit, absl::Span<const Index> position) {
   return std::all_of(limit.axes.begin(), limit.axes.end(), [&](int axis) {
     return axis < 0 || position[static_cast<size_t>(axis)].id != LoopBuilder::kOpen.id;
   });
+}
+
+// Where an index points: along an axis of the result, or of a loop.
+struct IndexPlace {
+  bool known = false;
+  int axis = -1;  // of the result, plus something from `least` to `most`; -1: only that
+  int64_t least = 0, most = 0;
+  std::optional<Limit> end = {};  // of a loop; its axis will be the loop's
+  std::optional<Bound> bound = {};
+};
+
+// Without its axis: all places along it.
+IndexPlace anywhere_along(const IndexPlace& place, const Shape& shape) {
+  const int64_t last = place.axis < 0 ? 0 : std::max<int64_t>(shape[place.axis] - 1, 0);
+  return {true, -1, place.least, place.most + last};
 }
 
 // Of an element rule the axes are those of the result; of a loop rule, those of its loops.
@@ -128,8 +157,8 @@ class FormBuilder final : public LoopBuilder {
   Scalar read(int operand, absl::Span<const Index> position) override {
     Read read{operand, {}};
     for (const Index index : position) {
-      const Place& place = places_[index.id];
-      read.axes.push_back(place.known ? AxisOf{place.axis, place.offset} : AxisOf{});
+      const IndexPlace& place = places_[index.id];
+      read.axes.push_back(place.known ? AxisOf{place.axis, place.least, place.most} : AxisOf{});
     }
     add_own_limits(position, read);
     Number number{mapped(limits_.form(graph_, operands_[operand]), read.axes), static_cast<int>(reads_.size())};
@@ -141,7 +170,11 @@ class FormBuilder final : public LoopBuilder {
     use_within(element, form(inside).when_true);
     use(inside);
     use(otherwise);
-    return make({}, element.dtype);
+    ElementForm result;
+    if (const ElementForm& outside = form(otherwise); outside.constant) {
+      add_fillings(result, form(inside).when_true, form(element), *outside.constant);
+    }
+    return make({std::move(result)}, element.dtype);
   }
   const Aval& operand_aval(int operand) const override { return graph_.aval(operands_[operand]); }
 
@@ -190,6 +223,9 @@ class FormBuilder final : public LoopBuilder {
     } else if (op == ScalarOp::kAdd || op == ScalarOp::kSub) {
       result = moved(op, x.dtype, shape_, a, b);
     }
+    if (!is_bool(x.dtype) && (op == ScalarOp::kAdd || op == ScalarOp::kSub || op == ScalarOp::kMul)) {
+      add_common_zeros(result, a, b);
+    }
     return make({std::move(result)}, op == ScalarOp::kComplex ? complex_dtype(x.dtype) : x.dtype);
   }
   Scalar select(Scalar predicate, Scalar if_true, Scalar if_false) override {
@@ -236,16 +272,22 @@ class FormBuilder final : public LoopBuilder {
     return make({}, dtype);
   }
 
-  Index index_constant(int64_t value) override { return push({true, -1, value}); }
+  Index index_constant(int64_t value) override { return push({true, -1, value, value}); }
+  // Of two axes, the longer one tells where it is, and the other one how far from there.
   Index index_add(Index x, Index y) override {
-    const Place a = places_[x.id], b = places_[y.id];
-    if (!a.known || !b.known || (a.axis >= 0 && b.axis >= 0)) return push({});
-    return push({true, std::max(a.axis, b.axis), a.offset + b.offset});
+    IndexPlace a = places_[x.id], b = places_[y.id];
+    if (!a.known || !b.known) return push({});
+    if (a.axis >= 0 && b.axis >= 0) {
+      IndexPlace& shorter = shape_[a.axis] < shape_[b.axis] ? a : b;
+      shorter = anywhere_along(shorter, shape_);
+    }
+    return push({true, std::max(a.axis, b.axis), a.least + b.least, a.most + b.most});
   }
   Index index_scale(Index x, int64_t factor) override {
-    const Place place = places_[x.id];
-    if (factor == 1 || !place.known) return x;
-    return place.axis < 0 ? index_constant(place.offset * factor) : push({});
+    if (factor == 1 || !places_[x.id].known) return x;
+    const IndexPlace place = anywhere_along(places_[x.id], shape_);
+    const int64_t first = place.least * factor, last = place.most * factor;
+    return push({true, -1, std::min(first, last), std::max(first, last)});
   }
   Index index_div(Index x, int64_t divisor) override { return divisor == 1 ? x : push({}); }
   Index index_mod(Index, int64_t divisor) override { return divisor == 1 ? index_constant(0) : push({}); }
@@ -258,11 +300,12 @@ class FormBuilder final : public LoopBuilder {
     return push({.bound = form(integer).bound});
   }
   Scalar index_value(Index x, DType dtype) override {
-    const Place& place = places_[x.id];
+    const IndexPlace& place = places_[x.id];
     ElementForm result;
-    if (place.known && place.axis >= 0 && fits(dtype, shape_[place.axis] + std::abs(place.offset))) {
+    const bool is_index = place.known && place.axis >= 0 && place.least == place.most;
+    if (is_index && fits(dtype, shape_[place.axis] + std::abs(place.least))) {
       result.index_axis = place.axis;
-      result.index_offset = place.offset;
+      result.index_offset = place.least;
     }
     return make({std::move(result)}, dtype);
   }
@@ -291,19 +334,12 @@ class FormBuilder final : public LoopBuilder {
   void write(int, absl::Span<const Index>, Scalar element) override { use(element); }
 
  private:
-  struct Place {
-    bool known = false;
-    int axis = -1;  // of the result; -1: a constant
-    int64_t offset = 0;
-    std::optional<Limit> end = {};  // of a loop; its axis will be the loop's
-    std::optional<Bound> bound = {};
-  };
   struct Number {
     ElementForm form = {};
     int read = -1;  // that it is, if it is nothing but one
   };
 
-  Index push(Place place) {
+  Index push(IndexPlace place) {
     places_.push_back(place);
     return {static_cast<uint32_t>(places_.size() - 1)};
   }
@@ -323,7 +359,7 @@ class FormBuilder final : public LoopBuilder {
       for (int& axis : limit.axes) {
         if (axis < 0) continue;
         const AxisOf& along = back[static_cast<size_t>(axis)];
-        whole = whole && along.axis >= 0 && along.offset == 0;
+        whole = whole && along.is_same();
         axis = along.axis;
       }
       if (whole) read.own.push_back(std::move(limit));
@@ -337,19 +373,19 @@ class FormBuilder final : public LoopBuilder {
       for (int& other : end.axes) {
         if (other >= 0) other = places_[position[static_cast<size_t>(other)].id].axis;
       }
-      return push({true, -1, size, std::move(end)});
+      return push({true, -1, size, size, std::move(end)});
     }
     return index_constant(size);
   }
   Index loop_to(Index end) {
-    const Place to = places_[end.id];
+    const IndexPlace to = places_[end.id];
     const int axis = rank();
-    shape_.push_back(to.known ? to.offset : 0);
+    shape_.push_back(to.known ? to.most : 0);
     if (to.end) {
       loop_ends_.push_back(*to.end);
       loop_ends_.back().axis = axis;
     }
-    return push({to.known, axis, 0});
+    return push({to.known, axis});
   }
 
   void use_within(Scalar x, const Limits& limits) {
@@ -402,7 +438,7 @@ class FormBuilder final : public LoopBuilder {
   Limits assumed_;
   Limits loop_ends_;
   Indices position_;
-  std::vector<Place> places_;
+  std::vector<IndexPlace> places_;
   std::vector<Number> numbers_;
   std::vector<Read> reads_;
 };
@@ -437,7 +473,7 @@ Var rule_shown(const ElementLimits& limits, const Graph& graph, const Equation& 
   if (!same_type(graph.aval(operand), graph.aval(var))) return kNoVar;
   for (int axis = 0; axis < graph.aval(var).rank(); ++axis) {
     const AxisOf& at = read->axes[static_cast<size_t>(axis)];
-    if (graph.aval(var).shape()[axis] > 1 && (at.axis != axis || at.offset != 0)) return kNoVar;
+    if (graph.aval(var).shape()[axis] > 1 && (at.axis != axis || !at.is_same())) return kNoVar;
   }
   return operand;
 }

@@ -175,10 +175,9 @@ std::optional<bool> LoopLimits::is_inside(const Limit& limit, Var var, const Pos
   if (!resolved) return std::nullopt;
   const int64_t inner = size_between(limit.axis + 1, along->last + 1);
   for (const Open& open : open_) {
-    if (open.source == limit.source && open.offset == limit.offset && open.inner == inner &&
-        open.index == along->index && open.source_place == place) {
-      return open.inside;
-    }
+    const bool same = open.source == limit.source && open.inner == inner && open.index == along->index;
+    if (!same || !(open.source_place == place)) continue;
+    if (open.inside ? open.offset <= limit.offset : open.offset >= limit.offset) return open.inside;
   }
   return std::nullopt;
 }

@@ -6,6 +6,7 @@
 
 #include "jit/loop/clone.h"
 #include "jit/loop/visit.h"
+#include "jit/schedule/arena.h"
 #include "runtime/error.h"
 #include "runtime/processor.h"
 #include "runtime/size.h"
@@ -413,57 +414,17 @@ void remove_copies(Program& program) {
 
 // ---- the arena ------------------------------------------------------------------------------------------------------
 
-// Which bytes are taken at a moment. Pieces go to the lowest gap that is large enough.
-class Arena {
- public:
-  int64_t take(int64_t bytes) {
-    for (auto gap = gaps_.begin(); gap != gaps_.end(); ++gap) {
-      const auto [offset, size] = *gap;
-      if (size < bytes && offset + size != end_) continue;
-      gaps_.erase(gap);
-      if (size > bytes) gaps_.emplace(offset + bytes, size - bytes);
-      end_ = std::max(end_, checked_add(offset, bytes, kAllResults));
-      return offset;
-    }
-    const int64_t offset = end_;
-    end_ = checked_add(end_, bytes, kAllResults);
-    return offset;
-  }
-
-  void give_back(int64_t offset, int64_t bytes) {
-    if (bytes == 0) return;
-    const auto next = gaps_.lower_bound(offset);
-    if (next != gaps_.end() && next->first == offset + bytes) {
-      bytes += next->second;
-      gaps_.erase(next);
-    }
-    if (const auto after = gaps_.lower_bound(offset); after != gaps_.begin()) {
-      if (const auto before = std::prev(after); before->first + before->second == offset) {
-        before->second += bytes;
-        return;
-      }
-    }
-    gaps_.emplace(offset, bytes);
-  }
-
-  int64_t bytes() const { return end_; }
-
- private:
-  static constexpr std::string_view kAllResults = "the memory for intermediate results";
-  std::map<int64_t, int64_t> gaps_;  // offset, size; none touch
-  int64_t end_ = 0;
+// A buffer, and its memory: that of another which is dead once it is written, or its own.
+struct Piece {
+  BufferId buffer;
+  Interval lifetime;
+  int64_t bytes;
+  size_t place = 0;
+  int shared_until = -1;  // when whatever had this place before is dead
 };
 
-void assign_offsets(Program& program) {
-  Timeline timeline(program);
-  const std::vector<bool> swapped = swapped_buffers(program);
-  struct Piece {
-    BufferId buffer;
-    Interval lifetime;
-    int64_t bytes;
-    int64_t offset = 0;
-    int64_t shared_until = -1;  // when whatever had this place before is dead
-  };
+// In the order in which they come alive.
+std::vector<Piece> pieces_of(Program& program, Timeline& timeline) {
   std::vector<Piece> pieces;
   for (BufferId id = 0; id < program.buffers.size(); ++id) {
     loop::Buffer& buffer = program.buffers[id];
@@ -478,15 +439,17 @@ void assign_offsets(Program& program) {
   }
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const Piece& a, const Piece& b) { return a.lifetime.first < b.lifetime.first; });
-  Arena arena;
-  std::multimap<int64_t, size_t> alive;  // by the end of their lifetimes, in `pieces`
+  return pieces;
+}
+
+// Pieces of which one nest reads the last of one and writes the first of the other share a place.
+std::vector<ArenaPlace> share_places(const Program& program, const Timeline& timeline, std::vector<Piece>& pieces) {
+  const std::vector<bool> swapped = swapped_buffers(program);
+  std::vector<ArenaPlace> places;
+  std::multimap<int, size_t> alive;  // by the end of their lifetimes, in `pieces`
   for (size_t p = 0; p < pieces.size(); ++p) {
     Piece& piece = pieces[p];
-    for (; !alive.empty() && alive.begin()->first < piece.lifetime.first; alive.erase(alive.begin())) {
-      const Piece& dead = pieces[alive.begin()->second];
-      arena.give_back(dead.offset, dead.bytes);
-    }
-    // One nest may read the last of another piece and write the first of this one.
+    alive.erase(alive.begin(), alive.lower_bound(piece.lifetime.first));
     const Timeline::Moment moment = timeline.statement_at(piece.lifetime.block, piece.lifetime.first);
     auto in_place = alive.end();
     for (auto at = alive.begin(); at != alive.end() && at->first <= moment.last && !swapped[piece.buffer]; ++at) {
@@ -499,19 +462,26 @@ void assign_offsets(Program& program) {
         break;
       }
     }
-    int64_t last = piece.lifetime.last;
     if (in_place == alive.end()) {
-      piece.offset = arena.take(piece.bytes);
+      piece.place = places.size();
+      places.push_back({piece.lifetime.first, piece.lifetime.last, piece.bytes});
     } else {
-      piece.offset = pieces[in_place->second].offset;
+      piece.place = pieces[in_place->second].place;
       piece.shared_until = in_place->first;
-      last = std::max(last, in_place->first);
+      places[piece.place].last = std::max(piece.lifetime.last, in_place->first);
       alive.erase(in_place);
     }
-    alive.emplace(last, p);
-    program.buffers[piece.buffer].position = piece.offset;
+    alive.emplace(places[piece.place].last, p);
   }
-  program.arena_bytes = arena.bytes();
+  return places;
+}
+
+void assign_offsets(Program& program) {
+  Timeline timeline(program);
+  std::vector<Piece> pieces = pieces_of(program, timeline);
+  std::vector<ArenaPlace> places = share_places(program, timeline, pieces);
+  program.arena_bytes = lay_out(places);
+  for (const Piece& piece : pieces) program.buffers[piece.buffer].position = places[piece.place].offset;
 }
 
 // Copies that are left and long become loops: threads share these, and what they write goes past the cache.
